@@ -3,10 +3,8 @@ import { createRuntime, defineTool } from "../src/index.ts";
 import type { CacheScope } from "../src/core/tool.ts";
 import { sqliteStore } from "../src/store/sqlite-store.ts";
 import { inFolderOnDisk } from "./folder.ts";
-import { measure, printTable } from "./measure.ts";
-import type { Contestant } from "./measure.ts";
-import { INPUT, SCHEMA, handle } from "./workload.ts";
-import type { Order } from "./workload.ts";
+import { measure, printTable, type Contestant } from "./measure.ts";
+import { INPUT, SCHEMA, handle, type Order } from "./workload.ts";
 
 const CALL = { id: "c", name: "order", input: INPUT };
 /** Sessions keep their log in memory: a new one now and then keeps the heap honest. */

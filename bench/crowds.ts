@@ -1,8 +1,7 @@
 /** Ten thousand sessions at once beside the peers, each contestant in processes of its own. */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { CROWD, WAIT_MS } from "./crowd.ts";
-import type { CrowdFigures } from "./crowd.ts";
+import { CROWD, WAIT_MS, type CrowdFigures } from "./crowd.ts";
 import { inFolderOnDisk } from "./folder.ts";
 import { goal, median, spell } from "./measure.ts";
 

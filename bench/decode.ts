@@ -2,8 +2,7 @@
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { Stream } from "openai/core/streaming";
-import type { ModelReply, ModelRequest } from "../src/core/model.ts";
-import { collectReply } from "../src/core/model.ts";
+import { type ModelReply, type ModelRequest, collectReply } from "../src/core/model.ts";
 import { httpModel } from "../src/model/http-model.ts";
 import { anthropicMessages } from "../src/wire/anthropic.ts";
 import { frameReader } from "../src/wire/framing/frame-reader.ts";
@@ -11,10 +10,8 @@ import { openAiChat } from "../src/wire/openai-chat.ts";
 import { openAiResponses } from "../src/wire/openai-responses.ts";
 import { textFormat } from "../src/wire/text/formats.ts";
 import type { WireFormat } from "../src/wire/wire-format.ts";
-import { goal, measure } from "./measure.ts";
-import type { Contestant } from "./measure.ts";
-import { CONTENT, anthropicReply, cut, openAiChatReply, responsesReply } from "./streamed-replies.ts";
-import type { Kind } from "./streamed-replies.ts";
+import { goal, measure, type Contestant } from "./measure.ts";
+import { CONTENT, anthropicReply, cut, openAiChatReply, responsesReply, type Kind } from "./streamed-replies.ts";
 
 const DELTAS = [5, 20, 200] as const;
 const CHUNK_BYTES = 4_096;

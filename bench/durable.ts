@@ -1,13 +1,10 @@
 /** Durable calls a second on SQLite, one by one and many sessions at once, beside what SQLite itself does in the same folder. */
 import { DatabaseSync } from "node:sqlite";
-import { createRuntime, defineTool } from "../src/index.ts";
-import type { RuntimeSession } from "../src/index.ts";
+import { createRuntime, defineTool, type RuntimeSession } from "../src/index.ts";
 import { sqliteStore } from "../src/store/sqlite-store.ts";
 import { inFolderOnDisk } from "./folder.ts";
-import { goal, measure } from "./measure.ts";
-import type { Contestant, Timing } from "./measure.ts";
-import { INPUT, SCHEMA, handle } from "./workload.ts";
-import type { Order } from "./workload.ts";
+import { goal, measure, type Contestant, type Timing } from "./measure.ts";
+import { INPUT, SCHEMA, handle, type Order } from "./workload.ts";
 
 /** The share of the limit that is asked for. */
 const SHARE = 0.8;

@@ -1,8 +1,7 @@
 /** One message whose four calls trickle in over 1.2 s, each of a tool that takes 300 ms: when does each start, and when is all done? */
 import Anthropic from "@anthropic-ai/sdk";
 import { betaTool } from "@anthropic-ai/sdk/helpers/beta/json-schema";
-import { collectReply } from "../src/core/model.ts";
-import type { Model, ModelCall, ModelEvent, ModelReply } from "../src/core/model.ts";
+import { collectReply, type Model, type ModelCall, type ModelEvent, type ModelReply } from "../src/core/model.ts";
 import { createLoop } from "../src/compose/loop.ts";
 import { createRuntime, defineTool } from "../src/index.ts";
 import { httpModel } from "../src/model/http-model.ts";
@@ -10,12 +9,9 @@ import { anthropicMessages } from "../src/wire/anthropic.ts";
 import { openAiChat } from "../src/wire/openai-chat.ts";
 import { openAiResponses } from "../src/wire/openai-responses.ts";
 import type { WireFormat } from "../src/wire/wire-format.ts";
-import { startProviderServer } from "../test/model/provider-server.ts";
-import type { ProviderServer, ServedAnswer, ServedFormat } from "../test/model/provider-server.ts";
-import { loopScript, until } from "./loop-script.ts";
-import type { LoopScript } from "./loop-script.ts";
-import { peerLoops } from "./loop-peers.ts";
-import type { Wait } from "./loop-peers.ts";
+import { startProviderServer, type ProviderServer, type ServedAnswer, type ServedFormat } from "../test/model/provider-server.ts";
+import { loopScript, until, type LoopScript } from "./loop-script.ts";
+import { peerLoops, type Wait } from "./loop-peers.ts";
 import { goal, median } from "./measure.ts";
 
 const CALLS = 4;

@@ -4,8 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { exampleEngine } from "../src/engine/example.ts";
 import { generateConversations } from "../src/generate/generate.ts";
-import { createRuntime } from "../src/index.ts";
-import type { Tool } from "../src/index.ts";
+import { createRuntime, type Tool } from "../src/index.ts";
 import { spell } from "./measure.ts";
 
 const CONVERSATIONS = 1_000;

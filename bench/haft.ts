@@ -1,8 +1,7 @@
 /** Haft's side of the comparison. */
 import { createRuntime, defineTool } from "../src/index.ts";
 import type { Contestant } from "./measure.ts";
-import { INPUT, SCHEMA, handle } from "./workload.ts";
-import type { Order } from "./workload.ts";
+import { INPUT, SCHEMA, handle, type Order } from "./workload.ts";
 
 const order = defineTool({
   name: "order",

@@ -2,8 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
-import { isJsonObject } from "../src/core/base/json.ts";
-import type { JsonObject, JsonValue } from "../src/core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../src/core/base/json.ts";
 import { importOpenApi } from "../src/engine/openapi/import-openapi.ts";
 import { Registry } from "../src/registry/registry.ts";
 import { modelTools } from "../src/compose/prompt/model-tools.ts";

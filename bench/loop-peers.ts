@@ -9,8 +9,7 @@ import { tool as langChainTool } from "@langchain/core/tools";
 import { createReactAgent } from "@langchain/langgraph/prebuilt";
 import { generateText, isStepCount, streamText, tool as aiTool } from "ai";
 import { z } from "zod";
-import { loopScript } from "./loop-script.ts";
-import type { LoopScript, Said } from "./loop-script.ts";
+import { loopScript, type LoopScript, type Said } from "./loop-script.ts";
 import type { Contestant } from "./measure.ts";
 
 /** A peer with the one tool of the loop, `wait({ n, note })`. */

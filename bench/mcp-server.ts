@@ -1,13 +1,11 @@
 /** The server of the MCP benchmark, by the official SDK: `stdio`, or `http`, which prints its port. */
-import { createServer } from "node:http";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { McpServer, createMcpHandler, fromJsonSchema } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
-import { SCHEMA, handle } from "./workload.ts";
-import type { Order } from "./workload.ts";
+import { SCHEMA, handle, type Order } from "./workload.ts";
 
 function makeServer(): McpServer {
   const server = new McpServer({ name: "bench", version: "1.0.0" }, { capabilities: { tools: {} } });

@@ -3,11 +3,9 @@ import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import { mcpEngine } from "../src/engine/mcp.ts";
-import type { McpOptions } from "../src/engine/mcp.ts";
+import { mcpEngine, type McpOptions } from "../src/engine/mcp.ts";
 import { createRuntime } from "../src/index.ts";
-import { goal, measure, median, printTable } from "./measure.ts";
-import type { Contestant } from "./measure.ts";
+import { goal, measure, median, printTable, type Contestant } from "./measure.ts";
 import { INPUT } from "./workload.ts";
 
 const MAX_RATIO = 1.2;

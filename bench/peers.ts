@@ -10,8 +10,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { asSchema, generateText, isStepCount, tool as aiTool } from "ai";
 import { z } from "zod";
 import type { Contestant } from "./measure.ts";
-import { INPUT, SCHEMA, handle } from "./workload.ts";
-import type { Order } from "./workload.ts";
+import { INPUT, SCHEMA, handle, type Order } from "./workload.ts";
 
 const zodSchema = z.strictObject({
   id: z.string(),

@@ -3,8 +3,7 @@ import { Agent, createServer, request } from "node:http";
 import { text } from "node:stream/consumers";
 import { restEngine } from "../src/engine/rest.ts";
 import { createRuntime } from "../src/index.ts";
-import { measure, printTable } from "./measure.ts";
-import type { Contestant } from "./measure.ts";
+import { measure, printTable, type Contestant } from "./measure.ts";
 import { INPUT, SCHEMA } from "./workload.ts";
 
 const BARE = "fetch";

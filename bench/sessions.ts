@@ -1,10 +1,8 @@
 /** What sessions cost as their history grows: a branch, a trial, a call. */
-import { createRuntime, defineTool } from "../src/index.ts";
-import type { RuntimeSession } from "../src/index.ts";
+import { createRuntime, defineTool, type RuntimeSession } from "../src/index.ts";
 import { sqliteStore } from "../src/store/sqlite-store.ts";
 import { inFolderOnDisk } from "./folder.ts";
-import { measure, median, printTable, spell } from "./measure.ts";
-import type { Contestant } from "./measure.ts";
+import { measure, median, printTable, spell, type Contestant } from "./measure.ts";
 
 /** A history is flat when its longest costs at most this much more than its shortest: twice, on machines as noisy as these. */
 const FLAT = 2;

@@ -1,8 +1,6 @@
 /** One contestant of "10,000 sessions at once", in a process of its own so that its memory is its own: `node waiting.ts <contestant> <folder>`. */
-import { createRuntime, defineTool } from "../src/index.ts";
-import type { RuntimeOptions, RuntimeSession } from "../src/index.ts";
-import { CROWD, WAIT_MS } from "./crowd.ts";
-import type { CrowdFigures } from "./crowd.ts";
+import { createRuntime, defineTool, type RuntimeOptions, type RuntimeSession } from "../src/index.ts";
+import { CROWD, WAIT_MS, type CrowdFigures } from "./crowd.ts";
 
 const WARM_UP = 200;
 

@@ -1,7 +1,6 @@
 /** A provider's model by its name: what it says comes as events, what it costs is counted, what may pass is tried again. */
 import assert from "node:assert/strict";
-import type { ModelRequest } from "haft/model";
-import { UsageMeter, modelFrom } from "haft/model";
+import { type ModelRequest, UsageMeter, modelFrom } from "haft/model";
 
 /** Stands in for the network: the provider is busy once, and then streams its answer. Leave `fetch` out to ask for real. */
 const pieces = [

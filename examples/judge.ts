@@ -1,7 +1,6 @@
 /** A judge: another model looks at every payment before it is made. Where it cannot say, nothing is paid. */
 import { createRuntime, defineTool, resultText, type Hook } from "haft";
-import { collectReply } from "haft/model";
-import { scriptedModel } from "haft/model";
+import { collectReply, scriptedModel } from "haft/model";
 
 const pay = defineTool({
   name: "pay",

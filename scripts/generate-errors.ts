@@ -1,7 +1,6 @@
 /** Writes docs/reference/errors.md from the one table of error codes; `npm run docs` runs it. */
 import { writeFileSync } from "node:fs";
-import { ERROR_CODES } from "../src/core/error-codes.ts";
-import type { ErrorCodeInfo } from "../src/core/error-codes.ts";
+import { ERROR_CODES, type ErrorCodeInfo } from "../src/core/error-codes.ts";
 
 const INTRODUCTION = `# Error codes
 

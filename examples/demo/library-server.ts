@@ -1,6 +1,5 @@
 /** The library behind `library.yaml`: a real HTTP server on this machine that wants a token. */
-import { createServer } from "node:http";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 
 interface Book {

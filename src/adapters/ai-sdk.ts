@@ -1,12 +1,10 @@
 /** Tools for Vercel's AI SDK (7), and its tools for us. */
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { ProgressUpdate, ToolContext } from "../core/context.ts";
-import type { ContentPart } from "../core/content.ts";
-import { valueText } from "../core/content.ts";
+import { type ContentPart, valueText } from "../core/content.ts";
 import { pdfData } from "../core/data-uri.ts";
 import type { JsonValue } from "../core/base/json.ts";
-import { partText } from "../core/result.ts";
-import type { ToolResult } from "../core/result.ts";
+import { partText, type ToolResult } from "../core/result.ts";
 import type { ParsedInput, Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { fromStandardSchema, isStandardSchema } from "../schema/standard-schema.ts";

@@ -1,15 +1,13 @@
 /** What all adapters share: our tools as plain functions under names that every provider takes, and theirs as our tools. */
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import type { Question } from "../core/ask.ts";
-import type { ToolCall } from "../core/call.ts";
+import { type ToolCall, OWN_NAMESPACE } from "../core/call.ts";
 import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import type { JsonValue } from "../core/base/json.ts";
-import { resultText } from "../core/result.ts";
-import type { ToolResult } from "../core/result.ts";
+import { resultText, type ToolResult } from "../core/result.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import { nameMatcher } from "../policy/permission.ts";
-import { OWN_NAMESPACE } from "../core/call.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import { copySchema } from "../schema/import-schema.ts";

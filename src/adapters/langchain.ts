@@ -4,8 +4,7 @@ import { valueText } from "../core/content.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { bridgedTools, foreignTool, openSchema, outputOf } from "./bridge.ts";
-import type { AdapterOptions } from "./bridge.ts";
+import { bridgedTools, foreignTool, openSchema, outputOf, type AdapterOptions } from "./bridge.ts";
 
 /** What LangChain tells of a tool, with its schema as JSON Schema. */
 export interface LangChainFields {

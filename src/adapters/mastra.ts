@@ -4,8 +4,7 @@ import { ToolError } from "../core/error.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { askApproval, bridgedTools, foreignTool, openSchema, outputOf } from "./bridge.ts";
-import type { AdapterOptions } from "./bridge.ts";
+import { askApproval, bridgedTools, foreignTool, openSchema, outputOf, type AdapterOptions } from "./bridge.ts";
 import { withModelOutput } from "./model-output.ts";
 
 /** The fields of a tool that Mastra's `createTool` is given. */

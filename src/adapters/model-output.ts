@@ -1,6 +1,5 @@
 /** What a tool of AI SDK or Mastra shows a model of its output (`toModelOutput`), in our words. */
-import { ToolOutput } from "../core/content.ts";
-import type { ContentPart } from "../core/content.ts";
+import { ToolOutput, type ContentPart } from "../core/content.ts";
 import { ToolError } from "../core/error.ts";
 
 const SHOWABLE = /^(image|audio)\/[a-z0-9.+-]{1,64}$/u;

@@ -3,8 +3,7 @@ import type { ToolContext } from "../core/context.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { askApproval, bridgedTools, foreignTool, offeredText } from "./bridge.ts";
-import type { AdapterOptions } from "./bridge.ts";
+import { askApproval, bridgedTools, foreignTool, offeredText, type AdapterOptions } from "./bridge.ts";
 
 /** The fields of a tool that the Agents SDK's `tool` is given. */
 export interface OpenAiAgentsFields {

@@ -7,12 +7,10 @@ import { waitFor } from "../policy/deadline.ts";
 import { chooseOverload } from "../registry/overload.ts";
 import { resolveVisible } from "../registry/visible-tool.ts";
 import { fitInput } from "../schema/repair-input.ts";
-import { admitted, resolved } from "./call-run.ts";
-import type { AdmittedCall, CallRun, FittedCall, ResolvedCall } from "./call-run.ts";
+import { admitted, resolved, type AdmittedCall, type CallRun, type FittedCall, type ResolvedCall } from "./call-run.ts";
 import { ANY_OBJECT } from "./fit-call.ts";
 import { passReadingGate } from "./manual-reading.ts";
-import { route } from "./route.ts";
-import type { Answerer, Route } from "./route.ts";
+import { route, type Answerer, type Route } from "./route.ts";
 import { enterTurn } from "./turn-rules.ts";
 
 /** Finds the tools of this name and, by the input, the one that is meant. */

@@ -2,8 +2,7 @@
 import { isSessionKey } from "../core/effects.ts";
 import { ToolError } from "../core/error.ts";
 import { waitFor } from "../policy/deadline.ts";
-import { isAdmitted, lockKeysOf } from "./call-run.ts";
-import type { AdmittedCall, CallRun } from "./call-run.ts";
+import { isAdmitted, lockKeysOf, type AdmittedCall, type CallRun } from "./call-run.ts";
 import { cacheSettings } from "../registry/check-cache.ts";
 import type { Registry } from "../registry/registry.ts";
 

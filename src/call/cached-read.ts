@@ -1,16 +1,13 @@
 /** Answers a call that only reads from what an equal call answered before, or is about to. */
 import { ToolError } from "../core/error.ts";
-import { copyJson, isJsonObject } from "../core/base/json.ts";
-import type { JsonObject } from "../core/base/json.ts";
+import { copyJson, isJsonObject, type JsonObject } from "../core/base/json.ts";
 import { parseJson } from "../core/base/parse-json.ts";
 import { waitFor } from "../policy/deadline.ts";
 import { Flight } from "../policy/flight.ts";
 import type { CachedAnswer } from "../policy/result-cache.ts";
 import type { StoredResults } from "../policy/stored-results.ts";
-import { CachePlan } from "./cache-plan.ts";
-import type { CachedRead } from "./cache-plan.ts";
-import { lockKeysOf } from "./call-run.ts";
-import type { AdmittedCall, CallRun } from "./call-run.ts";
+import { CachePlan, type CachedRead } from "./cache-plan.ts";
+import { lockKeysOf, type AdmittedCall, type CallRun } from "./call-run.ts";
 import { copyContent } from "../session/copy-content.ts";
 import type { Session } from "../session/session.ts";
 

@@ -1,7 +1,6 @@
 /** Keeps what a handler calls itself within the layer of rules of the call that it answers. */
 import { AsyncLocalStorage } from "node:async_hooks";
-import { visibilityOf } from "../policy/visibility.ts";
-import type { Visibility, VisibilityRules } from "../policy/visibility.ts";
+import { visibilityOf, type Visibility, type VisibilityRules } from "../policy/visibility.ts";
 import type { Session } from "../session/session.ts";
 
 interface Layer {

@@ -1,10 +1,7 @@
 /** Reads what a hook made of a result: the answer may change; whose answer it is, and how it came about, may not. */
-import { ERROR_CODES } from "../core/error-codes.ts";
-import { ToolError, errorInfo, isToolError } from "../core/error.ts";
-import type { ErrorCode } from "../core/error-codes.ts";
-import type { ErrorInfo } from "../core/error.ts";
-import { copyJson, isJsonObject } from "../core/base/json.ts";
-import type { JsonObject } from "../core/base/json.ts";
+import { ERROR_CODES, type ErrorCode } from "../core/error-codes.ts";
+import { ToolError, errorInfo, isToolError, type ErrorInfo } from "../core/error.ts";
+import { copyJson, isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { ResultStatus, ToolResult } from "../core/result.ts";
 import { typeInWords } from "../core/base/wording.ts";
 import { copyContent } from "../session/copy-content.ts";

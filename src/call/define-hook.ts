@@ -1,6 +1,5 @@
 /** A hook for the calls of one tool, typed by its schema. */
-import { DEFAULT_NAMESPACE, qualifiedName } from "../core/call.ts";
-import type { ToolCall } from "../core/call.ts";
+import { DEFAULT_NAMESPACE, qualifiedName, type ToolCall } from "../core/call.ts";
 import { declaresNoWrites } from "../core/effects.ts";
 import { ToolError } from "../core/error.ts";
 import type { Hook, HookContext, HookDecision } from "../core/hook.ts";

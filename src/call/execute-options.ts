@@ -5,8 +5,7 @@ import type { ProgressUpdate } from "../core/context.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { ToolError, describeThrown, isToolError } from "../core/error.ts";
 import type { AnswerSources } from "../core/answer-source.ts";
-import { visibilityOf } from "../policy/visibility.ts";
-import type { VisibilityRules } from "../policy/visibility.ts";
+import { visibilityOf, type VisibilityRules } from "../policy/visibility.ts";
 import { unknownKey } from "../core/known-keys.ts";
 
 /** How calls are run. */

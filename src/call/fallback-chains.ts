@@ -3,10 +3,8 @@ import { OWN_NAMESPACE } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import type { Engine } from "../core/engine.ts";
 import type { SessionEvent } from "../core/event.ts";
-import { isReal, sourceList } from "../core/answer-source.ts";
-import type { AnswerSource, AnswerSources } from "../core/answer-source.ts";
-import { nameMatcher } from "../policy/permission.ts";
-import type { NameMatcher } from "../policy/permission.ts";
+import { isReal, sourceList, type AnswerSource, type AnswerSources } from "../core/answer-source.ts";
+import { nameMatcher, type NameMatcher } from "../policy/permission.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { Answerer } from "./route.ts";
 

@@ -1,10 +1,8 @@
 /** Which faults the calls of one runtime meet: those that it plans itself, and those of the tools' toolsets. */
 import type { ToolCall } from "../core/call.ts";
 import type { FaultPlan } from "../core/fault.ts";
-import { drawFault, faultPolicy } from "../policy/fault.ts";
-import type { Fault, FaultPolicy } from "../policy/fault.ts";
-import { NO_CALLS, countCall, countCalls } from "../policy/fault-tally.ts";
-import type { CallSample, CallTally } from "../policy/fault-tally.ts";
+import { drawFault, faultPolicy, type Fault, type FaultPolicy } from "../policy/fault.ts";
+import { NO_CALLS, countCall, countCalls, type CallSample, type CallTally } from "../policy/fault-tally.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import { faultsOf } from "../registry/toolset-faults.ts";
 import type { Session } from "../session/session.ts";

@@ -1,19 +1,16 @@
 /** The end of every call: one result, shown to hooks, cut to size, recorded, counted. */
-import { describeThrown, errorInfo } from "../core/error.ts";
-import type { ToolError } from "../core/error.ts";
+import { describeThrown, errorInfo, type ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { Fidelity } from "../core/fidelity.ts";
 import type { Hook } from "../core/hook.ts";
 import type { Origin, ResultStatus, ToolResult } from "../core/result.ts";
-import { copyJson, isJsonObject } from "../core/base/json.ts";
-import type { JsonValue } from "../core/base/json.ts";
+import { copyJson, isJsonObject, type JsonValue } from "../core/base/json.ts";
 import { truncateResult } from "../policy/truncate-result.ts";
 import { READ_RESULT } from "../registry/read-result-tool.ts";
 import { isVisible } from "../registry/visible-tool.ts";
 import { endRead } from "./cached-read.ts";
 import { callHook, hookContext } from "./call-hook.ts";
-import { NO_REPAIRS, NO_WARNINGS } from "./call-run.ts";
-import type { CallRun, ResultNotes } from "./call-run.ts";
+import { NO_REPAIRS, NO_WARNINGS, type CallRun, type ResultNotes } from "./call-run.ts";
 import { changeResult } from "./change-result.ts";
 import { release } from "./hold.ts";
 import { outcomeUnknown } from "./reconcile-call.ts";

@@ -1,14 +1,12 @@
 /** Makes the input fit the tool's schema, or says why it cannot. */
 import { ToolError, describeThrown } from "../core/error.ts";
-import { isJsonObject } from "../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ParsedInput } from "../core/tool.ts";
 import { isPromiseLike } from "../policy/deadline.ts";
 import { compileSchema } from "../schema/compile-schema.ts";
 import { fitInput } from "../schema/repair-input.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
-import { fitted } from "./call-run.ts";
-import type { FittedCall, ResolvedCall } from "./call-run.ts";
+import { fitted, type FittedCall, type ResolvedCall } from "./call-run.ts";
 import { settleParsing } from "./settle-parsing.ts";
 
 /** What any object fits; text is read as the JSON it spells, as it will be for the tool's own schema. */

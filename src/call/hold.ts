@@ -3,8 +3,7 @@ import { ToolError } from "../core/error.ts";
 import type { LockTicket } from "../core/locks.ts";
 import type { SlotLimit } from "../core/slots.ts";
 import { waitFor } from "../policy/deadline.ts";
-import { lockKeysOf } from "./call-run.ts";
-import type { AdmittedCall, CallRun } from "./call-run.ts";
+import { lockKeysOf, type AdmittedCall, type CallRun } from "./call-run.ts";
 
 /** Waits shorter than this are not reported. */
 const REPORTED_WAIT_MS = 1;

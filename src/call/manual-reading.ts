@@ -1,7 +1,6 @@
 /** What a session knows of the documentation that was read in it, and the gate for tools that ask for it. */
 import { ToolError } from "../core/error.ts";
-import { isJsonObject } from "../core/base/json.ts";
-import type { JsonValue } from "../core/base/json.ts";
+import { isJsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ResolvedCall } from "./call-run.ts";
 import { isShown } from "./shown-results.ts";
 import { isVisible } from "../registry/visible-tool.ts";

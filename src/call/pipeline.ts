@@ -6,8 +6,7 @@ import { passGates, resolveLater, resolveTool, routeCall } from "./admit-call.ts
 import { askApproval } from "./ask-approval.ts";
 import { runAttempts } from "./attempt.ts";
 import { beginEngineSession } from "./begin-engine-session.ts";
-import { CallRun } from "./call-run.ts";
-import type { AdmittedCall, CallOptions, CallParts, ResolvedCall } from "./call-run.ts";
+import { CallRun, type AdmittedCall, type CallOptions, type CallParts, type ResolvedCall } from "./call-run.ts";
 import { startOf } from "./call-start.ts";
 import { finishCall } from "./finish-call.ts";
 import { fitCall } from "./fit-call.ts";

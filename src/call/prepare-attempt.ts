@@ -1,8 +1,7 @@
 /** What an attempt needs before its handler runs, in order: locks, no answer in the cache, slots, a store that knows of it. */
 import type { ToolError } from "../core/error.ts";
 import { announceWrite } from "./announce-write.ts";
-import { lookUp, recall } from "./cached-read.ts";
-import type { Found } from "./cached-read.ts";
+import { lookUp, recall, type Found } from "./cached-read.ts";
 import type { AdmittedCall } from "./call-run.ts";
 import { acquireLocks, acquireSlots, release } from "./hold.ts";
 import { recordIntent } from "./record-intent.ts";

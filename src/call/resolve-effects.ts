@@ -1,9 +1,7 @@
 /** Works out what one call reads and writes, and which keys it must lock for that. */
 import { qualifiedName } from "../core/call.ts";
-import { isSessionKey } from "../core/effects.ts";
-import type { ResolvedEffects, Effects, LockKeys } from "../core/effects.ts";
-import { areComputed, compileKeys } from "../core/resource-keys.ts";
-import type { ResourceKeys } from "../core/resource-keys.ts";
+import { isSessionKey, type ResolvedEffects, type Effects, type LockKeys } from "../core/effects.ts";
+import { areComputed, compileKeys, type ResourceKeys } from "../core/resource-keys.ts";
 import { describeThrown } from "../core/error.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { Clock } from "../core/ports.ts";

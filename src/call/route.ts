@@ -2,8 +2,7 @@
 import type { ResolvedEffects } from "../core/effects.ts";
 import type { Engine } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
-import { isReal } from "../core/answer-source.ts";
-import type { AnswerSource } from "../core/answer-source.ts";
+import { isReal, type AnswerSource } from "../core/answer-source.ts";
 import type { SimulationMode } from "../session/simulation-mode.ts";
 
 /** A source and its engine; `cache` has none, as kept results are looked up. */

@@ -1,6 +1,5 @@
 /** What is known of every call of a tool before any is made: who answers, what stands between, and what need not be asked. Made once. */
-import { declaresNoWrites } from "../core/effects.ts";
-import type { ResolvedEffects } from "../core/effects.ts";
+import { declaresNoWrites, type ResolvedEffects } from "../core/effects.ts";
 import type { Engine } from "../core/engine.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import { whyNoHandler } from "../core/missing-handler.ts";
@@ -8,15 +7,13 @@ import type { Clock } from "../core/ports.ts";
 import type { SlotLimit, Slots } from "../core/slots.ts";
 import type { CallSettings, Tool } from "../core/tool.ts";
 import { localEngine } from "../engine/local.ts";
-import { Circuit } from "../policy/circuit.ts";
-import type { CircuitSettings } from "../policy/circuit.ts";
+import { Circuit, type CircuitSettings } from "../policy/circuit.ts";
 import { RetryBudget } from "../policy/retry-budget.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { Validator } from "../schema/compile-schema.ts";
 import type { CachePlan } from "./cache-plan.ts";
 import { createEffectsResolver, dependsOnInput } from "./resolve-effects.ts";
-import { liveRoute } from "./route.ts";
-import type { Route } from "./route.ts";
+import { liveRoute, type Route } from "./route.ts";
 import { endsTurn, runsOnce } from "./turn-rules.ts";
 
 export interface ToolPlanOptions {

@@ -1,11 +1,9 @@
 /** Puts the questions of tools and servers to the person at the terminal, field by field. */
 import type { QuestionAnswer, Ask as AskPerson, AskRequest } from "../core/ask.ts";
-import { isJsonObject } from "../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { Ask, CommandContext } from "./command.ts";
 import { inLine } from "./in-line.ts";
-import { safeText } from "./terminal-text.ts";
-import type { Screen } from "./terminal-text.ts";
+import { safeText, type Screen } from "./terminal-text.ts";
 
 /** Longer forms are not filled in at a terminal. */
 const MAX_FIELDS = 50;

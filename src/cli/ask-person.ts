@@ -2,8 +2,7 @@
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../core/ask.ts";
 import type { Ask, CommandContext } from "./command.ts";
 import { inLine } from "./in-line.ts";
-import { safeJson, safeText } from "./terminal-text.ts";
-import type { Screen } from "./terminal-text.ts";
+import { safeJson, safeText, type Screen } from "./terminal-text.ts";
 
 const ANSWERS: ReadonlyMap<string, ApprovalAnswer> = new Map([
   ["y", "allow-once"],

@@ -2,8 +2,7 @@
 import type { ApprovalAnswer } from "../core/ask.ts";
 import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
-import { isJsonArray, isJsonObject } from "../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import { readJsonLines } from "../documents/read-json-lines.ts";
 
 export type ConversationLine =

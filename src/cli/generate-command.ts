@@ -1,10 +1,8 @@
 /** `haft generate`: makes many conversations over simulated tools, as data. */
 import { standInsOf } from "../config/build-answers.ts";
 import { ERROR_CODES } from "../core/error-codes.ts";
-import { ToolError } from "../core/error.ts";
-import type { ErrorInfo } from "../core/error.ts";
-import { generateConversations } from "../generate/conversations/generate-conversations.ts";
-import type { GenerateOptions } from "../generate/conversations/generate-conversations.ts";
+import { ToolError, type ErrorInfo } from "../core/error.ts";
+import { generateConversations, type GenerateOptions } from "../generate/conversations/generate-conversations.ts";
 import type { GenerationProgress, GenerationSummary } from "../generate/conversations/generation-summary.ts";
 import { type VirtualClock, virtualClock } from "../generate/conversations/virtual-clock.ts";
 import type { ConversationTemplate } from "../generate/conversations/conversation-template.ts";
@@ -14,8 +12,7 @@ import { TRAJECTORY_FORMATS } from "../generate/conversations/trajectory-formats
 import { wordOf } from "./command-line.ts";
 import { planFor, readTemplateFile, takesNoTime } from "./generate/generation-plan.ts";
 import { progressText, summaryLines } from "./generate/generation-words.ts";
-import { withRuntime } from "./open-runtime.ts";
-import type { OpenRuntime, WithRuntimeOptions } from "./open-runtime.ts";
+import { withRuntime, type OpenRuntime, type WithRuntimeOptions } from "./open-runtime.ts";
 import { Progress } from "./progress.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { safeJson, safeText } from "./terminal-text.ts";

@@ -1,7 +1,6 @@
 /** The help texts, made from the commands themselves. */
 import type { Command, CommandGroup } from "./command.ts";
-import { OPTIONS } from "./command-line.ts";
-import type { OptionName } from "./command-line.ts";
+import { OPTIONS, type OptionName } from "./command-line.ts";
 
 /** What each exit code other than 0 means; the codes behind each are those of the error table. */
 const EXIT_MEANINGS: ReadonlyMap<number, string> = new Map([

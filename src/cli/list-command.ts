@@ -4,8 +4,7 @@ import { stateOf } from "../engine/known-tools.ts";
 import { nearNames } from "../core/base/near-names.ts";
 import { noteBlocked } from "./blocked-tools.ts";
 import type { Command, CommandContext } from "./command.ts";
-import { withRuntime } from "./open-runtime.ts";
-import type { OpenRuntime } from "./open-runtime.ts";
+import { withRuntime, type OpenRuntime } from "./open-runtime.ts";
 import { safeText } from "./terminal-text.ts";
 import { allTools, printTools } from "./tool-words.ts";
 

@@ -1,20 +1,16 @@
 /** `haft lock`: pins third-party tools, and shows what has changed about them since. */
 import { ERROR_CODES } from "../core/error-codes.ts";
 import { ToolError } from "../core/error.ts";
-import { loadConfig } from "../config/load-config.ts";
-import type { LoadedConfig } from "../config/load-config.ts";
-import { lockDrift, relock } from "../config/lock-drift.ts";
-import type { LockDrift, SeenToolset } from "../config/lock-drift.ts";
+import { loadConfig, type LoadedConfig } from "../config/load-config.ts";
+import { lockDrift, relock, type LockDrift, type SeenToolset } from "../config/lock-drift.ts";
 import { lockPath, readLock, writeLock } from "../config/lock-file.ts";
-import { toolOrigins, variableNames } from "../config/tool-origin.ts";
-import type { ToolOrigin } from "../config/tool-origin.ts";
+import { toolOrigins, variableNames, type ToolOrigin } from "../config/tool-origin.ts";
 import { stateOf } from "../engine/known-tools.ts";
 import type { LockData } from "../trust/pinned-tool.ts";
 import { nearNames } from "../core/base/near-names.ts";
 import { allTools } from "./tool-words.ts";
 import type { Command, CommandContext } from "./command.ts";
-import { warn, withRuntime } from "./open-runtime.ts";
-import type { OpenRuntime } from "./open-runtime.ts";
+import { warn, withRuntime, type OpenRuntime } from "./open-runtime.ts";
 import { driftJson, printDrift } from "./print-drift.ts";
 import { safeJson, safeText } from "./terminal-text.ts";
 

@@ -5,8 +5,7 @@ import type { Tool } from "../core/tool.ts";
 import { plural } from "../core/base/wording.ts";
 import { suspiciousText } from "../trust/suspicious-text.ts";
 import type { CommandContext } from "./command.ts";
-import { safeText, wrap } from "./terminal-text.ts";
-import type { Screen, Style } from "./terminal-text.ts";
+import { safeText, wrap, type Screen, type Style } from "./terminal-text.ts";
 
 const MARKS: Readonly<Record<ToolDrift["state"], readonly [mark: string, style: Style]>> = {
   new: ["+", "green"],

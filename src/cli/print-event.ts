@@ -3,8 +3,7 @@ import type { RuntimeEvent } from "../core/event.ts";
 import { valueText } from "../core/content.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { resultLines } from "./print-result.ts";
-import { columnFor, cut, duration, oneLine, safeText } from "./terminal-text.ts";
-import type { Screen } from "./terminal-text.ts";
+import { columnFor, cut, duration, oneLine, safeText, type Screen } from "./terminal-text.ts";
 import { columnsOf, padColumns } from "./text-width.ts";
 
 type CallEvent = Extract<RuntimeEvent, { readonly callId: string }>;

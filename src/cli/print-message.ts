@@ -1,8 +1,7 @@
 /** How something that was said looks in a terminal. */
 import type { SessionMessage } from "../core/message.ts";
 import { partText } from "../core/result.ts";
-import { wrap } from "./terminal-text.ts";
-import type { Screen } from "./terminal-text.ts";
+import { wrap, type Screen } from "./terminal-text.ts";
 
 const SPEAKERS = { user: "user", system: "system", assistant: "model", document: "text" } as const satisfies Record<
   SessionMessage["role"],

@@ -1,10 +1,8 @@
 /** How results, repairs and errors look in a terminal. */
 import type { ErrorInfo } from "../core/error.ts";
-import { resultText } from "../core/result.ts";
-import type { Repair, ToolResult } from "../core/result.ts";
+import { resultText, type Repair, type ToolResult } from "../core/result.ts";
 import { plural } from "../core/base/wording.ts";
-import { cut, duration, oneLine, safeText, wrap } from "./terminal-text.ts";
-import type { Screen } from "./terminal-text.ts";
+import { cut, duration, oneLine, safeText, wrap, type Screen } from "./terminal-text.ts";
 import { columnsOf, padColumns } from "./text-width.ts";
 
 const MARKS = { ok: "✓", partial: "~", error: "✗", cancelled: "✗", skipped: "-" } as const;

@@ -1,14 +1,11 @@
 /** What a simulation came to: the values that would be others, what was only pretended, and that nothing was changed. */
 import { valueText } from "../core/content.ts";
-import { applyPatch } from "../core/base/json-patch.ts";
-import type { JsonPatchStep } from "../core/base/json-patch.ts";
-import { isJsonArray, isJsonObject } from "../core/base/json.ts";
-import type { JsonValue } from "../core/base/json.ts";
+import { applyPatch, type JsonPatchStep } from "../core/base/json-patch.ts";
+import { isJsonArray, isJsonObject, type JsonValue } from "../core/base/json.ts";
 import { plural } from "../core/base/wording.ts";
 import type { SessionDiff, StateDifference } from "../session/session-diff.ts";
 import type { CommandContext } from "./command.ts";
-import { oneLine, safeJson, safeText } from "./terminal-text.ts";
-import type { Screen } from "./terminal-text.ts";
+import { oneLine, safeJson, safeText, type Screen } from "./terminal-text.ts";
 
 const NOTHING = "nothing";
 /** Says of a key that stands in the list as well whose it is. */

@@ -1,6 +1,5 @@
 /** How far long work is, for the person who waits for it. */
-import { cut } from "./terminal-text.ts";
-import type { Screen } from "./terminal-text.ts";
+import { cut, type Screen } from "./terminal-text.ts";
 
 /** Work that is done sooner is not worth a word. */
 const QUIET_MS = 1_000;

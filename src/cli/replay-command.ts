@@ -1,9 +1,8 @@
 /** `haft replay`: answers calls from a recording, and runs nothing. */
-import { ToolError } from "../core/error.ts";
+import { ToolError, type ErrorInfo } from "../core/error.ts";
 import type { EventListener, SessionEvent, RuntimeEvent } from "../core/event.ts";
 import { toolsetsOfRecording } from "../engine/replay.ts";
-import { createRuntime } from "../runtime/runtime.ts";
-import type { Runtime } from "../runtime/runtime.ts";
+import { createRuntime, type Runtime } from "../runtime/runtime.ts";
 import { recordedToolsets } from "../testing/recorded-toolset.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { readConversation } from "./conversation.ts";
@@ -12,7 +11,6 @@ import { Play } from "./play.ts";
 import { readInput } from "./read-input.ts";
 import { readRecordedEvents } from "./read-recorded-events.ts";
 import { ReplayCheck } from "./replay/replay-check.ts";
-import type { ErrorInfo } from "../core/error.ts";
 import { isJsonArray, isJsonObject } from "../core/base/json.ts";
 import type { ToolResult } from "../core/result.ts";
 import { plural } from "../core/base/wording.ts";

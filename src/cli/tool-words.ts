@@ -2,8 +2,7 @@
 import { plural } from "../core/base/wording.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { Registry } from "../registry/registry.ts";
-import { toolDefinition } from "../registry/tool-definition.ts";
-import type { ToolDefinition } from "../registry/tool-definition.ts";
+import { toolDefinition, type ToolDefinition } from "../registry/tool-definition.ts";
 import { compareNames } from "../registry/tool-search.ts";
 import type { CommandContext } from "./command.ts";
 import { columnFor, oneLine, safeJson, safeText } from "./terminal-text.ts";

@@ -1,6 +1,5 @@
 /** Writes a file so that it is there whole or not at all. */
-import { link, lstat, open, realpath, rename, rm } from "node:fs/promises";
-import type { FileHandle } from "node:fs/promises";
+import { link, lstat, open, realpath, rename, rm, type FileHandle } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { systemCode } from "../core/base/system-code.ts";

@@ -4,8 +4,7 @@ import type { ToolResult } from "../core/result.ts";
 import type { RoundOptions } from "../runtime/round.ts";
 import type { SessionTurn } from "../runtime/runtime-session.ts";
 import { NO_USAGE } from "./loop-result.ts";
-import { pendingCalls } from "./pending-calls.ts";
-import type { ApprovalDecisions, PendingCall } from "./pending-calls.ts";
+import { pendingCalls, type ApprovalDecisions, type PendingCall } from "./pending-calls.ts";
 
 /**
  * Runs the decided calls as one round, in the order they were made. Each is allowed by the digest of what was shown, so one that comes

@@ -1,6 +1,5 @@
 /** Whether a loop goes on after a round: one pure decision. */
-import type { FinishReason } from "../core/model.ts";
-import { endedWell } from "../core/model.ts";
+import { type FinishReason, endedWell } from "../core/model.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
 import type { ToolCategory } from "../core/tool.ts";
 import type { BudgetLevel } from "./loop-budget.ts";

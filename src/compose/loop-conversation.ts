@@ -4,8 +4,7 @@ import type { ModelMessage } from "../core/message.ts";
 import { DEFAULT_MAX_TURNS, turnStarts } from "../history/limit-turns.ts";
 import { pairMessages } from "../history/pair-messages.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
-import { conversationOf } from "../runtime/session-messages.ts";
-import type { MessagesOptions } from "../runtime/session-messages.ts";
+import { conversationOf, type MessagesOptions } from "../runtime/session-messages.ts";
 
 /**
  * What `session.messages` gives, kept from round to round and from run to run: whatever the session has recorded since is added, who ever

@@ -1,9 +1,7 @@
 /** How far a loop may go. */
 import { ToolError } from "../core/error.ts";
-import { checkLimits } from "./loop-budget.ts";
-import type { LoopBudgetLimits } from "./loop-budget.ts";
-import { checkRepeatOptions } from "./repeat-guard.ts";
-import type { RepeatGuardOptions } from "./repeat-guard.ts";
+import { checkLimits, type LoopBudgetLimits } from "./loop-budget.ts";
+import { checkRepeatOptions, type RepeatGuardOptions } from "./repeat-guard.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 
 /** How far a loop may go. */

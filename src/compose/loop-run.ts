@@ -6,8 +6,7 @@ import type { Model, ModelReply, ModelRequest, ModelTool } from "../core/model.t
 import type { ToolResult } from "../core/result.ts";
 import { readUsage } from "../core/token-usage.ts";
 import { plural } from "../core/base/wording.ts";
-import { CONTEXT_LEVELS, advisoryNote, contextAdvisory } from "../history/context-advisory.ts";
-import type { ContextAdvisory, ContextLevel } from "../history/context-advisory.ts";
+import { CONTEXT_LEVELS, advisoryNote, contextAdvisory, type ContextAdvisory, type ContextLevel } from "../history/context-advisory.ts";
 import { LoopBudget } from "./loop-budget.ts";
 import type { Visibility } from "../policy/visibility.ts";
 import type { ProgressListener } from "../call/execute-options.ts";
@@ -20,16 +19,13 @@ import type { LoopConversation } from "./loop-conversation.ts";
 import type { LoopEvent } from "./loop-event.ts";
 import type { CheckedLimits } from "./loop-limits.ts";
 import type { LoopOptions, LoopRound } from "./loop-options.ts";
-import { NO_USAGE, addUsage } from "./loop-result.ts";
-import type { LoopResult } from "./loop-result.ts";
+import { NO_USAGE, addUsage, type LoopResult } from "./loop-result.ts";
 import type { LoopTimers } from "./loop-timers.ts";
 import { modelTools } from "./prompt/model-tools.ts";
 import { pendingCalls } from "./pending-calls.ts";
-import { playMessage } from "./play-message.ts";
-import type { MessageHost, PlayedMessage } from "./play-message.ts";
+import { playMessage, type MessageHost, type PlayedMessage } from "./play-message.ts";
 import type { StopReason } from "./stop-reason.ts";
-import { MAX_OUTPUT_REPAIRS, correctionNote, outputError } from "./structured-output.ts";
-import type { StructuredOutput } from "./structured-output.ts";
+import { MAX_OUTPUT_REPAIRS, correctionNote, outputError, type StructuredOutput } from "./structured-output.ts";
 import type { Taint } from "./taint.ts";
 
 /** What a run uses of its loop. */

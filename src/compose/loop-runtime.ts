@@ -1,8 +1,6 @@
 /** A runtime that begins loops: what programs are given by `createRuntime` of `haft`. */
-import { Runtime as CallRuntime } from "../runtime/runtime.ts";
-import type { RuntimeOptions } from "../runtime/runtime.ts";
-import { createLoop } from "./loop.ts";
-import type { Loop } from "./loop.ts";
+import { Runtime as CallRuntime, type RuntimeOptions } from "../runtime/runtime.ts";
+import { createLoop, type Loop } from "./loop.ts";
 import type { LoopOptions } from "./loop-options.ts";
 
 /** The options of a loop whose session is a new one unless it is given. */

@@ -1,8 +1,7 @@
 /** The calls of a session that wait for a person's yes, worked out from its log, so that a restart forgets none. */
 import type { ApprovalAnswer } from "../core/ask.ts";
 import type { SessionEvent } from "../core/event.ts";
-import { copyJson, isJsonObject } from "../core/base/json.ts";
-import type { JsonObject } from "../core/base/json.ts";
+import { copyJson, isJsonObject, type JsonObject } from "../core/base/json.ts";
 import { approvalDigest } from "../policy/approval.ts";
 
 /** A call that ended `approval_required`: what is shown to a person. */

@@ -2,8 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
 import { copyJson } from "../core/base/json.ts";
-import { endedWell } from "../core/model.ts";
-import type { Model, ModelCall, ModelEvent, ModelReply, ModelRequest } from "../core/model.ts";
+import { endedWell, type Model, type ModelCall, type ModelEvent, type ModelReply, type ModelRequest } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
 import { onAbort } from "../policy/deadline.ts";
 import type { Round, RoundOptions, RoundReply } from "../runtime/round.ts";

@@ -4,8 +4,7 @@ import { ToolError } from "../core/error.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
 import { copyJson } from "../core/base/json.ts";
 import type { ToolCall } from "../core/call.ts";
-import { resultText } from "../core/result.ts";
-import type { OfferedName, ToolResult } from "../core/result.ts";
+import { resultText, type OfferedName, type ToolResult } from "../core/result.ts";
 
 /** After how many equal outcomes of one call something is done; refused calls count for `stopAt` as well. */
 export interface RepeatLimits {

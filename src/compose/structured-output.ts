@@ -4,12 +4,10 @@ import { isJsonObject } from "../core/base/json.ts";
 import type { ResponseFormat } from "../core/model.ts";
 import { faultOf, readReply } from "../engine/lm/read-reply.ts";
 import type { SchemaSource } from "../registry/define-tool.ts";
-import { compileSchema } from "../schema/compile-schema.ts";
-import type { Validator } from "../schema/compile-schema.ts";
+import { compileSchema, type Validator } from "../schema/compile-schema.ts";
 import { copySchema } from "../schema/import-schema.ts";
 import { fitInput } from "../schema/repair-input.ts";
-import { fromStandardSchema, isStandardSchema } from "../schema/standard-schema.ts";
-import type { ParsingSchema } from "../schema/standard-schema.ts";
+import { fromStandardSchema, isStandardSchema, type ParsingSchema } from "../schema/standard-schema.ts";
 
 /** How often a model is asked again for an answer that does not fit. */
 export const MAX_OUTPUT_REPAIRS = 2;

@@ -1,7 +1,6 @@
 /** Calls that may do harm need approval once third-party content has reached the model. */
 import type { SessionEvent } from "../core/event.ts";
-import { nameMatcher } from "../policy/permission.ts";
-import type { NameMatcher } from "../policy/permission.ts";
+import { nameMatcher, type NameMatcher } from "../policy/permission.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 
 /** Which tools bring in untrusted words, and which calls are sensitive then. */

@@ -2,8 +2,7 @@
 import type { McpAuth } from "../engine/mcp/options.ts";
 import type { RestAuth } from "../engine/rest/rest-options.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
-import { kindOf } from "./table-reader.ts";
-import type { TableReader } from "./table-reader.ts";
+import { kindOf, type TableReader } from "./table-reader.ts";
 import type { ReadContext } from "./toolset/toolset-type.ts";
 
 const REST_KINDS = ["bearer", "basic", "apiKey", "oauth2"] as const;

@@ -2,15 +2,13 @@
 import { ToolError } from "../core/error.ts";
 import type { Model } from "../core/model.ts";
 import type { LoopOptions } from "../compose/loop-options.ts";
-import { modelFrom, splitSpec } from "../model/model-from.ts";
-import type { ModelContext, ModelSpec } from "../model/model-from.ts";
+import { modelFrom, splitSpec, type ModelContext, type ModelSpec } from "../model/model-from.ts";
 import { findProvider } from "../model/providers.ts";
 import { textToolsModel } from "../model/text-model.ts";
 import { UsageMeter, costOf } from "../model/usage-meter.ts";
 import type { LoopConfig, ModelConfig } from "./model-config.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
-import { resolveVariables } from "./variables.ts";
-import type { Environment } from "./variables.ts";
+import { resolveVariables, type Environment } from "./variables.ts";
 
 export interface BuildModelOptions extends Pick<ModelContext, "fetch" | "onRetry" | "onNotes"> {
   readonly environment: Environment;

@@ -2,12 +2,10 @@
 import type { Store } from "../core/store.ts";
 import type { RuntimeOptions } from "../runtime/runtime.ts";
 import { buildAnswers } from "./build-answers.ts";
-import { buildRuntimeParts } from "./build-runtime-parts.ts";
-import type { BuildOptions } from "./build-runtime-parts.ts";
+import { buildRuntimeParts, type BuildOptions } from "./build-runtime-parts.ts";
 import { buildStore } from "./build-store.ts";
 import { lockPath, readLock } from "./lock-file.ts";
-import { loadConfig } from "./load-config.ts";
-import type { LoadOptions } from "./load-config.ts";
+import { loadConfig, type LoadOptions } from "./load-config.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { toolPins } from "../trust/tool-pins.ts";
 

@@ -8,15 +8,12 @@ import type { Stub } from "../engine/stub.ts";
 import type { KeyPath } from "../documents/key-positions.ts";
 import { COUNT, PORTION, SECONDS } from "../core/base/number-bounds.ts";
 import { readFaultRules } from "./faults-config.ts";
-import { readLm } from "./lm-config.ts";
-import type { LmConfig } from "./lm-config.ts";
+import { readLm, type LmConfig } from "./lm-config.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { readRecording, readSeed, readStubList } from "./stand-in-config.ts";
 import type { TableReader } from "./table-reader.ts";
-import { readConnection, readMcpServer } from "./toolset/mcp.ts";
-import type { McpServer } from "./toolset/mcp.ts";
-import { readRestService } from "./toolset/openapi.ts";
-import type { RestService } from "./toolset/openapi.ts";
+import { readConnection, readMcpServer, type McpServer } from "./toolset/mcp.ts";
+import { readRestService, type RestService } from "./toolset/openapi.ts";
 import type { ConnectionConfig, ReadContext } from "./toolset/toolset-type.ts";
 import { firstPresentKey } from "./first-present-key.ts";
 

@@ -1,6 +1,5 @@
 /** Reads the faults that a configuration file puts into calls on purpose. */
-import { FAULT_TYPES } from "../core/fault.ts";
-import type { FaultRule, FaultType } from "../core/fault.ts";
+import { FAULT_TYPES, type FaultRule, type FaultType } from "../core/fault.ts";
 import { COUNT, MILLISECONDS, PORTION } from "../core/base/number-bounds.ts";
 import { nearKey } from "./near-key.ts";
 import { patternFault } from "./policy-config.ts";

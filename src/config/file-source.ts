@@ -7,8 +7,7 @@ import { endingProblem } from "../documents/read-document.ts";
 import { ToolError } from "../core/error.ts";
 import { watchFiles } from "../documents/watch-files.ts";
 import { systemPorts } from "../core/system-ports.ts";
-import { TOOL_FILE_ENDINGS, readToolFile } from "./tool-file.ts";
-import type { ReadTools } from "./tool-file.ts";
+import { TOOL_FILE_ENDINGS, readToolFile, type ReadTools } from "./tool-file.ts";
 
 /** What every toolset of a source has. */
 export type CommonToolset = Omit<Toolset, "name" | "tools">;

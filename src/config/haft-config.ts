@@ -7,25 +7,17 @@ import type { PermissionRules } from "../policy/permission.ts";
 import type { RetrySettings } from "../policy/retry.ts";
 import { COUNT, MILLISECONDS } from "../core/base/number-bounds.ts";
 import { readMcpTables } from "./descriptor/read-descriptor.ts";
-import { clientTableOf, readClientServers } from "./mcp-servers.ts";
-import type { Note } from "./mcp-servers.ts";
-import { NOT_OF_RETRY, readApproval, readCache, readCircuit, readPermission, readRetry } from "./policy-config.ts";
-import type { ApprovalConfig } from "./policy-config.ts";
+import { clientTableOf, readClientServers, type Note } from "./mcp-servers.ts";
+import { NOT_OF_RETRY, readApproval, readCache, readCircuit, readPermission, readRetry, type ApprovalConfig } from "./policy-config.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Problems } from "../documents/problems.ts";
-import { checkRouting, readToolsBlock } from "./registry-config.ts";
-import type { RegistryEntry, ToolsBlock } from "./registry-config.ts";
-import { readLoop, readModel } from "./model-config.ts";
-import type { LoopConfig, ModelConfig } from "./model-config.ts";
-import { readSimulation } from "./simulation-config.ts";
-import type { SimulationConfig } from "./simulation-config.ts";
-import { readStore } from "./store-config.ts";
-import type { StoreConfig } from "./store-config.ts";
+import { checkRouting, readToolsBlock, type RegistryEntry, type ToolsBlock } from "./registry-config.ts";
+import { readLoop, readModel, type LoopConfig, type ModelConfig } from "./model-config.ts";
+import { readSimulation, type SimulationConfig } from "./simulation-config.ts";
+import { readStore, type StoreConfig } from "./store-config.ts";
 import { TableReader, isTable, kindOf } from "./table-reader.ts";
-import { checkToolsetName, readCallSettings, readToolsets } from "./toolset-config.ts";
-import type { ToolsetConfig, ToolsetReadContext } from "./toolset-config.ts";
-import { Variables, isVariableName } from "./variables.ts";
-import type { Environment, SentVariable } from "./variables.ts";
+import { checkToolsetName, readCallSettings, readToolsets, type ToolsetConfig, type ToolsetReadContext } from "./toolset-config.ts";
+import { Variables, isVariableName, type Environment, type SentVariable } from "./variables.ts";
 
 /** Its registry begins with the servers of `mcp`. */
 export interface HaftConfig extends ToolsBlock {

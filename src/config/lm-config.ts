@@ -1,15 +1,12 @@
 /** Reads which model plays tools, and how: in our words, or in those of fms-dgt. */
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import type { LmEngineOptions } from "../engine/lm.ts";
-import { findProvider, nearProviders } from "../model/providers.ts";
-import type { ProviderName } from "../model/providers.ts";
+import { findProvider, nearProviders, type ProviderName } from "../model/providers.ts";
 import { COUNT, PORTION, SIZE } from "../core/base/number-bounds.ts";
 import { REASONING_EFFORTS } from "../core/model.ts";
-import { TEMPERATURE, readAddress, readKey, readModel, readModelName } from "./model-config.ts";
-import type { ModelConfig } from "./model-config.ts";
+import { TEMPERATURE, readAddress, readKey, readModel, readModelName, type ModelConfig } from "./model-config.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
-import { isTable, kindOf } from "./table-reader.ts";
-import type { TableReader } from "./table-reader.ts";
+import { isTable, kindOf, type TableReader } from "./table-reader.ts";
 import { firstPresentKey } from "./first-present-key.ts";
 
 /** What of an `lm` engine may be set. */

@@ -3,16 +3,14 @@ import { own } from "../core/base/own.ts";
 import { stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { ToolError, describeThrown } from "../core/error.ts";
-import { isJsonArray, isJsonObject, jsonPath } from "../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../core/base/json.ts";
+import { isJsonArray, isJsonObject, jsonPath, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import { parseJson } from "../core/base/parse-json.ts";
 import { systemCode } from "../core/base/system-code.ts";
 import { readTextFile } from "../documents/read-text-file.ts";
 import { comparePinned, compareText } from "../trust/pinned-tool.ts";
 import type { LockData, PinnedField, PinnedTool, PinnedToolset, ServerClaim } from "../trust/pinned-tool.ts";
 import { visibleJson } from "../core/base/visible-text.ts";
-import { DEFINITION_FIELDS, fieldHash, fingerprintOf } from "../schema/definition-fingerprint.ts";
-import type { DefinitionField } from "../schema/definition-fingerprint.ts";
+import { DEFINITION_FIELDS, fieldHash, fingerprintOf, type DefinitionField } from "../schema/definition-fingerprint.ts";
 import { replaceFile } from "../documents/replace-file.ts";
 
 const FORMAT = "haft-lock";

@@ -5,16 +5,13 @@ import type { JsonObject } from "../core/base/json.ts";
 import { localEngine } from "../engine/local.ts";
 import { perSession } from "../engine/per-session.ts";
 import type { EngineConfig, McpEngineConfig, OtherEngineConfig } from "./engine-config.ts";
-import type { ExtensionContext, ExtensionTable } from "./extensions.ts";
-import { factoryError } from "./extensions.ts";
+import { type ExtensionContext, type ExtensionTable, factoryError } from "./extensions.ts";
 import { filePath } from "./file-path.ts";
 import { makeExample, makeLm, makeReplay, makeStub } from "./make-stand-in.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { saysNothing } from "./server-match.ts";
-import { mcpEngineOf } from "./toolset/mcp.ts";
-import type { McpServer } from "./toolset/mcp.ts";
-import { restEngineOf } from "./toolset/openapi.ts";
-import type { RestService } from "./toolset/openapi.ts";
+import { mcpEngineOf, type McpServer } from "./toolset/mcp.ts";
+import { restEngineOf, type RestService } from "./toolset/openapi.ts";
 import type { BuildContext } from "./toolset/toolset-type.ts";
 
 /** An engine that reaches what an entry says, where it does not say it itself. */

@@ -4,12 +4,10 @@ import { homedir } from "node:os";
 import { basename, dirname, resolve } from "node:path";
 import type { KeyPath } from "../documents/key-positions.ts";
 import type { Problems } from "../documents/problems.ts";
-import { checkToolsetName } from "./toolset-config.ts";
-import type { ToolsetReadContext } from "./toolset-config.ts";
+import { checkToolsetName, type ToolsetReadContext } from "./toolset-config.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { RegistryEntry } from "./registry-config.ts";
-import { isTable } from "./table-reader.ts";
-import type { TableReader } from "./table-reader.ts";
+import { isTable, type TableReader } from "./table-reader.ts";
 import type { McpServer } from "./toolset/mcp.ts";
 import type { Variables } from "./variables.ts";
 

@@ -1,7 +1,6 @@
 /** Reads the tables that say which model answers, and how far its loop may go. */
 import type { LoopLimits } from "../compose/loop-limits.ts";
-import { REASONING_EFFORTS } from "../core/model.ts";
-import type { ReasoningEffort } from "../core/model.ts";
+import { REASONING_EFFORTS, type ReasoningEffort } from "../core/model.ts";
 import type { ModelPrices } from "../model/usage-meter.ts";
 import { COUNT, MILLISECONDS } from "../core/base/number-bounds.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";

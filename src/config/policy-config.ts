@@ -2,8 +2,7 @@
 import { operatorText } from "../core/error.ts";
 import type { ApprovalSettings } from "../policy/approval.ts";
 import type { CircuitSettings } from "../policy/circuit.ts";
-import { nameMatcher } from "../policy/permission.ts";
-import type { PermissionRules } from "../policy/permission.ts";
+import { nameMatcher, type PermissionRules } from "../policy/permission.ts";
 import type { CacheOptions } from "../policy/result-cache.ts";
 import type { RetrySettings } from "../policy/retry.ts";
 import { COUNT, MILLISECONDS, PORTION, SIZE } from "../core/base/number-bounds.ts";

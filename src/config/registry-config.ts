@@ -1,13 +1,11 @@
 /** Reads `tools` and `engines`: entries that say where tools come from, and which engine answers for them. */
 import type { JsonObject } from "../core/base/json.ts";
 import type { KeyPath } from "../documents/key-positions.ts";
-import { readEngines } from "./engine-config.ts";
-import type { EngineConfig } from "./engine-config.ts";
+import { readEngines, type EngineConfig } from "./engine-config.ts";
 import { nearKey } from "./near-key.ts";
 import { bringsServer, matchServer } from "./server-match.ts";
 import { TableReader, isTable, kindOf, readTables } from "./table-reader.ts";
-import { checkToolsetName, readToolset } from "./toolset-config.ts";
-import type { ToolsetConfig, ToolsetReadContext } from "./toolset-config.ts";
+import { checkToolsetName, readToolset, type ToolsetConfig, type ToolsetReadContext } from "./toolset-config.ts";
 
 /** One source of tools. */
 export interface RegistryEntry {

@@ -1,17 +1,14 @@
 /** Reads the table that says who answers in place of tools, which of them, and what goes wrong on purpose. */
 import { operatorText } from "../core/error.ts";
 import type { FaultRule } from "../core/fault.ts";
-import { isReal, sourceList } from "../core/answer-source.ts";
-import type { AnswerSource } from "../core/answer-source.ts";
+import { isReal, sourceList, type AnswerSource } from "../core/answer-source.ts";
 import type { Problems } from "../documents/problems.ts";
 import type { Stub } from "../engine/stub.ts";
 import { readFaultRules } from "./faults-config.ts";
-import { readLmSettings, readModelOf } from "./lm-config.ts";
-import type { LmSettings } from "./lm-config.ts";
+import { readLmSettings, readModelOf, type LmSettings } from "./lm-config.ts";
 import type { ModelConfig } from "./model-config.ts";
 import { patternFault } from "./policy-config.ts";
-import { readRecording, readSeed, readStubList } from "./stand-in-config.ts";
-import type { RecordingConfig } from "./stand-in-config.ts";
+import { readRecording, readSeed, readStubList, type RecordingConfig } from "./stand-in-config.ts";
 import type { TableReader } from "./table-reader.ts";
 import type { ReadContext } from "./toolset/toolset-type.ts";
 

@@ -1,11 +1,9 @@
 /** Reads what stands in for tools: recordings, written answers, and the seed of what is made up. */
 import { ToolError } from "../core/error.ts";
 import type { ReplayOptions } from "../engine/replay.ts";
-import { readStubs } from "../engine/stub.ts";
-import type { Stub } from "../engine/stub.ts";
+import { readStubs, type Stub } from "../engine/stub.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
-import { kindOf } from "./table-reader.ts";
-import type { TableReader } from "./table-reader.ts";
+import { kindOf, type TableReader } from "./table-reader.ts";
 import type { ReadContext } from "./toolset/toolset-type.ts";
 
 export interface RecordingConfig extends ReplayOptions {

@@ -2,8 +2,7 @@
 import { MILLISECONDS } from "../core/base/number-bounds.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { TableReader } from "./table-reader.ts";
-import { resolveVariables } from "./variables.ts";
-import type { Environment } from "./variables.ts";
+import { resolveVariables, type Environment } from "./variables.ts";
 
 /** A SQLite file. */
 export interface StoreConfig {

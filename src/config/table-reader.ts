@@ -1,10 +1,8 @@
 /** Reads the keys of one table of a configuration file, and reports what is wrong with each. */
 import { describeThrown } from "../core/error.ts";
-import { copyJson } from "../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../core/base/json.ts";
+import { copyJson, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import { typeInWords } from "../core/base/wording.ts";
-import { isWithin, numberWithin } from "../core/base/number-bounds.ts";
-import type { Bounds } from "../core/base/number-bounds.ts";
+import { isWithin, numberWithin, type Bounds } from "../core/base/number-bounds.ts";
 import type { KeyPath } from "../documents/key-positions.ts";
 import { nearKey, unknownKey } from "./near-key.ts";
 import type { Problems } from "../documents/problems.ts";

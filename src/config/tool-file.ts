@@ -6,8 +6,7 @@ import { schemaFingerprint } from "../schema/fingerprint.ts";
 import type { KeyPath, ParsedFile } from "../documents/key-positions.ts";
 import type { YamlLimits } from "../documents/parse-yaml.ts";
 import { Problems } from "../documents/problems.ts";
-import { readDocument } from "../documents/read-document.ts";
-import type { DocumentEnding } from "../documents/read-document.ts";
+import { readDocument, type DocumentEnding } from "../documents/read-document.ts";
 import { isTable, kindOf } from "./table-reader.ts";
 import { looksLikeTool, toolFromFile } from "./tool-from-file.ts";
 

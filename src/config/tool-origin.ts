@@ -2,10 +2,8 @@
 import { hash } from "node:crypto";
 import { DEFAULT_NAMESPACE } from "../core/call.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
-import { copyJson, isJsonObject } from "../core/base/json.ts";
-import type { JsonValue } from "../core/base/json.ts";
-import { routedOf } from "./haft-config.ts";
-import type { HaftConfig } from "./haft-config.ts";
+import { copyJson, isJsonObject, type JsonValue } from "../core/base/json.ts";
+import { routedOf, type HaftConfig } from "./haft-config.ts";
 import type { Environment } from "./variables.ts";
 
 /** What a lock looks at of one toolset of a configuration. */

@@ -7,20 +7,13 @@ import type { CallSettings } from "../core/tool.ts";
 import { COUNT, SECONDS } from "../core/base/number-bounds.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { TableReader } from "./table-reader.ts";
-import { descriptorsType } from "./toolset/descriptors.ts";
-import type { DescriptorsConfig } from "./toolset/descriptors.ts";
-import { fileType } from "./toolset/file.ts";
-import type { FileConfig } from "./toolset/file.ts";
-import { filesType } from "./toolset/files.ts";
-import type { FilesConfig } from "./toolset/files.ts";
-import { inlineType } from "./toolset/inline.ts";
-import type { InlineConfig } from "./toolset/inline.ts";
-import { mcpType } from "./toolset/mcp.ts";
-import type { McpConfig } from "./toolset/mcp.ts";
-import { moduleType } from "./toolset/module.ts";
-import type { ModuleConfig } from "./toolset/module.ts";
-import { openApiType } from "./toolset/openapi.ts";
-import type { OpenApiConfig } from "./toolset/openapi.ts";
+import { descriptorsType, type DescriptorsConfig } from "./toolset/descriptors.ts";
+import { fileType, type FileConfig } from "./toolset/file.ts";
+import { filesType, type FilesConfig } from "./toolset/files.ts";
+import { inlineType, type InlineConfig } from "./toolset/inline.ts";
+import { mcpType, type McpConfig } from "./toolset/mcp.ts";
+import { moduleType, type ModuleConfig } from "./toolset/module.ts";
+import { openApiType, type OpenApiConfig } from "./toolset/openapi.ts";
 import type { BuildContext, Built, CommonConfig, Place, ReadContext, ToolsetType } from "./toolset/toolset-type.ts";
 
 /** A type of toolset that an extension brings. */

@@ -12,8 +12,7 @@ import type { LoadedConfig } from "./load-config.ts";
 import { routedOf } from "./haft-config.ts";
 import { commandLine, importLine, sentLine } from "./trust-lines.ts";
 import type { ToolsetConfig } from "./toolset-config.ts";
-import { widenedRights } from "./widened-rights.ts";
-import type { WidenedRight } from "./widened-rights.ts";
+import { widenedRights, type WidenedRight } from "./widened-rights.ts";
 
 export interface TrustNeeds {
   /** What is started, one line each, in the order of the file, without the values of variables. */

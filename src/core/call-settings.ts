@@ -1,6 +1,5 @@
 /** The settings that a tool, its toolset or the runtime may give: what each may be, what holds where none is set, and how they are inherited. */
-import { COUNT, MILLISECONDS, SIZE, checkNumber } from "./base/number-bounds.ts";
-import type { Bounds } from "./base/number-bounds.ts";
+import { COUNT, MILLISECONDS, SIZE, checkNumber, type Bounds } from "./base/number-bounds.ts";
 import type { CallSettings } from "./tool.ts";
 
 type Name = keyof CallSettings;

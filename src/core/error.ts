@@ -1,6 +1,5 @@
 /** The error every room throws or reports. */
-import { ERROR_CODES } from "./error-codes.ts";
-import type { ErrorCode, ErrorCodeInfo, Outcome } from "./error-codes.ts";
+import { ERROR_CODES, type ErrorCode, type ErrorCodeInfo, type Outcome } from "./error-codes.ts";
 import { omitUndefined } from "./base/omit-undefined.ts";
 
 /** An error as data: what a result, an event and the wire carry. */

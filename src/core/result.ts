@@ -1,6 +1,5 @@
 /** The one answer to one call. */
-import type { ContentPart } from "./content.ts";
-import { valueText } from "./content.ts";
+import { type ContentPart, valueText } from "./content.ts";
 import { readDataUri } from "./data-uri.ts";
 import type { ErrorInfo } from "./error.ts";
 import type { Fidelity } from "./fidelity.ts";

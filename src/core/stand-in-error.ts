@@ -1,6 +1,5 @@
 /** What something that stands in for a tool answers with where its answer is an error. */
-import { ToolError } from "./error.ts";
-import type { ToolErrorOptions } from "./error.ts";
+import { ToolError, type ToolErrorOptions } from "./error.ts";
 import type { Fidelity } from "./fidelity.ts";
 
 /** Says how near the error comes to the tool's own, as `ToolOutput.fidelity` does of an output; any other comes as near as its origin says. */

@@ -1,10 +1,8 @@
 /** Reads a document in strict JSON, or in JSON as editors write it. */
 import { ToolError } from "../core/error.ts";
 import type { JsonValue } from "../core/base/json.ts";
-import { parseJson } from "../core/base/parse-json.ts";
-import type { ParseOptions } from "../core/base/parse-json.ts";
-import { KeyPositions, LineIndex } from "./key-positions.ts";
-import type { KeyPath, ParsedFile } from "./key-positions.ts";
+import { parseJson, type ParseOptions } from "../core/base/parse-json.ts";
+import { KeyPositions, LineIndex, type KeyPath, type ParsedFile } from "./key-positions.ts";
 import { syntaxError } from "./problems.ts";
 
 export interface JsonFileLimits {

@@ -1,8 +1,6 @@
 /** Reads a document in YAML 1.2, without the parts of YAML that surprise: tags, merge keys, keys that are no text. */
-import { Composer, Lexer, LineCounter, Parser, isAlias, isMap, isScalar, isSeq } from "yaml";
-import type { CST, Document, Node, Pair } from "yaml";
-import { KeyPositions, LineIndex } from "./key-positions.ts";
-import type { KeyPath, ParsedFile, Position } from "./key-positions.ts";
+import { Composer, Lexer, LineCounter, Parser, isAlias, isMap, isScalar, isSeq, type CST, type Document, type Node, type Pair } from "yaml";
+import { KeyPositions, LineIndex, type KeyPath, type ParsedFile, type Position } from "./key-positions.ts";
 import type { JsonFileLimits } from "./parse-json-file.ts";
 import { syntaxError } from "./problems.ts";
 

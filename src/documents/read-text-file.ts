@@ -1,7 +1,6 @@
 /** Reads a regular file as text, and nothing that only looks like one. */
 import { constants } from "node:fs";
-import { open } from "node:fs/promises";
-import type { FileHandle } from "node:fs/promises";
+import { open, type FileHandle } from "node:fs/promises";
 import { ToolError } from "../core/error.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";

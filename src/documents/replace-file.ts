@@ -1,6 +1,5 @@
 /** Writes a file so that a reader, or a crash, sees the old text or the new one and nothing between. */
-import { open, realpath, rename, rm } from "node:fs/promises";
-import type { FileHandle } from "node:fs/promises";
+import { open, realpath, rename, rm, type FileHandle } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { systemPorts } from "../core/system-ports.ts";

@@ -4,8 +4,7 @@
  * Only for a document that has been parsed: what follows what is taken as given, and values are skipped over.
  */
 import { jsonPath } from "../core/base/json.ts";
-import { KeyPositions, LineIndex } from "./key-positions.ts";
-import type { KeyPath, Position } from "./key-positions.ts";
+import { KeyPositions, LineIndex, type KeyPath, type Position } from "./key-positions.ts";
 
 /** No key of ours lies deeper; what does is named by its nearest parent. */
 const MAX_PATH = 8;

@@ -1,6 +1,5 @@
 /** Notices that files have changed, however they were written: in place, by a new file under the old name, through a link. */
-import { realpathSync, statSync, watch } from "node:fs";
-import type { FSWatcher } from "node:fs";
+import { realpathSync, statSync, watch, type FSWatcher } from "node:fs";
 import { dirname } from "node:path";
 import type { Clock } from "../core/ports.ts";
 

@@ -1,6 +1,5 @@
 /** How alike two inputs are, and where they differ: a measure over the leaves of their JSON. */
-import { isJsonArray, isJsonObject, jsonPath } from "../core/base/json.ts";
-import type { JsonValue } from "../core/base/json.ts";
+import { isJsonArray, isJsonObject, jsonPath, type JsonValue } from "../core/base/json.ts";
 
 /** By `$` path, what stands there; an empty list or object counts as a leaf. */
 export type Leaves = ReadonlyMap<string, JsonValue>;

@@ -2,9 +2,8 @@
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineRequest } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
-import type { JsonObject, JsonValue } from "../core/base/json.ts";
+import { type JsonObject, type JsonValue, isJsonObject } from "../core/base/json.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
-import { isJsonObject } from "../core/base/json.ts";
 import { seededRandom } from "../core/base/seeded-random.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import { type Validator, compileSchema } from "../schema/compile-schema.ts";

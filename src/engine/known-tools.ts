@@ -4,10 +4,8 @@ import { ToolError } from "../core/error.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
-import { LazyServer } from "./lazy-server.ts";
-import type { ServerState } from "./lazy-server.ts";
-import { MCP_PEER, mcpPeerOf } from "./mcp/peer.ts";
-import type { McpPeer, PeerOptions } from "./mcp/peer.ts";
+import { LazyServer, type ServerState } from "./lazy-server.ts";
+import { MCP_PEER, mcpPeerOf, type McpPeer, type PeerOptions } from "./mcp/peer.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 /** Where it is kept what servers listed, beyond the process. */

@@ -1,6 +1,5 @@
 /** Answers calls by asking a language model what the tool would have said. */
-import { COUNT, SIZE, checkNumber } from "../core/base/number-bounds.ts";
-import type { Bounds } from "../core/base/number-bounds.ts";
+import { COUNT, SIZE, checkNumber, type Bounds } from "../core/base/number-bounds.ts";
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineRequest } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
@@ -12,8 +11,7 @@ import type { Tool } from "../core/tool.ts";
 import { untilAborted } from "../core/base/until-aborted.ts";
 import { askModel } from "./lm/ask-model.ts";
 import { shownHistory } from "./lm/history.ts";
-import { chooseCandidate } from "./lm/judge-reply.ts";
-import type { ReplyRules, Verdict } from "./lm/judge-reply.ts";
+import { chooseCandidate, type ReplyRules, type Verdict } from "./lm/judge-reply.ts";
 import { OutputContract } from "./lm/output-contract.ts";
 import { callText, correctionText, systemInstruction } from "./lm/prompt.ts";
 import { stepWorld } from "./world.ts";

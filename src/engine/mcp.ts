@@ -3,26 +3,20 @@ import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineContext, EngineRequest } from "../core/engine.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { Tool } from "../core/tool.ts";
-import { splitSettings } from "../core/toolset.ts";
-import type { Toolset, ToolsetSettings } from "../core/toolset.ts";
+import { splitSettings, type Toolset, type ToolsetSettings } from "../core/toolset.ts";
 import { definitionFingerprint } from "../schema/definition-fingerprint.ts";
-import { answerRequest, isAnswerable } from "./mcp/answer-request.ts";
-import type { Answering } from "./mcp/answer-request.ts";
+import { answerRequest, isAnswerable, type Answering } from "./mcp/answer-request.ts";
 import { callTool } from "./mcp/call-tool.ts";
 import type { McpConnection } from "./mcp/connection.ts";
 import { HEADER_MISMATCH } from "./mcp/failure.ts";
 import { printable } from "../processes/stderr-tail.ts";
 import { ServerLink } from "./mcp/link.ts";
-import { checkOptions, secretsOf } from "./mcp/options.ts";
-import type { McpOptions } from "./mcp/options.ts";
-import { MCP_PEER, PeerError } from "./mcp/peer.ts";
-import type { McpPeer } from "./mcp/peer.ts";
+import { checkOptions, secretsOf, type McpOptions } from "./mcp/options.ts";
+import { MCP_PEER, PeerError, type McpPeer } from "./mcp/peer.ts";
 import { ServerPeer } from "./mcp/server-peer.ts";
 import { throttledLog } from "./mcp/throttled-log.ts";
-import { listTools } from "./mcp/tools.ts";
-import type { ToolList } from "./mcp/tools.ts";
-import { redactError, redactor } from "../core/base/redact.ts";
-import type { Redact } from "../core/base/redact.ts";
+import { listTools, type ToolList } from "./mcp/tools.ts";
+import { redactError, redactor, type Redact } from "../core/base/redact.ts";
 
 export type {
   McpAuth,

@@ -4,11 +4,9 @@ import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
-import { isJsonObject } from "../core/base/json.ts";
-import type { JsonObject } from "../core/base/json.ts";
+import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { ToolResult } from "../core/result.ts";
-import { leavesOf, similarity } from "./compare-input.ts";
-import type { Leaves } from "./compare-input.ts";
+import { leavesOf, similarity, type Leaves } from "./compare-input.ts";
 
 /** A call that was recorded with its result. */
 export interface RecordedCall {

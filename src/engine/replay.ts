@@ -4,20 +4,18 @@ import { ToolOutput } from "../core/content.ts";
 import type { ToolContext } from "../core/context.ts";
 import { pure } from "../core/effects.ts";
 import type { Engine, EngineRequest } from "../core/engine.ts";
-import { ToolError, hintsOf } from "../core/error.ts";
+import { ToolError, hintsOf, type ErrorInfo } from "../core/error.ts";
 import type { FaultType } from "../core/fault.ts";
 import type { Fidelity } from "../core/fidelity.ts";
 import { NoAnswer } from "../core/no-answer.ts";
 import { StandInError } from "../core/stand-in-error.ts";
-import type { ErrorInfo } from "../core/error.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { differences, leavesOf } from "./compare-input.ts";
-import { ToolAnswers, recordedCalls } from "./recorded-calls.ts";
-import type { AnswerGroup, RecordedCall } from "./recorded-calls.ts";
+import { ToolAnswers, recordedCalls, type AnswerGroup, type RecordedCall } from "./recorded-calls.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 /** Which recorded call answers which. */

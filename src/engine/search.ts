@@ -7,10 +7,8 @@ import { ToolError } from "../core/error.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { Log } from "../core/ports.ts";
 import type { Tool } from "../core/tool.ts";
-import { DocumentIndex } from "./search/document-index.ts";
-import type { FoundDocument } from "./search/document-index.ts";
-import { readCorpus } from "./search/read-corpus.ts";
-import type { CorpusOptions } from "./search/read-corpus.ts";
+import { DocumentIndex, type FoundDocument } from "./search/document-index.ts";
+import { readCorpus, type CorpusOptions } from "./search/read-corpus.ts";
 
 /** Which texts are searched, and what is found in them. */
 export interface SearchOptions extends CorpusOptions {

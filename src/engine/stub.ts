@@ -4,10 +4,8 @@ import type { Engine, EngineRequest } from "../core/engine.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import { NoAnswer } from "../core/no-answer.ts";
-import { expectInput, inputMatcher, mismatch } from "./stub/match-input.ts";
-import type { Expected } from "./stub/match-input.ts";
-import { checkStubs } from "./stub/read-stubs.ts";
-import type { Stub } from "./stub/read-stubs.ts";
+import { expectInput, inputMatcher, mismatch, type Expected } from "./stub/match-input.ts";
+import { checkStubs, type Stub } from "./stub/read-stubs.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 export { readStubs } from "./stub/read-stubs.ts";

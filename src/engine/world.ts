@@ -2,8 +2,7 @@
 import type { ToolContext } from "../core/context.ts";
 import type { EngineRequest } from "../core/engine.ts";
 import { ToolError, describeThrown, isToolError } from "../core/error.ts";
-import { isJsonObject } from "../core/base/json.ts";
-import type { JsonLimits, JsonObject, JsonValue } from "../core/base/json.ts";
+import { isJsonObject, type JsonLimits, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import { shareJson } from "../core/base/share-json.ts";
 import type { Reducer } from "../core/tool.ts";
 

@@ -2,15 +2,12 @@
 import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
 import { ToolError } from "../core/error.ts";
 import type { CatalogTool } from "./catalog.ts";
-import { DataflowGraph } from "./dataflow-graph.ts";
-import type { DataflowEdge } from "./dataflow-graph.ts";
-import { EdgeFinder } from "./edge-finder.ts";
-import type { ToolParameter } from "./edge-finder.ts";
+import { DataflowGraph, type DataflowEdge } from "./dataflow-graph.ts";
+import { EdgeFinder, type ToolParameter } from "./edge-finder.ts";
 import type { Enrichment, EnrichmentContext, EnrichmentResult } from "./enrichment.ts";
 import { OUTPUT_SCHEMAS } from "./output-schemas.ts";
 import { pause } from "./run-limited.ts";
-import { matchByVectors, matchByWords } from "./text-match.ts";
-import type { TextMatcher } from "./text-match.ts";
+import { matchByVectors, matchByWords, type TextMatcher } from "./text-match.ts";
 import { WHOLE, inputParameters, outputParameters } from "./tool-parameters.ts";
 import type { Embed } from "./vectors.ts";
 

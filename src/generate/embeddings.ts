@@ -3,12 +3,10 @@ import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
 import { ToolError } from "../core/error.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { CatalogTool } from "./catalog.ts";
-import { EnrichmentCache, toolKey } from "./enrichment-cache.ts";
-import type { EnrichmentCacheOptions } from "./enrichment-cache.ts";
+import { EnrichmentCache, toolKey, type EnrichmentCacheOptions } from "./enrichment-cache.ts";
 import type { Enrichment, EnrichmentContext, EnrichmentResult } from "./enrichment.ts";
 import { inputParameters } from "./tool-parameters.ts";
-import { embedAll, unitVector } from "./vectors.ts";
-import type { EmbedOptions } from "./vectors.ts";
+import { embedAll, unitVector, type EmbedOptions } from "./vectors.ts";
 
 export interface EmbeddingsOptions extends Pick<EmbedOptions, "embed" | "batchSize" | "concurrency">, EnrichmentCacheOptions {}
 

@@ -5,8 +5,7 @@ import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import { Artifacts } from "./artifacts.ts";
-import { catalogOf, toolsetsIn } from "./catalog.ts";
-import type { CatalogTool, ToolCollection } from "./catalog.ts";
+import { catalogOf, toolsetsIn, type CatalogTool, type ToolCollection } from "./catalog.ts";
 import type { Enrichment, EnrichmentResult } from "./enrichment.ts";
 import { sortEnrichments } from "./sort-enrichments.ts";
 

@@ -1,8 +1,7 @@
 /** A source whose tools are enriched each time it is loaded. */
 import { ToolError } from "../core/error.ts";
 import type { ToolSource } from "../core/source.ts";
-import { enrich } from "./enrich.ts";
-import type { EnrichOptions, Enriched } from "./enrich.ts";
+import { enrich, type EnrichOptions, type Enriched } from "./enrich.ts";
 import type { Enrichment } from "./enrichment.ts";
 import { sortEnrichments } from "./sort-enrichments.ts";
 

@@ -2,11 +2,9 @@
 import { ToolError } from "../core/error.ts";
 import type { CatalogTool } from "./catalog.ts";
 import { DATAFLOW } from "./dataflow.ts";
-import { DataflowGraph } from "./dataflow-graph.ts";
-import type { DataflowEdge } from "./dataflow-graph.ts";
+import { DataflowGraph, type DataflowEdge } from "./dataflow-graph.ts";
 import type { Enriched } from "./enrich.ts";
-import { SamplingError, prepareDraw } from "./sampler.ts";
-import type { Draw, SampleOptions, Sampler } from "./sampler.ts";
+import { SamplingError, prepareDraw, type Draw, type SampleOptions, type Sampler } from "./sampler.ts";
 import { drawn } from "../core/base/seeded-random.ts";
 import { plural } from "../core/base/wording.ts";
 

@@ -3,8 +3,7 @@ import { ToolError } from "../core/error.ts";
 import type { CatalogTool } from "./catalog.ts";
 import type { Enriched } from "./enrich.ts";
 import { NEIGHBORS, ToolNeighbors } from "./neighbors.ts";
-import { SamplingError, prepareDraw } from "./sampler.ts";
-import type { Draw, SampleOptions, Sampler } from "./sampler.ts";
+import { SamplingError, prepareDraw, type Draw, type SampleOptions, type Sampler } from "./sampler.ts";
 import { drawn } from "../core/base/seeded-random.ts";
 import { plural } from "../core/base/wording.ts";
 

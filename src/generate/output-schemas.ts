@@ -1,12 +1,10 @@
 /** Asks a model what tools return, where they do not say so themselves. */
 import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
 import { ToolError } from "../core/error.ts";
-import { copyJson, isJsonObject } from "../core/base/json.ts";
-import type { JsonValue } from "../core/base/json.ts";
+import { copyJson, isJsonObject, type JsonValue } from "../core/base/json.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import { compileSchema } from "../schema/compile-schema.ts";
-import { EnrichmentCache, toolKey } from "./enrichment-cache.ts";
-import type { EnrichmentCacheOptions } from "./enrichment-cache.ts";
+import { EnrichmentCache, toolKey, type EnrichmentCacheOptions } from "./enrichment-cache.ts";
 import type { CatalogTool } from "./catalog.ts";
 import type { Enrichment, EnrichmentContext, EnrichmentResult } from "./enrichment.ts";
 import { readOutputSchema } from "./read-output-schema.ts";

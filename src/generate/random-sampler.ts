@@ -3,8 +3,7 @@ import { ToolError } from "../core/error.ts";
 import type { Random } from "../core/ports.ts";
 import type { CatalogTool } from "./catalog.ts";
 import type { Enriched } from "./enrich.ts";
-import { SamplingError, checkNamespaces, prepareDraw } from "./sampler.ts";
-import type { SampleOptions, Sampler } from "./sampler.ts";
+import { SamplingError, checkNamespaces, prepareDraw, type SampleOptions, type Sampler } from "./sampler.ts";
 import { drawn } from "../core/base/seeded-random.ts";
 import { plural } from "../core/base/wording.ts";
 

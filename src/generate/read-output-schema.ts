@@ -1,7 +1,6 @@
 /** Reads a schema out of what a model answered, in any of the shapes that models give it. */
 import { ToolError } from "../core/error.ts";
-import { isJsonObject } from "../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import { parseJson } from "../core/base/parse-json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import { compileSchema } from "../schema/compile-schema.ts";

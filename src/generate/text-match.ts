@@ -1,7 +1,6 @@
 /** Which texts of one list are like a text of another: by their words, or by vectors that somebody else makes. */
 import { splitWords } from "../registry/split-words.ts";
-import { embedAll, cosine } from "./vectors.ts";
-import type { EmbedOptions } from "./vectors.ts";
+import { embedAll, cosine, type EmbedOptions } from "./vectors.ts";
 import { pause } from "./run-limited.ts";
 
 export interface TextMatch {

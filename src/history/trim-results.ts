@@ -1,8 +1,7 @@
 /** Leaves out results that newer ones have made worthless, once the history fills its budget, and rarely. */
 import { DEFAULT_NAMESPACE, splitName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
-import { isJsonObject } from "../core/base/json.ts";
-import type { JsonObject } from "../core/base/json.ts";
+import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { CallMessage, ModelMessage, ResultMessage } from "../core/message.ts";
 import type { PastCall, Supersedes, Tool } from "../core/tool.ts";
 import { messageBytes } from "./estimate-bytes.ts";

@@ -4,18 +4,14 @@ import { ToolError } from "../core/error.ts";
 import type { Model, ModelEvent, ModelOptions, ModelRequest } from "../core/model.ts";
 import { onAbort } from "../policy/deadline.ts";
 import { RetryBudget } from "../policy/retry-budget.ts";
-import { checkRetry, retryDelay } from "../policy/retry.ts";
-import type { RetrySettings } from "../policy/retry.ts";
+import { checkRetry, retryDelay, type RetrySettings } from "../policy/retry.ts";
 import type { WireFormat, WireNote } from "../wire/wire-format.ts";
 import { requestText } from "../wire/written-once.ts";
-import { Exchange, cancelled } from "./exchange.ts";
-import type { ExchangeSettings, FetchFunction } from "./exchange.ts";
+import { Exchange, cancelled, type ExchangeSettings, type FetchFunction } from "./exchange.ts";
 import { EventStream } from "./event-stream.ts";
-import { modelPorts } from "./model-ports.ts";
-import type { ModelPorts } from "./model-ports.ts";
+import { modelPorts, type ModelPorts } from "./model-ports.ts";
 import { RequestSecrets } from "./request-secrets.ts";
-import { readAnswer } from "./read-answer.ts";
-import type { AnswerEvents } from "./read-answer.ts";
+import { readAnswer, type AnswerEvents } from "./read-answer.ts";
 import type { UsageMeter } from "./usage-meter.ts";
 
 /** Where a provider is, how it is spoken to, and for how long it is waited for. */

@@ -1,10 +1,8 @@
 /** A model by the name of its provider and its own: `anthropic/claude-sonnet`. */
 import { ToolError } from "../core/error.ts";
 import type { Model } from "../core/model.ts";
-import { httpModel } from "./http-model.ts";
-import type { HttpModelOptions } from "./http-model.ts";
-import { PROVIDER_NAMES, findProvider, nearProviders } from "./providers.ts";
-import type { Provider } from "./providers.ts";
+import { httpModel, type HttpModelOptions } from "./http-model.ts";
+import { PROVIDER_NAMES, findProvider, nearProviders, type Provider } from "./providers.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 /** What of an `httpModel` may be said; the provider says the rest. */

@@ -1,8 +1,7 @@
 /** Makes an error of an answer that is no success: what the provider said, and what that means for another try. */
 import type { ErrorCode } from "../core/error-codes.ts";
 import { ToolError } from "../core/error.ts";
-import { isJsonArray, isJsonObject } from "../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { Clock } from "../core/ports.ts";
 import { excerpt } from "../engine/rest/answer-text.ts";
 import { readRetryAfter } from "../engine/rest/retry-after.ts";

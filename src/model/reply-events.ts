@@ -1,7 +1,6 @@
 /** A whole reply as the events of a stream, for providers and scripts that have it all at once. */
 import { valueText } from "../core/content.ts";
-import { isJsonObject } from "../core/base/json.ts";
-import type { JsonValue } from "../core/base/json.ts";
+import { isJsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ModelCall, ModelEvent, ModelReply } from "../core/model.ts";
 
 /** In the order: reasoning, text, calls, what the provider ran, the end. `calls`: those to tell of, where the reply leaves them out. */

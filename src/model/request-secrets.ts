@@ -1,7 +1,6 @@
 /** The headers of a request, and what of them nobody may be told. */
 import { ToolError } from "../core/error.ts";
-import { redactError, redactor } from "../core/base/redact.ts";
-import type { Redact } from "../core/base/redact.ts";
+import { redactError, redactor, type Redact } from "../core/base/redact.ts";
 import type { Framing } from "../wire/wire-format.ts";
 
 export interface RequestSecretsOptions {

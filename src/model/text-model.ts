@@ -1,8 +1,7 @@
 /** Gives a model that knows no tool calls the tools as text, and reads its calls out of what it says. */
 import type { CallMessage, ModelMessage } from "../core/message.ts";
 import type { Model, ModelEvent, ModelOptions, ModelReply, ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
-import { answerText, conversationSteps } from "../wire/conversation-steps.ts";
-import type { AssistantStep } from "../wire/conversation-steps.ts";
+import { answerText, conversationSteps, type AssistantStep } from "../wire/conversation-steps.ts";
 import { textFormat } from "../wire/text/formats.ts";
 import type { DecodeTextOptions, TextDecoding, TextFormat, WrittenCall } from "../wire/text/text-format.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";

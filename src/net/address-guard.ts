@@ -1,7 +1,6 @@
 /** Decides which servers may be called: by address, after the name was resolved, and by nothing that a name says of itself. */
 import type { LookupAddress } from "node:dns";
-import { BlockList, isIP, isIPv4 } from "node:net";
-import type { LookupFunction } from "node:net";
+import { BlockList, isIP, isIPv4, type LookupFunction } from "node:net";
 import { callbackify } from "node:util";
 import { ToolError } from "../core/error.ts";
 import { canonicalAddress, isPublicAddress } from "./public-address.ts";

@@ -1,6 +1,5 @@
 /** Undoes the content encodings of an answer while it streams. */
-import { Readable, pipeline } from "node:stream";
-import type { Transform } from "node:stream";
+import { Readable, pipeline, type Transform } from "node:stream";
 import * as zlib from "node:zlib";
 import { ToolError } from "../core/error.ts";
 

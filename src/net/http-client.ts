@@ -2,20 +2,16 @@
 import { X509Certificate } from "node:crypto";
 import * as dns from "node:dns/promises";
 import type * as Http from "node:http";
-import { createSecureContext } from "node:tls";
-import type { SecureContext } from "node:tls";
+import { createSecureContext, type SecureContext } from "node:tls";
 import { ToolError, hintsOf } from "../core/error.ts";
 import type { Outcome } from "../core/error-codes.ts";
 import type { Clock, Log } from "../core/ports.ts";
 import { plural } from "../core/base/wording.ts";
-import { AddressGuard, serverName } from "./address-guard.ts";
-import type { ResolveName } from "./address-guard.ts";
-import { exchange } from "./exchange.ts";
-import type { ExchangePorts } from "./exchange.ts";
+import { AddressGuard, serverName, type ResolveName } from "./address-guard.ts";
+import { exchange, type ExchangePorts } from "./exchange.ts";
 import type { HttpClient, HttpClientOptions, HttpRequest, HttpResponse } from "./http-request.ts";
 import { http, https } from "./node-http.ts";
-import { nextHop } from "./redirect.ts";
-import type { Hop, HopSecrets } from "./redirect.ts";
+import { nextHop, type Hop, type HopSecrets } from "./redirect.ts";
 import { checkHead } from "./request-head.ts";
 import { Answer, discardMessage } from "./response.ts";
 

@@ -1,7 +1,6 @@
 /** Which calls need approval: by the settings, by what the call does, and by a session's own rule. */
 import type { SessionRule } from "../core/approvals.ts";
-import { MAX_REMEMBERED_NAMES, nameMatcher } from "./permission.ts";
-import type { NameMatcher } from "./permission.ts";
+import { MAX_REMEMBERED_NAMES, nameMatcher, type NameMatcher } from "./permission.ts";
 
 type Rule = "never" | "always" | "none";
 

@@ -1,7 +1,6 @@
 /** Reads what a handler threw: what kind of failure it is, and whether trying again may help. */
-import { MAX_MESSAGE_LENGTH, ToolError, describeThrown, isToolError } from "../core/error.ts";
+import { MAX_MESSAGE_LENGTH, ToolError, describeThrown, isToolError, type ToolErrorOptions } from "../core/error.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
-import type { ToolErrorOptions } from "../core/error.ts";
 import { words } from "../core/base/wording.ts";
 
 interface Finding {

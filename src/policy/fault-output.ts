@@ -1,6 +1,5 @@
 /** What faults make of an answer. */
-import { isJsonObject } from "../core/base/json.ts";
-import type { JsonValue } from "../core/base/json.ts";
+import { isJsonObject, type JsonValue } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 
 /** So much of an answer is shown garbled. */

@@ -2,12 +2,10 @@
 import { COUNT, MILLISECONDS, PORTION, checkNumber, isWithin, numberWithin } from "../core/base/number-bounds.ts";
 import { checkMs } from "../core/call-settings.ts";
 import { ToolError } from "../core/error.ts";
-import { FAULT_TYPES } from "../core/fault.ts";
-import type { FaultPlan, FaultRule } from "../core/fault.ts";
+import { FAULT_TYPES, type FaultPlan, type FaultRule } from "../core/fault.ts";
 import { drawn, seededRandom } from "../core/base/seeded-random.ts";
 import type { CallSample } from "./fault-tally.ts";
-import { nameMatcher } from "./permission.ts";
-import type { NameMatcher } from "./permission.ts";
+import { nameMatcher, type NameMatcher } from "./permission.ts";
 
 export interface FaultPolicyOptions {
   /** Types of one's own are taken as well, as a search has them. @default false */

@@ -1,10 +1,8 @@
 /** Keeps results that were too large to show, and reads them piece by piece for `read_result`. */
 import type { ContentPart } from "../core/content.ts";
 import { ToolError } from "../core/error.ts";
-import { jsonPath } from "../core/base/json.ts";
-import type { JsonValue } from "../core/base/json.ts";
-import { childOf, outlineOf, readSteps } from "../core/base/json-steps.ts";
-import type { JsonStep } from "../core/base/json-steps.ts";
+import { jsonPath, type JsonValue } from "../core/base/json.ts";
+import { childOf, outlineOf, readSteps, type JsonStep } from "../core/base/json-steps.ts";
 import { plural } from "../core/base/wording.ts";
 import { partText } from "../core/result.ts";
 import { finder } from "./find-text.ts";

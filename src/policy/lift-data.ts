@@ -1,8 +1,6 @@
 /** Takes the data URLs out of what a tool answered, so that no base64 reaches a model as text: images follow as images, files are named. */
-import type { ContentPart } from "../core/content.ts";
-import { valueText } from "../core/content.ts";
-import { isJsonArray, isJsonObject } from "../core/base/json.ts";
-import type { JsonValue } from "../core/base/json.ts";
+import { type ContentPart, valueText } from "../core/content.ts";
+import { isJsonArray, isJsonObject, type JsonValue } from "../core/base/json.ts";
 import { partText } from "../core/result.ts";
 
 /** As browsers read it, in upper and lower case. */

@@ -5,8 +5,7 @@ import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import type { Clock, Log } from "../core/ports.ts";
 import type { Flight } from "./flight.ts";
 import { ResourceVersions } from "./resource-versions.ts";
-import { StoredResults } from "./stored-results.ts";
-import type { StoreOfResults } from "./stored-results.ts";
+import { StoredResults, type StoreOfResults } from "./stored-results.ts";
 import { weighContent, weighJson, weighText } from "./weigh.ts";
 
 /** How many results a cache keeps, and for how long. */

@@ -1,8 +1,7 @@
 /** Cuts what a tool answered to the size a model is shown, keeping its structure where there is one. */
 import type { ContentPart } from "../core/content.ts";
 import { fileData } from "../core/data-uri.ts";
-import { DEFAULT_MAX_DEPTH, isJsonObject } from "../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../core/base/json.ts";
+import { DEFAULT_MAX_DEPTH, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import { plural } from "../core/base/wording.ts";
 import { partText } from "../core/result.ts";
 

@@ -1,7 +1,6 @@
 /** Which tools a model is shown and may call: layers of rules, each of which only takes away. */
 import { ToolError } from "../core/error.ts";
-import { MAX_REMEMBERED_NAMES, quickMatcher } from "./permission.ts";
-import type { PermissionRules } from "./permission.ts";
+import { MAX_REMEMBERED_NAMES, quickMatcher, type PermissionRules } from "./permission.ts";
 
 /** One layer, or several from the outermost to the innermost: the runtime's, a mode's, a call's. */
 export type VisibilityRules = PermissionRules | Visibility | readonly (PermissionRules | Visibility | undefined)[];

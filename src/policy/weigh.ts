@@ -1,7 +1,6 @@
 /** About how much memory a value takes. */
 import type { ContentPart } from "../core/content.ts";
-import { isJsonObject } from "../core/base/json.ts";
-import type { JsonValue } from "../core/base/json.ts";
+import { isJsonObject, type JsonValue } from "../core/base/json.ts";
 
 /** What a number, a key's slot or an object's frame is taken to weigh. */
 const NODE_BYTES = 16;

@@ -1,6 +1,5 @@
 /** Sees to it that no server process outlives this one, however this one ends. */
-import { spawn } from "node:child_process";
-import type { ChildProcess } from "node:child_process";
+import { spawn, type ChildProcess } from "node:child_process";
 
 /** Whether children get a process group of their own, which can then be signalled as a whole. */
 export const HAS_PROCESS_GROUPS = process.platform !== "win32";

@@ -1,6 +1,5 @@
 /** Starts a server as a child process with little of our environment, and ends it with everything it started. */
-import { spawn } from "node:child_process";
-import type { ChildProcessWithoutNullStreams } from "node:child_process";
+import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { statSync } from "node:fs";
 import { systemCode } from "../core/base/system-code.ts";
 import type { Clock } from "../core/ports.ts";

@@ -1,8 +1,7 @@
 /** Checks the fields of a tool that a program defines: a mistake is found when the tool is made, not when a model calls it. */
 import { checkName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
-import { COUNT, isWithin, numberWithin } from "../core/base/number-bounds.ts";
-import type { Bounds } from "../core/base/number-bounds.ts";
+import { COUNT, isWithin, numberWithin, type Bounds } from "../core/base/number-bounds.ts";
 import { CALL_SETTINGS } from "../core/call-settings.ts";
 import { copyJson, isJsonObject } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";

@@ -1,8 +1,7 @@
 /** Makes a tool out of what a program knows of it, checked at once and typed by its schema. */
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { ToolOutput } from "../core/content.ts";
-import { declaresNoWrites } from "../core/effects.ts";
-import type { Effects } from "../core/effects.ts";
+import { declaresNoWrites, type Effects } from "../core/effects.ts";
 import type { ToolContext } from "../core/context.ts";
 import { ToolError, hintsOf } from "../core/error.ts";
 import { isJsonObject } from "../core/base/json.ts";

@@ -1,6 +1,5 @@
 /** A JSON Schema as lines for a reader: one for each property, those of nested objects indented below. */
-import { isJsonArray, isJsonObject } from "../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 
 const MAX_DEPTH = 4;

@@ -1,6 +1,5 @@
 /** Chooses among tools of one name by what the input looks like. */
-import { isJsonObject } from "../core/base/json.ts";
-import type { JsonValue } from "../core/base/json.ts";
+import { isJsonObject, type JsonValue } from "../core/base/json.ts";
 import { ToolError } from "../core/error.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 

@@ -6,8 +6,7 @@ import type { Permission } from "../policy/permission.ts";
 import { keyTemplateFault } from "./check-key-templates.ts";
 import { checkBroughtTool, checkList, checkTool, checkToolset } from "./check-registration.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
-import { ToolsetEntry } from "./toolset-entry.ts";
-import type { ToolFamily } from "./toolset-entry.ts";
+import { ToolsetEntry, type ToolFamily } from "./toolset-entry.ts";
 
 export interface ToolsetParts {
   readonly toolset: Toolset;

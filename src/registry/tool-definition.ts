@@ -1,8 +1,7 @@
 /** A tool as data: for a model, for MCP, for a file. */
 import { CALL_SETTING_NAMES } from "../core/call-settings.ts";
 import { DEFAULT_NAMESPACE } from "../core/call.ts";
-import { declaresNoWrites } from "../core/effects.ts";
-import type { Effects } from "../core/effects.ts";
+import { declaresNoWrites, type Effects } from "../core/effects.ts";
 import { ToolError } from "../core/error.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";

@@ -1,6 +1,5 @@
 /** What names mean: the toolsets and tools of a registry by every name they can be called. */
-import { DEFAULT_NAMESPACE, qualifiedName, splitName } from "../core/call.ts";
-import type { NameParts } from "../core/call.ts";
+import { DEFAULT_NAMESPACE, qualifiedName, splitName, type NameParts } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { isMarked, providerName, qualifiedNameOf } from "../wire/provider-name.ts";
 import { BareNames } from "./bare-names.ts";

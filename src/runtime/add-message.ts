@@ -2,8 +2,7 @@
 import type { SessionMessage } from "../core/message.ts";
 import type { Clock } from "../core/ports.ts";
 import { recordMessage } from "../session/record-message.ts";
-import { closedSession } from "./runtime-session.ts";
-import type { RuntimeSession } from "./runtime-session.ts";
+import { closedSession, type RuntimeSession } from "./runtime-session.ts";
 import { whenStored } from "./submit-calls.ts";
 import { callerIn } from "../session/turn.ts";
 

@@ -1,8 +1,7 @@
 /** Makes what a branch did part of the session it came from. */
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
-import { partsOf } from "./runtime-session.ts";
-import type { RuntimeSession } from "./runtime-session.ts";
+import { partsOf, type RuntimeSession } from "./runtime-session.ts";
 
 /**
  * Appends the branch's events to its parent, between two turns, and sets the parent's state to the branch's.

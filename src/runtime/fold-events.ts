@@ -6,13 +6,10 @@ import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import { PersistentMap } from "../core/base/persistent-map.ts";
 import type { AnswerSource } from "../core/answer-source.ts";
 import { shareJson } from "../core/base/share-json.ts";
-import { NO_CALLS, countCall } from "../policy/fault-tally.ts";
-import type { CallSample, CallTally } from "../policy/fault-tally.ts";
+import { NO_CALLS, countCall, type CallSample, type CallTally } from "../policy/fault-tally.ts";
 import { SessionLog } from "../session/session-log.ts";
-import { place } from "../session/session.ts";
-import type { SessionHead, StateMap } from "../session/session.ts";
-import { noticeSubmission } from "./submissions.ts";
-import type { Submitted } from "./submissions.ts";
+import { place, type SessionHead, type StateMap } from "../session/session.ts";
+import { noticeSubmission, type Submitted } from "./submissions.ts";
 import type { StateChange } from "../session/turn.ts";
 
 /** A call that had begun and not ended. */

@@ -2,19 +2,15 @@
 import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { isJsonObject } from "../core/base/json.ts";
-import { isReal } from "../core/answer-source.ts";
-import type { AnswerSource } from "../core/answer-source.ts";
+import { isReal, type AnswerSource } from "../core/answer-source.ts";
 import { resumeCalls } from "../call/batch.ts";
-import { CallRun } from "../call/call-run.ts";
-import { visibilityOf } from "../policy/visibility.ts";
-import type { VisibilityRules } from "../policy/visibility.ts";
-import type { CallOptions } from "../call/call-run.ts";
+import { CallRun, type CallOptions } from "../call/call-run.ts";
+import { visibilityOf, type VisibilityRules } from "../policy/visibility.ts";
 import { CallFaults } from "../call/faults.ts";
 import type { Answerer } from "../call/route.ts";
 import { outcomeUnknown } from "../call/reconcile-call.ts";
 import type { OpenCall, OpenRound, SessionFold } from "./fold-events.ts";
-import { partsOf } from "./runtime-session.ts";
-import type { RuntimeSession } from "./runtime-session.ts";
+import { partsOf, type RuntimeSession } from "./runtime-session.ts";
 import { Turn, makeAgain, takeBack } from "../session/turn.ts";
 
 /** How a stored session is resumed. */

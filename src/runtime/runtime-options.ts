@@ -3,7 +3,7 @@ import { CALL_SETTINGS, checkMs, checkSettings } from "../core/call-settings.ts"
 import { DEFAULT_NAMESPACE, qualifiedName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import type { Hook } from "../core/hook.ts";
-import { checkRetry } from "../policy/retry.ts";
+import { checkRetry, type RetrySettings } from "../policy/retry.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Approvals } from "../core/approvals.ts";
 import type { Ask } from "../core/ask.ts";
@@ -21,10 +21,8 @@ import type { ToolPins } from "../core/tool-pins.ts";
 import type { Toolset } from "../core/toolset.ts";
 import type { ApprovalSettings } from "../policy/approval.ts";
 import type { CircuitSettings } from "../policy/circuit.ts";
-import { isUnqualified } from "../policy/permission.ts";
-import type { PermissionRules } from "../policy/permission.ts";
+import { isUnqualified, type PermissionRules } from "../policy/permission.ts";
 import type { CacheOptions } from "../policy/result-cache.ts";
-import type { RetrySettings } from "../policy/retry.ts";
 import { Registry } from "../registry/registry.ts";
 import type { AnswerOptions } from "../call/fallback-chains.ts";
 

@@ -11,21 +11,16 @@ import type { WholeResult } from "../policy/large-result-store.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { CallParts } from "../call/call-run.ts";
 import { isBatch } from "../call/read-call.ts";
-import { unreadableOptions } from "../call/execute-options.ts";
-import type { ExecuteOptions } from "../call/execute-options.ts";
+import { unreadableOptions, type ExecuteOptions } from "../call/execute-options.ts";
 import type { Round, RoundOptions } from "./round.ts";
 import type { ForkOptions } from "../session/fork-options.ts";
 import { readMessage } from "../session/read-message.ts";
 import { historyOf } from "../session/session-log.ts";
-import { Session } from "../session/session.ts";
-import type { SessionHead, SessionOptions } from "../session/session.ts";
-import { stateDiff } from "../session/session-diff.ts";
-import type { SessionDiff } from "../session/session-diff.ts";
-import { messagesFor } from "./session-messages.ts";
-import type { MessagesOptions } from "./session-messages.ts";
+import { Session, type SessionHead, type SessionOptions } from "../session/session.ts";
+import { stateDiff, type SessionDiff } from "../session/session-diff.ts";
+import { messagesFor, type MessagesOptions } from "./session-messages.ts";
 import type { SessionSnapshot } from "./snapshot.ts";
-import { Submissions, checkIdempotencyKey } from "./submissions.ts";
-import type { Submitted } from "./submissions.ts";
+import { Submissions, checkIdempotencyKey, type Submitted } from "./submissions.ts";
 
 /** How a call is simulated. */
 export interface SimulateOptions extends Omit<ExecuteOptions, "recordHistory" | "idempotencyKey"> {

@@ -1,8 +1,7 @@
 /** From the events of a session to the conversation that a model is shown. */
 import type { SessionEvent } from "../core/event.ts";
 import type { ModelMessage } from "../core/message.ts";
-import { modelHistory } from "../history/model-history.ts";
-import type { ModelHistoryOptions } from "../history/model-history.ts";
+import { modelHistory, type ModelHistoryOptions } from "../history/model-history.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Session } from "../session/session.ts";
 

@@ -4,13 +4,11 @@ import { ToolError } from "../core/error.ts";
 import { onAbort } from "../policy/deadline.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { CallOptions } from "../call/call-run.ts";
-import { Round } from "./round.ts";
+import { Round, type RoundOptions } from "./round.ts";
 import { unknownKey } from "../core/known-keys.ts";
-import type { RoundOptions } from "./round.ts";
 import { readMessage } from "../session/read-message.ts";
 import { recordMessage } from "../session/record-message.ts";
-import { partsOf } from "./runtime-session.ts";
-import type { RuntimeSession, SessionTurn } from "./runtime-session.ts";
+import { partsOf, type RuntimeSession, type SessionTurn } from "./runtime-session.ts";
 import type { Turn } from "../session/turn.ts";
 
 export interface TurnPlace {

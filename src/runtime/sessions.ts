@@ -17,18 +17,14 @@ import { commitBranch } from "./commit-branch.ts";
 import { SessionFold } from "./fold-events.ts";
 import { readEvents, take } from "../session/read-events.ts";
 import { OpenSessions } from "./open-sessions.ts";
-import { checkResumeOptions, resumeSession } from "./resume-session.ts";
-import type { ResumeOptions } from "./resume-session.ts";
-import { RuntimeSession } from "./runtime-session.ts";
-import { checkForkOptions } from "../session/fork-options.ts";
-import type { ForkOptions } from "../session/fork-options.ts";
-import type { RuntimeSessionOptions, SessionHost, SessionTurn } from "./runtime-session.ts";
+import { checkResumeOptions, resumeSession, type ResumeOptions } from "./resume-session.ts";
+import { RuntimeSession, type RuntimeSessionOptions, type SessionHost, type SessionTurn } from "./runtime-session.ts";
+import { checkForkOptions, type ForkOptions } from "../session/fork-options.ts";
 import type { SessionHead } from "../session/session.ts";
 import { checkSessionId } from "../session/session-id.ts";
 import { sideEffects, simulationParts } from "./simulation-parts.ts";
 import { SimulationMode } from "../session/simulation-mode.ts";
-import { makeSnapshot, readSnapshot } from "./snapshot.ts";
-import type { ReadSnapshot, SessionSnapshot } from "./snapshot.ts";
+import { makeSnapshot, readSnapshot, type ReadSnapshot, type SessionSnapshot } from "./snapshot.ts";
 import { submitCalls, whenStored } from "./submit-calls.ts";
 
 /** What a tool answered, in full. */

@@ -2,8 +2,7 @@
 import { createHash } from "node:crypto";
 import { nameMatcher } from "../policy/permission.ts";
 import type { CallParts } from "../call/call-run.ts";
-import { NO_SIDE_EFFECTS } from "../session/simulation-mode.ts";
-import type { SideEffects, SimulationMode } from "../session/simulation-mode.ts";
+import { NO_SIDE_EFFECTS, type SideEffects, type SimulationMode } from "../session/simulation-mode.ts";
 
 /** Longer ids of branches are made short in the ids of their calls, which could not be read back else. */
 const MAX_NAME_LENGTH = 256;

@@ -2,12 +2,10 @@
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { diffJson } from "../core/base/json-patch.ts";
-import { copyJson, isJsonObject } from "../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../core/base/json.ts";
+import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import { readEvent } from "../core/recording/read-event.ts";
 import { SessionFold } from "./fold-events.ts";
-import { partsOfPlace } from "../session/session.ts";
-import type { SessionHead, StateMap } from "../session/session.ts";
+import { partsOfPlace, type SessionHead, type StateMap } from "../session/session.ts";
 import type { Submitted } from "./submissions.ts";
 
 const VERSION = 1;

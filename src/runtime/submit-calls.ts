@@ -4,12 +4,9 @@ import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
-import { readAhead } from "./run-calls.ts";
-import type { CallRunner } from "./run-calls.ts";
-import { closedSession, partsOf } from "./runtime-session.ts";
-import type { RuntimeSession } from "./runtime-session.ts";
-import { digestOfCalls } from "./submissions.ts";
-import type { Submitted } from "./submissions.ts";
+import { readAhead, type CallRunner } from "./run-calls.ts";
+import { closedSession, partsOf, type RuntimeSession } from "./runtime-session.ts";
+import { digestOfCalls, type Submitted } from "./submissions.ts";
 
 export interface SubmitParts {
   readonly runner: CallRunner;

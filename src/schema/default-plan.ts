@@ -1,6 +1,5 @@
 /** Where a schema's defaults go, worked out once, so that an input that needs none is known at a glance. */
-import { copyJson, isJsonArray, isJsonObject, jsonPath } from "../core/base/json.ts";
-import type { JsonValue } from "../core/base/json.ts";
+import { copyJson, isJsonArray, isJsonObject, jsonPath, type JsonValue } from "../core/base/json.ts";
 import type { Repair } from "../core/result.ts";
 import { countNodes, stepsFor } from "./schema-part.ts";
 import { showValue } from "./schema-problem.ts";

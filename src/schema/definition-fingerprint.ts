@@ -3,8 +3,7 @@ import { hash } from "node:crypto";
 import type { Effects } from "../core/effects.ts";
 import { describeThrown } from "../core/error.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
-import { copyJson } from "../core/base/json.ts";
-import type { JsonValue } from "../core/base/json.ts";
+import { copyJson, type JsonValue } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 
 /** The parts of a definition, in the order people read them. The last two come from `metadata`. */

@@ -1,7 +1,6 @@
 /** JSON text as models write it in arguments of calls: exact where it is JSON, mended where only its form is broken. */
 import { ToolError } from "../core/error.ts";
-import type { JsonCopy, JsonValue } from "../core/base/json.ts";
-import { DEFAULT_MAX_DEPTH } from "../core/base/json.ts";
+import { type JsonCopy, type JsonValue, DEFAULT_MAX_DEPTH } from "../core/base/json.ts";
 import { parseJson } from "../core/base/parse-json.ts";
 import { MAX_DAMAGED_CHARS } from "./json-text/damaged-text.ts";
 import { copyPlain, plain } from "./json-text/parse-plain.ts";

@@ -1,7 +1,6 @@
 /** Schemas as other systems write them, with the type words of Python, Java and others, to JSON Schema. */
 import { ToolError } from "../core/error.ts";
-import { copyJson, isJsonObject, jsonPath } from "../core/base/json.ts";
-import type { JsonLimits, JsonObject, JsonValue } from "../core/base/json.ts";
+import { copyJson, isJsonObject, jsonPath, type JsonLimits, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import { showValue } from "./schema-problem.ts";
 import { words } from "../core/base/wording.ts";

@@ -1,6 +1,5 @@
 /** Reads JSON that is still being written, to show what is there of it so far. */
-import { DEFAULT_MAX_DEPTH, isJsonArray } from "../core/base/json.ts";
-import type { JsonValue } from "../core/base/json.ts";
+import { DEFAULT_MAX_DEPTH, isJsonArray, type JsonValue } from "../core/base/json.ts";
 import { JSON_ESCAPES } from "./json-text/decode-string.ts";
 
 type Place = "value" | "first-item" | "first-key" | "key" | "colon" | "separator";

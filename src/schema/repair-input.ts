@@ -1,6 +1,5 @@
 /** Makes an input fit its schema: as it is if it fits, else by defaults and repairs that lose nothing. */
-import { isJsonObject } from "../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { Repair } from "../core/result.ts";
 import type { Validator } from "./compile-schema.ts";
 import { fillDefaults, lacksDefault, planDefaults, type PlannedDefaults } from "./default-plan.ts";

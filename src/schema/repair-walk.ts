@@ -1,6 +1,5 @@
 /** One walk over a value and its schema that mends what a model gets wrong without changing what it means. */
-import type { JsonObject, JsonValue } from "../core/base/json.ts";
-import { DEFAULT_MAX_DEPTH, isJsonArray, isJsonObject, jsonPath } from "../core/base/json.ts";
+import { type JsonObject, type JsonValue, DEFAULT_MAX_DEPTH, isJsonArray, isJsonObject, jsonPath } from "../core/base/json.ts";
 import type { Repair } from "../core/result.ts";
 import { coerceText, kindOf, nearestMember } from "./coerce.ts";
 import { copyJsonText, fixJsonText } from "./fix-json-text.ts";

@@ -1,7 +1,6 @@
 /** Checks a value against a part of a schema, with the references in that part still meaning the whole document. */
 import { own } from "../core/base/own.ts";
-import type { JsonObject, JsonValue } from "../core/base/json.ts";
-import { isJsonObject } from "../core/base/json.ts";
+import { type JsonObject, type JsonValue, isJsonObject } from "../core/base/json.ts";
 import { compileSchema, type CompileOptions, type Validator } from "./compile-schema.ts";
 import { escapePointer } from "./schema-problem.ts";
 

@@ -1,6 +1,5 @@
 /** What a schema says about one value, gathered over `$ref` and `allOf`: all that repairs need to know of it. */
-import type { JsonObject, JsonValue } from "../core/base/json.ts";
-import { isJsonArray, isJsonObject } from "../core/base/json.ts";
+import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import { compileSchema, type Validator } from "./compile-schema.ts";
 import { foldKey } from "./coerce.ts";

@@ -1,8 +1,7 @@
 /** Standard Schema both ways: any schema library in, and our JSON Schemas out to any framework. */
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import { ToolError } from "../core/error.ts";
-import { copyJson, jsonPath } from "../core/base/json.ts";
-import type { JsonValue } from "../core/base/json.ts";
+import { copyJson, jsonPath, type JsonValue } from "../core/base/json.ts";
 import type { JsonSchema, ParsedInput } from "../core/tool.ts";
 import type { Validator } from "./compile-schema.ts";
 import { fitInput, type RepairOptions } from "./repair-input.ts";

@@ -1,13 +1,10 @@
 /** The tools of a runtime as an MCP server, over standard input and output or HTTP, for clients of both eras of the protocol. @packageDocumentation */
 import { ToolError } from "../core/error.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { HttpGateway } from "./mcp/http.ts";
-import type { McpHandler } from "./mcp/http.ts";
+import { HttpGateway, type McpHandler } from "./mcp/http.ts";
 import type { McpHttpOptions } from "./mcp/http-options.ts";
-import { listen } from "./http/listen.ts";
-import type { McpListenOptions, McpListener } from "./http/listen.ts";
-import { serveStdio } from "./mcp/stdio.ts";
-import type { McpStdioOptions, McpStdioServer } from "./mcp/stdio.ts";
+import { listen, type McpListenOptions, type McpListener } from "./http/listen.ts";
+import { serveStdio, type McpStdioOptions, type McpStdioServer } from "./mcp/stdio.ts";
 
 export { mcpClientOf } from "./mcp/client.ts";
 export type { InputOptions, McpClient, McpLogLevel } from "./mcp/client.ts";

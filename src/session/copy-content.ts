@@ -1,8 +1,7 @@
 /** Copies content parts into frozen JSON, each checked to be what its type says. */
 import type { ContentPart } from "../core/content.ts";
 import { ToolError } from "../core/error.ts";
-import { copyJson, isJsonArray, isJsonObject } from "../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../core/base/json.ts";
+import { copyJson, isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 
 /** Room for images and documents, which are base64: a file of 20 MB has 27 million characters. */
 const CONTENT_LIMITS = { maxChars: 64 * 1024 * 1024 } as const;

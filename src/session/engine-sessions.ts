@@ -1,8 +1,7 @@
 /** What engines remember of one session: begun before its first call, copied for its branches, ended with it. */
 import type { Engine } from "../core/engine.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
-import { copyJson } from "../core/base/json.ts";
-import type { JsonValue } from "../core/base/json.ts";
+import { copyJson, type JsonValue } from "../core/base/json.ts";
 import type { Log, Clock } from "../core/ports.ts";
 import { waitFor } from "../policy/deadline.ts";
 

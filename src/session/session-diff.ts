@@ -1,11 +1,9 @@
 /** What a branch did that its parent has not: the typed difference of two sessions. */
 import type { HistoryEntry } from "../core/history.ts";
-import { diffJson } from "../core/base/json-patch.ts";
-import type { JsonPatch } from "../core/base/json-patch.ts";
+import { diffJson, type JsonPatch } from "../core/base/json-patch.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { changedKeys } from "../core/base/persistent-map.ts";
-import { partsOfPlace } from "./session.ts";
-import type { StateMap } from "./session.ts";
+import { partsOfPlace, type StateMap } from "./session.ts";
 
 /** What two sessions do not have in common. */
 export interface SessionDiff {

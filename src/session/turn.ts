@@ -4,8 +4,7 @@ import { ToolError } from "../core/error.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { Ids } from "../core/ports.ts";
-import { place } from "./session.ts";
-import type { Session } from "./session.ts";
+import { place, type Session } from "./session.ts";
 import type { RunningTurn, TurnCall } from "./turn-queue.ts";
 
 /** A change that a call made to a session's state. */

@@ -4,8 +4,7 @@ import type { SessionEvent } from "../core/event.ts";
 import { parseJson } from "../core/base/parse-json.ts";
 import { EVENT_LIMITS, readEvent } from "../core/recording/read-event.ts";
 import type { EventPage, LogDamage } from "../core/store.ts";
-import { mostChars, piecesOf } from "./json-pieces.ts";
-import type { JsonPieces } from "./json-pieces.ts";
+import { mostChars, piecesOf, type JsonPieces } from "./json-pieces.ts";
 import type { EventRow, StoredPage } from "./log-database.ts";
 
 /**

@@ -1,7 +1,6 @@
 /** The persistent cache of a store that keeps nothing: results by key, valid while their resources keep their versions. */
 import type { CacheRecord, CacheStore } from "../core/store.ts";
-import { generationsOfWrite, versionOf } from "./resource-versions.ts";
-import type { Generation } from "./resource-versions.ts";
+import { generationsOfWrite, versionOf, type Generation } from "./resource-versions.ts";
 
 /** When there are more generations, all are forgotten, and the cache with them. */
 const MAX_GENERATIONS = 100_000;

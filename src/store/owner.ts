@@ -1,7 +1,6 @@
 /** The owners of open sessions: one row for each store object, kept fresh while its process lives. */
 import { hostname } from "node:os";
-import type { Kysely, Transaction } from "kysely";
-import { sql } from "kysely";
+import { type Kysely, type Transaction, sql } from "kysely";
 import type { SqlConnection } from "./sql-connection.ts";
 import type { OwnerTable, Tables } from "./tables.ts";
 

@@ -1,8 +1,7 @@
 /** `node:sqlite` as Kysely and the store need it. Loaded in the store's thread only. */
 import { chmodSync, closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { DatabaseSync } from "node:sqlite";
-import type { SQLInputValue, StatementSync } from "node:sqlite";
+import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { CompiledQuery, Kysely, SqliteAdapter, SqliteDriver, SqliteIntrospector, SqliteQueryCompiler, sql } from "kysely";
 import type { DatabaseConnection, Dialect, SqliteDatabase, SqliteStatement, TransactionSettings } from "kysely";
 import { ToolError } from "../core/error.ts";

@@ -1,8 +1,7 @@
 /** A SQLite file as the database behind a store. Loads Kysely and `node:sqlite`. */
 import { migrate, requireCurrent } from "./migrations.ts";
 import { SqlDatabase } from "./sql-database.ts";
-import { connectSqlite, prepareForWriting } from "./sqlite-connection.ts";
-import type { SqliteConnection } from "./sqlite-connection.ts";
+import { connectSqlite, prepareForWriting, type SqliteConnection } from "./sqlite-connection.ts";
 import type { SqliteSettings } from "./sqlite-settings.ts";
 
 /** @throws ToolError `store_failed` or `corrupt_record` when there is no getting at the file */

@@ -1,8 +1,7 @@
 /** The database of a store in a thread of its own: requests go there and answers come back as messages. */
 import { existsSync } from "node:fs";
 import { Worker } from "node:worker_threads";
-import { ToolError } from "../core/error.ts";
-import type { ErrorInfo } from "../core/error.ts";
+import { ToolError, type ErrorInfo } from "../core/error.ts";
 import type { CacheRecord, ListOptions, StoredSession } from "../core/store.ts";
 import type { ClaimAnswer, ClaimRequest, LogDatabase, LogRefusal, LogWrite, ReadRequest, StoredPage } from "./log-database.ts";
 import type { SqliteSettings } from "./sqlite-settings.ts";

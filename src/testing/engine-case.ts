@@ -1,17 +1,14 @@
 /** What the cases of the engine contract are made of: a runtime around one engine, whose calls are watched. */
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { qualifiedName } from "../core/call.ts";
-import type { ToolCall } from "../core/call.ts";
+import { qualifiedName, type ToolCall } from "../core/call.ts";
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineRequest } from "../core/engine.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Tool } from "../core/tool.ts";
-import { createRuntime } from "../runtime/runtime.ts";
-import type { Runtime, RuntimeOptions } from "../runtime/runtime.ts";
+import { createRuntime, type Runtime, type RuntimeOptions } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import { countingIds, seededRandom } from "./fake-ports.ts";
-import { recordedAnswer } from "./recorded-toolset.ts";
-import type { RecordedAnswer } from "./recorded-toolset.ts";
+import { recordedAnswer, type RecordedAnswer } from "./recorded-toolset.ts";
 import { PATIENCE_MS, within } from "./within.ts";
 
 /** What a case works on. The case opens and closes the engines it asks for. */

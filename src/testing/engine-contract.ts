@@ -1,7 +1,6 @@
 /** What every engine must do, as cases that any test runner can run. */
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { checkName } from "../core/call.ts";
-import type { ToolCall } from "../core/call.ts";
+import { checkName, type ToolCall } from "../core/call.ts";
 import type { Engine, EngineContext } from "../core/engine.ts";
 import { ERROR_CODES } from "../core/error-codes.ts";
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
@@ -10,8 +9,7 @@ import type { Ports } from "../core/ports.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import type { Tool } from "../core/tool.ts";
 import { compileSchema } from "../schema/compile-schema.ts";
-import { answersAlone, called, caseOfEngine, onBench } from "./engine-case.ts";
-import type { EngineBench, EngineCase, EngineSubject } from "./engine-case.ts";
+import { answersAlone, called, caseOfEngine, onBench, type EngineBench, type EngineCase, type EngineSubject } from "./engine-case.ts";
 import { MemoryLog, countingIds } from "./fake-ports.ts";
 import { recordedAnswer } from "./recorded-toolset.ts";
 import { PATIENCE_MS, within } from "./within.ts";

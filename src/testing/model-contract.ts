@@ -1,9 +1,7 @@
 /** What every model must do, as cases that any test runner can run. */
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { FINISH_REASONS, endedWell } from "../core/model.ts";
-import type { ModelCall, ModelEvent, ModelReply } from "../core/model.ts";
-import { caseOfModel, failsWith, replyOf, sayingOf } from "./model-case.ts";
-import type { ModelBench, ModelCase } from "./model-case.ts";
+import { FINISH_REASONS, endedWell, type ModelCall, type ModelEvent, type ModelReply } from "../core/model.ts";
+import { caseOfModel, failsWith, replyOf, sayingOf, type ModelBench, type ModelCase } from "./model-case.ts";
 
 const replyCases: readonly ModelCase[] = [
   caseOfModel("the last event is the end of the reply, and there is no other", async (bench) => {

@@ -1,6 +1,5 @@
 /** A recording as a test fixture: toolsets that answer from it, the calls to make, and what must come back. */
-import { OWN_NAMESPACE, splitName } from "../core/call.ts";
-import type { ToolCall } from "../core/call.ts";
+import { OWN_NAMESPACE, splitName, type ToolCall } from "../core/call.ts";
 import type { ContentPart } from "../core/content.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
 import type { SessionEvent } from "../core/event.ts";
@@ -9,8 +8,7 @@ import { parseRecording } from "../core/recording/recording.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { recordedCalls } from "../engine/recorded-calls.ts";
-import { toolsetsOfRecording } from "../engine/replay.ts";
-import type { ReplayToolsetOptions } from "../engine/replay.ts";
+import { toolsetsOfRecording, type ReplayToolsetOptions } from "../engine/replay.ts";
 
 /** What a recording gives a test: toolsets that answer from it, its calls and their results. */
 export interface RecordedFixture {

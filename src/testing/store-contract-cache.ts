@@ -1,8 +1,7 @@
 /** The part of the store contract about results that outlive the process. */
 import { deepEqual, equal, notEqual } from "node:assert/strict";
 import type { CacheRecord, CacheStore } from "../core/store.ts";
-import { caseAlone, caseOfTwo } from "./store-case.ts";
-import type { StoreCase } from "./store-case.ts";
+import { caseAlone, caseOfTwo, type StoreCase } from "./store-case.ts";
 
 export const cacheCases: readonly StoreCase[] = [
   caseAlone("a result is kept under its key until it expires", async ({ cache }) => {

@@ -1,7 +1,6 @@
 /** The part of the store contract about several processes over the same data. */
 import { deepEqual, equal } from "node:assert/strict";
-import { caseOfTwo, message, messages, refuses, refusesAtOnce } from "./store-case.ts";
-import type { StoreCase } from "./store-case.ts";
+import { caseOfTwo, message, messages, refuses, refusesAtOnce, type StoreCase } from "./store-case.ts";
 
 export const sharingCases: readonly StoreCase[] = [
   caseOfTwo("what is durable is read by another store, while it is written", async (one, other) => {

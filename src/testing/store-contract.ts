@@ -2,8 +2,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { SessionEvent } from "../core/event.ts";
 import type { EventLog, EventPage, LogOptions, Store } from "../core/store.ts";
-import { callEnd, caseAlone, message, messages, refuses, refusesAtOnce } from "./store-case.ts";
-import type { StoreCase } from "./store-case.ts";
+import { callEnd, caseAlone, message, messages, refuses, refusesAtOnce, type StoreCase } from "./store-case.ts";
 import { cacheCases } from "./store-contract-cache.ts";
 import { sharingCases } from "./store-contract-sharing.ts";
 

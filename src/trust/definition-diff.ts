@@ -1,9 +1,7 @@
 /** Says in words how two definitions of a tool differ: what each part was and what it is. */
 import { own } from "../core/base/own.ts";
-import { isJsonArray, isJsonObject, jsonPath } from "../core/base/json.ts";
-import type { JsonValue } from "../core/base/json.ts";
-import { DEFINITION_FIELDS, fieldHash } from "../schema/definition-fingerprint.ts";
-import type { Definition } from "../schema/definition-fingerprint.ts";
+import { isJsonArray, isJsonObject, jsonPath, type JsonValue } from "../core/base/json.ts";
+import { DEFINITION_FIELDS, fieldHash, type Definition } from "../schema/definition-fingerprint.ts";
 import type { PinnedTool } from "./pinned-tool.ts";
 import { quoted, visibleJson } from "../core/base/visible-text.ts";
 

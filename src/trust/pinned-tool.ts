@@ -3,8 +3,7 @@ import { ToolError } from "../core/error.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
-import { definitionFingerprint, fieldHash, readDefinition } from "../schema/definition-fingerprint.ts";
-import type { DefinitionField } from "../schema/definition-fingerprint.ts";
+import { definitionFingerprint, fieldHash, readDefinition, type DefinitionField } from "../schema/definition-fingerprint.ts";
 
 /** The content of a lock file. */
 export interface LockData {

@@ -4,13 +4,11 @@
  * A heuristic: it knows the words that published attacks use, and an author who knows it can write around it. It is there to make a person
  * look. It blocks nothing, and a definition that it finds nothing in is not safe because of that.
  */
-import { isJsonArray, isJsonObject } from "../core/base/json.ts";
-import type { JsonValue } from "../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonValue } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 import { readDefinition } from "../schema/definition-fingerprint.ts";
 import { spell } from "./definition-diff.ts";
-import { CHARACTER_RULES, NAME_RULES, WORD_RULES } from "./suspicious-patterns.ts";
-import type { SuspiciousPattern } from "./suspicious-patterns.ts";
+import { CHARACTER_RULES, NAME_RULES, WORD_RULES, type SuspiciousPattern } from "./suspicious-patterns.ts";
 import { quoted } from "../core/base/visible-text.ts";
 
 const MAX_FINDINGS = 10;

@@ -1,6 +1,5 @@
 /** Amazon Bedrock's Converse API. */
-import { isJsonObject } from "../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
 import { BEDROCK, ConverseWriter, textBlock, toConverseMessages } from "./bedrock/conversation.ts";
 import { ConverseReader } from "./bedrock/message-reader.ts";
@@ -9,8 +8,7 @@ import { ADAPTIVE, claudeEfforts } from "./anthropic/claude-efforts.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import { mergeNative } from "./merge-native.ts";
 import { chosenTool, namedWords } from "./own-tools.ts";
-import { effortFields, effortsAs } from "./reasoning-effort.ts";
-import type { EffortFields } from "./reasoning-effort.ts";
+import { effortFields, effortsAs, type EffortFields } from "./reasoning-effort.ts";
 import { heldSchema, replyName, unsupportedReply } from "./response-format.ts";
 import type { AnsweredCall, EncodeToolsOptions, EncodedRequest, EncodedTools, WireFormat, WireNote, WireTarget } from "./wire-format.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";

@@ -3,8 +3,7 @@ import type { JsonObject } from "../core/base/json.ts";
 import type { ReasoningEffort } from "../core/model.ts";
 import type { IdRule } from "./conversation-steps.ts";
 import type { SchemaSubset } from "./fit-schema.ts";
-import { effortsAs, openAiEfforts } from "./reasoning-effort.ts";
-import type { EffortFields } from "./reasoning-effort.ts";
+import { effortsAs, openAiEfforts, type EffortFields } from "./reasoning-effort.ts";
 
 /** How a provider wants the reasoning of its own messages back. */
 export interface ReasoningRule {

@@ -1,11 +1,9 @@
 /** Cohere's chat, version 2: a plan before the calls, results as documents. */
 import type { ContentPart } from "../core/content.ts";
-import { isJsonArray, isJsonObject } from "../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
-import { partText } from "../core/result.ts";
-import type { ToolResult } from "../core/result.ts";
+import { partText, type ToolResult } from "../core/result.ts";
 import { CohereReader, FORMAT } from "./cohere/cohere-reader.ts";
 import {
   IMAGE_TYPES,
@@ -21,8 +19,7 @@ import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import { nativeMessage } from "./openai-chat/native-message.ts";
 import { chosenTool } from "./own-tools.ts";
-import { effortFields } from "./reasoning-effort.ts";
-import type { EffortFields } from "./reasoning-effort.ts";
+import { effortFields, type EffortFields } from "./reasoning-effort.ts";
 import { replySchema, unsupportedReply } from "./response-format.ts";
 import { asTextNotes } from "./text-notes.ts";
 import type {

@@ -2,13 +2,10 @@
 import { hash } from "node:crypto";
 import type { ContentPart } from "../core/content.ts";
 import { isDeepFrozen } from "../core/base/frozen.ts";
-import { isJsonArray, isJsonObject } from "../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { CallMessage, ModelMessage, NativeMessage } from "../core/message.ts";
-import { partText, resultText } from "../core/result.ts";
-import type { OfferedName, ToolResult } from "../core/result.ts";
-import { RoundGroups } from "../core/rounds.ts";
-import type { Round } from "../core/rounds.ts";
+import { partText, resultText, type OfferedName, type ToolResult } from "../core/result.ts";
+import { RoundGroups, type Round } from "../core/rounds.ts";
 import { ProviderNames, providerName } from "./provider-name.ts";
 import { settle } from "./written-once.ts";
 

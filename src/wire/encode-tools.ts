@@ -3,8 +3,7 @@ import { ToolError } from "../core/error.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { ModelTool } from "../core/model.ts";
 import { plural } from "../core/base/wording.ts";
-import { fitSchema } from "./fit-schema.ts";
-import type { SchemaSubset } from "./fit-schema.ts";
+import { fitSchema, type SchemaSubset } from "./fit-schema.ts";
 import { ProviderNames } from "./provider-name.ts";
 import type { EncodedTools, WireNote } from "./wire-format.ts";
 

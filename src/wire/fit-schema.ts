@@ -1,14 +1,12 @@
 /** Writes a tool's schema as a provider takes it, and says what was lost. */
 import { ToolError } from "../core/error.ts";
-import { isJsonArray, isJsonObject } from "../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import { copySchema } from "../schema/import-schema.ts";
 import { countNodes } from "../schema/schema-part.ts";
 import { SchemaFitter } from "./subset/schema-fitter.ts";
 import type { SchemaLoss } from "./subset/place.ts";
-import { SUBSET_RULES } from "./subset/subset-rules.ts";
-import type { SchemaSubset, SubsetRules } from "./subset/subset-rules.ts";
+import { SUBSET_RULES, type SchemaSubset, type SubsetRules } from "./subset/subset-rules.ts";
 
 export type { SchemaLoss } from "./subset/place.ts";
 export type { SchemaSubset } from "./subset/subset-rules.ts";

@@ -2,8 +2,7 @@
 import type { ContentPart } from "../core/content.ts";
 import { pdfData } from "../core/data-uri.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
-import { isJsonObject } from "../core/base/json.ts";
-import type { JsonObject } from "../core/base/json.ts";
+import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { partText } from "../core/result.ts";
 import {

@@ -1,12 +1,10 @@
 /** Gemini's generateContent. */
-import { isJsonObject } from "../core/base/json.ts";
-import type { JsonObject } from "../core/base/json.ts";
+import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
-import { GEMINI, mediaParts, responsePart, toGeminiContents } from "./gemini-conversation.ts";
-import type { GeminiOptions } from "./gemini-conversation.ts";
+import { GEMINI, mediaParts, responsePart, toGeminiContents, type GeminiOptions } from "./gemini-conversation.ts";
 import { NEW_MODEL } from "./gemini/gemini-model.ts";
 import { geminiEfforts } from "./gemini/thinking.ts";
 import { effortFields } from "./reasoning-effort.ts";

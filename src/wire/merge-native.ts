@@ -1,6 +1,5 @@
 /** Fields of a request that a caller's own words may add to. */
-import { isJsonObject } from "../core/base/json.ts";
-import type { JsonObject } from "../core/base/json.ts";
+import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 
 /** One field of a body: ours, with what the caller says under the same key laid over it; none where there is nothing to say. */
 export function mergeNative(key: string, ours: JsonObject, native: JsonObject): JsonObject {

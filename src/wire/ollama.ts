@@ -11,8 +11,7 @@ import { FORMAT, OllamaReader } from "./ollama/ollama-reader.ts";
 import { nativeMessage } from "./openai-chat/native-message.ts";
 import { chosenTool } from "./own-tools.ts";
 import { providerName } from "./provider-name.ts";
-import { effortFields, effortsAs } from "./reasoning-effort.ts";
-import type { EffortFields } from "./reasoning-effort.ts";
+import { effortFields, effortsAs, type EffortFields } from "./reasoning-effort.ts";
 import { replySchema } from "./response-format.ts";
 import { asTextNotes } from "./text-notes.ts";
 import type {

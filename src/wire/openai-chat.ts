@@ -1,13 +1,10 @@
 /** OpenAI's Chat Completions, and the many servers that speak it. */
-import { isJsonObject } from "../core/base/json.ts";
-import type { JsonObject } from "../core/base/json.ts";
+import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
 import type { ModelMessage } from "../core/message.ts";
-import { PLAIN_CHAT, chatVariant } from "./chat-variants.ts";
-import type { ChatVariant } from "./chat-variants.ts";
+import { PLAIN_CHAT, chatVariant, type ChatVariant } from "./chat-variants.ts";
 import { candidateCount } from "./candidates.ts";
-import { encodeEachTool } from "./encode-tools.ts";
-import type { WireTool } from "./encode-tools.ts";
+import { encodeEachTool, type WireTool } from "./encode-tools.ts";
 import { ChatReader } from "./openai-chat/chat-reader.ts";
 import { resultContent, shownMedia, toOpenAiMessages } from "./openai-conversation.ts";
 import { chosenTool } from "./own-tools.ts";

@@ -1,13 +1,10 @@
 /** A conversation as the messages of OpenAI's Chat Completions. */
 import type { ContentPart } from "../core/content.ts";
 import { pdfData } from "../core/data-uri.ts";
-import { isJsonArray, isJsonObject } from "../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
-import { partText } from "../core/result.ts";
-import type { ToolResult } from "../core/result.ts";
-import { PLAIN_CHAT } from "./chat-variants.ts";
-import type { ChatVariant } from "./chat-variants.ts";
+import { partText, type ToolResult } from "../core/result.ts";
+import { PLAIN_CHAT, type ChatVariant } from "./chat-variants.ts";
 import { IMAGE_TYPES, contentParts, contentText, conversationSteps, documentHeading, shownAnswer } from "./conversation-steps.ts";
 import type { AssistantStep, ConversationStep, SpokenStep, WireCall } from "./conversation-steps.ts";
 import { callId, nativeMessage } from "./openai-chat/native-message.ts";

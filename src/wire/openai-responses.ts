@@ -1,11 +1,9 @@
 /** OpenAI's Responses, and what speaks it: Azure, xAI, Bedrock, LM Studio and others. */
 import { ToolError } from "../core/error.ts";
-import { isJsonObject } from "../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ModelReply, ModelRequest, ModelTool, ReasoningEffort, ToolChoice } from "../core/model.ts";
 import { candidateCount } from "./candidates.ts";
-import { encodeEachTool } from "./encode-tools.ts";
-import type { WireTool } from "./encode-tools.ts";
+import { encodeEachTool, type WireTool } from "./encode-tools.ts";
 import { mergeNative } from "./merge-native.ts";
 import { ResponsesDecoder } from "./responses/decoder.ts";
 import { FORMAT, toInputItems } from "./responses/input-items.ts";

@@ -1,6 +1,5 @@
 /** The wrapper that OpenAI's models invent for several calls at once, taken apart. */
-import { isJsonArray, isJsonObject } from "../core/base/json.ts";
-import type { JsonValue } from "../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ModelCall } from "../core/model.ts";
 import { qualifiedNameOf } from "./provider-name.ts";
 

@@ -1,7 +1,6 @@
 /** Asking for more or less reasoning: what of it a provider, or one of its models, can be told. */
 import type { JsonObject } from "../core/base/json.ts";
-import { REASONING_EFFORTS, checkReasoningEffort } from "../core/model.ts";
-import type { ModelRequest, ReasoningEffort } from "../core/model.ts";
+import { REASONING_EFFORTS, checkReasoningEffort, type ModelRequest, type ReasoningEffort } from "../core/model.ts";
 import type { WireNote } from "./wire-format.ts";
 
 /** By effort, the fields of a request that ask for it, none where the model does so anyway. An effort that is missing cannot be asked for. */

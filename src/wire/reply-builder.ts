@@ -1,8 +1,7 @@
 /** Puts a model's message together from its pieces: the one place where calls are opened, filled and sealed, whatever the format. */
 import { ToolError } from "../core/error.ts";
 import type { ContentPart } from "../core/content.ts";
-import { isJsonObject } from "../core/base/json.ts";
-import type { JsonValue } from "../core/base/json.ts";
+import { isJsonObject, type JsonValue } from "../core/base/json.ts";
 import type { NativeMessage } from "../core/message.ts";
 import { endedWell } from "../core/model.ts";
 import type { FinishReason, ModelCall, ModelEvent, ModelReply, ProviderCall, TokenUsage } from "../core/model.ts";

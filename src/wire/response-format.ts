@@ -1,10 +1,8 @@
 /** Asking for a reply that is JSON: what of its schema a provider can be told. */
 import { ToolError } from "../core/error.ts";
-import { isJsonObject } from "../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ResponseFormat } from "../core/model.ts";
-import { fitSchema } from "./fit-schema.ts";
-import type { SchemaSubset } from "./fit-schema.ts";
+import { fitSchema, type SchemaSubset } from "./fit-schema.ts";
 import type { WireNote } from "./wire-format.ts";
 
 export interface ReplyRules {

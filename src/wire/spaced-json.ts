@@ -1,6 +1,5 @@
 /** JSON with a space behind `:` and `,`, as Python's `json.dumps` writes it. */
-import { isJsonArray, isJsonObject } from "../core/base/json.ts";
-import type { JsonValue } from "../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonValue } from "../core/base/json.ts";
 
 export function spacedJson(value: JsonValue): string {
   if (isJsonArray(value)) return `[${value.map(spacedJson).join(", ")}]`;

@@ -3,8 +3,7 @@ import type { ContentPart } from "../core/content.ts";
 import { pdfData } from "../core/data-uri.ts";
 import type { ModelMessage, SessionMessage } from "../core/message.ts";
 import { partText } from "../core/result.ts";
-import { answerText, contentParts, contentText, conversationSteps } from "./conversation-steps.ts";
-import type { AssistantStep, WireCall } from "./conversation-steps.ts";
+import { answerText, contentParts, contentText, conversationSteps, type AssistantStep, type WireCall } from "./conversation-steps.ts";
 
 const ANY_ID = { allowed: /^/u, maxLength: Infinity };
 

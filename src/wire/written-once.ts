@@ -1,7 +1,6 @@
 /** Writes each step of a conversation once, however many requests repeat it: the JSON of a long history is not made again each round. */
 import { deepFreeze } from "../core/base/frozen.ts";
-import { isJsonArray } from "../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../core/base/json.ts";
+import { isJsonArray, type JsonObject, type JsonValue } from "../core/base/json.ts";
 
 /** A hidden property, as a WeakMap takes ten times as long to ask and each request asks for each message of its history. */
 const WRITINGS = Symbol("writings");

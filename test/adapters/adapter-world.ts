@@ -1,8 +1,7 @@
 /** A small runtime that adapters give away. */
 import { ToolOutput } from "../../src/core/content.ts";
 import type { Tool } from "../../src/core/tool.ts";
-import { createRuntime } from "../../src/runtime/runtime.ts";
-import type { Runtime } from "../../src/runtime/runtime.ts";
+import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
 
 const ADD: Tool = {
   name: "add",

@@ -1,13 +1,10 @@
 /** With the real package `ai`. */
-import { asSchema, dynamicTool, generateText, isStepCount, jsonSchema, tool } from "ai";
-import type { ModelMessage } from "ai";
+import { asSchema, dynamicTool, generateText, isStepCount, jsonSchema, tool, type ModelMessage } from "ai";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { fromAiSdkTools, toAiSdkTools } from "../../src/adapters/ai-sdk.ts";
-import type { AiSdkToolLike } from "../../src/adapters/ai-sdk.ts";
+import { fromAiSdkTools, toAiSdkTools, type AiSdkToolLike } from "../../src/adapters/ai-sdk.ts";
 import type { Tool } from "../../src/core/tool.ts";
-import { createRuntime } from "../../src/runtime/runtime.ts";
-import type { Runtime, RuntimeOptions } from "../../src/runtime/runtime.ts";
+import { createRuntime, type Runtime, type RuntimeOptions } from "../../src/runtime/runtime.ts";
 import { adapterRuntime, askedRuntime, oddAnswers } from "./adapter-world.ts";
 
 type LanguageModel = Parameters<typeof generateText>[0]["model"];

@@ -2,11 +2,9 @@
  * Our tools at each framework's own call site, as a program writes it: without a cast. Only compiled, by `tsc` and by
  * `call-sites.test.ts` under other settings.
  */
-import { tool as langChainTool } from "@langchain/core/tools";
-import type { StructuredToolInterface } from "@langchain/core/tools";
+import { tool as langChainTool, type StructuredToolInterface } from "@langchain/core/tools";
 import { Agent, tool as openAiTool } from "@openai/agents";
-import { ToolLoopAgent, generateText, streamText } from "ai";
-import type { LanguageModel, ToolSet } from "ai";
+import { ToolLoopAgent, generateText, streamText, type LanguageModel, type ToolSet } from "ai";
 import { toAiSdkTools } from "../../src/adapters/ai-sdk.ts";
 import { toLangChainTools } from "../../src/adapters/langchain.ts";
 import { toOpenAiAgentsTools } from "../../src/adapters/openai-agents.ts";

@@ -2,8 +2,7 @@
 import { existsSync } from "node:fs";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { fromMastraTools, toMastraTools } from "../../src/adapters/mastra.ts";
-import type { MastraFields, MastraToolLike } from "../../src/adapters/mastra.ts";
+import { fromMastraTools, toMastraTools, type MastraFields, type MastraToolLike } from "../../src/adapters/mastra.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { adapterRuntime, askedRuntime } from "./adapter-world.ts";
 

@@ -2,8 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { Engine } from "../../src/core/engine.ts";
 import { ToolOutput } from "../../src/core/content.ts";
-import { FAULT_TYPES } from "../../src/core/fault.ts";
-import type { FaultRule } from "../../src/core/fault.ts";
+import { FAULT_TYPES, type FaultRule } from "../../src/core/fault.ts";
 import { Job } from "../../src/core/job.ts";
 import { NoAnswer } from "../../src/core/no-answer.ts";
 import type { Tool } from "../../src/core/tool.ts";
@@ -11,8 +10,7 @@ import { lmEngine } from "../../src/engine/lm.ts";
 import { searchEngine } from "../../src/engine/search.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
-import { gate, testRuntime, tool } from "../runtime/bench-runtime.ts";
-import type { TestRuntime } from "../runtime/bench-runtime.ts";
+import { gate, testRuntime, tool, type TestRuntime } from "../runtime/bench-runtime.ts";
 import { FailingStore } from "../runtime/session/failing-store.ts";
 
 /** A tool that counts how often it ran. */

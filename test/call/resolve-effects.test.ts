@@ -1,7 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { external, isInside, pure, readOnly } from "../../src/core/effects.ts";
-import type { ResolvedEffects, Effects } from "../../src/core/effects.ts";
+import { external, isInside, pure, readOnly, type ResolvedEffects, type Effects } from "../../src/core/effects.ts";
 import type { ResourceKeys } from "../../src/core/resource-keys.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import type { Clock } from "../../src/core/ports.ts";

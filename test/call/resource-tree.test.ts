@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { ResourceTree } from "../../src/call/resource-tree.ts";
-import type { Claim } from "../../src/call/resource-tree.ts";
+import { ResourceTree, type Claim } from "../../src/call/resource-tree.ts";
 
 let sequence = 0;
 

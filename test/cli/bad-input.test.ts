@@ -2,8 +2,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { PATIENCE_MS, PROJECT, folderWith, haft } from "./run-haft.ts";
-import type { Finished } from "./run-haft.ts";
+import { PATIENCE_MS, PROJECT, folderWith, haft, type Finished } from "./run-haft.ts";
 
 const project = folderWith(PROJECT);
 const empty = folderWith({ "note.txt": "no configuration" });

@@ -3,8 +3,7 @@ import { Readable } from "node:stream";
 import { expect, onTestFinished, test } from "vitest";
 import { runCli } from "../../src/cli/run-cli.ts";
 import { blocksOf } from "../house/example-output.ts";
-import { startProviderServer } from "../model/provider-server.ts";
-import type { ServedAnswer } from "../model/provider-server.ts";
+import { startProviderServer, type ServedAnswer } from "../model/provider-server.ts";
 import { folderWith, masked } from "./run-haft.ts";
 
 const guide = new Map([["chat-with-a-model.md", readFileSync("docs/guides/chat-with-a-model.md", "utf8")]]);

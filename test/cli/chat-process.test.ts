@@ -3,8 +3,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test, vi } from "vitest";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { PATIENCE_MS, PROGRAM, haft } from "./run-haft.ts";
-import { CANARY, calling, chatProject } from "./chat-project.ts";
-import type { ChatProject } from "./chat-project.ts";
+import { CANARY, calling, chatProject, type ChatProject } from "./chat-project.ts";
 
 const environment = { MODEL_KEY: CANARY };
 

@@ -5,8 +5,7 @@ import { Readable } from "node:stream";
 import { runCli } from "../../src/cli/run-cli.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { untilAborted } from "../../src/core/base/until-aborted.ts";
-import { startProviderServer } from "../model/provider-server.ts";
-import type { ProviderServer, ServedAnswer, ServedFormat } from "../model/provider-server.ts";
+import { startProviderServer, type ProviderServer, type ServedAnswer, type ServedFormat } from "../model/provider-server.ts";
 import { folderWith, masked } from "./run-haft.ts";
 
 /** Is to be found in no output. */

@@ -1,8 +1,7 @@
 import { existsSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { jsonLines } from "./session-project.ts";
-import { CTRL_C, calling, chatProject } from "./chat-project.ts";
-import type { Keys } from "./chat-project.ts";
+import { CTRL_C, calling, chatProject, type Keys } from "./chat-project.ts";
 
 /** Does something once, when the output holds a text. */
 function when(text: RegExp, act: (keys: Keys) => void): (shown: string, keys: Keys) => void {

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { readCommandLine } from "../../src/cli/command-line.ts";
-import type { CliOptions } from "../../src/cli/command-line.ts";
+import { readCommandLine, type CliOptions } from "../../src/cli/command-line.ts";
 import { ToolError } from "../../src/core/error.ts";
 
 const NONE: CliOptions = {

@@ -2,8 +2,7 @@ import { existsSync, readFileSync, statSync, watch } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { jsonLines, lines } from "./session-project.ts";
-import { PATIENCE_MS, PROJECT, folderWith, haft, masked } from "./run-haft.ts";
-import type { Finished } from "./run-haft.ts";
+import { PATIENCE_MS, PROJECT, folderWith, haft, masked, type Finished } from "./run-haft.ts";
 import { calling, chatProject } from "./chat-project.ts";
 import { IN_CI, inCI } from "../ci.ts";
 

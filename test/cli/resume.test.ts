@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { PATIENCE_MS, haft, masked } from "./run-haft.ts";
-import type { Control, Finished } from "./run-haft.ts";
+import { PATIENCE_MS, haft, masked, type Control, type Finished } from "./run-haft.ts";
 import { SessionProject, jsonLines, lines } from "./session-project.ts";
 
 const CRASH = lines(

@@ -5,8 +5,7 @@ import type { Ask } from "../../src/cli/command.ts";
 import { runCli } from "../../src/cli/run-cli.ts";
 import type { Store } from "../../src/core/store.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
-import { folderWith } from "./run-haft.ts";
-import type { Finished } from "./run-haft.ts";
+import { folderWith, type Finished } from "./run-haft.ts";
 
 /** `hang` and `paid` never end and may not be repeated; `look` hangs while the variable HANG is set, and may be. */
 const SESSION_PROJECT = {

@@ -1,15 +1,12 @@
 /** A loop over a scripted model and a runtime on fake ports, for the tests of this folder. */
 import type { Model, ModelEvent, ModelReply, ModelRequest } from "../../src/core/model.ts";
 import type { ModelMessage } from "../../src/core/message.ts";
-import { resultText } from "../../src/core/result.ts";
-import type { ToolResult } from "../../src/core/result.ts";
+import { resultText, type ToolResult } from "../../src/core/result.ts";
 import type { Tool } from "../../src/core/tool.ts";
-import { createLoop } from "../../src/compose/loop.ts";
-import type { Loop } from "../../src/compose/loop.ts";
+import { createLoop, type Loop } from "../../src/compose/loop.ts";
 import type { LoopEvent } from "../../src/compose/loop-event.ts";
 import type { LoopOptions } from "../../src/compose/loop-options.ts";
-import { scriptedModel } from "../../src/model/scripted-model.ts";
-import type { ReplyScript, ScriptedModel } from "../../src/model/scripted-model.ts";
+import { scriptedModel, type ReplyScript, type ScriptedModel } from "../../src/model/scripted-model.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
 import type { FakePorts } from "../../src/testing/fake-ports.ts";

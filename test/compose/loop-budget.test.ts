@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { LoopBudget, crashAfterMs } from "../../src/compose/loop-budget.ts";
-import type { BudgetAxis, LoopBudgetLimits } from "../../src/compose/loop-budget.ts";
+import { LoopBudget, crashAfterMs, type BudgetAxis, type LoopBudgetLimits } from "../../src/compose/loop-budget.ts";
 import { FakeClock } from "../../src/testing/fake-ports.ts";
 
 const budget = (limits: LoopBudgetLimits, clock = new FakeClock()): LoopBudget => new LoopBudget(limits, clock);

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { loopContinues } from "../../src/compose/loop-continues.ts";
-import type { LoopDecision, RoundCall, RoundFacts } from "../../src/compose/loop-continues.ts";
+import { loopContinues, type LoopDecision, type RoundCall, type RoundFacts } from "../../src/compose/loop-continues.ts";
 
 const LIMITS = { maxRounds: 5, maxPauses: 2, multiAction: true };
 const FACTS: RoundFacts = {

@@ -1,15 +1,12 @@
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { buildAnswers } from "../../src/config/build-answers.ts";
-import type { AnswerBuildOptions } from "../../src/config/build-answers.ts";
+import { buildAnswers, type AnswerBuildOptions } from "../../src/config/build-answers.ts";
 import { configuredRuntime } from "../../src/config/config.ts";
-import { loadConfig } from "../../src/config/load-config.ts";
-import type { LoadedConfig } from "../../src/config/load-config.ts";
+import { loadConfig, type LoadedConfig } from "../../src/config/load-config.ts";
 import type { SessionEvent } from "../../src/core/event.ts";
 import { readOnly } from "../../src/core/effects.ts";
 import { writeRecording } from "../../src/core/recording/recording.ts";
-import { createRuntime } from "../../src/runtime/runtime.ts";
-import type { Runtime } from "../../src/runtime/runtime.ts";
+import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
 import { fakePorts } from "../../src/testing/fake-ports.ts";
 import { startProviderServer } from "../model/provider-server.ts";
 import { configError, configFolder } from "./config-folder.ts";

@@ -4,8 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
-import { loadConfig } from "../../src/config/load-config.ts";
-import type { LoadedConfig } from "../../src/config/load-config.ts";
+import { loadConfig, type LoadedConfig } from "../../src/config/load-config.ts";
 
 /** @param files texts by relative path */
 export function configFolder(files: Readonly<Record<string, string | Buffer>> = {}): string {

@@ -1,11 +1,9 @@
 import { cpSync, existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { descriptorSource, descriptorsToTrust } from "../../src/config/descriptor-source.ts";
-import type { DescriptorSourceOptions } from "../../src/config/descriptor-source.ts";
+import { descriptorSource, descriptorsToTrust, type DescriptorSourceOptions } from "../../src/config/descriptor-source.ts";
 import { Registry } from "../../src/registry/registry.ts";
-import { createRuntime } from "../../src/runtime/runtime.ts";
-import type { Runtime } from "../../src/runtime/runtime.ts";
+import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
 import { fakePorts } from "../../src/testing/fake-ports.ts";
 import { configError, configFolder } from "./config-folder.ts";
 import { loadSource, namesOf } from "./source-context.ts";

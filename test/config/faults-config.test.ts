@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { readFaultRules } from "../../src/config/faults-config.ts";
-import type { FaultRulesOptions } from "../../src/config/faults-config.ts";
+import { readFaultRules, type FaultRulesOptions } from "../../src/config/faults-config.ts";
 import { TableReader } from "../../src/config/table-reader.ts";
 import type { FaultRule } from "../../src/core/fault.ts";
 import { KeyPositions } from "../../src/documents/key-positions.ts";

@@ -1,11 +1,9 @@
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { configuredRuntime } from "../../src/config/config.ts";
-import { createRuntime } from "../../src/runtime/runtime.ts";
-import type { Runtime } from "../../src/runtime/runtime.ts";
+import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
 import { fakePorts } from "../../src/testing/fake-ports.ts";
-import { startProviderServer } from "../model/provider-server.ts";
-import type { ProviderServer, ProviderServerOptions } from "../model/provider-server.ts";
+import { startProviderServer, type ProviderServer, type ProviderServerOptions } from "../model/provider-server.ts";
 import { configFolder, load, problemsOf } from "./config-folder.ts";
 
 const TOOLS = `tools:

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import type { Tool } from "../../src/core/tool.ts";
-import { lockDrift, pinToolset, relock } from "../../src/config/lock-drift.ts";
-import type { SeenToolset } from "../../src/config/lock-drift.ts";
+import { lockDrift, pinToolset, relock, type SeenToolset } from "../../src/config/lock-drift.ts";
 import { parseLock, lockText } from "../../src/config/lock-file.ts";
 import { sourceHash, variableNames } from "../../src/config/tool-origin.ts";
 import type { LockData } from "../../src/trust/pinned-tool.ts";

@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { loadConfig } from "../../src/config/load-config.ts";
-import type { LoadedConfig } from "../../src/config/load-config.ts";
+import { loadConfig, type LoadedConfig } from "../../src/config/load-config.ts";
 import { withoutComments } from "../../src/documents/parse-json-file.ts";
 import { configError, configFolder, problemsOf } from "./config-folder.ts";
 

@@ -1,8 +1,7 @@
 /** Nothing that a configuration goes wrong with says the value of a variable that may be a secret. */
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { configuredRuntime } from "../../src/config/config.ts";
-import type { Extensions } from "../../src/config/config.ts";
+import { configuredRuntime, type Extensions } from "../../src/config/config.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { fakePorts } from "../../src/testing/fake-ports.ts";

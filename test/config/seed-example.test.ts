@@ -7,8 +7,7 @@ import type { JsonObject } from "../../src/core/base/json.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { fakePorts } from "../../src/testing/fake-ports.ts";
 import { legacy, loopbackMcp, toolList } from "../engine/mcp/loopback-mcp.ts";
-import { startProviderServer } from "../model/provider-server.ts";
-import type { ServedAnswer } from "../model/provider-server.ts";
+import { startProviderServer, type ServedAnswer } from "../model/provider-server.ts";
 import { configFolder } from "./config-folder.ts";
 
 const ROUTING = readFileSync(join(import.meta.dirname, "seeds/routing.yaml.txt"), "utf8");

@@ -4,8 +4,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { configuredRuntime } from "../../src/config/config.ts";
 import { writeRecording } from "../../src/core/recording/recording.ts";
 import type { ToolResult } from "../../src/core/result.ts";
-import { createRuntime } from "../../src/runtime/runtime.ts";
-import type { Runtime } from "../../src/runtime/runtime.ts";
+import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
 import { fakePorts } from "../../src/testing/fake-ports.ts";
 import { configFolder, problemsOf } from "./config-folder.ts";
 

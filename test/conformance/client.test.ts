@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { requiredScenarios, runScenario } from "./run-scenario.ts";
+import { requiredScenarios, runScenario, type Revision } from "./run-scenario.ts";
 import { IN_CI, inCI } from "../ci.ts";
-import type { Revision } from "./run-scenario.ts";
 
 /** There is none that cannot pass. Outside CI only these run: all of them take a minute and a half. */
 const QUICK = /^(?:initialize|request-metadata)$/u;

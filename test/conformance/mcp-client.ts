@@ -4,14 +4,11 @@
  * Run by the suite, with the server's address as the last argument and the scenario in the environment.
  */
 import { createRuntime } from "../../src/runtime/runtime.ts";
-import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
-import { isJsonObject } from "../../src/core/base/json.ts";
+import { type JsonObject, type JsonValue, isJsonObject } from "../../src/core/base/json.ts";
 import type { JsonSchema } from "../../src/core/tool.ts";
 import { parseJson } from "../../src/core/base/parse-json.ts";
-import { mcpEngine } from "../../src/engine/mcp.ts";
-import type { McpAuth } from "../../src/engine/mcp.ts";
-import { mcpPeerOf } from "../../src/engine/mcp/peer.ts";
-import type { McpPeer } from "../../src/engine/mcp/peer.ts";
+import { mcpEngine, type McpAuth } from "../../src/engine/mcp.ts";
+import { mcpPeerOf, type McpPeer } from "../../src/engine/mcp/peer.ts";
 import { loggedInAtOnce } from "./client-oauth.ts";
 
 const scenario = process.env["MCP_CONFORMANCE_SCENARIO"] ?? "";

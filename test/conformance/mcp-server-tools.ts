@@ -5,8 +5,7 @@ import { pure } from "../../src/core/effects.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
-import { mcpClientOf } from "../../src/server/mcp.ts";
-import type { McpClient } from "../../src/server/mcp.ts";
+import { mcpClientOf, type McpClient } from "../../src/server/mcp.ts";
 
 /** One red pixel. */
 export const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";

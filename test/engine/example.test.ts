@@ -2,10 +2,8 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
 import { ToolError } from "../../src/core/error.ts";
 import type { JsonSchema, Reducer, Tool } from "../../src/core/tool.ts";
-import { exampleEngine } from "../../src/engine/example.ts";
-import type { ExampleEngineOptions } from "../../src/engine/example.ts";
-import { createRuntime } from "../../src/runtime/runtime.ts";
-import type { Runtime } from "../../src/runtime/runtime.ts";
+import { exampleEngine, type ExampleEngineOptions } from "../../src/engine/example.ts";
+import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
 
 const text = { type: "string" };
 const whole = { type: "integer" };

@@ -4,8 +4,7 @@ import { onTestFinished, vi } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
 import type { Engine } from "../../src/core/engine.ts";
 import type { Tool } from "../../src/core/tool.ts";
-import { mcpEngine } from "../../src/engine/mcp.ts";
-import type { McpCommandOptions } from "../../src/engine/mcp.ts";
+import { mcpEngine, type McpCommandOptions } from "../../src/engine/mcp.ts";
 import { MemoryLog } from "../../src/testing/fake-ports.ts";
 import { engineContext } from "./engine-contexts.ts";
 

@@ -2,15 +2,13 @@ import { describe, expect, test } from "vitest";
 import type { ToolContext, ToolState } from "../../src/core/context.ts";
 import { ToolOutput } from "../../src/core/content.ts";
 import type { Engine } from "../../src/core/engine.ts";
-import type { ErrorInfo } from "../../src/core/error.ts";
-import { ToolError } from "../../src/core/error.ts";
+import { type ErrorInfo, ToolError } from "../../src/core/error.ts";
 import type { SessionEvent } from "../../src/core/event.ts";
 import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 import type { Toolset } from "../../src/core/toolset.ts";
 import { recordedCalls } from "../../src/engine/recorded-calls.ts";
-import { replayEngine, toolsetsOfRecording } from "../../src/engine/replay.ts";
-import type { ReplayOptions } from "../../src/engine/replay.ts";
+import { replayEngine, toolsetsOfRecording, type ReplayOptions } from "../../src/engine/replay.ts";
 import { requestOf, toolContext } from "./engine-contexts.ts";
 
 const FACT = { sessionId: "s", turnId: "t", at: 0 };

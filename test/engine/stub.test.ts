@@ -4,10 +4,8 @@ import { ToolError } from "../../src/core/error.ts";
 import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
 import { NoAnswer } from "../../src/core/no-answer.ts";
 import type { Tool } from "../../src/core/tool.ts";
-import { readStubs, stubEngine } from "../../src/engine/stub.ts";
-import type { Stub, StubEngine } from "../../src/engine/stub.ts";
-import { createRuntime } from "../../src/runtime/runtime.ts";
-import type { Runtime } from "../../src/runtime/runtime.ts";
+import { readStubs, stubEngine, type Stub, type StubEngine } from "../../src/engine/stub.ts";
+import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
 import { request, toolContext } from "./engine-contexts.ts";
 
 function ask(engine: StubEngine, toolName: string, input: JsonObject = {}): unknown {

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { JsonValue } from "../../src/core/base/json.ts";
 import { enrich } from "../../src/generate/enrich.ts";
-import { outputSchemas } from "../../src/generate/output-schemas.ts";
-import type { OutputSchemasOptions, SchemaModel, SchemaPrompt } from "../../src/generate/output-schemas.ts";
+import { outputSchemas, type OutputSchemasOptions, type SchemaModel, type SchemaPrompt } from "../../src/generate/output-schemas.ts";
 import { MemoryLog } from "../../src/testing/fake-ports.ts";
 import { TEXT, objectOf, tool, toolset } from "./tools.ts";
 

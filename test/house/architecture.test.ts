@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { checkArchitecture } from "./check-architecture.ts";
-import type { HouseRules } from "./check-architecture.ts";
+import { checkArchitecture, type HouseRules } from "./check-architecture.ts";
 import { readTree } from "./source-tree.ts";
 
 const RULES: HouseRules = {

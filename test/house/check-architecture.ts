@@ -1,6 +1,5 @@
 /** The rules of the house as one function over a tree of files: what breaks them, one line each. */
-import { importsOf, resolvePath } from "./source-tree.ts";
-import type { SourceTree } from "./source-tree.ts";
+import { importsOf, resolvePath, type SourceTree } from "./source-tree.ts";
 
 export interface HouseRules {
   /** Each room's floor. A room is a folder of `src/`, or a file beside the folders. */

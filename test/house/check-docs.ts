@@ -1,6 +1,5 @@
 /** What makes documents lie: code that no example runs, links that lead nowhere. */
-import { resolvePath } from "./source-tree.ts";
-import type { SourceTree } from "./source-tree.ts";
+import { resolvePath, type SourceTree } from "./source-tree.ts";
 
 /** Every ```ts block of `documents` that stands in no file of `examples`, line for line, whatever its indentation there. */
 export function untestedBlocks(documents: SourceTree, examples: SourceTree): readonly string[] {

@@ -2,8 +2,7 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { ERROR_CODES } from "../../src/core/error-codes.ts";
-import type { ErrorCode } from "../../src/core/error-codes.ts";
+import { ERROR_CODES, type ErrorCode } from "../../src/core/error-codes.ts";
 import { ToolError } from "../../src/core/error.ts";
 import type { ModelMessage } from "../../src/core/message.ts";
 import type { ToolResult } from "../../src/core/result.ts";

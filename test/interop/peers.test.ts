@@ -2,8 +2,7 @@
 import { RunContext, tool as openAiTool } from "@openai/agents";
 import { Client, InMemoryTransport } from "@modelcontextprotocol/client";
 import { McpServer } from "@modelcontextprotocol/server";
-import { asSchema, generateText, isStepCount } from "ai";
-import type { ToolSet } from "ai";
+import { asSchema, generateText, isStepCount, type ToolSet } from "ai";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { ToolOutput } from "../../src/core/content.ts";

@@ -1,11 +1,9 @@
 /** Asks a model and keeps what it says, and what it throws. */
 import { onTestFinished } from "vitest";
-import { ToolError } from "../../src/core/error.ts";
-import type { ErrorInfo } from "../../src/core/error.ts";
+import { ToolError, type ErrorInfo } from "../../src/core/error.ts";
 import type { Model, ModelEvent, ModelOptions, ModelReply, ModelRequest } from "../../src/core/model.ts";
 import type { ModelPorts } from "../../src/model/model-ports.ts";
-import { startProviderServer } from "./provider-server.ts";
-import type { ProviderServer, ProviderServerOptions } from "./provider-server.ts";
+import { startProviderServer, type ProviderServer, type ProviderServerOptions } from "./provider-server.ts";
 
 export const KEY = "sk-canary-4f1d9b7e2c";
 

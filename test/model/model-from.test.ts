@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { modelFrom } from "../../src/model/model-from.ts";
-import { PROVIDERS, PROVIDER_NAMES, nearProviders } from "../../src/model/providers.ts";
-import type { Provider } from "../../src/model/providers.ts";
+import { PROVIDERS, PROVIDER_NAMES, nearProviders, type Provider } from "../../src/model/providers.ts";
 import { KEY, QUESTION } from "./listen.ts";
 
 const NOWHERE = { environment: {} };

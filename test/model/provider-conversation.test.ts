@@ -3,11 +3,9 @@ import type { ContentPart } from "../../src/core/content.ts";
 import type { ModelMessage } from "../../src/core/message.ts";
 import type { Model, ModelReply, ModelRequest } from "../../src/core/model.ts";
 import { modelFrom } from "../../src/model/model-from.ts";
-import { PROVIDERS, PROVIDER_NAMES } from "../../src/model/providers.ts";
-import type { Provider, ProviderName } from "../../src/model/providers.ts";
+import { PROVIDERS, PROVIDER_NAMES, type Provider, type ProviderName } from "../../src/model/providers.ts";
 import { answered, failed, said } from "../wire/conversations.ts";
-import { KEY, hasty, listen, serve } from "./listen.ts";
-import type { Heard } from "./listen.ts";
+import { KEY, hasty, listen, serve, type Heard } from "./listen.ts";
 import type { ProviderServer, ServedAnswer, ServedFormat } from "./provider-server.ts";
 
 const PICTURE = { type: "image", mediaType: "image/png", data: "iVBORw0KGgo=" } as const satisfies ContentPart;

@@ -2,13 +2,11 @@
 import { once } from "node:events";
 import * as http from "node:http";
 import { crc32, gzipSync } from "node:zlib";
-import { isJsonObject } from "../../src/core/base/json.ts";
-import type { JsonObject } from "../../src/core/base/json.ts";
+import { isJsonObject, type JsonObject } from "../../src/core/base/json.ts";
 import { ANTHROPIC_MESSAGES } from "./dialects/anthropic.ts";
 import { BEDROCK_CONVERSE } from "./dialects/bedrock.ts";
 import { COHERE_CHAT } from "./dialects/cohere.ts";
-import { Refused } from "./dialects/dialect.ts";
-import type { CheckedRequest, Dialect, ServedPiece, ServedReply, WholeReply } from "./dialects/dialect.ts";
+import { Refused, type CheckedRequest, type Dialect, type ServedPiece, type ServedReply, type WholeReply } from "./dialects/dialect.ts";
 import { GEMINI } from "./dialects/gemini.ts";
 import { OLLAMA_CHAT } from "./dialects/ollama.ts";
 import { DEEPSEEK_CHAT, MISTRAL_CHAT, OPENAI_CHAT, openAiChatDialect } from "./dialects/openai-chat.ts";

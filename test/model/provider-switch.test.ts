@@ -8,8 +8,7 @@ import { modelFrom } from "../../src/model/model-from.ts";
 import type { ProviderName } from "../../src/model/providers.ts";
 import { providerName } from "../../src/wire/provider-name.ts";
 import { answered, called, failed, said } from "../wire/conversations.ts";
-import { KEY, hasty, listen, serve } from "./listen.ts";
-import type { Heard } from "./listen.ts";
+import { KEY, hasty, listen, serve, type Heard } from "./listen.ts";
 import type { ProviderServer, ServedAnswer, ServedFormat } from "./provider-server.ts";
 
 const PICTURE = { type: "image", mediaType: "image/png", data: "iVBORw0KGgo=" } as const satisfies ContentPart;

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
-import type { ModelEvent, ModelReply } from "../../src/core/model.ts";
-import { collectReply } from "../../src/core/model.ts";
+import { type ModelEvent, type ModelReply, collectReply } from "../../src/core/model.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
 import { FakeClock, settle } from "../../src/testing/fake-ports.ts";
 

@@ -2,8 +2,7 @@ import { expect, test } from "vitest";
 import { collectReply } from "../../src/core/model.ts";
 import { meteredModel } from "../../src/model/metered-model.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
-import { UsageMeter, costOf } from "../../src/model/usage-meter.ts";
-import type { UsageRecord } from "../../src/model/usage-meter.ts";
+import { UsageMeter, costOf, type UsageRecord } from "../../src/model/usage-meter.ts";
 
 const PRICES = { inputPerMillion: 3, outputPerMillion: 15, cachedInputPerMillion: 0.3, cacheWritePerMillion: 3.75 };
 const USAGE = { inputTokens: 1_000_000, outputTokens: 100_000, cachedInputTokens: 600_000, cacheWriteTokens: 200_000 };

@@ -1,7 +1,6 @@
 /** Short ways to send a request in a test and to look at all that came of it. */
 import { onTestFinished } from "vitest";
-import { ToolError, errorInfo } from "../../src/core/error.ts";
-import type { ErrorInfo } from "../../src/core/error.ts";
+import { ToolError, errorInfo, type ErrorInfo } from "../../src/core/error.ts";
 import type { Clock, Log } from "../../src/core/ports.ts";
 import type { ResolveName } from "../../src/net/address-guard.ts";
 import { httpClient } from "../../src/net/http-client.ts";

@@ -4,10 +4,8 @@ import { describe, expect, test } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
 import { EventMeter } from "../../src/net/event-meter.ts";
 import { guardedFetch } from "../../src/net/guarded-fetch.ts";
-import type { TestClientOptions } from "./ask.ts";
-import { ownHeaders, testClient } from "./ask.ts";
-import type { LoopbackServer } from "./loopback-server.ts";
-import { httpServer, rawAnswer } from "./loopback-server.ts";
+import { type TestClientOptions, ownHeaders, testClient } from "./ask.ts";
+import { type LoopbackServer, httpServer, rawAnswer } from "./loopback-server.ts";
 
 function fetchFrom(server: LoopbackServer, options: TestClientOptions = {}): typeof fetch {
   return guardedFetch(testClient({ allowPrivate: [server.host], ...options }), { secretHeaders: ["x-api-key"] });

@@ -3,8 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { describe, expect, test } from "vitest";
 import type { HttpHeader } from "../../src/net/http-request.ts";
 import { ask, failureOf, ownHeaders, testClient, toRequest } from "./ask.ts";
-import type { LoopbackServer } from "./loopback-server.ts";
-import { httpServer } from "./loopback-server.ts";
+import { type LoopbackServer, httpServer } from "./loopback-server.ts";
 
 interface Seen {
   readonly line: string;

@@ -3,11 +3,9 @@ import { describe, expect, test } from "vitest";
 import type { ApprovalQuestion } from "../../src/core/approvals.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../src/core/ask.ts";
 import type { ErrorInfo } from "../../src/core/error.ts";
-import { ApprovalGate } from "../../src/policy/approval.ts";
-import type { ApprovalSettings } from "../../src/policy/approval.ts";
+import { ApprovalGate, type ApprovalSettings } from "../../src/policy/approval.ts";
 import { approvalsContract } from "../../src/testing/approvals-contract.ts";
-import { fakePorts, settle } from "../../src/testing/fake-ports.ts";
-import type { FakePorts } from "../../src/testing/fake-ports.ts";
+import { fakePorts, settle, type FakePorts } from "../../src/testing/fake-ports.ts";
 
 const HINT = "Do not call it again with this input unless the user asks for it; go on without it, or ask the user what to do.";
 

@@ -1,9 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { ERROR_CODES } from "../../src/core/error-codes.ts";
+import { ERROR_CODES, type ErrorCode } from "../../src/core/error-codes.ts";
 import { ToolError } from "../../src/core/error.ts";
-import type { ErrorCode } from "../../src/core/error-codes.ts";
-import { Circuit, circuitOutcome } from "../../src/policy/circuit.ts";
-import type { CircuitOutcome, CircuitSettings } from "../../src/policy/circuit.ts";
+import { Circuit, circuitOutcome, type CircuitOutcome, type CircuitSettings } from "../../src/policy/circuit.ts";
 import { FakeClock } from "../../src/testing/fake-ports.ts";
 
 function setUp(settings: CircuitSettings = {}): { clock: FakeClock; circuit: Circuit; changes: string[] } {

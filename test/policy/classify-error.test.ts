@@ -1,7 +1,6 @@
 import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
-import { ToolError } from "../../src/core/error.ts";
-import type { ErrorInfo } from "../../src/core/error.ts";
+import { ToolError, type ErrorInfo } from "../../src/core/error.ts";
 import { classifyError } from "../../src/policy/classify-error.ts";
 
 /** What the policy acts on. */

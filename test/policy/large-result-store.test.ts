@@ -2,11 +2,9 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ContentPart } from "../../src/core/content.ts";
 import { partText } from "../../src/core/result.ts";
-import { jsonPath } from "../../src/core/base/json.ts";
-import type { JsonValue } from "../../src/core/base/json.ts";
+import { jsonPath, type JsonValue } from "../../src/core/base/json.ts";
 import { truncateResult } from "../../src/policy/truncate-result.ts";
-import { LargeResultStore } from "../../src/policy/large-result-store.ts";
-import type { ResultPage, ResultRequest } from "../../src/policy/large-result-store.ts";
+import { LargeResultStore, type ResultPage, type ResultRequest } from "../../src/policy/large-result-store.ts";
 
 function readOne(output: JsonValue, request: ResultRequest = {}): ResultPage {
   const store = new LargeResultStore();

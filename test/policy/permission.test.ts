@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { permissionOf } from "../../src/policy/permission.ts";
-import type { PermissionRules } from "../../src/policy/permission.ts";
+import { permissionOf, type PermissionRules } from "../../src/policy/permission.ts";
 
 function allowed(rules: PermissionRules, names: readonly string[]): readonly string[] {
   const gate = permissionOf(rules);

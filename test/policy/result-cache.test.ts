@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { ResultCache } from "../../src/policy/result-cache.ts";
-import type { CacheOptions, CachedAnswer, CacheTerms, CachePartition } from "../../src/policy/result-cache.ts";
+import { ResultCache, type CacheOptions, type CachedAnswer, type CacheTerms, type CachePartition } from "../../src/policy/result-cache.ts";
 import { fakePorts, seededRandom } from "../../src/testing/fake-ports.ts";
 
 function makeCache(options: CacheOptions = {}): { readonly cache: ResultCache; readonly ports: ReturnType<typeof fakePorts> } {

@@ -2,8 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ContentPart } from "../../src/core/content.ts";
 import type { JsonValue } from "../../src/core/base/json.ts";
-import { truncateResult } from "../../src/policy/truncate-result.ts";
-import type { ShownResult } from "../../src/policy/truncate-result.ts";
+import { truncateResult, type ShownResult } from "../../src/policy/truncate-result.ts";
 
 const hint = (): string => "Read on with r1.";
 

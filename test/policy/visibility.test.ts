@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { visibilityOf, visibleTools } from "../../src/policy/visibility.ts";
-import type { VisibilityRules } from "../../src/policy/visibility.ts";
+import { visibilityOf, visibleTools, type VisibilityRules } from "../../src/policy/visibility.ts";
 
 const NAMES = ["files::read", "files::write", "journal::add", "default::__proto__"];
 const REGISTRY = { list: () => NAMES.map((qualifiedName) => ({ qualifiedName })) };

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { external, pure, readOnly } from "../../src/core/effects.ts";
-import type { Effects } from "../../src/core/effects.ts";
+import { external, pure, readOnly, type Effects } from "../../src/core/effects.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { Registry } from "../../src/registry/registry.ts";
 import type { RegisteredTool } from "../../src/registry/registered-tool.ts";

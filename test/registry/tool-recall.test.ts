@@ -2,8 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { isJsonObject } from "../../src/core/base/json.ts";
-import type { JsonObject } from "../../src/core/base/json.ts";
+import { isJsonObject, type JsonObject } from "../../src/core/base/json.ts";
 import { parseJson } from "../../src/core/base/parse-json.ts";
 import type { JsonSchema, Tool } from "../../src/core/tool.ts";
 import { Registry } from "../../src/registry/registry.ts";

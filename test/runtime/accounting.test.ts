@@ -7,8 +7,7 @@ import { ToolError } from "../../src/core/error.ts";
 import type { RuntimeEvent } from "../../src/core/event.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
-import { fakePorts, seededRandom } from "../../src/testing/fake-ports.ts";
-import type { FakePorts } from "../../src/testing/fake-ports.ts";
+import { fakePorts, seededRandom, type FakePorts } from "../../src/testing/fake-ports.ts";
 import { inCI } from "../ci.ts";
 
 /** Times 100,000 calls in 1,000 sessions. */

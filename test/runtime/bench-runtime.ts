@@ -1,10 +1,8 @@
 /** A runtime on fake ports that keeps its events, for tests of the pipeline. */
 import type { RuntimeEvent } from "../../src/core/event.ts";
 import type { Tool } from "../../src/core/tool.ts";
-import { createRuntime } from "../../src/runtime/runtime.ts";
-import type { Runtime, RuntimeOptions } from "../../src/runtime/runtime.ts";
-import { fakePorts } from "../../src/testing/fake-ports.ts";
-import type { FakePorts } from "../../src/testing/fake-ports.ts";
+import { createRuntime, type Runtime, type RuntimeOptions } from "../../src/runtime/runtime.ts";
+import { fakePorts, type FakePorts } from "../../src/testing/fake-ports.ts";
 
 export interface TestRuntime {
   readonly runtime: Runtime;

@@ -4,8 +4,7 @@ import { ToolError } from "../../src/core/error.ts";
 import type { Origin, ToolResult } from "../../src/core/result.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
-import { gate, testRuntime, tool } from "./bench-runtime.ts";
-import type { TestRuntime } from "./bench-runtime.ts";
+import { gate, testRuntime, tool, type TestRuntime } from "./bench-runtime.ts";
 
 interface SlowRead extends TestRuntime {
   /** The handlers that have begun, in order: each is ended from outside. */

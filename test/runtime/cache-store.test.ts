@@ -6,8 +6,7 @@ import type { Tool } from "../../src/core/tool.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
 import { MemoryCacheStore } from "../policy/memory-cache-store.ts";
-import { gate, testRuntime, tool } from "./bench-runtime.ts";
-import type { TestRuntime } from "./bench-runtime.ts";
+import { gate, testRuntime, tool, type TestRuntime } from "./bench-runtime.ts";
 
 /** A store of which only the cache is used. */
 function storeOf(cache: MemoryCacheStore): Store {

@@ -3,8 +3,7 @@ import { readOnly } from "../../src/core/effects.ts";
 import type { Engine } from "../../src/core/engine.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
-import { gate, testRuntime, tool } from "./bench-runtime.ts";
-import type { TestRuntime } from "./bench-runtime.ts";
+import { gate, testRuntime, tool, type TestRuntime } from "./bench-runtime.ts";
 
 interface World extends TestRuntime {
   readonly values: Map<string, string>;

@@ -9,8 +9,7 @@ import type { Tool } from "../../src/core/tool.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
-import { gate, testRuntime, tool } from "./bench-runtime.ts";
-import type { TestRuntime } from "./bench-runtime.ts";
+import { gate, testRuntime, tool, type TestRuntime } from "./bench-runtime.ts";
 
 interface Counted {
   readonly tool: Tool;

@@ -5,12 +5,9 @@ import { ToolError } from "../../src/core/error.ts";
 import type { RuntimeEvent } from "../../src/core/event.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 import type { Tool } from "../../src/core/tool.ts";
-import { createRuntime } from "../../src/runtime/runtime.ts";
-import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
-import { fakePorts } from "../../src/testing/fake-ports.ts";
-import type { FakePorts } from "../../src/testing/fake-ports.ts";
-import { testRuntime, tool } from "./bench-runtime.ts";
-import type { TestRuntime } from "./bench-runtime.ts";
+import { createRuntime, type RuntimeOptions } from "../../src/runtime/runtime.ts";
+import { fakePorts, type FakePorts } from "../../src/testing/fake-ports.ts";
+import { testRuntime, tool, type TestRuntime } from "./bench-runtime.ts";
 
 const never = (): Promise<never> => new Promise(() => {});
 const writes = { effects: { writes: ["x"] }, maxAttempts: 1 } as const;

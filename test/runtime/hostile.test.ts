@@ -8,8 +8,7 @@ import type { ToolResult } from "../../src/core/result.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
-import { testRuntime, tool } from "./bench-runtime.ts";
-import type { TestRuntime } from "./bench-runtime.ts";
+import { testRuntime, tool, type TestRuntime } from "./bench-runtime.ts";
 
 const never = (): Promise<never> => new Promise(() => {});
 const fail = (): never => {

@@ -5,8 +5,7 @@ import { ToolError } from "../../src/core/error.ts";
 import type { RuntimeEvent } from "../../src/core/event.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 import { ToolExecutionError } from "../../src/call/tool-execution-error.ts";
-import { END_OF_TIME_MS, conflict, play, scenarioArbitrary } from "./random-scenario.ts";
-import type { Played, Scenario } from "./random-scenario.ts";
+import { END_OF_TIME_MS, conflict, play, scenarioArbitrary, type Played, type Scenario } from "./random-scenario.ts";
 import { inCI } from "../ci.ts";
 
 /** Every result of the scenario, each batch complete and in call order. */

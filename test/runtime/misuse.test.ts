@@ -1,10 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { createLoop } from "../../src/compose/loop.ts";
-import type { Loop } from "../../src/compose/loop.ts";
+import { createLoop, type Loop } from "../../src/compose/loop.ts";
 import { isToolError } from "../../src/core/error.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
-import { createRuntime } from "../../src/runtime/runtime.ts";
-import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
+import { createRuntime, type RuntimeOptions } from "../../src/runtime/runtime.ts";
 import { testRuntime, tool } from "./bench-runtime.ts";
 
 const JUNK: readonly unknown[] = [undefined, null, 0, 5, Number.NaN, "", "x", true, 10n, [], [null], {}, { name: 5 }, () => 1];

@@ -8,12 +8,10 @@ import type { RuntimeEvent } from "../../src/core/event.ts";
 import type { Hook } from "../../src/core/hook.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import type { ToolResult } from "../../src/core/result.ts";
-import { createRuntime } from "../../src/runtime/runtime.ts";
-import type { Runtime } from "../../src/runtime/runtime.ts";
+import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
 import { ToolExecutionError } from "../../src/call/tool-execution-error.ts";
-import { fakePorts } from "../../src/testing/fake-ports.ts";
-import type { FakePorts } from "../../src/testing/fake-ports.ts";
+import { fakePorts, type FakePorts } from "../../src/testing/fake-ports.ts";
 
 const KEYS = ["file:/a", "file:/a/b", "file:/c"];
 const DOINGS = ["return", "return", "return", "now", "throw", "retry", "once", "obey", "deaf", "late", "odd", "boom", "bigint"] as const;

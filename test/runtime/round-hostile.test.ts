@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import type { ModelCall } from "../../src/core/model.ts";
-import type { RoundReply } from "../../src/runtime/round.ts";
-import type { Round } from "../../src/runtime/round.ts";
+import type { RoundReply, Round } from "../../src/runtime/round.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
 import { FailingStore } from "./session/failing-store.ts";

@@ -1,7 +1,6 @@
 /** Random things to do with sessions. */
 import * as fc from "fast-check";
-import { KEYS } from "./session-plan.ts";
-import type { CallPlan, Op } from "./session-plan.ts";
+import { KEYS, type CallPlan, type Op } from "./session-plan.ts";
 
 const key = fc.constantFrom(...KEYS);
 const value = fc.constantFrom(1, 2, "text", null, { deep: { list: [1, 2] }, other: true }, [1, [2]]);

@@ -5,11 +5,9 @@ import { applyPatch } from "../../src/core/base/json-patch.ts";
 import type { JsonValue } from "../../src/core/base/json.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
-import { historyOf, withoutUndefined } from "./session-log-model.ts";
-import type { Entry } from "./session-log-model.ts";
+import { historyOf, withoutUndefined, type Entry } from "./session-log-model.ts";
 import { KEYS, RULES } from "./session-plan.ts";
-import { readResult } from "./session-world.ts";
-import type { Dispatch, Slot, World } from "./session-world.ts";
+import { readResult, type Dispatch, type Slot, type World } from "./session-world.ts";
 
 export async function checkWorld(
   world: World,

@@ -7,12 +7,9 @@ import type { ToolResult } from "../../src/core/result.ts";
 import type { RuntimeSession, Simulation } from "../../src/runtime/runtime-session.ts";
 import type { SessionSnapshot } from "../../src/runtime/snapshot.ts";
 import type { CallShape, Command } from "./session-arbitrary.ts";
-import { Refusal, newBatch, withoutUndefined } from "./session-log-model.ts";
-import type { Batch, ModelResult, ModelSession } from "./session-log-model.ts";
-import { KEYS } from "./session-plan.ts";
-import type { CallPlan } from "./session-plan.ts";
-import { TICK_MS, readResult } from "./session-world.ts";
-import type { Slot, World } from "./session-world.ts";
+import { Refusal, newBatch, withoutUndefined, type Batch, type ModelResult, type ModelSession } from "./session-log-model.ts";
+import { KEYS, type CallPlan } from "./session-plan.ts";
+import { TICK_MS, readResult, type Slot, type World } from "./session-world.ts";
 
 type CommandOf<K extends Command["kind"]> = Extract<Command, { readonly kind: K }>;
 

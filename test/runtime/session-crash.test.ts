@@ -6,8 +6,7 @@ import type { Tool } from "../../src/core/tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
 import { fakePorts, settle } from "../../src/testing/fake-ports.ts";
-import { CrashDisk } from "./crash-disk.ts";
-import type { CrashStore } from "./crash-disk.ts";
+import { CrashDisk, type CrashStore } from "./crash-disk.ts";
 
 const described = { description: "d", inputSchema: { type: "object" } } as const;
 

@@ -1,7 +1,6 @@
 /** What the reference model keeps of a session, and what its log comes to. */
 import type { JsonValue } from "../../src/core/base/json.ts";
-import { KEYS, RULES } from "./session-plan.ts";
-import type { CallPlan } from "./session-plan.ts";
+import { KEYS, RULES, type CallPlan } from "./session-plan.ts";
 
 export interface ModelResult {
   readonly status: string;

@@ -2,8 +2,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { inCI } from "../ci.ts";
-import { scenarioArbitrary } from "./session-arbitrary.ts";
-import type { Scenario } from "./session-arbitrary.ts";
+import { scenarioArbitrary, type Scenario } from "./session-arbitrary.ts";
 import { checkWorld } from "./session-checks.ts";
 import { Commands } from "./session-commands.ts";
 import { TICK_MS, World } from "./session-world.ts";

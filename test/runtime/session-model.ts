@@ -3,8 +3,7 @@ import type { JsonValue } from "../../src/core/base/json.ts";
 import { FakeClock } from "../../src/testing/fake-ports.ts";
 import { ModelSession, Refusal, beginAnew, beginCall, stateOf, unfinishedChanges } from "./session-log-model.ts";
 import type { Batch, Beginning, Call, Entry, Keeping, ModelResult, State } from "./session-log-model.ts";
-import { KEYS, RETRY_MS, RULES, TIMEOUT_MS, applyOp } from "./session-plan.ts";
-import type { Op } from "./session-plan.ts";
+import { KEYS, RETRY_MS, RULES, TIMEOUT_MS, applyOp, type Op } from "./session-plan.ts";
 
 const IDLE = Promise.resolve();
 const NEVER = new Promise<never>(() => {});

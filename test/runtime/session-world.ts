@@ -6,20 +6,16 @@ import type { JsonValue } from "../../src/core/base/json.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 import type { Store } from "../../src/core/store.ts";
 import type { Tool } from "../../src/core/tool.ts";
-import { createRuntime } from "../../src/runtime/runtime.ts";
-import type { Runtime } from "../../src/runtime/runtime.ts";
+import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
 import { ToolExecutionError } from "../../src/call/tool-execution-error.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { FakeClock, MemoryLog, countingIds, seededRandom } from "../../src/testing/fake-ports.ts";
-import { CrashDisk } from "./crash-disk.ts";
-import type { CrashStore } from "./crash-disk.ts";
+import { CrashDisk, type CrashStore } from "./crash-disk.ts";
 import type { Scenario } from "./session-arbitrary.ts";
-import { Refusal } from "./session-log-model.ts";
-import type { ModelResult, ModelSession } from "./session-log-model.ts";
+import { Refusal, type ModelResult, type ModelSession } from "./session-log-model.ts";
 import { Model } from "./session-model.ts";
-import { RETRY_MS, TIMEOUT_MS, applyOp } from "./session-plan.ts";
-import type { CallPlan, Op } from "./session-plan.ts";
+import { RETRY_MS, TIMEOUT_MS, applyOp, type CallPlan, type Op } from "./session-plan.ts";
 
 /** Things are done at multiples of this; what waits is written halfway between, so that nothing depends on which comes first. */
 export const TICK_MS = 4;

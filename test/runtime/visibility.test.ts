@@ -4,8 +4,7 @@ import type { VisibilityRules } from "../../src/policy/visibility.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { infoToolset } from "../../src/toolsets/info.ts";
-import { testRuntime, tool } from "./bench-runtime.ts";
-import type { TestRuntime } from "./bench-runtime.ts";
+import { testRuntime, tool, type TestRuntime } from "./bench-runtime.ts";
 
 function world(more: Partial<Tool> = {}): TestRuntime & { readonly ran: string[] } {
   const ran: string[] = [];

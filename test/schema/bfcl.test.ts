@@ -2,8 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
-import { copyJson, isJsonObject } from "../../src/core/base/json.ts";
+import { type JsonObject, type JsonValue, copyJson, isJsonObject } from "../../src/core/base/json.ts";
 import { parseJson } from "../../src/core/base/parse-json.ts";
 import type { JsonSchema } from "../../src/core/tool.ts";
 import { compileSchema, type Validator } from "../../src/schema/compile-schema.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { JsonObject } from "../../src/core/base/json.ts";
-import { copyJson } from "../../src/core/base/json.ts";
+import { type JsonObject, copyJson } from "../../src/core/base/json.ts";
 import { compileSchema } from "../../src/schema/compile-schema.ts";
 import { defaultWarnings, fitInput, type RepairOptions, type RepairOutcome } from "../../src/schema/repair-input.ts";
 

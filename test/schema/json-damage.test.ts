@@ -4,10 +4,8 @@ import type { JsonValue } from "../../src/core/base/json.ts";
 import { seededRandom } from "../../src/core/base/seeded-random.ts";
 import { fixJsonText } from "../../src/schema/fix-json-text.ts";
 import { mendJsonText } from "../../src/schema/json-text/mend-json-text.ts";
-import { DAMAGES, isSame, randomArguments } from "./json-damage.ts";
-import type { Damage } from "./json-damage.ts";
-import { writeTokens } from "./json-tokens.ts";
-import type { Layout } from "./json-tokens.ts";
+import { DAMAGES, isSame, randomArguments, type Damage } from "./json-damage.ts";
+import { writeTokens, type Layout } from "./json-tokens.ts";
 
 const COUNT = process.env["CI"] === undefined ? 12_000 : 180_000;
 const LAYOUTS: readonly Layout[] = ["compact", "spaced", "indented"];

@@ -1,8 +1,6 @@
 /** Damages the text of JSON values, one kind of damage at a time: what models, templates and copies do to it. */
-import type { JsonValue } from "../../src/core/base/json.ts";
-import { isJsonArray } from "../../src/core/base/json.ts";
-import type { JsonToken, Written } from "./json-tokens.ts";
-import { textOf } from "./json-tokens.ts";
+import { type JsonValue, isJsonArray } from "../../src/core/base/json.ts";
+import { type JsonToken, type Written, textOf } from "./json-tokens.ts";
 
 /** A number from 0 up to and without 1. */
 export type Random = () => number;

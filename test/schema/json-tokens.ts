@@ -1,6 +1,5 @@
 /** The text of a JSON value as its tokens, in several layouts, so that each of them can be damaged by itself. */
-import type { JsonValue } from "../../src/core/base/json.ts";
-import { isJsonArray } from "../../src/core/base/json.ts";
+import { type JsonValue, isJsonArray } from "../../src/core/base/json.ts";
 
 export interface JsonToken {
   readonly kind: "open" | "close" | "comma" | "colon" | "key" | "string" | "number" | "word";

@@ -3,8 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isJsonArray, isJsonObject } from "../../src/core/base/json.ts";
-import type { JsonValue } from "../../src/core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonValue } from "../../src/core/base/json.ts";
 import { PartialJson, readPartialJson } from "../../src/schema/partial-json.ts";
 
 function read(...pieces: readonly string[]): PartialJson {

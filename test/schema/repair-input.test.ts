@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import fc from "fast-check";
-import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
-import { copyJson } from "../../src/core/base/json.ts";
+import { type JsonObject, type JsonValue, copyJson } from "../../src/core/base/json.ts";
 import { parseJson } from "../../src/core/base/parse-json.ts";
 import { compileSchema } from "../../src/schema/compile-schema.ts";
 import { fitInput, type RepairOptions, type RepairOutcome } from "../../src/schema/repair-input.ts";

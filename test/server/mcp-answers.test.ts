@@ -1,13 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ToolOutput } from "../../src/core/content.ts";
-import type { ContentPart } from "../../src/core/content.ts";
+import { ToolOutput, type ContentPart } from "../../src/core/content.ts";
 import { pure } from "../../src/core/effects.ts";
-import { copyJson, isJsonObject } from "../../src/core/base/json.ts";
-import type { JsonValue } from "../../src/core/base/json.ts";
+import { copyJson, isJsonObject, type JsonValue } from "../../src/core/base/json.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
-import { toCallAnswer } from "../../src/server/mcp/call-result.ts";
-import type { CallAnswer } from "../../src/server/mcp/call-result.ts";
+import { toCallAnswer, type CallAnswer } from "../../src/server/mcp/call-result.ts";
 import { ERAS, openRuntime, overStdio } from "./mcp-clients.ts";
 
 const WORD = fc.stringMatching(/^[a-z]{8}$/u);

@@ -1,11 +1,9 @@
 import { describe, expect, test, vi } from "vitest";
 import type { Engine } from "../../src/core/engine.ts";
 import { ToolError } from "../../src/core/error.ts";
-import { isJsonObject } from "../../src/core/base/json.ts";
-import type { JsonObject } from "../../src/core/base/json.ts";
+import { isJsonObject, type JsonObject } from "../../src/core/base/json.ts";
 import type { Toolset } from "../../src/core/toolset.ts";
-import { MCP_PEER, PeerError } from "../../src/engine/mcp/peer.ts";
-import type { McpPeer, PeerNotification } from "../../src/engine/mcp/peer.ts";
+import { MCP_PEER, PeerError, type McpPeer, type PeerNotification } from "../../src/engine/mcp/peer.ts";
 import { ERAS, listening, openRuntime, overHttp, overStdio } from "./mcp-clients.ts";
 
 /** What a connected server lists and was asked, for a toolset whose engine is its client. */

@@ -3,8 +3,7 @@ import { createInterface } from "node:readline";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { pure } from "../../src/core/effects.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
-import { serveMcpStdio } from "../../src/server/mcp.ts";
-import type { McpStdioServer } from "../../src/server/mcp.ts";
+import { serveMcpStdio, type McpStdioServer } from "../../src/server/mcp.ts";
 import { MemoryLog } from "../../src/testing/fake-ports.ts";
 import { openRuntime } from "./mcp-clients.ts";
 

@@ -4,10 +4,8 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { RuntimeEvent } from "../../src/core/event.ts";
 import type { Tool } from "../../src/core/tool.ts";
-import { createRuntime } from "../../src/runtime/runtime.ts";
-import type { Runtime } from "../../src/runtime/runtime.ts";
-import { serveMcpStdio } from "../../src/server/mcp.ts";
-import type { McpStdioServer } from "../../src/server/mcp.ts";
+import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
+import { serveMcpStdio, type McpStdioServer } from "../../src/server/mcp.ts";
 import { mcpApprover } from "../../src/server/mcp/approver.ts";
 import { FakeClock, MemoryLog, settle } from "../../src/testing/fake-ports.ts";
 

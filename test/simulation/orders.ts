@@ -1,7 +1,6 @@
 /** Calls drawn from the seed of a world. */
 import type { ToolCall } from "../../src/core/call.ts";
-import { DEEDS, KEYS } from "./deeds.ts";
-import type { Deed, Order } from "./deeds.ts";
+import { DEEDS, KEYS, type Deed, type Order } from "./deeds.ts";
 import { RULES } from "./tools.ts";
 import type { World } from "./world.ts";
 

@@ -4,22 +4,17 @@ import type { ToolContext } from "../../src/core/context.ts";
 import type { RuntimeEvent } from "../../src/core/event.ts";
 import type { FaultPlan } from "../../src/core/fault.ts";
 import type { Clock } from "../../src/core/ports.ts";
-import { createRuntime } from "../../src/runtime/runtime.ts";
-import type { Runtime } from "../../src/runtime/runtime.ts";
+import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
 import { RuntimeSession } from "../../src/runtime/runtime-session.ts";
-import { MemoryLog } from "../../src/testing/fake-ports.ts";
-import type { FakeClock } from "../../src/testing/fake-ports.ts";
+import { MemoryLog, type FakeClock } from "../../src/testing/fake-ports.ts";
 import type { Bank } from "./bank.ts";
-import { TIMEOUT_MS } from "./deeds.ts";
-import type { Deed, Order } from "./deeds.ts";
+import { TIMEOUT_MS, type Deed, type Order } from "./deeds.ts";
 import { Dice } from "./dice.ts";
-import { SimulatedStore } from "./disk.ts";
-import type { Disk } from "./disk.ts";
+import { SimulatedStore, type Disk } from "./disk.ts";
 import { Broken } from "./broken.ts";
 import type { Invariants } from "./invariants.ts";
 import type { Sabotage } from "./sabotage.ts";
-import { RUNTIME_LIMIT, toolsetsOf } from "./tools.ts";
-import type { ToolHost } from "./tools.ts";
+import { RUNTIME_LIMIT, toolsetsOf, type ToolHost } from "./tools.ts";
 
 /** What all processes of a world have in common. */
 export interface Surroundings {

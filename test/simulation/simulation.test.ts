@@ -1,9 +1,7 @@
 /** Whole runtimes in worlds that a seed decides. SQLite has a thread of its own and is left out: its crashes are tried by the crash drill. */
 import { afterAll, describe, expect, test } from "vitest";
-import { Broken, INVARIANTS } from "./broken.ts";
-import type { Invariant } from "./broken.ts";
-import type { Sabotage } from "./sabotage.ts";
-import { SABOTAGES } from "./sabotage.ts";
+import { Broken, INVARIANTS, type Invariant } from "./broken.ts";
+import { type Sabotage, SABOTAGES } from "./sabotage.ts";
 import { SimulationFailure, play } from "./simulate.ts";
 import { SOMETIMES } from "./sometimes.ts";
 import { inCI } from "../ci.ts";

@@ -7,8 +7,7 @@ import type { Clock } from "../../src/core/ports.ts";
 import type { CacheSettings, Tool } from "../../src/core/tool.ts";
 import type { Toolset } from "../../src/core/toolset.ts";
 import type { Bank } from "./bank.ts";
-import { ANSWER_SCHEMA, ORDER_SCHEMA, perform } from "./deeds.ts";
-import type { Deed, Order } from "./deeds.ts";
+import { ANSWER_SCHEMA, ORDER_SCHEMA, perform, type Deed, type Order } from "./deeds.ts";
 import type { Sabotage } from "./sabotage.ts";
 
 export interface ToolRules {

@@ -1,7 +1,6 @@
 /** One world from one seed: processes over a disk, one virtual clock, and a scheduler that decides what goes next. */
 import type { RuntimeEvent } from "../../src/core/event.ts";
-import { FAULT_TYPES } from "../../src/core/fault.ts";
-import type { FaultPlan } from "../../src/core/fault.ts";
+import { FAULT_TYPES, type FaultPlan } from "../../src/core/fault.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { ToolExecutionError } from "../../src/call/tool-execution-error.ts";
 import { FakeClock, countingIds } from "../../src/testing/fake-ports.ts";
@@ -10,8 +9,7 @@ import { Dice } from "./dice.ts";
 import { Disk } from "./disk.ts";
 import { Broken } from "./broken.ts";
 import { Invariants } from "./invariants.ts";
-import { SimulatedProcess } from "./process.ts";
-import type { Surroundings } from "./process.ts";
+import { SimulatedProcess, type Surroundings } from "./process.ts";
 import type { Sabotage } from "./sabotage.ts";
 import { Trace } from "./trace.ts";
 

@@ -8,8 +8,7 @@ import type { Store } from "../../src/core/store.ts";
 import { explainSqlite } from "../../src/store/sqlite-error.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { callEnd, message, messages } from "../../src/testing/store-case.ts";
-import { localStore } from "./local-store.ts";
-import type { LocalStore } from "./local-store.ts";
+import { localStore, type LocalStore } from "./local-store.ts";
 import { temporaryFile } from "./temporary-file.ts";
 
 describe("I02 when the disk is full", () => {

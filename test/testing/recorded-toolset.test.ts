@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ToolOutput, createRuntime, defineTool, readOnly } from "haft";
-import type { ToolCall, Toolset } from "haft";
+import { ToolOutput, createRuntime, defineTool, readOnly, type ToolCall, type Toolset } from "haft";
 import type { SessionEvent } from "../../src/core/event.ts";
 import { writeRecording } from "../../src/core/recording/recording.ts";
 import { recordedAnswer, recordedToolsets } from "../../src/testing/recorded-toolset.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { copyJson } from "../../src/core/base/json.ts";
-import type { JsonObject } from "../../src/core/base/json.ts";
+import { copyJson, type JsonObject } from "../../src/core/base/json.ts";
 import type { ModelMessage } from "../../src/core/message.ts";
 import { resultText } from "../../src/core/result.ts";
 import type { PastCall, Tool } from "../../src/core/tool.ts";

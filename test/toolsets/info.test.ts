@@ -4,10 +4,8 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import type { Tool } from "../../src/core/tool.ts";
 import { documentationOf } from "../../src/registry/documentation.ts";
-import { createRuntime } from "../../src/runtime/runtime.ts";
-import type { Runtime } from "../../src/runtime/runtime.ts";
-import { infoToolset, readOverrides } from "../../src/toolsets/info.ts";
-import type { InfoOptions } from "../../src/toolsets/info.ts";
+import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
+import { infoToolset, readOverrides, type InfoOptions } from "../../src/toolsets/info.ts";
 
 const SCHEMA = {
   type: "object",

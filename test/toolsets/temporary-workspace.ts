@@ -3,15 +3,12 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
-import { ToolOutput } from "../../src/core/content.ts";
+import { ToolOutput, type ContentPart } from "../../src/core/content.ts";
 import type { ToolContext } from "../../src/core/context.ts";
-import type { ContentPart } from "../../src/core/content.ts";
 import { ToolError } from "../../src/core/error.ts";
-import { copyJson } from "../../src/core/base/json.ts";
-import type { JsonValue } from "../../src/core/base/json.ts";
+import { copyJson, type JsonValue } from "../../src/core/base/json.ts";
 import type { Tool } from "../../src/core/tool.ts";
-import { filesToolset } from "../../src/toolsets/files.ts";
-import type { FilesOptions } from "../../src/toolsets/files.ts";
+import { filesToolset, type FilesOptions } from "../../src/toolsets/files.ts";
 
 /** What one session's handlers are given; `state` is that of the session. */
 export class FakeSession {

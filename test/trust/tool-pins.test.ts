@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import type { Tool } from "../../src/core/tool.ts";
-import { pinTool } from "../../src/trust/pinned-tool.ts";
-import type { LockData } from "../../src/trust/pinned-tool.ts";
+import { pinTool, type LockData } from "../../src/trust/pinned-tool.ts";
 import { toolPins } from "../../src/trust/tool-pins.ts";
 
 const READ: Tool = {

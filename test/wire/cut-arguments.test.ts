@@ -1,7 +1,6 @@
 /** Arguments that were cut off, with the end of a whole message behind them: what every format promises. */
 import { afterAll, describe, expect, test } from "vitest";
-import { isJsonObject } from "../../src/core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../src/core/base/json.ts";
 import type { ModelCall, ModelEvent } from "../../src/core/model.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { anthropicMessages } from "../../src/wire/anthropic.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
-import { isJsonArray, isJsonObject } from "../../src/core/base/json.ts";
+import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../../src/core/base/json.ts";
 import type { ModelTool } from "../../src/core/model.ts";
 import type { JsonSchema } from "../../src/core/tool.ts";
 import { anthropicMessages } from "../../src/wire/anthropic.ts";

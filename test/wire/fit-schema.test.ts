@@ -1,12 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { inCI } from "../ci.ts";
-import { isJsonArray, isJsonObject } from "../../src/core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../src/core/base/json.ts";
 import type { JsonSchema } from "../../src/core/tool.ts";
 import { compileSchema } from "../../src/schema/compile-schema.ts";
-import { fitSchema } from "../../src/wire/fit-schema.ts";
-import type { SchemaSubset } from "../../src/wire/fit-schema.ts";
+import { fitSchema, type SchemaSubset } from "../../src/wire/fit-schema.ts";
 import { SUBSET_RULES } from "../../src/wire/subset/subset-rules.ts";
 
 const SUBSETS = Object.keys(SUBSET_RULES) as readonly SchemaSubset[]; // the table is typed by subset

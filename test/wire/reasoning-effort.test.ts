@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/core/base/json.ts";
-import type { ModelRequest, ReasoningEffort } from "../../src/core/model.ts";
-import { REASONING_EFFORTS } from "../../src/core/model.ts";
+import { type ModelRequest, type ReasoningEffort, REASONING_EFFORTS } from "../../src/core/model.ts";
 import { anthropicMessages } from "../../src/wire/anthropic.ts";
 import { bedrockConverse } from "../../src/wire/bedrock.ts";
 import { cohere } from "../../src/wire/cohere.ts";

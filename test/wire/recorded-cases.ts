@@ -2,8 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
-import { isJsonObject } from "../../src/core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../src/core/base/json.ts";
 import type { ModelCall, ModelEvent, ModelReply, ProviderCall } from "../../src/core/model.ts";
 import { expandParallel } from "../../src/wire/parallel-calls.ts";
 import { qualifiedNameOf } from "../../src/wire/provider-name.ts";

@@ -1,8 +1,7 @@
 /** Every recorded reply through its wire format: whole, streamed, cut anywhere, and back again. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isJsonArray, isJsonObject } from "../../src/core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../src/core/base/json.ts";
 import type { ModelMessage } from "../../src/core/message.ts";
 import type { ModelEvent, ModelReply } from "../../src/core/model.ts";
 import { openAiResponses } from "../../src/wire/openai-responses.ts";
@@ -16,8 +15,7 @@ import { gemini } from "../../src/wire/gemini.ts";
 import { openAiChat } from "../../src/wire/openai-chat.ts";
 import { providerName } from "../../src/wire/provider-name.ts";
 import type { WireFormat } from "../../src/wire/wire-format.ts";
-import { allEvents, allPieces, expectedCalls, recordedReplies, recordedRows, replyOf } from "./recorded-cases.ts";
-import type { RecordedReply } from "./recorded-cases.ts";
+import { allEvents, allPieces, expectedCalls, recordedReplies, recordedRows, replyOf, type RecordedReply } from "./recorded-cases.ts";
 import { answered, called, said } from "./conversations.ts";
 
 /** By the name of a recording's API, the format that reads it: one line each. */

@@ -1,9 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { isJsonObject } from "../../src/core/base/json.ts";
-import type { JsonValue } from "../../src/core/base/json.ts";
-import { FINISH_REASONS, endedWell } from "../../src/core/model.ts";
-import type { ModelEvent, ModelReply } from "../../src/core/model.ts";
+import { isJsonObject, type JsonValue } from "../../src/core/base/json.ts";
+import { FINISH_REASONS, endedWell, type ModelEvent, type ModelReply } from "../../src/core/model.ts";
 import { ReplyBuilder, readArguments } from "../../src/wire/reply-builder.ts";
 
 type Operation = (builder: ReplyBuilder) => void;

@@ -1,8 +1,7 @@
 /** The exit code of a command by how a model's run ended. */
 import type { LoopResult } from "../../compose/loop-result.ts";
 import type { StopReason } from "../../compose/stop-reason.ts";
-import { ERROR_CODES } from "../../core/error-codes.ts";
-import type { ErrorCode } from "../../core/error-codes.ts";
+import { ERROR_CODES, type ErrorCode } from "../../core/error-codes.ts";
 
 /** What a run that ended so failed with; undefined where it came to its end. No condition but time stops the runs of commands. */
 const FAILURES = {

@@ -2,14 +2,12 @@
 import type { LoopEvent } from "../../compose/loop-event.ts";
 import type { LoopResult } from "../../compose/loop-result.ts";
 import type { PendingCall } from "../../compose/pending-calls.ts";
-import { STOP_REASONS } from "../../compose/stop-reason.ts";
-import type { StopReason } from "../../compose/stop-reason.ts";
+import { STOP_REASONS, type StopReason } from "../../compose/stop-reason.ts";
 import type { RuntimeEvent } from "../../core/event.ts";
 import { plural } from "../../core/base/wording.ts";
 import type { EventPrinter } from "../print-event.ts";
 import { errorLines } from "../print-result.ts";
-import { oneLine, safeJson, safeText } from "../terminal-text.ts";
-import type { Screen } from "../terminal-text.ts";
+import { oneLine, safeJson, safeText, type Screen } from "../terminal-text.ts";
 import { StreamedText } from "./streamed-text.ts";
 
 /** What is said stands behind the speaker. */

@@ -1,6 +1,5 @@
 /** A chat with a model over one session: what is said goes to its loop, and what happens is shown. */
-import { createLoop } from "../../compose/loop.ts";
-import type { Loop } from "../../compose/loop.ts";
+import { createLoop, type Loop } from "../../compose/loop.ts";
 import type { LoopEvent } from "../../compose/loop-event.ts";
 import type { LoopResult } from "../../compose/loop-result.ts";
 import { configuredLoop } from "../../config/build-model.ts";

@@ -1,6 +1,5 @@
 /** Which model a command asks: the one on the command line, else that of the configuration. */
-import { buildModel } from "../../config/build-model.ts";
-import type { BuiltModel } from "../../config/build-model.ts";
+import { buildModel, type BuiltModel } from "../../config/build-model.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import type { ModelConfig } from "../../config/model-config.ts";
 import { ToolError } from "../../core/error.ts";

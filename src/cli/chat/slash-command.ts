@@ -1,9 +1,8 @@
 /** The lines of a chat that are for haft itself. */
 import { nearNames } from "../../core/base/near-names.ts";
 import type { Registry } from "../../registry/registry.ts";
-import { columnFor, oneLine, safeText } from "../terminal-text.ts";
+import { columnFor, oneLine, safeText, type Screen } from "../terminal-text.ts";
 import { columnsOf, padColumns } from "../text-width.ts";
-import type { Screen } from "../terminal-text.ts";
 import type { Chat } from "./chat.ts";
 
 /** Where there is no terminal to fit. */

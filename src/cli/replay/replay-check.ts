@@ -2,12 +2,10 @@
 import type { ToolCall } from "../../core/call.ts";
 import { valueText } from "../../core/content.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
-import { copyJson } from "../../core/base/json.ts";
-import type { JsonValue } from "../../core/base/json.ts";
+import { copyJson, type JsonValue } from "../../core/base/json.ts";
 import type { ToolResult } from "../../core/result.ts";
 import { plural } from "../../core/base/wording.ts";
-import { recordedAnswer } from "../../testing/recorded-toolset.ts";
-import type { RecordedAnswer } from "../../testing/recorded-toolset.ts";
+import { recordedAnswer, type RecordedAnswer } from "../../testing/recorded-toolset.ts";
 import type { CommandContext } from "../command.ts";
 import { Progress } from "../progress.ts";
 import { oneLine, safeJson, safeText } from "../terminal-text.ts";

@@ -4,8 +4,7 @@ import type { SessionMessage } from "../../core/message.ts";
 import { plural } from "../../core/base/wording.ts";
 import { EventPrinter } from "../print-event.ts";
 import { printMessage } from "../print-message.ts";
-import { safeText } from "../terminal-text.ts";
-import type { Screen } from "../terminal-text.ts";
+import { safeText, type Screen } from "../terminal-text.ts";
 import { timeText } from "./session-words.ts";
 
 type RoundEnd = Extract<SessionEvent, { readonly type: "round-end" }>;

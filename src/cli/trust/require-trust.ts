@@ -2,8 +2,7 @@
 import { resolve } from "node:path";
 import { ToolError } from "../../core/error.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
-import { trustNeeds } from "../../config/trust-needs.ts";
-import type { TrustNeeds } from "../../config/trust-needs.ts";
+import { trustNeeds, type TrustNeeds } from "../../config/trust-needs.ts";
 import type { CommandContext } from "../command.ts";
 import { safeText } from "../terminal-text.ts";
 import { trustFile, trustOf } from "./trusted-files.ts";

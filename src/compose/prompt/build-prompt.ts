@@ -2,15 +2,12 @@
 import { DEFAULT_NAMESPACE, splitName } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
 import { compareText } from "../../trust/pinned-tool.ts";
-import { visibleTools } from "../../policy/visibility.ts";
-import type { VisibilityRules } from "../../policy/visibility.ts";
-import { documentationText } from "../../registry/documentation.ts";
-import type { DocumentationOverrides } from "../../registry/documentation.ts";
+import { visibleTools, type VisibilityRules } from "../../policy/visibility.ts";
+import { documentationText, type DocumentationOverrides } from "../../registry/documentation.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { isOfferedBy } from "./model-tools.ts";
-import { toolGuidance } from "./tool-guidance.ts";
-import type { ProgramContribution } from "./tool-guidance.ts";
+import { toolGuidance, type ProgramContribution } from "./tool-guidance.ts";
 
 /** What a prompt is made of. */
 export interface PromptOptions {

@@ -1,8 +1,7 @@
 /** The tools of a registry as a model is shown them. */
 import type { ModelTool } from "../../core/model.ts";
 import type { Tool } from "../../core/tool.ts";
-import { visibilityOf } from "../../policy/visibility.ts";
-import type { Visibility, VisibilityRules } from "../../policy/visibility.ts";
+import { visibilityOf, type Visibility, type VisibilityRules } from "../../policy/visibility.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 import type { Registry } from "../../registry/registry.ts";
 

@@ -1,13 +1,11 @@
 /** The tools that the provider of a conversation runs itself, beside a program's own. */
 import { ToolError } from "../../core/error.ts";
-import { copyJson, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { Log } from "../../core/ports.ts";
 import type { Tool } from "../../core/tool.ts";
 import { compileSchema } from "../../schema/compile-schema.ts";
 import { isOfferedBy } from "./model-tools.ts";
-import { PROVIDER_TOOLS } from "./provider-tool-table.ts";
-import type { ProviderTool } from "./provider-tool-table.ts";
+import { PROVIDER_TOOLS, type ProviderTool } from "./provider-tool-table.ts";
 
 /** Which tools of providers are offered, and how they are set. */
 export interface ProviderToolsOptions {

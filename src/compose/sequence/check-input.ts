@@ -1,9 +1,7 @@
 /** Checks the input of a call whose references are not resolved yet: what they stand for is not known, that they are there is. */
-import { isJsonObject, jsonPath } from "../../core/base/json.ts";
-import type { JsonObject } from "../../core/base/json.ts";
+import { isJsonObject, jsonPath, type JsonObject } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
-import { compileSchema } from "../../schema/compile-schema.ts";
-import type { SchemaProblem, Validator } from "../../schema/compile-schema.ts";
+import { compileSchema, type SchemaProblem, type Validator } from "../../schema/compile-schema.ts";
 import { fitInput } from "../../schema/repair-input.ts";
 import { escapePointer } from "../../schema/schema-problem.ts";
 import { words } from "../../core/base/wording.ts";

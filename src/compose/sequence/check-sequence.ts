@@ -2,17 +2,12 @@
 import { ToolError } from "../../core/error.ts";
 import { jsonPath } from "../../core/base/json.ts";
 import type { Registry } from "../../registry/registry.ts";
-import { checkInput } from "./check-input.ts";
-import type { InputProblem, InputRules } from "./check-input.ts";
-import { ReferenceReader, spellReference } from "./reference.ts";
-import type { ReferenceSyntax } from "./reference.ts";
-import { findReferences } from "./resolve-input.ts";
-import type { FoundReference } from "./resolve-input.ts";
-import { readSequence } from "./read-sequence.ts";
-import type { ReadSequence } from "./read-sequence.ts";
+import { checkInput, type InputProblem, type InputRules } from "./check-input.ts";
+import { ReferenceReader, spellReference, type ReferenceSyntax } from "./reference.ts";
+import { findReferences, type FoundReference } from "./resolve-input.ts";
+import { readSequence, type ReadSequence } from "./read-sequence.ts";
 import type { SequenceCall, SequenceProblem } from "./sequence-problem.ts";
-import { toolFinder } from "./sequence-tools.ts";
-import type { FindTool, FoundTool, SequenceTool } from "./sequence-tools.ts";
+import { toolFinder, type FindTool, type FoundTool, type SequenceTool } from "./sequence-tools.ts";
 
 /** What a sequence must keep to. */
 export interface SequenceRules extends ReferenceSyntax {

@@ -2,10 +2,8 @@
 import { own } from "../../core/base/own.ts";
 import { describeThrown } from "../../core/error.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
-import { copyJson, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
-import { referenceId } from "./reference.ts";
-import type { ReferenceSyntax } from "./reference.ts";
+import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { referenceId, type ReferenceSyntax } from "./reference.ts";
 import type { SequenceCall, SequenceProblem } from "./sequence-problem.ts";
 
 export interface ReadSequence {

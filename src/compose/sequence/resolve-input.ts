@@ -1,8 +1,7 @@
 /** Finds the references in the input of a call, and puts the values in their places. */
 import { valueText } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
-import { DEFAULT_MAX_CHARS, isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonValue } from "../../core/base/json.ts";
+import { DEFAULT_MAX_CHARS, isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { Reference, ReferenceReader, TextPart } from "./reference.ts";
 
 export interface FoundReference {

@@ -1,20 +1,15 @@
 /** Runs a sequence of calls whose inputs refer to what earlier ones answered. */
 import { ToolError } from "../../core/error.ts";
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
-import { partText } from "../../core/result.ts";
-import type { ToolResult } from "../../core/result.ts";
+import { partText, type ToolResult } from "../../core/result.ts";
 import type { RoundOptions } from "../../runtime/round.ts";
 import type { WholeResult } from "../../policy/large-result-store.ts";
 import { Runtime } from "../../runtime/runtime.ts";
-import { RuntimeSession } from "../../runtime/runtime-session.ts";
-import type { SessionTurn } from "../../runtime/runtime-session.ts";
+import { RuntimeSession, type SessionTurn } from "../../runtime/runtime-session.ts";
 import { NO_USAGE } from "../loop-result.ts";
-import { readAndCheck } from "./check-sequence.ts";
-import type { CheckedSequence, SequenceLayers, SequenceRules } from "./check-sequence.ts";
-import { referenceId, spellReference, valueAt } from "./reference.ts";
-import type { Reference } from "./reference.ts";
+import { readAndCheck, type CheckedSequence, type SequenceLayers, type SequenceRules } from "./check-sequence.ts";
+import { referenceId, spellReference, valueAt, type Reference } from "./reference.ts";
 import { resolveReferences } from "./resolve-input.ts";
 import type { SequenceCall, SequenceProblem } from "./sequence-problem.ts";
 

@@ -5,8 +5,7 @@ import type { Tool } from "../../core/tool.ts";
 import { missingTool } from "../../registry/missing-tool.ts";
 import { nearNames } from "../../core/base/near-names.ts";
 import { Registry } from "../../registry/registry.ts";
-import { compileSchema } from "../../schema/compile-schema.ts";
-import type { Validator } from "../../schema/compile-schema.ts";
+import { compileSchema, type Validator } from "../../schema/compile-schema.ts";
 
 /** As much of a tool as a check needs. */
 export type SequenceTool = Pick<Tool, "name" | "inputSchema" | "effects">;

@@ -2,18 +2,14 @@
 import { SECONDS } from "../../core/base/number-bounds.ts";
 import type { CallSettings } from "../../core/tool.ts";
 import { Problems } from "../../documents/problems.ts";
-import { readDocument } from "../../documents/read-document.ts";
-import type { ReadDocument } from "../../documents/read-document.ts";
-import { redactor } from "../../core/base/redact.ts";
-import type { Redact } from "../../core/base/redact.ts";
+import { readDocument, type ReadDocument } from "../../documents/read-document.ts";
+import { redactor, type Redact } from "../../core/base/redact.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { commandLine, importLine, sentLine } from "../trust-lines.ts";
 import { TableReader, isTable } from "../table-reader.ts";
-import { readMcpServer } from "../toolset/mcp.ts";
-import type { McpServer } from "../toolset/mcp.ts";
+import { readMcpServer, type McpServer } from "../toolset/mcp.ts";
 import { serverRights } from "../server-rights.ts";
-import { Variables } from "../variables.ts";
-import type { Environment } from "../variables.ts";
+import { Variables, type Environment } from "../variables.ts";
 
 /** What one file says. A part that could not be used is among its problems, each told once. */
 export interface Descriptor {

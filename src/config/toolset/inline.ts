@@ -4,8 +4,7 @@ import type { Toolset } from "../../core/toolset.ts";
 import { toToolsets } from "../file-source.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { kindOf } from "../table-reader.ts";
-import { toolsOfList } from "../tool-file.ts";
-import type { ReadTools } from "../tool-file.ts";
+import { toolsOfList, type ReadTools } from "../tool-file.ts";
 import type { CommonConfig, ToolsetType } from "./toolset-type.ts";
 
 export interface InlineConfig extends CommonConfig {

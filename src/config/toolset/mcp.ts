@@ -2,8 +2,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import type { Engine } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";
-import type { JsonObject } from "../../core/base/json.ts";
-import { copyJson, isJsonObject } from "../../core/base/json.ts";
+import { type JsonObject, copyJson, isJsonObject } from "../../core/base/json.ts";
 import { knownTools } from "../../engine/known-tools.ts";
 import { mcpEngine } from "../../engine/mcp.ts";
 import type { McpCommonOptions, McpOptions, McpUrlOptions } from "../../engine/mcp/options.ts";
@@ -15,8 +14,7 @@ import { filePath } from "../file-path.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { TableReader } from "../table-reader.ts";
 import type { BuildContext, CommonConfig, ConnectionConfig, ReadContext, ToolsetType } from "./toolset-type.ts";
-import { renameProblems } from "../../engine/renamed-tools.ts";
-import type { Rename } from "../../engine/renamed-tools.ts";
+import { renameProblems, type Rename } from "../../engine/renamed-tools.ts";
 
 export type McpConfig = CommonConfig & ConnectionConfig & McpServer & { readonly type: "mcp" };
 

@@ -7,11 +7,9 @@ import { COUNT, MILLISECONDS, SIZE } from "../../core/base/number-bounds.ts";
 import { readEffectsByName } from "../effects-config.ts";
 import { filePath } from "../file-path.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { readRename } from "./mcp.ts";
+import { readRename, readTls } from "./mcp.ts";
 import type { TableReader } from "../table-reader.ts";
-import { variablesIn } from "../variables.ts";
-import type { Variables } from "../variables.ts";
-import { readTls } from "./mcp.ts";
+import { variablesIn, type Variables } from "../variables.ts";
 import type { BuildContext, CommonConfig, ReadContext, ToolsetType } from "./toolset-type.ts";
 
 export interface OpenApiConfig extends CommonConfig, RestService {

@@ -1,6 +1,5 @@
 /** Checks that parsed JSON has the shape a type promises: small functions put together into tables, quick and without a library. */
-import type { JsonValue } from "./json.ts";
-import { isJsonArray, isJsonObject } from "./json.ts";
+import { type JsonValue, isJsonArray, isJsonObject } from "./json.ts";
 import { plural } from "./wording.ts";
 
 /** What is wrong with a value, and where in it. */

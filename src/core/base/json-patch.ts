@@ -1,8 +1,7 @@
 /** The difference of two JSON values as a list of steps, and its application: RFC 6902 with `add`, `replace` and `remove`. */
 import { own } from "./own.ts";
 import { ToolError } from "../error.ts";
-import { DEFAULT_MAX_DEPTH, isJsonArray, isJsonObject } from "./json.ts";
-import type { JsonObject, JsonValue } from "./json.ts";
+import { DEFAULT_MAX_DEPTH, isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
 import { typeInWords } from "./wording.ts";
 
 /** Steps in the order they are applied. A path is a JSON Pointer (RFC 6901); the empty path is the whole value. */

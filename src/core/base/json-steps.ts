@@ -1,6 +1,5 @@
 /** Steps down into a JSON value, as `jsonPath` spells them: read from text and followed. */
-import { isJsonArray, isJsonObject } from "./json.ts";
-import type { JsonValue } from "./json.ts";
+import { isJsonArray, isJsonObject, type JsonValue } from "./json.ts";
 import { parseJson } from "./parse-json.ts";
 import { plural, typeInWords } from "./wording.ts";
 

@@ -1,7 +1,6 @@
 /** JSON as values: the types, and a guarded frozen copy. */
 import { isInstanceOfClass, opaqueInstance } from "./class-instance.ts";
-import { ToolError } from "../error.ts";
-import type { ToolErrorOptions } from "../error.ts";
+import { ToolError, type ToolErrorOptions } from "../error.ts";
 
 /** A value of JSON that holds no other. */
 export type JsonPrimitive = string | number | boolean | null;

@@ -1,8 +1,7 @@
 /** The long texts of a recording: written once under their SHA-256, and referred to from the events. */
 import { createHash, hash } from "node:crypto";
 import type { SessionEvent } from "../event.ts";
-import { isJsonArray, isJsonObject } from "../base/json.ts";
-import type { JsonObject, JsonValue } from "../base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
 
 /** Text of this many UTF-8 bytes or more is a body; shorter text stays where it is. */
 const MIN_BODY_BYTES = 1_024;

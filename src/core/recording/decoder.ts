@@ -4,13 +4,11 @@ import { count, describeProblem, numberOf, oneOf, optional, shape, textLike, tex
 import type { ShapeCheck } from "../base/check-shape.ts";
 import { ToolError } from "../error.ts";
 import type { SessionEvent } from "../event.ts";
-import { isJsonObject } from "../base/json.ts";
-import type { JsonObject, JsonValue } from "../base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
 import { parseJson } from "../base/parse-json.ts";
 import { EVENT_LIMITS, MAX_ID_LENGTH, readEvent } from "./read-event.ts";
 import { BodyWindow, attachBodies, bodyHash } from "./bodies.ts";
-import { BODY_OVERHEAD, MAX_LINE_CHARS, MAX_WAITING_CHARS, RECORDING_VERSION } from "./format.ts";
-import type { RecordingHeader } from "./format.ts";
+import { BODY_OVERHEAD, MAX_LINE_CHARS, MAX_WAITING_CHARS, RECORDING_VERSION, type RecordingHeader } from "./format.ts";
 import { plural } from "../base/wording.ts";
 import { omitUndefined } from "../base/omit-undefined.ts";
 

@@ -4,8 +4,7 @@ import { ToolError } from "../error.ts";
 import type { JsonValue } from "../base/json.ts";
 import { readEvent } from "./read-event.ts";
 import { BodyWindow, bodyHash, detachBodies } from "./bodies.ts";
-import { BODY_OVERHEAD, MAX_PART_CHARS, MAX_WAITING_CHARS, RECORDING_VERSION } from "./format.ts";
-import type { RecordingHeader } from "./format.ts";
+import { BODY_OVERHEAD, MAX_PART_CHARS, MAX_WAITING_CHARS, RECORDING_VERSION, type RecordingHeader } from "./format.ts";
 
 /** Makes one recording, from its first line to its last. Each line ends with a line feed. */
 export class RecordingEncoder {

@@ -22,8 +22,7 @@ import { ERROR_CODES } from "../error-codes.ts";
 import { MAX_MESSAGE_LENGTH, ToolError } from "../error.ts";
 import type { SessionEvent } from "../event.ts";
 import { FIDELITIES } from "../fidelity.ts";
-import { copyJson, isJsonObject } from "../base/json.ts";
-import type { JsonLimits, JsonObject, JsonValue } from "../base/json.ts";
+import { copyJson, isJsonObject, type JsonLimits, type JsonObject, type JsonValue } from "../base/json.ts";
 import { FINISH_REASONS } from "../model.ts";
 import { ANSWER_SOURCES } from "../answer-source.ts";
 

@@ -9,8 +9,7 @@
 import type { SessionEvent } from "../event.ts";
 import { RecordingDecoder } from "./decoder.ts";
 import { RecordingEncoder } from "./encoder.ts";
-import { MAX_LINE_CHARS } from "./format.ts";
-import type { RecordingHeader } from "./format.ts";
+import { MAX_LINE_CHARS, type RecordingHeader } from "./format.ts";
 
 /** Text in pieces of any length, or whole. */
 export type RecordingSource = string | Iterable<string> | AsyncIterable<string>;

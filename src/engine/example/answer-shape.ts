@@ -1,6 +1,5 @@
 /** The parts of made-up answers: the thing they tell of, the list they hold; and what tools without an output schema answer. */
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import { type Subject, isCarrier, isListOf } from "../../schema/example/given.ts";
 import { nameWords, plainName, plural } from "../../schema/example/name-words.ts";

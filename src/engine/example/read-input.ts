@@ -1,7 +1,6 @@
 /** What the input of a call says of the things it is about: changes, filters, how many. */
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { type JsonObject, type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
-import { isJsonObject } from "../../core/base/json.ts";
 import { plainName } from "../../schema/example/name-words.ts";
 import type { Thing } from "./records.ts";
 import type { Identity } from "./tool-intent.ts";

@@ -1,7 +1,6 @@
 /** What the made-up world of one session holds: kept in the toolset's state, so that it forks, rolls back and is stored with the session. */
 import type { ToolState } from "../../core/context.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../../core/base/json.ts";
 
 /** A thing that was created, read or listed. */
 export interface Thing {

@@ -1,6 +1,5 @@
 /** What a tool does with which things, as far as its name tells. */
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
-import { isJsonObject } from "../../core/base/json.ts";
+import { type JsonObject, type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import { nameWords, plainName, singular } from "../../schema/example/name-words.ts";
 
 export type Verb = "create" | "read" | "update" | "remove" | "list" | "other";

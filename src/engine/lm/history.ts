@@ -1,9 +1,7 @@
 /** The session's earlier calls as the conversation that a simulating model is shown. */
 import type { HistoryEntry } from "../../core/history.ts";
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject } from "../../core/base/json.ts";
-import { partText } from "../../core/result.ts";
-import type { ToolResult } from "../../core/result.ts";
+import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
+import { partText, type ToolResult } from "../../core/result.ts";
 import type { Tool } from "../../core/tool.ts";
 import { callText } from "./prompt.ts";
 

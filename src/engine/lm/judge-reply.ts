@@ -1,11 +1,9 @@
 /** What of a model's reply counts as the tool's result: the rules by which a candidate is read, checked and chosen. */
 import { own } from "../../core/base/own.ts";
 import { valueText } from "../../core/content.ts";
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ReplyCandidate } from "../../core/model.ts";
-import { withoutEmpty } from "./output-contract.ts";
-import type { OutputContract } from "./output-contract.ts";
+import { withoutEmpty, type OutputContract } from "./output-contract.ts";
 import { faultOf, readReply } from "./read-reply.ts";
 
 /** A result; the error that the simulated tool reports; or why there is neither. */

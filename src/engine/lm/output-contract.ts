@@ -1,10 +1,8 @@
 /** What a simulated result must be: the tool's output schema, how the model is asked for it, and the facts that stand in it. */
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ResponseFormat } from "../../core/model.ts";
 import type { Tool } from "../../core/tool.ts";
-import { compileSchema } from "../../schema/compile-schema.ts";
-import type { Validator } from "../../schema/compile-schema.ts";
+import { compileSchema, type Validator } from "../../schema/compile-schema.ts";
 import { SchemaShapes } from "../../schema/schema-shape.ts";
 
 /** Unions in unions, and schemas that refer to themselves, are followed no deeper. */

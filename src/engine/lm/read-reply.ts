@@ -1,7 +1,6 @@
 /** The JSON objects that a model's reply holds: the reply itself, one in a fence, or some among prose. */
 import { ToolError } from "../../core/error.ts";
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { fixJsonText, readJsonText } from "../../schema/fix-json-text.ts";
 

@@ -1,13 +1,11 @@
 /** Answers what a server asks of its client: a person's input, a model's text, where it may work. */
 import type { QuestionAnswer } from "../../core/ask.ts";
 import { describeThrown } from "../../core/error.ts";
-import { copyJson, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject } from "../../core/base/json.ts";
+import { copyJson, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { Log } from "../../core/ports.ts";
 import type { Caller } from "./caller.ts";
 import { INVALID_PARAMS, METHOD_NOT_FOUND, RpcFailure } from "./failure.ts";
-import { readForm } from "./form.ts";
-import type { Form } from "./form.ts";
+import { readForm, type Form } from "./form.ts";
 import { printable } from "../../processes/stderr-tail.ts";
 import type { McpRoot, McpSampler } from "./options.ts";
 

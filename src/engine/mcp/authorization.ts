@@ -2,8 +2,7 @@
 import type { FetchLike, OAuthClientProvider } from "@modelcontextprotocol/client";
 import { ToolError } from "../../core/error.ts";
 import { isWebAddress } from "./answer-request.ts";
-import { serverUrl } from "./options.ts";
-import type { McpAuth, McpUrlOptions } from "./options.ts";
+import { serverUrl, type McpAuth, type McpUrlOptions } from "./options.ts";
 
 type ClientModule = typeof import("@modelcontextprotocol/client");
 

@@ -1,6 +1,5 @@
 /** Puts what went wrong between here and a server in the words of a call. */
-import { ToolError, describeThrown, hintsOf } from "../../core/error.ts";
-import type { ToolErrorOptions } from "../../core/error.ts";
+import { ToolError, describeThrown, hintsOf, type ToolErrorOptions } from "../../core/error.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
 import {
   ANSWER_TOO_LARGE,

@@ -1,8 +1,7 @@
 /** One `tools/call`, from the input to an output or to the job that goes on with it. */
 import type { ToolContext } from "../../core/context.ts";
 import type { EngineRequest } from "../../core/engine.ts";
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { Tool } from "../../core/tool.ts";
 import type { Answering } from "./answer-request.ts";
@@ -11,8 +10,7 @@ import type { McpConnection } from "./connection.ts";
 import { requestWithInput } from "./input-rounds.ts";
 import { parameterHeaders, sendsParameterHeaders, writeParameterHeaders } from "./parameter-headers.ts";
 import { taskIn, taskJob } from "./task.ts";
-import { ToolOutput } from "../../core/content.ts";
-import type { ContentPart } from "../../core/content.ts";
+import { ToolOutput, type ContentPart } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
 
 export interface CallToolOptions {

@@ -1,26 +1,20 @@
 /** Reaches a server and agrees on a version of the protocol with it, by the official client. */
 import type { Client, ClientCapabilities, Transport } from "@modelcontextprotocol/client";
 import { ToolError, describeThrown, hintsOf } from "../../core/error.ts";
-import { copyJson } from "../../core/base/json.ts";
-import type { JsonObject } from "../../core/base/json.ts";
+import { copyJson, type JsonObject } from "../../core/base/json.ts";
 import type { Clock, Log } from "../../core/ports.ts";
-import { redactError } from "../../core/base/redact.ts";
-import type { Redact } from "../../core/base/redact.ts";
+import { redactError, type Redact } from "../../core/base/redact.ts";
 import { credentialProblem, innerToolError, statusOf } from "./call-error.ts";
 import type { AskedRequest } from "./answer-request.ts";
 import { Callers } from "./caller.ts";
 import { McpConnection } from "./connection.ts";
-import { hasPath, nextWay, waysTo } from "./http-ways.ts";
-import type { HttpWay } from "./http-ways.ts";
+import { hasPath, nextWay, waysTo, type HttpWay } from "./http-ways.ts";
 import { HttpWire } from "./http-wire.ts";
 import { printable } from "../../processes/stderr-tail.ts";
-import { serverUrl, shownUrl } from "./options.ts";
-import type { McpOptions, McpUrlOptions } from "./options.ts";
-import { Relay, StdioRelay } from "./relay.ts";
-import type { RelayEvents } from "./relay.ts";
+import { serverUrl, shownUrl, type McpOptions, type McpUrlOptions } from "./options.ts";
+import { Relay, StdioRelay, type RelayEvents } from "./relay.ts";
 import { StdioTransport } from "./stdio.ts";
-import { CLOSED } from "./wire.ts";
-import type { Wire } from "./wire.ts";
+import { CLOSED, type Wire } from "./wire.ts";
 
 type ClientModule = typeof import("@modelcontextprotocol/client");
 

@@ -1,8 +1,7 @@
 /** One connection to one running server: requests of either era, and what they have under way. */
 import type { Client } from "@modelcontextprotocol/client";
 import type { ProgressUpdate } from "../../core/context.ts";
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { Callers } from "./caller.ts";
 import { ServerFault, SessionLost } from "./failure.ts";
 import type { PeerIdentity } from "./peer.ts";

@@ -1,8 +1,6 @@
 /** The flat forms of elicitation: what may be asked in one, and what an answer must look like. */
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
-import { copyJson, isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import { compileSchema } from "../../schema/compile-schema.ts";
-import type { Validator } from "../../schema/compile-schema.ts";
+import { type JsonObject, type JsonValue, copyJson, isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import { compileSchema, type Validator } from "../../schema/compile-schema.ts";
 import { namesSecret } from "./secret-text.ts";
 
 const MAX_FIELDS = 100;

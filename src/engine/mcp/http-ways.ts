@@ -1,6 +1,5 @@
 /** The ways to try to a server over HTTP, in order. */
-import { serverUrl } from "./options.ts";
-import type { McpUrlOptions } from "./options.ts";
+import { serverUrl, type McpUrlOptions } from "./options.ts";
 
 export interface HttpWay {
   readonly kind: "http" | "sse";

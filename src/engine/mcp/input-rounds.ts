@@ -1,9 +1,7 @@
 /** One request with all that the server wants to know before it answers. */
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { Clock } from "../../core/ports.ts";
-import { answerRequest, isAnswerable } from "./answer-request.ts";
-import type { Answering } from "./answer-request.ts";
+import { answerRequest, isAnswerable, type Answering } from "./answer-request.ts";
 import type { Caller } from "./caller.ts";
 import type { McpConnection, RequestOptions } from "./connection.ts";
 import { RpcFailure, ServerFault, URL_ELICITATION_REQUIRED, WorkBegun } from "./failure.ts";

@@ -2,11 +2,9 @@
 import type { EngineContext } from "../../core/engine.ts";
 import { ToolError, hintsOf } from "../../core/error.ts";
 import { untilAborted } from "../../core/base/until-aborted.ts";
-import { redactError } from "../../core/base/redact.ts";
-import type { Redact } from "../../core/base/redact.ts";
+import { redactError, type Redact } from "../../core/base/redact.ts";
 import { callError } from "./call-error.ts";
-import { connect } from "./connect.ts";
-import type { ServerEvents } from "./connect.ts";
+import { connect, type ServerEvents } from "./connect.ts";
 import type { McpConnection } from "./connection.ts";
 import { SessionLost } from "./failure.ts";
 import type { McpOptions } from "./options.ts";

@@ -1,7 +1,6 @@
 /** What is made of an answer that is too large or too deep to be read: the end of its request, and not of the server. */
 import type { JSONRPCMessage } from "@modelcontextprotocol/client";
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { EDGE_LENGTH } from "../../processes/line-reader.ts";
 import { ANSWER_TOO_LARGE } from "./failure.ts";
 

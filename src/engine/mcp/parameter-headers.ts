@@ -3,8 +3,7 @@
  *
  * @see https://modelcontextprotocol.io/specification/2026-07-28 — SEP-2243
  */
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { McpConnection } from "./connection.ts";
 

@@ -1,8 +1,7 @@
 /** What a connected MCP server offers beside its tools, for a gateway that passes it on: JSON in, JSON out. */
 import type { QuestionAnswer, Question } from "../../core/ask.ts";
 import type { Engine } from "../../core/engine.ts";
-import { ToolError } from "../../core/error.ts";
-import type { ToolErrorOptions } from "../../core/error.ts";
+import { ToolError, type ToolErrorOptions } from "../../core/error.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 

@@ -5,8 +5,7 @@
 import type { JSONRPCMessage, Transport, TransportSendOptions } from "@modelcontextprotocol/client";
 import type { ProgressUpdate } from "../../core/context.ts";
 import { describeThrown } from "../../core/error.ts";
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { ConnectionLost, INTERNAL_ERROR, RpcFailure } from "./failure.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 

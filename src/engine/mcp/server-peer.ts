@@ -1,7 +1,6 @@
 /** What a server offers beside its tools, on whichever connection it is reached by; see `McpPeer`. */
 import { ToolError, describeThrown } from "../../core/error.ts";
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import type { Answering } from "./answer-request.ts";
 import { ChangeStream } from "./change-stream.ts";

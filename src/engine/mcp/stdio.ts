@@ -10,12 +10,10 @@ import { ToolError, describeThrown } from "../../core/error.ts";
 import { LastWords } from "../../processes/stderr-tail.ts";
 import { LineReader, MAX_MESSAGE_BYTES } from "../../processes/line-reader.ts";
 import { errorInstead, shallowList } from "./oversize-answer.ts";
-import type { ServerCommand } from "../../processes/process.ts";
-import { endServer, startProblem, startServer } from "../../processes/process.ts";
+import { type ServerCommand, endServer, startProblem, startServer } from "../../processes/process.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { Redact } from "../../core/base/redact.ts";
-import { CLOSED } from "./wire.ts";
-import type { Wire } from "./wire.ts";
+import { CLOSED, type Wire } from "./wire.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import { LONG_INTEGER, endOfString, keepDigits } from "../../core/base/parse-json.ts";
 

@@ -2,8 +2,7 @@
 import type { ProgressUpdate } from "../../core/context.ts";
 import { ToolError } from "../../core/error.ts";
 import { Job } from "../../core/job.ts";
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { Answering } from "./answer-request.ts";
 import type { Caller } from "./caller.ts";

@@ -1,10 +1,8 @@
 /** Lists a server's tools, within bounds, and puts them in our words without believing what they say of themselves. */
 import { checkName } from "../../core/call.ts";
-import type { Effects } from "../../core/effects.ts";
-import { readOnly } from "../../core/effects.ts";
+import { type Effects, readOnly } from "../../core/effects.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { Log } from "../../core/ports.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
 import { plural } from "../../core/base/wording.ts";

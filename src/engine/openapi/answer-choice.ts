@@ -1,6 +1,5 @@
 /** Alternatives of an answer. */
-import { isJsonArray } from "../../core/base/json.ts";
-import type { JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, type JsonValue } from "../../core/base/json.ts";
 
 /** Adds that one of the schemas fits. Relaxed, several of them may, so they are never `oneOf`. */
 export function addChoice(schemas: readonly JsonValue[], members: Record<string, JsonValue>): void {

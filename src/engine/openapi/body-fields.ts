@@ -1,8 +1,6 @@
 /** Takes the schema of a body apart, where it is no more than a list of fields. */
-import { isJsonArray } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
-import { OPEN } from "./schema-converter.ts";
-import type { SchemaConverter, SchemaPart } from "./schema-converter.ts";
+import { isJsonArray, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { OPEN, type SchemaConverter, type SchemaPart } from "./schema-converter.ts";
 import { words } from "../../core/base/wording.ts";
 
 export interface ObjectFields {

@@ -1,7 +1,6 @@
 /** The name of a schema among the definitions of a tool. */
 import { hash } from "node:crypto";
-import { cutText, pointerOf } from "./warnings.ts";
-import type { Place } from "./warnings.ts";
+import { cutText, pointerOf, type Place } from "./warnings.ts";
 
 const PLAIN_NAME = /^[A-Za-z0-9._-]{1,80}$/u;
 const MARK = /_[0-9a-f]{16}$/u;

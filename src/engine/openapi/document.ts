@@ -1,11 +1,9 @@
 /** Looks things up in an OpenAPI document without believing it: own properties only, and nothing outside of it. */
 import { own } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { decode } from "../../schema/reference-uri.ts";
-import { ROOT, Warnings, below, quote } from "./warnings.ts";
-import type { Place } from "./warnings.ts";
+import { ROOT, Warnings, below, quote, type Place } from "./warnings.ts";
 
 /** What later versions add is read as 3.1. */
 export type OpenApiVersion = "2.0" | "3.0" | "3.1";

@@ -1,20 +1,17 @@
 /** Makes a tool of every operation of an OpenAPI document. */
 import type { Effects } from "../../core/effects.ts";
 import { describeThrown } from "../../core/error.ts";
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { Tool } from "../../core/tool.ts";
 import type { HttpOperation, HttpParameter } from "../rest/http-operation.ts";
 import { own } from "../../core/base/own.ts";
 import { OpenApiDocument, notOpenApi, ownText } from "./document.ts";
 import { operationEffects } from "./operation-effects.ts";
-import { OperationChoice } from "./operation-filter.ts";
-import type { OperationFilter } from "./operation-filter.ts";
+import { OperationChoice, type OperationFilter } from "./operation-filter.ts";
 import { operationInput } from "./operation-input.ts";
 import { operationOutput } from "./operation-output.ts";
 import { isSupplied, operationSecurity } from "./operation-security.ts";
-import { listOperations } from "./operations.ts";
-import type { ListedOperation } from "./operations.ts";
+import { listOperations, type ListedOperation } from "./operations.ts";
 import { readParameters } from "./parameters.ts";
 import { readBody } from "./request-bodies.ts";
 import { SchemaConverter } from "./schema-converter.ts";

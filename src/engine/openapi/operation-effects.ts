@@ -1,8 +1,6 @@
 /** What an operation does to the world, as its method says, and as far as its document may say otherwise. */
-import { readOnly } from "../../core/effects.ts";
-import type { Effects } from "../../core/effects.ts";
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonValue } from "../../core/base/json.ts";
+import { readOnly, type Effects } from "../../core/effects.ts";
+import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { own } from "../../core/base/own.ts";
 import { quote } from "./warnings.ts";
 

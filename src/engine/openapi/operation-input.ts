@@ -1,13 +1,10 @@
 /** The input of an operation's tool: one object with every parameter and the body in it, and the way from it to the request. */
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
-import { isJsonObject } from "../../core/base/json.ts";
+import { type JsonObject, type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import type { HttpBody, HttpParameter } from "../rest/http-operation.ts";
-import { exampleOf } from "./parameters.ts";
-import type { Parameters, ReadParameter } from "./parameters.ts";
+import { exampleOf, type Parameters, type ReadParameter } from "./parameters.ts";
 import type { ReadBody } from "./request-bodies.ts";
-import { OPEN } from "./schema-converter.ts";
-import type { SchemaPart } from "./schema-converter.ts";
+import { OPEN, type SchemaPart } from "./schema-converter.ts";
 import { note } from "./schema-keywords.ts";
 import type { ToolSchemas } from "./tool-schema.ts";
 import { cutText } from "./warnings.ts";

@@ -1,13 +1,10 @@
 /** What an operation answers: the media types for the Accept header, and the schema of its JSON. */
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import { isJsonType, parseMediaType } from "../rest/media-type.ts";
 import { own } from "../../core/base/own.ts";
-import { ownTexts } from "./document.ts";
-import type { Found, OpenApiDocument, Target } from "./document.ts";
-import { OPEN } from "./schema-converter.ts";
-import type { SchemaPart } from "./schema-converter.ts";
+import { ownTexts, type Found, type OpenApiDocument, type Target } from "./document.ts";
+import { OPEN, type SchemaPart } from "./schema-converter.ts";
 import type { ToolSchemas } from "./tool-schema.ts";
 import { below } from "./warnings.ts";
 

@@ -1,10 +1,8 @@
 /** What lets a call in, as the document says. */
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { HttpParameter, SecurityRequirement, SecurityScheme, SecurityUse } from "../rest/http-operation.ts";
 import { own } from "../../core/base/own.ts";
-import { ownText, ownTexts } from "./document.ts";
-import type { Found, OpenApiDocument } from "./document.ts";
+import { ownText, ownTexts, type Found, type OpenApiDocument } from "./document.ts";
 import { ROOT, below, cutText, quote } from "./warnings.ts";
 
 const MAX_REQUIREMENTS = 50;

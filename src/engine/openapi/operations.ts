@@ -1,10 +1,8 @@
 /** Finds the operations of a document, and gives each its name. */
 import { describeThrown } from "../../core/error.ts";
-import { ownText, ownTexts } from "./document.ts";
-import type { Found, OpenApiDocument } from "./document.ts";
+import { ownText, ownTexts, type Found, type OpenApiDocument } from "./document.ts";
 import type { Filtered } from "./operation-filter.ts";
-import { readExtension } from "./tool-extension.ts";
-import type { ToolExtension } from "./tool-extension.ts";
+import { readExtension, type ToolExtension } from "./tool-extension.ts";
 import { ROOT, below, quote } from "./warnings.ts";
 import { hash } from "node:crypto";
 

@@ -1,10 +1,8 @@
 /** Reads the parameters of an operation, of any version. */
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { HttpParameter } from "../rest/http-operation.ts";
 import { own } from "../../core/base/own.ts";
-import { ownText } from "./document.ts";
-import type { Found, OpenApiDocument, Target } from "./document.ts";
+import { ownText, type Found, type OpenApiDocument, type Target } from "./document.ts";
 import { below, quote } from "./warnings.ts";
 
 /** A parameter that goes into the address, a header or a cookie; `key` is chosen once all are known. */

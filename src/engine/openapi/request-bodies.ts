@@ -1,16 +1,12 @@
 /** Reads what an operation takes as its body, of any version. */
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { BodyEncoding, HttpBody, HttpParameter } from "../rest/http-operation.ts";
 import { isJsonType, isTextType, parseMediaType } from "../rest/media-type.ts";
 import { fieldsOf } from "./body-fields.ts";
 import { own } from "../../core/base/own.ts";
-import { ownText, ownTexts } from "./document.ts";
-import type { Found, OpenApiDocument, Target } from "./document.ts";
-import { collectionStyle } from "./parameters.ts";
-import type { Parameters } from "./parameters.ts";
-import { OPEN } from "./schema-converter.ts";
-import type { SchemaConverter, SchemaPart } from "./schema-converter.ts";
+import { ownText, ownTexts, type Found, type OpenApiDocument, type Target } from "./document.ts";
+import { collectionStyle, type Parameters } from "./parameters.ts";
+import { OPEN, type SchemaConverter, type SchemaPart } from "./schema-converter.ts";
 import { BASE64_NOTE, isBinary, note } from "./schema-keywords.ts";
 import { below, quote } from "./warnings.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";

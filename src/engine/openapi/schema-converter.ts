@@ -1,15 +1,12 @@
 /** Schemas of Swagger 2.0, OpenAPI 3.0 and 3.1 as JSON Schema 2020-12, with their references kept. */
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { addChoice } from "./answer-choice.ts";
 import { definitionName } from "./definition-name.ts";
 import { own } from "../../core/base/own.ts";
 import type { OpenApiDocument } from "./document.ts";
-import { isBinary, usablePattern, writeKeywords } from "./schema-keywords.ts";
-import type { Direction, Draft } from "./schema-keywords.ts";
+import { isBinary, usablePattern, writeKeywords, type Direction, type Draft } from "./schema-keywords.ts";
 import { withNull } from "./schema-null.ts";
-import { below, quote } from "./warnings.ts";
-import type { Place } from "./warnings.ts";
+import { below, quote, type Place } from "./warnings.ts";
 
 /** A converted schema, deeply frozen, and what is known of it. Parts are shared by all tools of a document. */
 export interface SchemaPart {

@@ -1,7 +1,6 @@
 /** What a schema of any version says of single values, in the words of JSON Schema 2020-12; what cannot hold is left out. */
 import { describeThrown } from "../../core/error.ts";
-import { copyJson, isJsonArray } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { copyJson, isJsonArray, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { linearPattern } from "../../schema/pattern.ts";
 import { own } from "../../core/base/own.ts";
 import { cutText, quote } from "./warnings.ts";

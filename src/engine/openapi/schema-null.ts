@@ -1,6 +1,5 @@
 /** Lets a schema take null as well. */
-import { isJsonArray } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 
 const NULL: JsonObject = Object.freeze({ type: "null" });
 

@@ -1,11 +1,8 @@
 /** Where the paths of a document begin. */
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { own } from "../../core/base/own.ts";
-import { ownText, ownTexts } from "./document.ts";
-import type { Found, OpenApiDocument } from "./document.ts";
-import { ROOT, below, quote } from "./warnings.ts";
-import type { Place } from "./warnings.ts";
+import { ownText, ownTexts, type Found, type OpenApiDocument } from "./document.ts";
+import { ROOT, below, quote, type Place } from "./warnings.ts";
 
 const MAX_URL_LENGTH = 2_000;
 const HTTP = /^https?:\/\//iu;

@@ -1,11 +1,9 @@
 /** Reads `x-haft`: what a document says of a tool that OpenAPI has no word for. A third-party document may only add caution. */
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { Tool, ToolCategory } from "../../core/tool.ts";
 import { own } from "../../core/base/own.ts";
 import type { Found, OpenApiDocument } from "./document.ts";
-import { below, cutText, quote } from "./warnings.ts";
-import type { Place } from "./warnings.ts";
+import { below, cutText, quote, type Place } from "./warnings.ts";
 
 export interface ToolExtension {
   readonly place: Place;

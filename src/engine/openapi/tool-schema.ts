@@ -1,9 +1,7 @@
 /** The schemas of tools: each its own part, and the definitions that it reaches. */
 import type { JsonObject } from "../../core/base/json.ts";
-import { OPEN } from "./schema-converter.ts";
-import type { SchemaConverter, SchemaPart } from "./schema-converter.ts";
-import { ROOT } from "./warnings.ts";
-import type { Warnings } from "./warnings.ts";
+import { OPEN, type SchemaConverter, type SchemaPart } from "./schema-converter.ts";
+import { ROOT, type Warnings } from "./warnings.ts";
 
 export interface DefinitionLimits {
   /** The weight at which definitions that are further away are left open. */

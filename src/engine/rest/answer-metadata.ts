@@ -1,6 +1,5 @@
 /** The metadata of an answer for the program: status, address, headers of interest, and where the next page is. */
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { HttpResponse } from "../../net/http-request.ts";
 import type { Secrets } from "./secrets.ts";
 

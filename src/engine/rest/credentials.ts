@@ -2,10 +2,8 @@
 import type { HttpHeader } from "../../net/http-request.ts";
 import { ToolError } from "../../core/error.ts";
 import type { HttpOperation, SecurityScheme } from "./http-operation.ts";
-import { TokenKeeper } from "./oauth-token.ts";
-import type { TokenPorts } from "./oauth-token.ts";
-import { authEntries } from "./rest-options.ts";
-import type { ApiKey, RestAuth, RestOptions } from "./rest-options.ts";
+import { TokenKeeper, type TokenPorts } from "./oauth-token.ts";
+import { authEntries, type ApiKey, type RestAuth, type RestOptions } from "./rest-options.ts";
 import { basicCredentials } from "./secrets.ts";
 
 interface Credential {

@@ -1,8 +1,7 @@
 /** Writes multipart/form-data as browsers do. */
 import { createHash } from "node:crypto";
 import { ToolError } from "../../core/error.ts";
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { readBase64 } from "./base64.ts";
 import type { BodyEncoding } from "./http-operation.ts";
 import { isTextType, parseMediaType } from "./media-type.ts";

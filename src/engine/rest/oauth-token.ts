@@ -1,7 +1,6 @@
 /** Gets the access token of OAuth 2 client credentials, and keeps it as long as it is good. */
 import { ToolError, hintsOf } from "../../core/error.ts";
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import type { Clock } from "../../core/ports.ts";
 import { untilAborted } from "../../core/base/until-aborted.ts";

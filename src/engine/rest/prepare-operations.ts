@@ -8,8 +8,7 @@ import { isLiteral } from "./private-hosts.ts";
 import { isAddress } from "./read-document.ts";
 import { bodyKeys } from "./request-body.ts";
 import { placeOfKey } from "./credentials.ts";
-import { authEntries } from "./rest-options.ts";
-import type { RestOptions } from "./rest-options.ts";
+import { authEntries, type RestOptions } from "./rest-options.ts";
 import { EffectOverrides } from "../effect-overrides.ts";
 import { renamedTools } from "../renamed-tools.ts";
 

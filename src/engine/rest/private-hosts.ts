@@ -2,8 +2,7 @@
 import { isIP } from "node:net";
 import { operatorText } from "../../core/error.ts";
 import { AddressGuard } from "../../net/address-guard.ts";
-import { authEntries } from "./rest-options.ts";
-import type { RestOptions } from "./rest-options.ts";
+import { authEntries, type RestOptions } from "./rest-options.ts";
 
 /**
  * `host:port` of every address in the options whose host is a literal one, or localhost. What only a document says is not among them,

@@ -1,18 +1,15 @@
 /** Makes what a tool answers of a successful HTTP answer: JSON where it is JSON, else text, images, sound or a file. */
 import { ANSWER_LIMITS } from "../../core/answer-limits.ts";
-import { ToolOutput } from "../../core/content.ts";
-import type { ContentPart } from "../../core/content.ts";
+import { ToolOutput, type ContentPart } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { findJsonFault } from "../../core/base/json-fault.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import type { HttpResponse } from "../../net/http-request.ts";
-import { answerMetadata } from "./answer-metadata.ts";
-import type { MetadataContext } from "./answer-metadata.ts";
+import { answerMetadata, type MetadataContext } from "./answer-metadata.ts";
 import { decodeText, decodeUtf8, excerpt } from "./answer-text.ts";
 import type { HttpOperation } from "./http-operation.ts";
-import { isJsonType, isTextType, parseMediaType } from "./media-type.ts";
-import type { MediaType } from "./media-type.ts";
+import { isJsonType, isTextType, parseMediaType, type MediaType } from "./media-type.ts";
 import type { Secrets } from "./secrets.ts";
 
 export interface AnswerContext extends Omit<MetadataContext, "output"> {

@@ -1,7 +1,6 @@
 /** Reads an OpenAPI document from a file, an address or memory. Nothing that it refers to elsewhere is read. */
 import { ToolError, hintsOf } from "../../core/error.ts";
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { parseJsonText } from "../../documents/parse-json-file.ts";
 import { readTextFile } from "../../documents/read-text-file.ts";
 import type { HttpClient } from "../../net/http-request.ts";

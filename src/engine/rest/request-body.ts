@@ -1,13 +1,11 @@
 /** Writes the body of a request in the media type of its operation. */
 import { own } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { readBase64 } from "./base64.ts";
 import type { BodyEncoding, HttpBody } from "./http-operation.ts";
 import { isJsonType, isTextType, parseMediaType } from "./media-type.ts";
-import { writeMultipart } from "./multipart.ts";
-import type { FormField } from "./multipart.ts";
+import { writeMultipart, type FormField } from "./multipart.ts";
 import { percentEncode } from "./percent.ts";
 import { queryPairs, scalarText } from "./serialise-value.ts";
 

@@ -1,8 +1,6 @@
 /** Knows what must not be said, in every spelling in which it might come back, and strikes it out. */
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonValue } from "../../core/base/json.ts";
-import type { RestAuth, RestOptions } from "./rest-options.ts";
-import { authEntries } from "./rest-options.ts";
+import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
+import { type RestAuth, type RestOptions, authEntries } from "./rest-options.ts";
 
 /** Shorter ones would be struck out of ordinary words. */
 const MIN_LENGTH = 4;

@@ -1,6 +1,5 @@
 /** Writes a value in the styles of OpenAPI parameters, which are those of RFC 6570 and a few more. */
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { HttpParameter } from "./http-operation.ts";
 import { encodeReserved, percentEncode } from "./percent.ts";
 

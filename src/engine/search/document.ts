@@ -1,8 +1,7 @@
 /** What a search finds, and how it is read from a record of a corpus. */
 import { own } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
-import { copyJson, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject } from "../../core/base/json.ts";
+import { copyJson, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 
 export interface SearchDocument {
   readonly id: string;

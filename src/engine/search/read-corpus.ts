@@ -3,8 +3,7 @@ import { ToolError } from "../../core/error.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import type { Log } from "../../core/ports.ts";
 import { readTextPieces } from "../../documents/read-text-file.ts";
-import { readDocument } from "./document.ts";
-import type { DocumentFields, SearchDocument } from "./document.ts";
+import { readDocument, type DocumentFields, type SearchDocument } from "./document.ts";
 
 export interface CorpusOptions extends DocumentFields {
   /** The path of a file with one JSON object a line, or the records themselves. */

@@ -1,7 +1,6 @@
 /** Whether the input of a call is what a stub asks for, and where it is not. */
 import { canonicalJson } from "../../core/base/canonical-json.ts";
-import { isJsonArray, isJsonObject, jsonPath } from "../../core/base/json.ts";
-import type { JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, jsonPath, type JsonValue } from "../../core/base/json.ts";
 import { showValue } from "../../schema/schema-problem.ts";
 
 /** What a stub asks of an input. */

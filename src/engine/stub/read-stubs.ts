@@ -1,9 +1,7 @@
 /** Answers that somebody wrote, and the check that they can be given. */
-import { ERROR_CODES } from "../../core/error-codes.ts";
-import type { ErrorCode } from "../../core/error-codes.ts";
+import { ERROR_CODES, type ErrorCode } from "../../core/error-codes.ts";
 import { MAX_MESSAGE_LENGTH, ToolError, describeThrown } from "../../core/error.ts";
-import { copyJson, isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { copyJson, isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 
 /** An answer to some calls of some tools: an output, or an error. */
 export interface Stub {

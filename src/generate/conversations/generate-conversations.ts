@@ -8,14 +8,10 @@ import { Limit } from "../../policy/limit.ts";
 import type { VisibilityRules } from "../../policy/visibility.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { ConversationMaker } from "./conversation-maker.ts";
-import { checkPlan } from "./conversation-plan.ts";
-import type { ConversationPlan } from "./conversation-plan.ts";
-import { GenerationCounts } from "./generation-summary.ts";
-import type { GenerationProgress, GenerationSummary } from "./generation-summary.ts";
-import { TrajectoryFile } from "./trajectory-file.ts";
-import type { LineSink } from "./trajectory-file.ts";
-import { OPENINGS, trajectoryWriter } from "./trajectory-formats.ts";
-import type { TrajectoryFormat } from "./trajectory-formats.ts";
+import { checkPlan, type ConversationPlan } from "./conversation-plan.ts";
+import { GenerationCounts, type GenerationProgress, type GenerationSummary } from "./generation-summary.ts";
+import { TrajectoryFile, type LineSink } from "./trajectory-file.ts";
+import { OPENINGS, trajectoryWriter, type TrajectoryFormat } from "./trajectory-formats.ts";
 import type { Trajectory } from "./trajectory.ts";
 
 /** How conversations are generated. */

@@ -4,8 +4,7 @@ import type { Fidelity } from "../../core/fidelity.ts";
 import type { Origin } from "../../core/result.ts";
 import type { StopReason } from "../../compose/stop-reason.ts";
 import { Tally } from "./tally.ts";
-import { resultsOf } from "./trajectory.ts";
-import type { Trajectory } from "./trajectory.ts";
+import { resultsOf, type Trajectory } from "./trajectory.ts";
 
 /** The counts are those of the conversations that this run has written; those that were there before are `existing`. */
 export interface GenerationSummary {

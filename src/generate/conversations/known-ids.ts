@@ -1,7 +1,6 @@
 /** The ids that a conversation has seen, so that what was made can be asked for. */
 import { splitName } from "../../core/call.ts";
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ToolResult } from "../../core/result.ts";
 
 const MAX_NAMES = 100;

@@ -3,8 +3,7 @@ import { hash } from "node:crypto";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { copyJson } from "../../core/base/json.ts";
 import type { ModelTool } from "../../core/model.ts";
-import { DEFAULT_CALLS } from "./conversation-plan.ts";
-import type { ConversationPlan } from "./conversation-plan.ts";
+import { DEFAULT_CALLS, type ConversationPlan } from "./conversation-plan.ts";
 import type { TrajectoryFormat } from "./trajectory-formats.ts";
 
 export interface PlanFingerprintParts {

@@ -2,8 +2,7 @@
 import { createLoop } from "../../compose/loop.ts";
 import type { StopReason } from "../../compose/stop-reason.ts";
 import type { ToolCall } from "../../core/call.ts";
-import { ToolError } from "../../core/error.ts";
-import type { ErrorInfo } from "../../core/error.ts";
+import { ToolError, type ErrorInfo } from "../../core/error.ts";
 import type { ModelTool } from "../../core/model.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { Visibility } from "../../policy/visibility.ts";

@@ -1,8 +1,7 @@
 /** Reads templates from JSON Lines: one conversation a line. */
 import type { ToolCall } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { readJsonLines } from "../../documents/read-json-lines.ts";
 import type { ConversationTemplate, TemplateMessage } from "./conversation-template.ts";
 import { wrongReference } from "./template-references.ts";

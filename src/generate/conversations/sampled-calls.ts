@@ -1,7 +1,6 @@
 /** Calls that are made up: each with what a person would have said to get it. */
 import type { ToolCall } from "../../core/call.ts";
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { Random } from "../../core/ports.ts";
 import type { Tool } from "../../core/tool.ts";
 import { type ExampleOptions, exampleValue } from "../../schema/example/example-value.ts";

@@ -1,6 +1,5 @@
 /** Puts what earlier calls of a template answered where a later message refers to it: `$1.id`, `$order.items[0].id`. */
-import { ReferenceReader, referenceId, spellReference, valueAt } from "../../compose/sequence/reference.ts";
-import type { Reference } from "../../compose/sequence/reference.ts";
+import { ReferenceReader, referenceId, spellReference, valueAt, type Reference } from "../../compose/sequence/reference.ts";
 import { findReferences, resolveReferences } from "../../compose/sequence/resolve-input.ts";
 import type { ToolCall } from "../../core/call.ts";
 import { valueText } from "../../core/content.ts";

@@ -1,9 +1,7 @@
 /** The file that trajectories are written to, one a line: taken up where it ends, a line that was cut off left out. */
-import { open } from "node:fs/promises";
-import type { FileHandle } from "node:fs/promises";
+import { open, type FileHandle } from "node:fs/promises";
 import { ToolError, describeThrown } from "../../core/error.ts";
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 
 /** Where lines go. */

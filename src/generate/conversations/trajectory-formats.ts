@@ -5,8 +5,7 @@ import type { ModelTool } from "../../core/model.ts";
 import { anthropicMessages } from "../../wire/anthropic.ts";
 import { openAiChat } from "../../wire/openai-chat.ts";
 import type { WireFormat } from "../../wire/wire-format.ts";
-import { originOf, reportOf, resultsOf, trajectoryMessages, trajectoryResult } from "./trajectory.ts";
-import type { Trajectory } from "./trajectory.ts";
+import { originOf, reportOf, resultsOf, trajectoryMessages, trajectoryResult, type Trajectory } from "./trajectory.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 /**

@@ -1,6 +1,5 @@
 /** Brings the made-up values of one object into agreement: dates in order, sums that are sums, a person's name and address alike. */
-import type { JsonValue } from "../../core/base/json.ts";
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import { type JsonValue, isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import { dateOf, dateTextLike } from "./date-text.ts";
 import { plainName } from "./name-words.ts";
 import type { RandomStream } from "./random-stream.ts";

@@ -1,8 +1,7 @@
 /** What a value has to be: everything that the subschemas for one place ask, put together. */
 import { own } from "../../core/base/own.ts";
-import type { JsonValue } from "../../core/base/json.ts";
+import { type JsonValue, isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import { ANY_TYPE, type RawSchema, type SchemaNode, TYPE_BITS } from "../compiled-schema.ts";
 
 /** A subschema; `true` asks nothing and is left out, `false` allows nothing. */

@@ -1,7 +1,6 @@
 /** Arrays: how many items, and what each has to be. */
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { type JsonObject, type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
-import { isJsonObject } from "../../core/base/json.ts";
 import { dateOf, dateTextLike, dayOf } from "./date-text.ts";
 import type { Demand, Part } from "./demand.ts";
 import type { Drawing, Manner, Place } from "./drawing.ts";

@@ -1,6 +1,5 @@
 /** Values that an example takes over where a property has their name. */
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
-import { isJsonObject } from "../../core/base/json.ts";
+import { type JsonObject, type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import { dayOf } from "./date-text.ts";
 import { nameWords, plainName, plural, singular } from "./name-words.ts";
 

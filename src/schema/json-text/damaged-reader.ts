@@ -1,10 +1,8 @@
 /** Reads one array or object of damaged JSON, and says what it had to mend. */
-import type { JsonValue } from "../../core/base/json.ts";
+import { type JsonValue, DEFAULT_MAX_DEPTH } from "../../core/base/json.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
-import { DEFAULT_MAX_DEPTH } from "../../core/base/json.ts";
 import { BracketCount } from "./bracket-count.ts";
-import { isQuote } from "./damaged-string.ts";
-import type { StringRole } from "./damaged-string.ts";
+import { isQuote, type StringRole } from "./damaged-string.ts";
 import type { DamagedText } from "./damaged-text.ts";
 import type { Mends, MendKind } from "./mend.ts";
 import type { Outline } from "./outline.ts";

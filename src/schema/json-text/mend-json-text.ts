@@ -1,6 +1,5 @@
 /** The JSON that a model's text means: strict JSON, broken JSON, JSON that was cut off, JSON in a fence or among prose. */
-import { DEFAULT_MAX_DEPTH } from "../../core/base/json.ts";
-import type { JsonValue } from "../../core/base/json.ts";
+import { DEFAULT_MAX_DEPTH, type JsonValue } from "../../core/base/json.ts";
 import { readDamaged } from "./damaged-reader.ts";
 import { DamagedText, MAX_DAMAGED_CHARS } from "./damaged-text.ts";
 import { parsePlain, plain } from "./parse-plain.ts";

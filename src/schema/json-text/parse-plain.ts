@@ -1,6 +1,5 @@
 /** Strict JSON without anything in it that could reach a prototype. */
-import { copyJson, isJsonArray } from "../../core/base/json.ts";
-import type { JsonCopy, JsonValue } from "../../core/base/json.ts";
+import { copyJson, isJsonArray, type JsonCopy, type JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 
 /** The deeply frozen value; undefined for what is no strict JSON, too deep, or hostile. A key `__proto__` is left out. */

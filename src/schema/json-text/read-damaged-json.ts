@@ -1,8 +1,6 @@
 /** The one array or object that a damaged text means: whole, in a fence, among prose, or encoded as a string. */
-import { DEFAULT_MAX_DEPTH } from "../../core/base/json.ts";
-import type { JsonValue } from "../../core/base/json.ts";
-import { readDamaged } from "./damaged-reader.ts";
-import type { DamagedJson } from "./damaged-reader.ts";
+import { DEFAULT_MAX_DEPTH, type JsonValue } from "../../core/base/json.ts";
+import { readDamaged, type DamagedJson } from "./damaged-reader.ts";
 import { DamagedText } from "./damaged-text.ts";
 import { Mends } from "./mend.ts";
 import { parsePlain } from "./parse-plain.ts";

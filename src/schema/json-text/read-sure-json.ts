@@ -1,13 +1,10 @@
 /** Readings of damaged JSON for those who take a value only where no other can be meant, or need to know what stands where. */
-import { DEFAULT_MAX_DEPTH } from "../../core/base/json.ts";
-import type { JsonValue } from "../../core/base/json.ts";
-import { readDamaged } from "./damaged-reader.ts";
-import type { DamagedJson, DamagedJsonOptions } from "./damaged-reader.ts";
+import { DEFAULT_MAX_DEPTH, type JsonValue } from "../../core/base/json.ts";
+import { readDamaged, type DamagedJson, type DamagedJsonOptions } from "./damaged-reader.ts";
 import { isQuote } from "./damaged-string.ts";
 import { DamagedText, MAX_DAMAGED_CHARS } from "./damaged-text.ts";
 import { readWord } from "./damaged-word.ts";
-import { MENDS } from "./mend.ts";
-import type { Mends } from "./mend.ts";
+import { MENDS, type Mends } from "./mend.ts";
 import { Outline } from "./outline.ts";
 import { plain } from "./parse-plain.ts";
 import { isOpening } from "./read-damaged-json.ts";

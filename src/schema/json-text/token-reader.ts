@@ -1,12 +1,9 @@
 /** Reads keys, strings and words of damaged JSON, one after the other. */
 import type { JsonValue } from "../../core/base/json.ts";
-import { isQuote } from "./damaged-string.ts";
-import type { StringReader, StringRole } from "./damaged-string.ts";
+import { isQuote, type StringReader, type StringRole } from "./damaged-string.ts";
 import type { DamagedText } from "./damaged-text.ts";
-import { readWord } from "./damaged-word.ts";
-import type { ReadWord } from "./damaged-word.ts";
-import { Mends } from "./mend.ts";
-import type { MendKind } from "./mend.ts";
+import { readWord, type ReadWord } from "./damaged-word.ts";
+import { Mends, type MendKind } from "./mend.ts";
 import type { Outline } from "./outline.ts";
 import type { Spaces } from "./spaces.ts";
 import { Unreadable } from "./unreadable.ts";

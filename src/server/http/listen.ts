@@ -6,8 +6,7 @@ import { http } from "../../net/node-http.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { HttpGateway } from "../mcp/http.ts";
 import { refusal } from "./guard.ts";
-import { isLocalAddress } from "../mcp/http-options.ts";
-import type { McpHttpOptions } from "../mcp/http-options.ts";
+import { isLocalAddress, type McpHttpOptions } from "../mcp/http-options.ts";
 import { settingsOf } from "../mcp/options.ts";
 
 export interface McpListenOptions extends McpHttpOptions {

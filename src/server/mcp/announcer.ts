@@ -1,6 +1,5 @@
 /** Tells every connection what has changed: the tools of the runtime, and what connected servers say of their own. */
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { PeerNotification } from "../../engine/mcp/peer.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { Peers, Source } from "./peers.ts";

@@ -1,8 +1,7 @@
 /** The client of one exchange, as handlers know it. */
 import type { QuestionAnswer, AskRequest, Question } from "../../core/ask.ts";
 import { ToolError } from "../../core/error.ts";
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { validateInput } from "../../schema/validation-result.ts";
 import type { InputOptions, McpClient, McpLogLevel } from "./client.ts";
 import type { Exchange } from "./exchange.ts";

@@ -1,13 +1,10 @@
 /** Puts a result of ours in the words of `tools/call`. */
-import { valueText } from "../../core/content.ts";
-import type { ContentPart } from "../../core/content.ts";
+import { valueText, type ContentPart } from "../../core/content.ts";
 import { fileData } from "../../core/data-uri.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
-import { resultText } from "../../core/result.ts";
-import type { ToolResult } from "../../core/result.ts";
+import { resultText, type ToolResult } from "../../core/result.ts";
 import { providerName } from "../../wire/provider-name.ts";
 import type { Tool } from "../../core/tool.ts";
 

@@ -1,7 +1,6 @@
 /** What an MCP server over HTTP can be told, and what holds where nothing is said. */
 import { ToolError } from "../../core/error.ts";
-import { checkWhole } from "./options.ts";
-import type { McpServerOptions } from "./options.ts";
+import { checkWhole, type McpServerOptions } from "./options.ts";
 
 export interface McpHttpOptions extends McpServerOptions {
   /** Host names that requests may be sent to, without ports; an empty list lets nothing in. @default names of this machine only */

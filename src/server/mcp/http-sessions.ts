@@ -1,7 +1,6 @@
 /** Clients of the revisions up to 2025-11-25 over HTTP: each has a session, because the server may ask them something. */
 import type { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonValue } from "../../core/base/json.ts";
+import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import type { Gateway } from "./gateway.ts";
 import { refusal } from "../http/guard.ts";

@@ -1,6 +1,5 @@
 /** Which resources a client of 2026-07-28 listens to: the SDK keeps that to itself. */
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 
 /** As many resources of one connection are followed. */
 const MAX_WATCHED = 1_000;

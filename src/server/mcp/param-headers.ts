@@ -1,7 +1,6 @@
 /** Arguments that a client repeats in headers, for those on the way to route by: both must say the same. */
 import { Buffer } from "node:buffer";
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 
 interface ParamHeader {

@@ -1,16 +1,14 @@
 /** Resources, prompts, completion and the log level: passed through to the server that offers them. */
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { ToolError } from "../../core/error.ts";
-import { copyJson, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject } from "../../core/base/json.ts";
+import { copyJson, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { PeerOptions } from "../../engine/mcp/peer.ts";
 import type { McpClient } from "./client.ts";
 import { pageOf } from "./page.ts";
 import type { Source } from "./peers.ts";
 import { isLogLevel } from "./round.ts";
 import { serveExchange } from "./serve-exchange.ts";
-import { INVALID_PARAMS, textParam } from "./serving.ts";
-import type { McpRequest, Serving } from "./serving.ts";
+import { INVALID_PARAMS, textParam, type McpRequest, type Serving } from "./serving.ts";
 import { untilAborted } from "../../core/base/until-aborted.ts";
 
 const LOG_LEVEL_TIMEOUT_MS = 10_000;

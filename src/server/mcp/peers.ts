@@ -1,10 +1,8 @@
 /** Resources, prompts and completions of connected MCP servers and of the program, as if they were one server's. */
 import { qualifiedName } from "../../core/call.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject } from "../../core/base/json.ts";
-import { mcpPeerOf } from "../../engine/mcp/peer.ts";
-import type { McpPeer, PeerError, PeerOptions } from "../../engine/mcp/peer.ts";
+import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
+import { mcpPeerOf, type McpPeer, type PeerError, type PeerOptions } from "../../engine/mcp/peer.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { providerName } from "../../wire/provider-name.ts";
 import type { Settings } from "./options.ts";

@@ -1,7 +1,6 @@
 /** The SDK's view of one request, in our words. */
 import type { Server, ServerContext } from "@modelcontextprotocol/server";
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ClientFacts } from "./call-client.ts";
 import type { McpLogLevel } from "./client.ts";
 import type { InputRequest, Round } from "./exchange.ts";

@@ -3,13 +3,11 @@ import { hash } from "node:crypto";
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { ToolError } from "../../core/error.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
-import { copyJson } from "../../core/base/json.ts";
-import type { JsonObject } from "../../core/base/json.ts";
+import { copyJson, type JsonObject } from "../../core/base/json.ts";
 import { CallClient } from "./call-client.ts";
 import { Exchange } from "./exchange.ts";
 import { clientFacts, roundOf } from "./round.ts";
-import { INVALID_PARAMS } from "./serving.ts";
-import type { McpRequest, Serving } from "./serving.ts";
+import { INVALID_PARAMS, type McpRequest, type Serving } from "./serving.ts";
 
 /** One piece of work and the client it is for. */
 export interface Work<T> {

@@ -1,6 +1,5 @@
 /** Serves one client over standard input and output. */
-import { Transform } from "node:stream";
-import type { Readable, Writable } from "node:stream";
+import { Transform, type Readable, type Writable } from "node:stream";
 import type { JSONRPCMessage } from "@modelcontextprotocol/server";
 import { ToolError, describeThrown, isToolError } from "../../core/error.ts";
 import type { Runtime } from "../../runtime/runtime.ts";

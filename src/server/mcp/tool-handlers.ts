@@ -2,17 +2,13 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
 import type { ProgressUpdate } from "../../core/context.ts";
 import type { Clock } from "../../core/ports.ts";
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { ExecuteOptions } from "../../call/execute-options.ts";
-import { toCallAnswer } from "./call-result.ts";
-import type { CallAnswer } from "./call-result.ts";
+import { toCallAnswer, type CallAnswer } from "./call-result.ts";
 import { withClient } from "./client.ts";
-import { serveExchange } from "./serve-exchange.ts";
-import type { Work } from "./serve-exchange.ts";
-import { INVALID_PARAMS, textParam } from "./serving.ts";
-import type { Serving } from "./serving.ts";
+import { serveExchange, type Work } from "./serve-exchange.ts";
+import { INVALID_PARAMS, textParam, type Serving } from "./serving.ts";
 import type { OfferedTool } from "./tool-list.ts";
 import { VALIDATE_NAME, validateCall } from "./validate-tool.ts";
 

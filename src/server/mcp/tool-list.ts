@@ -1,15 +1,13 @@
 /** The tools of a runtime as an MCP client sees them: names that the protocol allows, schemas that it takes. */
 import { OWN_NAMESPACE } from "../../core/call.ts";
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { toolDefinition } from "../../registry/tool-definition.ts";
 import { providerName } from "../../wire/provider-name.ts";
 import type { Settings } from "./options.ts";
-import { pageOf } from "./page.ts";
-import type { Page } from "./page.ts";
+import { pageOf, type Page } from "./page.ts";
 import { VALIDATE_NAME, VALIDATE_TOOL } from "./validate-tool.ts";
 
 /** A tool under the name that clients call it by. */

@@ -1,6 +1,5 @@
 /** A tool about tools: says whether an input would be taken, without a call. */
-import type { JsonObject } from "../../core/base/json.ts";
-import { isJsonObject } from "../../core/base/json.ts";
+import { type JsonObject, isJsonObject } from "../../core/base/json.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 import { nearNames } from "../../core/base/near-names.ts";
 import { ValidationResult, validateInput } from "../../schema/validation-result.ts";

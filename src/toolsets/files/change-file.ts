@@ -1,7 +1,6 @@
 /** The one way a file is changed: read before, compared, written beside, and put in place in one step. */
 import type { Stats } from "node:fs";
-import { constants, lstat, open, rename, rm } from "node:fs/promises";
-import type { FileHandle } from "node:fs/promises";
+import { constants, lstat, open, rename, rm, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import type { ToolContext } from "../../core/context.ts";
 import { ToolError } from "../../core/error.ts";

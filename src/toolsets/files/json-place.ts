@@ -1,9 +1,7 @@
 /** Places in a JSON document, spelled `a.b[0].c`: read one, or replace one. */
 import { ToolError } from "../../core/error.ts";
-import { isJsonArray, isJsonObject, jsonPath } from "../../core/base/json.ts";
-import type { JsonValue } from "../../core/base/json.ts";
-import { childOf, outlineOf, readSteps } from "../../core/base/json-steps.ts";
-import type { JsonStep } from "../../core/base/json-steps.ts";
+import { isJsonArray, isJsonObject, jsonPath, type JsonValue } from "../../core/base/json.ts";
+import { childOf, outlineOf, readSteps, type JsonStep } from "../../core/base/json-steps.ts";
 
 const MAX_STEPS = 64;
 const MAX_PLACE_CHARS = 16_384;

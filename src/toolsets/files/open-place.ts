@@ -1,8 +1,6 @@
 /** Opens exactly what the path guard looked at: a folder that was swapped for a link in between is noticed. */
-import { existsSync } from "node:fs";
-import type { Stats } from "node:fs";
-import { constants, mkdir, open, readlink, realpath, stat } from "node:fs/promises";
-import type { FileHandle } from "node:fs/promises";
+import { existsSync, type Stats } from "node:fs";
+import { constants, mkdir, open, readlink, realpath, stat, type FileHandle } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { systemCode } from "../../core/base/system-code.ts";
 import { fileError, refusal } from "./file-error.ts";

@@ -1,6 +1,5 @@
 /** Which results a newer call makes worthless: it tells of the same place, and of no less of it than the older one. */
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonValue } from "../../core/base/json.ts";
+import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { PastCall, Supersedes } from "../../core/tool.ts";
 import { supersedesAt } from "../../history/supersede.ts";
 import type { Workspace } from "./workspace-path.ts";

@@ -1,8 +1,7 @@
 /** How much Claude may be asked to reason, by what the name of a model says of its version. */
 import type { JsonObject } from "../../core/base/json.ts";
 import type { ToolChoice } from "../../core/model.ts";
-import { effortsAs } from "../reasoning-effort.ts";
-import type { EffortFields } from "../reasoning-effort.ts";
+import { effortsAs, type EffortFields } from "../reasoning-effort.ts";
 
 /** Claude decides by itself when to think, guided by the effort. */
 export const ADAPTIVE: JsonObject = { type: "adaptive" };

@@ -1,6 +1,5 @@
 /** A content block of Anthropic's Messages API that is still arriving. */
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { inputObject } from "../conversation-steps.ts";
 import { readArguments } from "../reply-builder.ts";
 

@@ -1,9 +1,7 @@
 /** Reads messages of Anthropic's Messages API, whole and streamed. */
 import { ToolError } from "../../core/error.ts";
-import { DEFAULT_MAX_CHARS, isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
-import { endedWell } from "../../core/model.ts";
-import type { FinishReason, ModelEvent, ModelReply, TokenUsage } from "../../core/model.ts";
+import { DEFAULT_MAX_CHARS, isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { endedWell, type FinishReason, type ModelEvent, type ModelReply, type TokenUsage } from "../../core/model.ts";
 import { ANTHROPIC } from "../anthropic-conversation.ts";
 import { ReplyBuilder } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";

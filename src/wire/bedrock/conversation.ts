@@ -1,11 +1,9 @@
 /** A conversation as the system prompt and messages of Bedrock's Converse API. */
 import type { ContentPart } from "../../core/content.ts";
 import { fileData } from "../../core/data-uri.ts";
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ModelMessage } from "../../core/message.ts";
-import { partText } from "../../core/result.ts";
-import type { ToolResult } from "../../core/result.ts";
+import { partText, type ToolResult } from "../../core/result.ts";
 import { AlternatingTurns, OPENING_TEXT } from "../alternating-turns.ts";
 import {
   IMAGE_TYPES,

@@ -1,7 +1,6 @@
 /** Reads replies of Cohere's chat, version 2, whole and streamed. */
 import { ToolError } from "../../core/error.ts";
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ModelEvent, ModelReply, TokenUsage } from "../../core/model.ts";
 import { chatError } from "../openai-chat/chat-error.ts";
 import { finishReason } from "../openai-chat/finish-reason.ts";

@@ -1,8 +1,7 @@
 /** AWS's binary event stream: messages of a prelude, headers, a payload and two checksums. */
 import { crc32 } from "node:zlib";
 import { ToolError } from "../../core/error.ts";
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonValue } from "../../core/base/json.ts";
+import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { FrameReader } from "./frames.ts";
 import { MAX_FRAME, readWireJson } from "./wire-json.ts";
 

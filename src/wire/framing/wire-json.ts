@@ -1,6 +1,5 @@
 /** Reads what a provider sends as JSON, as leniently as it is safe: refusing a whole reply for one number would leave its calls without an answer. */
-import { copyJson } from "../../core/base/json.ts";
-import type { JsonLimits, JsonValue } from "../../core/base/json.ts";
+import { copyJson, type JsonLimits, type JsonValue } from "../../core/base/json.ts";
 import { keepDigits, parseJson } from "../../core/base/parse-json.ts";
 import { ToolError } from "../../core/error.ts";
 

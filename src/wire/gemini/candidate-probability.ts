@@ -1,6 +1,5 @@
 /** How probable Gemini's candidates are, put together from what each chunk says. */
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { numberIn } from "../read-field.ts";
 
 /** @see https://ai.google.dev/api/generate-content#LogprobsResult */

@@ -1,7 +1,6 @@
 /** What went wrong at Gemini, in our words. */
 import type { ToolError } from "../../core/error.ts";
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { providerError } from "../provider-error.ts";
 
 /** The error in `{ error: { code, status, message, details } }`; undefined where there is none. */

@@ -1,7 +1,6 @@
 /** What Gemini draws and says aloud, in our words. */
 import type { ContentPart } from "../../core/content.ts";
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonValue } from "../../core/base/json.ts";
+import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 
 /** Of `{ mimeType, data }`; undefined where there are no bytes. */
 export function mediaPart(mediaType: JsonValue | undefined, data: JsonValue | undefined): ContentPart | undefined {

@@ -1,9 +1,7 @@
 /** Reads replies of Gemini's generateContent, whole and streamed. */
 import { ToolError } from "../../core/error.ts";
-import { DEFAULT_MAX_CHARS, isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
-import { endedWell } from "../../core/model.ts";
-import type { FinishReason, ModelEvent, ModelReply, ProviderCall, TokenUsage } from "../../core/model.ts";
+import { DEFAULT_MAX_CHARS, isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { endedWell, type FinishReason, type ModelEvent, type ModelReply, type ProviderCall, type TokenUsage } from "../../core/model.ts";
 import { GEMINI } from "../gemini-conversation.ts";
 import { inputObject } from "../conversation-steps.ts";
 import { numberIn, textOf } from "../read-field.ts";

@@ -1,7 +1,6 @@
 /** Reads replies of Gemini's Interactions API, whole and streamed. */
 import { ToolError } from "../../core/error.ts";
-import { DEFAULT_MAX_CHARS, isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { DEFAULT_MAX_CHARS, isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { FinishReason, ModelEvent, ModelReply, TokenUsage } from "../../core/model.ts";
 import { numberIn, textOf } from "../read-field.ts";
 import { ReplyBuilder, readArguments } from "../reply-builder.ts";

@@ -1,6 +1,5 @@
 /** One step of an interaction, as the events of a stream put it together. */
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 
 export class InteractionStep {
   readonly type: string;

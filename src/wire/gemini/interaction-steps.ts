@@ -1,10 +1,8 @@
 /** A conversation as the steps of Gemini's Interactions API. */
 import type { ContentPart } from "../../core/content.ts";
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { ModelMessage } from "../../core/message.ts";
-import { partText } from "../../core/result.ts";
-import type { ToolResult } from "../../core/result.ts";
+import { partText, type ToolResult } from "../../core/result.ts";
 import {
   answerText,
   contentParts,

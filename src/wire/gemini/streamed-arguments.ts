@@ -1,7 +1,6 @@
 /** The arguments of a call that Vertex sends value by value, each with its place. */
 import { ToolError } from "../../core/error.ts";
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 
 type Step = string | number;
 /** Keys are the model's: nothing of it is an object before it is whole. */

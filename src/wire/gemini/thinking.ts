@@ -1,7 +1,6 @@
 /** How much Gemini may be asked to think, by the name of the model. */
 import type { JsonObject } from "../../core/base/json.ts";
-import { effortsAs } from "../reasoning-effort.ts";
-import type { EffortFields } from "../reasoning-effort.ts";
+import { effortsAs, type EffortFields } from "../reasoning-effort.ts";
 import type { ReasoningEffort } from "../../core/model.ts";
 import { NEW_MODEL } from "./gemini-model.ts";
 

@@ -1,7 +1,6 @@
 /** Reads replies of Ollama, whole and line by line. */
 import { ToolError } from "../../core/error.ts";
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ModelEvent, ModelReply } from "../../core/model.ts";
 import { chatError } from "../openai-chat/chat-error.ts";
 import { finishReason } from "../openai-chat/finish-reason.ts";

@@ -1,6 +1,5 @@
 /** The calls of a message of Chat Completions, put together from pieces that name their call in whatever way the server has. */
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ReplyBuilder } from "../reply-builder.ts";
 import { JsonEnd } from "./json-end.ts";
 

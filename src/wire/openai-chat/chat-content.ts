@@ -1,7 +1,6 @@
 /** The content of a message of Chat Completions: text, or chunks of text, thinking and pictures. */
 import type { ContentPart } from "../../core/content.ts";
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 
 /** What a message says, piece by piece. */
 export interface ContentSink {

@@ -1,6 +1,5 @@
 import type { ToolError } from "../../core/error.ts";
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonValue } from "../../core/base/json.ts";
+import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { providerError } from "../provider-error.ts";
 
 /** The error in `error`, whether it is an object with a code, or only text. */

@@ -1,15 +1,12 @@
 /** Reads replies of Chat Completions, whole and streamed, from whatever server speaks it. */
 import { ToolError } from "../../core/error.ts";
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
-import { endedWell } from "../../core/model.ts";
-import type { ModelEvent, ModelReply, TokenUsage } from "../../core/model.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { endedWell, type ModelEvent, type ModelReply, type TokenUsage } from "../../core/model.ts";
 import type { ChatVariant } from "../chat-variants.ts";
 import { ReplyBuilder } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 import { ChatCalls } from "./chat-calls.ts";
-import { readContent, readImage } from "./chat-content.ts";
-import type { ContentSink } from "./chat-content.ts";
+import { readContent, readImage, type ContentSink } from "./chat-content.ts";
 import { chatError } from "./chat-error.ts";
 import { finishReason } from "./finish-reason.ts";
 import { ReasoningDetails } from "./reasoning-details.ts";

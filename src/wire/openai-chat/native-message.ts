@@ -1,6 +1,5 @@
 /** A model's message as its provider made it, for the formats where that is one message with `tool_calls`. */
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { AssistantStep } from "../conversation-steps.ts";
 
 /**

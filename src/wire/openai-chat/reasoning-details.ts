@@ -1,6 +1,5 @@
 /** OpenRouter's blocks of reasoning, which come in pieces and go back whole. */
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 
 const GROWING = ["text", "summary", "data"] as const;
 

@@ -1,7 +1,6 @@
 /** Reads a reply of OpenAI's Responses, whole or streamed: both go item by item through one place. */
 import { ToolError } from "../../core/error.ts";
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { FinishReason, ModelEvent, ModelReply } from "../../core/model.ts";
 import { ReplyBuilder } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";

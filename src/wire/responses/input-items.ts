@@ -1,6 +1,5 @@
 /** A conversation as the input items of OpenAI's Responses. */
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import type { ModelMessage } from "../../core/message.ts";
 import { contentText, conversationSteps, documentHeading, nativeBlocks } from "../conversation-steps.ts";
 import type { AssistantStep, ConversationStep, SpokenStep, WireCall } from "../conversation-steps.ts";

@@ -1,7 +1,6 @@
 /** The output items of OpenAI's Responses: which are calls of ours, which the provider has run, and what they ask for. */
 import { textOf } from "../read-field.ts";
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ProviderCall } from "../../core/model.ts";
 import { readArguments } from "../reply-builder.ts";
 

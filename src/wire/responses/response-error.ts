@@ -1,7 +1,6 @@
 /** The errors that OpenAI's Responses sends in a reply's place, or in the middle of one. */
 import type { ToolError } from "../../core/error.ts";
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { providerError } from "../provider-error.ts";
 import { textOf } from "../read-field.ts";
 

@@ -2,10 +2,8 @@
 import { contentParts, answerText, IMAGE_TYPES, isErrorAnswer, wellFormed } from "../conversation-steps.ts";
 import type { ContentPart } from "../../core/content.ts";
 import { fileData } from "../../core/data-uri.ts";
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
-import { partText } from "../../core/result.ts";
-import type { ToolResult } from "../../core/result.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { partText, type ToolResult } from "../../core/result.ts";
 import { isProgram, itemType } from "./items.ts";
 
 /** The answer of one call: `call` is its item where the provider made one. */

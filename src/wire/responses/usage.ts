@@ -1,6 +1,5 @@
 /** The token counts of OpenAI's Responses. */
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonValue } from "../../core/base/json.ts";
+import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { TokenUsage } from "../../core/model.ts";
 
 /** What is told; nothing for what is not a count. */

@@ -1,6 +1,5 @@
 /** The description of a schema, with what cannot be said elsewhere. */
-import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { countNodes } from "../../schema/schema-part.ts";
 
 const MAX_TEXT = 300;

@@ -1,7 +1,6 @@
 /** A schema with what holds for the same value laid together: references and `allOf` written out where they may not stay. */
 import { ToolError } from "../../core/error.ts";
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { isTrivial } from "./description.ts";
 import { CONSTRAINT_KEYWORDS } from "./keywords.ts";
 import { joinRootUnion, mergeSchemas } from "./merge-schemas.ts";

@@ -1,6 +1,5 @@
 /** A schema that takes null as well. */
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { textsOf, without } from "./schema-node.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 

@@ -1,6 +1,5 @@
 /** Where in a schema the walk is, and what was lost there. */
-import { jsonPath } from "../../core/base/json.ts";
-import type { JsonObject } from "../../core/base/json.ts";
+import { jsonPath, type JsonObject } from "../../core/base/json.ts";
 import type { OnLoss } from "./merge-schemas.ts";
 
 /** A part of a schema that a provider does not take. */

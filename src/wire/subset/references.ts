@@ -1,6 +1,5 @@
 /** Where the references of a schema lead. */
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 
 const MAX_LENGTH = 1_024;
 

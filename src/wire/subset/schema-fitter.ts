@@ -1,7 +1,6 @@
 /** Walks a schema once and writes it as a provider's subset has it. */
 import { ToolError } from "../../core/error.ts";
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { Description, hasAccepted, isTrivial } from "./description.ts";
 import {
   ANNOTATION_KEYWORDS,
@@ -11,12 +10,10 @@ import {
   SCHEMA_MAP_KEYWORDS,
   SILENT_KEYWORDS,
 } from "./keywords.ts";
-import { Flattener } from "./flatten.ts";
-import type { FitterOptions } from "./flatten.ts";
+import { Flattener, type FitterOptions } from "./flatten.ts";
 import { withNull } from "./nullable.ts";
 import { isCircular } from "./references.ts";
-import { Losses, ROOT } from "./place.ts";
-import type { Place, SchemaLoss, Step } from "./place.ts";
+import { Losses, ROOT, type Place, type SchemaLoss, type Step } from "./place.ts";
 import {
   excludeEachOther,
   isAllOf,

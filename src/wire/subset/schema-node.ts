@@ -1,7 +1,6 @@
 /** Reads parts of untrusted schemas. */
 import { canonicalJson } from "../../core/base/canonical-json.ts";
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { KEYWORD_TYPES } from "./keywords.ts";
 
 const TYPE_WORDS: ReadonlySet<unknown> = new Set(["object", "array", "string", "number", "integer", "boolean", "null"]);

@@ -1,9 +1,7 @@
 /** How the formats write calls and answers. */
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { spacedJson } from "../spaced-json.ts";
-import { delimitersOf } from "./delimited-grammar.ts";
-import type { Delimiters } from "./delimited-grammar.ts";
+import { delimitersOf, type Delimiters } from "./delimited-grammar.ts";
 import type { WrittenCall } from "./text-format.ts";
 import type { TextWriting } from "./write-text.ts";
 

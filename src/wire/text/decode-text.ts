@@ -1,17 +1,14 @@
 /** Reads a message by a grammar: the one reader under all text formats. */
 import { ToolError } from "../../core/error.ts";
-import { endedWell } from "../../core/model.ts";
-import type { ModelEvent, ModelTool } from "../../core/model.ts";
+import { endedWell, type ModelEvent, type ModelTool } from "../../core/model.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import { readOutline, readSureJson } from "../../schema/json-text/read-sure-json.ts";
 import { ReplyBuilder } from "../reply-builder.ts";
 import { CodeSpan } from "./code-span.ts";
-import { rolesOf } from "./grammar-roles.ts";
-import type { Role, Roles, ThinkingEnd } from "./grammar-roles.ts";
+import { rolesOf, type Role, type Roles, type ThinkingEnd } from "./grammar-roles.ts";
 import type { DecodeTextOptions, TextDecoding, TextEnding } from "./text-format.ts";
 import type { CallMark, ReadCall, ReadPlace, TextGrammar } from "./text-grammar.ts";
-import { TextInput } from "./text-input.ts";
-import type { Reading } from "./text-input.ts";
+import { TextInput, type Reading } from "./text-input.ts";
 import { ToolNames } from "./tool-names.ts";
 
 const DEFAULT_MAX_CHARS = 16 * 1024 * 1024;

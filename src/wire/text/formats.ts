@@ -2,8 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import type { ModelTool } from "../../core/model.ts";
 import { decodeText } from "./decode-text.ts";
-import { BRACKETS, TAGS, checkDelimiters, delimitedGrammar } from "./delimited-grammar.ts";
-import type { Delimiters } from "./delimited-grammar.ts";
+import { BRACKETS, TAGS, checkDelimiters, delimitedGrammar, type Delimiters } from "./delimited-grammar.ts";
 import {
   FALLBACK_WRITING,
   HARMONY_WRITING,
@@ -25,8 +24,7 @@ import * as tag from "./tag-grammars.ts";
 import type { TextFormat } from "./text-format.ts";
 import type { CallMark, TextGrammar, ThinkingMarks } from "./text-grammar.ts";
 import * as token from "./token-grammars.ts";
-import { describeTools, fitName, plainName, writeCalls, writeResults } from "./write-text.ts";
-import type { NameOf, TextWriting } from "./write-text.ts";
+import { describeTools, fitName, plainName, writeCalls, writeResults, type NameOf, type TextWriting } from "./write-text.ts";
 
 interface FormatParts {
   readonly grammar: TextGrammar;

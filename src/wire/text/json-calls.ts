@@ -1,9 +1,7 @@
 /** Calls that are JSON objects: `{"name": …, "arguments": {…}}` in all its spellings, alone or in a list, behind a mark or in the open. */
 import { own } from "../../core/base/own.ts";
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
-import { readOutline } from "../../schema/json-text/read-sure-json.ts";
-import type { OutlinedJson } from "../../schema/json-text/read-sure-json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { readOutline, type OutlinedJson } from "../../schema/json-text/read-sure-json.ts";
 import { MarkerSet } from "./marker-set.ts";
 import type { CallReader, ReadCall, ReadPlace } from "./text-grammar.ts";
 import type { Reading, TextInput } from "./text-input.ts";

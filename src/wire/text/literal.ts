@@ -4,8 +4,7 @@
  * Python's strings have escapes of their own, so that a reader of JSON would read another text. Damaged JSON is read by
  * `schema/json-text` alone.
  */
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
-import { DEFAULT_MAX_DEPTH, isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import { type JsonObject, type JsonValue, DEFAULT_MAX_DEPTH, isJsonArray, isJsonObject } from "../../core/base/json.ts";
 
 export interface LiteralOptions {
   /** Further marks that begin and end a string, inside which nothing is escaped. */

@@ -3,8 +3,7 @@
  *
  * @see https://github.com/vllm-project/vllm `vllm/tool_parsers/minimax_m3_tool_parser.py` (2026)
  */
-import type { JsonValue } from "../../core/base/json.ts";
-import { DEFAULT_MAX_DEPTH } from "../../core/base/json.ts";
+import { type JsonValue, DEFAULT_MAX_DEPTH } from "../../core/base/json.ts";
 import { jsonMembers } from "./literal.ts";
 import { MarkerSet } from "./marker-set.ts";
 import type { CallReader, ReadPlace, TextGrammar } from "./text-grammar.ts";

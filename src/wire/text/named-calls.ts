@@ -1,6 +1,5 @@
 /** Calls that begin with the tool's name and go on with its arguments as JSON. */
-import type { JsonValue } from "../../core/base/json.ts";
-import { isJsonObject } from "../../core/base/json.ts";
+import { type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import { readSureJson } from "../../schema/json-text/read-sure-json.ts";
 import { jsonCalls } from "./json-calls.ts";
 import { MarkerSet } from "./marker-set.ts";

@@ -1,6 +1,5 @@
 /** Calls whose arguments stand in tags of their own, as plain text: `<function=name><parameter=key>value</parameter></function>`. */
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
-import { isJsonObject } from "../../core/base/json.ts";
+import { type JsonObject, type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import { jsonMembers } from "./literal.ts";
 import { readArgumentText } from "./named-calls.ts";
 import { MarkerSet } from "./marker-set.ts";

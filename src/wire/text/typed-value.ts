@@ -1,6 +1,5 @@
 /** Arguments that a format delivers as text, as the values their schema asks for. */
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { readSureJson } from "../../schema/json-text/read-sure-json.ts";
 

@@ -1,6 +1,5 @@
 /** Writes tools, calls and answers as text, byte for byte the same for the same input. */
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ModelTool } from "../../core/model.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { providerName } from "../provider-name.ts";

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { buildPrompt } from "../../../src/compose/prompt/build-prompt.ts";
-import type { PromptOptions } from "../../../src/compose/prompt/build-prompt.ts";
+import { buildPrompt, type PromptOptions } from "../../../src/compose/prompt/build-prompt.ts";
 import type { ProgramContribution } from "../../../src/compose/prompt/tool-guidance.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { Registry } from "../../../src/registry/registry.ts";

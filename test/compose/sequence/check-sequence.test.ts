@@ -2,10 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { pure, readOnly } from "../../../src/core/effects.ts";
 import type { JsonSchema } from "../../../src/core/tool.ts";
-import { checkSequence } from "../../../src/compose/sequence/check-sequence.ts";
-import type { CheckSequenceOptions } from "../../../src/compose/sequence/check-sequence.ts";
-import { SEQUENCE_REASONS } from "../../../src/compose/sequence/sequence-problem.ts";
-import type { SequenceProblem } from "../../../src/compose/sequence/sequence-problem.ts";
+import { checkSequence, type CheckSequenceOptions } from "../../../src/compose/sequence/check-sequence.ts";
+import { SEQUENCE_REASONS, type SequenceProblem } from "../../../src/compose/sequence/sequence-problem.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 
 const object = (properties: Readonly<Record<string, JsonSchema>>, more: object = {}): JsonSchema => ({

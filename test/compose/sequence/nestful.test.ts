@@ -4,16 +4,14 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { pure } from "../../../src/core/effects.ts";
 import { ToolError } from "../../../src/core/error.ts";
-import { isJsonArray, isJsonObject } from "../../../src/core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../../src/core/base/json.ts";
 import { seededRandom } from "../../../src/core/base/seeded-random.ts";
 import type { ToolContext } from "../../../src/core/context.ts";
 import type { ToolResult } from "../../../src/core/result.ts";
 import type { JsonSchema, Tool } from "../../../src/core/tool.ts";
 import { checkSequence } from "../../../src/compose/sequence/check-sequence.ts";
 import { runSequence } from "../../../src/compose/sequence/run-sequence.ts";
-import { stubEngine } from "../../../src/engine/stub.ts";
-import type { Stub } from "../../../src/engine/stub.ts";
+import { stubEngine, type Stub } from "../../../src/engine/stub.ts";
 import { compileSchema } from "../../../src/schema/compile-schema.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 

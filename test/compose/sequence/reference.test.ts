@@ -1,9 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { copyJson } from "../../../src/core/base/json.ts";
-import type { JsonValue } from "../../../src/core/base/json.ts";
-import { ReferenceReader, referenceId, valueAt } from "../../../src/compose/sequence/reference.ts";
-import type { Reference } from "../../../src/compose/sequence/reference.ts";
+import { copyJson, type JsonValue } from "../../../src/core/base/json.ts";
+import { ReferenceReader, referenceId, valueAt, type Reference } from "../../../src/compose/sequence/reference.ts";
 import { findReferences, resolveReferences } from "../../../src/compose/sequence/resolve-input.ts";
 
 const reader = new ReferenceReader(["1", "2", "order", "call_7"]);

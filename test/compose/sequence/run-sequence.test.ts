@@ -6,11 +6,9 @@ import { ToolOutput } from "../../../src/core/content.ts";
 import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
 import type { ToolResult } from "../../../src/core/result.ts";
 import type { JsonSchema, Tool } from "../../../src/core/tool.ts";
-import { runSequence } from "../../../src/compose/sequence/run-sequence.ts";
-import type { RunSequenceOptions } from "../../../src/compose/sequence/run-sequence.ts";
+import { runSequence, type RunSequenceOptions } from "../../../src/compose/sequence/run-sequence.ts";
 import { stubEngine } from "../../../src/engine/stub.ts";
-import { createRuntime } from "../../../src/runtime/runtime.ts";
-import type { Runtime } from "../../../src/runtime/runtime.ts";
+import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
 import { partsOf } from "../../../src/runtime/runtime-session.ts";
 
 const ORDER = {

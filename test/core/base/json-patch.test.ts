@@ -1,11 +1,9 @@
 import { describe, expect, test } from "vitest";
 import fc from "fast-check";
 import { ToolError } from "../../../src/core/error.ts";
-import { applyPatch, diffJson } from "../../../src/core/base/json-patch.ts";
-import type { JsonPatch } from "../../../src/core/base/json-patch.ts";
+import { applyPatch, diffJson, type JsonPatch } from "../../../src/core/base/json-patch.ts";
 import { canonicalJson } from "../../../src/core/base/canonical-json.ts";
-import { copyJson, isJsonArray, isJsonObject } from "../../../src/core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
+import { copyJson, isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../../src/core/base/json.ts";
 import { parseJson } from "../../../src/core/base/parse-json.ts";
 
 const KEYS = ["a", "b", "0", "1", "-", "", "a/b", "~", "~1", "__proto__", "constructor", "toString", "\ud800", "length"];

@@ -2,8 +2,7 @@ import { describe, expect, test } from "vitest";
 import fc from "fast-check";
 import { ToolError } from "../../../src/core/error.ts";
 import { applyPatch } from "../../../src/core/base/json-patch.ts";
-import { copyJson, isJsonObject } from "../../../src/core/base/json.ts";
-import type { JsonLimits, JsonObject, JsonValue } from "../../../src/core/base/json.ts";
+import { copyJson, isJsonObject, type JsonLimits, type JsonObject, type JsonValue } from "../../../src/core/base/json.ts";
 import { parseJson } from "../../../src/core/base/parse-json.ts";
 import { shareJson } from "../../../src/core/base/share-json.ts";
 

@@ -1,7 +1,6 @@
 /** Random events of a session, of every type, with all the odd text that JSON can hold. */
 import fc from "fast-check";
-import { ERROR_CODES } from "../../../src/core/error-codes.ts";
-import type { ErrorCode } from "../../../src/core/error-codes.ts";
+import { ERROR_CODES, type ErrorCode } from "../../../src/core/error-codes.ts";
 import { FINISH_REASONS } from "../../../src/core/model.ts";
 import type { SessionEvent } from "../../../src/core/event.ts";
 import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";

@@ -5,8 +5,7 @@ import type { ContentPart } from "../../../src/core/content.ts";
 import { ToolError } from "../../../src/core/error.ts";
 import type { SessionEvent } from "../../../src/core/event.ts";
 import type { JsonValue } from "../../../src/core/base/json.ts";
-import { readRecording, writeRecording } from "../../../src/core/recording/recording.ts";
-import type { RecordingSource } from "../../../src/core/recording/recording.ts";
+import { readRecording, writeRecording, type RecordingSource } from "../../../src/core/recording/recording.ts";
 
 export const HEADER = { sessionId: "s", exportedAt: 1_767_225_600_000 };
 export const FACT = { sessionId: "s", at: 1 };

@@ -1,12 +1,10 @@
 /** Tools that a model plays, and short ways to ask for one result. */
 import type { ToolContext } from "../../../src/core/context.ts";
-import { ToolError } from "../../../src/core/error.ts";
-import type { ErrorInfo } from "../../../src/core/error.ts";
+import { ToolError, type ErrorInfo } from "../../../src/core/error.ts";
 import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
 import type { Model, ModelReply, ModelRequest } from "../../../src/core/model.ts";
 import type { JsonSchema, Tool } from "../../../src/core/tool.ts";
-import { lmEngine } from "../../../src/engine/lm.ts";
-import type { LmEngineOptions } from "../../../src/engine/lm.ts";
+import { lmEngine, type LmEngineOptions } from "../../../src/engine/lm.ts";
 import { requestOf, toolContext } from "../engine-contexts.ts";
 
 export const SYSTEM = [

@@ -2,8 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { HistoryEntry } from "../../../src/core/history.ts";
 import type { ToolResult } from "../../../src/core/result.ts";
 import type { Tool } from "../../../src/core/tool.ts";
-import { lmEngine } from "../../../src/engine/lm.ts";
-import type { LmEngineOptions } from "../../../src/engine/lm.ts";
+import { lmEngine, type LmEngineOptions } from "../../../src/engine/lm.ts";
 import { toolContext } from "../engine-contexts.ts";
 import { SYSTEM, WEATHER, answer, modelOf, toolWith } from "./lm-calls.ts";
 

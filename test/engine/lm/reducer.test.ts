@@ -3,10 +3,8 @@ import { ToolError } from "../../../src/core/error.ts";
 import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
 import type { JsonSchema, Reducer, Tool } from "../../../src/core/tool.ts";
 import { lmEngine } from "../../../src/engine/lm.ts";
-import { scriptedModel } from "../../../src/model/scripted-model.ts";
-import type { ScriptedModel } from "../../../src/model/scripted-model.ts";
-import { createRuntime } from "../../../src/runtime/runtime.ts";
-import type { Runtime } from "../../../src/runtime/runtime.ts";
+import { scriptedModel, type ScriptedModel } from "../../../src/model/scripted-model.ts";
+import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
 import { toolContext } from "../engine-contexts.ts";
 import { answer, memoryState, modelOf, toolWith } from "./lm-calls.ts";
 

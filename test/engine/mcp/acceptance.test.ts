@@ -2,8 +2,7 @@ import { expect, test, vi } from "vitest";
 import { isJsonObject } from "../../../src/core/base/json.ts";
 import { mcpEngine } from "../../../src/engine/mcp.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
-import { legacy, loopbackMcp, modern, text, toolList } from "./loopback-mcp.ts";
-import type { Answers, LoopbackMcp } from "./loopback-mcp.ts";
+import { legacy, loopbackMcp, modern, text, toolList, type Answers, type LoopbackMcp } from "./loopback-mcp.ts";
 
 const count = ({ asked }: LoopbackMcp, method: string): number => asked.filter((it) => it.method === method).length;
 const schema = { type: "object", properties: { a: { type: "integer" } }, required: ["a"] };

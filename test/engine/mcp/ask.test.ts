@@ -6,8 +6,7 @@ import type { JsonObject } from "../../../src/core/base/json.ts";
 import { mcpEngine } from "../../../src/engine/mcp.ts";
 import { engineContext, request, toolContext } from "../engine-contexts.ts";
 import { openReference, openStrange, rejection } from "../mcp-engine.ts";
-import { legacy, loopbackMcp, modern, openHttp, reply, text, toolList } from "./loopback-mcp.ts";
-import type { Answers } from "./loopback-mcp.ts";
+import { legacy, loopbackMcp, modern, openHttp, reply, text, toolList, type Answers } from "./loopback-mcp.ts";
 
 const NAME_FORM = { type: "object", properties: { name: { type: "string" }, times: { type: "integer", default: 2 } }, required: ["name"] };
 const form = (requestedSchema: JsonObject): JsonObject => ({ method: "elicitation/create", params: { message: "Who?", requestedSchema } });

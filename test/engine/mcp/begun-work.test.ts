@@ -5,8 +5,7 @@ import { mcpEngine } from "../../../src/engine/mcp.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { request, requestOf, toolContext } from "../engine-contexts.ts";
 import { rejection } from "../mcp-engine.ts";
-import { legacy, loopbackMcp, modern, openHttp, reply, text, toolList } from "./loopback-mcp.ts";
-import type { Answers, Asked } from "./loopback-mcp.ts";
+import { legacy, loopbackMcp, modern, openHttp, reply, text, toolList, type Answers, type Asked } from "./loopback-mcp.ts";
 
 const task = { taskId: "t1", status: "working", createdAt: "2026-01-01T00:00:00Z", lastUpdatedAt: "2026-01-01T00:00:00Z", ttlMs: null };
 

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { pure, readOnly } from "../../../src/core/effects.ts";
 import type { JsonObject } from "../../../src/core/base/json.ts";
-import { mcpEngine } from "../../../src/engine/mcp.ts";
-import type { McpUrlOptions } from "../../../src/engine/mcp.ts";
+import { mcpEngine, type McpUrlOptions } from "../../../src/engine/mcp.ts";
 import { toolContext } from "../engine-contexts.ts";
 import { legacy, loopbackMcp, openHttp } from "./loopback-mcp.ts";
 

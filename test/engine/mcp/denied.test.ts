@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { request, toolContext } from "../engine-contexts.ts";
 import { rejection } from "../mcp-engine.ts";
-import { legacy, loopbackMcp, modern, openHttp } from "./loopback-mcp.ts";
-import type { Answers, Asked } from "./loopback-mcp.ts";
+import { legacy, loopbackMcp, modern, openHttp, type Answers, type Asked } from "./loopback-mcp.ts";
 
 const ERAS: readonly (readonly [string, () => Answers])[] = [
   ["newer", modern],

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Form } from "../../../src/engine/mcp/form.ts";
-import { readForm } from "../../../src/engine/mcp/form.ts";
+import { type Form, readForm } from "../../../src/engine/mcp/form.ts";
 import type { JsonObject } from "../../../src/core/base/json.ts";
 
 const formOf = (properties: JsonObject, more: JsonObject = {}): Form => {

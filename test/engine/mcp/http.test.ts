@@ -6,8 +6,7 @@ import { mcpEngine } from "../../../src/engine/mcp.ts";
 import { FakeClock } from "../../../src/testing/fake-ports.ts";
 import { engineContext, request, requestOf, toolContext } from "../engine-contexts.ts";
 import { rejection } from "../mcp-engine.ts";
-import { event, legacy, loopbackMcp, modern, openHttp, reply, text, toolList } from "./loopback-mcp.ts";
-import type { Answers } from "./loopback-mcp.ts";
+import { event, legacy, loopbackMcp, modern, openHttp, reply, text, toolList, type Answers } from "./loopback-mcp.ts";
 
 const okay = new ToolOutput({ content: [{ type: "text", text: "okay" }] });
 

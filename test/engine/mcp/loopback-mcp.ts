@@ -1,13 +1,10 @@
 /** An MCP server over HTTP on the loopback address that answers what a test tells it to, written on bare JSON-RPC. */
-import { createServer } from "node:http";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { onTestFinished } from "vitest";
 import type { Engine } from "../../../src/core/engine.ts";
-import { isJsonObject } from "../../../src/core/base/json.ts";
-import type { JsonObject } from "../../../src/core/base/json.ts";
+import { isJsonObject, type JsonObject } from "../../../src/core/base/json.ts";
 import type { Tool } from "../../../src/core/tool.ts";
-import { mcpEngine } from "../../../src/engine/mcp.ts";
-import type { McpUrlOptions } from "../../../src/engine/mcp.ts";
+import { mcpEngine, type McpUrlOptions } from "../../../src/engine/mcp.ts";
 import { MemoryLog } from "../../../src/testing/fake-ports.ts";
 import { engineContext } from "../engine-contexts.ts";
 

@@ -1,11 +1,9 @@
 import { expect, test, vi } from "vitest";
 import type { JsonObject } from "../../../src/core/base/json.ts";
-import { mcpPeerOf } from "../../../src/engine/mcp/peer.ts";
-import type { McpPeer, PeerNotification } from "../../../src/engine/mcp/peer.ts";
+import { mcpPeerOf, type McpPeer, type PeerNotification } from "../../../src/engine/mcp/peer.ts";
 import { localEngine } from "../../../src/engine/local.ts";
 import { openReference, rejection } from "../mcp-engine.ts";
-import { event, legacy, loopbackMcp, modern, openHttp } from "./loopback-mcp.ts";
-import type { OpenedMcp } from "./loopback-mcp.ts";
+import { event, legacy, loopbackMcp, modern, openHttp, type OpenedMcp } from "./loopback-mcp.ts";
 
 const options = { signal: new AbortController().signal };
 

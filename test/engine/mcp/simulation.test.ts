@@ -2,13 +2,11 @@ import { expect, test } from "vitest";
 import type { Engine } from "../../../src/core/engine.ts";
 import type { JsonObject } from "../../../src/core/base/json.ts";
 import { knownTools } from "../../../src/engine/known-tools.ts";
-import { mcpEngine } from "../../../src/engine/mcp.ts";
-import type { McpSampler } from "../../../src/engine/mcp.ts";
+import { mcpEngine, type McpSampler } from "../../../src/engine/mcp.ts";
 import { perSession } from "../../../src/engine/per-session.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { FakeMemory } from "../remembered-server.ts";
-import { loopbackMcp, modern, text } from "./loopback-mcp.ts";
-import type { Answers, LoopbackMcp } from "./loopback-mcp.ts";
+import { loopbackMcp, modern, text, type Answers, type LoopbackMcp } from "./loopback-mcp.ts";
 
 const TOOLS = [
   { name: "look", description: "", inputSchema: { type: "object" }, annotations: { readOnlyHint: true } },

@@ -4,8 +4,7 @@ import { Job } from "../../../src/core/job.ts";
 import type { JsonObject } from "../../../src/core/base/json.ts";
 import { request, requestOf, toolContext } from "../engine-contexts.ts";
 import { openReference, rejection } from "../mcp-engine.ts";
-import { legacy, loopbackMcp, modern, openHttp, text, toolList } from "./loopback-mcp.ts";
-import type { Answers } from "./loopback-mcp.ts";
+import { legacy, loopbackMcp, modern, openHttp, text, toolList, type Answers } from "./loopback-mcp.ts";
 import { IN_CI, inCI } from "../../ci.ts";
 
 const okay = new ToolOutput({ content: [{ type: "text", text: "okay" }] });

@@ -2,9 +2,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { ToolError } from "../../../src/core/error.ts";
-import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
+import { type JsonObject, type JsonValue, isJsonObject } from "../../../src/core/base/json.ts";
 import { parseJson } from "../../../src/core/base/parse-json.ts";
-import { isJsonObject } from "../../../src/core/base/json.ts";
 import { importOpenApi } from "../../../src/engine/openapi/import-openapi.ts";
 import { compileSchema } from "../../../src/schema/compile-schema.ts";
 import { imported, only, openApi, property, withBody } from "./imported.ts";

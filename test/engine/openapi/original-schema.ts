@@ -1,6 +1,5 @@
 /** What an OpenAPI document itself says of a value, as JSON Schema 2020-12: nothing is opened, dropped or bounded. */
-import { isJsonArray, isJsonObject } from "../../../src/core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../../src/core/base/json.ts";
 
 const MAPS = new Set(["properties", "patternProperties", "dependentSchemas"]);
 const LISTS = new Set(["allOf", "anyOf", "oneOf", "prefixItems"]);

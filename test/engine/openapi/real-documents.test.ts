@@ -3,11 +3,9 @@ import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { isJsonObject } from "../../../src/core/base/json.ts";
-import type { JsonObject } from "../../../src/core/base/json.ts";
+import { isJsonObject, type JsonObject } from "../../../src/core/base/json.ts";
 import { parseJson } from "../../../src/core/base/parse-json.ts";
-import { importOpenApi } from "../../../src/engine/openapi/import-openapi.ts";
-import type { ImportedOperation } from "../../../src/engine/openapi/import-openapi.ts";
+import { importOpenApi, type ImportedOperation } from "../../../src/engine/openapi/import-openapi.ts";
 import { Registry } from "../../../src/registry/registry.ts";
 
 const FOLDER = join(process.env["HAFT_CASES"] ?? join(import.meta.dirname, "../../../../shared/cases"), "openapi");

@@ -2,8 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../src/core/base/json.ts";
 import { FakeClock } from "../../../src/testing/fake-ports.ts";
 import { ONE_GET, apiDocument, openEngine } from "./open-engine.ts";
-import { recordingServer } from "./recording-server.ts";
-import type { Reply } from "./recording-server.ts";
+import { recordingServer, type Reply } from "./recording-server.ts";
 
 /** What a call of `getItem` comes to, without the metadata. */
 async function answered(reply: Reply, document: JsonObject = ONE_GET, clock = new FakeClock()): Promise<unknown> {

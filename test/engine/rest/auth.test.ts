@@ -3,8 +3,7 @@ import type { JsonObject } from "../../../src/core/base/json.ts";
 import type { RestAuth, RestOptions } from "../../../src/engine/rest.ts";
 import { FakeClock, MemoryLog, settle } from "../../../src/testing/fake-ports.ts";
 import { ONE_GET, apiDocument, openEngine } from "./open-engine.ts";
-import { recordingServer } from "./recording-server.ts";
-import type { ReceivedRequest, Reply } from "./recording-server.ts";
+import { recordingServer, type ReceivedRequest, type Reply } from "./recording-server.ts";
 
 const OK: JsonObject = { 200: { description: "ok", content: { "application/json": {} } } };
 const SCHEMES: JsonObject = {

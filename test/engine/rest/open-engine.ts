@@ -6,8 +6,7 @@ import { ToolOutput } from "../../../src/core/content.ts";
 import type { ToolContext } from "../../../src/core/context.ts";
 import type { JsonObject } from "../../../src/core/base/json.ts";
 import type { Tool } from "../../../src/core/tool.ts";
-import { restEngine } from "../../../src/engine/rest.ts";
-import type { RestOptions } from "../../../src/engine/rest.ts";
+import { restEngine, type RestOptions } from "../../../src/engine/rest.ts";
 import { engineContext, requestOf, toolContext } from "../engine-contexts.ts";
 
 export interface OpenEngine {

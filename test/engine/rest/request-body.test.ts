@@ -4,8 +4,7 @@ import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
 import type { BodyEncoding, HttpBody } from "../../../src/engine/rest/http-operation.ts";
 import { requestBody } from "../../../src/engine/rest/request-body.ts";
 import { operation, sent } from "./operations.ts";
-import type { ReceivedRequest } from "./recording-server.ts";
-import { recordingServer } from "./recording-server.ts";
+import { type ReceivedRequest, recordingServer } from "./recording-server.ts";
 
 /** A body whose fields are beside the parameters, each under its own name. */
 function fieldsBody(mediaType: string, names: readonly string[], encoding?: Readonly<Record<string, BodyEncoding>>): HttpBody {

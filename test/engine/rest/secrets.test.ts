@@ -1,14 +1,12 @@
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../src/core/base/json.ts";
-import { restEngine } from "../../../src/engine/rest.ts";
-import type { RestAuth, RestOptions } from "../../../src/engine/rest.ts";
+import { restEngine, type RestAuth, type RestOptions } from "../../../src/engine/rest.ts";
 import { Secrets } from "../../../src/engine/rest/secrets.ts";
 import { MemoryLog } from "../../../src/testing/fake-ports.ts";
 import { engineContext, requestOf, toolContext } from "../engine-contexts.ts";
 import { ONE_GET, openEngine } from "./open-engine.ts";
-import { recordingServer } from "./recording-server.ts";
-import type { Reply } from "./recording-server.ts";
+import { recordingServer, type Reply } from "./recording-server.ts";
 
 /** With characters that every encoding spells differently. */
 const CANARY = 'canary/7+"x y&é'.slice(0, -1);

@@ -1,6 +1,5 @@
 /** Conversations of the shop, with all that is written of them. */
-import { generateConversations } from "../../../src/generate/conversations/generate-conversations.ts";
-import type { GenerateOptions } from "../../../src/generate/conversations/generate-conversations.ts";
+import { generateConversations, type GenerateOptions } from "../../../src/generate/conversations/generate-conversations.ts";
 import { shop, unevenAnswer } from "./shop.ts";
 
 export const SAMPLED = { kind: "sampled", count: 30, calls: 4 } as const;

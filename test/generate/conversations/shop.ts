@@ -5,8 +5,7 @@ import type { Engine, EngineRequest } from "../../../src/core/engine.ts";
 import { ToolError } from "../../../src/core/error.ts";
 import { seededRandom } from "../../../src/core/base/seeded-random.ts";
 import type { Tool } from "../../../src/core/tool.ts";
-import { createRuntime } from "../../../src/runtime/runtime.ts";
-import type { Runtime, RuntimeOptions } from "../../../src/runtime/runtime.ts";
+import { createRuntime, type Runtime, type RuntimeOptions } from "../../../src/runtime/runtime.ts";
 
 const ID = { type: "string", pattern: "^O-[0-9]{4}$" } as const;
 

@@ -1,6 +1,5 @@
 /** What a fake provider is made of: its way to check a request and to write a reply. */
-import { isJsonArray, isJsonObject } from "../../../src/core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../../src/core/base/json.ts";
 
 /** One reply of a script, the same for every provider. */
 export interface ServedReply {

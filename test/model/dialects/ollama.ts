@@ -1,6 +1,5 @@
 /** A fake provider of Ollama's chat. */
-import { isJsonObject } from "../../../src/core/base/json.ts";
-import type { JsonObject } from "../../../src/core/base/json.ts";
+import { isJsonObject, type JsonObject } from "../../../src/core/base/json.ts";
 import { checkSchema, checkToolName, cut, demand, objectAt, objectsAt, textAt } from "./dialect.ts";
 import type { CheckedRequest, Dialect, ServedPiece, WholeReply } from "./dialect.ts";
 

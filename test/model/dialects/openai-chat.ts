@@ -1,6 +1,5 @@
 /** A fake provider of OpenAI's Chat Completions, and of what calls itself compatible with it. */
-import { isJsonArray, isJsonObject } from "../../../src/core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../../src/core/base/json.ts";
 import { OpenCalls, Refused, checkSchema, checkToolName, cut, demand, objectAt, objectsAt, textAt } from "./dialect.ts";
 import type { CheckedRequest, Dialect, WholeReply } from "./dialect.ts";
 import { checkOpenAiFormat } from "./reply-format.ts";

@@ -1,6 +1,5 @@
 /** A fake provider of OpenAI's Responses. */
-import { isJsonArray, isJsonObject } from "../../../src/core/base/json.ts";
-import type { JsonObject } from "../../../src/core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject } from "../../../src/core/base/json.ts";
 import { OpenCalls, checkSchema, checkToolName, cut, demand, objectsAt, textAt } from "./dialect.ts";
 import type { CheckedRequest, Dialect, ServedPiece, WholeReply } from "./dialect.ts";
 import { checkOpenAiFormat } from "./reply-format.ts";

@@ -1,6 +1,5 @@
 /** What fake providers demand of the schema that a reply shall fit. */
-import { isJsonArray, isJsonObject } from "../../../src/core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../../src/core/base/json.ts";
 import { checkSchema, demand, objectAt, textAt } from "./dialect.ts";
 
 /** `response_format` of Chat Completions, and `text.format` of Responses, whose fields stand beside its type. */

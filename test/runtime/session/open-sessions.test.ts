@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import { pure } from "../../../src/core/effects.ts";
 import { defineTool } from "../../../src/registry/define-tool.ts";
-import { createRuntime } from "../../../src/runtime/runtime.ts";
-import type { Runtime } from "../../../src/runtime/runtime.ts";
+import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 
 const ids = (runtime: Runtime): readonly string[] => runtime.sessions.list().map(({ id }) => id);

@@ -8,8 +8,7 @@ import type { Tool } from "../../../src/core/tool.ts";
 import type { RuntimeOptions } from "../../../src/runtime/runtime.ts";
 import type { ResumeOptions } from "../../../src/runtime/resume-session.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
-import { settle } from "../../../src/testing/fake-ports.ts";
-import type { FakePorts } from "../../../src/testing/fake-ports.ts";
+import { settle, type FakePorts } from "../../../src/testing/fake-ports.ts";
 import { testRuntime, tool } from "../bench-runtime.ts";
 import { FailingStore } from "./failing-store.ts";
 

@@ -4,8 +4,7 @@ import { ToolError } from "../../../src/core/error.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { settle } from "../../../src/testing/fake-ports.ts";
-import { gate, testRuntime, tool } from "../bench-runtime.ts";
-import type { TestRuntime } from "../bench-runtime.ts";
+import { gate, testRuntime, tool, type TestRuntime } from "../bench-runtime.ts";
 import { FailingStore } from "./failing-store.ts";
 
 const own = { effects: { writes: ["session:n"] } };

@@ -3,8 +3,7 @@ import { createLoop } from "../../../src/compose/loop.ts";
 import type { Model } from "../../../src/core/model.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { scriptedModel } from "../../../src/model/scripted-model.ts";
-import { createRuntime } from "../../../src/runtime/runtime.ts";
-import type { Runtime } from "../../../src/runtime/runtime.ts";
+import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
 
 const TIMEOUT_MS = 25;
 const HOLD_MS = 60;

@@ -6,8 +6,7 @@ import type { Runtime } from "../../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";
 import { beginTask, dataOf, eachOf, hashOf, play } from "./play-task.ts";
-import { loadWorlds } from "./recorded-worlds.ts";
-import type { RecordedCall, RecordedSet, RecordedTask } from "./recorded-worlds.ts";
+import { loadWorlds, type RecordedCall, type RecordedSet, type RecordedTask } from "./recorded-worlds.ts";
 import { traceRuntime } from "./trace-runtime.ts";
 import type { TraceStep } from "./trace-tools.ts";
 

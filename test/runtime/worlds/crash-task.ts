@@ -8,8 +8,7 @@ import type { Runtime } from "../../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { beginTask, dataOf, hashOf, inBatches, pick, play } from "./play-task.ts";
 import type { RecordedCall, RecordedTask, RecordedWorld } from "./recorded-worlds.ts";
-import { misanswer } from "./score.ts";
-import type { Score } from "./score.ts";
+import { misanswer, type Score } from "./score.ts";
 import type { TraceProbe, TraceStep } from "./trace-tools.ts";
 
 type Moment = keyof TraceProbe;

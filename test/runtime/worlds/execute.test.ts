@@ -6,8 +6,7 @@ import type { RuntimeSession, Simulation } from "../../../src/runtime/runtime-se
 import { seededRandom } from "../../../src/testing/fake-ports.ts";
 import { inCI } from "../../ci.ts";
 import { beginTask, comparable, hashOf, inBatches, pick, play, tryOut } from "./play-task.ts";
-import { loadWorlds, worldsPresent } from "./recorded-worlds.ts";
-import type { RecordedCall, RecordedTask } from "./recorded-worlds.ts";
+import { loadWorlds, worldsPresent, type RecordedCall, type RecordedTask } from "./recorded-worlds.ts";
 import { Score, totalsOf } from "./score.ts";
 import { stateHash, stateHashAnew } from "./state-hash.ts";
 import { traceRuntime } from "./trace-runtime.ts";

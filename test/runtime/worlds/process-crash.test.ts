@@ -10,8 +10,7 @@ import { seededRandom } from "../../../src/testing/fake-ports.ts";
 import type { ChildPlan, ChildReport } from "./crash-child.ts";
 import { Starts } from "./crash-task.ts";
 import { pick } from "./play-task.ts";
-import { loadWorlds, worldsPresent } from "./recorded-worlds.ts";
-import type { RecordedTask } from "./recorded-worlds.ts";
+import { loadWorlds, worldsPresent, type RecordedTask } from "./recorded-worlds.ts";
 import { IN_CI, inCI } from "../../ci.ts";
 
 const SEED = 20_260_305;

@@ -1,8 +1,7 @@
 /** The recorded worlds that the tests play: databases, tools, and tasks of calls with their results, patches and state hashes. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { applyPatch } from "../../../src/core/base/json-patch.ts";
-import type { JsonPatch } from "../../../src/core/base/json-patch.ts";
+import { applyPatch, type JsonPatch } from "../../../src/core/base/json-patch.ts";
 import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
 import { shareJson } from "../../../src/core/base/share-json.ts";
 import { stateHash } from "./state-hash.ts";

@@ -1,9 +1,7 @@
 /** A runtime, as a program would make it, with the tools of recorded worlds. */
-import { createRuntime } from "../../../src/runtime/runtime.ts";
-import type { Runtime, RuntimeOptions } from "../../../src/runtime/runtime.ts";
+import { createRuntime, type Runtime, type RuntimeOptions } from "../../../src/runtime/runtime.ts";
 import type { RecordedWorld } from "./recorded-worlds.ts";
-import { traceToolsets } from "./trace-tools.ts";
-import type { TraceProbe } from "./trace-tools.ts";
+import { traceToolsets, type TraceProbe } from "./trace-tools.ts";
 
 export interface TraceRuntimeOptions extends RuntimeOptions {
   readonly probe?: TraceProbe;

@@ -1,12 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isJsonObject } from "../../../src/core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/core/base/json.ts";
 import { seededRandom } from "../../../src/core/base/seeded-random.ts";
 import type { JsonSchema } from "../../../src/core/tool.ts";
 import { compileSchema } from "../../../src/schema/compile-schema.ts";
-import { exampleValue } from "../../../src/schema/example/example-value.ts";
-import type { Example, ExampleOptions } from "../../../src/schema/example/example-value.ts";
+import { exampleValue, type Example, type ExampleOptions } from "../../../src/schema/example/example-value.ts";
 
 function example(schema: JsonSchema, seed: number = 1, options: Partial<ExampleOptions> = {}): Example {
   return exampleValue(schema, { random: seededRandom(seed), ...options });

@@ -2,8 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
-import { isJsonArray, isJsonObject } from "../../../src/core/base/json.ts";
+import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../../../src/core/base/json.ts";
 import type { ModelEvent, ModelReply, ModelTool } from "../../../src/core/model.ts";
 import type { DecodeTextOptions } from "../../../src/wire/text/text-format.ts";
 import { textFormat } from "../../../src/wire/text/formats.ts";

@@ -1,7 +1,6 @@
 /** Text-format cases of other projects, as far as they are at hand: `../shared/cases` or `$HAFT_CASES`. */
 import { describe, expect, test } from "vitest";
-import { decodeRow, inputOf, judgeCalls, judgeText, readRows } from "./case-rows.ts";
-import type { Row } from "./case-rows.ts";
+import { decodeRow, inputOf, judgeCalls, judgeText, readRows, type Row } from "./case-rows.ts";
 
 const FILES = [
   "text-formats/vllm-parser-cases.json",

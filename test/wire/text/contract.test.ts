@@ -4,8 +4,7 @@ import fc from "fast-check";
 import { rolesOf } from "../../../src/wire/text/grammar-roles.ts";
 import { TEXT_FORMATS, grammarOf, textFormat } from "../../../src/wire/text/formats.ts";
 import type { DecodeTextOptions } from "../../../src/wire/text/text-format.ts";
-import { decodeRow, formatOf, inputOf, readRows } from "./case-rows.ts";
-import type { Row } from "./case-rows.ts";
+import { decodeRow, formatOf, inputOf, readRows, type Row } from "./case-rows.ts";
 import { cut, readPieces, readText, tool } from "./reading.ts";
 
 const NAMES = [...TEXT_FORMATS.keys()];

@@ -1,8 +1,7 @@
 /** Calls that are no strict JSON: what a format takes, what it hands on as text, and what the runtime makes of that. */
 import { expect, test } from "vitest";
 import fc from "fast-check";
-import type { JsonValue } from "../../../src/core/base/json.ts";
-import { isJsonObject } from "../../../src/core/base/json.ts";
+import { type JsonValue, isJsonObject } from "../../../src/core/base/json.ts";
 import { seededRandom } from "../../../src/core/base/seeded-random.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { fixJsonText } from "../../../src/schema/fix-json-text.ts";
