@@ -148,7 +148,7 @@ class SessionLoop implements Loop {
     const left = new AbortController();
     const events = this.#stream(input, options, left);
     const leave = events.return.bind(events);
-    // A generator that waits for its next event would be told of its end only when that has come.
+    // A generator that waits for its next event ends only when that has come.
     events.return = (value) => {
       left.abort();
       return leave(value);
@@ -169,7 +169,7 @@ class SessionLoop implements Loop {
       isOver = true;
       queue.wake();
     };
-    running.then(over, over); // a failure is told to whoever asks for the next event, however late
+    running.then(over, over); // the one who asks for the next event gets a failure, however late
     try {
       for (;;) {
         for (let event = queue.take(); event !== undefined; event = queue.take()) yield event;

@@ -23,7 +23,7 @@ export class LateOpenings {
     this.#byToolset.set(toolset.name, over);
   }
 
-  /** To be told of a toolset that is removed. */
+  /** Called when a toolset is removed. */
   end(name: string): void {
     this.#byToolset.delete(name);
     this.opener?.letGo(name);
