@@ -19,6 +19,7 @@ export interface AnswerRule {
 
 /** The sources that an engine answers for, the surest first: recorded, written, made up. */
 export const ENGINE_SOURCES = ["replay", "stub", "lm", "example"] as const satisfies readonly AnswerSource[];
+/** A source that an engine answers for. */
 export type EngineSource = (typeof ENGINE_SOURCES)[number];
 
 /** Which sources answer which tool. */

@@ -9,6 +9,7 @@ import { ToolError } from "./error.ts";
  * answers that somebody wrote.
  */
 export const ANSWER_SOURCES = ["live", "record", "replay", "cache", "lm", "example", "stub"] as const;
+/** One of `ANSWER_SOURCES`. */
 export type AnswerSource = (typeof ANSWER_SOURCES)[number];
 
 /** One source, or a fallback chain: each is asked where those before it have no answer. */

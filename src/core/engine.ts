@@ -78,7 +78,7 @@ export interface EngineRequest {
   readonly toolNamed?: (qualifiedName: string) => Tool | undefined;
 }
 
-/** A session as an engine is told of it. */
+/** A session as an engine sees it. */
 export interface EngineSession {
   readonly sessionId: string;
   /** Aborts when the call that needs the session is cancelled. */

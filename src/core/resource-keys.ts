@@ -108,6 +108,7 @@ function fillEach(parts: readonly TemplatePart[], input: JsonObject): readonly s
   for (const part of parts) {
     const value = typeof part === "string" ? part : valueAt(part, input);
     const items: readonly unknown[] = Array.isArray(value) ? value : [value];
+    if (items.length === 0 && typeof part !== "string") throw noText(part); // what it touches is not known
     if (keys.length * items.length > MAX_KEYS) throw new ToolError("too_large", `the template makes more than ${MAX_KEYS} keys`);
     keys = keys.flatMap((key) => items.map((item) => key + (typeof part === "string" ? part : textOf(item, part))));
   }
@@ -123,5 +124,9 @@ function valueAt(path: readonly string[], input: JsonObject): JsonValue | undefi
 function textOf(value: unknown, path: readonly string[]): string {
   if (typeof value === "string") return value;
   if (typeof value === "number" || typeof value === "boolean") return String(value);
-  throw new ToolError("invalid_input", `the input has no text for "{${path.join(".")}}"`);
+  throw noText(path);
+}
+
+function noText(path: readonly string[]): ToolError {
+  return new ToolError("invalid_input", `the input has no text for "{${path.join(".")}}"`);
 }

@@ -9,14 +9,14 @@ import { resolveVisible } from "./visible-tool.ts";
 /** Texts in place of tools' own documentation, by qualified or bare name; the qualified one wins. */
 export type DocumentationOverrides = ReadonlyMap<string, string>;
 
-/** Which tools are told of, and what is told in place of their own words. */
+/** Which tools are documented, and the texts in place of their own. */
 export interface DocumentationOptions {
   readonly overrides?: DocumentationOverrides | undefined;
   /** Tools it does not permit are as if they were not there. */
   readonly visibility?: Visibility | undefined;
 }
 
-/** What a model is told of one tool in words. */
+/** The documentation of one tool as a model reads it. */
 export interface Documentation {
   /** Qualified. */
   readonly name: string;

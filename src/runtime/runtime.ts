@@ -1,6 +1,7 @@
 /** The whole, wired: toolsets in, calls in, results out. */
 
 import type { ToolCall } from "../core/call.ts";
+import { OWN_NAMESPACE } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import type { Approvals } from "../core/approvals.ts";
 import type { EventListener, RuntimeEvent } from "../core/event.ts";
@@ -95,6 +96,7 @@ export class Runtime {
       pins: options.pins,
       whenUnused: (engine) => this.#parts.running.whenEnded((run) => run.route?.engine === engine),
     });
+    this.registry.removeToolset(OWN_NAMESPACE); // of a runtime that could not be made
     this.registry.addToolset(
       readResultToolset(this.#parts.largeResults, (sessionId, callId) => this.#sessions.findOutput(sessionId, callId)),
     );

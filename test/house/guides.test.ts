@@ -20,7 +20,10 @@ const UNFINISHED = new Set([
 ]);
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const documents = new Map([...readTree("README.md"), ...readTree("docs/**/*.md")]);
+/** Those of the API show signatures, which are no programs. */
+const documents = new Map(
+  [...readTree("README.md"), ...readTree("docs/**/*.md")].filter(([path]) => !path.startsWith("docs/reference/api/")),
+);
 const blocks = guideBlocks(documents);
 const programs = guidePrograms(blocks, UNFINISHED);
 /** Examples without their first comment and their output: what a test runs already. */

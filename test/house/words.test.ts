@@ -48,7 +48,9 @@ test("no message or help text has a word of our own where the field has one", ()
 });
 
 test("no comment and no page has a word of our own, and none names a paper that is not published", () => {
-  const pages = globSync("docs/**/*.md").flatMap((file) => faultsOf(file, readFileSync(file, "utf8"), [...PROSE, ...PAPERS]));
+  const pages = globSync("docs/**/*.md", { exclude: ["docs/reference/api/**"] }).flatMap((file) =>
+    faultsOf(file, readFileSync(file, "utf8"), [...PROSE, ...PAPERS]),
+  );
   const sources = globSync("src/**/*.ts").flatMap((file) => {
     const text = readFileSync(file, "utf8");
     return [...faultsOf(file, commentsOf(text), PROSE), ...faultsOf(file, text, PAPERS)];

@@ -5,7 +5,7 @@ import { visibilityOf, type Visibility, type VisibilityRules } from "../../polic
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 import type { Registry } from "../../registry/registry.ts";
 
-/** Which tools a model is told of, and in whose words. */
+/** Which tools a model is shown, and with which descriptions. */
 export interface ModelToolsOptions {
   /** As `ExecuteOptions.allow`. Rules that `visibilityOf` has read are looked through once for each version of the registry. */
   readonly allow?: VisibilityRules | undefined;

@@ -2,7 +2,7 @@
 import type { JsonValue } from "../../core/base/json.ts";
 import type { FinishReason, ModelEvent, ModelTool, TokenUsage } from "../../core/model.ts";
 
-/** How a model writes its calls in text, and is told of tools and results. */
+/** How a model writes its calls in text, and how tools and results are shown to it. */
 export interface TextFormat {
   /** `bracket`, `hermes`, `deepseek-v3.1`. */
   readonly name: string;
