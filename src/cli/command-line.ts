@@ -57,7 +57,7 @@ export const OPTIONS = {
     kind: "string",
     value: "<effort>",
     example: "low",
-    help: "how much the model reasons: none, minimal, low, medium or high",
+    help: "none, minimal, low, medium or high",
   },
   prompt: {
     kind: "string",
