@@ -45,7 +45,7 @@ assert.deepEqual([runtime.counters.orphans, runtime.counters.abandoned], [0, 1])
 await runtime.close();
 
 /* Prints:
-Error (timeout): default::deaf did not answer within 50 ms. What it did is not known: check before calling it again.
+Error (timeout): default::deaf did not answer within 50 ms. Its effect is not known: check before calling it again.
 default::deaf was abandoned and still runs; orphans: 1
 resource_busy
 default::deaf returned after all; nobody hears what

@@ -266,7 +266,7 @@ function timedOut(run: AdmittedCall, context: AttemptContext): ToolError {
   const whole = context.deadline === run.deadlineAt;
   const limit = whole ? `the call's deadline of ${settings.deadlineMs} ms` : `${settings.timeoutMs} ms`;
   const isHarmless = run.route.rules.locks !== "everybody";
-  const unknown = run.effects.repeatable || isHarmless ? "" : " What it did is not known: check before calling it again.";
+  const unknown = run.effects.repeatable || isHarmless ? "" : " Its effect is not known: check before calling it again.";
   return new ToolError("timeout", `${run.toolName} did not answer within ${limit}.${unknown}`, {
     ...(whole ? { retryable: false } : {}),
     ...(isHarmless ? { outcome: "failed" } : {}),

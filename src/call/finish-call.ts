@@ -159,7 +159,7 @@ function addNotes(run: CallRun, notesOf: ResultNotes, result: Mutable<ToolResult
     const { value } = copyJson(notes);
     if (isJsonObject(value)) result.metadata = Object.freeze({ ...result.metadata, ...value });
   } catch (thrown: unknown) {
-    run.parts.ports.log.warn(`What was to be kept with the result of ${run.toolName} could not be had: ${describeThrown(thrown)}`);
+    run.parts.ports.log.warn(`The data to keep with the result of ${run.toolName} could not be read: ${describeThrown(thrown)}`);
   }
 }
 

@@ -93,7 +93,7 @@ function tooLarge(run: AdmittedCall): ToolError {
   return new ToolError("too_large", `${run.toolName} ran, but its answer is too large: the beginning is kept.`, {
     outcome: "unknown",
     retryable: false,
-    hint: "What it did is done. Ask for less at a time.",
+    hint: "Its effect has happened. Ask for less at a time.",
   });
 }
 

@@ -35,5 +35,5 @@ async function undoCall(run: CallRun): Promise<void> {
   if ("value" in waited) return;
   const reason = "thrown" in waited ? describeThrown(waited.thrown) : waited.ended.message;
   if ("ended" in waited) controller.abort(waited.ended);
-  run.parts.ports.log.warn(`What ${run.toolName} (${run.callId}) did was not taken back: ${reason}`);
+  run.parts.ports.log.warn(`The effects of ${run.toolName} (${run.callId}) were not undone: ${reason}`);
 }

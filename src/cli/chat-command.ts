@@ -29,7 +29,7 @@ export const chatCommand: Command = {
     "in the variable that the provider names, such as ANTHROPIC_API_KEY. With --model",
     "no configuration is needed: the model then has no tools.",
     "",
-    "What the model says is shown as it comes. Reads start while it still writes its",
+    "The model's text is shown as it arrives. Reads start while it still writes its",
     "message, everything else when the message is whole. Calls that must be approved",
     "are shown and asked about: yes, no, or always in this session.",
     "",

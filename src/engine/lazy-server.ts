@@ -249,7 +249,7 @@ export class LazyServer {
     try {
       return await this.#options.recall();
     } catch (error: unknown) {
-      log.warn(`What was remembered of the tools of ${JSON.stringify(toolset)} cannot be used: ${describeThrown(error)}`);
+      log.warn(`The cached tools of ${JSON.stringify(toolset)} cannot be used: ${describeThrown(error)}`);
       return undefined;
     }
   }

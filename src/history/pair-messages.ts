@@ -28,7 +28,7 @@ const NOTHING: readonly never[] = Object.freeze([]);
 /** The code is that of an interrupted call: a model must not take a write that may still happen for one that failed. */
 function unanswered({ at, callId, call }: CallMessage): ResultMessage {
   const error = new ToolError("outcome_unknown", `${call.name} has not been answered: it still runs, or it was interrupted.`, {
-    hint: "What it did is not known. Look before you repeat it, unless it only reads.",
+    hint: "Its effect is not known. Look before you repeat it, unless it only reads.",
   });
   const result = {
     callId,

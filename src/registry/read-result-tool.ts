@@ -18,7 +18,7 @@ export type FindOutput = (
 ) => Promise<{ readonly output?: JsonValue; readonly content?: readonly ContentPart[] } | undefined>;
 
 export function readResultToolset(store: LargeResultStore, findOutput: FindOutput): Toolset {
-  return { name: OWN_NAMESPACE, description: "What the runtime itself offers to a model.", tools: [readResultTool(store, findOutput)] };
+  return { name: OWN_NAMESPACE, description: "Tools of the runtime itself.", tools: [readResultTool(store, findOutput)] };
 }
 
 function readResultTool(store: LargeResultStore, findOutput: FindOutput): Tool {

@@ -63,6 +63,6 @@ async function readResults({ callIds }: Submitted, events: AsyncIterable<Session
 
 function unrecorded(): ToolError {
   return new ToolError("invalid_argument", 'The options "idempotencyKey" and "recordHistory: false" of execute() exclude each other.', {
-    hint: "What is not recorded cannot be answered again.",
+    hint: "A result that is not recorded cannot be given again.",
   });
 }

@@ -231,7 +231,7 @@ export class SqlDatabase implements LogDatabase {
     const holders = others.length === 0 ? "a program that has no session open here" : others.join("; ");
     return new ToolError(error.code, `${error.message} The lock is held by ${holders}.`, {
       cause: error,
-      hint: "A process that was stopped in the middle of a write holds the lock until it goes on or ends. What waits is tried again with the next call.",
+      hint: "A process that was stopped in the middle of a write holds the lock until it goes on or ends. Waiting writes are tried again with the next call.",
     });
   }
 }

@@ -156,7 +156,7 @@ export class WorkerDatabase implements LogDatabase {
     this.#worker = undefined;
     this.#failure = new ToolError("store_failed", `The store ${this.#settings.path} cannot be used any more: ${why}.`, {
       retryable: false,
-      hint: "What was acknowledged is safe, what was not is lost. Make a new store for the file.",
+      hint: "Acknowledged events are safe, all others are lost. Make a new store for the file.",
       cause,
     });
     for (const waiter of this.#waiters.values()) waiter.reject(this.#failure);

@@ -97,6 +97,6 @@ export async function failsWith(work: Promise<unknown>, code?: string): Promise<
     if (error instanceof AssertionError) throw error;
     thrown = error;
   }
-  ok(isToolError(thrown), `What was thrown is no ToolError: ${String(thrown)}`);
+  ok(isToolError(thrown), `The thrown value is not a ToolError: ${String(thrown)}`);
   if (code !== undefined) equal(thrown.code, code);
 }

@@ -87,7 +87,7 @@ function writeAssistant(step: AssistantStep): readonly JsonObject[] {
 function writeResults(calls: readonly Pick<WireCall, "id" | "result">[]): readonly JsonObject[] {
   const shown = calls.flatMap(({ id, result }) => {
     const images = result?.content?.filter(isImage) ?? [];
-    return images.length === 0 ? [] : [textPart(`What ${id} showed:`), ...images.map(writePart)];
+    return images.length === 0 ? [] : [textPart(`Attachments of ${id}:`), ...images.map(writePart)];
   });
   return [
     ...calls.map(({ id, result }) => ({ role: "tool", tool_call_id: id, content: resultContent(result) })),

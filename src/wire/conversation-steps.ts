@@ -231,7 +231,7 @@ export function orNoOutput(text: string): string {
   return text.trim() === "" ? "(no output)" : text;
 }
 
-const UNANSWERED = "Error (outcome_unknown): This call has no result: it still runs, or it was interrupted. What it did is not known.";
+const UNANSWERED = "Error (outcome_unknown): This call has no result: it still runs, or it was interrupted. Its effect is not known.";
 
 /** True for an answer that a provider should mark as an error: there is nothing in it to work with. */
 export function isErrorAnswer(result: ToolResult | undefined): boolean {

@@ -174,7 +174,7 @@ function responseOf(result: WireCall["result"]): JsonObject {
 /** What of a result stands behind it, in a content of the user. */
 export function mediaParts(call: WireCall, options: GeminiOptions): readonly JsonObject[] {
   const media = mediaOf(call).filter((part) => !isInside(part, options));
-  return media.length === 0 ? [] : [...textPart(`What ${call.id} showed:`), ...media.flatMap(writePart)];
+  return media.length === 0 ? [] : [...textPart(`Attachments of ${call.id}:`), ...media.flatMap(writePart)];
 }
 
 function mediaOf({ result }: WireCall): readonly ContentPart[] {

@@ -85,7 +85,7 @@ function writeAssistant(step: AssistantStep): readonly JsonObject[] {
   return [
     nativeMessage(step, FORMAT) ?? assistantMessage(step),
     ...calls.map(({ id, name, result }) => ({ role: "tool", tool_name: name, tool_call_id: id, content: answerText(result) })),
-    ...shown.map(({ id, result }) => userMessage(`What ${id} showed:`, result?.content ?? [])),
+    ...shown.map(({ id, result }) => userMessage(`Attachments of ${id}:`, result?.content ?? [])),
   ];
 }
 
@@ -134,5 +134,5 @@ function encodeResults(answers: readonly AnsweredCall[]): readonly JsonObject[] 
     ...(id === undefined ? {} : { tool_call_id: id }),
     content: answerText(result),
   }));
-  return [...written, ...shown.map(({ id, name, result }) => userMessage(`What ${id ?? name} showed:`, result.content ?? []))];
+  return [...written, ...shown.map(({ id, name, result }) => userMessage(`Attachments of ${id ?? name}:`, result.content ?? []))];
 }

@@ -106,7 +106,7 @@ export function resultContent(result: ToolResult | undefined, spaced: boolean): 
 /** What a call's result shows, for a message of the user behind the results. */
 export function shownMedia({ id, result }: Pick<WireCall, "id" | "result">, variant: ChatVariant): readonly JsonObject[] {
   const media = result?.content?.filter((part) => isMedia(part, variant)) ?? [];
-  return media.length === 0 ? [] : [textPart(`What ${id} showed:`), ...media.map((part) => writePart(part, variant))];
+  return media.length === 0 ? [] : [textPart(`Attachments of ${id}:`), ...media.map((part) => writePart(part, variant))];
 }
 
 function isMedia(part: ContentPart, { documents }: ChatVariant): boolean {

@@ -122,7 +122,7 @@ describe.skipIf(!hasTerminals)("at a terminal of its own (needs script of util-l
       ["you     ", "first\nsecond\n"],
       ["you     ", "\u0003"],
     ]);
-    expect(shown).toContain("! Stopped. What was done stays done.\n\nyou     Wait.\n");
+    expect(shown).toContain("! Stopped. Completed calls stay done.\n\nyou     Wait.\n");
     expect(shown).toMatch(/\nyou {5}Wipe\.\n+ {2}! #1 {2}is cut off but still running/u);
     expect(shown).toMatch(/session: n\n+ {2}✗ #2 {2}shop::wipe .*approval_denied\n/u);
     expect(shown).toMatch(/haft: cancelled: Stopped by Ctrl-C\.\nexit 130$/u);

@@ -192,7 +192,7 @@ describe.each([
     const onOutput = when(/One two/u, ({ interrupt }) => interrupt());
     const { exitCode, stdout } = await project.haft(["chat"], { types: ["Count.", "Again."], onOutput });
     expect(exitCode).toBe(0);
-    expect(stdout).toContain("  ! Stopped. What was done stays done.\n");
+    expect(stdout).toContain("  ! Stopped. Completed calls stay done.\n");
     expect(stdout).toContain("\nmodel   Yes?\n");
     expect(project.server.requests.map(({ refused }) => refused)).toEqual([undefined, undefined]);
   });

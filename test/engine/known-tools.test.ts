@@ -98,7 +98,7 @@ describe("what is remembered", () => {
     memory.broken = true;
     expect(await engine.open?.(context)).toEqual([A, B]);
     expect(log.lines.map(({ message }) => message)).toEqual([
-      'What was remembered of the tools of "srv" cannot be used: the disk is full',
+      'The cached tools of "srv" cannot be used: the disk is full',
       'The tools of "srv" are not remembered: the disk is full',
     ]);
   });

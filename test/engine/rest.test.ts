@@ -478,7 +478,7 @@ paths:
     expect(await outcomeOf(() => secret.engine.list?.(signal))).toMatchObject({
       code: "invalid_config",
       message:
-        "The OpenAPI document now sends calls to http://two.example, and before to http://one.example. What lets them in does not follow.",
+        "The OpenAPI document now sends calls to http://two.example, and before to http://one.example. Credentials are not sent to the new address.",
     });
     const open = await openEngine({ document });
     expect(await outcomeOf(() => open.engine.list?.(signal))).toMatchObject([{ name: "getItem" }]);

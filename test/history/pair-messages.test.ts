@@ -24,7 +24,7 @@ describe("F1.44 F4.20 pairing", () => {
           message: "files::write has not been answered: it still runs, or it was interrupted.",
           retryable: false,
           outcome: "unknown",
-          hint: "What it did is not known. Look before you repeat it, unless it only reads.",
+          hint: "Its effect is not known. Look before you repeat it, unless it only reads.",
         },
         origin: "stub",
         attempts: 0,

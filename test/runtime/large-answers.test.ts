@@ -30,7 +30,7 @@ describe("F1.19 an answer that is larger than is accepted", () => {
       error: { code: "too_large", retryable: false, message: "default::book ran, but its answer is too large: the beginning is kept." },
     });
     expect(result.output).toBeDefined();
-    expect(resultText(result)).toContain("What it did is done.");
+    expect(resultText(result)).toContain("Its effect has happened.");
     expect(runs).toBe(1);
     await runtime.close();
   });

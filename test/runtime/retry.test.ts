@@ -86,7 +86,7 @@ test("B07 F3.13 a write that may have happened is never repeated; one that did n
   const [charge, refused, put] = await pending;
   expect(charges).toBe(1);
   expect([charge?.error?.code, charge?.attempts, refused?.attempts, put?.attempts]).toEqual(["timeout", 1, 4, 4]);
-  expect(charge?.error?.message).toContain("What it did is not known");
+  expect(charge?.error?.message).toContain("Its effect is not known");
 });
 
 test("B08 a dependency that fails always sees at most 1.1 attempts a request", async () => {

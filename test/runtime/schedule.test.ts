@@ -230,7 +230,7 @@ test("F4.26 a failed batch takes back what succeeded where the tools say how, la
     ["three", { n: 3 }, 3],
     ["one", { n: 1 }, 1],
   ]);
-  expect(ports.log.lines.map((line) => line.message)).toContain("What default::two (call_2) did was not taken back: stuck");
+  expect(ports.log.lines.map((line) => line.message)).toContain("The effects of default::two (call_2) were not undone: stuck");
 });
 
 test("F3.4 F0.38 the session's history holds every call with its result, unknown and failed ones too, and nothing with recordHistory false", async () => {

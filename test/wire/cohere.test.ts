@@ -170,7 +170,7 @@ describe("F4.16 requests to Cohere", () => {
       {
         role: "user",
         content: [
-          { type: "text", text: "What 3 showed:" },
+          { type: "text", text: "Attachments of 3:" },
           { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw==" } },
         ],
       },

@@ -9,7 +9,7 @@ import { toOpenAiMessages } from "../../src/wire/openai-conversation.ts";
 import { CONVERSATION, PICTURE, answered, called, failed, said } from "./conversations.ts";
 
 const TOO_SLOW = "Error (timeout): too slow\nHint: Ask for less.";
-const NO_RESULT = "Error (outcome_unknown): This call has no result: it still runs, or it was interrupted. What it did is not known.";
+const NO_RESULT = "Error (outcome_unknown): This call has no result: it still runs, or it was interrupted. Its effect is not known.";
 const NAMES = [
   ["weather__get", "weather::get"],
   ["eyes__look", "eyes::look"],
@@ -45,7 +45,7 @@ test("F1.30 a session as OpenAI takes it: results in call order, pictures behind
     },
     { role: "tool", tool_call_id: "call_3", content: "Here:\n[image image/png]" },
     { role: "tool", tool_call_id: "call_4", content: NO_RESULT },
-    { role: "user", content: [{ type: "text", text: "What call_3 showed:" }, image] },
+    { role: "user", content: [{ type: "text", text: "Attachments of call_3:" }, image] },
     { role: "assistant", content: "Done." },
   ]);
   expect([...toolNames]).toEqual(NAMES);
@@ -139,7 +139,7 @@ test("F1.30 a session as Gemini takes it: as many responses as calls, answers an
         { functionResponse: { id: "call_4", name: "mail__send", response: { error: NO_RESULT } } },
       ],
     },
-    { role: "user", parts: [{ text: "What call_3 showed:" }, image] },
+    { role: "user", parts: [{ text: "Attachments of call_3:" }, image] },
     { role: "model", parts: [{ text: "Done." }] },
   ]);
   expect([...toolNames]).toEqual(NAMES);

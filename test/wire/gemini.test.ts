@@ -289,7 +289,7 @@ describe("a conversation", () => {
     });
     const [, older, , behind] = format.encodeMessages(foreign, { model: "gemini-2.5-flash" }).messages;
     expect(older).toEqual({ role: "model", parts: [first, second] });
-    expect(behind).toEqual({ role: "user", parts: [{ text: "What toolu_1 showed:" }, image] });
+    expect(behind).toEqual({ role: "user", parts: [{ text: "Attachments of toolu_1:" }, image] });
   });
 
   test("F4.21 calls and results are words where no tools are offered", () => {

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { asTextNotes } from "../../src/wire/text-notes.ts";
 import { CONVERSATION, PICTURE, answered, called, said } from "./conversations.ts";
 
-const NO_RESULT = "Error (outcome_unknown): This call has no result: it still runs, or it was interrupted. What it did is not known.";
+const NO_RESULT = "Error (outcome_unknown): This call has no result: it still runs, or it was interrupted. Its effect is not known.";
 
 test("F4.21 calls and results become words, pictures stay, and all else is as it was", () => {
   expect(asTextNotes(CONVERSATION)).toEqual([

@@ -19,7 +19,7 @@ const MAX_NOTE_LENGTH = 400;
 /** In the words of the command line. */
 const REASONS: Readonly<Record<StopReason, string>> = {
   ...STOP_REASONS,
-  cancelled: "Stopped. What was done stays done.",
+  cancelled: "Stopped. Completed calls stay done.",
   approval: "Calls wait for approval.",
   "emergency-stop": "Too many calls failed in a row; nothing runs until the stop is cleared.",
 };

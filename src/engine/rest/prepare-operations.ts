@@ -104,7 +104,7 @@ export function checkOrigin(before: string | undefined, now: string, { document,
   if (before === undefined || before === "" || now === "" || now === before || baseUrl !== undefined || !isFetched || !hasSecrets) return;
   throw new ToolError(
     "invalid_config",
-    `The OpenAPI document now sends calls to ${now}, and before to ${before}. What lets them in does not follow.`,
+    `The OpenAPI document now sends calls to ${now}, and before to ${before}. Credentials are not sent to the new address.`,
     {
       hint: `If ${now} is right, set baseUrl to it.`,
     },

@@ -108,7 +108,7 @@ async function complete({ gateway }: Serving, request: McpRequest, { mcpReq }: S
     return untilAborted(source.complete?.({ ...params, ref: { ...ref, name: own } }, { signal }) ?? NO_COMPLETION, signal);
   }
   if (ref["type"] !== "ref/resource" || typeof ref["uri"] !== "string")
-    throw new ToolError("invalid_input", "What is completed is a ref/prompt with a name or a ref/resource with a uri.");
+    throw new ToolError("invalid_input", "A completion is for a ref/prompt with a name or a ref/resource with a uri.");
   const source = (await peers.findTemplate(ref["uri"], signal)) ?? (await peers.findResource(ref["uri"], signal));
   if (source === undefined) throw new ToolError("not_found", `No resource template ${JSON.stringify(ref["uri"])}.`);
   return untilAborted(source.complete?.(params, { signal }) ?? NO_COMPLETION, signal);

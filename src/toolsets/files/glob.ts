@@ -49,7 +49,7 @@ export function globTool(workspace: Workspace): Tool {
     name: "glob",
     description:
       'Finds files by the pattern of their path, newest first: "**/*.ts" for all TypeScript files, "src/*.{js,css}" for those directly in src. ' +
-      "What .gitignore excludes is left out, and so are .git and node_modules.",
+      "Files that .gitignore excludes are left out, and so are .git and node_modules.",
     inputSchema: INPUT_SCHEMA,
     effects: { reads: (input) => [workspace.key(input["path"])], writes: [], idempotent: true },
     supersedes: supersedesListings(workspace, findsAllOf),

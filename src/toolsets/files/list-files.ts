@@ -21,7 +21,7 @@ export function listTool(workspace: Workspace): Tool {
     name: "list",
     description:
       `Lists a folder of the workspace, at most ${LIST_LIMIT} entries, the upper levels first. Folders end in "/", links in "@". ` +
-      "What .gitignore excludes is left out, and so are .git and node_modules.",
+      "Files that .gitignore excludes are left out, and so are .git and node_modules.",
     inputSchema: {
       type: "object",
       properties: {

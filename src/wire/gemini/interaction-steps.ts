@@ -56,7 +56,7 @@ function assistantSteps(step: AssistantStep): readonly JsonObject[] {
 export function resultSteps(calls: readonly Pick<WireCall, "id" | "name" | "result">[]): readonly JsonObject[] {
   const shown = calls.flatMap(({ id, result }) => {
     const documents = isErrorAnswer(result) ? [] : (result?.content?.filter(isDocument) ?? []);
-    return documents.length === 0 ? [] : [...textContent(`What ${id} showed:`), ...documents.flatMap(writeContent)];
+    return documents.length === 0 ? [] : [...textContent(`Attachments of ${id}:`), ...documents.flatMap(writeContent)];
   });
   return [...calls.map(({ id, name, result }) => resultStep(id, name, result)), ...userStep(shown)];
 }
