@@ -87,7 +87,7 @@ function rewrite(run: CallRun): Phase<CallRun> {
 
 function resolve(run: CallRun): Phase<ResolvedCall> {
   const { registry } = run.parts;
-  const opening = registry.late.of(run.call.name, registry);
+  const opening = registry.late.any ? registry.late.of(run.call.name, registry) : undefined;
   return opening === undefined ? resolveTool(run) : resolveLater(run, opening);
 }
 

@@ -9,8 +9,8 @@ export class ApprovalRules {
   readonly #never: NameMatcher | undefined;
   readonly #byName = new Map<string, Rule>();
   readonly #ofSessions = new Map<string, SessionRule>();
-  /** As `Approvals.mayAsk`. */
-  mayAsk: boolean;
+  /** As `Approvals.mayAsk`, before a session has a rule of its own. */
+  readonly mayAsk: boolean;
 
   /** @throws ToolError `invalid_argument` for a pattern that cannot be used */
   constructor({ always, never }: { readonly always?: readonly string[]; readonly never?: readonly string[] }) {
@@ -31,7 +31,6 @@ export class ApprovalRules {
 
   askMore(sessionId: string, rule: SessionRule): void {
     this.#ofSessions.set(sessionId, rule);
-    this.mayAsk = true;
   }
 
   forget(sessionId: string): void {

@@ -72,6 +72,8 @@ class PendingQuestion {
 /** The approvals of one process. Any error on the way to an answer denies the call. */
 export class ApprovalGate implements Approvals {
   readonly #approve: Approver | undefined;
+  /** A field, as every call looks at it. */
+  mayAsk: boolean;
   readonly #rules: ApprovalRules;
   readonly #timeoutMs: number;
   readonly #ports: Ports;
@@ -87,16 +89,13 @@ export class ApprovalGate implements Approvals {
     }
     this.#approve = settings.approve;
     this.#rules = new ApprovalRules(settings);
+    this.mayAsk = this.#rules.mayAsk;
     this.#timeoutMs = timeoutMs;
     this.#ports = ports;
   }
 
   get hasApprover(): boolean {
     return this.#approve !== undefined;
-  }
-
-  get mayAsk(): boolean {
-    return this.#rules.mayAsk;
   }
 
   needed(qualifiedName: string, destructive: boolean, session?: { readonly id: string }): string | undefined {
@@ -141,6 +140,7 @@ export class ApprovalGate implements Approvals {
 
   askMore(sessionId: string, rule: SessionRule): void {
     this.#rules.askMore(sessionId, rule);
+    this.mayAsk = true;
   }
 
   forget(sessionId: string): void {

@@ -12,21 +12,29 @@ export interface LateOpener {
 export class LateOpenings {
   /** @default nothing is opened */
   opener: LateOpener | undefined = undefined;
+  /** Whether any is being opened: a field, as every call looks at it. */
+  any = false;
   readonly #byToolset = new Map<string, Promise<void>>();
 
   begin(toolset: Toolset): void {
     const opening = this.opener?.takeIn(toolset);
     if (opening === undefined) return;
     const over = opening.finally(() => {
-      if (this.#byToolset.get(toolset.name) === over) this.#byToolset.delete(toolset.name); // else another has its name since
+      if (this.#byToolset.get(toolset.name) === over) this.#drop(toolset.name); // else another has its name since
     });
     this.#byToolset.set(toolset.name, over);
+    this.any = true;
   }
 
   /** Called when a toolset is removed. */
   end(name: string): void {
-    this.#byToolset.delete(name);
+    this.#drop(name);
     this.opener?.letGo(name);
+  }
+
+  #drop(name: string): void {
+    this.#byToolset.delete(name);
+    this.any = this.#byToolset.size > 0;
   }
 
   /**
@@ -35,7 +43,6 @@ export class LateOpenings {
    * @param registry tells whether a tool of this name is there already
    */
   of(name: string, registry: { has(name: string): boolean }): Promise<unknown> | undefined {
-    if (this.#byToolset.size === 0) return undefined;
     const { namespace } = splitName(name);
     if (namespace !== undefined) return this.#byToolset.get(namespace);
     return registry.has(name) ? undefined : Promise.all(this.#byToolset.values());
