@@ -2,7 +2,12 @@
 import type { LateEnd } from "../policy/deadline.ts";
 import { writeEnded } from "./announce-write.ts";
 import type { AdmittedCall, CallParts } from "./call-run.ts";
-import type { AttemptContext } from "./tool-context.ts";
+
+/** What is asked of the context that an abandoned handler was given. */
+interface HandlerContext {
+  /** The handler asked for its signal, so it may have stopped halfway. */
+  readonly isHeard: boolean;
+}
 
 /**
  * Lets go of a handler that did not answer in time.
@@ -12,7 +17,7 @@ import type { AttemptContext } from "./tool-context.ts";
  * event loop comes round is no orphan; any other is counted and reported, and so is its late end. It may never end: a call that writes
  * is kept until then, of any other no more than its name.
  */
-export function abandon(run: AdmittedCall, context: AttemptContext): LateEnd {
+export function abandon(run: AdmittedCall, context: HandlerContext): LateEnd {
   const { parts, ticket } = run;
   const slots = run.slots ?? [];
   for (const limit of slots) if (limit === parts.limit) limit.release();
@@ -33,7 +38,7 @@ export function abandon(run: AdmittedCall, context: AttemptContext): LateEnd {
 
 interface AbandonedWrite {
   readonly run: AdmittedCall;
-  readonly context: AttemptContext;
+  readonly context: HandlerContext;
 }
 
 class AbandonedHandler implements LateEnd {
