@@ -203,7 +203,8 @@ export class LoopRun {
     const { system } = this.#place.options;
     const said = typeof system === "function" ? system(round) : system;
     const { output } = this.#place;
-    return output === undefined ? said : [said ?? "", output.instruction].join("\n\n").trimStart();
+    if (output === undefined) return said;
+    return said === undefined || said === "" ? output.instruction : `${said}\n\n${output.instruction}`;
   }
 
   /** Takes in a message with its results, and decides. */
@@ -220,13 +221,13 @@ export class LoopRun {
     const met = await this.#metCondition(played);
     const stop = this.#decide(results, reply, { repeated: findings.repeated, met });
     if (stop === undefined) this.#notes.push(...findings.nudges, ...this.#newAdvisory());
-    return stop?.reason === "answered" ? await this.#answer(text) : stop;
+    const { output } = this.#place;
+    return stop?.reason === "answered" && output !== undefined ? await this.#answer(text, output) : stop;
   }
 
   /** The end of a run whose answer is what was asked for; undefined where the model is asked for it again. */
-  async #answer(text: string): Promise<Stop | undefined> {
-    const { output, limits } = this.#place;
-    if (output === undefined) return { reason: "answered" };
+  async #answer(text: string, output: StructuredOutput): Promise<Stop | undefined> {
+    const { limits } = this.#place;
     const reading = await output.read(text);
     if ("value" in reading) return { reason: "answered", output: reading.value };
     const mayAsk = this.#repairs < MAX_OUTPUT_REPAIRS && this.#rounds < limits.maxRounds && !this.#lastRound;

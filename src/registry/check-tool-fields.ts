@@ -169,12 +169,22 @@ export function plainTool(tool: Tool): Tool {
   if (plain === undefined) {
     const fields = Object.keys(FIELDS).flatMap((field) => {
       const value: unknown = Reflect.get(tool, field);
-      return value === undefined ? [] : [[field, typeof value === "function" ? (value.bind(tool) as unknown) : value] as const];
+      return value === undefined ? [] : [[field, isMethod(field, value) ? boundTo(tool, value) : value] as const];
     });
     plain = Object.fromEntries(fields) as unknown as Tool; // checked by its caller, as the instance would be
     PLAIN_TOOLS.set(tool, plain);
   }
   return plain;
+}
+
+/** A schema of a library may be a function too. */
+function isMethod(field: string, value: unknown): value is (...given: never) => unknown {
+  return typeof value === "function" && field !== "inputSchema" && field !== "outputSchema";
+}
+
+/** With what else the function has, such as the `locationOf` of `supersedes`. */
+function boundTo(tool: Tool, method: (...given: never) => unknown): unknown {
+  return Object.assign(method.bind(tool), method);
 }
 
 /** Not an instance of a class. */

@@ -4,6 +4,7 @@ import type { CallSettings, Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import type { Permission } from "../policy/permission.ts";
 import { keyTemplateFault } from "./check-key-templates.ts";
+import { isPlainObject } from "./check-tool-fields.ts";
 import { checkBroughtTool, checkList, checkTool, checkToolset } from "./check-registration.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import { ToolsetEntry, type ToolFamily } from "./toolset-entry.ts";
@@ -143,6 +144,5 @@ function isSame(one: unknown, other: unknown, depth: number): boolean {
 
 /** A class instance may hold anything. */
 function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null || Array.isArray(value);
+  return Array.isArray(value) || isPlainObject(value);
 }

@@ -18,10 +18,11 @@ const RUNTIMES = {
   deno: ["run", "--allow-all", "--quiet", "--no-check", "--node-modules-dir=manual"],
 } as const;
 const PACKAGES = ["bun@1", "deno@2"];
-/** Zod and the streaming loop are those of the agent. Objects that the first program prints look otherwise elsewhere: it asserts for itself. */
+/** Objects that the first program prints look otherwise elsewhere: it asserts for itself. */
 const PROGRAMS = [
   { program: "quick-start.ts", prints: false },
-  { program: "weather-agent.ts", prints: true },
+  { program: "loop-stream.ts", prints: true },
+  { program: "loop-output.ts", prints: true },
   { program: "loop.ts", prints: true },
   { program: "stored-sessions.ts", prints: true },
 ] as const;

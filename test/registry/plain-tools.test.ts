@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Tool } from "../../src/core/tool.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
+import { supersedesAt } from "../../src/history/supersede.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 
 const base = { name: "add", description: "Adds.", inputSchema: { type: "object" } };
@@ -72,6 +73,15 @@ describe("a tool that is an instance of a class", () => {
     expect(results.map(({ output }) => output)).toEqual([2, 5]);
     const refused = await runtime.execute({ name: "count", input: { by: 7 } });
     expect(refused.error).toMatchObject({ code: "invalid_input", details: ["At most 5, not 7; the total is 5."] });
+  });
+
+  test("keeps what its functions have beside themselves", () => {
+    class Reader extends Counter {
+      readonly supersedes = supersedesAt(({ input }) => String(input["by"]));
+    }
+    const runtime = createRuntime({ tools: [new Reader()] });
+    const { supersedes } = runtime.registry.require("count").tool;
+    expect(supersedes?.locationOf?.({ name: "count", input: { by: 3 }, output: 3 })).toBe("3");
   });
 
   test("may have fields of its own, and those of a tool are checked wherever its class has them", () => {

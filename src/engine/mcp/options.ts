@@ -152,7 +152,7 @@ const OPTIONS: Readonly<Record<keyof McpCommandOptions | keyof McpUrlOptions, tr
 
 /** @throws ToolError `invalid_argument` for options that cannot work; what is secret is not quoted */
 export function checkOptions(options: McpOptions): void {
-  checkKnownKeys(options, Object.keys(OPTIONS), "an MCP server");
+  checkKnownKeys(options, Object.keys(OPTIONS), "mcpEngine()");
   if (options.url === undefined) checkCommand(options);
   else checkUrl(options);
   const { maxTools, roots = [], sampling, protocol = "auto" } = options;

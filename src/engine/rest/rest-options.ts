@@ -106,7 +106,7 @@ const COOKIE_VALUE = /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*$/u;
 
 /** @throws ToolError `invalid_argument` for options that cannot work; it names no value that may be a secret */
 export function checkRestOptions(options: RestOptions): void {
-  checkKnownKeys(options, Object.keys(OPTIONS), "a REST engine");
+  checkKnownKeys(options, Object.keys(OPTIONS), "restEngine()");
   checkRename(options.rename);
   const { document, baseUrl, idempotencyHeader } = options;
   if (typeof document === "string" ? document === "" : !isJsonObject(document)) {
