@@ -17,8 +17,8 @@ export default defineConfig({
     // A process that a test starts takes a third of the time when Node keeps what it compiled.
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL("node_modules/.cache/haft-tests", import.meta.url)) },
     // Ends what hangs; it judges no speed, so it leaves room for a busy machine.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     // A worker keeps the modules that it has loaded for its next file, which saves a third of the time.
     isolate: false,
     projects: [

@@ -12,6 +12,7 @@ const PARTS = [
   "cache",
   "sessions",
   "durable",
+  "jobs",
   "mcp",
   "rest",
   "import",
@@ -19,6 +20,7 @@ const PARTS = [
   "loop",
   "decode",
   "generate",
+  "program",
 ] as const;
 
 const asked = process.argv.slice(2);
@@ -45,12 +47,14 @@ async function runPart(part: (typeof PARTS)[number]): Promise<void> {
   if (part === "registry") return (await import("./registry.ts")).printRegistry();
   if (part === "cache") return (await import("./cache.ts")).printCache();
   if (part === "durable") return (await import("./durable.ts")).printDurable();
+  if (part === "jobs") return (await import("./jobs.ts")).printJobs();
   if (part === "mcp") return (await import("./mcp.ts")).printMcp();
   if (part === "rest") return (await import("./rest.ts")).printRest();
   if (part === "import") return (await import("./import.ts")).printImport();
   if (part === "early") return (await import("./early-dispatch.ts")).printEarlyDispatch();
   if (part === "loop") return (await import("./loop.ts")).printLoop();
   if (part === "generate") return (await import("./generate.ts")).printGenerate();
+  if (part === "program") return (await import("./program.ts")).printProgram();
   if (part === "decode") return (await import("./decode.ts")).printDecode();
   if (part === "sessions") {
     await (await import("./sessions.ts")).printSessions();

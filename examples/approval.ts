@@ -36,6 +36,6 @@ await nobody.close();
 ? default::delete_report {"year":2026}: default::delete_report destroys something.
 deleted 2019
 Error (approval_denied): default::delete_report was not approved: the answer was no.
-Hint: Do not call it again with this input unless the user asks for it; go on without it, or ask the user what to do.
+Hint: Do not call it again with this input unless the user asks for it; continue without it, or ask the user what to do.
 approval_required
 */

@@ -1,22 +1,39 @@
 /** A runtime from a configuration file. */
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createRuntime, resultText } from "haft";
 import { configuredRuntime } from "haft/config";
 
-const path = fileURLToPath(new URL("config/tool-files.toml", import.meta.url));
+const folder = await mkdtemp(join(tmpdir(), "haft-"));
+const path = join(folder, "haft.toml");
+await writeFile(
+  path,
+  `
+[toolsets.oven]
+type = "inline"
+engine = "replies"
+tools = [{ name = "heat", description = "Heats the oven.", parameters = { type = "object", properties = { celsius = { type = "integer" } } } }]
+
+[engines.replies]
+type = "stub"
+stubs = [{ tool = "heat", output = "The oven is hot." }]
+`,
+);
 
 const runtime = createRuntime({ ...(await configuredRuntime(path)), timeoutMs: 5_000 });
 const { opened } = await runtime.open();
 console.log(opened.join(", "));
 
-const result = await runtime.execute({ name: "pantry::take", input: { item: "flour", grams: 250 } });
+const result = await runtime.execute({ name: "oven::heat", input: { celsius: 180 } });
 console.log(resultText(result));
 
 assert.equal(result.status, "ok");
 await runtime.close();
+await rm(folder, { recursive: true });
 
 /* Prints:
-kitchen, pantry, cookbooks
-250 g of flour
+oven
+The oven is hot.
 */

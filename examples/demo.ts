@@ -1,7 +1,7 @@
 /**
  * What `npm start` runs: the command line plays `demo/conversation.jsonl` through local functions, a workspace of files
  * and a real MCP server, lends books through an HTTP API, books flights with tools that nobody has built, tries mails without sending
- * them, and pays once although it is killed.
+ * them, pays once although it is killed, and runs a program that books three things: simulated first, approved once, killed half-way and resumed.
  * What follows `npm start --` goes to the first `haft run`, and the rest is left out; `--once` is accepted and changes nothing.
  */
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
@@ -35,6 +35,7 @@ process.on("SIGTERM", () => (stopped = true));
 
 const options = process.argv.slice(2).filter((option) => option !== "--once");
 const office = ["--config", join(demo, "office.toml")];
+const trip = ["--config", join(demo, "trip.toml")];
 const scenes: readonly (() => Promise<number | null>)[] = [
   () => haft(["run", join(demo, "conversation.jsonl"), "--config", join(demo, "haft.toml"), ...options]),
   () => haft(["run", join(demo, "library.jsonl"), "--config", join(demo, "library.toml")]),
@@ -42,6 +43,9 @@ const scenes: readonly (() => Promise<number | null>)[] = [
   () => haft(["run", join(demo, "mail.jsonl"), "--simulate", ...office]),
   () => haft(["run", join(demo, "invoice.jsonl"), "--session", "invoice", ...office], { HAFT_DEMO_CRASH: "1" }),
   () => haft(["sessions", "resume", "invoice", ...office]),
+  () => haft(["run", join(demo, "trip.jsonl"), "--simulate", ...trip]),
+  () => haft(["run", join(demo, "trip.jsonl"), "--session", "trip", ...trip], { HAFT_DEMO_CRASH: "1" }),
+  () => haft(["sessions", "resume", "trip", ...trip]),
 ];
 const titles = [
   "",
@@ -50,6 +54,9 @@ const titles = [
   "haft run mail.jsonl --simulate",
   "haft run invoice.jsonl --session invoice",
   "haft sessions resume invoice",
+  "haft run trip.jsonl --simulate",
+  "haft run trip.jsonl --session trip",
+  "haft sessions resume trip",
 ];
 
 let code: number | null = 0;

@@ -12,7 +12,7 @@ const most = { reads: 0, writes: 0 };
 
 async function work(kind: "reads" | "writes"): Promise<void> {
   most[kind] = Math.max(most[kind], ++running[kind]);
-  await pause(50);
+  await pause(150);
   running[kind]--;
 }
 

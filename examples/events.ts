@@ -33,8 +33,8 @@ for (const event of events) {
 2 call-start
 1 call-attempt
 1 call-progress
-2 call-wait
 1 call-end
+2 call-wait
 2 call-attempt
 2 call-progress
 2 call-retry

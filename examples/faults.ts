@@ -36,7 +36,7 @@ const ports = fakePorts();
 const runtime = createRuntime({ tools: [look, pay], faults: flaky, store: memoryStore(), ports });
 const session = await ports.clock.run(runtime.resume("monday", { create: true }));
 for (const name of ["look", "pay"]) show(await ports.clock.run(session.execute({ name, input: { invoice: "A-1" } })));
-assert.deepEqual(paid, ["A-1"], "it is paid, once, though nobody was told");
+assert.deepEqual(paid, ["A-1"], "it is paid once, though the answer was lost");
 const kept: string[] = [];
 for await (const { type } of session.events()) kept.push(type);
 console.log(`kept of the payment: ${kept.slice(-3).join(", ")}`);

@@ -1,26 +1,15 @@
-/** One tool, three calls of one message: a good one, one with a mistake that loses nothing, and one of a tool that is not there. */
+/** One tool and two calls: one with a mistake that is repaired without a loss, and one of a tool that does not exist. */
 import { createRuntime, defineTool, resultText } from "haft";
 
-const stock = new Map([["apples", 10]]);
-const take = defineTool({
-  name: "take",
-  description: "Takes items out of the stock.",
-  inputSchema: { type: "object", properties: { item: { type: "string" }, count: { type: "integer" } }, required: ["item", "count"] },
-  effects: { writes: "stock:{item}" }, // calls that name the same item wait for each other, others run side by side
-  execute: ({ item, count }) => `${item}: ${stock.set(item, (stock.get(item) ?? 0) - count).get(item)} left`,
-});
-
+const inputSchema = { type: "object", properties: { item: { type: "string" }, count: { type: "integer" } } } as const;
+const effects = { writes: "stock:{item}" }; // calls of one item run one after the other, all others in parallel
+const take = defineTool({ name: "take", description: "Takes items.", inputSchema, effects, execute: ({ count }) => `${count} taken` });
 const runtime = createRuntime({ tools: [take] });
-const results = await runtime.execute([
-  { name: "take", input: { item: "apples", count: 3 } },
-  { name: "take", input: { item: "apples", count: "4" } },
-  { name: "tkae", input: { item: "apples", count: 1 } },
-]);
+const results = await runtime.execute([{ name: "take", input: { item: "apples", count: "4" } }, { name: "tkae" }]);
 for (const result of results) console.log(resultText(result));
 await runtime.close();
 
 /* Prints:
-apples: 7 left
-apples: 3 left
+4 taken
 Error (not_found): No tool "tkae". Did you mean "take"?
 */

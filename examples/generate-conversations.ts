@@ -18,14 +18,14 @@ const runtime = createRuntime({
   toolsets: [{ name: "shop", tools }],
   answers: { engines: { example: exampleEngine({ seed: 7 }) }, rules: [{ tools: "*", from: "example" }] },
 });
-
 const out = join(mkdtempSync(join(tmpdir(), "haft-")), "train.jsonl");
 const made = { runtime, plan: { kind: "sampled", count: 100, calls: 2 }, out, seed: 7 } as const;
 const { written, calls, answers } = await generateConversations(made);
 console.log(`${written} conversations, ${calls} calls: ${answers.map((one) => `${one.calls} ${one.origin} by ${one.answeredBy}`).join()}`);
-
 const before = readFileSync(out, "utf8");
-truncateSync(out, before.length / 2); // as a process that is killed may leave it
+const { messages: said } = JSON.parse(before.slice(0, before.indexOf("\n")));
+for (const { role, content } of said) if (role !== "tool" && content !== undefined) console.log(`  ${role}: ${content}`);
+truncateSync(out, Math.floor(before.length / 2)); // as a process that is killed may leave it
 const { existing } = await generateConversations(made);
 assert.equal(readFileSync(out, "utf8"), before);
 console.log(`gone on with after ${existing} conversations: the same file`);
@@ -38,7 +38,8 @@ const script = `{"messages": [
 const show = {
   write: async (line: string) => {
     const { messages } = JSON.parse(line);
-    for (const { role, output, content } of messages) if (role !== "user") console.log(`  ${role}:`, output ?? content ?? "calls");
+    for (const { role, output, content } of messages)
+      if (role !== "user" && (output ?? content)) console.log(`  ${role}:`, output ?? content);
   },
 };
 await generateConversations({ runtime, plan: { kind: "scripted", templates: readTemplates(script, "script") }, out: show });
@@ -49,12 +50,13 @@ await runtime.close();
 
 /* Prints:
 100 conversations, 200 calls: 200 simulated by example
+  user: Could you order water bottle, please? Then look that order up.
+  assistant: The order ID is 67dd664742fd. The article is water bottle.
 gone on with after 50 conversations: the same file
-  assistant: calls
-  tool: { id: '24e7940caa89', article: 'tea' }
+  tool: { id: '4ecd75828999', article: 'tea' }
   assistant: Ordered. Let me check.
-  tool: { id: '24e7940caa89', article: 'tea' }
-  assistant: calls
-  tool: { id: 'A-1', article: 'Silver river' }
+  tool: { id: '4ecd75828999', article: 'tea' }
+  assistant: The order ID is 4ecd75828999 and the article is tea.
+  tool: { id: 'A-1', article: 'baby stroller' }
   assistant: It is tea.
 */

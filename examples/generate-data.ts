@@ -25,7 +25,7 @@ const runtime = createRuntime({
 });
 
 // In earnest this asks a model; what it answers is kept below a folder with `cache: ".cache"`.
-const answers = new Map([
+const answers = new Map<string, Record<string, string>>([
   ["locate", { city: "string" }],
   ["route", { route: "string" }],
   ["forecast", { forecast: "string" }],

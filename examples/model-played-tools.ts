@@ -42,7 +42,7 @@ for (const payment of ["Ada 30", "Grace 10", "Edsger 500", "Grace 10"]) {
   console.log(`${result.origin}, ${result.fidelity} by ${result.answeredBy}: ${resultText(result).split("\n")[0]}`);
 }
 
-assert.equal(model.requests.length, 3, "nobody is asked about what the reducer refuses");
+assert.equal(model.requests.length, 3, "the model is not asked about calls that the reducer refuses");
 console.log(model.requests.map(({ messages }) => `asked with ${(messages.length - 1) / 2} earlier calls`).join(", "));
 await runtime.close();
 

@@ -14,7 +14,7 @@ const take = defineTool({
   effects: { writes: "stock:{item}" },
   async execute({ item, count }) {
     const before = stock.get(item) ?? 0;
-    await new Promise(setImmediate); // others may run here, but nobody who writes stock:apples
+    await new Promise(setImmediate); // other calls may run here, but none that writes stock:apples
     stock.set(item, before - count);
     return { item, left: before - count };
   },

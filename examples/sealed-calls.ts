@@ -23,7 +23,12 @@ const count = tool("count", false, (name) => shelf.get(name) ?? 0);
 
 /** Stands in for the network. Leave `fetch` out to ask for real. */
 const replies = [["order salt", "count bread", "count salt"], []];
-const fetch = () => Promise.resolve(new Response(ReadableStream.from(stream(replies.shift() ?? [])).pipeThrough(new TextEncoderStream())));
+const fetch = async () => {
+  const pieces = stream(replies.shift() ?? []);
+  const pull = (body: ReadableStreamDefaultController) =>
+    pieces.next().then(({ done, value }) => (done === true ? body.close() : body.enqueue(new TextEncoder().encode(value))));
+  return new Response(new ReadableStream({ pull }));
+};
 async function* stream(calls: readonly string[]): AsyncGenerator<string> {
   const frame = (type: string, more: object) => `data: ${JSON.stringify({ type, ...more })}\n\n`;
   if (calls.length === 0)

@@ -45,8 +45,8 @@ assert.deepEqual(again.output, made.output);
 await runtime.close();
 
 /* Prints:
-shop::create_order: {"id":"23c84e05-5fb7-4a85-84e7-940caa8969e9","article":"tea","quantity":12,"status":"placed"}
-shop::get_order: {"id":"23c84e05-5fb7-4a85-84e7-940caa8969e9","article":"tea","quantity":12,"status":"placed"}
+shop::create_order: {"id":"23c84e05-5fb7-4a85-84e7-940caa8969e9","article":"tea","quantity":2,"status":"placed"}
+shop::get_order: {"id":"23c84e05-5fb7-4a85-84e7-940caa8969e9","article":"tea","quantity":2,"status":"placed"}
 shop::get_order: Error (not_found): There is no order "23c84e05-5fb7-4a85-84e7-940caa8969e9": it was removed earlier in this session.
 Hint: Give the id of one that is still there.
 simulated, schema-valid, by example

@@ -43,5 +43,5 @@ call
 result
 call
 result
-corrupt_record: The snapshot cannot be used. Its state is not what its events come to: they differ at "/default/counts".
+corrupt_record: The snapshot cannot be used. Its state does not match its events: they differ at "/default/counts".
 */

@@ -43,7 +43,7 @@ To call a tool, write the call in your message exactly in this form:
 @@item=value
 [stock/]
 
-Then end your message; the results come in the next one. Write calls only to have them run. Several calls may stand one after the other.
+Then end your message; the results come in the next one. Write calls only to have them run. Several calls may follow one another.
 user: Is there bread for two?
 assistant: I write `[/stock]` to count.
 [/stock]

@@ -5,7 +5,7 @@
  * of files. The entries share chunks: what is imported late stays late, and nothing is there twice.
  */
 import { spawnSync } from "node:child_process";
-import { rmSync } from "node:fs";
+import { chmodSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { bundle } from "./bundle.ts";
 
@@ -15,3 +15,4 @@ const { status } = spawnSync("tsc", ["-p", "tsconfig.build.json"], { cwd: root, 
 if (status !== 0) process.exit(status ?? 1);
 
 await bundle({ dir: fileURLToPath(new URL("../dist", import.meta.url)) });
+chmodSync(new URL("../dist/cli/main.js", import.meta.url), 0o755); // npm does so only when it installs: a clone that is built anew stays linked

@@ -5,8 +5,12 @@ import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-/** Started as a thread of its own, by its file. */
-const WORKER = "./dist/store/sqlite-worker.js";
+/** Started as threads of their own, by their files. */
+const WORKERS = [
+  "./dist/store/sqlite-worker.js",
+  "./dist/toolsets/convert/convert-worker.js",
+  "./dist/processes/program/program-worker.js",
+];
 
 interface Manifest {
   readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
@@ -23,7 +27,7 @@ export interface BundleOptions {
 export async function bundle({ dir, inlined = [] }: BundleOptions): Promise<void> {
   const { exports, bin } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest; // written by us
   const entries = Object.values(exports).flatMap((entry) => (typeof entry === "object" ? [entry.default] : []));
-  const names = [...entries, ...Object.values(bin), WORKER].map((file) => /^(?:\.\/)?dist\/(.*)\.js$/u.exec(file)?.[1] ?? file);
+  const names = [...entries, ...Object.values(bin), ...WORKERS].map((file) => /^(?:\.\/)?dist\/(.*)\.js$/u.exec(file)?.[1] ?? file);
   const built = await rolldown({
     cwd: root,
     input: Object.fromEntries(names.map((name) => [name, `./src/${name}.ts`])),
@@ -32,6 +36,15 @@ export async function bundle({ dir, inlined = [] }: BundleOptions): Promise<void
     treeshake: false,
     external: (id) => /^(?![./]|[A-Za-z]:)/u.test(id) && !inlined.includes(id),
   });
-  await built.write({ dir, format: "esm", entryFileNames: "[name].js", chunkFileNames: "chunks/[name].js" });
+  // What is documented stands in the declarations.
+  await built.write({
+    dir,
+    format: "esm",
+    // Packages that are put in may call it; ours is left as it is, so that a bundler of the program finds the package behind it.
+    polyfillRequire: inlined.length > 0,
+    comments: { jsdoc: false },
+    entryFileNames: "[name].js",
+    chunkFileNames: "chunks/[name].js",
+  });
   await built.close();
 }

@@ -1,4 +1,4 @@
-/** The public names of `haft`, listed by hand: what the first programs need. All else stands at the entry of its subject, in `public/`. A name is added here and in test/house/surface.test.ts, on purpose. @packageDocumentation */
+/** The public names of `haft`, listed by hand: what the first programs need. All others are at the entry of their subject, in `public/`. A name is added here and in test/house/surface.test.ts, on purpose. @packageDocumentation */
 export { defineHook } from "./call/define-hook.ts";
 export type { ExecuteOptions } from "./call/execute-options.ts";
 export { ToolExecutionError } from "./call/tool-execution-error.ts";
@@ -7,6 +7,7 @@ export type { LoopEvent } from "./compose/loop-event.ts";
 export type { LoopLimits } from "./compose/loop-limits.ts";
 export type { LoopOptions } from "./compose/loop-options.ts";
 export type { LoopResult } from "./compose/loop-result.ts";
+export { createAgent } from "./compose/agent.ts";
 export { type Loop, type LoopRunOptions, createLoop } from "./compose/loop.ts";
 export { stopAfterRounds, stopAtKeyword } from "./compose/stop-conditions.ts";
 export type { ApprovalDecision } from "./core/approvals.ts";
@@ -20,8 +21,8 @@ export type { Engine, EngineContext, EngineRequest, EngineSession } from "./core
 export { type ErrorCode, type Outcome, ERROR_CODES } from "./core/error-codes.ts";
 export { type ErrorInfo, ToolError } from "./core/error.ts";
 export type { EventListener, RuntimeEvent, SessionEvent } from "./core/event.ts";
-export type { Hook, HookContext, HookDecision } from "./core/hook.ts";
-export { Job } from "./core/job.ts";
+export type { Hook, HookCommand, HookContext, HookDecision } from "./core/hook.ts";
+export { RemoteJob } from "./core/remote-job.ts";
 export type { ModelMessage, SessionMessage } from "./core/message.ts";
 export type { Model } from "./core/model.ts";
 export type { Ports } from "./core/ports.ts";
@@ -37,6 +38,7 @@ export { type DefinedTool, type SchemaSource, type ToolOptions, defineTool } fro
 export { Registry } from "./registry/registry.ts";
 export { toolDefinition, toolFromJson, toolToJson } from "./registry/tool-definition.ts";
 export { toolFunction } from "./registry/tool-function.ts";
-export type { RuntimeSession, SessionTurn, SimulateOptions, Simulation } from "./runtime/runtime-session.ts";
+export type { RuntimeSession, SessionTurn } from "./runtime/runtime-session.ts";
+export type { SimulateOptions, Simulation } from "./runtime/session-options.ts";
 export type { RuntimeOptions } from "./runtime/runtime.ts";
 export { createRuntime, Runtime } from "./compose/loop-runtime.ts";

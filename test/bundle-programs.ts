@@ -6,6 +6,6 @@ import { BUNDLE } from "./bundled-program.ts";
 export default async function setup(): Promise<void> {
   rmSync(BUNDLE, { recursive: true, force: true });
   mkdirSync(BUNDLE, { recursive: true });
-  copyFileSync("package.json", `${BUNDLE}/package.json`);
+  for (const file of ["package.json", "haft.schema.json"]) copyFileSync(file, `${BUNDLE}/${file}`);
   await bundle({ dir: `${BUNDLE}/dist`, inlined: ["get-east-asian-width", "kysely", "re2js", "smol-toml", "yaml"] });
 }

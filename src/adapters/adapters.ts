@@ -1,5 +1,14 @@
 /** The public names of `haft/adapters`, listed by hand: our tools for other frameworks, and theirs for us. @packageDocumentation */
-export { type AiSdkTool, type AiSdkToolLike, fromAiSdkTools, toAiSdkTools } from "./ai-sdk.ts";
+export {
+  type AiSdkContent,
+  type AiSdkTool,
+  type AiSdkToolLike,
+  type AiSdkTypedOptions,
+  type AiSdkTypedTool,
+  type AiSdkTypedTools,
+  fromAiSdkTools,
+  toAiSdkTools,
+} from "./ai-sdk.ts";
 export type { AdapterOptions } from "./bridge.ts";
 export { type LangChainFields, type LangChainToolLike, fromLangChainTools, toLangChainTools } from "./langchain.ts";
 export { type MastraFields, type MastraToolLike, fromMastraTools, toMastraTools } from "./mastra.ts";

@@ -3,13 +3,15 @@ import { ToolError, describeThrown } from "../core/error.ts";
 import type { ProgressUpdate, ToolContext } from "../core/context.ts";
 import { type ContentPart, valueText } from "../core/content.ts";
 import { pdfData } from "../core/data-uri.ts";
-import type { JsonValue } from "../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../core/base/json.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { partText, type ToolResult } from "../core/result.ts";
 import type { ParsedInput, Tool } from "../core/tool.ts";
+import { inputFitter } from "../call/input-fitter.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { fromStandardSchema, isStandardSchema } from "../schema/standard-schema.ts";
 import { askApproval, bridgedTools, foreignTool, openSchema, outputOf, refuseError } from "./bridge.ts";
-import type { AdapterOptions, BridgedTool } from "./bridge.ts";
+import type { AdapterOptions, BridgedTool, OpenSchema } from "./bridge.ts";
 import { fieldsOf, withModelOutput } from "./model-output.ts";
 
 /** A tool as `generateText` and `streamText` take it in their record of tools. */
@@ -23,7 +25,7 @@ export interface AiSdkTool {
   readonly toModelOutput: (said: { readonly output: unknown }) => AiSdkOutput;
 }
 
-/** What we look at of what AI SDK gives a tool beside its input. */
+/** The fields that we read of the options AI SDK passes to a tool besides its input. */
 interface AiSdkCallOptions {
   readonly toolCallId?: string;
   readonly abortSignal?: AbortSignal;
@@ -39,14 +41,77 @@ type AiSdkPart =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "file"; readonly mediaType: string; readonly data: { readonly type: "data"; readonly data: string } };
 
+/** A tool whose input and output have the types of its schemas. */
+export interface AiSdkTypedTool<Input, Output> extends Omit<AiSdkTool, "type" | "inputSchema" | "execute"> {
+  readonly type: "function";
+  readonly inputSchema: OpenSchema<Input>;
+  readonly execute: (input: Input, options: AiSdkCallOptions) => Promise<Output | AiSdkContent>;
+}
+
+/** An answer that is not just an output of its schema: one with images or files, one that was cut, one that breaks the schema. */
+export interface AiSdkContent {
+  readonly type: typeof SHOWN;
+  readonly output?: JsonValue;
+  readonly content: readonly ContentPart[];
+}
+
+/** Tools with their types, by the names that the model is given. */
+export interface AiSdkTypedOptions<Tools extends Readonly<Record<string, Tool>>> extends Pick<AdapterOptions, "session"> {
+  /** The runtime's own tools, as `defineTool` made them: the only ones that are given. */
+  readonly tools: Tools;
+}
+
+/** Each tool with the types of its schemas; a schema that is no literal gives a `JsonObject`, and no output schema `unknown`. */
+export type AiSdkTypedTools<Tools> = {
+  readonly [Name in keyof Tools]: AiSdkTypedTool<SentTo<Tools[Name]>, AnsweredBy<Tools[Name]>>;
+};
+
+type SentTo<Given> = Given extends {
+  readonly inputSchema: { readonly "~standard": { readonly types?: { readonly input: infer Sent } | undefined } };
+}
+  ? Sent
+  : JsonObject;
+
+type AnsweredBy<Given> = Given extends {
+  readonly outputSchema?: { readonly "~standard": { readonly types?: { readonly output: infer Output } | undefined } };
+}
+  ? Output
+  : unknown;
+
 /**
  * The tools of a runtime as AI SDK's record of tools. A call that fails throws what the model is to read, as AI SDK wants it; images,
  * sounds and PDF files of a result reach the model as such.
  *
+ * With `tools` those alone are given, and AI SDK knows the types of their calls and results. The input of a call is then the one that was
+ * repaired; one that cannot be is as the model sent it, and its call fails.
+ *
  * @see https://ai-sdk.dev/docs/ai-sdk-core/tools-and-tool-calling
+ * @throws ToolError `invalid_argument` for one of `tools` that the runtime does not have, or that a model is given under another name
  */
-export function toAiSdkTools(runtime: Runtime, options: AdapterOptions = {}): Readonly<Record<string, AiSdkTool>> {
-  return Object.fromEntries(bridgedTools(runtime, options).map((tool) => [tool.name, aiSdkTool(tool)]));
+export function toAiSdkTools(runtime: Runtime, options?: AdapterOptions): Readonly<Record<string, AiSdkTool>>;
+export function toAiSdkTools<Tools extends Readonly<Record<string, Tool>>>(
+  runtime: Runtime,
+  options: AiSdkTypedOptions<Tools>,
+): AiSdkTypedTools<Tools>;
+export function toAiSdkTools(runtime: Runtime, options: AdapterOptions | AiSdkTypedOptions<Readonly<Record<string, Tool>>> = {}): object {
+  if (!("tools" in options)) return Object.fromEntries(bridgedTools(runtime, options, OWNER).map((tool) => [tool.name, aiSdkTool(tool)]));
+  const { tools, ...others } = options;
+  const bridged = bridgedTools(runtime, others, OWNER);
+  return Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, typedTool(bridgedAs(name, tool, bridged))]));
+}
+
+const OWNER = "toAiSdkTools()";
+
+/** The tool among those of the runtime. @throws ToolError `invalid_argument` */
+function bridgedAs(name: string, tool: Tool, all: readonly BridgedTool[]): BridgedTool {
+  const own = all.filter((bridged) => bridged.tool === tool);
+  const found = own.find((bridged) => bridged.name === name);
+  if (found !== undefined) return found;
+  const [other] = own;
+  const what = `The tool ${JSON.stringify(name)} of toAiSdkTools()`;
+  throw other === undefined
+    ? new ToolError("invalid_argument", `${what} is none that this runtime offers.`, { hint: "Give the runtime the same tool." })
+    : new ToolError("invalid_argument", `${what} has another name there.`, { hint: `Write ${JSON.stringify(other.name)}.` });
 }
 
 function aiSdkTool({ description, inputSchema, needsApproval, call }: BridgedTool): AiSdkTool {
@@ -55,12 +120,37 @@ function aiSdkTool({ description, inputSchema, needsApproval, call }: BridgedToo
     description,
     inputSchema: openSchema(inputSchema),
     ...(needsApproval ? { needsApproval: true as const } : {}),
-    execute: async (input, { toolCallId, abortSignal, messages = [] }) => {
-      const approved = needsApproval && toolCallId !== undefined && wasApproved(messages, toolCallId);
-      return answerOf(await call(input, { id: toolCallId, signal: abortSignal, approved }));
-    },
+    execute: async (input, options) => answerOf(await called({ needsApproval, call }, input, options)),
     toModelOutput: ({ output }) => modelOutput(output as JsonValue), // what `execute` returned
   };
+}
+
+function typedTool(bridged: BridgedTool): AiSdkTypedTool<JsonObject, unknown> {
+  const fit = inputFitter(bridged.tool);
+  return {
+    ...aiSdkTool(bridged),
+    type: "function",
+    inputSchema: openSchema<JsonObject>(bridged.inputSchema, (input) => repaired(input, fit)),
+    execute: async (input, options) => outputAsPromised(await called(bridged, input, options)),
+  };
+}
+
+/** An input that cannot be repaired is passed to the runtime, which refuses and records it. */
+function repaired(input: unknown, fit: ReturnType<typeof inputFitter>): unknown {
+  try {
+    return fit(input) ?? input;
+  } catch {
+    return input;
+  }
+}
+
+async function called(
+  { needsApproval, call }: Pick<BridgedTool, "needsApproval" | "call">,
+  input: unknown,
+  { toolCallId, abortSignal, messages = [] }: AiSdkCallOptions,
+): Promise<ToolResult> {
+  const approved = needsApproval && toolCallId !== undefined && wasApproved(messages, toolCallId);
+  return await call(input, { id: toolCallId, signal: abortSignal, approved });
 }
 
 /** Whether the messages hold a person's yes to this call. Without it the runtime refuses, whatever version of AI SDK made the call. */
@@ -76,24 +166,27 @@ function wasApproved(messages: readonly unknown[], toolCallId: string): boolean 
   return answers.length > 0 && answers.every((part) => part["approved"] === true);
 }
 
-/** More than JSON, as plain data: AI SDK's messages may be stored and read again before the model is shown them. */
-interface Shown {
-  readonly type: typeof SHOWN;
-  readonly output?: JsonValue;
-  readonly content: readonly ContentPart[];
-}
+/** Of more than JSON, as plain data: AI SDK's messages may be stored and read again before the model is shown them. */
 const SHOWN = "haft-content";
 
-function answerOf(result: ToolResult): JsonValue | Shown {
+/** An output of the schema as it is; in place of any other the content that the model is shown. */
+function outputAsPromised(result: ToolResult): JsonValue | AiSdkContent {
+  const answer = answerOf(result);
+  const { status, output, truncation } = result;
+  if (isShown(answer) || (status === "ok" && output !== undefined && truncation === undefined)) return answer;
+  return { type: SHOWN, ...omitUndefined({ output }), content: [{ type: "text", text: valueText(answer) }] };
+}
+
+function answerOf(result: ToolResult): JsonValue | AiSdkContent {
   refuseError(result);
   const { output, content } = result;
   if (content !== undefined) return { type: SHOWN, ...(output === undefined ? {} : { output }), content };
   const plain = outputOf(result);
-  // a tool that answers in our words is not to speak for us
+  // a tool that answers in our format must not pass for us
   return isShown(plain) ? { type: SHOWN, output: plain, content: [{ type: "text", text: valueText(plain) }] } : plain;
 }
 
-function isShown(output: unknown): output is Shown {
+function isShown(output: unknown): output is AiSdkContent {
   return (
     typeof output === "object" &&
     output !== null &&
@@ -104,7 +197,7 @@ function isShown(output: unknown): output is Shown {
   );
 }
 
-function modelOutput(output: JsonValue | Shown): AiSdkOutput {
+function modelOutput(output: JsonValue | AiSdkContent): AiSdkOutput {
   if (isShown(output)) return { type: "content", value: output.content.map(partOf) };
   return typeof output === "string" ? { type: "text", value: output } : { type: "json", value: output };
 }
@@ -119,7 +212,7 @@ function partOf(part: ContentPart): AiSdkPart {
   return { type: "file", mediaType: part.mediaType, data: { type: "data", data: part.data } };
 }
 
-/** What we look at of a tool of AI SDK. */
+/** The fields that we read of a tool of AI SDK. */
 export interface AiSdkToolLike {
   readonly description?: unknown;
   readonly inputSchema: unknown;
@@ -158,7 +251,7 @@ async function fromAiSdkTool(name: string, tool: AiSdkToolLike): Promise<Tool> {
   });
 }
 
-/** AI SDK's own wrapper has the JSON Schema, perhaps later, beside its check; a lazy one is a function that gives it. */
+/** AI SDK's own wrapper has the JSON Schema, perhaps later, besides its check; a lazy one is a function that gives it. */
 async function readSchema(
   schema: unknown,
 ): Promise<{ readonly schema: unknown; readonly parseInput?: (input: JsonValue) => ParsedInput | Promise<ParsedInput> }> {
@@ -171,7 +264,7 @@ async function readSchema(
   return isStandardSchema(given) ? { schema: given, parseInput: fromStandardSchema(given).parse } : { schema: given };
 }
 
-/** What `validate` of AI SDK's wrapper says. */
+/** Reads the verdict of `validate` of AI SDK's wrapper. */
 function parsedBy(verdict: { readonly success: unknown; readonly value?: unknown; readonly error?: unknown }): ParsedInput {
   return verdict.success === true ? { value: verdict.value } : { issues: [describeThrown(verdict.error)] };
 }

@@ -1,9 +1,10 @@
-/** What all adapters share: our tools as plain functions under names that every provider takes, and theirs as our tools. */
+/** Shared by all adapters: our tools as plain functions under names that every provider takes, and theirs as our tools. */
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import type { Question } from "../core/ask.ts";
 import { type ToolCall, OWN_NAMESPACE } from "../core/call.ts";
 import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { resultText, type ToolResult } from "../core/result.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
@@ -16,7 +17,7 @@ import { ProviderNames, providerName } from "../wire/provider-name.ts";
 
 /** Which tools a framework is given, and how their calls run. */
 export interface AdapterOptions {
-  /** Where the calls are kept, and whose state they share. @default each call stands alone */
+  /** Where the calls are kept, and whose state they share. @default each call in a session of its own */
   readonly session?: RuntimeSession;
   /** Patterns over the qualified names of the tools to give: `weather::*`. @default all that are listed */
   readonly only?: readonly string[];
@@ -24,6 +25,8 @@ export interface AdapterOptions {
 
 /** One of our tools, for a framework that calls functions. */
 export interface BridgedTool {
+  /** As the registry has it. */
+  readonly tool: Tool;
   /** Of characters that every provider takes; leads back to one tool. */
   readonly name: string;
   readonly description: string;
@@ -46,7 +49,9 @@ export interface BridgedCallOptions {
  * The tools that a runtime has now and a model may be given, sorted by name; quarantined ones are left out, as a framework would send
  * their schemas on and have the whole request refused. So is `read_result` where there is no session: nothing is kept that it could read. A call of one that has gone since ends with `not_found`.
  */
-export function bridgedTools(runtime: Runtime, { session, only }: AdapterOptions): readonly BridgedTool[] {
+export function bridgedTools(runtime: Runtime, options: AdapterOptions, owner: string): readonly BridgedTool[] {
+  checkKnownKeys(options, { session: true, only: true }, owner);
+  const { session, only } = options;
   const isWanted = only === undefined ? undefined : nameMatcher(only, "only");
   const names = new ProviderNames();
   const listed = runtime.registry
@@ -60,6 +65,7 @@ export function bridgedTools(runtime: Runtime, { session, only }: AdapterOptions
   return listed.map((registered) => {
     const { tool, qualifiedName } = registered;
     return {
+      tool,
       name: names.encode(qualifiedName, count.get(qualifiedName) === 1 ? undefined : registered.fingerprint),
       description: tool.description,
       inputSchema: tool.inputSchema,
@@ -77,7 +83,7 @@ export function bridgedTools(runtime: Runtime, { session, only }: AdapterOptions
   });
 }
 
-/** What the model reads of a result, with tools named as the framework was given them. */
+/** The text of a result for the model, with tools named as the framework was given them. */
 export function offeredText(result: ToolResult): string {
   return resultText(result, (name) => providerName(name));
 }
@@ -94,28 +100,32 @@ export function refuseError(result: ToolResult): void {
   throw new Error(offeredText(result).replace(/^Error \((\w+)\): /u, "$1: "), { cause: result.error });
 }
 
-/** A JSON Schema that is a Standard Schema too, and lets everything through: the runtime checks, mends and refuses by itself. */
-export function openSchema(schema: JsonSchema): OpenSchema {
+/**
+ * A JSON Schema that is a Standard Schema too, and lets everything through: the runtime checks, mends and refuses by itself.
+ *
+ * @param read gives the input that the framework sees, made from the one that came
+ */
+export function openSchema<Input = never>(schema: JsonSchema, read: (value: unknown) => unknown = (value) => value): OpenSchema<Input> {
   const json = typeof schema === "boolean" ? { type: "object" } : schema;
   const write = (): Record<string, unknown> => structuredClone({ ...json });
   return {
     ...json,
-    // `never` is a claim for the compiler: whatever comes is let through
+    // the type is a claim for the compiler: whatever comes is let through
     "~standard": {
       version: 1,
       vendor: "haft",
-      validate: (value) => ({ value: value as never }),
+      validate: (value) => ({ value: read(value) as Input }),
       jsonSchema: { input: write, output: write },
     },
   };
 }
 
-/** What it gives is typed as `never`, so that frameworks take it for the schema of any input: AI SDK asks for a schema of `never`. */
-export type OpenSchema = { readonly [keyword: string]: unknown } & {
-  readonly "~standard": StandardSchemaV1.Props<unknown, never> & StandardJSONSchemaV1.Props<unknown, never>;
+/** Typed as giving `never` it is the schema of any input for frameworks: AI SDK asks for a schema of `never`. */
+export type OpenSchema<Input = never> = { readonly [keyword: string]: unknown } & {
+  readonly "~standard": StandardSchemaV1.Props<unknown, Input> & StandardJSONSchemaV1.Props<unknown, Input>;
 };
 
-/** What a framework says of one of its tools. */
+/** A framework's description of one of its tools. */
 export interface ForeignTool extends Pick<Tool, "name" | "description" | "execute" | "parseInput"> {
   /** A JSON Schema, or a schema of a library that speaks Standard Schema. */
   readonly schema: unknown;
@@ -142,14 +152,14 @@ export function foreignTool({ name, description, execute, parseInput, schema, ou
 /**
  * Puts a call that its framework would stop for approval to whom the runtime asks (`ask`).
  *
- * @throws ToolError `approval_denied`; `approval_required` where nobody answers
+ * @throws ToolError `approval_denied`; `approval_required` where there is no approver
  */
 export async function askApproval({ toolName, ask }: ToolContext, input: unknown): Promise<void> {
   const question: Question = { message: `${toolName} asks for approval to run with ${inputText(input)}.` };
   const { action } = await ask(question);
   if (action === "accept") return;
   if (action === "decline") throw new ToolError("approval_denied", `${toolName} was not approved.`, { outcome: "not_started" });
-  throw new ToolError("approval_required", `${toolName} asks for approval, and nobody answered.`, { outcome: "not_started" });
+  throw new ToolError("approval_required", `${toolName} needs approval, and there was no answer.`, { outcome: "not_started" });
 }
 
 function inputText(input: unknown): string {

@@ -6,7 +6,7 @@ import type { Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { bridgedTools, foreignTool, openSchema, outputOf, type AdapterOptions } from "./bridge.ts";
 
-/** What LangChain tells of a tool, with its schema as JSON Schema. */
+/** The fields that LangChain passes with a tool, its schema as JSON Schema. */
 export interface LangChainFields {
   readonly name: string;
   readonly description: string;
@@ -22,7 +22,7 @@ interface LangChainConfig {
 
 /**
  * The tools of a runtime as LangChain's. Give it LangChain's own `tool` function, of the version you use. Images of a result are described
- * in words.
+ * as text.
  *
  * @example
  * ```ts
@@ -38,11 +38,11 @@ export function toLangChainTools<Made>(
   tool: (handler: LangChainHandler, fields: LangChainFields) => Made,
   options: AdapterOptions = {},
 ): Made[] {
-  return bridgedTools(runtime, options).map(({ name, description, inputSchema, call }) =>
+  return bridgedTools(runtime, options, "toLangChainTools()").map(({ name, description, inputSchema, call }) =>
     tool(async (input, config) => answerFor(config, outputOf(await call(input, { id: config?.toolCall?.id, signal: config?.signal }))), {
       name,
       description,
-      // without the keywords of JSON Schema beside it: LangChain's own check would refuse what the runtime mends
+      // without its keywords of JSON Schema: LangChain's own check would refuse inputs that the runtime repairs
       schema: { "~standard": openSchema(inputSchema)["~standard"] },
     }),
   );
@@ -53,7 +53,7 @@ function answerFor(config: LangChainConfig | undefined, output: JsonValue): Json
   return config?.toolCall === undefined ? output : valueText(output);
 }
 
-/** What we look at of a tool of LangChain. */
+/** The fields that we read of a tool of LangChain. */
 export interface LangChainToolLike {
   readonly name: string;
   readonly description: string;

@@ -26,7 +26,7 @@ export function toMastraTools<Made>(
   options: AdapterOptions = {},
 ): Readonly<Record<string, Made>> {
   return Object.fromEntries(
-    bridgedTools(runtime, options).map(({ name, description, inputSchema, call }) => [
+    bridgedTools(runtime, options, "toMastraTools()").map(({ name, description, inputSchema, call }) => [
       name,
       createTool({
         id: name,
@@ -38,7 +38,7 @@ export function toMastraTools<Made>(
   );
 }
 
-/** What we look at of a tool of Mastra. */
+/** The fields that we read of a tool of Mastra. */
 export interface MastraToolLike {
   readonly id: string;
   readonly description: string;

@@ -1,4 +1,4 @@
-/** What a tool of AI SDK or Mastra shows a model of its output (`toModelOutput`), in our words. */
+/** The content that a tool of AI SDK or Mastra shows a model in place of its output (`toModelOutput`), as our content parts. */
 import { ToolOutput, type ContentPart } from "../core/content.ts";
 import { ToolError } from "../core/error.ts";
 

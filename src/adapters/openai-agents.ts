@@ -30,7 +30,7 @@ interface OpenAiCallDetails {
 }
 
 /**
- * The tools of a runtime as the Agents SDK's. Give it that SDK's own `tool` function. Failures are answered in words, as a result.
+ * The tools of a runtime as the Agents SDK's. Give it that SDK's own `tool` function. Failures are answered as text, as a result.
  *
  * @example
  * ```ts
@@ -43,7 +43,7 @@ export function toOpenAiAgentsTools<Made>(
   tool: (fields: OpenAiAgentsFields) => Made,
   options: AdapterOptions = {},
 ): Made[] {
-  return bridgedTools(runtime, options).map(({ name, description, inputSchema, needsApproval, call }) =>
+  return bridgedTools(runtime, options, "toOpenAiAgentsTools()").map(({ name, description, inputSchema, needsApproval, call }) =>
     tool({
       name,
       description,
@@ -74,7 +74,7 @@ function parametersOf(schema: JsonSchema): OpenAiParameters {
 /** A rule that asks for the agent throws, and the tool does not run. */
 const NO_AGENT = undefined as never;
 
-/** What we look at of a function tool of the Agents SDK. */
+/** The fields that we read of a function tool of the Agents SDK. */
 export interface OpenAiAgentsToolLike<Context> {
   readonly name: string;
   readonly description: string;
@@ -88,7 +88,7 @@ export interface OpenAiAgentsToolLike<Context> {
 /**
  * Function tools of the Agents SDK as ours; `contextFor` makes what that SDK gives its tools: `() => new RunContext()`.
  *
- * A tool that needs approval asks by the runtime's `ask`; one that is switched off for the context ends with `unavailable`. What the SDK answers for a tool that threw is a text like any other; give such tools `errorFunction: null` to have failures told as such.
+ * A tool that needs approval asks by the runtime's `ask`; one that is switched off for the context ends with `unavailable`. The SDK's answer for a tool that threw is a text like any other; give such tools `errorFunction: null` to have failures reported as such.
  *
  * @throws ToolError `invalid_schema` naming the tool
  */

@@ -2,12 +2,14 @@
 import { OWN_NAMESPACE } from "../core/call.ts";
 import type { ResolvedEffects } from "../core/effects.ts";
 import { ToolError } from "../core/error.ts";
+import { noHandler } from "../core/missing-handler.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { waitFor } from "../policy/deadline.ts";
 import { chooseOverload } from "../registry/overload.ts";
 import { resolveVisible } from "../registry/visible-tool.ts";
 import { fitInput } from "../schema/repair-input.ts";
 import { admitted, resolved, type AdmittedCall, type CallRun, type FittedCall, type ResolvedCall } from "./call-run.ts";
+import { tooDeep } from "./composite.ts";
 import { ANY_OBJECT } from "./fit-call.ts";
 import { passReadingGate } from "./manual-reading.ts";
 import { route, type Answerer, type Route } from "./route.ts";
@@ -20,7 +22,17 @@ export function resolveTool(run: CallRun): ResolvedCall | ToolError {
   const candidates = visibility === undefined ? parts.registry.resolve(call.name) : resolveVisible(parts.registry, call.name, visibility);
   if (candidates instanceof ToolError) return candidates;
   const [only] = candidates;
+  if (only !== undefined && call.name.length === only.qualifiedName.length - ":".length) noteName(run, only.qualifiedName);
   return resolved(run, parts.planOf(candidates.length === 1 && only !== undefined ? only : chooseOverload(candidates, readableInput(run))));
+}
+
+/** Only a name that was written with one colon is one character shorter than that of its tool. */
+function noteName(run: CallRun, qualifiedName: string): void {
+  const { name } = run.call;
+  run.warnings = [
+    ...run.warnings,
+    `${JSON.stringify(name)} was taken for ${JSON.stringify(qualifiedName)}: toolset and tool are separated by "::".`,
+  ];
 }
 
 /** The same once a toolset that was added late is open, or could not be opened in its time. */
@@ -46,6 +58,8 @@ export function passGates(run: ResolvedCall): ResolvedCall | ToolError {
     return new ToolError("not_executable", `${qualifiedName} is run by the model's provider, never here.`);
   }
   if (registered.quarantine !== undefined) return registered.quarantine;
+  const refusal = tool.composite === true ? tooDeep(run) : undefined;
+  if (refusal !== undefined) return refusal;
   for (const key of tool.requires ?? []) {
     if (!Object.hasOwn(run.options.data, key) || run.options.data[key] === undefined) {
       return new ToolError("unavailable", `${qualifiedName} needs "${key}", which this program did not provide.`, {
@@ -65,10 +79,11 @@ export function routeCall(run: FittedCall): AdmittedCall | ToolError {
     session.parent === undefined && session.simulation === undefined && options.answerers === undefined && !parts.chains.hasRules;
   const found = isOrdinary ? plan.live : findRoute(run, effects);
   if (found instanceof ToolError) return found;
+  if (plan.isOnlyDescribed && found.rules.isTool && found.next === undefined) return noHandler(plan.tool);
   const call = admitted(run, effects, found);
   const refusal = run.cancelled ?? (plan.hasTurnRule ? enterTurn(turn, plan.tool, plan.qualifiedName) : undefined);
   if (refusal !== undefined) return refusal;
-  // What is only pretended to be written is remembered for the reads after it.
+  // Pretended writes are remembered for the reads after them.
   if (found.rules.isPretended) session.simulation?.markDirty(effects.writes, effects.lock.writes);
   return call;
 }

@@ -35,7 +35,7 @@ export function writeEnded(run: AdmittedCall): void {
   cache.stored?.afterWrite(sharedWrites(run));
 }
 
-/** Drops what is cached of what a call may have written, whether or not it came to run. */
+/** Drops the cached results of resources that a call may have written, whether or not it came to run. */
 export function dropWritten(run: CallRun): void {
   if (isAdmitted(run)) writeEnded(run);
 }
@@ -46,7 +46,7 @@ function mayChange({ effects, route, simulated }: AdmittedCall): boolean {
   return !simulated || (effects.writesWorld && route.engine.effectFree !== true);
 }
 
-/** What a session keeps to itself is in no store. */
+/** Writes to a session's own state concern no store. */
 function sharedWrites({ effects }: AdmittedCall): readonly string[] {
   const { writes } = effects.lock;
   return effects.hasSessionKeys ? writes.filter((key) => !isSessionKey(key)) : writes;

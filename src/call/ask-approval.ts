@@ -1,7 +1,8 @@
 /** Puts a call to a person or a rule. No lock is held meanwhile. */
 import { ToolError } from "../core/error.ts";
 import { waitFor } from "../policy/deadline.ts";
-import type { AdmittedCall } from "./call-run.ts";
+import type { EnclosingCall } from "../core/ask.ts";
+import { CallRun, type AdmittedCall } from "./call-run.ts";
 
 export async function askApproval(run: AdmittedCall, reason: string): Promise<AdmittedCall | ToolError> {
   const { qualifiedName, tool } = run.plan;
@@ -14,6 +15,7 @@ export async function askApproval(run: AdmittedCall, reason: string): Promise<Ad
     input: run.input,
     reason,
     simulated: run.simulated,
+    ...enclosing(run),
     signal: controller.signal,
   });
   const waited = await waitFor(run, question, {
@@ -24,4 +26,16 @@ export async function askApproval(run: AdmittedCall, reason: string): Promise<Ad
   if ("thrown" in waited) throw waited.thrown;
   controller.abort(waited.ended);
   return waited.ended;
+}
+
+function enclosing({ turn }: AdmittedCall): { readonly within?: readonly EnclosingCall[] } {
+  if (turn.madeIn === undefined) return {};
+  const within: EnclosingCall[] = [];
+  let outer: unknown = turn.madeIn;
+  while (outer instanceof CallRun) {
+    const { callId, toolName, input, turn: around } = outer as AdmittedCall; // its handler runs
+    within.push(Object.freeze({ callId, toolName, input }));
+    outer = around.madeIn;
+  }
+  return { within: Object.freeze(within) };
 }

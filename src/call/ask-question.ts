@@ -43,7 +43,7 @@ function checkQuestion({ message, schema, url }: Question): Question {
   return { message, ...(schema === undefined ? {} : { schema }), ...(url === undefined ? {} : { url }) };
 }
 
-/** An answer is a person's or a program's; what is none is nobody's. */
+/** An answer comes from a person or a program; a value that is not an answer counts as none. */
 function checkAnswer(answer: QuestionAnswer): QuestionAnswer {
   if (answer.action === "decline") return { action: "decline" };
   if (answer.action !== "accept") return NOBODY;

@@ -2,7 +2,7 @@
 import type { EngineRequest } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
 import { FIDELITIES } from "../core/fidelity.ts";
-import { Job } from "../core/job.ts";
+import { RemoteJob } from "../core/remote-job.ts";
 import { NoAnswer } from "../core/no-answer.ts";
 import { StandInError } from "../core/stand-in-error.ts";
 import { circuitOutcome, type Circuit } from "../policy/circuit.ts";
@@ -10,36 +10,39 @@ import { classifyError, isServerFailure } from "../policy/classify-error.ts";
 import { isPromiseLike, settleWithin, waitFor, type LateEnd, type WaitOutcome, type Waited } from "../policy/deadline.ts";
 import { mayRetry, retryDelay } from "../policy/retry.ts";
 import { writeEnded } from "./announce-write.ts";
+import { attachTo, goesOnElsewhere, noteRemote } from "./attach-to-work.ts";
 import { beginEngineSession } from "./begin-engine-session.ts";
 import { endRead, leaveFlight, readAnswered, type Found } from "./cached-read.ts";
 import type { AdmittedCall } from "./call-run.ts";
 import { withinLayer } from "./caller-layer.ts";
-import { followJob } from "./follow-job.ts";
+import { driveGenerator, isTalk } from "./drive-generator.ts";
+import { followRemoteJob } from "./follow-remote-job.ts";
 import { release } from "./hold.ts";
-import { askWithFault, faultIsOver, isPutIn, plannedTimeout, spoiledAnswer } from "./inject-fault.ts";
+import { askWithFault, faultIsOver, hasPlannedTimeout, isPutIn, plannedTimeout, spoiledAnswer } from "./inject-fault.ts";
 import { abandon } from "./orphan.ts";
 import { withinRun } from "./nested-calls.ts";
 import { prepareAttempt, recallOr } from "./prepare-attempt.ts";
-import type { Route } from "./route.ts";
 import { AttemptContext } from "./tool-context.ts";
 
 /** A handler that keeps the event loop this long without a break is reported. */
 const BLOCK_MS = 100;
-/** A shorter one may be a cold start or a busy machine, and is told to listeners only. */
+/** A shorter one may be a cold start or a busy machine, and is reported to listeners only. */
 const WARNED_BLOCK_MS = 1_000;
 
-/** What an attempt comes to: its error, or undefined when `run.raw` holds the answer. */
+/** The end of an attempt: its error, or undefined when `run.raw` holds the answer. */
 type End = ToolError | undefined;
 
-export function runAttempts(run: AdmittedCall): AdmittedCall | ToolError | Promise<AdmittedCall | ToolError> {
-  if (run.isAnswered) return run;
-  const { route } = run;
-  return route.rules.onlyKept || route.next !== undefined ? tryEach(run, route) : tryEngine(run);
+/** Continues the call after an attempt. Never throws or rejects. */
+type After<Result> = (run: AdmittedCall, end: End) => Result | Promise<Result>;
+
+/** Whether the first route that is asked need not be the last one. */
+export function hasFallbacks({ route }: AdmittedCall): boolean {
+  return route.rules.onlyKept || route.next !== undefined;
 }
 
-/** Asks one after the other until somebody has an answer. */
-async function tryEach(run: AdmittedCall, first: Route): Promise<AdmittedCall | ToolError> {
-  for (let route = first; ;) {
+/** Asks one after the other until one has an answer. */
+export async function tryEach(run: AdmittedCall): Promise<AdmittedCall | ToolError> {
+  for (let { route } = run; ;) {
     const end = await (route.rules.onlyKept ? recallOr(run, notKept(run.toolName)) : tryEngine(run));
     if (!(end instanceof NoAnswer) || route.next === undefined) return end ?? run;
     leaveNothing(run, end);
@@ -65,17 +68,13 @@ function notKept(toolName: string): NoAnswer {
 }
 
 function tryEngine(run: AdmittedCall): AdmittedCall | ToolError | Promise<AdmittedCall | ToolError> {
-  const end = attempt(run);
+  return attempt<AdmittedCall | ToolError>(run, retry);
+}
+
+/** Makes further attempts where the end of the first one allows that. */
+export function retry(run: AdmittedCall, end: End): AdmittedCall | ToolError | Promise<AdmittedCall | ToolError> {
   if (end === undefined) return run;
-  return end instanceof Promise ? retryLater(run, end) : retry(run, end);
-}
-
-function retryLater(run: AdmittedCall, ending: Promise<End>): Promise<AdmittedCall | ToolError> {
-  return ending.then((error) => (error === undefined ? run : retry(run, error)));
-}
-
-function retry(run: AdmittedCall, error: ToolError): ToolError | Promise<AdmittedCall | ToolError> {
-  return allowsRetry(run, error, 1) ? retryLoop(run, error) : error;
+  return allowsRetry(run, end, 1) ? retryLoop(run, end) : end;
 }
 
 async function retryLoop(run: AdmittedCall, first: ToolError): Promise<AdmittedCall | ToolError> {
@@ -88,7 +87,7 @@ async function retryLoop(run: AdmittedCall, first: ToolError): Promise<AdmittedC
     leaveFlight(run);
     await backOff(run, delayMs);
     if (run.cancelled !== undefined) return run.cancelled;
-    const next = await attempt(run);
+    const next = await attempt(run, sameEnd);
     if (next === undefined) return run;
     // A circuit that opened meanwhile says less than the failure that opened it.
     if (next.code === "circuit_open") return error;
@@ -102,11 +101,12 @@ function allowsRetry(run: AdmittedCall, error: ToolError, tries: number): boolea
     run.cancelled === undefined &&
     run.attempts > 0 &&
     !(error instanceof NoAnswer) &&
+    (run.kept || run.plan.tool.composite !== true) && // elsewhere nothing remembers the calls that it made
     mayRetry({ error, attempt: tries, maxAttempts: run.plan.settings.maxAttempts, repeatable: run.effects.repeatable })
   );
 }
 
-/** What goes wrong with something that stands in for a tool is no evidence against it, and takes nothing from its budget. */
+/** The failure of a stand-in is no evidence against the tool, and takes nothing from its budget. */
 function mayRetryNow(run: AdmittedCall): boolean {
   return !run.isReal || run.plan.budget.tryRetry();
 }
@@ -117,25 +117,33 @@ function backOff(run: AdmittedCall, delayMs: number): Promise<Waited<never>> {
 
 const BACKOFF_OVER = new ToolError("timeout", "The wait between two attempts is over.");
 
-/** One attempt. */
-function attempt(run: AdmittedCall): End | Promise<End> {
-  const waitMs = circuitOf(run)?.admit() ?? 0;
-  if (waitMs > 0) return recallOr(run, circuitOpen(run, waitMs));
-  const { plan } = run;
-  const ready = plan.holdsNothing && !plan.caches ? undefined : prepareAttempt(run);
-  return ready instanceof Promise ? proceedLater(run, ready) : proceed(run, ready);
+function sameEnd(_run: AdmittedCall, end: End): End {
+  return end;
 }
 
-function proceedLater(run: AdmittedCall, ready: Promise<Found>): Promise<End> {
-  return ready.then((found) => proceed(run, found));
+/** One attempt. What comes after it is called as its end is known: a promise for each step would be the greater part of a quick call. */
+export function attempt<Result>(run: AdmittedCall, after: After<Result>): Result | Promise<Result> {
+  const waitMs = circuitOf(run)?.admit() ?? 0;
+  if (waitMs > 0) return afterRecall(run, recallOr(run, circuitOpen(run, waitMs)), after);
+  const { plan } = run;
+  const ready = plan.holdsNothing && !plan.caches ? undefined : prepareAttempt(run);
+  return ready instanceof Promise ? proceedLater(run, ready, after) : proceed(run, ready, after);
+}
+
+function proceedLater<Result>(run: AdmittedCall, ready: Promise<Found>, after: After<Result>): Promise<Result> {
+  return ready.then((found) => proceed(run, found, after));
+}
+
+function afterRecall<Result>(run: AdmittedCall, end: End | Promise<End>, after: After<Result>): Result | Promise<Result> {
+  return end instanceof Promise ? end.then((error) => after(run, error)) : after(run, end);
 }
 
 /** Runs the handler, unless the cache has its answer or there is a reason not to. */
-function proceed(run: AdmittedCall, found: Found): End | Promise<End> {
-  if (found === undefined) return invoke(run);
+function proceed<Result>(run: AdmittedCall, found: Found, after: After<Result>): Result | Promise<Result> {
+  if (found === undefined) return invoke(run, after);
   if (!run.plan.holdsNothing) release(run);
   circuitOf(run)?.record("ignored");
-  return found === "answered" ? undefined : found;
+  return after(run, found === "answered" ? undefined : found);
 }
 
 function circuitOpen(run: AdmittedCall, waitMs: number): ToolError {
@@ -148,17 +156,18 @@ function circuitOpen(run: AdmittedCall, waitMs: number): ToolError {
   });
 }
 
-/** The circuit of the call's tool; what stands in for a tool neither has nor moves it. */
+/** The circuit of the call's tool; a stand-in for a tool neither has one nor changes it. */
 function circuitOf(run: AdmittedCall): Circuit | undefined {
   return run.isReal ? run.plan.circuit : undefined;
 }
 
-function invoke(run: AdmittedCall): End | Promise<End> {
+function invoke<Result>(run: AdmittedCall, after: After<Result>): Result | Promise<Result> {
   const { tool, settings } = run.plan;
   const startedAt = run.clock.now();
   const refusal = run.cancelled ?? (startedAt < run.deadlineAt ? undefined : tooLate(run));
-  if (refusal !== undefined) return notStarted(run, refusal);
-  const endsAt = Math.min(settings.timeoutMs === 0 ? Infinity : startedAt + settings.timeoutMs, run.deadlineAt);
+  if (refusal !== undefined) return after(run, notStarted(run, refusal));
+  const timeoutMs = run.job !== undefined && !run.plan.hasOwnTimeout ? 0 : settings.timeoutMs;
+  const endsAt = Math.min(timeoutMs === 0 ? Infinity : startedAt + timeoutMs, run.deadlineAt);
   if (run.attempts++ === 0 && run.isReal) run.plan.budget.requests++;
   run.parts.counters.attempts++;
   const context = new AttemptContext(run, run.attempts, endsAt);
@@ -170,19 +179,22 @@ function invoke(run: AdmittedCall): End | Promise<End> {
     answer = run.faults === undefined ? ask(run, request, context) : askFaulty(run, request, context);
     work = workOf(run, answer, context);
   } catch (thrown: unknown) {
-    return attemptFailed(run, context, thrown);
+    return after(run, attemptFailed(run, context, thrown));
   }
   const now = run.clock.now();
   if (now - startedAt >= BLOCK_MS) reportBlock(run, now - startedAt);
-  if (work !== undefined) return settleWithin(run, work, new AnswerOutcome(run, context), { endsAt, now });
-  return attemptAnswered(run, context, answer, now);
+  if (work === undefined) return after(run, attemptAnswered(run, context, answer, now));
+  const ending = Promise.withResolvers<Result>();
+  run.awaited = ending;
+  return settleWithin(run, work, new AttemptOutcome(run, context, after), { endsAt, now, ending });
 }
 
-/** What there is to wait for; undefined when the answer is here. Only a foreign engine hands over jobs. */
-function workOf({ route }: AdmittedCall, answer: unknown, context: AttemptContext): PromiseLike<unknown> | undefined {
-  if (answer instanceof Job) return followJob(answer, context);
+/** The work to wait for; undefined when the answer is here. Only a third-party engine returns remote jobs. */
+function workOf(run: AdmittedCall, answer: unknown, context: AttemptContext): PromiseLike<unknown> | undefined {
+  if (answer instanceof RemoteJob) return followRemoteJob(answer, context, (id) => noteRemote(run, id));
+  if (run.plan.tool.mode === "stateful" && isTalk(answer)) return driveGenerator(run, answer, context.signal);
   if (!isPromiseLike(answer)) return undefined;
-  return route.engine.kind === "local" ? answer : followJob(answer, context);
+  return run.route.engine.kind === "local" ? answer : followRemoteJob(answer, context, (id) => noteRemote(run, id));
 }
 
 function askFaulty(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
@@ -190,7 +202,9 @@ function askFaulty(run: AdmittedCall, request: EngineRequest, context: AttemptCo
 }
 
 function ask(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
-  return run.turn.tracksCallers ? askTracked(run, request, context) : askInLayer(run, request, context);
+  const { turn, beside, ticket, slots } = run;
+  const mayLend = ticket !== undefined || slots !== undefined;
+  return mayLend || turn.tracksCallers || beside !== undefined ? askTracked(run, request, context) : askInLayer(run, request, context);
 }
 
 function askTracked(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
@@ -205,7 +219,9 @@ function putInLayer(run: AdmittedCall, request: EngineRequest, context: AttemptC
   return withinLayer(run.turn.session, run.options.visibility, () => put(run, request, context));
 }
 
-function put({ route }: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
+function put(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
+  const { route, remoteId } = run;
+  if (remoteId !== undefined && goesOnElsewhere(run)) return attachTo(run, remoteId, request, context);
   return route.rules.asksSimulate ? route.engine.simulate?.(request, context) : route.engine.call(request, context);
 }
 
@@ -224,31 +240,44 @@ function tooLate(run: AdmittedCall): ToolError {
   });
 }
 
-/** What the wait for a handler comes to. */
-class AnswerOutcome implements WaitOutcome<unknown, End> {
+function inNextMicrotask<Result>(run: AdmittedCall, end: End, after: After<Result>): Promise<Result> {
+  return Promise.resolve(end).then((error) => after(run, error));
+}
+
+/** The outcome of waiting for a handler. */
+class AttemptOutcome<Result> implements WaitOutcome<unknown, Result> {
   readonly #run: AdmittedCall;
   readonly #context: AttemptContext;
-  #orphan: LateEnd | undefined;
+  readonly #after: After<Result>;
+  #orphan: LateEnd | undefined = undefined;
 
-  constructor(run: AdmittedCall, context: AttemptContext) {
+  constructor(run: AdmittedCall, context: AttemptContext, after: After<Result>) {
     this.#run = run;
     this.#context = context;
+    this.#after = after;
   }
 
-  value(answer: unknown): End {
-    return attemptAnswered(this.#run, this.#context, answer, this.#run.clock.now());
+  value(answer: unknown): Result | Promise<Result> {
+    return this.#after(this.#run, attemptAnswered(this.#run, this.#context, answer, this.#run.clock.now()));
   }
 
-  thrown(thrown: unknown): End {
-    return attemptFailed(this.#run, this.#context, thrown);
+  thrown(thrown: unknown): Result | Promise<Result> {
+    return this.#after(this.#run, attemptFailed(this.#run, this.#context, thrown));
   }
 
-  ended(error: ToolError): End {
+  ended(error: ToolError): Result | Promise<Result> {
     this.#context.end(error);
     writeEnded(this.#run);
     recordFailure(this.#run, error);
     this.#orphan = abandon(this.#run, this.#context);
-    return error;
+    return inNextMicrotask(this.#run, error, this.#after); // not within the code that cancels it
+  }
+
+  /** A planned timeout stays: nothing else ends the attempt. */
+  moveTo(endsAt: number): boolean {
+    if (hasPlannedTimeout(this.#run)) return false;
+    this.#context.deadline = endsAt;
+    return true;
   }
 
   late(): ToolError {

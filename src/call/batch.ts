@@ -10,7 +10,7 @@ import { startOf } from "./call-start.ts";
 import { CallRun, type AdmittedCall, type CallOptions, type CallParts } from "./call-run.ts";
 import { finishCall } from "./finish-call.ts";
 import { LoopBreaks } from "./loop-breaks.ts";
-import { forgetNested, nestedIn } from "./nested-calls.ts";
+import { nestedIn, settle } from "./nested-calls.ts";
 import { admitCall, beginCall, executeCall, type Answer } from "./pipeline.ts";
 import { isSequential } from "./route.ts";
 import { ToolExecutionError } from "./tool-execution-error.ts";
@@ -22,11 +22,13 @@ export interface BatchOptions extends CallOptions {
   /** Called with the failure before a batch with `onError: "throw"` throws. */
   readonly onFailure: ((error: ToolExecutionError) => void) | undefined;
   readonly throwOnError: boolean;
+  /** Nothing is started unless every call was admitted. */
+  readonly strict: boolean;
   /** Set for a batch that may be submitted again. */
   readonly submission?: Submission | undefined;
 }
 
-/** What a batch is recognised by when it is submitted again. */
+/** Identifies a batch that is submitted again. */
 export interface Submission {
   readonly idempotencyKey: string;
   readonly digest: string;
@@ -56,26 +58,23 @@ export async function runBatch(
       if (breaks.isDue(run.startedAt) && options.submission === undefined) await breaks.take();
     }
     if (options.submission !== undefined) recordSubmission(runs, options.submission);
-    const results = await new Batch(runs, breaks, { failFast: options.throwOnError }).run();
+    const results = await new Batch(runs, breaks, { failFast: options.throwOnError, strict: options.strict }).run();
     const failed = options.throwOnError ? results.find(failsTheBatch) : undefined;
     if (failed === undefined) return results;
-    const nested = takeBackAll(turn, runs, "the batch of its handler failed");
-    const all = [...runs, ...nested];
-    turn.session.together(() => {
-      turn.rollBack();
-      recordRollback(all);
-    });
-    all.forEach(dropWritten);
-    await undoCalls(all);
-    runs.forEach(dropWritten);
-    const error = new ToolExecutionError(failed, results);
+    await rollBack(parts, turn, runs);
+    const error = new ToolExecutionError(failed, finalResults(runs, results), runs[results.indexOf(failed)]?.failure?.cause);
     options.onFailure?.(error);
     throw error;
   } finally {
     forget?.();
-    if (turn.madeIn === undefined) forgetNested(turn, [turn, ...runs]);
+    settle(turn, runs, [turn, ...runs]);
     parts.cache.forget(turn);
   }
+}
+
+/** In place of the placeholders of background jobs, their ends, as far as there are any. */
+export function finalResults(runs: readonly CallRun[], results: readonly ToolResult[]): readonly ToolResult[] {
+  return results.map((result, index) => runs[index]?.result ?? result);
 }
 
 /** The calls as they are now: what happens to the array while the batch runs changes nothing. */
@@ -91,6 +90,20 @@ function readItem(calls: readonly unknown[], index: number): unknown {
   } catch {
     return undefined; // answered as a call that is missing
   }
+}
+
+/** Takes back what these calls did, and those that they made, when the last of them has ended: background jobs are cancelled first. */
+async function rollBack(parts: CallParts, turn: Turn, runs: readonly CallRun[]): Promise<void> {
+  const nested = takeBackAll(turn, runs, "the batch of its handler failed");
+  const all = [...runs, ...nested];
+  if (all.some((run) => run.result === undefined)) await parts.running.whenEnded((run) => all.includes(run));
+  turn.session.together(() => {
+    turn.rollBack();
+    recordRollback(all);
+  });
+  all.forEach(dropWritten);
+  await undoCalls(all);
+  runs.forEach(dropWritten);
 }
 
 /** From here on these calls did not happen for the session. Cancels and returns those that they made: they end before their handlers do. */
@@ -113,7 +126,7 @@ function recordSubmission(runs: readonly CallRun[], submission: Submission): voi
   for (const event of events) first.emit(event);
 }
 
-/** How a call stands that was admitted, or refused: its answer, or the call itself until it is started. */
+/** The state of a call that was admitted, or refused: its answer, or the call itself until it is started. */
 export type Standing = Answer | AdmittedCall;
 
 /** Calls that have all begun, on their way to their results. */
@@ -121,26 +134,42 @@ export class Batch {
   readonly #runs: readonly CallRun[];
   readonly #breaks: LoopBreaks;
   readonly #failFast: boolean;
+  readonly #strict: boolean;
   /** In call order, of those that were admitted or refused. */
   readonly #standings: Standing[];
   /** Answers that a call in sequence still has to wait for, and the wait for all before them. */
   #unsettled: Promise<unknown>[] = [];
 
-  /** @param standings how calls stand that were admitted before, in call order */
+  /** @param standings the state of calls that were admitted before, in call order */
   constructor(
     runs: readonly CallRun[],
     breaks: LoopBreaks,
-    options: { readonly failFast?: boolean; readonly standings?: Standing[] } = {},
+    options: { readonly failFast?: boolean; readonly strict?: boolean; readonly standings?: Standing[] } = {},
   ) {
     this.#runs = runs;
     this.#breaks = breaks;
     this.#failFast = options.failFast ?? false;
+    this.#strict = options.strict ?? false;
     this.#standings = options.standings ?? [];
   }
 
   async run(): Promise<readonly ToolResult[]> {
     await this.#admitAll();
+    if (this.#strict) await this.#skipUnlessSound();
     return this.start();
+  }
+
+  /** Ends every call that was admitted, where another was refused. */
+  async #skipUnlessSound(): Promise<void> {
+    let refused: ToolResult | undefined;
+    for (const standing of this.#standings) {
+      const answer = standing instanceof CallRun ? undefined : await standing;
+      if (answer?.status === "error") refused ??= answer;
+    }
+    if (refused === undefined) return;
+    this.#standings.forEach((standing, index) => {
+      if (standing instanceof CallRun) this.#standings[index] = skip(standing, refused);
+    });
   }
 
   /** Starts every admitted call, and resolves to all results. */
@@ -187,7 +216,16 @@ export class Batch {
   }
 }
 
-/** What the admission of a call comes to. */
+function skip(run: AdmittedCall, refused: ToolResult): Answer {
+  run.turn.giveBack(run.plan.qualifiedName);
+  const error = new ToolError("cancelled", `${run.toolName} was skipped: its batch is strict, and ${refused.name} cannot be run.`, {
+    outcome: "not_started",
+    hint: "Correct that call, and make all of them again.",
+  });
+  return finishCall(run, error, "skipped");
+}
+
+/** The outcome of admitting a call. */
 export interface Admission {
   readonly standing: Standing;
 }

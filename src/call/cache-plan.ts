@@ -1,4 +1,4 @@
-/** How the results of a tool are cached: where they are kept, for how long, which calls are equal, and how one call stands with that. */
+/** How the results of a tool are cached: where they are kept, for how long, which calls are equal, and the state of one call in it. */
 import { createHash } from "node:crypto";
 import { canonicalJson } from "../core/base/canonical-json.ts";
 import type { JsonObject } from "../core/base/json.ts";
@@ -10,12 +10,18 @@ import { schemaFingerprint } from "../schema/fingerprint.ts";
 import { cacheSettings } from "../registry/check-cache.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 
-/** How one call stands with the cache. */
+/** The options that tell a call from another of the same input. */
+interface VariedCall {
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly variation: string;
+}
+
+/** The state of one call in the cache. */
 export interface CachedRead {
   readonly plan: CachePlan;
   readonly partition: CachePartition;
   readonly key: string;
-  /** What the answer is read from. */
+  /** The resources that the answer is read from. */
   readonly reads: readonly string[];
   /** Set for a result that is kept in the store instead of on the partition. */
   readonly stored: StoredResults | undefined;
@@ -55,14 +61,15 @@ export class CachePlan {
   }
 
   /**
-   * The text that calls have in common exactly when they are equal; undefined when no other call can be told to be equal.
+   * The text that calls have in common exactly when they are equal; undefined when no other call is known to be equal.
    *
    * A number, an array and an object, one after the other: each says itself where it ends, so no two calls run together.
    */
-  keyOf(input: JsonObject, data: Readonly<Record<string, unknown>>): string | undefined {
-    if (this.#identity.length === 0) return this.#prefix + canonicalJson(input);
+  keyOf(input: JsonObject, { data, variation }: VariedCall): string | undefined {
+    const varied = variation === "" ? "" : canonicalJson(variation);
+    if (this.#identity.length === 0) return this.#prefix + canonicalJson(input) + varied;
     const identity = identityText(this.#identity, data);
-    return identity === undefined ? undefined : this.#prefix + identity + canonicalJson(input);
+    return identity === undefined ? undefined : this.#prefix + identity + canonicalJson(input) + varied;
   }
 
   /** The same for a store: short, and equal in every process whose tool has this name and these schemas. */
@@ -96,7 +103,7 @@ function identityText(keys: readonly string[], data: Readonly<Record<string, unk
 }
 
 /**
- * The canonical text of what is plain JSON as it stands, else undefined.
+ * The canonical text of plain JSON, else undefined.
  *
  * Nothing is turned into JSON here: two users whose `toJSON` leaves out the same field are still two users.
  */
@@ -120,7 +127,7 @@ function exactContainer(value: object, depthLeft: number): string | undefined {
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== (isList ? Array.prototype : Object.prototype) && (isList || prototype !== null)) return undefined;
   const keys = Object.keys(value);
-  // What is hidden, or has a symbol for a name, may be what tells two of them apart.
+  // Hidden properties and those named by symbols may be what distinguishes two objects.
   if (Reflect.ownKeys(value).length !== keys.length + (isList ? 1 : 0) || (isList && keys.length !== value.length)) return undefined;
   const texts: string[] = [];
   for (const key of isList ? keys : keys.sort()) {

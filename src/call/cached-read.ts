@@ -10,15 +10,16 @@ import { CachePlan, type CachedRead } from "./cache-plan.ts";
 import { lockKeysOf, type AdmittedCall, type CallRun } from "./call-run.ts";
 import { copyContent } from "../session/copy-content.ts";
 import type { Session } from "../session/session.ts";
+import type { Turn } from "../session/turn.ts";
 
-/** What a look into the cache comes to: an answer, an error that ends the attempt, or nothing. */
+/** The outcome of a cache look-up: an answer, an error that ends the attempt, or nothing. */
 export type Found = "answered" | ToolError | undefined;
 
 /**
  * Looks for an answer. The call holds its locks, so it sees every earlier write, and the slots it would run in are not taken yet.
  *
- * Of equal calls that find none, the first goes on and the others wait for it. When it comes back with nothing, each of them
- * goes on by itself. A call that is simulated finds answers, and otherwise leaves everything as it is.
+ * Of equal calls that find none, the first continues and the others wait for it. When it comes back with nothing, each of them
+ * continues by itself. A call that is simulated finds answers, and otherwise leaves everything as it is.
  */
 export function lookUp(run: AdmittedCall): Found | Promise<Found> {
   const read = (run.read ??= beginRead(run));
@@ -49,7 +50,7 @@ export function readAnswered({ flight }: CachedRead): void {
   if (flight !== undefined) flight.isSettling = true;
 }
 
-/** Lets those that wait for this call go on without it: it failed, and may take its time to try again. */
+/** Lets those that wait for this call continue without it: it failed, and may take its time to try again. */
 export function leaveFlight(run: CallRun): void {
   if (run.read !== undefined) endFlight(run.read, undefined);
 }
@@ -68,7 +69,7 @@ export function endRead(run: CallRun, error: ToolError | undefined): void {
     !run.simulated &&
     run.parts.cache.versions.unchangedSince(read.asOf, read.reads);
   // As the tool answered it, before hooks and before it is cut: both come again with every hit.
-  const answer = isSound ? { output: run.output, content: run.content, metadata: run.metadata } : undefined;
+  const answer = isSound ? { output: run.output, content: run.content, metadata: run.metadata, exitCode: run.exitCode } : undefined;
   if (answer !== undefined) keep(run, read, answer);
   endFlight(read, answer);
 }
@@ -77,11 +78,11 @@ export function endRead(run: CallRun, error: ToolError | undefined): void {
 function beginRead(run: AdmittedCall): CachedRead | undefined {
   const { effects, route, options, parts, plan: tool } = run;
   if (effects.writes.length > 0 || !route.rules.caches) return undefined;
-  // Without validation the input is not what equal calls are told by, and the answer is not what the tool promises.
+  // Without validation equal calls cannot be found by the input, and the answer is not what the tool promises.
   if (!options.validate) return undefined;
   const plan = (tool.cachePlan ??= CachePlan.of(tool.registered, parts.cache.nextNumber()));
   const owner = plan === undefined ? undefined : ownerOf(run, plan);
-  const key = owner === undefined ? undefined : plan?.keyOf(run.input, options.data);
+  const key = owner === undefined ? undefined : plan?.keyOf(run.input, options);
   if (plan === undefined || owner === undefined || key === undefined) return undefined;
   return {
     plan,
@@ -96,15 +97,23 @@ function beginRead(run: AdmittedCall): CachedRead | undefined {
   };
 }
 
-/** Whose answers the call may share; undefined when nobody could come for them. */
+/** The scope in which the call may share answers; undefined when no other call could use them. */
 function ownerOf(run: AdmittedCall, { scope }: CachePlan): object | undefined {
   const { turn, parts } = run;
   if ((scope === "runtime" || scope === "persistent") && readsWorld(run)) return parts.cache;
-  if (scope === "turn" || !turn.session.recorded) return turn.isSingleCall ? undefined : turn;
+  if (scope === "turn" || !turn.session.recorded) return run.job === undefined ? turnOf(turn) : undefined; // a job outlives its turn
   return run.simulated && namesWhatItReads(run) ? simulatedSession(turn.session) : turn.session;
 }
 
-/** False where a session's own state may be in the answer, or what an engine remembers of a session: that is nobody else's. */
+/** The whole turn, including the calls of handlers and of the code that holds it; undefined for a single call. */
+function turnOf(turn: Turn): Turn | undefined {
+  const { joins } = turn;
+  if (joins === undefined) return turn.isSingleCall ? undefined : turn;
+  joins.keepsAnswers = true;
+  return joins;
+}
+
+/** False where a session's own state may be in the answer, or what an engine remembers of a session: that is private to it. */
 function readsWorld({ effects, route }: AdmittedCall): boolean {
   return !effects.hasSessionKeys && (route.engine.state ?? "none") === "none" && route.engine.effectFree !== true;
 }
@@ -126,6 +135,7 @@ function take(run: CallRun, answer: CachedAnswer): "answered" {
   run.output = answer.output;
   run.content = answer.content;
   run.metadata = answer.metadata;
+  run.exitCode = answer.exitCode;
   run.fromCache = true;
   leave(run, answer);
   return "answered";
@@ -202,16 +212,21 @@ function keep(run: CallRun, read: CachedRead, answer: CachedAnswer): void {
   }
 }
 
-/** What was stored, if it still is an answer of this tool: a store may be changed by others. */
+/** Returns the stored answer, if it still is an answer of this tool: a store may be changed by others. */
 function readBody(run: AdmittedCall, body: string): CachedAnswer | undefined {
   try {
     const { value } = copyJson(parseJson(body));
     if (!isJsonObject(value)) return undefined;
-    const { output, content, metadata }: Partial<JsonObject> = value;
+    const { output, content, metadata, exitCode }: Partial<JsonObject> = value;
     const validator = run.plan.outputValidator;
     if (validator !== undefined && !validator.check(output)) return undefined;
     if (metadata !== undefined && !isJsonObject(metadata)) return undefined;
-    return { output, content: content === undefined ? undefined : copyContent(content), metadata };
+    return {
+      output,
+      content: content === undefined ? undefined : copyContent(content),
+      metadata,
+      exitCode: exitCode === 0 ? exitCode : undefined,
+    };
   } catch {
     return undefined;
   }

@@ -1,5 +1,4 @@
 /** The state of one call on its way through the pipeline, and the parts of the runtime it uses. */
-import { createHash } from "node:crypto";
 import type { Approvals } from "../core/approvals.ts";
 import type { Ask } from "../core/ask.ts";
 import type { ToolCall } from "../core/call.ts";
@@ -9,32 +8,41 @@ import { ToolError } from "../core/error.ts";
 import type { RuntimeEvent, SessionEvent } from "../core/event.ts";
 import type { Fidelity } from "../core/fidelity.ts";
 import type { Hook } from "../core/hook.ts";
-import { canonicalJson } from "../core/base/canonical-json.ts";
 import type { JsonLimits, JsonObject, JsonValue } from "../core/base/json.ts";
 import type { LockTicket, Locks } from "../core/locks.ts";
 import type { Clock, Ports } from "../core/ports.ts";
 import type { SlotLimit } from "../core/slots.ts";
+import type { EventLog } from "../core/store.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Repair, ToolResult } from "../core/result.ts";
 import type { Interrupt, Interruptible } from "../policy/deadline.ts";
 import type { ResultCache } from "../policy/result-cache.ts";
 import type { LargeResultStore } from "../policy/large-result-store.ts";
 import type { RetrySettings } from "../policy/retry.ts";
-import type { Visibility } from "../policy/visibility.ts";
+import type { Visibility, VisibilityRules } from "../policy/visibility.ts";
 import type { ProgressListener } from "./execute-options.ts";
+import type { CallCounters, OrphanCount } from "./call-counters.ts";
+import type { EarlierCalls, EarlierRun } from "./earlier-calls.ts";
 import type { FallbackChains } from "./fallback-chains.ts";
+import { idempotencyKey } from "./idempotency-key.ts";
+import type { CallJob, EarlierJob } from "./job.ts";
+import type { JobOutputBuffer } from "./job-output.ts";
+import type { JobTable } from "./job-table.ts";
+import type { ExecuteWithin } from "./nested-options.ts";
 import type { CachedRead } from "./cache-plan.ts";
 import type { CallFaults, Faults } from "./faults.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { Registry } from "../registry/registry.ts";
+import type { HeldSlot } from "./lent-hold.ts";
 import { lockKeysIn } from "./resolve-effects.ts";
 import type { RunningCall, RunningCalls } from "./running-calls.ts";
 import type { Answerer, Route } from "./route.ts";
 import type { Session } from "../session/session.ts";
 import type { Turn } from "../session/turn.ts";
+import type { RunningTurn } from "../session/turn-queue.ts";
 import type { ToolPlan } from "./tool-plan.ts";
 
-/** What the pipeline uses of the runtime. */
+/** The parts of the runtime that the pipeline uses. */
 export interface CallParts {
   readonly ports: Ports;
   readonly registry: Registry;
@@ -51,46 +59,44 @@ export interface CallParts {
   readonly faults: Faults;
   readonly inputLimits: JsonLimits;
   readonly orphanHoldMs: number;
+  readonly agentName: string | undefined;
+  /** Absolute; undefined = the folder of the process, whichever it is. */
+  readonly workingFolder: string | undefined;
   readonly running: RunningCalls<CallRun>;
+  /** Calls made inside others that wait for locks or slots. */
+  readonly nestedWaits: Set<CallRun>;
+  readonly jobs: JobTable;
   /** Abandoned handlers that still run and hold something, by call id. */
   readonly orphans: Map<string, OrphanCount>;
   readonly counters: CallCounters;
   readonly chains: FallbackChains;
-  /** For engines that tell of earlier calls. */
+  /** For engines that use earlier calls. */
   readonly toolNamed: (qualifiedName: string) => Tool | undefined;
-  /** Somebody hears events; changes when listeners come and go. */
+  /** The log keeps debug lines, so that each decision of a model is worth writing down. */
+  readonly logsDecisions: boolean;
+  /** Whether there are listeners; changes when listeners come and go. */
   listening: boolean;
   planOf(registered: RegisteredTool): ToolPlan;
+  readonly executeWithin: ExecuteWithin<AdmittedCall>;
+  /** Begins a session that belongs to the call. @param allow narrows what its interrupted calls may still be of */
+  beginWithin(run: AdmittedCall, allow: VisibilityRules | undefined): Promise<Session>;
   emit(event: RuntimeEvent): void;
-}
-
-export interface OrphanCount {
-  readonly toolName: string;
-  /** More than one when several attempts of the call were abandoned. */
-  readonly count: number;
-}
-
-/** What a runtime has done so far. */
-export interface CallCounters {
-  calls: number;
-  attempts: number;
-  repairs: number;
-  /** Handlers that were abandoned and have not ended yet. */
-  orphans: number;
-  /** Handlers that were ever abandoned. */
-  abandoned: number;
 }
 
 export interface CallOptions {
   readonly validate: boolean;
   readonly recordHistory: boolean;
   readonly data: Readonly<Record<string, unknown>>;
+  readonly variation: string;
   readonly ask: Ask | undefined;
   readonly onProgress: ProgressListener | undefined;
   /** Which tools these calls may use at all; undefined = all. */
   readonly visibility?: Visibility | undefined;
   /** A person has allowed these calls already. */
   readonly approved?: boolean | undefined;
+  /** True: each is answered `pending`, and continues as a background job; false: each is waited for. */
+  readonly background?: boolean | undefined;
+  readonly knowsDocumentation?: boolean | undefined;
   /** The fallback chain that replaces that of the rules. */
   readonly answerers?: readonly Answerer[] | undefined;
   readonly rewriteInput?: ((call: ToolCall) => unknown) | undefined;
@@ -98,30 +104,17 @@ export interface CallOptions {
   readonly metadata?: ResultNotes | undefined;
 }
 
-/** What is to be kept with a result beside what its tool said. Throwing is logged and adds nothing. */
+/** Returns metadata to keep with a result besides that of its tool. Throwing is logged and adds nothing. */
 export type ResultNotes = (result: ToolResult) => JsonObject | undefined;
-
-/** What is kept of a call that began before a crash and is taken up again. */
-export interface EarlierRun {
-  readonly callId: string;
-  readonly idempotencyKey: string | undefined;
-}
 
 export const NO_REPAIRS: readonly Repair[] = Object.freeze([]);
 export const NO_WARNINGS: readonly string[] = Object.freeze([]);
 
-function mintKey(parts: readonly string[], input: JsonObject): string {
-  return `haft_${createHash("sha256")
-    .update(canonicalJson([parts, input]))
-    .digest("base64url")
-    .slice(0, 32)}`;
-}
-
 /**
  * One call between its arrival and its result.
  *
- * Steps take the phase that they need, `ResolvedCall` or `AdmittedCall`, which hold what is known by then. What is undefined here either
- * is not known before a phase, or need not happen at all.
+ * Steps take the phase that they need, `ResolvedCall` or `AdmittedCall`, which hold what is known by then. A field that is undefined here either
+ * is not known before a phase, or need not happen at all. One that few calls set is declared only: it takes no room in the others.
  */
 export class CallRun implements Interruptible, RunningCall<CallRun> {
   readonly parts: CallParts;
@@ -134,10 +127,10 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   deadlineAt = Infinity;
   call: ToolCall;
   /** Why the call could not be read; it ends with this. */
-  unreadable: ToolError | undefined;
+  declare unreadable: ToolError | undefined;
   repairs: readonly Repair[] = NO_REPAIRS;
   warnings: readonly string[] = NO_WARNINGS;
-  /** What is known of its tool, from `ResolvedCall` on. */
+  /** The plan of its tool, from `ResolvedCall` on. */
   plan: ToolPlan | undefined;
   input: JsonObject | undefined;
   parsed: unknown;
@@ -145,46 +138,78 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   effects: ResolvedEffects | undefined;
   route: Route | undefined;
   ticket: LockTicket | undefined;
-  slots: readonly SlotLimit[] | undefined;
-  /** How it stands with the cache; set while it may be answered from there, or may answer others. */
-  read: CachedRead | undefined;
+  slots: readonly HeldSlot[] | undefined;
+  /** Its place among the jobs that run. */
+  declare jobSlot: HeldSlot | undefined;
+  /** The call whose handler made it, in whichever session, which lends it what it holds. */
+  declare madeBy: CallRun | undefined;
+  /** Set while it waits for a slot of this limit. */
+  declare awaitedSlot: HeldSlot | undefined;
+  /** Its state in the cache; set while it may be answered from there, or may answer others. */
+  declare read: CachedRead | undefined;
   /** Its answer was an equal call's. */
   fromCache = false;
   /** Set where calls may meet faults on purpose. */
-  faults: CallFaults | undefined;
+  declare faults: CallFaults | undefined;
   attempts = 0;
   /** How many it has put to a person. */
   questions = 0;
   raw: unknown;
   output: JsonValue | undefined;
-  content: readonly ContentPart[] | undefined;
-  metadata: JsonObject | undefined;
-  partial: ToolError | undefined;
+  declare content: readonly ContentPart[] | undefined;
+  declare metadata: JsonObject | undefined;
+  /** As its handler said last: kept where the call is cancelled or runs out of time. */
+  declare partialOutput: unknown;
+  /** The error of a call that has an answer: both are kept. */
+  declare partial: ToolError | undefined;
+  declare exitCode: number | undefined;
   /** The JSON text of its output has no more bytes than this, where that is known. */
   outputBound: number | undefined;
   /** As the engine says that answered; undefined = as its origin says. */
-  fidelity: Fidelity | undefined;
+  declare fidelity: Fidelity | undefined;
   /** Its handler changed a value of the session's state. */
   changedState = false;
   /** The earlier call whose result its answer refers to. */
-  sameAs: string | undefined;
+  declare sameAs: string | undefined;
   /** The error that its engine answered with on purpose, in the latest attempt that failed. */
-  answeredError: ToolError | undefined;
+  declare answeredError: ToolError | undefined;
   result: ToolResult | undefined;
+  /** The error that it ended with, with its cause, which no result has. */
+  failure: ToolError | undefined;
   /** Set when the call was cancelled; what every later step ends with. */
-  cancelled: ToolError | undefined;
+  declare cancelled: ToolError | undefined;
   wait: Interrupt | undefined;
   earlier: CallRun | undefined = undefined;
   later: CallRun | undefined = undefined;
   /** Why its message was voided, or its batch rolled back; the calls that its handler makes from then on are not run. */
-  takenBack: string | undefined;
-
-  /** It may have been run before a crash, and nobody knows what became of it. */
+  declare takenBack: string | undefined;
+  /** It may have been run before a crash, and its outcome is unknown. */
   isInterrupted = false;
   /** Makes the changes of state again that it made before a crash: it turned out to have happened. */
-  keepChanges: (() => void) | undefined;
+  declare keepChanges: (() => void) | undefined;
   /** `raw` has its answer, and nothing need be run. */
   isAnswered = false;
+  /** Its caller said whether it goes to the background, in place of its options. */
+  declare background: boolean | undefined;
+  /** It continues in the background. */
+  declare job: CallJob | undefined;
+  /** The promise of the latest attempt whose handler was waited for. */
+  awaited: { readonly promise: Promise<unknown>; readonly resolve: (answer: never) => void } | undefined;
+  /** Set once its caller waits for it and it may go on in the background: settles the promise that the caller waits for. */
+  caller: { readonly resolve: (answer: ToolResult) => void } | undefined;
+  /** Called when it has its result. */
+  declare atEnd: (() => void) | undefined;
+  /** It was a background job before a crash. */
+  declare wasJob: EarlierJob | undefined;
+  /** The calls that were made in it before a crash, until they are resumed. */
+  declare earlierCalls: EarlierCalls | undefined;
+  /** The name under which its engine continues its work elsewhere, as recorded before a crash: it is asked for instead of called again. */
+  declare remoteId: string | undefined;
+  /** Where its handler's own calls belong while it is a job: outside the turns of its session. */
+  declare beside: RunningTurn | undefined;
+  /** Nothing takes it back any more, as its batch or message is over. */
+  isSettled = false;
+  #outputBuffer: JobOutputBuffer | undefined;
   #idempotencyKey: string | undefined;
   #holdsProcess = false;
 
@@ -204,7 +229,7 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
     return this.plan === undefined ? this.call.name : this.plan.qualifiedName;
   }
 
-  /** Somebody wants to know of its events. */
+  /** Whether its events have listeners. */
   get noticed(): boolean {
     return this.parts.listening || this.kept;
   }
@@ -218,7 +243,7 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
     return this.turn.session.simulation !== undefined;
   }
 
-  /** What happens is not what happens to the tool: nothing counts for it. */
+  /** Whether the outcome counts for the tool itself; false for stand-ins. */
   get isReal(): boolean {
     return !this.simulated && this.route?.rules.isPretended !== true;
   }
@@ -236,7 +261,7 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
 
   /** Bound to the branch, the call, its tool and its input: the same over all attempts and after a crash, new in a fork. */
   get idempotencyKey(): string {
-    this.#idempotencyKey ??= mintKey([this.turn.session.id, this.callId, this.toolName], this.input ?? {});
+    this.#idempotencyKey ??= idempotencyKey([this.turn.session.id, this.callId, this.toolName], this.input ?? {});
     return this.#idempotencyKey;
   }
 
@@ -255,7 +280,21 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
     this.cancel(reason);
   }
 
-  /** Keeps the process alive until `letProcessEnd`: somebody waits for the result. */
+  /** Passes on what its handler has written: to its job, which keeps it, or to listeners only. */
+  writeOutput(text: string): void {
+    if (text === "") return;
+    if (this.job !== undefined) return this.job.write(text);
+    const position = this.outputBuffer.written.chars;
+    this.outputBuffer.write(text);
+    this.emit({ ...this.eventBase, type: "job-output", toolName: this.toolName, position, text });
+  }
+
+  /** The output of its handler, as far as it is kept. */
+  get outputBuffer(): JobOutputBuffer {
+    return (this.#outputBuffer ??= this.parts.jobs.newOutput(this.turn.session.recorded && !this.turn.session.isEphemeral));
+  }
+
+  /** Keeps the process alive until `letProcessEnd`: a caller waits for the result. */
   keepProcess(): void {
     if (this.#holdsProcess) return;
     this.#holdsProcess = true;
@@ -268,18 +307,34 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
     this.clock.release?.();
   }
 
-  /** Passes an event to listeners. */
   emit(event: RuntimeEvent): void {
     if (this.parts.listening) this.parts.emit(event);
   }
 
-  /** Passes an event to listeners and, unless told otherwise, to the session's log. */
+  /** Passes an event to listeners and, by default, to the session's log. */
   record(event: SessionEvent): void {
-    if (this.kept) this.turn.session.record(Object.freeze(event));
+    this.keep(event);
     this.emit(event);
   }
 
-  /** The fields that every event of this call has. */
+  /** Passes an event to the session's log only. */
+  keep(event: SessionEvent): void {
+    if (this.kept) this.turn.session.record(Object.freeze(event));
+  }
+
+  /** The log that its events are written to; undefined where no caller waits for that. */
+  get written(): Pick<EventLog, "whenDurable"> | undefined {
+    const { eventLog } = this.turn.session;
+    return this.kept && eventLog?.options.durability === "sync" ? eventLog : undefined;
+  }
+
+  /** As `record`, of events that belong together: a store keeps all of them or none. */
+  recordAll(events: readonly SessionEvent[]): void {
+    for (const event of events) Object.freeze(event);
+    if (this.kept) this.turn.session.recordAll(events);
+    for (const event of events) this.emit(event);
+  }
+
   get eventBase(): { readonly callId: string; readonly sessionId: string; readonly turnId: string; readonly at: number } {
     return { callId: this.callId, sessionId: this.turn.session.id, turnId: this.turn.id, at: this.clock.wallTime() };
   }
@@ -327,7 +382,7 @@ export function isAdmitted(run: CallRun): run is AdmittedCall {
   return run.route !== undefined;
 }
 
-/** The keys that a call locks, a session's own told from those of other sessions. */
+/** The keys that a call locks, a session's own distinguished from those of other sessions. */
 export function lockKeysOf({ effects, turn, route }: AdmittedCall): LockKeys {
   const isPlayed = route.rules.locks !== "everybody";
   return effects.hasSessionKeys || isPlayed ? lockKeysIn(turn.session.id, effects.lock, isPlayed) : effects.lock;

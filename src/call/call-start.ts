@@ -1,22 +1,32 @@
-/** What is recorded of a call that begins. */
+/** The record of a call that begins. */
 import type { SessionEvent } from "../core/event.ts";
-import type { CallRun } from "./call-run.ts";
+import { CallRun } from "./call-run.ts";
 import type { Answerer } from "./route.ts";
 
-/** What is known of a call that begins, and of how it is to be run should the process end before it does. */
+/** The event of a call that begins, and how it is to be run should the process end before it does. */
 export function startOf(run: CallRun, inRound?: true): SessionEvent {
   const { answerers = answerersByRule(run), rewriteInput } = run.options;
   const { madeIn } = run.turn;
   const { callId, turn, clock, call } = run;
   const start = { callId, sessionId: turn.session.id, turnId: turn.id, at: clock.wallTime(), type: "call-start", call } as const;
-  if (inRound === undefined && answerers === undefined && rewriteInput === undefined && madeIn === undefined) return start;
+  const background = askedBackground(run);
+  if (background === undefined && inRound === undefined && answerers === undefined && rewriteInput === undefined && madeIn === undefined)
+    return start;
   return {
     ...start,
     ...(madeIn === undefined ? {} : { parentCallId: madeIn.callId }),
+    ...(madeIn instanceof CallRun && madeIn.plan?.tool.composite === true ? { ofComposite: true as const } : {}),
     ...(inRound === undefined ? {} : { inRound }),
     ...(answerers === undefined ? {} : { answerFrom: answerers.map(({ source }) => source) }),
     ...(rewriteInput === undefined ? {} : { rewritten: true }),
+    ...(background === undefined ? {} : { background }),
   };
+}
+
+/** As `options` of a call that is resumed have it. */
+function askedBackground({ background, options }: CallRun): boolean | undefined {
+  if (options.background === false) return false;
+  return (background ?? options.background) === true ? true : undefined;
 }
 
 function answerersByRule({ parts, call }: CallRun): readonly Answerer[] | undefined {

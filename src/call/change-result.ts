@@ -2,7 +2,7 @@
 import { ERROR_CODES, type ErrorCode } from "../core/error-codes.ts";
 import { ToolError, errorInfo, isToolError, type ErrorInfo } from "../core/error.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../core/base/json.ts";
-import type { ResultStatus, ToolResult } from "../core/result.ts";
+import { hasAnswer, type ResultStatus, type ToolResult } from "../core/result.ts";
 import { typeInWords } from "../core/base/wording.ts";
 import { copyContent } from "../session/copy-content.ts";
 
@@ -12,7 +12,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const STATUSES: ReadonlySet<unknown> = new Set<ResultStatus>(["ok", "partial", "error", "cancelled", "skipped"]);
 
 /**
- * Makes the changed result, of frozen JSON like any other. What the hook left out is gone, except for the status,
+ * Makes the changed result, of frozen JSON like any other. Fields that the hook left out are removed, except for the status,
  * the warnings and the error of a result that is not `ok`.
  *
  * @throws when `changed` is no result
@@ -28,12 +28,18 @@ export function changeResult(result: ToolResult, changed: unknown): ToolResult {
   delete next.metadata;
   if (output !== result.output || content !== result.content) delete next.sameAs; // it says something of its own now
   if (status !== "ok") next.error = readError(error ?? result.error);
-  if (status === "ok" || status === "partial") {
+  if (status === "ok") delete next.exitCode;
+  // A failure that has an answer keeps it; an answer that a hook takes for a failure is gone.
+  if (status === "ok" || status === "partial" || keepsAnswer(result, status)) {
     if (output !== undefined) next.output = copyJson(output).value;
     if (content !== undefined) next.content = copyContent(content);
   }
   if (metadata !== undefined) next.metadata = readRecord(metadata);
   return next;
+}
+
+function keepsAnswer(result: ToolResult, status: ResultStatus): boolean {
+  return status === "error" && result.status === "error" && hasAnswer(result);
 }
 
 function isStatus(status: unknown): status is ResultStatus {

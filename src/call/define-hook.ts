@@ -1,14 +1,12 @@
 /** A hook for the calls of one tool, typed by its schema. */
 import { DEFAULT_NAMESPACE, qualifiedName, type ToolCall } from "../core/call.ts";
-import { declaresNoWrites } from "../core/effects.ts";
 import { ToolError } from "../core/error.ts";
-import type { Hook, HookContext, HookDecision } from "../core/hook.ts";
-import { copyJson } from "../core/base/json.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
+import { HOOK_PARTS, type Hook, type HookContext, type HookDecision } from "../core/hook.ts";
 import type { ToolResult } from "../core/result.ts";
+import { inputFitter } from "./input-fitter.ts";
 import type { DefinedTool, SchemaSource } from "../registry/define-tool.ts";
-import { compileSchema } from "../schema/compile-schema.ts";
 import type { InferSent } from "../schema/infer-schema.ts";
-import { fitInput } from "../schema/repair-input.ts";
 
 /** A call whose input fits the schema of its tool, before any transform. */
 export interface TypedCall<Input> extends ToolCall {
@@ -27,19 +25,22 @@ export interface ToolHook<Input extends SchemaSource> extends Omit<Hook, "before
   afterCall?(result: ToolResult, context: HookContext): ReturnType<NonNullable<Hook["afterCall"]>>;
 }
 
+const OPTIONS: OptionNames<ToolHook<SchemaSource>> = { ...HOOK_PARTS, tool: true, toolset: true };
+
 /**
  * Makes a hook that looks at the calls of one tool, under its qualified or its bare name.
  *
  * @throws ToolError `invalid_argument` for a tool that `defineTool` did not make, and for a hook that does nothing
  */
 export function defineHook<Input extends SchemaSource>(options: ToolHook<Input>): Hook {
+  checkKnownKeys<Partial<Record<keyof ToolHook<SchemaSource>, unknown>>>(options, OPTIONS, "defineHook()");
   const { tool, toolset = DEFAULT_NAMESPACE } = options;
   if (typeof tool?.inputSchema !== "object" || typeof tool.name !== "string")
     throw new ToolError("invalid_argument", "defineHook() takes the tool that it looks at: defineHook({ tool, name, beforeCall }).");
   if (options.beforeCall === undefined && options.afterCall === undefined)
     throw new ToolError("invalid_argument", `The hook ${JSON.stringify(options.name)} has neither beforeCall nor afterCall.`);
   const name = qualifiedName(toolset, tool.name);
-  const fit = inputFitter(tool);
+  const fit = inputFitter(tool) as (input: unknown) => InferSent<Input> | undefined; // the schema says so
   const hook: { -readonly [Key in keyof Hook]: Hook[Key] } = settingsOf(options);
   if (options.beforeCall !== undefined) {
     hook.beforeCall = (call, context) => {
@@ -57,15 +58,4 @@ export function defineHook<Input extends SchemaSource>(options: ToolHook<Input>)
 function settingsOf<Input extends SchemaSource>(options: ToolHook<Input>): Hook {
   const own = new Set(["tool", "toolset", "beforeCall", "afterCall"]);
   return Object.fromEntries(Object.entries(options).filter(([key]) => !own.has(key))) as unknown as Hook; // what is left of the options
-}
-
-/** The input as the runtime would make it fit; undefined where it cannot. */
-function inputFitter<Input extends SchemaSource>(tool: DefinedTool<Input>): (input: unknown) => InferSent<Input> | undefined {
-  const validator = compileSchema(tool.inputSchema);
-  const readsOnly = declaresNoWrites(tool.effects);
-  const options = { dropUnknownKeys: tool.unknownKeys === undefined ? readsOnly : tool.unknownKeys === "drop", allowGuesses: readsOnly };
-  return (input) => {
-    const fitted = fitInput(copyJson(input).value, validator, options);
-    return fitted.ok ? (fitted.value as InferSent<Input>) : undefined; // the schema says so
-  };
 }

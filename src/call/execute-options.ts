@@ -1,4 +1,4 @@
-/** What a caller may say beside its calls. */
+/** The options of a caller besides its calls. */
 import type { Ask } from "../core/ask.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { ProgressUpdate } from "../core/context.ts";
@@ -6,14 +6,25 @@ import type { ModelMessage } from "../core/message.ts";
 import { ToolError, describeThrown, isToolError } from "../core/error.ts";
 import type { AnswerSources } from "../core/answer-source.ts";
 import { visibilityOf, type VisibilityRules } from "../policy/visibility.ts";
-import { unknownKey } from "../core/known-keys.ts";
+import { unknownKey, type OptionNames } from "../core/known-keys.ts";
+import { typeInWords } from "../core/base/wording.ts";
 
 /** How calls are run. */
 export interface ExecuteOptions {
   readonly signal?: AbortSignal;
   readonly data?: Readonly<Record<string, unknown>>;
-  /** `throw`: the first failure cancels the batch, takes the session back and throws ToolExecutionError. @default "result" */
+  /** Calls with another variation are given other made-up answers by engines that invent them, such as `exampleEngine`. @default "" */
+  readonly variation?: string;
+  /**
+   * `throw`: the first call that fails while it runs, or is denied there what it needs, cancels the batch, takes the session back and throws
+   * ToolExecutionError. Names, inputs and permissions that were refused beforehand, and timeouts, stay results. @default "result"
+   */
   readonly onError?: "result" | "throw";
+  /**
+   * Run nothing unless every call of the batch can be: all are looked up and checked before the first starts. Where one cannot be run,
+   * it has its error and the others end as `skipped`. @default false: calls do not affect each other
+   */
+  readonly strict?: boolean;
   /** Check inputs and outputs against their schemas. @default true */
   readonly validate?: boolean;
   /** Keep the calls in the session's log, and with a store in its ledger: left out, a crash forgets that they were made. @default true */
@@ -24,7 +35,7 @@ export interface ExecuteOptions {
    */
   readonly idempotencyKey?: string;
   /**
-   * In a session: do not wait for turns that run if those are `concurrent` as well. The calls run beside one another as those of one
+   * In a session: do not wait for turns that run if those are `concurrent` as well. The calls run in parallel as those of one
    * batch do, kept apart by their locks alone; a call of an engine that answers in sequence waits all the same. A branch that is taken
    * meanwhile begins before all of them. @default false
    */
@@ -40,11 +51,22 @@ export interface ExecuteOptions {
    * other checks hold, and calls that their handlers make are asked about. @default false
    */
   readonly approved?: boolean;
+  /**
+   * In a session: each call is answered `pending` as soon as it may run, and continues as a background job. One that is refused has its result as usual.
+   * `false`: each is waited for, whatever the mode of its tool and `promoteAfterMs` say, unless it is `stateful`.
+   * @default as the `mode` of its tool says
+   */
+  readonly background?: boolean;
+  /**
+   * The caller knows the documentation of the tools, as a person or the program itself does: `requiresReading` refuses none of these
+   * calls. @default false
+   */
+  readonly knowsDocumentation?: boolean;
   /** The sources that answer these calls, in place of those of the runtime's `answers.rules`. @default those of the rules */
   readonly answerFrom?: AnswerSources;
   /**
    * Makes the input that a call is run with of the one it came with, when its turn to be admitted has come and before any hook sees it.
-   * What it throws ends the call. The log has the call as it came.
+   * Throwing ends the call. The log has the call as it came.
    */
   readonly rewriteInput?: (call: ToolCall) => unknown;
   /** Answers the questions that handlers put to a person. @default what the runtime was given */
@@ -54,20 +76,24 @@ export interface ExecuteOptions {
    * count as shown, see `ToolContext.isShown`. A loop gives it itself. @default every result of the session counts as shown
    */
   readonly shown?: readonly ModelMessage[];
-  /** Told how far each call is, in the handler's own words. Throwing is logged and changes nothing. */
+  /** Called with the progress of each call, as its handler reports it. Throwing is logged and changes nothing. */
   readonly onProgress?: ProgressListener;
 }
 
-const OPTIONS: Readonly<Record<keyof ExecuteOptions, true>> = {
+export const EXECUTE_OPTIONS: OptionNames<ExecuteOptions> = {
   signal: true,
   data: true,
+  variation: true,
   onError: true,
+  strict: true,
   validate: true,
   recordHistory: true,
   idempotencyKey: true,
   concurrent: true,
   allow: true,
   approved: true,
+  background: true,
+  knowsDocumentation: true,
   answerFrom: true,
   rewriteInput: true,
   ask: true,
@@ -78,7 +104,7 @@ const OPTIONS: Readonly<Record<keyof ExecuteOptions, true>> = {
 /** Called with each progress of a call. */
 export type ProgressListener = (update: ProgressUpdate, call: ProgressingCall) => void;
 
-/** The call whose progress is told. */
+/** The call whose progress is reported. */
 export interface ProgressingCall {
   readonly callId: string;
   /** The provider's id, as the call brought it. */
@@ -86,17 +112,19 @@ export interface ProgressingCall {
   readonly toolName: string;
 }
 
-/** What is wrong with the options; undefined when nothing is. */
+/** Returns the error of invalid options; undefined when they are valid. */
 export function wrongOptions(options: ExecuteOptions): ToolError | undefined {
   if (typeof options !== "object" || options === null) return new ToolError("invalid_argument", "The options of execute() are an object.");
-  const unknown = unknownKey(options, OPTIONS, "execute()");
+  const unknown = unknownKey(options, EXECUTE_OPTIONS, "execute()");
   if (unknown !== undefined) return unknown;
-  const { signal, onError, allow, shown } = options;
+  const { signal, onError, allow, shown, strict } = options;
   if (signal !== undefined && !(typeof signal?.aborted === "boolean" && typeof signal.addEventListener === "function")) {
     return new ToolError("invalid_argument", 'The option "signal" of execute() is an AbortSignal.');
   }
   if (shown !== undefined && !Array.isArray(shown))
     return new ToolError("invalid_argument", 'The option "shown" of execute() is an array of messages, as session.messages() gives it.');
+  if (strict !== undefined && typeof strict !== "boolean")
+    return new ToolError("invalid_argument", `The option "strict" of execute() is a boolean, not ${typeInWords(strict)}.`);
   const wrongRules = allow === undefined ? undefined : unusable(allow);
   if (wrongRules !== undefined) return wrongRules;
   if (onError === undefined || onError === "result" || onError === "throw") return undefined;

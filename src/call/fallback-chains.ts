@@ -1,6 +1,7 @@
 /** The fallback chain of each tool: the tool itself, or the sources that answer in its place, in order. */
 import { OWN_NAMESPACE } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Engine } from "../core/engine.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { isReal, sourceList, type AnswerSource, type AnswerSources } from "../core/answer-source.ts";
@@ -17,7 +18,7 @@ export interface AnswerRule {
   readonly realOnly?: boolean;
 }
 
-/** The sources that an engine answers for, the surest first: recorded, written, made up. */
+/** The sources that an engine answers for, the surest first: recorded, written, generated. */
 export const ENGINE_SOURCES = ["replay", "stub", "lm", "example"] as const satisfies readonly AnswerSource[];
 /** A source that an engine answers for. */
 export type EngineSource = (typeof ENGINE_SOURCES)[number];
@@ -52,7 +53,7 @@ export class FallbackChains {
   readonly simulation: readonly Answerer[];
   /** Some engine answers one call after the other. */
   readonly hasSequence: boolean;
-  /** Some engine must be told when a session begins and ends. */
+  /** Some engine must be notified when a session begins and ends. */
   readonly remembersSessions: boolean;
   /** Some rule may fit a tool. */
   readonly hasRules: boolean;
@@ -118,9 +119,16 @@ export class FallbackChains {
 
 function checkOptions(options: AnswerOptions): void {
   if (!isObject(options)) throw new ToolError("invalid_argument", "The option answers of createRuntime is an object.");
+  checkKnownKeys(options, { rules: true, engines: true, simulation: true, onRecord: true }, "createRuntime({ answers })");
   const { rules = [], engines = {}, onRecord } = options;
   if (!Array.isArray(rules) || !rules.every(isObject))
     throw new ToolError("invalid_argument", "answers.rules is an array of { tools, from }.");
+  for (const [index, rule] of rules.entries())
+    checkKnownKeys<Partial<Record<keyof AnswerRule, unknown>>>(
+      rule,
+      { tools: true, from: true, realOnly: true },
+      `answers.rules[${index}]`,
+    );
   if (!isObject(engines)) throw new ToolError("invalid_argument", "answers.engines is an object with an engine for each source.");
   if (onRecord !== undefined && typeof onRecord !== "function") throw new ToolError("invalid_argument", "answers.onRecord is a function.");
 }

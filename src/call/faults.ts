@@ -7,12 +7,12 @@ import type { RegisteredTool } from "../registry/registered-tool.ts";
 import { faultsOf } from "../registry/toolset-faults.ts";
 import type { Session } from "../session/session.ts";
 
-/** How it stands with the faults of one call. */
+/** The state of the faults of one call. */
 export class CallFaults {
   readonly sample: CallSample;
   /** The one that hits it; undefined until its engine is first to be asked, null where none does. */
   drawn: Fault | null | undefined;
-  /** What becomes of the answer that is under way. */
+  /** The fault that changes the answer under way. */
   spoils: Fault | undefined;
   /** Type of the one that it has met. */
   met: string | undefined;
@@ -22,7 +22,7 @@ export class CallFaults {
   }
 }
 
-/** More different calls of no session are not remembered: counting begins anew. */
+/** More different calls of no session are not remembered: counting begins again. */
 const MAX_REMEMBERED_CALLS = 1_000_000;
 
 export class Faults {

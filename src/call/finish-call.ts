@@ -1,10 +1,12 @@
 /** The end of every call: one result, shown to hooks, cut to size, recorded, counted. */
+import { ANSWER_LIMITS } from "../core/answer-limits.ts";
 import { describeThrown, errorInfo, type ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
+import { ReturnedFailure } from "../core/returned-failure.ts";
 import type { Fidelity } from "../core/fidelity.ts";
 import type { Hook } from "../core/hook.ts";
-import type { Origin, ResultStatus, ToolResult } from "../core/result.ts";
-import { copyJson, isJsonObject, type JsonValue } from "../core/base/json.ts";
+import { hasAnswer, type Origin, type ResultStatus, type ToolResult } from "../core/result.ts";
+import { copyJson, fitJson, isJsonObject, type JsonValue } from "../core/base/json.ts";
 import { truncateResult } from "../policy/truncate-result.ts";
 import { READ_RESULT } from "../registry/read-result-tool.ts";
 import { isVisible } from "../registry/visible-tool.ts";
@@ -13,6 +15,8 @@ import { callHook, hookContext } from "./call-hook.ts";
 import { NO_REPAIRS, NO_WARNINGS, type CallRun, type ResultNotes } from "./call-run.ts";
 import { changeResult } from "./change-result.ts";
 import { release } from "./hold.ts";
+import type { CallJob } from "./job.ts";
+import { settle } from "./nested-calls.ts";
 import { outcomeUnknown } from "./reconcile-call.ts";
 
 /** Builds and records the result. `error` is what ended the call; undefined when it ran to its end. Never throws or rejects. */
@@ -29,10 +33,11 @@ export function finishCall(run: CallRun, error: ToolError | undefined, status?: 
 
 function statusOf(run: CallRun, error: ToolError | undefined): ResultStatus {
   if (error !== undefined) return error.code === "cancelled" ? "cancelled" : "error";
-  return run.partial === undefined ? "ok" : "partial";
+  if (run.partial === undefined) return "ok";
+  return run.partial.code === "execution_failed" ? "error" : "partial";
 }
 
-/** Where the answer came from. An engine that only stands in for the world cannot say that it is the world. */
+/** Where the answer came from. An engine that only simulates a tool cannot present its answers as live. */
 function originOf({ route, fromCache, simulated, isAnswered, isInterrupted }: CallRun): Origin {
   if (isAnswered || isInterrupted) return "live"; // its result is about what it did before a crash, whatever would answer it now
   if (fromCache || route?.rules.onlyKept === true) return "cache";
@@ -41,13 +46,13 @@ function originOf({ route, fromCache, simulated, isAnswered, isInterrupted }: Ca
   return route.rules.isPretended && origin === "live" ? "simulated" : origin;
 }
 
-/** Which engine stood in for the tool, and how near it comes. */
+/** The engine that answered in place of the tool, and its fidelity. */
 function stampOrigin(run: CallRun, result: Mutable<ToolResult>, error: ToolError | undefined): void {
   if (result.origin !== "cache" && run.route !== undefined) result.answeredBy = run.route.engine.kind;
   result.fidelity = isAnswer(run, error) ? (run.fidelity ?? fidelityOf(run, result)) : "unchecked";
 }
 
-/** False where nobody said that: a fault is in it, or it ended otherwise than with an answer. */
+/** False where that is not known: a fault is in it, or it ended otherwise than with an answer. */
 function isAnswer({ faults, partial, answeredError }: CallRun, error: ToolError | undefined): boolean {
   return faults?.spoils === undefined && (error === undefined || error === partial || error === answeredError);
 }
@@ -72,21 +77,34 @@ function buildResult(run: CallRun, error: ToolError | undefined, status: ResultS
     warnings: run.warnings,
   };
   if (run.call.id !== undefined) result.id = run.call.id;
+  run.failure = error;
   if (error !== undefined) result.error = Object.freeze(errorInfo(error));
-  if (status === "ok" || status === "partial") {
+  if (error === run.partial) {
+    if (run.exitCode !== undefined) result.exitCode = run.exitCode;
     if (run.output !== undefined) result.output = run.output;
     if (run.content !== undefined) result.content = run.content;
     if (run.sameAs !== undefined) result.sameAs = run.sameAs;
   }
+  if (status === "error" && error instanceof ReturnedFailure && error.answer !== undefined) result.output = error.answer;
+  if (run.partialOutput !== undefined && (error?.code === "cancelled" || error?.code === "timeout")) keepPartial(run, result);
   if (run.metadata !== undefined) result.metadata = run.metadata;
   if (result.origin !== "live") stampOrigin(run, result, error);
   if (run.faults?.met !== undefined) result.fault = run.faults.met;
   return result;
 }
 
-/** What the hooks made of the result. A call that is cancelled before they have all seen its answer ends without it. */
+/** Keeps the output that a handler had when it was cut off: unchecked, and left out where it cannot be recorded. */
+function keepPartial(run: CallRun, result: Mutable<ToolResult>): void {
+  try {
+    result.output ??= fitJson(run.partialOutput, ANSWER_LIMITS, () => false).value;
+  } catch (thrown: unknown) {
+    run.parts.ports.log.warn(`The partial output of ${run.toolName} was left out: ${describeThrown(thrown)}`);
+  }
+}
+
+/** Passes the result through the hooks. A call that is cancelled before they have all seen its answer ends without it. */
 async function showHooks(run: CallRun, result: ToolResult): Promise<Mutable<ToolResult>> {
-  const answered = result.error === undefined || result.status === "partial";
+  const answered = hasAnswer(result);
   let shown = Object.freeze(result);
   for (const hook of run.parts.afterHooks) {
     const { said, ended } = await callHook(run, hook, () => hook.afterCall?.(shown, hookContext(run)));
@@ -118,19 +136,33 @@ function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
   if (result.warnings !== NO_WARNINGS) Object.freeze(result.warnings);
   run.result = Object.freeze(result);
   run.parts.running.remove(run);
+  if (run.turn.madeIn !== undefined && run.turn.isSingleCall) settle(run.turn, [run]);
+  if (run.turn.keepsAnswers && run.turn.isSingleCall) run.parts.cache.forget(run.turn);
   run.letProcessEnd();
   run.parts.counters.calls++;
+  if (result.status === "ok") run.parts.counters.succeeded++;
   run.parts.counters.repairs += run.repairs.length;
   const isWrittenDown = run.route?.source === "record" && (run.attempts > 0 || run.fromCache) && leavesTraces(run);
   if (run.noticed || isWrittenDown) {
     const end = endOf(run, result);
-    if (run.noticed) run.record(end);
+    if (run.job !== undefined) endJob(run, run.job, end);
+    else if (run.noticed) run.record(end);
     if (isWrittenDown) writeDown(run, end);
-  }
+  } else if (run.job !== undefined) endJob(run, run.job, endOf(run, result));
+  if (run.atEnd !== undefined) run.atEnd();
   return result;
 }
 
-function endOf(run: CallRun, result: ToolResult): SessionEvent {
+/** The end of the call and that of its job are recorded together, before listeners are called with either. */
+function endJob(run: CallRun, job: CallJob, end: SessionEvent & { readonly type: "call-end" }): void {
+  const over = job.finish(end.result);
+  run.parts.jobs.end(job);
+  run.recordAll(over === undefined ? [end] : [end, over]);
+  const { broken } = run.turn.session;
+  if (broken !== undefined && run.written !== undefined) job.lose(broken);
+}
+
+function endOf(run: CallRun, result: ToolResult): SessionEvent & { readonly type: "call-end" } {
   const { callId, turn, clock, input } = run;
   const { id: turnId, session } = turn;
   const at = clock.wallTime();
@@ -171,7 +203,7 @@ function isSmall({ output, outputBound }: CallRun, maxResultBytes: number, resul
 /** The fields of a result that is being made. */
 type Shown = { -readonly [Key in "output" | "content" | "truncation"]?: ToolResult[Key] };
 
-/** Cuts what the result shows to the model. The whole is kept only in a session: without one, nobody could come back for it. */
+/** Cuts what the result shows to the model. The whole is kept only in a session: without one, it could not be read later. */
 function limitSize(run: CallRun, maxResultBytes: number, result: Shown): void {
   if (maxResultBytes === 0) return;
   let handle: string | undefined;
@@ -187,7 +219,7 @@ function limitSize(run: CallRun, maxResultBytes: number, result: Shown): void {
   result.truncation = Object.freeze({ handle, totalBytes: shown.totalBytes, shownBytes: shown.shownBytes });
 }
 
-/** What was cut is made anew, as far as the cut reaches. */
+/** Values that were cut are copied, as far as the cut reaches. */
 function frozen(value: JsonValue): JsonValue {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
   for (const item of Object.values(value)) frozen(item);

@@ -1,32 +1,39 @@
 /** Makes the input fit the tool's schema, or says why it cannot. */
-import { ToolError, describeThrown } from "../core/error.ts";
+import { ToolError } from "../core/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ParsedInput } from "../core/tool.ts";
-import { isPromiseLike } from "../policy/deadline.ts";
 import { compileSchema } from "../schema/compile-schema.ts";
-import { fitInput } from "../schema/repair-input.ts";
+import { InputFitter } from "../schema/repair-input.ts";
+import { readProblems } from "../registry/check-input.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import { fitted, type FittedCall, type ResolvedCall } from "./call-run.ts";
 import { settleParsing } from "./settle-parsing.ts";
 
-/** What any object fits; text is read as the JSON it spells, as it will be for the tool's own schema. */
+/** Accepts any object; text is read as the JSON it spells, as it will be for the tool's own schema. */
 export const ANY_OBJECT = compileSchema(true);
+const FITS_ANY_OBJECT = new InputFitter(ANY_OBJECT);
 
 export function fitCall(run: ResolvedCall): FittedCall | ToolError | Promise<FittedCall | ToolError> {
   const { plan } = run;
   const { validate } = run.options;
   const sent = run.call.input as JsonValue; // copied into plain JSON by readCall
-  // Without validation an input still is an object: there is nothing else to record and to hand on.
-  const validator = (validate ? plan.inputValidator : undefined) ?? ANY_OBJECT;
   if (!plan.registered.hasWarned && validate) warnOnce(run, plan.registered);
-  const outcome = fitInput(sent, validator, plan);
+  // Without validation an input still is an object: there is nothing else to record and to hand on.
+  const fitter = (validate ? plan.inputFitter : undefined) ?? FITS_ANY_OBJECT;
+  const input = fitter.accepts(sent) ? sent : fitSent(run, sent, fitter);
+  if (input instanceof ToolError) return input;
+  return validate ? applyOwnRules(run, input) : fitted(run, input, input);
+}
+
+function fitSent(run: ResolvedCall, sent: JsonValue, fitter: InputFitter): JsonObject | ToolError {
+  const outcome = fitter.fit(sent, run.plan);
   if (!outcome.ok)
     return invalidInput(
       run,
       outcome.problems.map((problem) => `${problem.path}: ${problem.message}`),
     );
   if (outcome.repairs.length > 0) run.repairs = run.repairs.length === 0 ? outcome.repairs : [...run.repairs, ...outcome.repairs];
-  return validate ? applyOwnRules(run, outcome.value) : fitted(run, outcome.value, outcome.value);
+  return outcome.value;
 }
 
 const MAX_WARNINGS = 5;
@@ -50,13 +57,6 @@ function applyOwnRules(run: ResolvedCall, input: JsonObject): FittedCall | ToolE
   }
   if (tool.parseInput === undefined) return fitted(run, input, input);
   return settleParsing(run, { what: "input", work: tool.parseInput(input), take: (parsed) => takeParsed(run, input, parsed) });
-}
-
-/** A rule that answers with anything but a list has not said that the input is right. */
-function readProblems(problems: unknown): readonly string[] {
-  if (Array.isArray(problems)) return problems.map((problem) => describeThrown(problem));
-  if (isPromiseLike(problems)) void Promise.resolve(problems).then(undefined, () => {}); // its failure is nobody's: the promise itself is the mistake
-  throw new TypeError("its validate() did not answer with an array of problems");
 }
 
 function takeParsed(run: ResolvedCall, input: JsonObject, parsed: ParsedInput): FittedCall | ToolError {

@@ -1,25 +1,35 @@
-/** What a call holds while its handler runs: its locks, then a slot of its tool, its toolset and the runtime. */
+/** The resources that a call holds while its handler runs: its locks, then a slot of its tool, its toolset and the runtime. */
 import { ToolError } from "../core/error.ts";
 import type { LockTicket } from "../core/locks.ts";
 import type { SlotLimit } from "../core/slots.ts";
 import { waitFor } from "../policy/deadline.ts";
+import { borrowLocks, lenderOfSlot } from "./borrow.ts";
 import { lockKeysOf, type AdmittedCall, type CallRun } from "./call-run.ts";
+import { waitsForItself } from "./endless-wait.ts";
+import { tryTake, waitForSlot, type HeldSlot, type LentSlot } from "./lent-hold.ts";
 
 /** Waits shorter than this are not reported. */
 const REPORTED_WAIT_MS = 1;
 
 /** Takes the call's place in line for its locks: in call order, whatever it still has to wait for. `release` gives it back. */
-export function takePlace(run: AdmittedCall): AdmittedCall {
+export function takePlace(run: AdmittedCall): AdmittedCall | ToolError {
   const { reads, writes } = run.effects.lock;
   if (reads.length + writes.length === 0 || run.isAnswered || run.route.rules.locks === "nobody" || run.ticket !== undefined) return run;
-  const lock = lockKeysOf(run);
-  run.ticket = run.parts.locks.request({ owner: run.callId, reads: lock.reads, writes: lock.writes, commutative: lock.commutative });
+  const ticket = run.madeBy === undefined ? ownPlace(run) : borrowLocks(run);
+  if (ticket instanceof ToolError) return ticket;
+  run.ticket = ticket;
   return run;
+}
+
+function ownPlace(run: AdmittedCall): LockTicket {
+  const { reads, writes, commutative } = lockKeysOf(run);
+  return run.parts.locks.request({ owner: run.callId, reads, writes, commutative });
 }
 
 /** Takes the call's locks. Returns undefined when nothing had to be waited for; otherwise a promise of the error, if any. */
 export function acquireLocks(run: AdmittedCall): undefined | Promise<ToolError | undefined> {
-  takePlace(run);
+  const placed = takePlace(run);
+  if (placed instanceof ToolError) return Promise.resolve(placed);
   const { ticket } = run;
   return ticket === undefined || ticket.granted ? undefined : waitForLocks(run, ticket);
 }
@@ -43,7 +53,13 @@ async function waitForLocks(run: AdmittedCall, ticket: LockTicket): Promise<Tool
   const since = run.clock.now();
   const waitedFor = run.parts.listening ? ticket.waitingFor() : [];
   warnUndeclared(run, ticket);
+  if (waitsForItself(run)) {
+    release(run);
+    return neverEnds(run);
+  }
+  noteWait(run);
   const waited = await waitFor(run, ticket.whenGranted(), { endsAt: run.deadlineAt, late: () => busy(run, ticket) });
+  run.parts.nestedWaits.delete(run);
   if ("ended" in waited) {
     release(run);
     return waited.ended;
@@ -55,6 +71,7 @@ async function waitForLocks(run: AdmittedCall, ticket: LockTicket): Promise<Tool
 /** Takes a slot of each limit that is set, without waiting; all or none. */
 function takeSlots(run: AdmittedCall): boolean {
   const { limits } = run.plan;
+  if (run.madeBy !== undefined) return takeNestedSlots(run);
   let taken = 0;
   for (const one of limits) {
     if (!one.tryTake()) {
@@ -67,24 +84,62 @@ function takeSlots(run: AdmittedCall): boolean {
   return true;
 }
 
+/** As `takeSlots`, of what callers lend first. */
+function takeNestedSlots(run: AdmittedCall): boolean {
+  const taken: HeldSlot[] = [];
+  for (const limit of run.plan.limits) {
+    const slot = tryTake(lenderOfSlot(run, limit), limit);
+    if (slot === undefined) {
+      for (const other of taken) other.release();
+      return false;
+    }
+    taken.push(slot);
+  }
+  run.slots = taken;
+  return true;
+}
+
 async function waitForSlots(run: AdmittedCall): Promise<ToolError | undefined> {
   const since = run.clock.now();
-  const taken: SlotLimit[] = [];
-  run.slots = taken;
-  for (const one of run.plan.limits) {
-    if (!one.tryTake()) {
-      const waiter = one.wait(run.turn.session.id);
-      const waited = await waitFor(run, waiter.whenTaken(), { endsAt: run.deadlineAt, late: () => noSlot(run) });
-      if ("ended" in waited) {
-        waiter.cancel();
-        release(run);
-        return waited.ended;
-      }
+  run.slots = [];
+  for (const limit of run.plan.limits) {
+    const lender = run.madeBy === undefined ? undefined : lenderOfSlot(run, limit);
+    const slot = tryTake(lender, limit) ?? (await awaitSlot(run, lender, limit));
+    if (slot instanceof ToolError) {
+      release(run);
+      return slot;
     }
-    taken.push(one);
+    run.slots = [...run.slots, slot]; // those before may be lent meanwhile, to a call of an earlier attempt
   }
   reportWait(run, since, "slot", []);
   return undefined;
+}
+
+async function awaitSlot(run: AdmittedCall, lender: LentSlot | undefined, limit: SlotLimit): Promise<HeldSlot | ToolError> {
+  run.awaitedSlot = lender ?? limit;
+  if (waitsForItself(run)) return neverEnds(run);
+  const awaited = waitForSlot(lender, limit, run.turn.session.id);
+  noteWait(run);
+  const waited = await waitFor(run, awaited.whenTaken(), { endsAt: run.deadlineAt, late: () => noSlot(run) });
+  run.parts.nestedWaits.delete(run);
+  run.awaitedSlot = undefined;
+  if (!("ended" in waited)) return awaited.slot;
+  awaited.cancel();
+  return waited.ended;
+}
+
+/** Only calls made inside others are waited for by calls that hold something. */
+function noteWait(run: AdmittedCall): void {
+  if (run.madeBy !== undefined) run.parts.nestedWaits.add(run);
+}
+
+function neverEnds(run: AdmittedCall): ToolError {
+  return new ToolError("resource_busy", `${run.toolName} was not started: it would wait for calls that wait for the call it was made in.`, {
+    retryable: false,
+    outcome: "not_started",
+    hint: "Try again when the other calls have ended.",
+    operatorHint: "Declare that the tools whose handlers make calls write what those calls write.",
+  });
 }
 
 function busy(run: AdmittedCall, ticket: LockTicket): ToolError {

@@ -4,12 +4,13 @@ import { ToolError } from "../core/error.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
 import type { FaultRule } from "../core/fault.ts";
 import { copyJson, type JsonValue } from "../core/base/json.ts";
-import { Job } from "../core/job.ts";
+import { RemoteJob } from "../core/remote-job.ts";
 import { onAbort } from "../policy/deadline.ts";
 import type { Fault } from "../policy/fault.ts";
 import { emptiest, firstHalf, garbled } from "../policy/fault-output.ts";
 import type { AdmittedCall } from "./call-run.ts";
-import { followJob } from "./follow-job.ts";
+import { noteRemote } from "./attach-to-work.ts";
+import { followRemoteJob } from "./follow-remote-job.ts";
 
 const GARBLED = "Tool execution failed";
 const CONNECTION_FAILED = "The connection to the service failed.";
@@ -61,7 +62,7 @@ function answerWithFault(run: AdmittedCall, fault: Fault, { context, ask }: Aski
   throw errorOf(rule);
 }
 
-/** What an attempt that was answered ends with all the same; undefined where the answer counts. */
+/** The error that an answered attempt ends with because of a fault; undefined where the answer counts. */
 export function spoiledAnswer(run: AdmittedCall): ToolError | undefined {
   const fault = run.faults?.spoils;
   if (fault === undefined) return undefined;
@@ -72,7 +73,7 @@ export function spoiledAnswer(run: AdmittedCall): ToolError | undefined {
 }
 
 /**
- * What is taken for the tool's answer in its place, and whether it is still checked against the schema.
+ * The output that replaces the tool's answer, and whether it is still checked against the schema.
  *
  * @throws ToolError `not_json` for an answer that cannot be recorded
  */
@@ -101,11 +102,17 @@ export function faultIsOver({ faults }: AdmittedCall): void {
 /** The error of a time limit that was reached because a fault was planned. */
 export function plannedTimeout(run: AdmittedCall, error: ToolError): ToolError {
   const rule = run.faults?.drawn?.rule;
-  if (rule?.type !== "timeout" || run.attempts > (rule.attempts ?? Infinity)) return error;
+  if (rule === undefined || !hasPlannedTimeout(run)) return error;
   return plannedError({ ...rule, retryable: error.retryable && rule.retryable !== false }, error.code, error.message);
 }
 
-/** What went wrong with this attempt was put in on purpose, or into something that only stands in for the tool. */
+/** Whether this attempt is one that its time limit ends on purpose. */
+export function hasPlannedTimeout({ faults, attempts }: AdmittedCall): boolean {
+  const rule = faults?.drawn?.rule;
+  return rule?.type === "timeout" && attempts <= (rule.attempts ?? Infinity);
+}
+
+/** Whether this attempt failed on purpose, or in a stand-in for the tool. */
 export function isPutIn(run: AdmittedCall): boolean {
   const { faults } = run;
   if (faults?.met === undefined) return false;
@@ -143,7 +150,7 @@ async function later(run: AdmittedCall, delayMs: number, { context, ask }: Askin
   });
   if (context.signal.aborted) throw new ToolError("cancelled", "No source was asked any more.", { outcome: "not_started" });
   const answer = ask();
-  return answer instanceof Job ? followJob(answer, context) : answer;
+  return answer instanceof RemoteJob ? followRemoteJob(answer, context, (id) => noteRemote(run, id)) : answer;
 }
 
 function errorOf(rule: FaultRule): ToolError {

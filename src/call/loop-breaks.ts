@@ -1,4 +1,4 @@
-/** Lets the event loop come round during a long stretch of starting calls, so that a huge batch blocks nobody. */
+/** Lets the event loop come round during a long stretch of starting calls, so that a huge batch does not block other work. */
 import type { Clock } from "../core/ports.ts";
 
 /** Longest stretch without a break, in milliseconds. */

@@ -1,4 +1,4 @@
-/** What a session knows of the documentation that was read in it, and the gate for tools that ask for it. */
+/** Records which documentation was read in a session, and refuses calls of tools that ask for it to be read first. */
 import { ToolError } from "../core/error.ts";
 import { isJsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ResolvedCall } from "./call-run.ts";
@@ -13,12 +13,12 @@ export const INFO_TOOL = "info";
 const INFO_NAME = `${MANUAL_TOOLSET}::${INFO_TOOL}`;
 
 /**
- * Refuses a tool with `requiresReading` unless the model has its documentation before it, read by an earlier message: a call beside the
+ * Refuses a tool with `requiresReading` unless the model has its documentation before it, read by an earlier message: a call next to the
  * reading was written without knowing what it says, whichever of the two is quicker.
  */
 export function passReadingGate(run: ResolvedCall): ToolError | undefined {
   const { tool, qualifiedName } = run.plan;
-  if (tool.requiresReading !== true) return undefined;
+  if (tool.requiresReading !== true || run.options.knowsDocumentation === true) return undefined;
   const read = readingOf(run.turn.session.state(MANUAL_TOOLSET, qualifiedName));
   const isKnown = read !== undefined && (read.callId === undefined || isShown(run.turn, read.callId));
   if (isKnown && (run.isInterrupted || read.message !== run.turn.message)) return undefined;
@@ -28,7 +28,8 @@ export function passReadingGate(run: ResolvedCall): ToolError | undefined {
       : `${qualifiedName} may be called while its documentation, which was read earlier, is still shown`;
   if (!isVisible(run.parts.registry, INFO_NAME, run.options.visibility)) {
     return new ToolError("unavailable", `${why}, and there is no tool to read it with.`, {
-      operatorHint: "Add one: createRuntime({ toolsets: [infoToolset()] }).",
+      operatorHint:
+        "Add one: createRuntime({ toolsets: [infoToolset()] }). Calls of the program's own say that they need none: execute(calls, { knowsDocumentation: true }).",
     });
   }
   return new ToolError("permission_denied", `${why}: call ${INFO_NAME} with ${JSON.stringify({ name: qualifiedName })} first.`, {

@@ -2,8 +2,9 @@
 import type { LateEnd } from "../policy/deadline.ts";
 import { writeEnded } from "./announce-write.ts";
 import type { AdmittedCall, CallParts } from "./call-run.ts";
+import { limitOf } from "./lent-hold.ts";
 
-/** What is asked of the context that an abandoned handler was given. */
+/** The part of an abandoned handler's context that is read here. */
 interface HandlerContext {
   /** The handler asked for its signal, so it may have stopped halfway. */
   readonly isHeard: boolean;
@@ -12,7 +13,7 @@ interface HandlerContext {
 /**
  * Lets go of a handler that did not answer in time.
  *
- * The runtime's own slot is free at once. What the handler writes stays locked, and the slots of its tool and
+ * The runtime's own slot is free at once. The handler's writes stay locked, and the slots of its tool and
  * toolset stay taken, until it ends or `orphanHoldMs` passes. A handler that obeys its signal and ends before the
  * event loop comes round is no orphan; any other is counted and reported, and so is its late end. It may never end: a call that writes
  * is kept until then, of any other no more than its name.
@@ -20,8 +21,8 @@ interface HandlerContext {
 export function abandon(run: AdmittedCall, context: HandlerContext): LateEnd {
   const { parts, ticket } = run;
   const slots = run.slots ?? [];
-  for (const limit of slots) if (limit === parts.limit) limit.release();
-  const held = slots.filter((limit) => limit !== parts.limit);
+  for (const slot of slots) if (limitOf(slot) === parts.limit) slot.release();
+  const held = slots.filter((slot) => limitOf(slot) !== parts.limit);
   const keepsLock = run.effects.lock.writes.length > 0;
   if (!keepsLock) ticket?.release();
   run.ticket = undefined;
@@ -31,7 +32,7 @@ export function abandon(run: AdmittedCall, context: HandlerContext): LateEnd {
   if ((keepsLock && ticket !== undefined) || held.length > 0)
     orphan.hold(() => {
       if (keepsLock) ticket?.release();
-      for (const limit of held) limit.release();
+      for (const slot of held) slot.release();
     }, parts.orphanHoldMs);
   return orphan;
 }
@@ -114,7 +115,7 @@ class AbandonedHandler implements LateEnd {
 }
 
 /**
- * The call's result said that nobody knows what it did; now its session knows. Only a deaf handler did all that it does: one that asked for
+ * The call's result said that its outcome is unknown; now its session knows it. Only a handler that ignored its signal did everything: one that asked for
  * its signal may have stopped halfway.
  */
 function recordEffect({ run, context }: AbandonedWrite): void {
@@ -122,7 +123,7 @@ function recordEffect({ run, context }: AbandonedWrite): void {
   run.record({ ...run.eventBase, type: "outcome-resolve", toolName: run.toolName, outcome: "applied" });
 }
 
-/** Those who wait for what an abandoned handler holds are told its name. */
+/** Calls that wait for the locks of an abandoned handler get its name. */
 function countHolder(
   { orphans }: CallParts,
   callId: string,

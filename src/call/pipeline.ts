@@ -2,22 +2,26 @@
 import { ToolError, describeThrown, isToolError } from "../core/error.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Turn } from "../session/turn.ts";
+import { places } from "../session/turn-queue.ts";
 import { passGates, resolveLater, resolveTool, routeCall } from "./admit-call.ts";
 import { askApproval } from "./ask-approval.ts";
-import { runAttempts } from "./attempt.ts";
+import { attempt, hasFallbacks, retry, tryEach } from "./attempt.ts";
 import { beginEngineSession } from "./begin-engine-session.ts";
 import { CallRun, type AdmittedCall, type CallOptions, type CallParts, type ResolvedCall } from "./call-run.ts";
 import { startOf } from "./call-start.ts";
+import { approvalNeed } from "./composite.ts";
 import { finishCall } from "./finish-call.ts";
 import { fitCall } from "./fit-call.ts";
 import { release, takePlace } from "./hold.ts";
-import { noteNested } from "./nested-calls.ts";
+import { callerOf, noteNested } from "./nested-calls.ts";
 import { readCall } from "./read-call.ts";
+import { goesOnElsewhere } from "./attach-to-work.ts";
 import { reconcileCall } from "./reconcile-call.ts";
 import { rewriteCall } from "./rewrite-call.ts";
+import { countStart, runInBackground, whileDirect } from "./run-in-background.ts";
 import { takeOutput } from "./take-output.ts";
 
-/** What a phase comes to: the call, which goes on, or the error that ends it. Throwing ends it too. */
+/** The outcome of a phase: the call, which continues, or the error that ends it. Throwing ends it too. */
 type Phase<Run> = Run | ToolError | Promise<Run | ToolError>;
 export type Answer = ToolResult | Promise<ToolResult>;
 
@@ -26,6 +30,7 @@ export function runCall(parts: CallParts, turn: Turn, raw: unknown, options: Cal
   turn.isSingleCall = true;
   const run = beginCall(parts, turn, raw, options);
   if (turn.joins === undefined) turn.sole = run;
+  run.isSettled = turn.madeIn?.isSettled ?? turn.joins === undefined;
   return follow(run, run.unreadable ?? admitCall(run), executeOrFinish);
 }
 
@@ -40,15 +45,31 @@ export function beginCall(parts: CallParts, turn: Turn, raw: unknown, options: B
   const read = readCall(raw, parts.inputLimits);
   const run = new CallRun(parts, turn, options, read.call);
   if (parts.faults.isPlanned || parts.registry.hasFaults) run.faults = parts.faults.begin(turn.session, read.call);
-  run.unreadable = read.error;
+  if (read.error !== undefined) run.unreadable = read.error;
   if (read.repairs.length > 0) run.repairs = read.repairs;
-  if (read.warnings.length > 0) run.warnings = read.warnings;
+  if (parts.logsDecisions) logDecision(run);
+  if (read.warnings.length > 0) noteWarnings(run, read.warnings);
   parts.running.add(run);
+  if (places.haveBegun) run.madeBy = callerOf(turn);
   const { madeIn } = turn;
   if (madeIn !== undefined || turn.joins !== undefined) noteNested(run);
   if (options.isSubmitted !== true && run.noticed) run.record(startOf(run, options.inRound));
   if (madeIn?.takenBack !== undefined) run.takeBack(madeIn.takenBack);
   return run;
+}
+
+/** The line of the log that says what the model decided, before anything of it happens. */
+function logDecision({ call, callId, parts }: CallRun): void {
+  const { name, id, reasoning } = call;
+  const why = reasoning === undefined || reasoning === "" ? "" : ` - ${reasoning.slice(0, MAX_REASONING)}`;
+  parts.ports.log.debug(`Decision: ${name}${why}`, { tool: name, callId, id, reasoning });
+}
+
+const MAX_REASONING = 500;
+
+function noteWarnings(run: CallRun, warnings: readonly string[]): void {
+  run.warnings = warnings;
+  for (const warning of warnings) run.parts.ports.log.warn(`The call of ${run.call.name} was corrected. ${warning}`);
 }
 
 function executeOrFinish(run: CallRun, came: AdmittedCall | ToolError): Answer {
@@ -64,13 +85,72 @@ export function admitCall(run: CallRun): Phase<AdmittedCall> {
   return follow(run, pass(run, fitted, routeCall), unlessCancelled);
 }
 
-/** Runs an admitted call to its result; the calls of a batch pass here side by side. Never throws or rejects. */
+/**
+ * Runs an admitted call to its result; the calls of a batch pass here side by side. Never throws or rejects.
+ *
+ * A call is approved before it can be a background job: the caller gets the question, or `approval_required`, while it still waits.
+ */
 export function executeCall(run: AdmittedCall): Answer {
-  const known = pass(run, run, reconcile);
-  const allowed = pass(run, known, approve);
-  const inLine = pass(run, allowed, enterLine);
+  return run.wasJob === undefined ? follow(run, allow(run), begin) : runInBackground(run, resumeJob);
+}
+
+/** A background job from before a crash; it may have to be approved again. */
+function resumeJob(run: AdmittedCall): Answer {
+  return follow(run, pass(run, allow(run), countStart), runOrFinish);
+}
+
+function allow(run: AdmittedCall): Phase<AdmittedCall> {
+  return pass(run, pass(run, run, reconcile), approve);
+}
+
+function runOrFinish(run: CallRun, came: AdmittedCall | ToolError): Answer {
+  return came instanceof ToolError ? finishCall(run, came) : runToEnd(came);
+}
+
+function begin(run: CallRun, came: AdmittedCall | ToolError): Answer {
+  const allowed = unlessCancelled(run, came);
+  if (allowed instanceof ToolError) return finishCall(run, allowed);
+  if (beginsInBackground(allowed)) return runInBackground(allowed, runToEnd);
+  const answer = runToEnd(allowed);
+  return answer instanceof Promise && allowed.options.background !== false && mayOutliveTurn(allowed)
+    ? whileDirect(allowed, answer)
+    : answer;
+}
+
+/** Whether the call is a background job from its beginning; elsewhere than in a session it is waited for. */
+function beginsInBackground(run: AdmittedCall): boolean {
+  const { background, options, plan } = run;
+  const { mode = "direct" } = plan.tool;
+  if (options.background === false && mode !== "stateful") return false;
+  return ((background ?? options.background) === true || mode !== "direct") && mayOutliveTurn(run);
+}
+
+/** Only a session records the end of a call that was not waited for, and a simulation has no later. */
+function mayOutliveTurn({ turn: { session } }: AdmittedCall): boolean {
+  return session.recorded && !session.isEphemeral && session.simulation === undefined;
+}
+
+function runToEnd(run: AdmittedCall): Answer {
+  const inLine = pass(run, run, enterLine);
   const begun = pass(run, inLine, beginSession);
-  return follow(run, pass(run, begun, runAttempts), takeAnswer);
+  return follow(run, begun, runAttempts);
+}
+
+function runAttempts(run: CallRun, came: AdmittedCall | ToolError): Answer {
+  const begun = unlessCancelled(run, came);
+  if (begun instanceof ToolError || begun.isAnswered) return takeAnswer(run, begun);
+  try {
+    if (hasFallbacks(begun)) return follow(begun, tryEach(begun), takeAnswer);
+    const answer = attempt(begun, attemptEnded);
+    if (answer instanceof Promise) run.keepProcess(); // while it is waited for, the process stays alive
+    return answer;
+  } catch (thrown: unknown) {
+    return takeAnswer(run, stepFailed(run, thrown));
+  }
+}
+
+function attemptEnded(run: AdmittedCall, end: ToolError | undefined): Answer {
+  return end === undefined ? takeAnswer(run, run) : follow(run, retry(run, end), takeAnswer);
 }
 
 function takeAnswer(run: CallRun, answered: AdmittedCall | ToolError): Answer {
@@ -96,15 +176,16 @@ function checkGates(run: ResolvedCall): Phase<ResolvedCall> {
 }
 
 function reconcile(run: AdmittedCall): Phase<AdmittedCall> {
-  return run.isInterrupted ? reconcileCall(run) : run;
+  return run.isInterrupted && !goesOnElsewhere(run) ? reconcileCall(run) : run;
 }
 
-/** Somebody may have to allow what cannot be taken back. */
+/** A person may have to allow a call that cannot be undone. */
 function approve(run: AdmittedCall): Phase<AdmittedCall> {
   const { plan, parts, options } = run;
   if (options.approved === true || run.isAnswered || !run.route.rules.isConsequential) return run;
   if (!parts.approvals.mayAsk && !run.effects.destructive) return run;
-  const reason = parts.approvals.needed(plan.qualifiedName, run.effects.destructive, run.turn.session);
+  if (plan.tool.composite === true && run.turn.session.simulation?.mayBeReal === false) return run; // all its calls are pretended
+  const reason = approvalNeed(run, run.effects.destructive);
   return reason === undefined ? run : askApproval(run, reason);
 }
 
@@ -116,7 +197,7 @@ function beginSession(run: AdmittedCall): Phase<AdmittedCall> {
   return run.route.opensSessions ? beginEngineSession(run) : run;
 }
 
-/** What ended the call first counts. */
+/** The first end of a call counts. */
 function unlessCancelled<Run>(run: CallRun, end: Run | ToolError): Run | ToolError {
   return end instanceof ToolError ? end : (run.cancelled ?? end);
 }
@@ -126,7 +207,7 @@ function pass<From extends CallRun, To extends CallRun>(run: CallRun, came: Phas
   return came instanceof Promise ? passLater(run, came, next) : enter(run, came, next);
 }
 
-// What makes closures stands by itself: V8 makes room for them in every call of a function that may make some.
+// Code that makes closures is a function of its own: V8 allocates for them in every call of a function that may make some.
 function passLater<From extends CallRun, To extends CallRun>(
   run: CallRun,
   coming: Promise<From | ToolError>,
@@ -138,7 +219,7 @@ function passLater<From extends CallRun, To extends CallRun>(
   );
 }
 
-/** Goes on with what the last phase came to, be it an error, now or when it is over. */
+/** Continues with the outcome of the last phase, be it an error, now or when it is over. */
 function follow<Run extends CallRun, End>(run: CallRun, came: Phase<Run>, step: Step<Run, End>): End | Promise<End> {
   return came instanceof Promise ? followLater(run, came, step) : step(run, came);
 }

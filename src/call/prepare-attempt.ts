@@ -1,4 +1,4 @@
-/** What an attempt needs before its handler runs, in order: locks, no answer in the cache, slots, a store that knows of it. */
+/** The conditions that an attempt needs before its handler runs, in order: locks, no answer in the cache, slots, a store that knows of it. */
 import type { ToolError } from "../core/error.ts";
 import { announceWrite } from "./announce-write.ts";
 import { lookUp, recall, type Found } from "./cached-read.ts";
@@ -6,7 +6,7 @@ import type { AdmittedCall } from "./call-run.ts";
 import { acquireLocks, acquireSlots, release } from "./hold.ts";
 import { recordIntent } from "./record-intent.ts";
 
-/** Comes to undefined when the handler may run. Whatever else it comes to, what was taken so far is still held. */
+/** Resolves to undefined when the handler may run. In any other case, the locks and slots taken so far are still held. */
 export function prepareAttempt(run: AdmittedCall): Found | Promise<Found> {
   const locking = acquireLocks(run);
   return locking === undefined ? lookFirst(run) : locking.then((error) => error ?? lookFirst(run));

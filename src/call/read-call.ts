@@ -33,7 +33,7 @@ const CALL_KEYS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What else providers and protocols write beside a call, which says nothing of how it is to be run, and how it looks there. With another
+ * Other keys that providers and protocols write next to a call and that do not affect how it is run, with their usual values. With another
  * value, such a key is like any other.
  */
 const PASSED_OVER: ReadonlyMap<string, (value: unknown) => boolean> = new Map<string, (value: unknown) => boolean>([
@@ -45,12 +45,13 @@ const PASSED_OVER: ReadonlyMap<string, (value: unknown) => boolean> = new Map<st
   ["thoughtSignature", (value) => typeof value === "string"],
   ["thought_signature", (value) => typeof value === "string"],
   ["_meta", isJsonObject],
+  ["warnings", isTextList],
 ]);
 /** Of those, the ones that tools have as parameters, too. */
-const LIKE_PARAMETERS = ["kind", "status"] as const;
+const LIKE_PARAMETERS = ["kind", "status", "warnings"] as const;
 const INPUT_KEYS = ["input", "arguments", "parameters"] as const;
 
-/** What a key with these words is meant to be. */
+/** The key that is meant by a key with these words. */
 const MEANT: ReadonlyMap<string, string> = new Map([
   ["args", "input"],
   ["argument", "input"],
@@ -93,7 +94,7 @@ export class CallAsRead implements ToolCall {
  *
  * Reads `tool` for `name` and `arguments` or `parameters` for `input`, as other runtimes write them. Where no
  * input is given and the call has other keys, those are the input, with a warning. An
- * unreadable call still gives a ToolCall to record, beside its error.
+ * unreadable call still gives a ToolCall to record, besides its error.
  */
 export function readCall(raw: unknown, limits: JsonLimits): ReadCall {
   try {
@@ -142,20 +143,20 @@ const CALL_HINT = 'Send {"name": "toolset::tool", "input": {…}}.';
 
 function readInput({ name, id }: Caption, fields: Readonly<Record<string, unknown>>, limits: JsonLimits): ReadCall {
   const reasoning = typeof fields["reasoning"] === "string" ? fields["reasoning"] : undefined;
-  let input = fields["input"] ?? fields["arguments"] ?? fields["parameters"];
-  let warnings: readonly string[] = NONE;
+  let input = givenInput(fields);
+  if (input instanceof ToolError) return unreadable(makeCall({ name, id, reasoning }), input);
   const hasNoInput = input === undefined || isEmptyObject(input);
+  let warnings = hasNoInput ? NONE : readWarnings(fields["warnings"]);
   const unknown = unknownKey(fields, hasNoInput);
   if (unknown !== undefined) return unreadable(makeCall({ name, id, reasoning }), unknown);
   if (hasNoInput) {
     const misplaced = misplacedInput(fields, !INPUT_KEYS.some((key) => key in fields));
     if (misplaced !== undefined) {
       input = misplaced;
-      warnings = [`The input stood beside the name instead of in "input": ${Object.keys(misplaced).join(", ")}.`];
+      warnings = [`The input was next to the name instead of in "input": ${Object.keys(misplaced).join(", ")}.`];
     }
   }
-  // A null that was sent stays null, and fails validation; only an absent input means none.
-  if (input === undefined) input = "input" in fields && fields["input"] === null ? null : NO_INPUT;
+  input ??= NO_INPUT; // null is how callers and models mean that there is none
   try {
     const copy = copyJson(input, limits);
     const repairs = copy.dropped.length === 0 ? NONE : copy.dropped.map(droppedKey);
@@ -172,7 +173,26 @@ function readInput({ name, id }: Caption, fields: Readonly<Record<string, unknow
   }
 }
 
-/** What is known of a call before its input is read. */
+/** The input, under any of its three names; an error where two of them are set. */
+function givenInput(fields: Readonly<Record<string, unknown>>): unknown {
+  const { input, arguments: given, parameters } = fields;
+  if (given === undefined && parameters === undefined) return input ?? undefined;
+  const said = INPUT_KEYS.filter((key) => fields[key] !== undefined && fields[key] !== null && !isEmptyObject(fields[key]));
+  const [first, second] = said;
+  if (first === undefined) return input ?? given ?? parameters ?? undefined;
+  if (second === undefined) return fields[first];
+  return new ToolError("invalid_call", `A call has both "${first}" and "${second}"; the call was not run.`, { hint: CALL_HINT });
+}
+
+/** Returns the corrections of the call's reader. */
+function readWarnings(warnings: unknown): readonly string[] {
+  return isTextList(warnings) ? warnings.slice(0, MAX_WARNINGS).map((warning) => warning.slice(0, MAX_WARNING_LENGTH)) : NONE;
+}
+
+const MAX_WARNINGS = 20;
+const MAX_WARNING_LENGTH = 2_000;
+
+/** The known facts of a call before its input is read. */
 interface Caption {
   readonly name: string;
   readonly id: string | undefined;
@@ -184,9 +204,11 @@ function makeCall({
   input,
   reasoning,
 }: Caption & { readonly input?: unknown; readonly reasoning?: string | undefined }): ToolCall {
-  const call: { id?: string; name: string; input?: unknown; reasoning?: string } = { name };
-  if (id !== undefined) call.id = id;
-  if (input !== undefined) call.input = input;
+  // Made whole where it is as most are: a field that is added later is kept apart from the others.
+  const call: { id?: string; name: string; input?: unknown; reasoning?: string } =
+    id === undefined || input === undefined ? { name } : { id, name, input };
+  if (id !== undefined && input === undefined) call.id = id;
+  if (input !== undefined && id === undefined) call.input = input;
   if (reasoning !== undefined) call.reasoning = reasoning;
   return Object.freeze(call);
 }
@@ -205,10 +227,11 @@ function isEmptyObject(value: unknown): boolean {
 /**
  * Refuses a key that says nothing to us: whatever it was meant to do would not be done.
  *
- * @param mayBeInput there is no other input, so that a key may be a parameter that stands in the wrong place
+ * @param mayBeInput there is no other input, so that a key may be a parameter in the wrong place
  */
 function unknownKey(fields: Readonly<Record<string, unknown>>, mayBeInput: boolean): ToolError | undefined {
   for (const key in fields) {
+    if (key === "id" || key === "name" || key === "input") continue; // as most have no others
     if (CALL_KEYS.has(key) || key === "__proto__" || isPassedOver(key, fields[key])) continue;
     const meant = meantKey(key);
     if (mayBeInput && (meant === undefined || !holdsInput(fields[key]))) continue;
@@ -238,7 +261,7 @@ function isPassedOver(key: string, value: unknown): boolean {
 }
 
 /**
- * The parameters that stand beside the name. A key that may be the provider's as well is one of them where others are, and where the call
+ * The parameters next to the name. A key that may be the provider's as well is one of them where others are, and where the call
  * has no place for an input at all: a tool that is run without one of its parameters may do something else than was asked.
  *
  * @param hasNoInput not even an empty one
@@ -264,4 +287,8 @@ function unreadable(call: ToolCall, error: ToolError): ReadCall {
 
 function kindOf(value: unknown): string {
   return value === undefined ? "missing" : typeInWords(value);
+}
+
+function isTextList(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
 }

@@ -10,7 +10,7 @@ type Reconcile = NonNullable<Effects["reconcile"]>;
 /** Longest time one `reconcile` may take. */
 const TIMEOUT_MS = 30_000;
 
-/** Asks the tool of an interrupted call that may not be repeated. Without an answer, nobody knows. */
+/** Asks the tool of an interrupted call that may not be repeated. Without an answer, its outcome is unknown. */
 export function reconcileCall(run: AdmittedCall): AdmittedCall | ToolError | Promise<AdmittedCall | ToolError> {
   writeEnded(run);
   if (run.effects.repeatable) {

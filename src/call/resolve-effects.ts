@@ -17,8 +17,8 @@ const NONE: readonly string[] = Object.freeze([]);
  * Returns the function that gives a tool's effects for an input; it never throws.
  *
  * Fixed keys give one shared frozen object. Keys that cannot be used (a function throws or returns a promise,
- * a key is empty or too long, there are too many) make the call undeclared; `warn` hears the reason, once per
- * tool. With a clock it also hears, once, of functions that take longer than 50 ms.
+ * a key is empty or too long, there are too many) make the call undeclared; `warn` gets the reason, once per
+ * tool. With a clock it also gets, once, a warning about functions that take longer than 50 ms.
  */
 export function createEffectsResolver(
   tool: Tool,
@@ -26,12 +26,27 @@ export function createEffectsResolver(
   warn: (message: string) => void,
   clock?: Clock,
 ): (input: JsonObject) => ResolvedEffects {
+  if (tool.composite === true) return () => COMPOSITE;
   const resolver = new EffectsResolver({ tool, toolsetName, warn, clock });
   if (dependsOnInput(tool.effects)) return (input) => resolver.resolve(input);
   const fixed = resolver.resolve(NO_INPUT, false);
   freeze(fixed);
   return () => fixed;
 }
+
+/** Its calls have effects, and it may be run again: they are remembered. */
+const COMPOSITE: ResolvedEffects = Object.freeze({
+  reads: NONE,
+  writes: NONE,
+  lock: Object.freeze({ reads: NONE, writes: NONE, commutative: false }),
+  undeclared: false,
+  repeatable: true,
+  external: false,
+  destructive: false,
+  commutative: false,
+  writesWorld: false,
+  hasSessionKeys: false,
+});
 
 /** Whether two calls of a tool with these effects may touch something different. */
 export function dependsOnInput({ reads, writes }: Effects = {}): boolean {
@@ -152,7 +167,7 @@ class EffectsResolver {
     if (elapsedMs <= MAX_RESOLVE_MS || this.#warnedOfTime) return;
     this.#warnedOfTime = true;
     this.#warn(
-      `The effects of tool ${JSON.stringify(this.#name)} took ${elapsedMs.toFixed(1)} ms to work out; every other call stands still meanwhile. Stay below ${MAX_RESOLVE_MS} ms: no I/O, no heavy work.`,
+      `The effects of tool ${JSON.stringify(this.#name)} took ${elapsedMs.toFixed(1)} ms to work out; no other call runs during that time. Stay below ${MAX_RESOLVE_MS} ms: no I/O, no heavy work.`,
     );
   }
 }
@@ -214,7 +229,7 @@ function threw(thrown: unknown): string {
 function checkKeys(found: unknown): readonly string[] | string {
   const value: unknown = typeof found === "string" ? [found] : found;
   if (value instanceof Promise) {
-    value.catch(() => {}); // its failure is nobody's: the promise itself is the mistake
+    value.catch(() => {}); // its failure needs no handling: the promise itself is the mistake
     return "gave a promise";
   }
   if (!Array.isArray(value)) return `gave ${value === null ? "null" : `a value of type ${typeof value}`} where an array belongs`;

@@ -6,7 +6,7 @@
  * exclude each other at some place, so every question is answered at the places a claim goes through.
  */
 
-/** What a hold does at its place or inside it; a hold may do several. */
+/** The kinds of access of a hold at its place or inside it; a hold may have several. */
 const READ = 1;
 const WRITE = 2;
 const ADD = 4;
@@ -15,7 +15,7 @@ const WRITE_INSIDE = 16;
 const ADD_INSIDE = 32;
 const EVERYTHING = 63;
 
-/** What each doing keeps out of the same place. `ADD` is a commutative write: it goes together with its like. */
+/** The kinds of access that each excludes from the same place. `ADD` is a commutative write: it goes together with its like. */
 const KEEPS_OUT: readonly (readonly [doing: number, others: number])[] = [
   [READ, WRITE | ADD | WRITE_INSIDE | ADD_INSIDE],
   [WRITE, EVERYTHING],
@@ -35,7 +35,7 @@ const MAX_DEPTH = 64;
 
 const SPARE_PLACES = 32;
 
-/** What the tree knows of a ticket. The two last fields belong to the tree: 0 and undefined before `enter`. */
+/** The tree's record of a ticket. The two last fields belong to the tree: 0 and undefined before `enter`. */
 export interface Claim {
   readonly owner: string;
   readonly reads: readonly string[];
@@ -91,7 +91,7 @@ class Place {
   /** One per doing; at most 12 combinations occur. */
   firstQueue: Queue | undefined = undefined;
   holds = 0;
-  /** What the claim now entering does here; 0 between claims. */
+  /** The access that the entering claim makes here; 0 between claims. */
   doing = 0;
 }
 
@@ -101,7 +101,7 @@ interface Folder {
   /** Those above its own place. */
   readonly above: readonly Place[];
   readonly place: Place;
-  /** It is as deep as keys are told apart: what is inside counts as the place itself. */
+  /** It is as deep as keys are distinguished: what is inside counts as the place itself. */
   readonly isDeep: boolean;
 }
 
@@ -111,7 +111,7 @@ export class ResourceTree {
   #claims = 0;
   /** Places kept without holds, because calls come back to the same ones. */
   #empty = 0;
-  /** Where the last key was that has a slash: the next is often beside it, as the keys of a toolset are. */
+  /** Where the last key was that has a slash: the next is often next to it, as the keys of a toolset are. */
   #folder: Folder | undefined = undefined;
   /** The only claim there is: it needs no places until another comes. */
   #alone: Claim | undefined = undefined;
@@ -207,7 +207,7 @@ export class ResourceTree {
     this.#enterPlace(this.#placeAt(path), doing);
   }
 
-  /** Finds the places on the way to a key, as far as keys are told apart. */
+  /** Finds the places on the way to a key, as far as keys are distinguished. */
   #openFolder(path: string): Folder {
     const above: Place[] = [];
     let slash = path.indexOf("/");

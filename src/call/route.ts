@@ -11,11 +11,11 @@ export interface Answerer {
   readonly engine: Engine | undefined;
 }
 
-/** What holds for a call by who answers it. Steps ask this, never who it is. */
+/** The rules that hold for a call, by who answers it. Steps ask these, never who it is. */
 export interface RouteRules {
-  /** Who waits for what it locks: every call, only those of its session, or nobody, and then it needs no slot either. */
+  /** The calls that wait for its locks: all, those of its session, or none; then it needs no slot either. */
   readonly locks: "everybody" | "session" | "nobody";
-  /** Something may happen that cannot be taken back: somebody may have to allow it, and it is written down before it begins. */
+  /** The call may have an effect that cannot be undone: a person may have to allow it, and it is recorded before it begins. */
   readonly isConsequential: boolean;
   /** The tool itself answers, through its own engine. */
   readonly isTool: boolean;
@@ -53,7 +53,7 @@ const RULES: Readonly<Record<RouteKind, RouteRules>> = Object.freeze({
   played: { ...TOOL, locks: "session", isConsequential: false, isTool: false, caches: false },
   /** Its own engine, asked what it would do. */
   simulate: { ...TOOL, locks: "nobody", isConsequential: false, isTool: false, isPretended: true, caches: false, asksSimulate: true },
-  /** An engine beside its toolset. */
+  /** An engine with its toolset. */
   standIn: { ...TOOL, locks: "nobody", isConsequential: false, isTool: false, isPretended: true, caches: false, sharesParent: false },
   cache: { ...TOOL, isConsequential: false, isTool: false, isPretended: true, onlyKept: true },
 });
@@ -62,7 +62,7 @@ const RULES: Readonly<Record<RouteKind, RouteRules>> = Object.freeze({
 export interface Route {
   readonly engine: Engine;
   readonly rules: RouteRules;
-  /** The engine is told when a session begins. */
+  /** The engine is notified when a session begins. */
   readonly opensSessions: boolean;
   /** Set where a rule or the caller named it. */
   readonly source?: AnswerSource;
@@ -102,10 +102,10 @@ function isToolItself({ origin = "live" }: Engine): boolean {
 }
 
 /**
- * Decides who answers, or why nobody may.
+ * Decides which source answers, or why none may.
  *
- * A tool that something stands in for is answered by that, everywhere. Of the others a live session asks the tool's engine. A simulation
- * asks it only for calls that change nothing but the session's state, and for reads of what nobody has pretended to write; every other
+ * A tool with a stand-in is answered by it, everywhere. Of the others a live session asks the tool's engine. A simulation
+ * asks it only for calls that change nothing but the session's state, and for reads of resources without simulated writes; every other
  * call goes to the engine's own `simulate`, else to the stand-ins, else it is refused. Nothing ever falls back to live. A tool without a
  * handler goes to the stand-ins, too, whatever it declares.
  */
@@ -116,7 +116,7 @@ export function route(question: RouteQuestion): Route | ToolError {
   const isStoodInFor = first !== undefined && !isReal(first.source);
   if (simulation === undefined) return (isStoodInFor ? chain(answerers, engine) : undefined) ?? live(question);
   const isDirty = simulation.isDirty([...effects.lock.reads, ...effects.lock.writes]);
-  // What is kept is what the world has, not what was pretended since.
+  // The cache holds the state of the world, not what was pretended since.
   const answering = (list: readonly Answerer[]): Route | undefined =>
     chain(isDirty ? list.filter(({ source }) => source !== "cache") : list, engine);
   if (isStoodInFor) return answering(answerers) ?? answering(standIns) ?? notSimulatable(question, isDirty);
@@ -175,7 +175,7 @@ function notSimulatable(question: RouteQuestion, isDirty: boolean): ToolError {
   if (isDirty && !writesWorld(question)) {
     return new ToolError(
       "not_simulatable",
-      `${toolName} reads what this simulation has only pretended to write, and nothing stands in for it.`,
+      `${toolName} reads what this simulation has only pretended to write, and there is no stand-in for it.`,
       {
         operatorHint: "Give the runtime a standIn engine.",
       },

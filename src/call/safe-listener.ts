@@ -1,8 +1,10 @@
-/** The program's own log and listener, kept from ending a call: what is told about it is not part of it. */
+/** The program's own log and listener, whose errors do not end a call. */
 import { describeThrown } from "../core/error.ts";
 import type { EventListener, RuntimeEvent } from "../core/event.ts";
+import type { JobStatus } from "../core/job-status.ts";
 import type { Log } from "../core/ports.ts";
 import type { ProgressListener } from "./execute-options.ts";
+import type { ToolExecutionError } from "./tool-execution-error.ts";
 import { isPromiseLike } from "../policy/deadline.ts";
 
 /** The same log, which never throws. */
@@ -35,6 +37,34 @@ export function safeProgressListener(listener: ProgressListener, log: Log): Prog
 
   function failed(thrown: unknown): void {
     log.warn(`A progress listener threw: ${describeThrown(thrown)}`);
+  }
+}
+
+/** The same listener, which never throws. */
+export function safeJobListener(listener: (job: JobStatus) => void, log: Log): (job: JobStatus) => void {
+  return (job) => {
+    try {
+      listener(job);
+    } catch (thrown: unknown) {
+      log.warn(`A listener of jobs threw: ${describeThrown(thrown)}`);
+    }
+  };
+}
+
+/** Says that a batch failed and was taken back: to the program's listener, else to the log. Never throws. */
+export function safeAlert(onAlert: ((error: ToolExecutionError) => unknown) | undefined, log: Log): (error: ToolExecutionError) => void {
+  return (failure) => {
+    if (onAlert === undefined) return log.warn(`A batch was rolled back: ${failure.message}`);
+    try {
+      const told: unknown = onAlert(failure);
+      if (isPromiseLike(told)) void Promise.resolve(told).then(undefined, (thrown: unknown) => failed(thrown));
+    } catch (thrown: unknown) {
+      failed(thrown);
+    }
+  };
+
+  function failed(thrown: unknown): void {
+    log.warn(`onAlert threw: ${describeThrown(thrown)}`);
   }
 }
 

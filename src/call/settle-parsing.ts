@@ -1,8 +1,8 @@
 /** Waits for a tool's own schema library where it has to, and reads what it says; anything unclear is a failure, never a pass. */
-import { ToolError, describeThrown } from "../core/error.ts";
-import { isJsonObject } from "../core/base/json.ts";
+import { ToolError } from "../core/error.ts";
 import type { ParsedInput } from "../core/tool.ts";
 import { isPromiseLike, waitFor } from "../policy/deadline.ts";
+import { readParsed } from "../registry/check-input.ts";
 import type { CallRun } from "./call-run.ts";
 
 /** Longest time a schema library's asynchronous validation may take. */
@@ -10,15 +10,15 @@ const PARSE_TIMEOUT_MS = 10_000;
 
 export interface Parsing<End> {
   readonly what: "input" | "output";
-  /** What `parseInput` or `parseOutput` returned. */
+  /** The value that `parseInput` or `parseOutput` returned. */
   readonly work: unknown;
-  /** Goes on with what was parsed. */
+  /** Continues with the parsed value. */
   take(parsed: ParsedInput): End;
 }
 
 /** Throws or rejects when the answer is no `ParsedInput`, or with what the library threw. */
 export function settleParsing<End>(run: CallRun, parsing: Parsing<End>): End | ToolError | Promise<End | ToolError> {
-  return isPromiseLike(parsing.work) ? settleLater(run, parsing, parsing.work) : parsing.take(readParsed(parsing.work, parsing));
+  return isPromiseLike(parsing.work) ? settleLater(run, parsing, parsing.work) : parsing.take(readParsed(parsing.work, parsing.what));
 }
 
 async function settleLater<End>(run: CallRun, parsing: Parsing<End>, work: PromiseLike<unknown>): Promise<End | ToolError> {
@@ -33,14 +33,5 @@ async function settleLater<End>(run: CallRun, parsing: Parsing<End>, work: Promi
   });
   if ("ended" in waited) return waited.ended;
   if ("thrown" in waited) throw waited.thrown;
-  return parsing.take(readParsed(waited.value, parsing));
-}
-
-function readParsed(answer: unknown, { what }: Pick<Parsing<unknown>, "what">): ParsedInput {
-  if (isJsonObject(answer)) {
-    const { issues } = answer;
-    if (Array.isArray(issues)) return { issues: issues.map((issue) => describeThrown(issue)) };
-    if (issues === undefined && "value" in answer) return { value: answer["value"] };
-  }
-  throw new TypeError(`its ${what} check gave neither a value nor an array of issues`);
+  return parsing.take(readParsed(waited.value, what));
 }

@@ -5,7 +5,7 @@ import type { Turn } from "../session/turn.ts";
 /**
  * Whether the result of a call is in the history that the model answers in this turn, or in the message that is being answered.
  *
- * Where nobody said what the history is, every call counts that was not voided or rolled back.
+ * Where the history was not given, every call counts that was not voided or rolled back.
  */
 export function isShown(turn: Turn, callId: string): boolean {
   const { session, shown, startsAt } = turn;

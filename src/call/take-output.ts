@@ -18,8 +18,10 @@ export function takeOutput(run: AdmittedCall): Taken | Promise<Taken> {
   if (run.fromCache) return run; // taken and checked when it was kept
   const { raw } = run;
   run.raw = undefined;
-  run.fidelity = undefined;
-  run.sameAs = undefined;
+  // Of an earlier attempt; a field that was never set is not made here.
+  if (run.fidelity !== undefined) run.fidelity = undefined;
+  if (run.sameAs !== undefined) run.sameAs = undefined;
+  if (run.exitCode !== undefined) run.exitCode = undefined;
   let answer = raw;
   try {
     if (raw instanceof ToolOutput) {
@@ -27,6 +29,7 @@ export function takeOutput(run: AdmittedCall): Taken | Promise<Taken> {
       if (raw.metadata !== undefined) takeMetadata(run, raw.metadata);
       if (raw.fidelity !== undefined && FIDELITIES.includes(raw.fidelity)) run.fidelity = raw.fidelity;
       if (typeof raw.sameAs === "string" && raw.sameAs !== "" && raw.sameAs.length <= MAX_ID_LENGTH) run.sameAs = raw.sameAs;
+      if (raw.exitCode !== undefined || raw.error !== undefined) takeFailure(run, raw);
       answer = raw.output;
     }
     const spoils = run.faults?.spoils;
@@ -43,7 +46,20 @@ export function takeOutput(run: AdmittedCall): Taken | Promise<Taken> {
   return settleParsing(run, { what: "output", work: tool.parseOutput(answer), take: (parsed) => takeParsed(run, answer, parsed) });
 }
 
-/** What no model sees must not cost the answer: metadata that cannot be recorded is left out with a warning. */
+/** The call has failed by its own account; its answer is kept. */
+function takeFailure(run: AdmittedCall, { exitCode, error }: ToolOutput): void {
+  if (Number.isSafeInteger(exitCode)) run.exitCode = exitCode;
+  const said = typeof error === "string" && error !== "" ? error : undefined;
+  if (said === undefined && run.exitCode !== exitCode) {
+    run.partial = new ToolError("invalid_output", `${run.toolName} ended with an exit code that is not an integer, so it may have failed.`);
+    return;
+  }
+  if (said === undefined && (run.exitCode === undefined || run.exitCode === 0)) return;
+  const message = said ?? `${run.toolName} ended with exit code ${run.exitCode}.`;
+  run.partial = new ToolError("execution_failed", message, { retryable: false });
+}
+
+/** Metadata must not cost the answer, as no model sees it: metadata that cannot be recorded is left out with a warning. */
 function takeMetadata(run: AdmittedCall, metadata: unknown): void {
   try {
     const { value } = copyJson(metadata);
@@ -77,9 +93,10 @@ function recordJson(run: AdmittedCall, answer: unknown): Taken {
       run.output = value;
       run.outputBound = maxBytes;
       mayHold = found;
-      if (wasCut) run.partial = tooLarge(run);
+      if (wasCut && run.partial === undefined) run.partial = tooLarge(run);
+      else if (wasCut) run.warnings = [...run.warnings, "The answer is too large: the beginning is kept."];
     } catch (thrown: unknown) {
-      return notRecordable(run, thrown);
+      return notRecordable(run, thrown, answer);
     }
   }
   if (!mayHold && run.content === undefined) return run;
@@ -107,14 +124,22 @@ function checkOutput(run: AdmittedCall): void {
   );
 }
 
-function notRecordable(run: AdmittedCall, thrown: unknown): ToolError {
+function notRecordable(run: AdmittedCall, thrown: unknown, answer?: unknown): ToolError {
   const error = ToolError.fromUnknown(thrown, "not_json");
   return new ToolError(error.code, `${run.toolName} ran, but its answer cannot be recorded: ${error.message}`, {
     cause: thrown,
     outcome: "unknown",
     retryable: false,
     ...hintsOf(error),
+    ...(isGenerator(answer) ? { operatorHint: NO_GENERATOR } : {}),
   });
+}
+
+const NO_GENERATOR =
+  'It answered with a generator. A tool that asks has mode: "stateful", and execute is an async generator: async *execute() { … }.';
+
+function isGenerator(answer: unknown): boolean {
+  return typeof answer === "object" && answer !== null && (Symbol.asyncIterator in answer || Symbol.iterator in answer) && "next" in answer;
 }
 
 function invalidOutput(run: AdmittedCall, problems: readonly string[]): ToolError {

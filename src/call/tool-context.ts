@@ -1,26 +1,37 @@
-/** What a handler is given in one attempt; costly parts are made when first asked for. */
+/** The context of a handler in one attempt; costly parts are made when first asked for. */
+import { resolve } from "node:path";
 import type { QuestionAnswer, Question } from "../core/ask.ts";
-import type { ProgressUpdate, ToolContext, ToolState } from "../core/context.ts";
+import type { CallTools, ProgressUpdate, ToolContext, ToolState } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import type { HistoryEntry } from "../core/history.ts";
-import type { LogFields } from "../core/ports.ts";
-import type { Visibility } from "../policy/visibility.ts";
+import type { ModelMessage } from "../core/message.ts";
+import type { LogFields, Ports } from "../core/ports.ts";
+import { visibilityOf, type Visibility, type VisibilityRules } from "../policy/visibility.ts";
 import type { Registry } from "../registry/registry.ts";
+import type { Session } from "../session/session.ts";
 import { askQuestion } from "./ask-question.ts";
 import type { AdmittedCall } from "./call-run.ts";
+import { beginDeeper, nestedCalls } from "./composite.ts";
+import { Jobs } from "./jobs.ts";
 import { isSequential } from "./route.ts";
 import { isShown } from "./shown-results.ts";
 
+const NO_VARIABLES: Readonly<Record<string, string>> = Object.freeze({});
+
 export class AttemptContext implements ToolContext {
   readonly attempt: number;
-  readonly deadline: number;
+  /** A later one once its call continues in the background. */
+  deadline: number;
   readonly #run: AdmittedCall;
   #controller: AbortController | undefined;
   #state: ToolState | undefined;
+  #toolState: ToolState | undefined;
   #history: readonly HistoryEntry[] | undefined;
   #ended: ToolError | "settled" | undefined;
   /** Ends what is being asked when the attempt does, also when it ends well. */
   #asking: AbortController | undefined;
+  #decoder: InstanceType<typeof TextDecoder> | undefined;
+  #execute: CallTools | undefined;
 
   constructor(run: AdmittedCall, attempt: number, deadline: number) {
     this.#run = run;
@@ -34,6 +45,31 @@ export class AttemptContext implements ToolContext {
 
   get toolName(): string {
     return this.#run.toolName;
+  }
+
+  get tool(): ToolContext["tool"] {
+    return this.#run.plan.shownTool;
+  }
+
+  get agentName(): string | undefined {
+    return this.#run.parts.agentName;
+  }
+
+  get workingFolder(): string {
+    const { parts, plan } = this.#run;
+    const { workingFolder: own } = plan.tool;
+    const folder = parts.workingFolder ?? process.cwd();
+    return own === undefined ? folder : resolve(folder, own);
+  }
+
+  get environment(): Readonly<Record<string, string>> {
+    return this.#run.plan.shownTool.environment ?? NO_VARIABLES;
+  }
+
+  /** As `progress`, it may be taken out of the context. */
+  get resolvePath(): (path: string) => string {
+    const { workingFolder } = this;
+    return (path) => resolve(workingFolder, path);
   }
 
   get sessionId(): string {
@@ -65,6 +101,10 @@ export class AttemptContext implements ToolContext {
     return this.#run.options.data;
   }
 
+  get variation(): string {
+    return this.#run.options.variation;
+  }
+
   /** Which tools the caller may use; undefined = all. */
   get visibility(): Visibility | undefined {
     return this.#run.options.visibility;
@@ -73,6 +113,28 @@ export class AttemptContext implements ToolContext {
   /** The tools of the runtime that runs the call. */
   get registry(): Registry {
     return this.#run.parts.registry;
+  }
+
+  /** Begins a session that belongs to the call: see `sessionWithin`. */
+  async beginSession(allow: VisibilityRules | undefined): Promise<Session> {
+    const { options, parts } = this.#run;
+    const layers = [options.visibility, allow === undefined ? undefined : visibilityOf(allow)];
+    const rules = layers.every((layer) => layer === undefined) ? undefined : layers;
+    return await beginDeeper(this.#run, () => parts.beginWithin(this.#run, rules));
+  }
+
+  /** The session that the call belongs to. */
+  get session(): Session {
+    return this.#run.sessionForEngine;
+  }
+
+  /** Those of the runtime; of the simulation, where the call is part of one. */
+  get ports(): Ports {
+    return this.#run.parts.ports;
+  }
+
+  get jobs(): Jobs {
+    return new Jobs(this.#run.parts);
   }
 
   /** Names the message of the model that the call is part of. */
@@ -94,7 +156,12 @@ export class AttemptContext implements ToolContext {
   }
 
   get state(): ToolState {
-    return (this.#state ??= this.#openState());
+    return (this.#state ??= this.#openState(this.#run.plan.registered.toolset.name));
+  }
+
+  /** No toolset has such a name: theirs hold no "::". */
+  get toolState(): ToolState {
+    return (this.#toolState ??= this.#openState(this.toolName));
   }
 
   /** As `progress`, it may be taken out of the context. */
@@ -104,6 +171,15 @@ export class AttemptContext implements ToolContext {
       this.#asking ??= new AbortController();
       return askQuestion(question, { run: this.#run, signal: this.#asking.signal, asker });
     };
+  }
+
+  /** As `progress`, it may be taken out of the context. */
+  get execute(): CallTools {
+    return (this.#execute ??= nestedCalls(this.#run, this));
+  }
+
+  get isOver(): boolean {
+    return this.#ended !== undefined;
   }
 
   /** Made when asked for, so that a handler may take it out of its context: `(input, { progress }) => …`. */
@@ -116,13 +192,39 @@ export class AttemptContext implements ToolContext {
     };
   }
 
+  /** As `progress`, it may be taken out of the context. */
+  get output(): (text: string | Uint8Array) => void {
+    return (text) => {
+      if (this.#ended !== undefined) return;
+      const written = typeof text === "string" ? text : (this.#decoder ??= new TextDecoder()).decode(text, { stream: true });
+      this.#run.writeOutput(written);
+    };
+  }
+
+  /** As `progress`, it may be taken out of the context. */
+  get partial(): (output: unknown) => void {
+    return (output) => {
+      if (this.#ended === undefined) this.#run.partialOutput = output;
+    };
+  }
+
+  /** The history that the model was given when it made the call; undefined where no model made it. */
+  get shown(): readonly ModelMessage[] | undefined {
+    return this.#run.turn.shown;
+  }
+
   get log(): (message: string, fields?: LogFields) => void {
     return (message, fields = {}) => this.#run.parts.ports.log.debug(message, { callId: this.callId, toolName: this.toolName, ...fields });
   }
 
-  /** The state of the tool's toolset, read-only once the attempt is over: what is rolled back or given up stays so. */
-  #openState(): ToolState {
-    const state = this.#run.turn.stateOf(this.#run.plan.registered.toolset.name, this.callId);
+  /** State of the session that belongs to no toolset. */
+  stateNamed(owner: string): ToolState {
+    return this.#openState(owner);
+  }
+
+  /** State of the session, read-only once the attempt is over: what is rolled back or given up stays so. */
+  #openState(owner: string): ToolState {
+    const state = this.#run.turn.stateOf(owner, this.callId);
     return {
       get: (key) => state.get(key),
       update: (key, change) => {
@@ -143,7 +245,7 @@ export class AttemptContext implements ToolContext {
   }
 }
 
-/** What a call may know of its session: never a part of its own batch that depends on timing. */
+/** The history of the session that a call may see: never a part of its own batch that depends on timing. */
 function historyFor({ turn, route, callId }: AdmittedCall): readonly HistoryEntry[] {
   const { session, startsAt } = turn;
   if (!isSequential(route)) return session.historyAt(startsAt);
@@ -152,9 +254,15 @@ function historyFor({ turn, route, callId }: AdmittedCall): readonly HistoryEntr
   return entries.slice(0, own < 0 ? entries.length : own).filter((entry) => entry.result !== undefined);
 }
 
-/** Which tools the caller of this handler may use, for one that tells of tools or calls them in its name; undefined = all. */
+/** Which tools the caller of this handler may use, for one that lists tools or calls them for it; undefined = all. */
 export function callerVisibility(context: ToolContext): Visibility | undefined {
   return context instanceof AttemptContext ? context.visibility : undefined;
+}
+
+/** The background jobs of the runtime that runs this handler. @throws ToolError `unavailable` for a context that no runtime made */
+export function jobsOf(context: ToolContext): Jobs {
+  if (context instanceof AttemptContext) return context.jobs;
+  throw new ToolError("unavailable", "This tool works only where a runtime runs it.");
 }
 
 /** Names the message of the model that the call of this handler is part of. */
@@ -162,8 +270,37 @@ export function messageOf(context: ToolContext): string | undefined {
   return context instanceof AttemptContext ? context.message : undefined;
 }
 
+/** The session that this handler runs in. @throws ToolError `unavailable` for a context that no runtime made */
+export function sessionIn(context: ToolContext): Session {
+  if (context instanceof AttemptContext) return context.session;
+  throw new ToolError("unavailable", "This tool works only where a runtime runs it.");
+}
+
 /** The tools of the runtime that runs this handler. @throws ToolError `unavailable` for a context that no runtime made */
 export function registryOf(context: ToolContext): Registry {
   if (context instanceof AttemptContext) return context.registry;
   throw new ToolError("unavailable", "This tool works only where a runtime runs it.");
+}
+
+/** Time, randomness and ids as the runtime has them that runs this handler. @throws ToolError `unavailable` for a context that no runtime made */
+export function portsOf(context: ToolContext): Ports {
+  if (context instanceof AttemptContext) return context.ports;
+  throw new ToolError("unavailable", "This tool works only where a runtime runs it.");
+}
+
+/** State of the session under a name that no toolset has. @throws ToolError `unavailable` for a context that no runtime made */
+export function stateNamed(context: ToolContext, owner: string): ToolState {
+  if (context instanceof AttemptContext) return context.stateNamed(owner);
+  throw new ToolError("unavailable", "This tool works only where a runtime runs it.");
+}
+
+/** Begins a session that belongs to the call of this handler. @throws ToolError `unavailable` for a context that no runtime made. By rejecting */
+export async function beginSessionWithin(context: ToolContext, allow: VisibilityRules | undefined): Promise<Session> {
+  if (context instanceof AttemptContext) return await context.beginSession(allow);
+  throw new ToolError("unavailable", "This tool works only where a runtime runs it.");
+}
+
+/** The history that the model was given when it made the call of this handler; undefined where no model made it. */
+export function shownTo(context: ToolContext): readonly ModelMessage[] | undefined {
+  return context instanceof AttemptContext ? context.shown : undefined;
 }

@@ -9,8 +9,9 @@ export class ToolExecutionError extends Error {
   /** All results of the batch, in call order; effects that tools had outside the session are real. */
   readonly results: readonly ToolResult[];
 
-  constructor(result: ToolResult, results: readonly ToolResult[]) {
-    super(`${result.name}: ${result.error?.message ?? "failed"}`);
+  /** @param cause what the handler of the call threw, where it did */
+  constructor(result: ToolResult, results: readonly ToolResult[], cause?: unknown) {
+    super(`${result.name}: ${result.error?.message ?? "failed"}`, cause === undefined ? {} : { cause });
     this.result = result;
     this.results = results;
   }

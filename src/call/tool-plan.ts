@@ -1,5 +1,5 @@
-/** What is known of every call of a tool before any is made: who answers, what stands between, and what need not be asked. Made once. */
-import { declaresNoWrites, type ResolvedEffects } from "../core/effects.ts";
+/** The facts about a tool that hold for all its calls: who answers, which steps apply, and which questions need not be asked. Made once. */
+import type { ResolvedEffects } from "../core/effects.ts";
 import type { Engine } from "../core/engine.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import { whyNoHandler } from "../core/missing-handler.ts";
@@ -10,6 +10,7 @@ import { localEngine } from "../engine/local.ts";
 import { Circuit, type CircuitSettings } from "../policy/circuit.ts";
 import { RetryBudget } from "../policy/retry-budget.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
+import { InputFitter } from "../schema/repair-input.ts";
 import type { Validator } from "../schema/compile-schema.ts";
 import type { CachePlan } from "./cache-plan.ts";
 import { createEffectsResolver, dependsOnInput } from "./resolve-effects.ts";
@@ -36,19 +37,21 @@ export class ToolPlan {
   readonly engine: Engine;
   /** The way of every call that is neither in a simulation nor in a branch. */
   readonly live: Route;
+  /** Its own time limit, or its toolset's, holds for background jobs too. */
+  readonly hasOwnTimeout: boolean;
   /** Nothing can run for it. */
   readonly isOnlyDescribed: boolean;
   /** There is something to ask before its input is looked at: it may be unusable, or need what the program or the model must provide. */
   readonly isGated: boolean;
   /** Undefined where the schema cannot be used: the tool is gated then. */
-  readonly inputValidator: Validator | undefined;
+  readonly inputFitter: InputFitter | undefined;
   readonly outputValidator: Validator | undefined;
   readonly dropUnknownKeys: boolean;
   /** The likely reading of damaged arguments will do: it writes nothing. */
   readonly allowGuesses: boolean;
   /** Works out what a call touches. */
   readonly effectsOf: (input: JsonObject) => ResolvedEffects;
-  /** What every call touches; undefined where it depends on the input. */
+  /** The effects of every call; undefined where they depend on the input. */
   readonly effects: ResolvedEffects | undefined;
   /** Admitting a call of it changes what its turn admits after it. */
   readonly hasTurnRule: boolean;
@@ -57,10 +60,11 @@ export class ToolPlan {
   readonly holdsNothing: boolean;
   readonly circuit: Circuit | undefined;
   readonly budget: RetryBudget;
-  /** What its calls need a slot of, the narrowest first: who waits for a wide one keeps out nobody but its like. */
+  /** The slots that its calls need, the narrowest first: a call that waits for a wide one keeps out only calls like itself. */
   readonly limits: readonly SlotLimit[];
   /** The runtime has already said that this tool should declare its effects. */
   warnedUndeclared = false;
+  #shownTool: Tool | undefined;
   /** How its results are cached; made with the first call of a tool that is. */
   cachePlan: CachePlan | undefined;
 
@@ -73,13 +77,19 @@ export class ToolPlan {
     this.settings = registered.settings;
     this.engine = engine;
     this.live = liveRoute(engine);
+    this.hasOwnTimeout = tool.timeoutMs !== undefined || toolset.defaults?.timeoutMs !== undefined;
     this.isOnlyDescribed = engine === localEngine() && whyNoHandler(tool) !== undefined;
     this.isGated =
-      tool.providerExecuted === true || quarantine !== undefined || (tool.requires ?? []).length > 0 || tool.requiresReading === true;
-    this.inputValidator = quarantine === undefined ? registered.inputValidator : undefined;
+      tool.providerExecuted === true ||
+      tool.composite === true ||
+      quarantine !== undefined ||
+      (tool.requires ?? []).length > 0 ||
+      tool.requiresReading === true;
+    this.inputFitter = quarantine === undefined ? new InputFitter(registered.inputValidator) : undefined;
     this.outputValidator = quarantine === undefined ? registered.outputValidator : undefined;
-    this.allowGuesses = declaresNoWrites(tool.effects);
-    this.dropUnknownKeys = tool.unknownKeys === undefined ? this.allowGuesses : tool.unknownKeys === "drop";
+    const { allowGuesses = false, dropUnknownKeys } = registered.repairs;
+    this.allowGuesses = allowGuesses;
+    this.dropUnknownKeys = dropUnknownKeys;
     this.effectsOf = createEffectsResolver(tool, toolset.name, options.warn, options.clock);
     this.effects = dependsOnInput(tool.effects) ? undefined : this.effectsOf({});
     this.hasTurnRule = runsOnce(tool) || endsTurn(tool);
@@ -87,10 +97,22 @@ export class ToolPlan {
     this.circuit = options.circuit === false ? undefined : new Circuit(options.circuit, options.clock, options.onCircuit);
     this.budget = new RetryBudget({ clock: options.clock });
     const named = quarantine === undefined ? namedLimits(registered, options.slots) : []; // a tool that cannot be used needs no slot
-    const limits = [...named, options.limit].filter((limit) => limit !== undefined);
+    const limits = tool.composite === true ? [] : [...named, options.limit].filter((limit) => limit !== undefined);
     this.limits = limits;
     const lock = this.effects?.lock;
     this.holdsNothing = lock !== undefined && lock.reads.length + lock.writes.length + limits.length === 0;
+  }
+
+  /** A frozen copy of the tool for its handlers, whose changes would affect every later call. */
+  get shownTool(): Tool {
+    if (this.#shownTool === undefined) {
+      const { environment } = this.tool;
+      this.#shownTool = Object.freeze({
+        ...this.tool,
+        ...(environment === undefined ? {} : { environment: Object.freeze({ ...environment }) }),
+      });
+    }
+    return this.#shownTool;
   }
 }
 

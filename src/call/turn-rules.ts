@@ -18,7 +18,7 @@ export function enterTurn(turn: Turn, tool: Tool, qualifiedName: string): ToolEr
   return used;
 }
 
-/** The error of a call that comes after its turn has ended; undefined while the turn goes on. */
+/** The error of a call that comes after its turn has ended; undefined during the turn. */
 export function turnEnded({ endedBy }: Turn, name: string): ToolError | undefined {
   if (endedBy === undefined) return undefined;
   return new ToolError("limit_exceeded", `${name} was skipped: ${endedBy} had ended the turn.`, {

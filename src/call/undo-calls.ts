@@ -21,7 +21,7 @@ export async function undoCalls(runs: readonly CallRun[]): Promise<void> {
 
 async function undoCall(run: CallRun): Promise<void> {
   const controller = new AbortController();
-  // What the handler answered, neither cut nor changed by hooks.
+  // The handler's answer, neither cut nor changed by hooks.
   const { callId, toolName, output } = run;
   const context = { callId, toolName, data: run.options.data, input: run.input ?? {}, output, signal: controller.signal };
   const undoing = new Promise<void>((resolve) => {

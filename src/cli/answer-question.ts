@@ -8,7 +8,7 @@ import { safeText, type Screen } from "./terminal-text.ts";
 /** Longer forms are not filled in at a terminal. */
 const MAX_FIELDS = 50;
 
-/** Undefined when nobody is at the terminal, so that every question ends as `cancel`. */
+/** Undefined when there is no terminal, so that every question ends as `cancel`. */
 export function personAsk({ ask, err }: Pick<CommandContext, "ask" | "err">): AskPerson | undefined {
   if (ask === undefined) return undefined;
   return (request) => inLine(ask, () => new Conversation(request, ask, err).hold());

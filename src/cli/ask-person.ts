@@ -1,5 +1,6 @@
 /** Puts approvals to the person at the terminal. */
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../core/ask.ts";
+import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import type { Ask, CommandContext } from "./command.ts";
 import { inLine } from "./in-line.ts";
 import { safeJson, safeText, type Screen } from "./terminal-text.ts";
@@ -29,15 +30,28 @@ function askPerson(ask: Ask, screen: Screen): Approver {
 }
 
 async function askUntilClear(request: ApprovalRequest, ask: Ask, screen: Screen): Promise<ApprovalAnswer> {
-  request.signal.throwIfAborted(); // answered while it stood in line, by an "always" or the end of the call
-  const input = safeJson(request.input, 2).replaceAll(/^/gmu, "    ");
+  request.signal.throwIfAborted(); // answered while it waited, by an "always" or the end of the call
   const description = safeText(request.description).replaceAll(/^/gmu, "    ");
   screen.print(`\n  ${screen.paint("yellow", `? May ${safeText(request.toolName)} run? ${safeText(request.reason)}`)}`);
-  screen.print(`${screen.paint("dim", description)}\n${input}`);
+  screen.print(`${screen.paint("dim", description)}\n${shownInput(request.input, "    ")}`);
+  for (const { toolName, input } of request.within ?? [])
+    screen.print(`${screen.paint("dim", `    It is made in ${safeText(toolName)}:`)}\n${shownInput(input, "      ")}`);
   for (;;) {
     const text = (await ask("  [y]es, [n]o, [a]lways in this session: ", request.signal)) ?? "";
     const answer = ANSWERS.get(text.trim().toLowerCase());
     if (answer !== undefined) return answer;
     screen.print("  Type y, n or a.");
   }
+}
+
+/** As JSON; a text of several lines, such as a program, as it is. */
+function shownInput(input: JsonObject, indent: string): string {
+  const hasLines = Object.values(input).some((value) => typeof value === "string" && value.includes("\n"));
+  const lines = hasLines ? Object.entries(input).flatMap(fieldLines) : safeJson(input, 2).split("\n");
+  return lines.map((line) => indent + line).join("\n");
+}
+
+function fieldLines([key, value]: readonly [string, JsonValue]): readonly string[] {
+  if (typeof value !== "string" || !value.includes("\n")) return `${safeText(key)}: ${safeJson(value, 2)}`.split("\n");
+  return [`${safeText(key)}:`, ...value.split("\n").map((line) => `  ${safeText(line)}`)];
 }

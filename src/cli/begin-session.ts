@@ -1,4 +1,4 @@
-/** The session that a command goes on with: a new one, one that is taken up from the store, or a copy of it to try things on. */
+/** The session of a command: a new one, one that is resumed from the store, or a copy of it to try things on. */
 import { writeRecording } from "../core/recording/recording.ts";
 import type { Store } from "../core/store.ts";
 import { importRecording } from "../runtime/import-recording.ts";
@@ -22,7 +22,7 @@ export interface TakeUpOptions {
   readonly sessionId: string;
   /** Shows the calls that were interrupted; left out = nothing is shown. */
   readonly printer: EventPrinter | undefined;
-  /** Told what is known of the calls before any of them goes on. */
+  /** Called with the interrupted calls before any of them continues. */
   readonly onInterrupted?: (calls: InterruptedCalls) => void;
   readonly resume?: ResumeOptions;
 }
@@ -35,7 +35,7 @@ export async function takeUp(context: CommandContext, options: TakeUpOptions): P
     const interrupted = await readInterrupted(context, store, sessionId);
     // While another process has it open, they are not interrupted but run there.
     if (known?.openedBy === undefined || options.resume?.takeOver === true) {
-      printer?.aside(`session ${safeText(sessionId)}: goes on after ${plural(interrupted.events, "event")}`);
+      printer?.aside(`session ${safeText(sessionId)}: continues after ${plural(interrupted.events, "event")}`);
       printer?.expect(interrupted.calls.flatMap(({ call }) => [call.name, runtime.registry.get(call.name)?.qualifiedName ?? ""]));
       for (const call of interrupted.calls) printer?.print(call);
       options.onInterrupted?.(interrupted);
@@ -44,7 +44,7 @@ export async function takeUp(context: CommandContext, options: TakeUpOptions): P
   });
 }
 
-/** Goes on with the session of this id, or begins it. */
+/** Continues the session of this id, or begins it. */
 async function takeUpOrBegin(context: CommandContext, options: TakeUpOptions): Promise<RuntimeSession> {
   const { runtime, store, sessionId, printer } = options;
   if ((await findSession(store, sessionId)) !== undefined) return takeUp(context, options);
@@ -54,7 +54,7 @@ async function takeUpOrBegin(context: CommandContext, options: TakeUpOptions): P
 
 export type OpenSessionOptions = Omit<TakeUpOptions, "store" | "sessionId"> & { readonly store: Store | undefined };
 
-/** The session of `--session` or a new one, whose name is told where it is kept. */
+/** The session of `--session` or a new one, whose name is printed where it is kept. */
 export async function openStoredSession(context: CommandContext, { store, ...options }: OpenSessionOptions): Promise<RuntimeSession> {
   const { session: sessionId } = context.options;
   if (store !== undefined && sessionId !== undefined) return takeUpOrBegin(context, { ...options, store, sessionId });

@@ -3,19 +3,17 @@ import type { LoadedConfig } from "../config/load-config.ts";
 import type { ToolCall } from "../core/call.ts";
 import { ERROR_CODES } from "../core/error-codes.ts";
 import { ToolError } from "../core/error.ts";
-import { parseJson } from "../core/base/parse-json.ts";
-import { resultText, type ToolResult } from "../core/result.ts";
+import type { ToolResult } from "../core/result.ts";
 import type { Store } from "../core/store.ts";
 import type { SessionDiff } from "../session/session-diff.ts";
 import { personApprover } from "./ask-person.ts";
 import { recordedTo, type CallRecorder } from "./call-recorder.ts";
 import type { Command, CommandContext } from "./command.ts";
+import { jsonArgument } from "./json-argument.ts";
 import { toolsetOf, withRuntime } from "./open-runtime.ts";
 import { storeOf } from "./open-store.ts";
-import { errorLines, repairText } from "./print-result.ts";
+import { printAnswer } from "./print-answer.ts";
 import { printSimulation } from "./print-simulation.ts";
-import { readInput } from "./read-input.ts";
-import { safeJson, safeText } from "./terminal-text.ts";
 
 export const callCommand: Command = {
   name: "call",
@@ -42,11 +40,11 @@ export const callCommand: Command = {
   ],
   async run(context) {
     const [name = "", text] = context.args;
-    const input = text === undefined ? {} : parseInput(text === "-" ? await readInput(context, text) : text);
+    const input = await jsonArgument(context, text, { owner: "call", example: `{"path": "notes.md"}` });
     return await recordedTo(context, async (recorder) => {
       const { result, diff } = await makeCall(context, { name, input }, recorder);
       if (result.status === "cancelled" && !context.options.json) context.signal.throwIfAborted();
-      printResult(context, result);
+      printAnswer(context, result);
       if (diff !== undefined) printSimulation({ ...context, screen: context.err }, diff);
       return result.error === undefined ? 0 : ERROR_CODES[result.error.code].exit;
     });
@@ -66,49 +64,14 @@ async function makeCall(context: CommandContext, call: ToolCall, recorder: CallR
   if (!options.simulate) {
     // The store is not for the call, which belongs to no session, but for results that outlive it and for those that it makes wrong.
     const store = (config: LoadedConfig): Store | undefined => storeOf(context, config);
-    return withRuntime(context, { approve, only, store, storeMayWait: true, recorder }, async ({ runtime }) => ({
-      result: await runtime.execute(call, { signal }),
+    return withRuntime(context, { approve, only, store, storeMayWait: true, recorder, manual: true }, async ({ runtime }) => ({
+      result: await runtime.execute(call, { signal, knowsDocumentation: true }),
     }));
   }
-  return withRuntime(context, { approve, only, recorder }, async ({ runtime }) => {
-    const { results, diff } = await runtime.simulate([call], { signal });
+  return withRuntime(context, { approve, only, recorder, manual: true }, async ({ runtime }) => {
+    const { results, diff } = await runtime.simulate([call], { signal, knowsDocumentation: true });
     const [result] = results;
     if (result === undefined) throw new ToolError("execution_failed", "The simulation gave no result.");
     return { result, diff };
   });
-}
-
-function parseInput(text: string): unknown {
-  try {
-    return parseJson(text);
-  } catch (thrown: unknown) {
-    const error = ToolError.fromUnknown(thrown);
-    throw new ToolError(error.code, `The input of the call: ${error.message}`, {
-      hint: `The input is one JSON object, quoted for the shell: '{"path": "notes.md"}'.`,
-      cause: thrown,
-    });
-  }
-}
-
-function printResult({ out, err, options }: CommandContext, result: ToolResult): void {
-  if (options.json) {
-    out.write(`${safeJson(result)}\n`);
-    return;
-  }
-  const origin = result.origin === "live" ? [] : [originText(result)];
-  for (const note of [...result.repairs.map(repairText), ...result.warnings.map(safeText), ...origin]) err.print(err.paint("yellow", note));
-  const text = answerText(result);
-  if (text !== "") out.write(`${out.isTerminal ? safeText(text) : text}\n`);
-  if (result.error !== undefined) err.print(errorLines(result.error, err));
-}
-
-/** `origin: simulated by example (schema-valid)`. */
-function originText({ origin, answeredBy = origin, fidelity }: ToolResult): string {
-  return `origin: ${origin}${answeredBy === origin ? "" : ` by ${answeredBy}`}${fidelity === undefined ? "" : ` (${fidelity})`}`;
-}
-
-function answerText(result: ToolResult): string {
-  const { error: _error, ...answer } = result;
-  if (result.content === undefined && typeof result.output === "object") return safeJson(result.output, 2);
-  return resultText(answer);
 }

@@ -9,10 +9,10 @@ import { errorLines } from "./print-result.ts";
 import { safeText } from "./terminal-text.ts";
 import { writeFileWhole } from "./write-file.ts";
 
-/** Longest time that writing may take after the program was told to stop. */
+/** Longest time that writing may take after the program was asked to stop. */
 const MAX_WRITE_MS = 10_000;
 
-/** Writes while the run goes on, so that a long one fills no memory; the file has its name when all of it is there. */
+/** Writes during the run, so that a long one fills no memory; the file has its name when all of it is there. */
 export class CallRecorder {
   readonly #path: string;
   readonly #events = new EventQueue();
@@ -24,7 +24,7 @@ export class CallRecorder {
   private constructor(path: string, { force, onOpen }: { readonly force: boolean; readonly onOpen: () => void }) {
     this.#path = path;
     this.#written = writeFileWhole(path, textOf(this.#events, onOpen), { force, signal: this.#stop.signal });
-    this.#written.catch(() => {}); // told by `save`
+    this.#written.catch(() => {}); // reported by `save`
   }
 
   /** @throws ToolError `invalid_argument` for a file that is there already, or cannot be written, before anything runs */
@@ -44,7 +44,7 @@ export class CallRecorder {
     this.#events.push(events);
   };
 
-  /** Ends the file, also when the program is being stopped; resolves to what is to be said of it. */
+  /** Ends the file, also when the program is being stopped; resolves to the text about it. */
   async save(): Promise<string> {
     this.#events.end();
     const stop = systemPorts.clock.timer(() => this.#stop.abort(tooSlow(this.#path)), MAX_WRITE_MS);
@@ -73,7 +73,7 @@ export class CallRecorder {
   }
 }
 
-/** What was recorded and is not written yet. */
+/** Recorded events that are not written yet. */
 class EventQueue {
   #events: SessionEvent[] = [];
   #isEnded = false;
@@ -102,7 +102,7 @@ class EventQueue {
         await this.#wake.promise;
       }
     } finally {
-      this.#isEnded = true; // nobody takes them any more
+      this.#isEnded = true; // they are not taken any more
     }
   }
 }

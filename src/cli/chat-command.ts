@@ -1,4 +1,5 @@
 /** `haft chat`: a person chats with a model that has the tools. */
+import type { Approver } from "../core/ask.ts";
 import type { Store } from "../core/store.ts";
 import { plural } from "../core/base/wording.ts";
 import { openStoredSession } from "./begin-session.ts";
@@ -15,6 +16,7 @@ import { SLASH_HELP, slashAnswer } from "./chat/slash-command.ts";
 import { exitOf } from "./chat/chat-exit.ts";
 import { Chat } from "./chat/chat.ts";
 import { safeText } from "./terminal-text.ts";
+import { setTimeout as pause } from "node:timers/promises";
 import { StringDecoder } from "node:string_decoder";
 import { ToolError } from "../core/error.ts";
 import { untilAborted } from "../core/base/until-aborted.ts";
@@ -34,18 +36,23 @@ export const chatCommand: Command = {
     "are shown and asked about: yes, no, or always in this session.",
     "",
     "Ctrl-C stops the model and what it runs; what was done stays, and the chat goes",
-    "on. At the prompt Ctrl-C and Ctrl-D end it. Lines that begin with a slash are",
-    "for haft itself:",
+    "on. At the prompt Ctrl-C and Ctrl-D end it. The model may send calls to the",
+    "background: their output and their ends appear above the prompt, and the model",
+    "receives their ends. Jobs that run when the chat ends are cancelled; without a",
+    "terminal they are waited for. Triggers of the session and of the configuration",
+    "wake the model while the chat runs. Lines that begin with a slash are for haft",
+    "itself:",
     "",
     ...SLASH_HELP,
     "",
     "Where a store is named, by --store or in the configuration, the chat is kept",
-    "there as a session, under the id of --session or a new one, and can go on later.",
+    "there as a session, under the id of --session or a new one, and can be",
+    "continued later.",
     "When standard input is no terminal, each line of it is one message, and the exit",
-    "code is that of the last one. With --json what each came to is one line.",
+    "code is that of the last one. With --json each outcome is one line.",
   ],
   args: [0, 0],
-  options: ["config", "model", "reasoning-effort", "system", "session", "store", "watch", "yes"],
+  options: ["config", "model", "no-background", "reasoning-effort", "system", "session", "store", "watch", "yes"],
   examples: [
     "haft chat --model anthropic/claude-sonnet-5",
     "haft chat --model ollama/qwen3 --session travel --store haft.db",
@@ -55,37 +62,39 @@ export const chatCommand: Command = {
     const events = new EventPrinter(context.out);
     let store: Store | undefined;
     let chat: Chat | undefined;
+    let chosen: ChosenModel | undefined;
     const approve = personApprover(context);
     const options = {
       mayLackConfig: context.options.model !== undefined, // nothing else is needed to chat
       onEvent: (event: Parameters<Chat["notice"]>[0]) => chat?.notice(event),
       approve,
-      onConfig: (config: OpenRuntime["config"]) => void chosenModel(context, config), // wrong names and missing keys start nothing
+      manual: true,
+      onConfig: (config: OpenRuntime["config"]) => void (chosen = chosenModel(context, config)), // wrong names and missing keys start nothing
+      model: () => chosen,
       store: (config: OpenRuntime["config"]) => (store = storeOf(context, config)),
     };
     return withRuntime(context, options, async (open) => {
-      const chosen = chosenModel(context, open.config);
+      chosen ??= chosenModel(context, open.config);
       const session = await openStoredSession(context, {
         runtime: open.runtime,
         store,
         printer: context.options.json ? undefined : events,
       });
-      const { config } = open;
-      const isKept = store !== undefined;
+      greet(context, { chosen, open, events });
       chat = new Chat({
         context,
         chosen,
-        config,
+        config: open.config,
         session,
-        isKept,
+        runtime: open.runtime,
+        isKept: store !== undefined,
+        triggers: open.triggers,
         events,
         notice: (event) => chat?.notice(event),
         ...interruptible(context),
       });
-      greet(context, { chosen, open, events });
       noteBlocked(context, open.runtime.registry);
-      if (approve !== undefined) await chat.settle(approve);
-      return converse(context, { chat, open, events });
+      return converseUntilLeft(context, { chat, open, events }, approve);
     });
   },
 };
@@ -110,32 +119,67 @@ interface Place {
   readonly events: EventPrinter;
 }
 
-/** Resolves to the exit code: where nobody is at the terminal, that of the last message. */
+async function converseUntilLeft(context: CommandContext, place: Place, approve: Approver | undefined): Promise<number> {
+  try {
+    if (approve !== undefined) await place.chat.settle(approve);
+    return await converse(context, place);
+  } finally {
+    await place.chat.leave();
+  }
+}
+
+/** Resolves to the exit code: without a terminal, that of the last message. */
 async function converse(context: CommandContext, place: Place): Promise<number> {
   const isAttended = context.ask !== undefined;
   let exitCode = 0;
+  let failure: { readonly thrown: unknown } | undefined;
   for await (const line of readLines(context, "\nyou     ")) {
     const text = line.trim();
     if (text === "/exit" || text === "/quit") break;
     if (text === "") continue;
-    if (line.startsWith("/") && text !== "/go") obey(context, place, text);
+    if (line.startsWith("/") && text !== "/go") await obey(context, place, text);
     else {
       const said = text === "/go" ? undefined : text;
       if (said !== undefined && !isAttended && !context.options.json)
         printMessage({ screen: context.out, width: place.events.width }, { role: "user", content: said });
-      const result = await place.chat.say(said);
-      if (!isAttended) exitCode = exitOf(result);
-      if (result.reason === "approval" && !isAttended) break; // another message would pass over what waits
+      if (isAttended) await sayAttended(place.chat, said, (thrown) => (failure = { thrown }));
+      else {
+        const result = await place.chat.say(said);
+        exitCode = exitOf(result);
+        if (result.reason === "approval") break; // another message would pass over what waits
+      }
     }
     await drained(context);
     context.signal.throwIfAborted();
+    if (failure !== undefined) throw failure.thrown;
   }
-  return exitCode;
+  if (isAttended) return exitCode;
+  const last = await place.chat.finish();
+  return last === undefined ? exitCode : exitOf(last);
 }
 
-function obey({ out, err, options }: CommandContext, { chat, open: { runtime } }: Place, text: string): void {
+/** A call that takes longer, and triggers that keep the model busy, give the person the prompt back. */
+const PATIENCE_MS = 2_000;
+
+/** Resolves when the run is over, or a call of it takes long. */
+async function sayAttended(chat: Chat, text: string | undefined, onLateFailure: (thrown: unknown) => void): Promise<void> {
+  const over = chat.say(text).then(() => true);
+  const ended = new AbortController();
+  const { signal } = ended;
+  try {
+    while (!(await Promise.race([over, pause(PATIENCE_MS, false, { signal }).catch(() => false)]))) {
+      if (!chat.mayTakeLong) continue;
+      over.catch(onLateFailure);
+      return;
+    }
+  } finally {
+    ended.abort();
+  }
+}
+
+async function obey({ out, err, options }: CommandContext, { chat, open: { runtime } }: Place, text: string): Promise<void> {
   const screen = options.json ? err : out;
-  for (const line of slashAnswer(text, { chat, registry: runtime.registry, screen })) screen.print(line);
+  for (const line of await slashAnswer(text, { chat, registry: runtime.registry, screen })) screen.print(line);
 }
 
 const MAX_LINE_LENGTH = 16 * 1024 * 1024;

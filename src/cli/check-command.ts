@@ -1,11 +1,12 @@
 /** `haft check`: reads the configuration, opens every toolset, compiles every schema, and calls nothing. */
 import { OWN_NAMESPACE } from "../core/call.ts";
 import { plural } from "../core/base/wording.ts";
-import { isSource } from "../config/toolset-config.ts";
+import { isSource, type ToolsetConfig } from "../config/toolset-config.ts";
 import { blockedText, blockedTools } from "./blocked-tools.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
+import type { Runtime } from "../runtime/runtime.ts";
 import type { Command, CommandContext } from "./command.ts";
-import { failureText, withRuntime, type OpenRuntime } from "./open-runtime.ts";
+import { failureWithHint, withRuntime, type OpenRuntime } from "./open-runtime.ts";
 import { thirdPartyToolsets, suspicions } from "./suspicious-tools.ts";
 import { columnFor, safeJson, safeText, wrap } from "./terminal-text.ts";
 import { padColumns } from "./text-width.ts";
@@ -32,9 +33,10 @@ export const checkCommand: Command = {
   options: ["config"],
   examples: ["haft check", "haft check --config ./haft.yaml", "haft check --json"],
   async run(context) {
-    const said: string[] = [];
-    return withRuntime(context, { reportFailures: false, onWarning: (line) => void said.push(line) }, (open) => {
-      const checks = checkToolsets(open);
+    const lines: string[] = [];
+    return withRuntime(context, { reportFailures: false, onWarning: (line) => void lines.push(line) }, (open) => {
+      const checks = checkToolsets(open, lines);
+      const said = lines.filter((line) => !checks.some(({ problems }) => problems.includes(line)));
       const problems = checks.reduce((count, check) => count + check.problems.length, said.length);
       if (context.options.json) {
         const { path, warnings } = open.config;
@@ -57,14 +59,19 @@ interface ToolsetCheck {
   readonly problems: readonly string[];
   /** Tools that are not called because they are not as they were pinned. Left out where there are none. */
   readonly blocked?: readonly string[];
-  /** What does not stop its tools from being used, but works otherwise than it seems to. Left out where nothing does. */
+  /** Faults that do not stop its tools from being used, but make them work otherwise than it seems. Left out where there are none. */
   readonly warnings?: readonly string[];
-  /** What seems to be meant for the model, tool by tool. Left out where nothing does. */
+  /** Text that seems to be meant for the model, tool by tool. Left out where there is none. */
   readonly suspicious?: readonly string[];
 }
 
-/** The toolsets of the file in its order, then those that its sources and entries have made. */
-function checkToolsets({ runtime: { registry }, config, report }: OpenRuntime): readonly ToolsetCheck[] {
+/**
+ * The toolsets of the file in its order, then those that its sources and entries have made.
+ *
+ * @param said what was said while they opened: of a tool that cannot be used, where it is described
+ */
+function checkToolsets({ runtime, config, report }: OpenRuntime, said: readonly string[]): readonly ToolsetCheck[] {
+  const { registry } = runtime;
   const failed = new Set(report.failed.map(({ toolset }) => toolset));
   const made = new Set([...report.opened, ...registry.namespaces(), ...failed]);
   made.delete(OWN_NAMESPACE);
@@ -76,24 +83,47 @@ function checkToolsets({ runtime: { registry }, config, report }: OpenRuntime): 
   const quarantined = registry.check();
   return [...enabled].map(([name, isEnabled]) => {
     const tools = allTools(registry, name);
-    const failures = report.failed.filter(({ toolset }) => toolset === name).map(({ error }) => failureText(name, error));
+    const failures = report.failed.filter(({ toolset }) => toolset === name).map(({ error }) => failureWithHint(name, error));
     const denied = tools.filter((tool) => tool.denied !== undefined).length;
     const names = new Set(tools.map((tool) => tool.qualifiedName));
-    const broken = quarantined.filter(({ tool }) => names.has(tool)).map(({ error }) => error.message);
+    const broken = quarantined
+      .filter(({ tool }) => names.has(tool))
+      .map(({ tool, error }) => placed(registry.get(tool), said) ?? error.message);
     const held = blocked.get(name) ?? [];
     const suspicious = tools.flatMap((tool) => suspicions(tool, thirdParty).map((finding) => `${tool.tool.name}: ${finding}`));
-    const warnings = [...cautionsOf(tools, config), ...toolWarnings(tools)];
+    const usable = tools.filter(({ tool }) => tool.unusable === undefined);
+    const warnings = [...cautionsOf(usable, config), ...toolWarnings(tools)];
     return {
       name,
       enabled: isEnabled,
       tools: tools.length,
       ...(denied === 0 ? {} : { denied }),
-      problems: [...failures, ...broken, ...held.map(blockedText)],
+      problems: [
+        ...failures,
+        ...broken,
+        ...held.map(blockedText),
+        ...(isEnabled ? brokenSteps(runtime, config.config.toolsets.get(name)) : []),
+      ],
       ...(held.length === 0 ? {} : { blocked: held.map(({ qualifiedName }) => qualifiedName) }),
       ...(warnings.length === 0 ? {} : { warnings }),
       ...(suspicious.length === 0 ? {} : { suspicious }),
     };
   });
+}
+
+/** The steps of its chains that cannot be run. */
+function brokenSteps(runtime: Runtime, toolset: ToolsetConfig | undefined): readonly string[] {
+  if (toolset?.type !== "chains") return [];
+  return [...toolset.chains].flatMap(([name, { chain }]) => {
+    const check = chain.validate(runtime);
+    return check.valid ? [] : check.problems.map(({ message }) => `${name}: ${message}`);
+  });
+}
+
+/** The warning about a tool that cannot be used, which names the place in its file. */
+function placed(registered: RegisteredTool | undefined, said: readonly string[]): string | undefined {
+  const unusable = registered?.tool.unusable;
+  return unusable === undefined ? undefined : said.find((line) => line.endsWith(unusable));
 }
 
 /** Such as defaults that break their own schema. */
@@ -102,7 +132,7 @@ function toolWarnings(tools: readonly RegisteredTool[]): readonly string[] {
 }
 
 interface Conclusion {
-  /** What the runtime said while it opened. */
+  /** Messages of the runtime while it opened. */
   readonly said: readonly string[];
   readonly conclusion: string;
 }

@@ -3,6 +3,7 @@ import { buildAnswers } from "../config/build-answers.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
+import type { Model } from "../core/model.ts";
 import { isReal, sourceList, type AnswerSources } from "../core/answer-source.ts";
 import type { AnswerOptions } from "../call/fallback-chains.ts";
 import type { RuntimeOptions } from "../runtime/runtime.ts";
@@ -15,13 +16,15 @@ export interface AnswerChoice {
   readonly otherwise?: ((config: LoadedConfig) => AnswerSources) | undefined;
   /** Takes the calls that are live. */
   readonly recorder?: CallRecorder | undefined;
+  /** Goes around the model that plays tools. */
+  readonly onModel?: ((model: Model) => Model) | undefined;
 }
 
 /** @throws ToolError `invalid_config` with every problem, `invalid_argument` for options that contradict each other, before anything runs */
 export async function commandAnswers(
   { options, environment }: CommandContext,
   config: LoadedConfig,
-  { otherwise, recorder }: AnswerChoice,
+  { otherwise, recorder, onModel }: AnswerChoice,
 ): Promise<Pick<RuntimeOptions, "answers" | "faults">> {
   const { replay, record, simulate, nearest } = options;
   if (replay !== undefined && record !== undefined)
@@ -33,10 +36,10 @@ export async function commandAnswers(
       hint: "For example: --replay travel.jsonl --nearest",
     });
   const isWanted = simulate || replay !== undefined || recorder !== undefined || otherwise !== undefined;
-  if (!isWanted && config.config.simulation === undefined) return {}; // nothing stands in, and no engine is loaded for it
+  if (!isWanted && config.config.simulation === undefined) return {}; // there is no stand-in, and no engine is loaded for it
   const built = await buildAnswers(config, {
     environment,
-    ...omitUndefined({ otherwise: otherwise?.(config), recording: replay, seed: seedOf(options.seed), onRecord: recorder?.add }),
+    ...omitUndefined({ otherwise: otherwise?.(config), recording: replay, seed: seedOf(options.seed), onRecord: recorder?.add, onModel }),
     ...(nearest ? { match: "nearest" } : {}),
     ...(replay === undefined || simulate ? {} : { override: "replay" }),
   }).catch((thrown: unknown) => {
@@ -47,7 +50,7 @@ export async function commandAnswers(
   return { answers: { ...answers, ...omitUndefined({ rules }) }, ...omitUndefined({ faults: built.faults }) };
 }
 
-/** With a recording and --simulate nothing is asked for real: what the recording does not have is made up. */
+/** With a recording and --simulate nothing runs for real: calls that were not recorded are simulated. */
 function simulatedRules({ rules, simulation }: AnswerOptions, runsNothing: boolean): AnswerOptions["rules"] {
   return runsNothing && simulation !== undefined ? [{ tools: "*", from: simulation }] : rules;
 }

@@ -36,11 +36,13 @@ export const OPTIONS = {
   yes: { kind: "boolean", short: "y", help: "answer yes to every question" },
   tag: { kind: "strings", value: "<tag>", example: "weather", help: "only tools with this tag; several: any of them" },
   "all-tags": { kind: "boolean", help: "only tools with all the tags given" },
-  limit: { kind: "integer", value: "<n>", example: "5", help: "show at most so many; 20 unless told otherwise" },
+  limit: { kind: "integer", value: "<n>", example: "5", help: "show at most so many; 20 by default" },
   store: { kind: "string", value: "<file>", example: "haft.db", help: "file of the sessions; else that of the configuration" },
-  session: { kind: "string", value: "<id>", example: "travel", help: "go on with this session of the store, or begin it" },
-  simulate: { kind: "boolean", help: "change nothing: reads run, the rest is made up" },
-  settle: { kind: "boolean", help: "run nothing again; say of each call what is known" },
+  session: { kind: "string", value: "<id>", example: "travel", help: "session of the store; run and chat begin one that is new" },
+  state: { kind: "strings", value: "<state>", example: "running", help: "only jobs in this state; several: any of them" },
+  follow: { kind: "boolean", short: "f", help: "print new output until the job has ended" },
+  simulate: { kind: "boolean", help: "change nothing: reads run, other calls are simulated" },
+  settle: { kind: "boolean", help: "run nothing again; end each call with its known outcome" },
   "take-over": { kind: "boolean", help: "take the session from the process that has it open" },
   as: { kind: "string", value: "<format>", example: "openai", help: "recording, openai, anthropic or gemini" },
   force: { kind: "boolean", help: "replace the file if it is there already" },
@@ -52,7 +54,8 @@ export const OPTIONS = {
   watch: { kind: "boolean", help: "take over changes of the files that tools come from" },
   validate: { kind: "boolean", help: "offer haft_validate_input as well, which checks inputs" },
   model: { kind: "string", short: "m", value: "<name>", example: "ollama/qwen3", help: "provider/model; else that of the configuration" },
-  system: { kind: "string", value: "<text>", example: '"You keep the notes."', help: "what the model is told before everything else" },
+  system: { kind: "string", value: "<text>", example: '"You keep the notes."', help: "the system prompt of the model" },
+  "no-background": { kind: "boolean", help: "do not let the model send calls to the background" },
   "reasoning-effort": {
     kind: "string",
     value: "<effort>",
@@ -71,14 +74,24 @@ export const OPTIONS = {
     short: "o",
     value: "<file>",
     example: "train.jsonl",
-    help: "the file to write, or to go on with; - = standard output",
+    help: "the file to write or continue; - = standard output",
   },
   count: { kind: "integer", short: "n", value: "<n>", example: "1000", help: "how many conversations; 10, or one of each template" },
   calls: { kind: "integer", value: "<n>", example: "10", help: "calls of each conversation that is drawn; 5" },
-  format: { kind: "string", value: "<format>", example: "openai", help: "neutral, openai or anthropic" },
+  sample: { kind: "string", value: "<kind>", example: "chain", help: "how tools are drawn: chain, random or neighbour; chain" },
+  format: { kind: "string", value: "<format>", example: "openai", help: "neutral, openai, anthropic, huggingface or sharegpt" },
   concurrency: { kind: "integer", value: "<n>", example: "16", help: "most conversations under way at a time; 8" },
   tools: { kind: "strings", value: "<pattern>", example: "'files::*'", help: "only tools that fit, such as files::*; several: any" },
-  overwrite: { kind: "boolean", help: "begin the file anew, whatever it holds" },
+  split: { kind: "string", value: "<share>", example: "0.1", help: "share of conversations for tests, in a second file" },
+  from: { kind: "strings", value: "<recording>", example: "travel.jsonl", help: "make conversations of this recording; several: of each" },
+  "from-store": { kind: "boolean", help: "make them of stored sessions; all, or those named" },
+  redact: {
+    kind: "strings",
+    value: "<kinds>",
+    example: "secrets,emails",
+    help: "all, none, or some of secrets,emails,phones,names,ids",
+  },
+  overwrite: { kind: "boolean", help: "replace the file" },
   record: { kind: "string", value: "<file>", example: "travel.jsonl", help: "record the calls that are live, for --replay" },
   replay: { kind: "string", value: "<file>", example: "travel.jsonl", help: "answer the calls from this recording; run nothing" },
   seed: { kind: "string", value: "<seed>", example: "7", help: "what decides made-up answers and faults" },
@@ -88,7 +101,7 @@ export const OPTIONS = {
 
 export type OptionName = keyof typeof OPTIONS;
 
-/** What an option of each kind is when it is read. */
+/** The value of an option of each kind. */
 interface Values {
   readonly boolean: boolean;
   readonly string: string | undefined;

@@ -1,4 +1,4 @@
-/** What every command is given, and what it is. */
+/** The arguments of every command, and its description. */
 import type { CliOptions, OptionName } from "./command-line.ts";
 import type { Output, Screen } from "./terminal-text.ts";
 
@@ -15,7 +15,7 @@ export interface CommandWorld {
   readonly signal: AbortSignal;
   /**
    * Takes the next Ctrl-C for something that can be stopped by itself; the one after it is the program's again. The returned function
-   * gives it back. Left out where nobody can press it.
+   * gives it back. Left out where it cannot be pressed.
    */
   readonly onInterrupt?: (listener: () => void) => () => void;
 }
@@ -26,7 +26,7 @@ export type Ask = (question: string, signal: AbortSignal) => Promise<string | un
 export interface CommandContext extends Omit<CommandWorld, "stdout" | "stderr"> {
   readonly args: readonly string[];
   readonly options: CliOptions;
-  /** What was asked for. */
+  /** The output of the command. */
   readonly out: Screen;
   /** Everything else: repairs, warnings, questions, errors. */
   readonly err: Screen;
@@ -39,11 +39,11 @@ export interface Command {
   readonly usage: string;
   /** One line for the list of commands. */
   readonly summary: string;
-  /** What its help says beyond the summary, in lines of at most 80 characters. */
+  /** Its help beyond the summary, in lines of at most 80 characters. */
   readonly details: readonly string[];
   /** Fewest and most arguments. */
   readonly args: readonly [number, number];
-  /** What it takes besides `json` and `help`. */
+  /** Its options besides `json` and `help`. */
   readonly options: readonly OptionName[];
   readonly examples: readonly string[];
   /** Resolves to the exit code; rejects with a ToolError, which is printed and gives the exit code. */

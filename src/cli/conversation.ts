@@ -7,11 +7,11 @@ import { readJsonLines } from "../documents/read-json-lines.ts";
 
 export type ConversationLine =
   | { readonly role: "user" | "system"; readonly content: string }
-  /** What a call is, is for the runtime to judge: a malformed one gets its result like any other. */
+  /** The runtime judges what a call is: a malformed one gets its result like any other. */
   | { readonly role: "assistant"; readonly content: string; readonly calls: readonly ToolCall[] }
-  /** A recorded result, which is passed over: the call is run again. */
+  /** A recorded result, which is ignored: the call is run again. */
   | { readonly role: "tool" }
-  /** What a scripted person answers to the next call that asks for approval, after so many milliseconds. */
+  /** The answer of a scripted person to the next call that asks for approval, after so many milliseconds. */
   | { readonly role: "approver"; readonly answer: ApprovalAnswer; readonly afterMs: number };
 
 type Role = ConversationLine["role"];

@@ -2,7 +2,7 @@
 import type { Command, CommandGroup } from "./command.ts";
 import { OPTIONS, type OptionName } from "./command-line.ts";
 
-/** What each exit code other than 0 means; the codes behind each are those of the error table. */
+/** The meaning of each exit code other than 0; the codes behind each are those of the error table. */
 const EXIT_MEANINGS: ReadonlyMap<number, string> = new Map([
   [1, "the tool or the model failed, or nothing was found or matched"],
   [2, "wrong command line"],
@@ -14,7 +14,7 @@ const EXIT_MEANINGS: ReadonlyMap<number, string> = new Map([
   [130, "stopped, for example by Ctrl-C"],
 ]);
 
-/** What `haft --help` prints. */
+/** The output of `haft --help`. */
 export function programHelp(commands: readonly (Command | CommandGroup)[]): string {
   return `haft: the handle between a language model and its tools.
 
@@ -37,7 +37,7 @@ ${commands.map((command) => `  ${("commands" in command ? command.commands[0] : 
 `;
 }
 
-/** What `haft sessions --help` and `haft help sessions` print. */
+/** The output of `haft sessions --help` and `haft help sessions`. */
 export function groupHelp(group: CommandGroup): string {
   return `${group.summary}
 
@@ -58,7 +58,7 @@ ${group.commands.map((command) => `  ${command.examples[0] ?? ""}`).join("\n")}
 `;
 }
 
-/** What `haft <command> --help` and `haft help <command>` print. */
+/** The output of `haft <command> --help` and `haft help <command>`. */
 export function commandHelp(command: Command): string {
   return `${command.summary}
 

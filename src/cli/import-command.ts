@@ -34,7 +34,7 @@ export const importCommand: Command = {
     for (const warning of loaded.warnings) warn(context, warning);
     const entries = loaded.config.registry.filter(({ path }) => path[0] === "mcpServers" || path[0] === "servers");
     if (entries.length === 0)
-      throw new ToolError("invalid_config", `${file} has no servers.`, { hint: "They stand under mcpServers, or under servers." });
+      throw new ToolError("invalid_config", `${file} has no servers.`, { hint: "Servers are under mcpServers or servers." });
     const { out } = context.options;
     const isFile = out !== undefined && out !== "-";
     if (isFile && ![".toml", ".json"].includes(extname(out).toLowerCase()))

@@ -1,10 +1,12 @@
 /** `haft info`: everything there is to know about one tool. */
+import { readDocumentation } from "../config/documentation-config.ts";
 import { valueText } from "../core/content.ts";
 import { ToolError } from "../core/error.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import { stateOf } from "../engine/known-tools.ts";
 import type { ServerState } from "../engine/lazy-server.ts";
+import type { DocumentationOverrides } from "../registry/documentation.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { Registry } from "../registry/registry.ts";
 import { blockedText } from "./blocked-tools.ts";
@@ -29,12 +31,15 @@ export const infoCommand: Command = {
   examples: ["haft info files::edit", "haft info edit --json | jq .inputSchema"],
   async run(context) {
     const [name = ""] = context.args;
-    return withRuntime(context, { only: toolsetOf(name) }, (open) => {
+    return withRuntime(context, { only: toolsetOf(name) }, async (open) => {
+      const overrides = await readDocumentation(open.config.config.documentation);
       const tools = toolsNamed(open.runtime.registry, name);
       const thirdParty = thirdPartyToolsets(open);
       const texts = tools.map((tool) => {
         const suspicious = suspicions(tool, thirdParty);
-        return context.options.json ? jsonOf(tool, suspicious) : describe(tool, suspicious, context.out);
+        return context.options.json
+          ? jsonOf(tool, suspicious)
+          : describe(tool, { suspicious, documentation: told(tool, overrides) }, context.out);
       });
       if (context.options.json) context.out.write(`${texts.join("\n")}\n`);
       else context.out.print(texts.join("\n\n"));
@@ -61,7 +66,17 @@ function jsonOf(registered: RegisteredTool, suspicious: readonly string[]): stri
   });
 }
 
-function describe(registered: RegisteredTool, suspicious: readonly string[], { paint, width }: Screen): string {
+/** The documentation that replaces the tool's own, else its own. */
+function told({ qualifiedName, tool }: RegisteredTool, overrides: DocumentationOverrides): string | undefined {
+  return overrides.get(qualifiedName) ?? overrides.get(tool.name) ?? tool.documentation;
+}
+
+interface Beside {
+  readonly suspicious: readonly string[];
+  readonly documentation: string | undefined;
+}
+
+function describe(registered: RegisteredTool, { suspicious, documentation }: Beside, { paint, width }: Screen): string {
   const { tool, settings } = registered;
   const caution = retryCaution(registered);
   const limit = (ms: number): string => (ms === 0 ? "no limit" : duration(ms));
@@ -81,7 +96,7 @@ function describe(registered: RegisteredTool, suspicious: readonly string[], { p
     ...(tool.outputSchema === undefined ? [] : [["Output", ...schemaLines(tool.outputSchema, width)]]),
     facts.map(([name = "", value = ""]) => wrapBehind(`${name.padEnd(9)} `, value, width)),
     ...(caution === undefined ? [] : [wrap(`! ${caution}`, width)]),
-    ...(tool.documentation === undefined ? [] : [wrap(tool.documentation, width)]),
+    ...(documentation === undefined ? [] : [wrap(documentation, width)]),
   ];
   return sections.map((lines) => lines.join("\n")).join("\n\n");
 }
@@ -116,7 +131,11 @@ function effectsOf(registered: RegisteredTool): string {
   const { effects } = registered.tool;
   const word = effectWord(registered);
   return [
-    word === "undeclared" ? `undeclared: taken to write everything of ${registered.toolset.name}` : word,
+    word === "undeclared"
+      ? `undeclared: taken to write everything of ${registered.toolset.name}`
+      : word === "composite"
+        ? "composite: it makes other calls"
+        : word,
     ...(mayBeRepeated(registered) ? ["may be repeated"] : []),
     ...(effects?.external === true ? ["reaches outside"] : []),
   ].join(", ");

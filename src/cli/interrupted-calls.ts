@@ -5,7 +5,7 @@ import { plural } from "../core/base/wording.ts";
 
 export type CallStart = Extract<SessionEvent, { readonly type: "call-start" }>;
 
-/** What became of an interrupted call. */
+/** The end of an interrupted call. */
 export type Fate = "run again" | "answered" | "ended" | "unknown";
 
 export class InterruptedCalls {
@@ -49,7 +49,7 @@ export class InterruptedCalls {
     return error.code === "outcome_unknown" ? "unknown" : "ended";
   }
 
-  /** `2 calls were interrupted: 1 was run again, of 1 nobody knows whether it had its effect`. */
+  /** `2 calls were interrupted: 1 was run again, of 1 it is unknown whether it had its effect`. */
   conclusion(): string {
     const fates = this.calls.map((call) => this.fateOf(call.callId));
     const [only] = fates;
@@ -72,8 +72,8 @@ const FATES: Readonly<Record<Fate, { readonly one: string; readonly some: (count
   },
   ended: { one: "was not run again", some: (count) => `${was(count)} not run again` },
   unknown: {
-    one: "nobody knows whether it had its effect",
-    some: (count) => `of ${count} nobody knows whether ${count === 1 ? "it had its" : "they had their"} effect`,
+    one: "it is unknown whether it had its effect",
+    some: (count) => `of ${count} it is unknown whether ${count === 1 ? "it had its" : "they had their"} effect`,
   },
 };
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /** The program `haft`: starts on a Node that can run it, and says so on one that cannot. */
-import { tooOld } from "./node-version.ts";
+import { tooOld } from "../core/node-version.ts";
 
-const problem = tooOld(process.version);
+const problem = tooOld(process.versions);
 if (problem === undefined) {
   // Not imported above: on an old Node already the import of the rest fails.
   await import("./process-run.ts");

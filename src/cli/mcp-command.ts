@@ -7,6 +7,7 @@ import { systemPorts } from "../core/system-ports.ts";
 import { listenMcp, serveMcpStdio, type McpListenOptions } from "../server/mcp.ts";
 import { mcpApprover } from "../server/mcp/approver.ts";
 import type { McpServerOptions } from "../server/mcp/options.ts";
+import { pinnedTools } from "./chat/chat-tools.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { quietPorts, withRuntime } from "./open-runtime.ts";
 import { packageVersion } from "./package-version.ts";
@@ -25,6 +26,9 @@ export const mcpCommand: Command = {
     "error. Calls that need approval are put to the client's user; --yes approves",
     "them all.",
     "",
+    "With [findTools] in the configuration it lists the pinned tools, find_tools and",
+    "call_tool, with which the client's model finds and calls the others.",
+    "",
     `With --http it listens on 127.0.0.1, until Ctrl-C; set ${TOKEN_VARIABLE} to a`,
     "secret of 16 characters or more that clients must send as their bearer token.",
   ],
@@ -35,11 +39,13 @@ export const mcpCommand: Command = {
     const { http } = context.options;
     const port = http === undefined ? undefined : portOf(http);
     const approve = context.options.yes ? () => "allow-once" as const : mcpApprover;
-    return withRuntime(context, { approve }, async ({ runtime }) => {
+    return withRuntime(context, { approve, manual: true, callTool: true }, async ({ runtime, config }) => {
+      const pinned = pinnedTools(config.config);
       const { log } = quietPorts(context);
       const options: McpServerOptions = {
         version: packageVersion(),
         tools: { validate: context.options.validate },
+        ...(pinned === undefined ? {} : { only: pinned }),
         ...(log === undefined ? {} : { ports: { log } }),
       };
       const exit = await (port === undefined ? overStdio(context, runtime, options) : overHttp(context, runtime, { ...options, port }));
@@ -68,7 +74,7 @@ async function overStdio(context: CommandContext, runtime: Runtime, options: Mcp
   }
 }
 
-/** Waits while the client takes what is left for it. What it leaves unread must not keep the program running. */
+/** Waits while the client takes what is left for it. Unread output must not keep the program running. */
 async function whenRead(streams: readonly Writable[]): Promise<void> {
   const left = (): number => streams.reduce((sum, { writableLength }) => sum + writableLength, 0);
   let before = Infinity;
@@ -80,7 +86,7 @@ async function whenRead(streams: readonly Writable[]): Promise<void> {
   if (left() === 0) return;
   for (const stream of [process.stdout, process.stderr])
     if (stream.writableLength > 0) stream.destroy(Object.assign(new Error("The client does not read."), { code: "EPIPE" }));
-  await pause(); // until those who listen have been told
+  await pause(); // until listeners have been called
 }
 
 function pause(): Promise<void> {

@@ -12,8 +12,10 @@ import { toolCacheFiles, toolCacheFolder } from "../config/tool-cache-file.ts";
 import { routedOf } from "../config/haft-config.ts";
 import { emptyConfig, findConfig, loadConfig, type LoadedConfig } from "../config/load-config.ts";
 import { lockPath, readLock } from "../config/lock-file.ts";
+import type { DefaultModel } from "../config/toolset/toolset-type.ts";
 import type { RegistryEntry } from "../config/registry-config.ts";
 import { isSource } from "../config/toolset-config.ts";
+import { createTriggers, type Triggers } from "../triggers/triggers.ts";
 import { toolPins } from "../trust/tool-pins.ts";
 import { createRuntime, type Runtime, type RuntimeOptions } from "../runtime/runtime.ts";
 import type { OpenReport } from "../registry/lifecycle/open-report.ts";
@@ -21,6 +23,7 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { personAsk } from "./answer-question.ts";
 import type { CommandContext } from "./command.ts";
 import { commandAnswers, type AnswerChoice } from "./command-answers.ts";
+import { addManual } from "./manual.ts";
 import { oneLine } from "./terminal-text.ts";
 import { requireTrust } from "./trust/require-trust.ts";
 import { untilAborted } from "../core/base/until-aborted.ts";
@@ -29,10 +32,12 @@ export interface OpenRuntime {
   readonly runtime: Runtime;
   readonly config: LoadedConfig;
   readonly report: OpenReport;
+  /** With the channels and triggers of the configuration; they rest until an agent is given them. */
+  readonly triggers: Triggers;
 }
 
 export interface WithRuntimeOptions extends AnswerChoice {
-  /** Told the configuration before anything is opened or started; what it throws ends the command. */
+  /** Called with the configuration before anything is opened or started; an error that it throws ends the command. */
   readonly onConfig?: (config: LoadedConfig) => void;
   readonly onEvent?: EventListener;
   readonly approve?: Approver | undefined;
@@ -42,13 +47,19 @@ export interface WithRuntimeOptions extends AnswerChoice {
   readonly only?: string | undefined;
   /** Say on standard error which toolsets did not open. @default true */
   readonly reportFailures?: boolean;
-  /** Is told what the runtime has to say, which then does not go to standard error. */
+  /** Takes the log of the runtime, which then does not go to standard error. */
   readonly onWarning?: (line: string) => void;
-  /** What calls are timed by, where nothing takes real time. @default the real one */
+  /** The clock of calls, where nothing takes real time. @default the real one */
   readonly clock?: Ports["clock"] | undefined;
   /** Take third-party tools as they are, whatever was pinned. @default false */
   readonly unpinned?: boolean;
-  /** The store the runtime keeps sessions and results in, told by the configuration; closed with the runtime. @default none */
+  /** The model that the command asks, told by the configuration: delegates that name none ask it too. @default that of the configuration */
+  readonly model?: ((config: LoadedConfig) => DefaultModel | undefined) | undefined;
+  /** Add `call_tool` to `find_tools`. @default as the configuration says */
+  readonly callTool?: boolean;
+  /** Give models the tool `info` where tools have documentation. @default false */
+  readonly manual?: boolean;
+  /** The store the runtime keeps sessions and results in, set by the configuration; closed with the runtime. @default none */
   readonly store?: (config: LoadedConfig) => Store | undefined;
   /** Whether the store is only opened when something needs it. @default false */
   readonly storeMayWait?: boolean;
@@ -67,14 +78,16 @@ export async function withRuntime<T>(
   options.onConfig?.(config);
   const store = options.store?.(config);
   const trusted = await requireTrust(context, config);
-  const runtime = createRuntime(await runtimeOptions(context, { ...options, config, built: store, trusted }));
+  const triggers = createTriggers();
+  const runtime = createRuntime(await runtimeOptions(context, { ...options, config, built: store, trusted, triggers }));
   const said = new Set<string>();
   try {
     if (store !== undefined && options.storeMayWait !== true) await untilAborted(store.open(), signal);
     const report = await untilAborted(runtime.open(), signal);
+    if (options.manual === true) await addManual(runtime.registry, config.config);
     if (context.options.watch) runtime.watch();
     noteFailures(context, report, options);
-    return await work({ runtime, config, report });
+    return await work({ runtime, config, report, triggers });
   } catch (thrown: unknown) {
     said.add(ToolError.fromUnknown(thrown).message); // where it is caught
     throw thrown;
@@ -91,19 +104,28 @@ interface Building extends WithRuntimeOptions {
   readonly built: Store | undefined;
   /** The descriptors that are trusted; undefined = all are. */
   readonly trusted: ReadonlySet<string> | undefined;
+  readonly triggers: Triggers;
 }
 
-async function runtimeOptions(context: CommandContext, { config, built, trusted, ...options }: Building): Promise<RuntimeOptions> {
+async function runtimeOptions(
+  context: CommandContext,
+  { config, built, trusted, triggers, ...options }: Building,
+): Promise<RuntimeOptions> {
   const { runtime, retry, circuit, permission, approval, cache } = config.config;
   const pins = options.unpinned === true ? undefined : await pinsBeside(config);
   const memory = toolCacheFiles(toolCacheFolder(context.environment));
-  const parts = await untilAborted(
-    buildRuntimeParts(pick(config, options.only), { memory, ...omitUndefined({ trusted }) }),
+  const { toolsets, sources } = await untilAborted(
+    buildRuntimeParts(pick(config, options.only), {
+      memory,
+      triggers,
+      ...omitUndefined({ trusted, onModel: options.onModel, model: options.model?.(config), callTool: options.callTool }),
+    }),
     context.signal,
   );
   return {
     ...runtime,
-    ...parts,
+    toolsets,
+    sources,
     retry,
     circuit,
     permission,
@@ -118,7 +140,7 @@ async function runtimeOptions(context: CommandContext, { config, built, trusted,
   };
 }
 
-/** What was agreed to of third-party tools; undefined where nothing was pinned. */
+/** Reads the pins of third-party tools; undefined where nothing was pinned. */
 async function pinsBeside({ path }: LoadedConfig): Promise<ToolPins | undefined> {
   const lock = await readLock(lockPath(path));
   return lock === undefined ? undefined : toolPins(lock);
@@ -150,14 +172,20 @@ function noteFailures(context: CommandContext, report: OpenReport, { only, repor
         ...hintsOf(error),
         cause: error,
       });
-    if (reportFailures !== false) warn(context, failureText(toolset, error));
+    if (reportFailures !== false) warn(context, failureWithHint(toolset, error));
   }
 }
 
 /** Why a toolset did not open, with its name. */
-export function failureText(toolset: string, { message }: ToolError): string {
+function failureText(toolset: string, { message }: ToolError): string {
   const name = JSON.stringify(toolset);
   return message.includes(name) ? message : `The toolset ${name} could not be opened: ${message}`;
+}
+
+/** The failure with what the operator can do, such as the package to install. */
+export function failureWithHint(toolset: string, error: ToolError): string {
+  const text = failureText(toolset, error);
+  return error.operatorHint === undefined ? text : `${text} ${error.operatorHint}`;
 }
 
 /** The toolset that a qualified name belongs to. */
@@ -173,6 +201,8 @@ function pick(loaded: LoadedConfig, only: string | undefined): LoadedConfig {
       hint: `Set enabled to true in toolsets.${only}.`,
     });
   }
+  // They use the tools of other toolsets.
+  if (toolset.type === "chains" || toolset.type === "delegates" || toolset.type === "program") return loaded;
   const giving = routedOf(loaded.config).filter((entry) => mayGive(entry, only));
   const toolsets = [...loaded.config.toolsets].filter(([, config]) => giving.some((entry) => entry.toolset === config));
   const registry = loaded.config.registry.filter((entry) => giving.includes(entry));

@@ -54,7 +54,7 @@ export async function withStore<T>(context: CommandContext, options: WithStoreOp
     await untilAborted(place.store.open(), context.signal);
     result = await work(place.store);
   } catch (thrown: unknown) {
-    await place.store.close().catch(() => {}); // what went wrong first is told
+    await place.store.close().catch(() => {}); // the first error is reported
     throw thrown;
   }
   await place.store.close();
@@ -70,7 +70,7 @@ export async function withSession<T>(store: Store, sessionId: string, work: () =
   }
 }
 
-/** What the store's list says of a session; undefined when it has none of the name. */
+/** Returns the store's record of a session; undefined when it has none of the name. */
 export async function findSession(store: Store, sessionId: string): Promise<StoredSession | undefined> {
   for await (const session of allSessions(store)) if (session.sessionId === sessionId) return session;
   return undefined;

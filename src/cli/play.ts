@@ -6,6 +6,7 @@ import { ToolError } from "../core/error.ts";
 import type { RuntimeEvent } from "../core/event.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Registry } from "../registry/registry.ts";
+import type { Jobs } from "../call/jobs.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import { personApprover } from "./ask-person.ts";
 import type { CommandContext } from "./command.ts";
@@ -28,7 +29,9 @@ const ORPHAN_POLL_MS = 20;
 export interface PlayPlace {
   readonly session: RuntimeSession;
   readonly registry: Registry;
-  /** What is said is added to the session, as calls and results are. @default false */
+  /** Where calls may continue in the background: those that do are waited for at the end. */
+  readonly jobs?: Jobs;
+  /** Whether messages are added to the session, as calls and results are. @default false */
   readonly keepsMessages?: boolean;
   /** Answers what the user says; left out = the file has the answers. */
   readonly chat?: Chat | undefined;
@@ -44,6 +47,8 @@ export class Play {
   readonly #answers: ApproverLine[] = [];
   #chat: Chat | undefined;
   #exitCode = 0;
+  /** The end of a background job comes right behind that of its call. */
+  #lastResult: ToolResult | undefined;
 
   constructor(context: CommandContext, lines: readonly ConversationLine[]) {
     this.#context = context;
@@ -59,6 +64,8 @@ export class Play {
     this.#summary.count(event);
     if (this.#chat !== undefined) this.#chat.notice(event);
     else if (!this.#context.options.json) this.printer.print(event);
+    else if (event.type === "call-end") this.#lastResult = event.result;
+    else if (event.type === "job-end" && this.#lastResult?.callId === event.callId) this.#printJson([this.#lastResult]);
   };
 
   /** 0 unless the model failed to answer. */
@@ -67,7 +74,7 @@ export class Play {
   }
 
   /** Plays line after line; stops after the line in which the signal aborts, and after one that the model failed to answer. */
-  async run({ session, registry, keepsMessages = false, chat }: PlayPlace): Promise<void> {
+  async run({ session, registry, jobs, keepsMessages = false, chat }: PlayPlace): Promise<void> {
     const { options, out, signal } = this.#context;
     this.#chat = chat;
     for (const line of this.#lines) {
@@ -82,6 +89,8 @@ export class Play {
         if (line.role === "assistant" && line.calls.length > 0) await this.#play(session, line.calls, registry);
       }
     }
+    if (chat !== undefined) await this.#finish(chat);
+    else if (jobs !== undefined) await this.#awaitJobs(session, jobs);
     await this.#awaitOrphans();
   }
 
@@ -110,6 +119,24 @@ export class Play {
     for (const result of results) this.#context.out.write(`${safeJson(result)}\n`);
   }
 
+  /** The model is notified of the ends of its jobs. */
+  async #finish(chat: Chat): Promise<void> {
+    const last = this.#context.signal.aborted ? undefined : await chat.finish().catch(unlessAborted(this.#context.signal));
+    if (last !== undefined) this.#exitCode = exitOf(last);
+    await chat.leave();
+  }
+
+  /** Background jobs are played to their end as well; one that asks a question is cancelled. */
+  async #awaitJobs(session: RuntimeSession, jobs: Jobs): Promise<void> {
+    const { signal } = this.#context;
+    for (let [job] = session.jobs; job !== undefined && !signal.aborted; [job] = session.jobs) {
+      const { state } = await jobs.wait(job.id, { untilAsked: true, signal }).catch(() => ({ state: "cancelled" }));
+      if (state !== "waiting") continue;
+      jobs.cancel(job.id, "the conversation has ended, and the job cannot be answered");
+      await jobs.wait(job.id);
+    }
+  }
+
   /** A call that was cut off may still end: its end belongs to the story, but not for long. */
   async #awaitOrphans(): Promise<void> {
     const { signal, options } = this.#context;
@@ -130,7 +157,7 @@ export class Play {
     const line = this.#context.options.yes ? undefined : this.#answers.shift();
     if (line === undefined) {
       if (person === undefined)
-        throw new ToolError("approval_required", "no approver line is left in the conversation, and nobody is at the terminal");
+        throw new ToolError("approval_required", "no approver line is left in the conversation, and there is no terminal");
       const answer = await person(request);
       this.#tell(`${label} ${this.#context.options.yes ? "is allowed by --yes" : `you answered ${answer}`}`);
       return answer;
@@ -145,6 +172,12 @@ export class Play {
     const { out, options } = this.#context;
     if (!options.json) out.print(`  ${out.paint("yellow", `? ${text}`)}`);
   }
+}
+
+function unlessAborted(signal: AbortSignal): (thrown: unknown) => undefined {
+  return (thrown) => {
+    if (!signal.aborted) throw thrown;
+  };
 }
 
 /** The name a call asks for, and that of the tool it means. */

@@ -59,7 +59,7 @@ function printTool(out: Screen, { name, state, details }: ToolDrift, tool: Tool 
   for (const finding of suspicionsOf(state, tool)) writeLines(out, [`! ${finding}`], 8, "red");
 }
 
-/** All of a description that somebody can be expected to read. */
+/** All of a description that a person can be expected to read. */
 function firstLines(description: string, width: number): readonly string[] {
   const start = description.slice(0, MAX_DESCRIPTION);
   const lines = wrap(start, width);

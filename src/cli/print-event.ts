@@ -2,6 +2,8 @@
 import type { RuntimeEvent } from "../core/event.ts";
 import { valueText } from "../core/content.ts";
 import type { JsonValue } from "../core/base/json.ts";
+import { plural } from "../core/base/wording.ts";
+import { CallNesting } from "./call-nesting.ts";
 import { resultLines } from "./print-result.ts";
 import { columnFor, cut, duration, oneLine, safeText, type Screen } from "./terminal-text.ts";
 import { columnsOf, padColumns } from "./text-width.ts";
@@ -27,11 +29,39 @@ function changeText({ toolset, ...change }: Of<"toolset-change">): string {
   return `the tools of ${safeText(toolset)} have changed: ${parts.join("; ")}`;
 }
 
+function jobWords(event: Of<"job-start" | "job-run" | "job-output" | "job-input" | "job-end">): readonly string[] {
+  if (event.type === "job-end") return [];
+  if (event.type === "job-start") return ["continues in the background"];
+  if (event.type === "job-run") return [event.starts <= 1 ? "has its place and begins" : `is run again: start ${event.starts}`];
+  if (event.type === "job-input") return ["was answered"];
+  return shownLines(event.asks === true ? `asks: ${event.text}` : event.text);
+}
+
+/** So many lines of what is written at once are shown. */
+const MAX_OUTPUT_LINES = 10;
+
+/** The last lines of a text, and the count of those before them. */
+function shownLines(text: string): readonly string[] {
+  const lines = text.split(/\r\n|[\n\r]/u).filter((line) => line.trim() !== "");
+  const hidden = lines.length - MAX_OUTPUT_LINES;
+  return hidden <= 0 ? lines : [`… ${plural(hidden, "line")} before`, ...lines.slice(hidden)];
+}
+
+function retryText({ attempt, delayMs, error }: Of<"call-retry">, width: number): string {
+  const failed = `attempt ${attempt} failed, next in ${duration(delayMs)}: `;
+  return `${failed}${oneLine(error.message, width - failed.length - 8)}`;
+}
+
+function progressText({ update: { message, done, total } }: Of<"call-progress">): string {
+  return message ?? `${done ?? "?"} of ${total ?? "?"}`;
+}
+
 /** Prints the events of calls, which it numbers in the order they arrive. */
 export class EventPrinter {
   readonly #screen: Screen;
   readonly #labels = new Map<string, string>();
   readonly #waits = new Map<string, string[]>();
+  readonly #nesting = new CallNesting();
   #nameWidth = 0;
 
   constructor(screen: Screen) {
@@ -42,13 +72,18 @@ export class EventPrinter {
     return this.#screen.width === Infinity ? FILE_WIDTH : this.#screen.width;
   }
 
-  /** The names of the calls that come next, so that what stands behind them is aligned. */
+  /** The names of the calls that come next, so that the text after them is aligned. */
   expect(names: readonly string[]): void {
     this.#nameWidth = columnFor(names.map(safeText), MAX_NAME_WIDTH);
   }
 
   print(event: RuntimeEvent): void {
-    if ("callId" in event) for (const line of this.#callLines(event)) this.#screen.print(line);
+    this.#nesting.notice(event);
+    if (event.type === "call-progress" && this.#nesting.hasCalls(event.callId)) return; // its calls say how far it is
+    if ("callId" in event) {
+      const indent = "  ".repeat(this.#nesting.depthOf(event.callId));
+      for (const line of this.#callLines(event, indent.length)) this.#screen.print(`${indent}${line}`);
+    }
     if (event.type === "toolset-change") this.aside(changeText(event));
     if (event.type === "circuit-change") {
       const { toolName, state } = event;
@@ -73,35 +108,47 @@ export class EventPrinter {
     return (this.#labels.get(callId) ?? callId).padEnd(3);
   }
 
-  #callLines(event: CallEvent): readonly string[] {
-    const { paint } = this.#screen;
+  /** The call that a person means by `#3` or `3`. */
+  callOf(label: string): string | undefined {
+    const wanted = label.startsWith("#") ? label : `#${label}`;
+    for (const [callId, known] of this.#labels) if (known === wanted) return callId;
+    return undefined;
+  }
+
+  #callLines(event: CallEvent, indent: number): readonly string[] {
+    const width = this.width - indent;
     const label = event.type === "call-start" ? this.#number(event.callId) : this.labelOf(event.callId);
-    const dim = (text: string): readonly string[] => [`  ${paint("dim", `· ${label} ${text}`)}`];
-    const yellow = (mark: string, text: string): readonly string[] => [`  ${paint("yellow", `${mark} ${label} ${text}`)}`];
+    const dim = (text: string): readonly string[] => [`  ${this.#screen.paint("dim", `· ${label} ${text}`)}`];
+    const yellow = (mark: string, text: string): readonly string[] => [`  ${this.#screen.paint("yellow", `${mark} ${label} ${text}`)}`];
     switch (event.type) {
       case "call-start":
-        return [this.#startLine(event, label)];
+        return [this.#startLine(event, label, indent), ...this.#reasoningLines(event, width)];
       case "call-end":
-        return this.#endLines(event, label);
+        return this.#endLines(event, label, indent);
       case "call-wait":
         this.#noteWait(event);
         return [];
-      case "call-retry": {
-        const failed = `attempt ${event.attempt} failed, next in ${duration(event.delayMs)}: `;
-        return yellow("↻", `${failed}${oneLine(event.error.message, this.width - failed.length - 8)}`);
-      }
+      case "call-retry":
+        return yellow("↻", retryText(event, width));
       case "call-orphan":
         return yellow("!", "is cut off but still running: an orphan, whose answer will not count");
       case "call-late":
         return dim(`ended ${duration(event.lateMs)} after it was cut off; what it ${event.outcome} is not used`);
       case "call-progress":
-        return dim(oneLine(event.update.message ?? `${event.update.done ?? "?"} of ${event.update.total ?? "?"}`, this.width - 8));
+        return dim(oneLine(progressText(event), width - 8));
       case "call-block":
         return yellow("!", `kept everything else waiting for ${duration(event.blockedMs)}`);
       case "outcome-resolve":
         return dim("had its effect after all");
+      case "job-start":
+      case "job-run":
+      case "job-output":
+      case "job-input":
+      case "job-end":
+        return jobWords(event).flatMap((words) => dim(oneLine(words, width - 8)));
       case "call-attempt":
       case "call-intent":
+      case "call-remote":
       case "output-keep":
       case "state-change":
         return [];
@@ -113,16 +160,28 @@ export class EventPrinter {
     return this.labelOf(callId);
   }
 
-  #startLine({ call }: Of<"call-start">, label: string): string {
-    const start = `  → ${label} ${padColumns(safeText(call.name), this.#nameWidth)}  `;
-    const input = oneLine(valueText(call.input as JsonValue | undefined), this.width - columnsOf(start)); // an event holds JSON
+  #startLine({ call }: Of<"call-start">, label: string, indent: number): string {
+    const start = `  → ${label} ${padColumns(safeText(call.name), Math.max(0, this.#nameWidth - indent))}  `;
+    const input = oneLine(valueText(call.input as JsonValue | undefined), this.width - indent - columnsOf(start)); // an event holds JSON
     return `${start}${this.#screen.paint("dim", input)}`.trimEnd();
   }
 
-  #endLines({ callId, result }: Of<"call-end">, label: string): readonly string[] {
+  /** Why the model makes the call, where it says so. */
+  #reasoningLines({ call }: Of<"call-start">, width: number): readonly string[] {
+    const reasoning = call.reasoning?.trim() ?? "";
+    return reasoning === "" ? [] : [`        ${this.#screen.paint("dim", oneLine(reasoning, width - 8))}`];
+  }
+
+  #endLines({ callId, result }: Of<"call-end">, label: string, indent: number): readonly string[] {
     const waits = this.#waits.get(callId) ?? [];
     this.#waits.delete(callId);
-    return resultLines(result, { screen: this.#screen, width: this.width, label, nameWidth: this.#nameWidth, waits });
+    return resultLines(result, {
+      screen: this.#screen,
+      width: this.width - indent,
+      label,
+      nameWidth: Math.max(0, this.#nameWidth - indent),
+      waits,
+    });
   }
 
   #noteWait({ callId, waitMs, reason, waitedFor }: Of<"call-wait">): void {

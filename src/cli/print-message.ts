@@ -12,10 +12,10 @@ export interface MessageStyle {
   readonly width: number;
 }
 
-/** What is said stands behind the speaker. */
+/** The indent of text behind the speaker. */
 const MARGIN = "        ";
 
-/** The speaker, and beside it what was said. */
+/** The speaker, and next to it the message. */
 export function printMessage({ screen, width }: MessageStyle, { role, content, title }: SessionMessage): void {
   const speaker = screen.paint("bold", SPEAKERS[role].padEnd(6));
   const text = typeof content === "string" ? content : content.map(partText).join("\n");

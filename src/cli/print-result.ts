@@ -5,10 +5,10 @@ import { plural } from "../core/base/wording.ts";
 import { cut, duration, oneLine, safeText, wrap, type Screen } from "./terminal-text.ts";
 import { columnsOf, padColumns } from "./text-width.ts";
 
-const MARKS = { ok: "✓", partial: "~", error: "✗", cancelled: "✗", skipped: "-" } as const;
-const COLOURS = { ok: "green", partial: "yellow", error: "red", cancelled: "red", skipped: "dim" } as const;
+const MARKS = { ok: "✓", partial: "~", error: "✗", cancelled: "✗", skipped: "-", pending: "…" } as const;
+const COLOURS = { ok: "green", partial: "yellow", error: "red", cancelled: "red", skipped: "dim", pending: "dim" } as const;
 
-/** What stands under the line of a call begins here. */
+/** The indent of text under the line of a call. */
 const INDENT = "        ";
 const MAX_BLOCK_LINES = 8;
 const MAX_NOTE_LENGTH = 400;
@@ -22,7 +22,7 @@ export interface ResultStyle {
   readonly label: string;
   /** Columns for the tool's name. */
   readonly nameWidth: number;
-  /** What the call had to wait for, in words. */
+  /** The waits of the call, as text. */
   readonly waits: readonly string[];
 }
 
@@ -52,9 +52,9 @@ export function resultLines(result: ToolResult, style: ResultStyle): readonly st
 }
 
 interface AnswerParts {
-  /** What stands beside the tool's name. */
+  /** The text next to the tool's name. */
   readonly line: string;
-  /** What stands under it. */
+  /** The lines under it. */
   readonly block: readonly string[];
 }
 

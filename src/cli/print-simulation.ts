@@ -1,4 +1,4 @@
-/** What a simulation came to: the values that would be others, what was only pretended, and that nothing was changed. */
+/** Prints a simulation: the values that would change, what was only pretended, and that nothing was changed. */
 import { valueText } from "../core/content.ts";
 import { applyPatch, type JsonPatchStep } from "../core/base/json-patch.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../core/base/json.ts";
@@ -8,7 +8,7 @@ import type { CommandContext } from "./command.ts";
 import { oneLine, safeJson, safeText, type Screen } from "./terminal-text.ts";
 
 const NOTHING = "nothing";
-/** Says of a key that stands in the list as well whose it is. */
+/** Names the toolset of a key that occurs twice in the list. */
 const WITHIN_TOOLSET = /^toolset:.*\/writes\//su;
 /** Keys of engines that remember what they answered. */
 const NOTES = /^haft:(?:records|replay|stub):/u;
@@ -23,7 +23,7 @@ export interface SimulationOutput extends Pick<CommandContext, "options" | "out"
   readonly screen?: Screen;
 }
 
-/** With `--json` one line on standard output; else lines on the screen, without what those who stood in for tools have noted for themselves. */
+/** With `--json` one line on standard output; else lines on the screen, without the notes that stand-ins kept for themselves. */
 export function printSimulation({ options, out, screen = out }: SimulationOutput, { state: all, pretended }: SessionDiff): void {
   if (options.json) {
     out.write(`${safeJson({ simulation: { state: all, pretended } })}\n`);
@@ -75,7 +75,7 @@ function shownChanges(state: readonly StateDifference[], width: number): readonl
 
 interface Change {
   readonly step: JsonPatchStep;
-  /** What is at the place of the step before it. */
+  /** The value before the step. */
   readonly from: JsonValue | undefined;
   readonly width: number;
 }

@@ -1,10 +1,10 @@
 /** Runs the command line in this process: connects it to the streams and the signals. */
-import { createInterface } from "node:readline";
 import { ERROR_CODES } from "../core/error-codes.ts";
 import { systemCode } from "../core/base/system-code.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { endServersQuickly } from "../processes/process.ts";
 import { runCli } from "./run-cli.ts";
+import { TerminalPrompt } from "./terminal-prompt.ts";
 import type { Output } from "./terminal-text.ts";
 
 const stop = new AbortController();
@@ -12,7 +12,7 @@ let readerIsGone = false;
 let outputIsLost = false;
 let isDone = false;
 
-/** What the next Ctrl-C stops by itself; undefined when it stops everything. */
+/** Stops the part that the next Ctrl-C stops by itself; undefined when it stops everything. */
 let interrupt: (() => void) | undefined;
 
 function onInterrupt(listener: () => void): () => void {
@@ -42,7 +42,7 @@ process.on("SIGINT", () => {
 process.on("SIGTERM", () => onSignal("SIGTERM"));
 process.on("SIGHUP", () => onSignal("SIGHUP"));
 
-/** A handler that throws where no call waits for it, such as in a timer: nobody knows what state it left behind. */
+/** A handler that throws where no call waits for it, such as in a timer: the state it left behind is unknown. */
 process.on("uncaughtException", (thrown) => {
   stop.abort(new ToolError("execution_failed", `Something threw outside any call: ${describeThrown(thrown)}`, { cause: thrown }));
 });
@@ -78,46 +78,18 @@ const stderr: Output = {
   },
 };
 
-function ask(question: string, signal: AbortSignal): Promise<string | undefined> {
-  const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
-  const typed: string[] = [];
-  const withdraw = (): void => {
-    process.stderr.write("\n");
-    reject(signal.reason);
-  };
-  if (signal.aborted) withdraw();
-  signal.addEventListener("abort", withdraw, { once: true });
-  lines.on("SIGINT", () => onSignal("Ctrl-C"));
-  const end = (): void => {
-    process.stderr.write("\n");
-    resolve(undefined);
-  };
-  lines.on("close", end);
-  // What was pasted comes at once: all of it is one answer, so that none of it answers a question not yet asked.
-  lines.on("line", (line) => typed.push(line));
-  const start = question.lastIndexOf("\n") + 1;
-  process.stderr.write(question.slice(0, start));
-  lines.question(question.slice(start), (line) => {
-    typed.push(line);
-    queueMicrotask(() => resolve([...typed, ...(lines.line === "" ? [] : [lines.line])].join("\n")));
-  });
-  return promise.finally(() => {
-    signal.removeEventListener("abort", withdraw);
-    lines.off("close", end).close(); // its own listener for that gives the keys back
-  });
-}
+const prompt = new TerminalPrompt({ input: process.stdin, output: process.stderr, onInterrupt: () => onSignal("Ctrl-C") });
 
-/** Resolves when everything written has been taken, or nobody will take it. */
+/** Resolves when everything written has been taken, or will not be taken. */
 function flushed(stream: NodeJS.WriteStream): Promise<void> {
   return new Promise((resolve) => (stream.destroyed ? resolve() : stream.write("", () => resolve())));
 }
 
 const exitCode = await runCli(process.argv.slice(2), {
-  stdout: process.stdout,
-  stderr,
+  stdout: process.stdout.isTTY ? prompt.above(process.stdout) : process.stdout,
+  stderr: stderr.isTTY === true ? prompt.above(stderr) : stderr,
   stdin: process.stdin,
-  ask: process.stdin.isTTY && process.stderr.isTTY ? ask : undefined,
+  ask: process.stdin.isTTY && process.stderr.isTTY ? prompt.ask : undefined,
   environment: process.env,
   signal: stop.signal,
   onInterrupt,

@@ -5,7 +5,7 @@ import { cut, type Screen } from "./terminal-text.ts";
 const QUIET_MS = 1_000;
 const STEP_MS = 100;
 
-/** One line of a terminal that is written again and again, and taken away at the end. Nothing where nobody watches. */
+/** One line of a terminal that is written again and again, and taken away at the end. Nothing where there is no terminal. */
 export class Progress {
   readonly #screen: Screen;
   #nextAt: number;

@@ -145,10 +145,10 @@ class ReplayNotes {
   }
 }
 
-/** What a replay says of a call that it does not have. */
+/** The error codes of a replay for a call that it does not have. */
 const NOT_THERE: ReadonlySet<string> = new Set<ErrorInfo["code"]>(["not_found", "ambiguous"]);
 
-/** What is said of a name that is not a tool depends on which others there are. */
+/** The message about a name that is not a tool depends on which others there are. */
 function spell({ name, attempts }: ToolResult, { code, message }: ErrorInfo): string {
   return JSON.stringify(attempts === 0 ? [name, code] : [name, code, message]);
 }

@@ -2,43 +2,34 @@
 import { ERROR_CODES } from "../core/error-codes.ts";
 import { ToolError } from "../core/error.ts";
 import { nearNames } from "../core/base/near-names.ts";
-import { callCommand } from "./call-command.ts";
-import { chatCommand } from "./chat-command.ts";
-import { checkCommand } from "./check-command.ts";
+import { own } from "../core/base/own.ts";
 import { readCommandLine, type CommandLine, type OptionName } from "./command-line.ts";
 import type { Command, CommandGroup, CommandWorld } from "./command.ts";
-import { generateCommand } from "./generate-command.ts";
 import { commandHelp, groupHelp, programHelp, usageOf } from "./help.ts";
-import { importCommand } from "./import-command.ts";
-import { infoCommand } from "./info-command.ts";
-import { listCommand } from "./list-command.ts";
-import { lockCommand } from "./lock-command.ts";
-import { mcpCommand } from "./mcp-command.ts";
 import { packageVersion } from "./package-version.ts";
 import { errorLines } from "./print-result.ts";
-import { replayCommand } from "./replay-command.ts";
-import { runCommand } from "./run-command.ts";
-import { searchCommand } from "./search-command.ts";
-import { sessionsCommand } from "./sessions-command.ts";
-import { trustCommand } from "./trust-command.ts";
 import { safeJson, screenFor } from "./terminal-text.ts";
 
-const COMMANDS: readonly (Command | CommandGroup)[] = [
-  chatCommand,
-  runCommand,
-  callCommand,
-  generateCommand,
-  listCommand,
-  searchCommand,
-  infoCommand,
-  checkCommand,
-  lockCommand,
-  trustCommand,
-  importCommand,
-  mcpCommand,
-  sessionsCommand,
-  replayCommand,
-];
+/** By name, in the order of the help. Each is loaded when it is typed: most of the time that a short command takes is that of loading. */
+const COMMANDS: Readonly<Record<string, () => Promise<Command | CommandGroup>>> = {
+  chat: async () => (await import("./chat-command.ts")).chatCommand,
+  run: async () => (await import("./run-command.ts")).runCommand,
+  call: async () => (await import("./call-command.ts")).callCommand,
+  chain: async () => (await import("./chain-command.ts")).chainCommand,
+  generate: async () => (await import("./generate-command.ts")).generateCommand,
+  list: async () => (await import("./list-command.ts")).listCommand,
+  search: async () => (await import("./search-command.ts")).searchCommand,
+  info: async () => (await import("./info-command.ts")).infoCommand,
+  check: async () => (await import("./check-command.ts")).checkCommand,
+  lock: async () => (await import("./lock-command.ts")).lockCommand,
+  trust: async () => (await import("./trust-command.ts")).trustCommand,
+  init: async () => (await import("./init-command.ts")).initCommand,
+  import: async () => (await import("./import-command.ts")).importCommand,
+  mcp: async () => (await import("./mcp-command.ts")).mcpCommand,
+  sessions: async () => (await import("./sessions-command.ts")).sessionsCommand,
+  jobs: async () => (await import("./jobs-command.ts")).jobsCommand,
+  replay: async () => (await import("./replay-command.ts")).replayCommand,
+};
 const COMMON_OPTIONS: readonly OptionName[] = ["json", "help", "version"];
 
 /** Runs one command line; resolves to the exit code and never rejects. */
@@ -58,13 +49,21 @@ async function dispatch(line: CommandLine, world: CommandWorld): Promise<number>
   if (line.options.version) return print(world, `${packageVersion()}\n`);
   const wantsHelp = line.options.help || line.command === "help";
   const [name, ...args] = line.command === "help" || line.command === undefined ? line.args : [line.command, ...line.args];
-  if (name === undefined) return help(world, { wantsHelp, text: programHelp(COMMANDS) });
-  const entry = COMMANDS.find((known) => known.name === name) ?? unknownCommand(COMMANDS, name);
+  if (name === undefined)
+    return help(world, { wantsHelp, text: programHelp(await Promise.all(Object.values(COMMANDS).map((load) => load()))) });
+  const load = own(COMMANDS, name) ?? unknownCommand(Object.keys(COMMANDS), name);
+  const entry = await load();
   if (!("commands" in entry)) return run({ command: entry, args, wantsHelp }, { line, world });
   const [word, ...rest] = args;
   if (word === undefined) return help(world, { wantsHelp, text: groupHelp(entry) });
   const full = `${name} ${word}`;
-  const command = entry.commands.find((known) => known.name === full) ?? unknownCommand(entry.commands, word, `${name} `);
+  const command =
+    entry.commands.find((known) => known.name === full) ??
+    unknownCommand(
+      entry.commands.map((known) => known.name.slice(name.length + 1)),
+      word,
+      `${name} `,
+    );
   return run({ command, args: rest, wantsHelp }, { line, world });
 }
 
@@ -96,9 +95,8 @@ function print(world: CommandWorld, text: string): number {
   return 0;
 }
 
-/** Only the word is compared, not that of its group in front of it. @throws ToolError in any case */
-function unknownCommand(commands: readonly { readonly name: string }[], word: string, group: string = ""): never {
-  const words = commands.map((command) => command.name.slice(group.length));
+/** @throws ToolError in any case */
+function unknownCommand(words: readonly string[], word: string, group: string = ""): never {
   const [near] = nearNames(word, words);
   const hint = near === undefined ? `Commands: ${words.join(", ")}. See haft ${group}--help.` : `Did you mean "haft ${group}${near}"?`;
   throw new ToolError("invalid_argument", `There is no command ${JSON.stringify(`${group}${word}`)}.`, { hint });

@@ -14,7 +14,7 @@ import { storeOf, withStore } from "./open-store.ts";
 import { Play } from "./play.ts";
 import { printSimulation } from "./print-simulation.ts";
 import { readInput } from "./read-input.ts";
-import { chosenModel } from "./chat/chosen-model.ts";
+import { chosenModel, type ChosenModel } from "./chat/chosen-model.ts";
 import { Chat } from "./chat/chat.ts";
 import { safeText } from "./terminal-text.ts";
 
@@ -30,13 +30,13 @@ export const runCommand: Command = {
     '  {"role": "approver", "answer": "allow-once", "afterMs": 500}',
     "",
     "The calls of one line run together. Lines of the roles user, assistant and",
-    "system are shown, lines of the role tool are passed over. An approver line",
+    "system are shown, lines of the role tool are ignored. An approver line",
     "answers the next call that asks for approval: allow-once, allow-always or deny.",
     "",
     "Where a store is named, by --store or in the configuration, what is said, called",
-    "and answered is kept there as a session, under the id of --session or a new one.",
-    "A session that is there already goes on where it ended; calls of it that a crash",
-    "had interrupted are ended first, as haft sessions resume does.",
+    "and answered is kept there as a session, under the id of --session or a new",
+    "one. A session that exists is continued; calls of it that a crash had",
+    "interrupted are ended first, as haft sessions resume does.",
     "",
     "With --model, or --prompt, a model answers what the user lines say: there are no",
     "assistant lines then, and the calls are those that the model makes. The keys of",
@@ -45,7 +45,7 @@ export const runCommand: Command = {
     "",
     "With --simulate all of it is tried on a branch that is dropped: reads run, every",
     "other call is answered as [simulation] in the configuration says, or made up",
-    "from its output schema, and at the end stands what would be different.",
+    "from its output schema, and the end shows what would change.",
     "",
     "With --record the calls that are live are written to a file; with --replay such",
     "a file answers them, and nothing runs. --replay and --simulate together answer",
@@ -53,14 +53,16 @@ export const runCommand: Command = {
     "",
     "A bad line is refused before anything runs. Exits with 0 when the conversation",
     "was played to its end, whatever the tools answered. With --json each result is",
-    "one line, in call order; nothing else goes to standard output, except what a",
-    "simulation came to, and the error that ends a run early.",
+    "one line, in call order, that of a background job again when it has ended;",
+    "nothing else goes to standard output, except the summary of a simulation, and",
+    "the error that ends a run early. Jobs are waited for at the end.",
   ],
   args: [0, 1],
   options: [
     "config",
     "force",
     "model",
+    "no-background",
     "reasoning-effort",
     "nearest",
     "prompt",
@@ -121,7 +123,7 @@ async function readLines(context: CommandContext): Promise<readonly Conversation
       "invalid_call",
       `${name} has lines of the role assistant or tool, and with --model the model says those; nothing was run.`,
       {
-        hint: "Leave them out, or leave out --model to play the calls as they stand.",
+        hint: "Leave them out, or leave out --model to play the calls as written.",
       },
     );
   return lines;
@@ -129,19 +131,22 @@ async function readLines(context: CommandContext): Promise<readonly Conversation
 
 async function playLive(context: CommandContext, play: Play, recorder: CallRecorder | undefined): Promise<undefined> {
   let store: Store | undefined;
+  const model = modelOnce(context);
   const options = {
     recorder,
     onEvent: play.notice,
     approve: play.approver,
-    onConfig: (config: OpenRuntime["config"]) => requireModel(context, config),
+    manual: true,
+    onConfig: (config: OpenRuntime["config"]) => void model(config),
+    model,
     store: (config: OpenRuntime["config"]) => (store = storeOf(context, config)),
   };
   await withRuntime(context, options, async (open) => {
     sayOpen(context, play, open);
     const printer = context.options.json ? undefined : play.printer;
     const session = await openStoredSession(context, { runtime: open.runtime, store, printer });
-    const chat = chatOf(context, { play, open, session, isKept: store !== undefined });
-    await play.run({ session, registry: open.runtime.registry, keepsMessages: store !== undefined, chat });
+    const chat = chatOf(context, { play, open, session, isKept: store !== undefined, model });
+    await play.run({ session, registry: open.runtime.registry, jobs: open.runtime.jobs, keepsMessages: store !== undefined, chat });
   });
 }
 
@@ -153,26 +158,31 @@ interface Beginning {
 interface ChatPlace extends Beginning {
   readonly session: RuntimeSession;
   readonly isKept: boolean;
+  readonly model: ReturnType<typeof modelOnce>;
 }
 
-/** Before anything is started. @throws ToolError as `chosenModel` does */
-function requireModel(context: CommandContext, config: OpenRuntime["config"]): void {
-  if (asksModel(context)) chosenModel(context, config);
+/** The model that makes the calls, made once and before anything is started. Its function throws as `chosenModel` does. */
+function modelOnce(context: CommandContext): (config: OpenRuntime["config"]) => ChosenModel | undefined {
+  let chosen: ChosenModel | undefined;
+  return (config) => (chosen ??= asksModel(context) ? chosenModel(context, config) : undefined);
 }
 
-function chatOf(context: CommandContext, { play, open: { config }, session, isKept }: ChatPlace): Chat | undefined {
-  if (!asksModel(context)) return undefined;
-  const chosen = chosenModel(context, config);
-  return new Chat({ context, chosen, config, session, isKept, events: play.printer, notice: play.notice });
+function chatOf(context: CommandContext, { play, open: { config, runtime }, session, isKept, model }: ChatPlace): Chat | undefined {
+  const chosen = model(config);
+  if (chosen === undefined) return undefined;
+  return new Chat({ context, chosen, config, session, runtime, isKept, events: play.printer, notice: play.notice });
 }
 
 async function simulate(context: CommandContext, play: Play, recorder: CallRecorder | undefined): Promise<SessionDiff> {
   const store = memoryStore();
+  const model = modelOnce(context);
   const options = {
     recorder,
     onEvent: play.notice,
     approve: play.approver,
-    onConfig: (config: OpenRuntime["config"]) => requireModel(context, config),
+    manual: true,
+    onConfig: (config: OpenRuntime["config"]) => void model(config),
+    model,
     store: () => store,
   };
   return withRuntime(context, options, async (open) => {
@@ -180,7 +190,7 @@ async function simulate(context: CommandContext, play: Play, recorder: CallRecor
     const base = await simulationBase(context, { play, open, store });
     const branch = base.fork({ simulated: true });
     try {
-      const chat = chatOf(context, { play, open, session: branch, isKept: false });
+      const chat = chatOf(context, { play, open, session: branch, isKept: false, model });
       await play.run({ session: branch, registry: open.runtime.registry, chat });
       return branch.diff();
     } finally {
@@ -207,7 +217,7 @@ async function simulationBase(
   const session = await runtime.resume(sessionId, { interrupted: "settle" });
   if (!context.options.json)
     play.printer.aside(
-      `simulation: goes on after the ${plural(session.length, "event")} of session ${safeText(sessionId)}, which stays as it is`,
+      `simulation: continues after the ${plural(session.length, "event")} of session ${safeText(sessionId)}, which is not changed`,
     );
   return session;
 }

@@ -58,7 +58,7 @@ function originsOf(results: readonly ToolResult[]): string {
   return parts.join(", ");
 }
 
-/** Whether somebody was asked for it: a call that ends before has an origin, too. What is kept is given without an attempt. */
+/** Whether a source was asked for it: a call that ends before has an origin, too. A cached result is returned without an attempt. */
 function isAnswered({ attempts, origin, status }: ToolResult): boolean {
   return attempts > 0 || (origin === "cache" && status !== "error");
 }

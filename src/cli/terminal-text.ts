@@ -85,11 +85,11 @@ export function wrap(text: string, width: number): readonly string[] {
     .flatMap((line) => wrapLine(line.trimEnd(), { width, hang: 0 }));
 }
 
-/** Mark in front of a line, such as `  ? ` or `  ✓ #3  `: what follows in further lines stands under what is behind it. */
+/** Mark in front of a line, such as `  ? ` or `  ✓ #3  `: further lines are aligned with the text after it. */
 const MARK = /^ *(?:(?:[?!·↻→✓✗~+=-]|#\d+) +)*/u;
 
 /**
- * Lines for a person, broken between words so that none is wider than the terminal. Further lines of one line stand under its
+ * Lines for a person, broken between words so that none is wider than the terminal. Further lines of one line are below its
  * beginning, behind its mark. Colours are kept. Takes text that is safe already.
  */
 export function fitLines(text: string, width: number): string {
@@ -134,7 +134,7 @@ function wrapLine(line: string, { width, hang }: { readonly width: number; reado
   return [...lines, current];
 }
 
-/** Safe text behind the beginning of a line; further lines stand under its first word, or further left where few columns are left. */
+/** Safe text behind the beginning of a line; further lines are below its first word, or further left where few columns are left. */
 export function wrapBehind(start: string, text: string, width: number): string {
   const hang = Math.min(columnsOf(start), Math.max(4, width - LEAST_WIDTH));
   const flat = safeText(text).replaceAll(/\s+/gu, " ").trim();

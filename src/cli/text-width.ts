@@ -54,7 +54,7 @@ export function* partsOfWord(word: string, most: number): Generator<string, void
   if (part !== "") yield part;
 }
 
-/** What a person takes for one character, each of one or more code points; a colour counts as one. */
+/** Yields the characters as a person sees them, each of one or more code points; a colour counts as one. */
 export function* charactersOf(text: string): Generator<string, void, undefined> {
   for (const part of text.split(STYLES)) {
     if (STYLES.test(part)) yield part;

@@ -1,4 +1,4 @@
-/** What is true of tools that can be used, and not what their configuration seems to say. */
+/** Warnings about usable tools that do not do what their configuration seems to say. */
 import { whyNoHandler } from "../core/missing-handler.ts";
 import { nameMatcher } from "../policy/permission.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
@@ -52,5 +52,5 @@ const HOW_TO_REPEAT = 'Say effects = "readOnly" or effects = { writes = [...], i
 
 export function mayBeRepeated(registered: RegisteredTool): boolean {
   const word = effectWord(registered);
-  return word === "pure" || word === "reads" || registered.tool.effects?.idempotent === true;
+  return word === "pure" || word === "reads" || word === "composite" || registered.tool.effects?.idempotent === true;
 }

@@ -1,4 +1,4 @@
-/** Tools in words: the table of `haft list` and `haft search`, and what a call does to the world. */
+/** Tools as text: the table of `haft list` and `haft search`, and the effects of a call. */
 import { plural } from "../core/base/wording.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { Registry } from "../registry/registry.ts";
@@ -8,10 +8,10 @@ import type { CommandContext } from "./command.ts";
 import { columnFor, oneLine, safeJson, safeText } from "./terminal-text.ts";
 import { columnsOf } from "./text-width.ts";
 
-/** Wider names stand on a line of their own. */
+/** Wider names are on a line of their own. */
 const MAX_NAME_WIDTH = 40;
 const LEAST_DESCRIPTION = 16;
-/** In front of a description that stands under its tool. */
+/** In front of a description that is below its tool. */
 const INDENT = "    ";
 const EFFECT_WIDTH = "destructive".length;
 
@@ -30,7 +30,7 @@ export function printTools({ out, options }: CommandContext, tools: readonly Reg
     const left = out.width - nameWidth - EFFECT_WIDTH - 4;
     const isNarrow = left < LEAST_DESCRIPTION;
     const description = oneLine(registered.tool.description, isNarrow ? out.width - INDENT.length : left);
-    // A name that is wider than its column stands on a line of its own, so that the columns of all others stay.
+    // A name that is wider than its column is on a line of its own, so that the columns of all others stay.
     const gap = columnsOf(name) > nameWidth ? `\n${" ".repeat(nameWidth)}` : " ".repeat(nameWidth - columnsOf(name));
     const end = isNarrow && description !== "" ? `\n${INDENT}${description}` : `  ${description}`;
     out.print(`${out.paint("bold", name)}${gap}  ${out.paint(colour, effect)}${end}`.trimEnd());
@@ -50,8 +50,11 @@ export function definitionOf(registered: RegisteredTool): ToolDefinition & { rea
   return denied === undefined ? toolDefinition(registered) : { ...toolDefinition(registered), denied };
 }
 
-/** What a call may do at worst, in one word. */
-export function effectWord({ tool: { effects } }: RegisteredTool): "destructive" | "undeclared" | "writes" | "reads" | "pure" {
+/** The strongest effect of a call, in one word. */
+export function effectWord({
+  tool: { effects, composite },
+}: RegisteredTool): "destructive" | "undeclared" | "composite" | "writes" | "reads" | "pure" {
+  if (composite === true) return "composite";
   if (effects?.destructive === true) return "destructive";
   if (effects === undefined || (effects.reads === undefined && effects.writes === undefined)) return "undeclared";
   if (typeof effects.writes === "function" || (effects.writes?.length ?? 0) > 0) return "writes";

@@ -12,11 +12,11 @@ export interface WriteFileOptions {
 }
 
 const CHUNK_CHARS = 256 * 1024;
-/** What is exported is nobody else's business. */
+/** Readable by its owner only: an export may hold private data. */
 const MODE = 0o600;
 
 /**
- * Writes the text into a new file beside the one that is meant, and gives it that name when all of it is on the disk. When the
+ * Writes the text into a temporary file next to the target, and gives it that name when all of it is on the disk. When the
  * text throws, nothing is left.
  *
  * @throws ToolError `invalid_argument` for a path that cannot be written, or holds a file and `force` is not set; `store_failed` for a
@@ -81,7 +81,7 @@ async function writeText(path: string, file: FileHandle, text: AsyncIterable<str
   await flush();
 }
 
-/** A link, unlike a rename, never replaces what somebody else has put there meanwhile. */
+/** A link, unlike a rename, never replaces a file that another program has put there meanwhile. */
 async function publish(temporary: string, target: string, force: boolean): Promise<void> {
   if (force) return rename(temporary, target);
   try {
@@ -92,7 +92,7 @@ async function publish(temporary: string, target: string, force: boolean): Promi
   }
 }
 
-/** What file systems without hard links say. */
+/** The error codes of file systems without hard links. */
 const NO_LINKS: ReadonlySet<string> = new Set(["EPERM", "ENOSYS", "ENOTSUP", "EOPNOTSUPP", "EMLINK"]);
 const WRONG_PATH: ReadonlyMap<string, string> = new Map([
   ["ENOENT", "the folder does not exist"],

@@ -1,4 +1,4 @@
-/** What stands between a call of the model and its tool in a loop, and what is learned from its result. */
+/** The checks between a call of the model and its tool in a loop, and what is learned from its result. */
 import { ToolError } from "../core/error.ts";
 import { declaresNoWrites } from "../core/effects.ts";
 import type { ModelCall } from "../core/model.ts";
@@ -23,7 +23,7 @@ export interface CallChecksOptions {
   readonly offeredName: OfferedName;
 }
 
-/** What the calls of a round came to, as far as the loop looks at it. */
+/** The findings about the calls of a round that the loop looks at. */
 export interface CallFindings {
   readonly nudges: readonly string[];
   /** Why the calls are repeated too often; undefined while they are not. */
@@ -33,7 +33,7 @@ export interface CallFindings {
 export class CallChecks {
   readonly #options: CallChecksOptions;
   readonly #guard: RepeatGuard | undefined;
-  /** What this guard refused, to be told from what others did. */
+  /** The refusals of this guard, to be distinguished from those of others. */
   readonly #repeats = new WeakSet<ToolError>();
 
   constructor(options: CallChecksOptions) {
@@ -70,7 +70,7 @@ export class CallChecks {
     return { nudges, repeated };
   }
 
-  /** The calls as the decision to go on looks at them. @param endedBy the tool that ended the turn */
+  /** The calls in the form that the decision to continue needs. @param endedBy the tool that ended the turn */
   roundCalls(results: readonly ToolResult[], endedBy: string | undefined): readonly RoundCall[] {
     return results.map(({ name, status, error }) => {
       const category = this.#categoryOf(name);

@@ -48,6 +48,6 @@ function checkDecisions(decisions: ApprovalDecisions, waiting: readonly PendingC
 
 function denied({ name }: PendingCall): ToolError {
   return new ToolError("approval_denied", `${name} was not approved: the answer was no.`, {
-    hint: "Do not call it again with this input unless the user asks for it; go on without it, or ask the user what to do.",
+    hint: "Do not call it again with this input unless the user asks for it; continue without it, or ask the user what to do.",
   });
 }

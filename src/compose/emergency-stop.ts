@@ -1,5 +1,6 @@
 /** Stops everything after too many failed calls in a row, until a person has looked at it. */
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 import type { ToolResult } from "../core/result.ts";
 import { plural } from "../core/base/wording.ts";
 
@@ -11,14 +12,16 @@ export interface EmergencyStopOptions {
 
 const DEFAULT_ERRORS = 5;
 
-/** Counts failed calls, over as many runs and loops as share it. A call that succeeds begins the count anew. */
+/** Counts failed calls, over as many runs and loops as share it. A call that succeeds resets the count. */
 export class EmergencyStop {
   readonly #limit: number;
   #errors = 0;
   #last = "";
 
   /** @throws ToolError `invalid_argument` */
-  constructor({ errors = DEFAULT_ERRORS }: EmergencyStopOptions = {}) {
+  constructor(options: EmergencyStopOptions = {}) {
+    checkKnownKeys(options, { errors: true }, "new EmergencyStop()");
+    const { errors = DEFAULT_ERRORS } = options;
     if (!Number.isSafeInteger(errors) || errors < 1)
       throw new ToolError("invalid_argument", `The emergency stop takes an integer from 1, the number of errors, not ${String(errors)}.`);
     this.#limit = errors;
@@ -37,7 +40,7 @@ export class EmergencyStop {
     return this.#errors >= this.#limit;
   }
 
-  /** What happened, for people; undefined while nothing is stopped. */
+  /** The reason, for people; undefined while nothing is stopped. */
   get why(): string | undefined {
     return this.stopped ? `${plural(this.#errors, "call")} failed in a row, the last one ${this.#last}` : undefined;
   }

@@ -1,5 +1,6 @@
 /** The budget of a loop: a notice at the soft limit, refused calls at the hard one, the end at half as much again. */
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Clock } from "../core/ports.ts";
 
 export const BUDGET_AXES = ["rounds", "wallMs", "calls", "tokens", "cost"] as const;
@@ -8,7 +9,7 @@ export type BudgetAxis = (typeof BUDGET_AXES)[number];
 
 /** The two limits of one axis of a loop's budget. */
 export interface BudgetLimit {
-  /** From here on the model is asked to come to an end, once. */
+  /** From here on the model is asked to finish, once. */
   readonly soft?: number;
   /** From here on every call is refused, and the model has one more message to answer in. At 1.5 × this the loop ends at once. */
   readonly hard?: number;
@@ -17,10 +18,12 @@ export interface BudgetLimit {
 /** By axis, the limits of a loop's budget. */
 export type LoopBudgetLimits = Readonly<Partial<Record<BudgetAxis, BudgetLimit>>>;
 
+/** How much of a budget is used: below its first limit, above it, above the limit where work must end, or far above that. */
 export type BudgetLevel = "ok" | "soft" | "hard" | "crash";
 
 const CRASH_FACTOR = 1.5;
 const LEVELS: readonly BudgetLevel[] = ["ok", "soft", "hard", "crash"];
+const AXES: OptionNames<LoopBudgetLimits> = { rounds: true, wallMs: true, calls: true, tokens: true, cost: true };
 const UNITS: Readonly<Record<BudgetAxis, string>> = {
   rounds: "rounds",
   wallMs: "milliseconds",
@@ -45,7 +48,7 @@ export class LoopBudget {
     this.#startedAt = clock.now();
   }
 
-  /** What is no amount above 0 is not spent: nothing that a program or a provider says gives budget back. */
+  /** Only amounts above 0 are spent: nothing that a program or a provider reports gives budget back. */
   spend(axis: Exclude<BudgetAxis, "wallMs">, amount: number): void {
     if (amount > 0) this.#used[axis] += amount;
   }
@@ -61,7 +64,7 @@ export class LoopBudget {
     return LEVELS[worst] ?? "ok";
   }
 
-  /** What the model is to be told now: one alarm for each level, the first time that it is found reached. */
+  /** The alarm for the model: one for each level, the first time that it is found reached. */
   alarm(): string | undefined {
     const { level } = this;
     if (LEVELS.indexOf(level) <= LEVELS.indexOf(this.#told)) return undefined;
@@ -108,9 +111,9 @@ function round(amount: number): number {
 
 /** @throws ToolError `invalid_argument` */
 export function checkLimits(limits: LoopBudgetLimits): void {
+  checkKnownKeys(limits, AXES, "createLoop({ limits: { budget } })");
   for (const [axis, limit] of Object.entries(limits)) {
-    if (!Object.hasOwn(UNITS, axis))
-      throw new ToolError("invalid_argument", `A loop has no budget ${JSON.stringify(axis)}. There are ${BUDGET_AXES.join(", ")}.`);
+    if (limit !== undefined) checkKnownKeys(limit, { soft: true, hard: true }, `The budget ${axis}`);
     const { soft = 0, hard = Infinity } = limit ?? {};
     if (!(soft >= 0 && hard > 0 && soft <= hard))
       throw new ToolError("invalid_argument", `The budget ${axis} takes soft ≥ 0 and hard > 0, soft ≤ hard; not ${soft} and ${hard}.`);

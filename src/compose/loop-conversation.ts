@@ -7,20 +7,20 @@ import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import { conversationOf, type MessagesOptions } from "../runtime/session-messages.ts";
 
 /**
- * What `session.messages` gives, kept from round to round and from run to run: whatever the session has recorded since is added, who ever
- * said it. Where that changes what stands there already, or a turn has to go, the list is made anew of the session.
+ * The messages of `session.messages`, kept from round to round and from run to run. Whatever the session has recorded since is added, from any
+ * source. Where that changes earlier messages, or a turn has to go, the list is built again from the session.
  */
 export class LoopConversation {
   readonly #session: RuntimeSession;
   readonly #options: MessagesOptions;
-  /** What is left out depends on the whole, so it is worked out anew for each round. */
+  /** Whether limits depend on the whole, so that it is computed again for each round. */
   readonly #limited: boolean;
   #messages: ModelMessage[] = [];
   /** How many events the session had when the list was what it would show; below 0 while it never was. */
   #length = -1;
   /** How many more turns the list may hold. */
   #turnsLeft = 0;
-  /** Somebody has said something, so turns begin there. */
+  /** There is a message of a user, so turns begin there. */
   #hasUsers = false;
 
   constructor(session: RuntimeSession, options: MessagesOptions) {
@@ -73,6 +73,7 @@ function standsAlone(events: readonly SessionEvent[]): boolean {
     const parent = "parentCallId" in event ? event.parentCallId : undefined;
     if (parent !== undefined && !begun.has(parent)) return false; // it may have been taken back before
     if (event.type === "call-start") begun.add(event.callId);
+    else if (event.type === "job-start" && !begun.has(event.callId)) return false; // its call has a place already
     else if (event.type === "call-end") {
       if (!begun.has(event.callId)) return false;
     } else if ((event.type === "round-end" || event.type === "batch-rollback") && !event.callIds.every((callId) => begun.has(callId)))

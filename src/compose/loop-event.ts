@@ -1,14 +1,14 @@
-/** What happens in a loop, as it happens. */
+/** The events of a loop, as they happen. */
 import type { ToolError } from "../core/error.ts";
 import type { ModelCall, ModelEvent, ModelReply } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { LoopResult } from "./loop-result.ts";
 
 /**
- * The model's own events are passed on as they come, between `round-start` and `round-end`. What the tools do meanwhile is told by the
+ * The model's own events are passed on as they come, between `round-start` and `round-end`. The progress of the tools is reported by the
  * runtime's events, under the `callId` of `call-add`.
  */
-export type LoopEvent =
+export type LoopEvent<Output = unknown> =
   | ModelEvent
   | { readonly type: "round-start"; readonly round: number }
   | {
@@ -25,9 +25,9 @@ export type LoopEvent =
       readonly reply: ModelReply | undefined;
       readonly results: readonly ToolResult[];
     }
-  /** The loop has told the model something: an alarm, a hint. */
+  /** The loop has sent the model a note: an alarm, a hint. */
   | { readonly type: "note-add"; readonly note: string }
-  | { readonly type: "stop"; readonly result: LoopResult };
+  | { readonly type: "stop"; readonly result: LoopResult<Output> };
 
 /** Throwing is logged and changes nothing. */
 export type LoopListener = (event: LoopEvent) => void;

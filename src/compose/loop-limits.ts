@@ -2,7 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import { checkLimits, type LoopBudgetLimits } from "./loop-budget.ts";
 import { checkRepeatOptions, type RepeatGuardOptions } from "./repeat-guard.ts";
-import { checkKnownKeys } from "../core/known-keys.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 
 /** How far a loop may go. */
 export interface LoopLimits {
@@ -12,23 +12,23 @@ export interface LoopLimits {
   readonly maxCallsPerRound?: number;
   /** False: one call a run is made, and the run ends after it. @default true */
   readonly multiAction?: boolean;
-  /** What a run may spend. @default no limit */
+  /** The budget of a run. @default no limit */
   readonly budget?: LoopBudgetLimits;
-  /** What is done about calls that come to the same again and again; false = nothing. @default see `RepeatGuardOptions` */
+  /** The limits on calls that have the same result again and again; false = none. @default see `RepeatGuardOptions` */
   readonly repeat?: RepeatGuardOptions | false;
   /** Longest run, in milliseconds; then what runs is cancelled. 0 = no limit. @default 0 */
   readonly maxDurationMs?: number;
   /** Longest time without a word of the model, progress of a tool or a result, in milliseconds; then what runs is cancelled. 0 = no limit. @default 0 */
   readonly idleMs?: number;
-  /** How often in a row a provider may pause its message and be asked to go on. @default 10 */
+  /** How often in a row a provider may pause its message and be asked to continue. @default 10 */
   readonly maxPauses?: number;
-  /** How many tokens the model's context holds: then results and the model are told how full it is. @default not told */
+  /** The size of the model's context in tokens: then results report how full it is, and the model gets a note. @default unknown */
   readonly contextTokens?: number;
 }
 
 export type CheckedLimits = Required<Omit<LoopLimits, "contextTokens">> & Pick<LoopLimits, "contextTokens">;
 
-const DEFAULTS: CheckedLimits = {
+export const LIMIT_DEFAULTS: CheckedLimits = {
   maxRounds: 50,
   maxCallsPerRound: 128,
   multiAction: true,
@@ -39,12 +39,22 @@ const DEFAULTS: CheckedLimits = {
   maxPauses: 10,
 };
 
-export const LIMIT_NAMES: readonly string[] = [...Object.keys(DEFAULTS), "contextTokens"];
+export const LIMIT_NAMES: OptionNames<LoopLimits> = {
+  maxRounds: true,
+  maxCallsPerRound: true,
+  multiAction: true,
+  budget: true,
+  repeat: true,
+  maxDurationMs: true,
+  idleMs: true,
+  maxPauses: true,
+  contextTokens: true,
+};
 
 /** The limits with their defaults. @throws ToolError `invalid_argument` */
 export function checkLoopLimits(limits: LoopLimits = {}): CheckedLimits {
   checkKnownKeys(limits, LIMIT_NAMES, "createLoop({ limits })");
-  const checked = { ...DEFAULTS, ...limits };
+  const checked = { ...LIMIT_DEFAULTS, ...limits };
   for (const name of ["maxRounds", "maxCallsPerRound"] as const) checkCount(name, checked[name], 1);
   checkCount("maxPauses", checked.maxPauses, 0);
   for (const name of ["maxDurationMs", "idleMs"] as const)
@@ -67,7 +77,9 @@ export interface ReactOptions {
 const MOST_ITERATIONS = 10;
 
 /** The limits of a ReAct loop. @throws ToolError `invalid_argument` */
-export function reactLimits({ maxIterations = 5, multiAction = true }: ReactOptions = {}): LoopLimits {
+export function reactLimits(options: ReactOptions = {}): LoopLimits {
+  checkKnownKeys(options, { maxIterations: true, multiAction: true }, "reactLimits()");
+  const { maxIterations = 5, multiAction = true } = options;
   if (!Number.isSafeInteger(maxIterations) || maxIterations < 1 || maxIterations > MOST_ITERATIONS)
     throw wrong("maxIterations", `an integer from 1 to ${MOST_ITERATIONS}`, maxIterations);
   return { maxRounds: maxIterations, multiAction };

@@ -1,14 +1,15 @@
-/** What a loop is made of. */
+/** The options of a loop. */
 import { ToolError } from "../core/error.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import { checkReasoningEffort } from "../core/model.ts";
 import type { Model, ModelCall, ModelTool, ReasoningEffort, TokenUsage, ToolChoice } from "../core/model.ts";
 import type { VisibilityRules } from "../policy/visibility.ts";
-import { checkKnownKeys } from "../core/known-keys.ts";
+import { checkKnownKeys, checkOptionTypes, type OptionNames, type OptionTypes } from "../core/known-keys.ts";
 import type { RoundOptions } from "../runtime/round.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
-import type { MessagesOptions } from "../runtime/session-messages.ts";
+import { checkMessagesOptions, type MessagesOptions } from "../runtime/session-messages.ts";
 import type { EmergencyStop } from "./emergency-stop.ts";
+import type { DeferToolsOptions } from "./prompt/deferred-tools.ts";
 import { LIMIT_NAMES, type LoopLimits } from "./loop-limits.ts";
 import type { LoopListener } from "./loop-event.ts";
 import type { StopCondition } from "./stop-conditions.ts";
@@ -21,15 +22,20 @@ export interface LoopRound {
   readonly session: RuntimeSession;
 }
 
-/** What a loop is made of. */
+/** Options of a loop. */
 export interface LoopOptions {
   /** Or its name, `provider/model`, for `modelFrom` of `haft/model`, with the keys in `process.env`: looked up when the loop first runs. */
   readonly model: Model | string;
   readonly session: RuntimeSession;
-  /** What stands before the conversation; a function is asked before each request. */
+  /** The system prompt; a function is asked before each request. */
   readonly system?: string | ((round: LoopRound) => string);
-  /** What the model is told it may call; asked before each request. It may call others all the same, within `allow`. @default every tool on offer */
+  /** The tools that the model is offered; asked before each request. It may call others all the same, within `allow`. @default every tool on offer */
   readonly tools?: (round: LoopRound) => readonly ModelTool[];
+  /**
+   * Shows the model the pinned tools and `find_tools`, and others when it has found them: for large registries. The runtime needs the toolset of
+   * `haft/find-tools`. `true` pins nothing. Not together with `tools`. @default all tools are shown
+   */
+  readonly deferTools?: boolean | DeferToolsOptions;
   /** The tools that the model is shown and may call, in a mode for instance; it only ever narrows what the runtime allows. @default all */
   readonly allow?: VisibilityRules | ((round: LoopRound) => VisibilityRules | undefined);
   /** @default what the provider does */
@@ -41,33 +47,45 @@ export interface LoopOptions {
   readonly reasoningEffort?: ReasoningEffort;
   /** Fields of the provider's own, for every request. */
   readonly native?: JsonObject;
-  /** What of the conversation the model is shown, as `session.messages` takes it. With others than `maxTurns`, the whole is looked at anew in each round. */
+  /** The part of the conversation that the model is shown, as `session.messages` takes it. With options other than `maxTurns`, the whole is read again in each round. */
   readonly history?: MessagesOptions;
+  /**
+   * False: each run is a branch of the session that is dropped at its end. The model sees what it said and did in the run; the session keeps
+   * none of it, nor what it changed in its state. What tools did in the world stays done. A run that ends with `approval` cannot be resumed.
+   * @default true
+   */
+  readonly recordHistory?: boolean;
   readonly limits?: LoopLimits;
-  /** What end a run besides; the first that is met, in this order, is the reason. */
+  /** Further conditions that end a run; the first that is met, in this order, is the reason. */
   readonly stopWhen?: readonly StopCondition[];
   /** Stops after failed calls in a row; give one of your own to share it between loops, `false` for none. @default one of its own */
   readonly emergencyStop?: EmergencyStop | false;
-  /** Asked before each run; false refuses it. @default true */
+  /** Called before each run; false refuses it. @default true */
   readonly enabled?: () => boolean;
   /** Sensitive calls need approval once third-party content has been read. @default not watched */
   readonly taint?: TaintOptions;
   /** Why a call is not to be run; nothing to let it be run. */
   readonly refuse?: (call: ModelCall, round: LoopRound) => ToolError | undefined;
-  /** What a reply cost, for the budget `cost`. @default 0 */
+  /** Returns the cost of a reply, for the budget `cost`. @default 0 */
   readonly cost?: (usage: TokenUsage, model: string | undefined) => number;
-  /** What calls are given: `data`, `ask`, `onProgress`, `validate`. */
-  readonly calls?: Pick<RoundOptions, "data" | "ask" | "onProgress" | "validate">;
+  /** Options of the calls: `data`, `variation`, `ask`, `onProgress`, `validate`, `background`. */
+  readonly calls?: Pick<RoundOptions, "data" | "variation" | "ask" | "onProgress" | "validate" | "background">;
   /** Start reads as soon as they are sealed, while the model still speaks. @default true */
   readonly earlyDispatch?: boolean;
+  /**
+   * Lets the model send any call to the background: each tool is offered with the parameter `run_in_background`, unless it has one of that
+   * name. @default false
+   */
+  readonly offerBackground?: boolean;
   readonly onEvent?: LoopListener;
 }
 
-const OPTIONS: Readonly<Record<keyof LoopOptions, true>> = {
+const OPTIONS: OptionNames<LoopOptions> = {
   model: true,
   session: true,
   system: true,
   tools: true,
+  deferTools: true,
   allow: true,
   toolChoice: true,
   parallelCalls: true,
@@ -76,6 +94,7 @@ const OPTIONS: Readonly<Record<keyof LoopOptions, true>> = {
   reasoningEffort: true,
   native: true,
   history: true,
+  recordHistory: true,
   limits: true,
   stopWhen: true,
   emergencyStop: true,
@@ -85,23 +104,50 @@ const OPTIONS: Readonly<Record<keyof LoopOptions, true>> = {
   cost: true,
   calls: true,
   earlyDispatch: true,
+  offerBackground: true,
   onEvent: true,
 };
-const CALL_OPTIONS: Readonly<Record<keyof NonNullable<LoopOptions["calls"]>, true>> = {
+/** Of the options that are checked nowhere else. */
+const TYPES: OptionTypes<LoopOptions> = {
+  system: ["string", "function"],
+  tools: "function",
+  toolChoice: ["string", "object", "function"],
+  parallelCalls: "boolean",
+  maxOutputTokens: "number",
+  temperature: "number",
+  native: "object",
+  recordHistory: "boolean",
+  stopWhen: "array",
+  emergencyStop: ["object", "boolean"],
+  enabled: "function",
+  refuse: "function",
+  cost: "function",
+  earlyDispatch: "boolean",
+  offerBackground: "boolean",
+  onEvent: "function",
+};
+const CALL_OPTIONS: OptionNames<NonNullable<LoopOptions["calls"]>> = {
   data: true,
+  variation: true,
   ask: true,
   onProgress: true,
   validate: true,
+  background: true,
 };
 
 /** Refuses options that do not exist, and says where an option of a part of them belongs. @throws ToolError `invalid_argument` */
 export function checkLoopOptions(options: LoopOptions): void {
-  const limit = Object.keys(options).find((key) => !Object.hasOwn(OPTIONS, key) && LIMIT_NAMES.includes(key));
+  const limit = Object.keys(options).find((key) => !Object.hasOwn(OPTIONS, key) && Object.hasOwn(LIMIT_NAMES, key));
   if (limit !== undefined)
     throw new ToolError("invalid_argument", `createLoop() has no option ${JSON.stringify(limit)}.`, {
       hint: `It is a limit: createLoop({ limits: { ${limit} } }).`,
     });
-  checkKnownKeys(options, Object.keys(OPTIONS), "createLoop()");
+  checkKnownKeys(options, OPTIONS, "createLoop()");
   checkReasoningEffort(options.reasoningEffort, "reasoningEffort of createLoop()");
-  if (options.calls !== undefined) checkKnownKeys(options.calls, Object.keys(CALL_OPTIONS), "createLoop({ calls })");
+  checkOptionTypes(options, TYPES, "createLoop()");
+  const { calls, history, deferTools } = options;
+  if (deferTools !== undefined && deferTools !== false && options.tools !== undefined)
+    throw new ToolError("invalid_argument", "createLoop() takes deferTools or tools, not both.");
+  if (calls !== undefined) checkKnownKeys(calls, CALL_OPTIONS, "createLoop({ calls })");
+  if (history !== undefined) checkMessagesOptions(history, "createLoop({ history })");
 }

@@ -1,16 +1,16 @@
-/** What a run of a loop came to. */
+/** The result of a run of a loop. */
 import type { ToolError } from "../core/error.ts";
 import type { TokenUsage } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { PendingCall } from "./pending-calls.ts";
 import type { StopReason } from "./stop-reason.ts";
 
-/** What was done stays done, and in the session, whatever the reason. */
+/** The result of a run. Calls that were made stay made, and in the session, whatever the reason. */
 export interface LoopResult<Output = unknown> {
-  /** What the model said last, as far as it came; empty where it said nothing. */
+  /** The model's last text, as far as it came; empty where there is none. */
   readonly text: string;
   readonly reason: StopReason;
-  /** More about the reason, in words for people; left out where the reason says it all, as with `answered`. */
+  /** More about the reason, as text for people; left out where the reason says it all, as with `answered`. */
   readonly detail?: string;
   /** Requests to the model. */
   readonly rounds: number;
@@ -21,7 +21,7 @@ export interface LoopResult<Output = unknown> {
   readonly pending?: readonly PendingCall[];
   /** With the reasons `model-error` and `invalid-output`. */
   readonly error?: ToolError;
-  /** What the run's `output` schema made of the answer: with the reason `answered`, and no other. */
+  /** The answer as read by the run's `output` schema: with the reason `answered`, and no other. */
   readonly output?: Output;
 }
 

@@ -1,43 +1,51 @@
-/** One run of a loop: asks the model, runs its calls, decides whether to go on. */
+/** One run of a loop: asks the model, runs its calls, decides whether to continue. */
 import { ToolError } from "../core/error.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { ModelMessage, SessionMessage } from "../core/message.ts";
 import type { Model, ModelReply, ModelRequest, ModelTool } from "../core/model.ts";
-import type { ToolResult } from "../core/result.ts";
+import type { JobStatus } from "../core/job-status.ts";
+import type { OfferedName, ToolResult } from "../core/result.ts";
 import { readUsage } from "../core/token-usage.ts";
 import { plural } from "../core/base/wording.ts";
 import { CONTEXT_LEVELS, advisoryNote, contextAdvisory, type ContextAdvisory, type ContextLevel } from "../history/context-advisory.ts";
 import { LoopBudget } from "./loop-budget.ts";
 import type { Visibility } from "../policy/visibility.ts";
+import { withBackgroundFlag } from "../call/background-flag.ts";
 import type { ProgressListener } from "../call/execute-options.ts";
 import type { SessionTurn } from "../runtime/runtime-session.ts";
 import { providerName } from "../wire/provider-name.ts";
 import { CallChecks } from "./call-checks.ts";
+import { delegatedTokens } from "./delegate/delegated-usage.ts";
 import type { EmergencyStop } from "./emergency-stop.ts";
-import { loopContinues } from "./loop-continues.ts";
+import { reasonToStop } from "./loop-continues.ts";
 import type { LoopConversation } from "./loop-conversation.ts";
 import type { LoopEvent } from "./loop-event.ts";
 import type { CheckedLimits } from "./loop-limits.ts";
 import type { LoopOptions, LoopRound } from "./loop-options.ts";
 import { NO_USAGE, addUsage, type LoopResult } from "./loop-result.ts";
 import type { LoopTimers } from "./loop-timers.ts";
-import { modelTools } from "./prompt/model-tools.ts";
+import { foundIn } from "../registry/found-tools.ts";
+import type { DeferredTools } from "./prompt/deferred-tools.ts";
+import { programTools } from "./program/program-tools.ts";
 import { pendingCalls } from "./pending-calls.ts";
 import { playMessage, type MessageHost, type PlayedMessage } from "./play-message.ts";
+import { takeSteered } from "./steered-messages.ts";
 import type { StopReason } from "./stop-reason.ts";
 import { MAX_OUTPUT_REPAIRS, correctionNote, outputError, type StructuredOutput } from "./structured-output.ts";
 import type { Taint } from "./taint.ts";
 
-/** What a run uses of its loop. */
+/** The parts of a loop that a run uses. */
 export interface RunPlace {
   readonly options: LoopOptions & { readonly model: Model };
   readonly limits: CheckedLimits;
   readonly conversation: LoopConversation;
   readonly emergency: EmergencyStop | undefined;
   readonly taint: Taint | undefined;
-  /** What was said meanwhile and the model has not heard. Emptied as it is said. */
+  /** The tools that are shown; undefined = all. */
+  readonly deferred: DeferredTools | undefined;
+  /** Messages that were added meanwhile and that the model has not seen. Emptied as they are said. */
   readonly steered: SessionMessage[];
-  /** What the answer is read by; undefined = any text will do. */
+  /** The reader of the answer; undefined = any text will do. */
   readonly output: StructuredOutput | undefined;
   readonly timers: LoopTimers;
   readonly signal: AbortSignal;
@@ -53,13 +61,13 @@ interface Stop {
   readonly output?: unknown;
 }
 
-/** What else may end a run after a round, in words. */
+/** Further reasons to end a run after a round, as text. */
 interface Findings {
   readonly repeated?: string | undefined;
   readonly met?: string | undefined;
 }
 
-/** The round that makes waiting calls again is nobody's message. */
+/** The round that makes waiting calls again belongs to no message. */
 const DECIDED: Pick<ModelReply, "finish"> = Object.freeze({ finish: "calls" });
 
 const NO_MESSAGES: readonly ModelMessage[] = Object.freeze([]);
@@ -69,10 +77,11 @@ export class LoopRun {
   readonly #turn: SessionTurn;
   readonly #budget: LoopBudget;
   readonly #checks: CallChecks;
+  readonly #offeredName: OfferedName;
   readonly #host: MessageHost;
   readonly #startedAt: number;
   readonly #results: ToolResult[] = [];
-  /** What the model is told before the next request. */
+  /** The notes that the model is shown before the next request. */
   #notes: string[] = [];
   /** The history that the model was given last: what its calls may take for known. */
   #shown: readonly ModelMessage[] = NO_MESSAGES;
@@ -94,13 +103,15 @@ export class LoopRun {
     this.#budget = new LoopBudget(limits.budget, ports.clock);
     const refuse = options.refuse ?? (() => undefined);
     const { model } = options;
-    const offeredName = (name: string): string => model.toolNameOf?.(name) ?? (model.format === undefined ? name : providerName(name));
+    const offeredName = (this.#offeredName = (name: string): string =>
+      model.toolNameOf?.(name) ?? (model.format === undefined ? name : providerName(name)));
     this.#checks = new CallChecks({ limits, budget: this.#budget, registry, offeredName, refuse: (call) => refuse(call, this.#round) });
     this.#host = this.#makeHost();
   }
 
   /** Plays rounds until there is a reason to stop. */
   async play(): Promise<LoopResult> {
+    this.#notes.push(...jobsNote(this.#turn.session.jobs, this.#offeredName));
     for (;;) {
       this.#say();
       const played = await this.#ask();
@@ -125,6 +136,7 @@ export class LoopRun {
   #takeResults(results: readonly ToolResult[]): void {
     this.#place.timers.sign();
     for (const result of results) this.#results.push(result);
+    this.#budget.spend("tokens", delegatedTokens(results, this.#turn.session.registry));
     this.#place.taint?.lookAgain();
   }
 
@@ -147,7 +159,7 @@ export class LoopRun {
     return { number: this.#rounds, session: this.#turn.session };
   }
 
-  /** What the model has to hear before it is asked again. */
+  /** Adds the messages that the model must see before it is asked again. */
   #say(): void {
     this.#lastRound = this.#budget.refusal() !== undefined;
     const alarm = this.#budget.alarm();
@@ -157,7 +169,7 @@ export class LoopRun {
       this.#turn.addMessage({ role: "system", content: note });
       this.#place.tell({ type: "note-add", note });
     }
-    for (const message of this.#place.steered.splice(0)) this.#turn.addMessage(message);
+    for (const message of takeSteered(this.#place.steered, this.#place.options.session)) this.#turn.addMessage(message);
   }
 
   async #ask(): Promise<PlayedMessage> {
@@ -171,10 +183,15 @@ export class LoopRun {
   }
 
   #tools(round: LoopRound): readonly ModelTool[] {
-    const { tools, model } = this.#place.options;
-    if (tools !== undefined) return tools(round);
-    const { format } = model;
-    return modelTools(round.session.registry, { allow: this.#place.allowed(round), ...(format === undefined ? {} : { format }) });
+    const { tools } = this.#place.options;
+    const told = tools === undefined ? this.#allTools(round) : tools(round);
+    return this.#place.options.offerBackground === true ? told.map(withBackgroundFlag) : told;
+  }
+
+  #allTools(round: LoopRound): readonly ModelTool[] {
+    const { format } = this.#place.options.model;
+    const all = programTools(round.session.registry, { allow: this.#place.allowed(round), ...(format === undefined ? {} : { format }) });
+    return this.#place.deferred?.offered(all, foundIn(round.session)) ?? all;
   }
 
   #request(): ModelRequest {
@@ -186,7 +203,7 @@ export class LoopRun {
     const system = this.#system(round);
     return {
       ...(system === undefined ? {} : { system }),
-      // Beside tools, some providers make every reply an answer.
+      // With tools, some providers make every reply an answer.
       ...(output === undefined || (told.length > 0 && this.#repairs === 0) ? {} : { responseFormat: output.responseFormat }),
       messages: (this.#shown = this.#place.conversation.messages()),
       ...(told.length === 0 ? {} : { tools: told }),
@@ -244,7 +261,7 @@ export class LoopRun {
   ): Stop | undefined {
     const { limits, emergency, steered, signal } = this.#place;
     const { finish } = reply;
-    const reason = loopContinues(
+    const reason = reasonToStop(
       {
         finish,
         calls: this.#checks.roundCalls(results, this.#turn.endedBy),
@@ -287,7 +304,7 @@ export class LoopRun {
     return undefined;
   }
 
-  /** What the model is told when its context has become fuller by a level. */
+  /** The notes for the model when its context has become fuller by a level. */
   #newAdvisory(): readonly string[] {
     const advisory = this.#advisory;
     if (advisory === undefined) return [];
@@ -303,6 +320,7 @@ export class LoopRun {
     const roundOptions = {
       ...options.calls,
       signal,
+      ...(options.offerBackground === true ? { offersBackground: true } : {}),
       ...(limits.contextTokens === undefined ? {} : { metadata }),
       ...(limits.idleMs === 0 ? {} : { onProgress: this.#watchProgress() }),
     };
@@ -334,7 +352,7 @@ export class LoopRun {
     };
   }
 
-  /** What a message has used, known before its last calls start. */
+  /** Counts the usage of a message, known before its last calls start. */
   #hear({ usage: told, model }: ModelReply): void {
     const usage = readUsage(told);
     const { cost } = this.#place.options;
@@ -345,6 +363,16 @@ export class LoopRun {
     if (cost !== undefined) this.#budget.spend("cost", cost(usage, model));
     if (contextTokens !== undefined && tokens > 0) this.#advisory = contextAdvisory(tokens, contextTokens);
   }
+}
+
+const MAX_JOBS_TOLD = 20;
+
+/** The list of background jobs for the beginning of a turn; nothing where none runs. */
+function jobsNote(jobs: readonly JobStatus[], offeredName: OfferedName): readonly string[] {
+  if (jobs.length === 0) return [];
+  const lines = jobs.slice(0, MAX_JOBS_TOLD).map(({ id, toolName, state }) => `- ${id} (${offeredName(toolName)}): ${state}`);
+  const more = jobs.length > MAX_JOBS_TOLD ? [`and ${jobs.length - MAX_JOBS_TOLD} more`] : [];
+  return [["Running in the background:", ...lines, ...more].join("\n")];
 }
 
 function waitingCalls(results: readonly ToolResult[]): string | undefined {

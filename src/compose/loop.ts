@@ -1,21 +1,22 @@
 /** The loop that joins a model and a session: the model plans, the session runs its calls. */
 import { ToolError, describeThrown } from "../core/error.ts";
-import { checkKnownKeys } from "../core/known-keys.ts";
+import { checkKnownKeys, unknownKey } from "../core/known-keys.ts";
 import type { SessionMessage } from "../core/message.ts";
 import type { Model } from "../core/model.ts";
 import type { SchemaSource } from "../registry/define-tool.ts";
 import type { InferInput } from "../schema/infer-schema.ts";
 import { onAbort } from "../policy/deadline.ts";
 import { visibilityOf, type Visibility } from "../policy/visibility.ts";
-import type { SessionTurn } from "../runtime/runtime-session.ts";
+import type { RuntimeSession, SessionTurn } from "../runtime/runtime-session.ts";
 import { EmergencyStop } from "./emergency-stop.ts";
 import { checkLoopLimits, type CheckedLimits } from "./loop-limits.ts";
 import { EventQueue } from "./event-queue.ts";
-import type { LoopEvent, LoopListener } from "./loop-event.ts";
+import type { LoopEvent } from "./loop-event.ts";
 import { LoopConversation } from "./loop-conversation.ts";
 import { checkLoopOptions, type LoopOptions, type LoopRound } from "./loop-options.ts";
 import { NO_USAGE, type LoopResult } from "./loop-result.ts";
 import { LoopRun, type RunPlace } from "./loop-run.ts";
+import { DeferredTools } from "./prompt/deferred-tools.ts";
 import { StructuredOutput } from "./structured-output.ts";
 import { LoopTimers } from "./loop-timers.ts";
 import { pendingCalls, type ApprovalDecisions, type PendingCall } from "./pending-calls.ts";
@@ -23,17 +24,17 @@ import { decideCalls } from "./decide-calls.ts";
 import type { StopReason } from "./stop-reason.ts";
 import { Taint } from "./taint.ts";
 
-/** What holds for one run of a loop. */
+/** Options of one run of a loop. */
 export interface LoopRunOptions<Output extends SchemaSource = SchemaSource> {
   readonly signal?: AbortSignal;
   /**
-   * What the answer must be, a schema of an object: then the result has it as `output`, read, repaired and validated, whatever the provider
-   * can. A model whose answer does not fit is told why and asked again, twice at most.
+   * The schema of the answer, an object: then the result has it as `output`, read, repaired and validated, whatever the provider
+   * can. A model whose answer does not fit is shown the reason and asked again, twice at most.
    */
   readonly output?: Output;
 }
 
-/** What people decided about the calls that wait. */
+/** People's decisions about the calls that wait. */
 export interface ResumeDecisions {
   readonly decisions: ApprovalDecisions;
 }
@@ -42,7 +43,7 @@ export interface ResumeDecisions {
 export interface Loop {
   /**
    * Says `input` and plays rounds until the model has answered or something else ends the run; each run is one turn of the session.
-   * Without input the model goes on from where the conversation is.
+   * Without input the model continues the conversation.
    *
    * Failures of the model and of calls are part of the result, and so is a loop that may not run: after an emergency stop, while it
    * runs, when it is switched off, in this order.
@@ -54,17 +55,17 @@ export interface Loop {
     options?: LoopRunOptions<Output>,
   ): Promise<LoopResult<InferInput<Output>>>;
   /**
-   * The same, told as it happens: what the model says, the calls, their results, and last `stop` with the result. Ending the iteration
+   * The same as events: the text of the model, the calls, their results, and last `stop` with the result. Ending the iteration
    * early cancels the run.
    */
   stream<const Output extends SchemaSource = never>(
     input?: string | SessionMessage,
     options?: LoopRunOptions<Output>,
-  ): AsyncGenerator<LoopEvent, LoopResult<InferInput<Output>>, undefined>;
+  ): AsyncGenerator<LoopEvent<InferInput<Output>>, LoopResult<InferInput<Output>>, undefined>;
   /**
-   * Goes on after a run that ended with `approval`, also after a restart: the calls that were allowed are made again, those denied are
+   * Continues after a run that ended with `approval`, also after a restart: the calls that were allowed are made again, those denied are
    * answered so, and the model is asked when none waits any more. A call whose final input has changed since is not allowed by this.
-   * Where none waits and nothing is decided, the model is not asked: the reason is `nothing-pending`, and `run()` goes on.
+   * Where none waits and nothing is decided, the model is not asked: the reason is `nothing-pending`, and `run()` continues.
    *
    * @throws ToolError `invalid_argument` for a digest that no waiting call has. By rejecting
    */
@@ -86,26 +87,42 @@ export function createLoop(options: LoopOptions): Loop {
   return new SessionLoop(options);
 }
 
-/** What a program without types may have left out. */
+/** Refuses options that a program without types may have left out. */
 function checkParts(options: Partial<LoopOptions> | undefined): void {
   if (typeof options?.model !== "string" && typeof options?.model?.stream !== "function")
-    throw new ToolError("invalid_argument", "A loop needs a model: createLoop({ model, session }).", {
+    throw new ToolError("invalid_argument", "A loop or an agent needs a model: { model, session }.", {
       hint: 'Name one, "provider/model", or make one with haft/model.',
     });
   if (typeof options.session?.turn !== "function")
-    throw new ToolError("invalid_argument", "A loop needs a session: createLoop({ model, session }).", {
+    throw new ToolError("invalid_argument", "A loop or an agent needs a session: { model, session }.", {
       hint: "Begin one with runtime.session().",
     });
 }
 
-/** What a run came to, its output typed by the schema that was asked for. */
+/** The result of a run, its output typed by the schema that was asked for. */
 type LoopAnswer<Output extends SchemaSource> = LoopResult<InferInput<Output>>;
 
-/** What one run was asked for. */
+/** The settings of one run. */
 interface Run {
   readonly signal: AbortSignal | undefined;
   readonly output: StructuredOutput | undefined;
-  readonly listener: LoopListener | undefined;
+  readonly events: EventQueue<LoopEvent> | undefined;
+}
+
+type Playing = Omit<Run, "events"> & Pick<RunPlace, "tell">;
+
+/** The session of a run, and the parts that belong to it. */
+interface SessionPlace extends Pick<RunPlace, "conversation" | "taint" | "deferred"> {
+  readonly session: RuntimeSession;
+}
+
+function placeIn(session: RuntimeSession, { taint, history = {}, deferTools = false }: LoopOptions): SessionPlace {
+  return {
+    session,
+    deferred: deferTools === false ? undefined : new DeferredTools(deferTools === true ? {} : deferTools, session.registry),
+    conversation: new LoopConversation(session, history),
+    taint: taint === undefined ? undefined : new Taint(session, taint),
+  };
 }
 
 type Start = (run: LoopRun, turn: SessionTurn, signal: AbortSignal) => Promise<LoopResult | undefined>;
@@ -114,8 +131,7 @@ class SessionLoop implements Loop {
   readonly emergencyStop: EmergencyStop | undefined;
   readonly #options: LoopOptions;
   readonly #limits: CheckedLimits;
-  readonly #taint: Taint | undefined;
-  readonly #conversation: LoopConversation;
+  readonly #place: SessionPlace;
   readonly #allowed: (round: LoopRound) => Visibility | undefined;
   readonly #steered: SessionMessage[] = [];
   #model: Model | undefined;
@@ -126,8 +142,7 @@ class SessionLoop implements Loop {
     checkLoopOptions(options);
     this.#options = options;
     this.#limits = checkLoopLimits(options.limits);
-    this.#taint = options.taint === undefined ? undefined : new Taint(options.session, options.taint);
-    this.#conversation = new LoopConversation(options.session, options.history ?? {});
+    this.#place = placeIn(options.session, options);
     this.#allowed = allowedBy(options.allow);
     const { emergencyStop } = options;
     this.emergencyStop = emergencyStop === false ? undefined : (emergencyStop ?? new EmergencyStop());
@@ -144,7 +159,7 @@ class SessionLoop implements Loop {
   stream<Output extends SchemaSource>(
     input?: string | SessionMessage,
     options: LoopRunOptions<Output> = {},
-  ): AsyncGenerator<LoopEvent, LoopAnswer<Output>, undefined> {
+  ): AsyncGenerator<LoopEvent<InferInput<Output>>, LoopAnswer<Output>, undefined> {
     const left = new AbortController();
     const events = this.#stream(input, options, left);
     const leave = events.return.bind(events);
@@ -160,11 +175,11 @@ class SessionLoop implements Loop {
     input: string | SessionMessage | undefined,
     options: LoopRunOptions<Output>,
     left: AbortController,
-  ): AsyncGenerator<LoopEvent, LoopAnswer<Output>, undefined> {
+  ): AsyncGenerator<LoopEvent<InferInput<Output>>, LoopAnswer<Output>, undefined> {
     const signal = options.signal === undefined ? left.signal : AbortSignal.any([options.signal, left.signal]);
-    const queue = new EventQueue<LoopEvent>();
+    const queue = new EventQueue<LoopEvent<InferInput<Output>>>();
     let isOver = false;
-    const running = this.#begin({ ...options, signal }, saying(input), (event) => queue.push(event));
+    const running = this.#begin({ ...options, signal }, saying(input), queue);
     const over = (): void => {
       isOver = true;
       queue.wake();
@@ -188,10 +203,12 @@ class SessionLoop implements Loop {
       return Promise.reject(
         new ToolError("invalid_argument", "resume() takes { decisions }: an answer for the digest of each waiting call."),
       );
+    const unknown = unknownKey(decided, { decisions: true }, "resume()");
+    if (unknown !== undefined) return Promise.reject(unknown);
     return this.#begin(runOptions, async (run, turn, runSignal) => {
       if (Object.keys(decisions).length === 0 && this.pending().length === 0) return notRun("nothing-pending");
       const allow = this.#allowed({ number: 0, session: turn.session });
-      const shown = this.#conversation.messages();
+      const shown = this.#place.conversation.messages();
       const options = { ...this.#options.calls, signal: runSignal, shown, ...(allow === undefined ? {} : { allow }) };
       const results = await decideCalls(turn, decisions, options);
       return run.afterDecisions(results);
@@ -206,22 +223,22 @@ class SessionLoop implements Loop {
     return pendingCalls(this.#options.session.log);
   }
 
-  /** @param listener hears this run, beside `onEvent` */
+  /** @param events is given the events of this run, besides `onEvent` */
   async #begin<Output extends SchemaSource>(
     options: LoopRunOptions<Output> | null,
     start: Start,
-    listener?: LoopListener,
+    events?: EventQueue<LoopEvent>,
   ): Promise<LoopAnswer<Output>> {
     const { signal, output } = checkRunOptions(options ?? {});
     const reader = output === undefined ? undefined : new StructuredOutput(output);
-    const result = await this.#run({ signal, output: reader, listener }, start);
+    const result = await this.#run({ signal, output: reader, events }, start);
     return result as LoopAnswer<Output>; // its output was read by that very schema
   }
 
-  async #run({ listener, ...run }: Run, start: Start): Promise<LoopResult> {
+  async #run({ events, ...run }: Run, start: Start): Promise<LoopResult> {
     const tell = (event: LoopEvent): void => {
       this.#tell(event);
-      listener?.(event);
+      events?.push(event);
     };
     const stopped = (result: LoopResult): LoopResult => {
       tell({ type: "stop", result });
@@ -233,8 +250,7 @@ class SessionLoop implements Loop {
     this.#running = true;
     clock.hold?.(); // a model may wait for something that keeps no process alive
     try {
-      await this.#taint?.look();
-      return stopped(await this.#play({ ...run, tell }, start));
+      return stopped(await this.#playIn({ ...run, tell }, start));
     } finally {
       this.#running = false;
       clock.release?.();
@@ -248,8 +264,20 @@ class SessionLoop implements Loop {
     return this.#options.enabled?.() === false ? notRun("disabled") : undefined;
   }
 
-  async #play({ signal, output, tell }: Omit<Run, "listener"> & Pick<RunPlace, "tell">, start: Start): Promise<LoopResult> {
-    const { session } = this.#options;
+  /** In the session, or in a branch of it that nothing is kept of. */
+  async #playIn(run: Playing, start: Start): Promise<LoopResult> {
+    const { session, recordHistory = true } = this.#options;
+    if (recordHistory) return await this.#play(run, start, this.#place);
+    const branch = session.fork();
+    try {
+      return await this.#play(run, start, placeIn(branch, this.#options));
+    } finally {
+      await branch.discard();
+    }
+  }
+
+  async #play({ signal, output, tell }: Playing, start: Start, { session, ...parts }: SessionPlace): Promise<LoopResult> {
+    await parts.taint?.look();
     const model = (this.#model ??= await modelNamed(this.#options.model));
     const controller = new AbortController();
     const timers = new LoopTimers(session.ports.clock, this.#limits, () => controller.abort());
@@ -258,10 +286,9 @@ class SessionLoop implements Loop {
       options: { ...this.#options, model },
       output,
       limits: this.#limits,
-      conversation: this.#conversation,
+      ...parts,
       allowed: this.#allowed,
       emergency: this.emergencyStop,
-      taint: this.#taint,
       steered: this.#steered,
       timers,
       signal: controller.signal,
@@ -296,7 +323,7 @@ class SessionLoop implements Loop {
 }
 
 function checkRunOptions<Options extends LoopRunOptions>(options: Options): Options {
-  checkKnownKeys(options, ["signal", "output"], "run()");
+  checkKnownKeys<LoopRunOptions>(options, { signal: true, output: true }, "run()");
   return options;
 }
 

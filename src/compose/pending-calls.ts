@@ -23,7 +23,7 @@ type Started = SessionEvent & { readonly type: "call-start" };
 type Ended = SessionEvent & { readonly type: "call-end" };
 
 /**
- * The calls of the model's latest message that wait for approval, in call order; none once somebody has said something else.
+ * The calls of the model's latest message that wait for approval, in call order; none after a later message.
  *
  * A round that does nothing but make waiting calls again is their answer, and leaves the others waiting.
  */
@@ -47,7 +47,7 @@ export function pendingCalls(events: readonly SessionEvent[]): readonly PendingC
   return pending;
 }
 
-/** What still waits after a round that made waiting calls again; undefined for a round that made another one. */
+/** The calls that still wait after a round that made waiting calls again; undefined for a round that made another one. */
 function answered(
   pending: readonly PendingCall[],
   callIds: readonly string[],

@@ -9,7 +9,7 @@ import type { Round, RoundOptions, RoundReply } from "../runtime/round.ts";
 import type { SessionTurn } from "../runtime/runtime-session.ts";
 import type { LoopEvent } from "./loop-event.ts";
 
-/** What a message needs of the run it belongs to. */
+/** The parts of a run that one of its messages needs. */
 export interface MessageHost {
   readonly model: Model;
   readonly turn: SessionTurn;
@@ -21,7 +21,7 @@ export interface MessageHost {
   refusalOf(call: ModelCall, index: number): ToolError | undefined;
   /** The reply is whole; its last calls have not started. */
   onReply(reply: ModelReply): void;
-  /** The model took back what it had said, and begins anew. */
+  /** The model discarded its message, and starts again. */
   onVoid(): void;
   tell(event: LoopEvent): void;
 }
@@ -37,7 +37,7 @@ export interface PlayedMessage {
   /** Undefined when the model failed before its message was over. */
   readonly reply: ModelReply | undefined;
   readonly error: ToolError | undefined;
-  /** What it said, as far as it came. */
+  /** The text of the message, as far as it came. */
   readonly text: string;
   readonly calls: readonly PlayedCall[];
   /** One for each call, in call order. */
@@ -149,7 +149,7 @@ class Listening {
     try {
       this.#events?.return?.().then(undefined, () => {});
     } catch {
-      // What a model does when nobody listens any more is its own.
+      // An error while closing is ignored: the message is over.
     }
   }
 }
@@ -247,7 +247,7 @@ function notAsSealed(): ToolError {
   return new ToolError("model_failed", "The model's message does not have the calls that it had sealed, so none of them counts.");
 }
 
-/** What a model said beside its calls. */
+/** The content of a reply besides its calls. */
 function contentOf({ text, media }: ModelReply): RoundReply["content"] {
   return media.length === 0 ? text : [...(text === "" ? [] : [{ type: "text", text } as const]), ...media];
 }

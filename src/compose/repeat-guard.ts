@@ -1,6 +1,7 @@
-/** Notices calls that come to the same again and again: says so, then refuses them, then ends the loop. */
+/** Notices calls that have the same result again and again: warns, then refuses them, then ends the loop. */
 import { hash } from "node:crypto";
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
 import { copyJson } from "../core/base/json.ts";
 import type { ToolCall } from "../core/call.ts";
@@ -8,9 +9,9 @@ import { resultText, type OfferedName, type ToolResult } from "../core/result.ts
 
 /** After how many equal outcomes of one call something is done; refused calls count for `stopAt` as well. */
 export interface RepeatLimits {
-  /** The model is told. */
+  /** The model gets a note. */
   readonly nudgeAt: number;
-  /** Further calls are refused with what the call came to before. */
+  /** Further calls are refused with the earlier result of the call. */
   readonly refuseAt: number;
   /** The loop ends. */
   readonly stopAt: number;
@@ -18,7 +19,7 @@ export interface RepeatLimits {
 
 /** When a call counts as repeated, and how often that may be. */
 export interface RepeatGuardOptions {
-  /** How many of the latest calls are looked at, whatever stands between those that are equal. @default 40 */
+  /** How many of the latest calls are looked at, with any calls between the equal ones. @default 40 */
   readonly window?: number;
   /** For calls that end with the same error. @default 2, 3, 5 */
   readonly failures?: Partial<RepeatLimits>;
@@ -33,11 +34,12 @@ export type RepeatVerdict =
 
 interface Track {
   result: ToolResult;
-  /** Which calls, counted up, came to this result. */
+  /** Which calls, counted up, had this result. */
   equal: number[];
   refused: number[];
 }
 
+const LIMITS: OptionNames<RepeatLimits> = { nudgeAt: true, refuseAt: true, stopAt: true };
 const FAILURES: RepeatLimits = { nudgeAt: 2, refuseAt: 3, stopAt: 5 };
 const ANSWERS: RepeatLimits = { nudgeAt: 4, refuseAt: 8, stopAt: 12 };
 const DEFAULT_WINDOW = 40;
@@ -48,7 +50,7 @@ const NONE: RepeatVerdict = Object.freeze({ kind: "none" });
 /**
  * Follows the calls of a loop by tool, input and outcome, in a rolling window.
  *
- * A different outcome begins the count anew; only this one call is refused, every other stays open. A call that changed something for
+ * A different outcome resets the count; only this one call is refused, every other stays open. A call that changed something for
  * the first time lets all others be tried again.
  */
 export class RepeatGuard {
@@ -58,7 +60,7 @@ export class RepeatGuard {
   readonly #answers: RepeatLimits;
   readonly #tracks = new Map<string, Track>();
   #calls = 0;
-  /** Some call has come to the same often enough to be refused; before that no call need be looked up. */
+  /** Some call has had the same result often enough to be refused; before that no call need be looked up. */
   #refuses = false;
 
   /** @param offeredName how notes name a tool: as the model was given it. @throws ToolError `invalid_argument` */
@@ -76,13 +78,13 @@ export class RepeatGuard {
     const key = keyOf(call);
     const track = key === undefined ? undefined : this.#current(key);
     if (track === undefined || track.equal.length < this.#limits(track.result).refuseAt) return undefined;
-    return new ToolError("limit_exceeded", `${call.name} was not run again: with this input it has come to the same ${times(track)}.`, {
+    return new ToolError("limit_exceeded", `${call.name} was not run again: with this input it has had the same result ${times(track)}.`, {
       details: [`It said: ${quote(track.result)}`],
       hint: "Change the input, use another tool, or answer with what you have.",
     });
   }
 
-  /** Takes in what a call came to. @param changes its tool says that it writes, so other calls may come to something else now */
+  /** Records the result of a call. @param changes its tool says that it writes, so other calls may have other results now */
   note(call: ToolCall, result: ToolResult, changes: boolean): RepeatVerdict {
     const key = keyOf(call);
     if (key === undefined) return NONE;
@@ -114,12 +116,12 @@ export class RepeatGuard {
     if (seen + track.refused.length >= stopAt)
       return {
         kind: "stop",
-        note: `${call.name} was called ${seen + track.refused.length} times with the same input and came to the same.`,
+        note: `${call.name} was called ${seen + track.refused.length} times with the same input and the same result.`,
       };
     if (!ran || seen !== nudgeAt) return NONE;
     return {
       kind: "nudge",
-      note: `${this.#offeredName(call.name)} has come to the same ${times(track)} with the same input. Calling it again will not help: ${ADVICE}`,
+      note: `${this.#offeredName(call.name)} has had the same result ${times(track)} with the same input. Calling it again will not help: ${ADVICE}`,
     };
   }
 
@@ -127,7 +129,7 @@ export class RepeatGuard {
     return result.status === "error" ? this.#failures : this.#answers;
   }
 
-  /** What is known of a call within the window. */
+  /** The track of a call within the window. */
   #current(key: string): Track | undefined {
     const track = this.#tracks.get(key);
     if (track === undefined) return undefined;
@@ -186,6 +188,9 @@ export interface CheckedRepeatOptions {
 
 /** The options with their defaults. @throws ToolError `invalid_argument` */
 export function checkRepeatOptions(options: RepeatGuardOptions): CheckedRepeatOptions {
+  checkKnownKeys(options, { window: true, failures: true, answers: true }, "createLoop({ limits: { repeat } })");
+  for (const name of ["failures", "answers"] as const)
+    if (options[name] !== undefined) checkKnownKeys(options[name], LIMITS, `createLoop({ limits: { repeat: { ${name} } } })`);
   const { window = DEFAULT_WINDOW } = options;
   const failures = { ...FAILURES, ...options.failures };
   const answers = { ...ANSWERS, ...options.answers };

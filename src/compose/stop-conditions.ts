@@ -1,5 +1,6 @@
 /** Conditions that end a loop: ready ones, and votes over any number of them. */
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 import type { TokenUsage } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
 import { plural } from "../core/base/wording.ts";
@@ -10,7 +11,7 @@ export interface LoopState {
   readonly rounds: number;
   /** Milliseconds since the run began. */
   readonly elapsedMs: number;
-  /** What the model said in this round. */
+  /** The model's text in this round. */
   readonly text: string;
   /** The results of this round, in call order. */
   readonly results: readonly ToolResult[];
@@ -18,7 +19,7 @@ export interface LoopState {
   readonly usage: TokenUsage;
 }
 
-/** Returns why the loop is to end, or nothing when it may go on. Asked after each round; throwing ends the run with the error. */
+/** Returns why the loop is to end, or nothing when it may continue. Asked after each round; throwing ends the run with the error. */
 export type StopCondition = (state: LoopState) => string | undefined | Promise<string | undefined>;
 
 /** Ends after so many rounds. */
@@ -46,7 +47,9 @@ export function stopAtKeyword(...keywords: readonly string[]): StopCondition {
 }
 
 /** Ends when at least `atLeast` of the conditions are met, with all of their reasons. @default 1 */
-export function stopByVote(conditions: readonly StopCondition[], { atLeast = 1 }: { readonly atLeast?: number } = {}): StopCondition {
+export function stopByVote(conditions: readonly StopCondition[], options: { readonly atLeast?: number } = {}): StopCondition {
+  checkKnownKeys(options, { atLeast: true }, "stopByVote()");
+  const { atLeast = 1 } = options;
   return async (state) => {
     const votes = await Promise.all(conditions.map(async (condition) => condition(state)));
     const reasons = votes.filter((vote) => vote !== undefined);

@@ -13,7 +13,7 @@ import { fromStandardSchema, isStandardSchema, type ParsingSchema } from "../sch
 export const MAX_OUTPUT_REPAIRS = 2;
 const MAX_PROBLEMS = 10;
 
-/** What an answer came to. */
+/** The outcome of reading an answer. */
 export type OutputReading = { readonly value: unknown } | { readonly problems: readonly string[] };
 
 /**
@@ -24,7 +24,7 @@ export type OutputReading = { readonly value: unknown } | { readonly problems: r
  */
 export class StructuredOutput {
   readonly responseFormat: ResponseFormat;
-  /** For the system prompt: a provider may know nothing of response formats, or not use them beside tools. */
+  /** For the system prompt: a provider may know nothing of response formats, or not use them together with tools. */
   readonly instruction: string;
   readonly #validator: Validator;
   readonly #parse: ParsingSchema["parse"] | undefined;

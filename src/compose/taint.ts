@@ -1,4 +1,5 @@
 /** Calls that may do harm need approval once third-party content has reached the model. */
+import { checkKnownKeys } from "../core/known-keys.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { nameMatcher, type NameMatcher } from "../policy/permission.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
@@ -24,7 +25,9 @@ export class Taint {
   #seen = -1;
 
   /** @throws ToolError `invalid_argument` for a pattern that cannot be used */
-  constructor(session: RuntimeSession, { sources, sensitive }: TaintOptions) {
+  constructor(session: RuntimeSession, options: TaintOptions) {
+    checkKnownKeys(options, { sources: true, sensitive: true }, "createLoop({ taint })");
+    const { sources, sensitive } = options;
     this.#session = session;
     this.#isSource = nameMatcher(sources, "taint.sources");
     this.#isSensitive = nameMatcher(sensitive, "taint.sensitive");

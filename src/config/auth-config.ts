@@ -1,6 +1,6 @@
 /** Reads how calls of a server are let in: our own tables, and the words of other systems. */
 import type { McpAuth } from "../engine/mcp/options.ts";
-import type { RestAuth } from "../engine/rest/rest-options.ts";
+import type { ApiKey, RestAuth, RestOptions } from "../engine/rest/rest-options.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { kindOf, type TableReader } from "./table-reader.ts";
 import type { ReadContext } from "./toolset/toolset-type.ts";
@@ -13,10 +13,11 @@ const SENDS = ["basic", "body"] as const;
 /** Reads one text that may be a secret, its variables put in. One without a meaning may be missing. */
 type Secret = (key: string, meaning: string | undefined) => string | undefined;
 
-/** One way for all operations, or one for each security scheme of the document. */
-export function readRestAuth(table: TableReader, context: ReadContext): RestAuth | Readonly<Record<string, RestAuth>> | undefined {
+/** One way for all operations, several that go together, or one for each security scheme of the document. */
+export function readRestAuth(table: TableReader, context: ReadContext): RestOptions["auth"] {
+  if (Array.isArray(table.value("auth"))) return table.tables("auth")?.flatMap((each) => readRestKind(each, context) ?? []);
   const auth = table.table("auth");
-  if (auth === undefined) return context.otherWords ? readOtherAuth(table, context) : undefined;
+  if (auth === undefined) return context.otherWords ? readOtherAuths(table, context) : undefined;
   if (auth.has("type")) return readRestKind(auth, context);
   const schemes: [name: string, auth: RestAuth][] = [];
   for (const name of auth.names()) {
@@ -30,8 +31,7 @@ export function readRestAuth(table: TableReader, context: ReadContext): RestAuth
 export function readMcpAuth(table: TableReader, context: ReadContext): McpAuth | undefined {
   const auth = table.table("auth");
   if (auth !== undefined) return readMcpKind(auth, context);
-  const other = context.otherWords ? readOtherAuth(table, context) : undefined;
-  return other?.type === "bearer" || other?.type === "basic" ? other : undefined;
+  return context.otherWords ? readOtherAuth(table, context) : undefined;
 }
 
 function readRestKind(table: TableReader, context: ReadContext): RestAuth | undefined {
@@ -95,19 +95,37 @@ function readSimple(type: SimpleAuth["type"], secret: Secret): SimpleAuth | unde
   return username === undefined || password === undefined ? undefined : { type, username, password };
 }
 
-/** `bearer_token: …`, `basic_auth: [name, password]`, `api_key: {name, value, location}`: the first that is given. */
-function readOtherAuth(table: TableReader, context: ReadContext): Exclude<RestAuth, { readonly type: "oauth2" }> | undefined {
-  const secret = secretReader(table, context);
-  const token = table.has("bearer_token") ? secret("bearer_token", "the bearer token") : undefined;
+/** `bearer_token: …`, `basic_auth: [name, password]`: a token goes before a password. */
+function readOtherAuth(table: TableReader, context: ReadContext): SimpleAuth | undefined {
+  const token = table.has("bearer_token") ? secretReader(table, context)("bearer_token", "the bearer token") : undefined;
   const basic = readBasicPair(table, context);
+  return token === undefined ? basic : { type: "bearer", token };
+}
+
+/** The same, and `api_key: {name, value, location}` next to it. */
+function readOtherAuths(table: TableReader, context: ReadContext): RestOptions["auth"] {
+  const auth = readOtherAuth(table, context);
+  const apiKey = readOtherKey(table, context);
+  return auth === undefined || apiKey === undefined ? (auth ?? apiKey) : [auth, apiKey];
+}
+
+/** `api_key` of an MCP server: a header more. One anywhere else is reported, as such servers are sent none. */
+export function readKeyHeader(table: TableReader, context: ReadContext): Readonly<Record<string, string>> {
+  const key = context.otherWords ? readOtherKey(table, context) : undefined;
+  if (key === undefined) return {};
+  const { name = "", in: place, value } = key;
+  if (place === "header") return { [name]: value };
+  table.report("api_key", `an MCP server is sent a key in a header only, not in the ${place}.`);
+  return {};
+}
+
+function readOtherKey(table: TableReader, context: ReadContext): ApiKey | undefined {
   const key = table.table("api_key");
   const keySecret = key === undefined ? undefined : secretReader(key, context);
   const name = keySecret?.("name", "what the header or query parameter is called");
   const value = keySecret?.("value", "the key");
   const place = key?.choice("location", PLACES) ?? "header";
   key?.finish();
-  if (token !== undefined) return { type: "bearer", token };
-  if (basic !== undefined) return basic;
   return name === undefined || value === undefined ? undefined : { type: "apiKey", in: place, name, value };
 }
 

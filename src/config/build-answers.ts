@@ -3,6 +3,7 @@ import type { Engine } from "../core/engine.ts";
 import { ToolError, hintsOf, operatorText } from "../core/error.ts";
 import type { FaultPlan } from "../core/fault.ts";
 import type { SessionEvent } from "../core/event.ts";
+import type { Model } from "../core/model.ts";
 import { sourceList, type AnswerSource, type AnswerSources } from "../core/answer-source.ts";
 import type { KeyPath } from "../documents/key-positions.ts";
 import type { ReplayOptions } from "../engine/replay.ts";
@@ -21,14 +22,16 @@ export interface AnswerBuildOptions {
   readonly environment?: Environment;
   /** Answers every tool, whatever the file says. */
   readonly override?: AnswerSources;
-  /** Answers the tools that the file says nothing of, but for those that an engine stands in for already. @default they are live */
+  /** Answers the tools that the file does not mention, except those that an engine answers for already. @default they are live */
   readonly otherwise?: AnswerSources;
-  /** A file, or the text of a recording, in place of that of the configuration. It is the first to stand in, too. */
+  /** A file, or the text of a recording, in place of that of the configuration. It is the first stand-in, too. */
   readonly recording?: string;
   readonly match?: ReplayOptions["match"];
   /** Of examples and faults, in place of that of the file. */
   readonly seed?: number | string;
   readonly onRecord?: (events: readonly SessionEvent[]) => void;
+  /** Goes around the model that plays tools, such as one that counts what it is asked. */
+  readonly onModel?: (model: Model) => Model;
 }
 
 export interface BuiltAnswers {
@@ -39,9 +42,9 @@ export interface BuiltAnswers {
 /**
  * The options `answers` and `faults` of `createRuntime`, from `[simulation]`.
  *
- * Makes the engines of the sources that are named, and those that stand in where a simulation may not run a call: `standIn`, else replay
+ * Makes the engines of the sources that are named, and the stand-ins where a simulation may not run a call: `standIn`, else replay
  * where there is a recording, stub where there are answers, lm where `[simulation]` names a model, and example where it names none. A source
- * `lm` without a model of its own is played by that of `[model]`. A model that only stands in and cannot be made fails the calls that
+ * `lm` without a model of its own is played by that of `[model]`. A model that is only a stand-in and cannot be made fails the calls that
  * it would have answered.
  *
  * @throws ToolError `invalid_config` with every problem and its place; `invalid_argument` for options that name no source; what is wrong
@@ -75,7 +78,7 @@ const NOTHING: SimulationConfig = {
   faults: [],
 };
 
-/** A source that somebody named, and where. */
+/** A source that was named, and where. */
 interface Named {
   readonly source: AnswerSource;
   readonly path: KeyPath;
@@ -181,15 +184,15 @@ class AnswerBuilder {
     if (model === undefined) throw new NothingToAnswer("lm", 'model, such as "ollama/qwen3"');
     const config: LmConfig = { model, modelKey: "model", settings: lm };
     try {
-      const { environment = this.#loaded.environment } = this.#options;
-      return await makeLm(config, { environment, name: own === undefined ? undefined : "simulation" });
+      const { environment = this.#loaded.environment, onModel } = this.#options;
+      return await makeLm(config, { environment, name: own === undefined ? undefined : "simulation", onModel });
     } catch (thrown: unknown) {
       if (isNamed) throw thrown;
       return unanswering(ToolError.fromUnknown(thrown));
     }
   }
 
-  /** What is to blame where an engine cannot be made. */
+  /** The key at fault where an engine cannot be made. */
   #placeOf(source: EngineSource): KeyPath {
     const key = { replay: "recording", lm: "model", example: "seed", stub: "stubs" }[source];
     return source === "lm" && this.#simulation.model === undefined ? ["model"] : ["simulation", key];
@@ -203,14 +206,14 @@ class NothingToAnswer extends ToolError {
   }
 }
 
-/** Stands in for tools and cannot. */
+/** A stand-in that could not be made. */
 function unanswering(error: ToolError): Engine {
   return {
     kind: "lm",
     effectFree: true,
     origin: "simulated",
     call: () => {
-      throw new ToolError("unavailable", `No model can stand in: ${error.message}`, {
+      throw new ToolError("unavailable", `No model can answer: ${error.message}`, {
         retryable: false,
         outcome: "not_started",
         ...hintsOf(error),

@@ -8,11 +8,12 @@ import { textToolsModel } from "../model/text-model.ts";
 import { UsageMeter, costOf } from "../model/usage-meter.ts";
 import type { LoopConfig, ModelConfig } from "./model-config.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
+import { delimitedFormat } from "../wire/text/formats.ts";
 import { resolveVariables, type Environment } from "./variables.ts";
 
 export interface BuildModelOptions extends Pick<ModelContext, "fetch" | "onRetry" | "onNotes"> {
   readonly environment: Environment;
-  /** What the configuration calls the variable of its key. @default "model.apiKey" */
+  /** The name of the key's variable in the configuration. @default "model.apiKey" */
   readonly keyName?: string;
   /** Called with what was odd about the calls of a message in text. */
   readonly onWarnings?: (warnings: readonly string[]) => void;
@@ -48,7 +49,8 @@ export function buildModel(config: ModelConfig, options: BuildModelOptions): Bui
   });
   const model = modelFrom(spec, { environment, meter, ...context });
   if (textFormat === undefined) return { model, meter };
-  return { model: textToolsModel(model, { format: textFormat, ...omitUndefined({ bodyArguments, onWarnings }) }), meter };
+  const format = typeof textFormat === "string" ? textFormat : delimitedFormat("delimited", textFormat);
+  return { model: textToolsModel(model, { format, ...omitUndefined({ bodyArguments, onWarnings }) }), meter };
 }
 
 function keyOf(written: string, { environment, keyName }: { readonly environment: Environment; readonly keyName: string }): string {
@@ -57,7 +59,7 @@ function keyOf(written: string, { environment, keyName }: { readonly environment
   throw new ToolError("invalid_config", `${keyName}: ${resolved.problem}`);
 }
 
-/** Where the key comes from, for somebody whose key is missing or refused. */
+/** Where the key comes from, for a user whose key is missing or refused. */
 function keyHintOf(
   provider: string,
   { apiKey, keyName }: { readonly apiKey: string | undefined; readonly keyName: string },
@@ -69,7 +71,7 @@ function keyHintOf(
   );
 }
 
-/** What of a loop's options a configuration says. */
+/** The options of a loop that a configuration sets. */
 export function configuredLoop(
   model: Partial<ModelConfig>,
   { system, earlyDispatch, ...limits }: LoopConfig,

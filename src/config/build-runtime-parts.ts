@@ -2,6 +2,7 @@
 import { DEFAULT_NAMESPACE } from "../core/call.ts";
 import type { Engine } from "../core/engine.ts";
 import { ToolError, operatorText } from "../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { FaultPlan } from "../core/fault.ts";
 import type { Clock } from "../core/ports.ts";
 import type { ToolSource } from "../core/source.ts";
@@ -10,8 +11,13 @@ import type { CallSettings } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import type { ToolMemory } from "../engine/known-tools.ts";
 import { systemPorts } from "../core/system-ports.ts";
+import type { Problems } from "../documents/problems.ts";
+import type { EnrichedSource } from "../generate/enriched-source.ts";
+import type { Enrichment } from "../generate/enrichment.ts";
+import { EMBEDDINGS_TYPE, unknownEnrichment } from "./enrichment-config.ts";
 import { discoverySource } from "./discovery-source.ts";
 import { ExtensionTable, factoryError, loadExtension, type Extensions } from "./extensions.ts";
+import type { FindToolsConfig } from "./find-tools-config.ts";
 import type { CommonToolset } from "./file-source.ts";
 import { routedOf } from "./haft-config.ts";
 import type { LoadedConfig } from "./load-config.ts";
@@ -20,39 +26,69 @@ import { ownPaths } from "./own-paths.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { engineFor, type RegistryEntry } from "./registry-config.ts";
 import { bringsServer, matchServer, type ServerToolset } from "./server-match.ts";
+import { createTriggers, type Triggers } from "../triggers/triggers.ts";
+import { addConfigured } from "./triggers-config.ts";
 import { buildToolset, keyAtFault, type ExtensionConfig, type ToolsetConfig } from "./toolset-config.ts";
-import type { BuildContext, Built } from "./toolset/toolset-type.ts";
+import type { BuildContext, Built, DefaultModel } from "./toolset/toolset-type.ts";
 import { resolveVariables, variablesIn } from "./variables.ts";
+import type { Model } from "../core/model.ts";
 import { redactor } from "../core/base/redact.ts";
 
-/** What the parts of a runtime are built with, beside the configuration. */
+/** The options of building a runtime's parts, besides the configuration. */
 export interface BuildOptions {
   /** For sources that watch files. @default the system's */
   readonly clock?: Clock;
   /** Where servers with `start = "lazy"` keep what they listed. @default nowhere: they are started like others */
   readonly memory?: ToolMemory;
+  /** Goes around the models of engines that play tools, such as one that counts what it is asked. */
+  readonly onModel?: (model: Model) => Model;
   /** More engines and sources than `loadConfig` was given. */
   readonly extensions?: Extensions;
   /** The digests of descriptors that may run something or send variables; others that would are left out. @default all may */
   readonly trusted?: ReadonlySet<string>;
+  /** The model of delegates that name none. @default that of the configuration */
+  readonly model?: DefaultModel;
+  /** Adds `call_tool` to `find_tools`, for clients whose list of tools does not grow. @default as the configuration says */
+  readonly callTool?: boolean;
+  /** The triggers of the program's agents: the channels and triggers of the configuration are added to them. @default new ones */
+  readonly triggers?: Triggers;
 }
 
-/** What a configuration has become: the parts of a runtime. */
+export const BUILD_OPTIONS: OptionNames<BuildOptions> = {
+  clock: true,
+  memory: true,
+  onModel: true,
+  extensions: true,
+  trusted: true,
+  model: true,
+  callTool: true,
+  triggers: true,
+};
+
+/** The parts of a runtime, made from a configuration. */
 export interface RuntimeParts {
   readonly toolsets: readonly Toolset[];
   readonly sources: readonly ToolSource[];
+  /** Where the configuration has enrichments: the one source there is, with what they worked out once the runtime is open. */
+  readonly enriched?: EnrichedSource;
+  /** For `createAgent`: those that were given, or new ones, with the channels and triggers of the configuration. */
+  readonly triggers: Triggers;
 }
 
 /**
- * The enabled toolsets and sources of a configuration, in the order of the file, ready for `createRuntime`.
+ * The enabled toolsets and sources of a configuration, in the order of the file, for `createRuntime({ toolsets, sources })`.
  *
  * Modules and extensions are imported here, and recordings and lists of answers read. Other files are read, servers started and documents
- * fetched only when the runtime opens. An engine of a type that nobody registered, without the key of its model, or with a recording or
+ * fetched only when the runtime opens. An engine of an unknown type, without the key of its model, or with a recording or
  * answers that cannot be read takes its own toolsets along, which fail to open with the reason, and no others.
+ *
+ * Where there are enrichments, all toolsets and sources become one source, whose tools are enriched at each load. The tools of an engine,
+ * such as an MCP server's, are enriched when it opens and when it lists them again; its toolset has 30 seconds for that by default.
  *
  * @throws ToolError `invalid_config` with every problem and its place when a folder, module or factory cannot be used
  */
 export async function buildRuntimeParts(loaded: LoadedConfig, options: BuildOptions = {}): Promise<RuntimeParts> {
+  checkKnownKeys(options, BUILD_OPTIONS, "buildRuntimeParts()");
   const builder = new Builder(loaded, options);
   return await builder.build();
 }
@@ -60,6 +96,7 @@ export async function buildRuntimeParts(loaded: LoadedConfig, options: BuildOpti
 class Builder {
   readonly #loaded: LoadedConfig;
   readonly #options: BuildOptions;
+  readonly #triggers: Triggers;
   readonly #extensions = new ExtensionTable();
   /** Engines that several entries share, by name. */
   readonly #engines = new Map<string, Promise<Engine | undefined>>();
@@ -71,9 +108,11 @@ class Builder {
   constructor(loaded: LoadedConfig, options: BuildOptions) {
     this.#loaded = loaded;
     this.#options = options;
+    this.#triggers = options.triggers ?? createTriggers();
   }
 
   async build(): Promise<RuntimeParts> {
+    addConfigured(this.#triggers, this.#loaded.config);
     await this.#loadExtensions();
     const problems = this.#loaded.problems();
     const toolsets: Toolset[] = [];
@@ -95,8 +134,39 @@ class Builder {
         problems.add([...path, namedKey(toolset, problem) ?? keyAtFault(toolset)], problem);
       }
     }
+    if (this.#loaded.config.findTools !== undefined) toolsets.push(await this.#findTools(this.#loaded.config.findTools));
+    const enrichments = await this.#enrichments(problems);
     problems.throwIfAny();
-    return { toolsets, sources };
+    const triggers = this.#triggers;
+    if (enrichments.length === 0) return { toolsets, sources, triggers };
+    const { enrichedTools } = await import("./build-enrichments.ts");
+    const enriched = enrichedTools({ toolsets, sources }, enrichments);
+    return { toolsets: [], sources: [enriched], enriched, triggers };
+  }
+
+  async #findTools({ limit, callTool }: FindToolsConfig): Promise<Toolset> {
+    const { findToolsToolset } = await import("../toolsets/find-tools.ts");
+    return findToolsToolset(omitUndefined({ limit, callTool: this.#options.callTool ?? callTool }));
+  }
+
+  /** In the order of the file, without those that cannot be made. */
+  async #enrichments(problems: Problems): Promise<readonly Enrichment[]> {
+    const { config, folder, environment } = this.#loaded;
+    if (config.enrichments.length === 0) return [];
+    const { makeEnrichment, completeOnes } = await import("./build-enrichments.ts");
+    const made: Enrichment[] = [];
+    const context = { folder, environment, extensions: this.#extensions, resolve: (text: string) => this.#resolve(text) };
+    for (const enrichment of config.enrichments) {
+      try {
+        const one = await makeEnrichment(enrichment, context);
+        if (one !== undefined) made.push(one);
+        else if (enrichment.type === "other" && enrichment.enrichmentType !== EMBEDDINGS_TYPE)
+          problems.add([...enrichment.path, "type"], unknownEnrichment(enrichment.enrichmentType, this.#extensions.enrichmentNames));
+      } catch (thrown: unknown) {
+        problems.add([...enrichment.path, "type"], this.#say(thrown));
+      }
+    }
+    return completeOnes(made);
   }
 
   async #loadExtensions(): Promise<void> {
@@ -191,6 +261,7 @@ class Builder {
       folder,
       environment,
       memory: this.#options.memory,
+      onModel: this.#options.onModel,
       extensions: this.#extensions,
       resolve: (text) => this.#resolve(text),
       problem: (key, thrown) => problems.line([...config.path, key], this.#say(thrown)),
@@ -203,7 +274,20 @@ class Builder {
     const { clock = systemPorts.clock, memory, trusted } = this.#options;
     const common = { ...this.#commonOf(entry), ...omitUndefined({ engine }) };
     const { allowVariables } = config;
-    return { folder, ownPaths: ownPaths(this.#loaded), clock, memory, environment, allowVariables, trusted, engine, common };
+    return {
+      folder,
+      ownPaths: ownPaths(this.#loaded),
+      clock,
+      memory,
+      environment,
+      allowVariables,
+      trusted,
+      engine,
+      common,
+      model: this.#options.model ?? (config.model === undefined ? undefined : { config: config.model }),
+      findTools: config.findTools,
+      triggers: this.#triggers,
+    };
   }
 
   #commonOf(entry: RegistryEntry): CommonToolset {
@@ -240,7 +324,7 @@ function withFaults(source: ToolSource, faults: FaultPlan): ToolSource {
   };
 }
 
-/** What the configuration says wins over what a toolset brings. */
+/** The settings of the configuration go before those that a toolset brings. */
 function withCommon(toolset: Partial<Toolset>, { defaults, ...common }: CommonToolset): Partial<Toolset> {
   const settings = { ...toolset.defaults, ...defaults };
   return { ...toolset, ...common, ...(Object.keys(settings).length === 0 ? {} : { defaults: settings }) };

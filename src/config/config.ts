@@ -1,19 +1,25 @@
-/** What a program needs to run from a configuration file, or to bring engines and sources that one may name: `haft/config`. @packageDocumentation */
+/** Runs a program from a configuration file, and adds engines and sources that one may name: `haft/config`. @packageDocumentation */
+import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Store } from "../core/store.ts";
+import type { Toolset } from "../core/toolset.ts";
+import type { DocumentationOverrides } from "../registry/documentation.ts";
 import type { RuntimeOptions } from "../runtime/runtime.ts";
 import { buildAnswers } from "./build-answers.ts";
-import { buildRuntimeParts, type BuildOptions } from "./build-runtime-parts.ts";
+import { BUILD_OPTIONS, buildRuntimeParts, type BuildOptions } from "./build-runtime-parts.ts";
 import { buildStore } from "./build-store.ts";
+import { readDocumentation } from "./documentation-config.ts";
 import { lockPath, readLock } from "./lock-file.ts";
-import { loadConfig, type LoadOptions } from "./load-config.ts";
+import { LOAD_OPTIONS, loadConfig, type LoadOptions } from "./load-config.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
+import { infoToolset } from "../toolsets/info.ts";
 import { toolPins } from "../trust/tool-pins.ts";
 
 export { buildRuntimeParts } from "./build-runtime-parts.ts";
 export type { BuildOptions, RuntimeParts } from "./build-runtime-parts.ts";
 export { descriptorSource } from "./descriptor-source.ts";
 export type { DescriptorSourceOptions } from "./descriptor-source.ts";
-export type { EngineFactory, ExtensionContext, Extensions, SourceFactory } from "./extensions.ts";
+export type { EnrichmentConfig } from "./enrichment-config.ts";
+export type { EngineFactory, EnrichmentFactory, ExtensionContext, Extensions, SourceFactory } from "./extensions.ts";
 export { fileSource } from "./file-source.ts";
 export type { CommonToolset, FileSourceOptions } from "./file-source.ts";
 export type { HaftConfig, RuntimeConfig } from "./haft-config.ts";
@@ -28,18 +34,36 @@ export type ConfiguredRuntimeOptions = LoadOptions & BuildOptions;
 
 /**
  * The options for `createRuntime` that a configuration file says: toolsets, sources, settings, policies, store, who answers
- * in place of tools, and the pins of the `haft.lock` beside it. Nothing is opened. That it may start programs is for the caller to know.
+ * in place of tools, and the pins of the `haft.lock` next to it. Nothing is opened. That it may start programs is for the caller to know.
  *
  * @throws ToolError `invalid_config` with every problem and its place
  */
 export async function configuredRuntime(path: string, options: ConfiguredRuntimeOptions = {}): Promise<RuntimeOptions> {
-  const { extensions, ...building } = options;
-  const loaded = await loadConfig(path, { ...options, ...(extensions === undefined ? {} : { extensions }) });
+  checkKnownKeys(options, { ...LOAD_OPTIONS, ...BUILD_OPTIONS }, "configuredRuntime()");
+  const { environment, extensions, allowVariables, foreignKeys, ...building } = options;
+  const loaded = await loadConfig(path, omitUndefined({ environment, extensions, allowVariables, foreignKeys }));
   const { toolsets, sources } = await buildRuntimeParts(loaded, building);
   const { runtime, retry, circuit, permission, approval, cache } = loaded.config;
   const store: Store | undefined = buildStore(loaded);
   const lock = await readLock(lockPath(path));
   const pins = lock === undefined ? undefined : toolPins(lock);
+  const manual = await readDocumentation(loaded.config.documentation);
   const built = loaded.config.simulation === undefined ? {} : await buildAnswers(loaded);
-  return { ...runtime, retry, circuit, permission, approval, cache, toolsets, sources, ...omitUndefined({ store, pins, ...built }) };
+  return {
+    ...runtime,
+    retry,
+    circuit,
+    permission,
+    approval,
+    cache,
+    toolsets: withManual(toolsets, manual),
+    sources,
+    ...omitUndefined({ store, pins, ...built }),
+  };
+}
+
+/** The tool that tells it, unless the configuration has a toolset of that name. */
+function withManual(toolsets: readonly Toolset[], overrides: DocumentationOverrides): readonly Toolset[] {
+  const manual = infoToolset({ overrides });
+  return overrides.size === 0 || toolsets.some(({ name }) => name === manual.name) ? toolsets : [...toolsets, manual];
 }

@@ -4,6 +4,7 @@ import { basename, dirname, extname, join } from "node:path";
 import { checkName } from "../core/call.ts";
 import type { Engine } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
 import { copyJson } from "../core/base/json.ts";
 import type { Clock, Log } from "../core/ports.ts";
@@ -25,7 +26,7 @@ import type { Environment } from "./variables.ts";
 
 /** Where descriptors of tools are read, and with what. */
 export interface DescriptorSourceOptions {
-  /** What reports call it, and the namespace of a tool whose descriptor stands alone. */
+  /** The name in reports, and the namespace of a tool whose descriptor is a file of its own. */
   readonly name: string;
   /** A folder, whose `.toml` files are read, or one of them. */
   readonly path: string;
@@ -35,7 +36,7 @@ export interface DescriptorSourceOptions {
   readonly toolset?: CommonToolset;
   /** Where `env:NAME` is looked up. @default process.env */
   readonly environment?: Environment;
-  /** Names of variables that may stand in paths. @default none */
+  /** Names of variables that are allowed in paths. @default none */
   readonly allowVariables?: readonly string[];
   /** @default the system's */
   readonly clock?: Clock;
@@ -44,6 +45,17 @@ export interface DescriptorSourceOptions {
   readonly trusted?: ReadonlySet<string>;
 }
 
+const OPTIONS: OptionNames<DescriptorSourceOptions> = {
+  name: true,
+  path: true,
+  module: true,
+  toolset: true,
+  environment: true,
+  allowVariables: true,
+  clock: true,
+  memory: true,
+  trusted: true,
+};
 const MAX_FILES = 1_000;
 
 /** The descriptors of a folder, or the one that is not a folder. */
@@ -60,7 +72,7 @@ function needsTrust({ starts, sends, widens }: Descriptor): boolean {
   return starts.length + sends.length + widens.length > 0;
 }
 
-/** Those that would run something, send variables or widen rights, with the descriptors that they name. What cannot be read does none of it. */
+/** Those that would run something, send variables or widen rights, with the descriptors that they name. A descriptor that cannot be read does none of it. */
 export async function descriptorsToTrust(path: string, options: DescriptorOptions): Promise<readonly Descriptor[]> {
   const read = new Map<string, Descriptor | undefined>();
   const look = async (file: string): Promise<Descriptor | undefined> => {
@@ -77,10 +89,11 @@ export async function descriptorsToTrust(path: string, options: DescriptorOption
 }
 
 /**
- * The ensembles, tools and MCP servers that TOML descriptors describe. Whatever cannot be used is left out or put aside by itself, with
+ * The ensembles, tools and MCP servers that TOML descriptors describe. A part that cannot be used is left out or disabled by itself, with
  * a warning that names its place; a tool whose descriptor is missing is there, and cannot be called.
  */
 export function descriptorSource(options: DescriptorSourceOptions): ToolSource {
+  checkKnownKeys(options, OPTIONS, "descriptorSource()");
   const loader = new DescriptorLoader(options);
   return {
     name: options.name,
@@ -103,7 +116,7 @@ class DescriptorLoader {
     this.#files = new Set([options.path]);
   }
 
-  /** What was read last, and what was looked for. */
+  /** The files that were read last or looked for. */
   get files(): readonly string[] {
     return [...this.#files];
   }
@@ -213,7 +226,7 @@ class DescriptorLoader {
     } catch (thrown: unknown) {
       const { message } = ToolError.fromUnknown(thrown);
       const aside = source === undefined ? undefined : missingTool(source, message);
-      const what = aside === undefined ? "A tool is left out" : `The tool ${JSON.stringify(aside.name)} is put aside`;
+      const what = aside === undefined ? "A tool is left out" : `The tool ${JSON.stringify(aside.name)} is disabled`;
       at.log.warn(`${what}: ${descriptor.problems.line(path, message)}`);
       return aside;
     }
@@ -242,7 +255,7 @@ class DescriptorLoader {
   }
 }
 
-/** A tool whose descriptor could not be read: it keeps its name, and its calls are told why. */
+/** A tool whose descriptor could not be read: it keeps its name, and its calls end with the reason. */
 function missingTool(source: string, reason: string): Tool | undefined {
   const tool: Tool = {
     name: basename(source, ".toml"),

@@ -11,16 +11,16 @@ import { readFaultRules } from "./faults-config.ts";
 import { readLm, type LmConfig } from "./lm-config.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { readRecording, readSeed, readStubList } from "./stand-in-config.ts";
-import type { TableReader } from "./table-reader.ts";
+import { isTable, kindOf, type TableReader } from "./table-reader.ts";
 import { readConnection, readMcpServer, type McpServer } from "./toolset/mcp.ts";
 import { readRestService, type RestService } from "./toolset/openapi.ts";
 import type { ConnectionConfig, ReadContext } from "./toolset/toolset-type.ts";
 import { firstPresentKey } from "./first-present-key.ts";
 
 export type EngineConfig = AnyEngineConfig & {
-  /** Where it stands in the file. */
+  /** Its place in the file. */
   readonly path: KeyPath;
-  /** What calls of its toolsets use where these set nothing themselves. */
+  /** The settings of calls of its toolsets that set nothing themselves. */
   readonly defaults: CallSettings;
   /** Failures that the calls of its toolsets meet on purpose. */
   readonly faults?: FaultPlan;
@@ -28,6 +28,7 @@ export type EngineConfig = AnyEngineConfig & {
 
 type AnyEngineConfig =
   | LocalEngineConfig
+  | MultiEngineConfig
   | McpEngineConfig
   | RestEngineConfig
   | SearchEngineConfig
@@ -37,9 +38,22 @@ type AnyEngineConfig =
   | StubEngineConfig
   | OtherEngineConfig;
 
-/** `local` runs the handlers of the tools; `multi` is what every runtime does: it stands for nothing of its own. */
+/** It runs the handlers of the tools. */
 interface LocalEngineConfig {
-  readonly type: "local" | "multi";
+  readonly type: "local";
+}
+
+/** It leaves each entry to another engine, by the namespace. */
+export interface MultiEngineConfig {
+  readonly type: "multi";
+  /** By namespace. Empty = as if its entries named no engine. */
+  readonly routes: ReadonlyMap<string, EngineRoute>;
+}
+
+/** The name of an engine, and whether it is defined in the `multi` itself. */
+export interface EngineRoute {
+  readonly engine: string;
+  readonly isOwn: boolean;
 }
 
 export interface McpEngineConfig extends ConnectionConfig {
@@ -77,7 +91,7 @@ interface ReplayEngineConfig extends ReplayOptions {
 
 interface StubEngineConfig {
   readonly type: "stub";
-  /** A file, as above, or what would stand in it. */
+  /** A file, as above, or the content of one. */
   readonly stubs: string | readonly Stub[];
 }
 
@@ -94,17 +108,25 @@ export function readEngines(table: TableReader, context: ReadContext): ReadonlyM
   const engines = new Map<string, EngineConfig>();
   for (const name of context.problems.inOrder(table.path, table.names())) {
     const entry = table.table(name);
-    if (entry !== undefined) engines.set(name, readEngine(entry, { ...context, otherWords: true }) ?? unreadable(entry));
+    if (entry === undefined) continue;
+    const add = (own: string, engine: EngineConfig): void => void engines.set(own, engine);
+    engines.set(name, readEngine(entry, { ...context, otherWords: true, name, add }) ?? unreadable(entry));
   }
   return engines;
 }
 
-/** Stands for one that has been reported, so that those who name it are not blamed as well. */
+/** The name of an engine, and a function that takes the engines defined in it. */
+interface EngineReadContext extends ReadContext {
+  readonly name: string;
+  readonly add: (name: string, engine: EngineConfig) => void;
+}
+
+/** In place of one that has been reported, so that toolsets that name it are not reported as well. */
 function unreadable({ path }: TableReader): EngineConfig {
   return { type: "local", path, defaults: {} };
 }
 
-function readEngine(table: TableReader, context: ReadContext): EngineConfig | undefined {
+function readEngine(table: TableReader, context: EngineReadContext): EngineConfig | undefined {
   const type = table.requiredText("type", 'such as "lm", "mcp", or the name of an extension');
   if (type === undefined) return undefined;
   const rules = readFaultRules(table, "error_categories", {
@@ -128,17 +150,16 @@ const NOT_OF_ENGINE: ReadonlyMap<string, string> = new Map([
   ["embedding_model", "is not supported: documents are ranked by their words. Leave it out."],
 ]);
 
-/** What fms-dgt calls `search` in its own code. */
+/** The names of `search` in fms-dgt's own code. */
 const SEARCHES: ReadonlySet<string> = new Set(["search", "search/file", "search/in_memory"]);
 
-function readOwn(type: string, table: TableReader, context: ReadContext): AnyEngineConfig | undefined {
+function readOwn(type: string, table: TableReader, context: EngineReadContext): AnyEngineConfig | undefined {
   if (SEARCHES.has(type)) return readSearch(table, context);
   switch (type) {
     case "local":
       return { type };
     case "multi":
-      table.ignoreRest(); // in fms-dgt it takes tables of engines, which are routed by name here
-      return { type };
+      return { type, routes: readRoutes(table, context) };
     case "mcp": {
       const isReached = ["url", "base_url", "command"].some((key) => table.value(key) !== undefined);
       return { type, server: isReached ? readMcpServer(table, context) : undefined, ...readConnection(table) };
@@ -163,6 +184,24 @@ function readOwn(type: string, table: TableReader, context: ReadContext): AnyEng
       return { type: "other", engineType: type, options: table.rest(), ...omitUndefined({ isolation }) };
     }
   }
+}
+
+/** `engines` of a `multi`: by namespace, the name of an engine or one of its own. */
+function readRoutes(table: TableReader, context: EngineReadContext): MultiEngineConfig["routes"] {
+  const routes = new Map<string, EngineRoute>();
+  const engines = table.table("engines");
+  for (const namespace of engines?.names() ?? []) {
+    const value = engines?.value(namespace);
+    if (typeof value === "string") routes.set(namespace, { engine: value, isOwn: false });
+    else if (isTable(value)) {
+      const own = engines?.table(namespace);
+      const engine = `${context.name}.${namespace}`;
+      if (own === undefined) continue;
+      context.add(engine, readEngine(own, { ...context, name: engine }) ?? unreadable(own));
+      routes.set(namespace, { engine, isOwn: true });
+    } else engines?.report(namespace, `must be the name of an engine, or an engine, not ${kindOf(value)}.`);
+  }
+  return routes;
 }
 
 function readStub(table: TableReader, context: ReadContext): StubEngineConfig | undefined {

@@ -3,13 +3,15 @@ import type { Engine } from "../core/engine.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { ToolSource } from "../core/source.ts";
+import type { Enrichment } from "../generate/enrichment.ts";
+import { ENRICHMENT_TYPES } from "./enrichment-config.ts";
 import { moduleExports } from "./module-tools.ts";
 import { nearKey } from "./near-key.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
-/** What a factory is told besides the keys of its table. */
+/** The arguments of a factory besides the keys of its table. */
 export interface ExtensionContext {
-  /** What the configuration calls the engine or toolset. */
+  /** The name of the engine or toolset in the configuration. */
   readonly name: string;
   /** The absolute folder of the configuration: what paths are relative to. */
   readonly folder: string;
@@ -19,15 +21,19 @@ export interface ExtensionContext {
   readonly engine: Engine | undefined;
 }
 
-/** Makes an engine, not opened, of the keys beside `type`. @throws anything for keys it cannot use */
+/** Makes an engine, not opened, from the keys besides `type`. @throws anything for keys it cannot use */
 export type EngineFactory = (options: JsonObject, context: ExtensionContext) => Engine | Promise<Engine>;
-/** Makes a source of the keys beside `type`. @throws anything for keys it cannot use */
+/** Makes a source from the keys besides `type`. @throws anything for keys it cannot use */
 export type SourceFactory = (options: JsonObject, context: ExtensionContext) => ToolSource | Promise<ToolSource>;
 
-/** What a program adds to the words of a configuration. */
+/** Makes an enrichment from the keys besides `type`. @throws anything for keys it cannot use */
+export type EnrichmentFactory = (options: JsonObject, context: ExtensionContext) => Enrichment | Promise<Enrichment>;
+
+/** The engines, sources and enrichments that a program adds to a configuration. */
 export interface Extensions {
   readonly engines?: Readonly<Record<string, EngineFactory>>;
   readonly sources?: Readonly<Record<string, SourceFactory>>;
+  readonly enrichments?: Readonly<Record<string, EnrichmentFactory>>;
 }
 
 /** The engines a configuration can have without any extension. */
@@ -35,19 +41,46 @@ const ENGINE_TYPES = ["local", "mcp", "rest", "search", "lm", "example", "replay
 /** Other words for them. */
 const ENGINE_ALIASES = ["openapi", "search/file", "search/in_memory"] as const;
 /** The types of toolset, and what fms-dgt calls them. */
-const SOURCE_TYPES = ["files", "mcp", "module", "file", "inline", "openapi", "descriptors", "rest"] as const;
+const SOURCE_TYPES = [
+  "files",
+  "mcp",
+  "module",
+  "file",
+  "inline",
+  "openapi",
+  "descriptors",
+  "chains",
+  "channels",
+  "delegates",
+  "triggers",
+  "program",
+  "shell",
+  "python",
+  "command",
+  "http",
+  "web",
+  "ask",
+  "memory",
+  "notebook",
+  "scratchpad",
+  "skills",
+  "rest",
+] as const;
 
 /** The names of a program's engines and sources, each once, none of them a built-in one's. */
 export class ExtensionTable {
   readonly #engines = new Map<string, EngineFactory>();
   readonly #sources = new Map<string, SourceFactory>();
+  readonly #enrichments = new Map<string, EnrichmentFactory>();
 
   /** @throws ToolError `duplicate` for a name that is built in or given twice, `invalid_argument` for what is not a function */
-  add({ engines = {}, sources = {} }: Extensions, from: string): void {
+  add({ engines = {}, sources = {}, enrichments = {} }: Extensions, from: string): void {
     for (const [name, make] of Object.entries(engines))
       register(this.#engines, { name, make, builtIn: [...ENGINE_TYPES, ...ENGINE_ALIASES], what: "engine", from });
     for (const [name, make] of Object.entries(sources))
       register(this.#sources, { name, make, builtIn: SOURCE_TYPES, what: "source", from });
+    for (const [name, make] of Object.entries(enrichments))
+      register(this.#enrichments, { name, make, builtIn: ENRICHMENT_TYPES, what: "enrichment", from });
   }
 
   engine(type: string): EngineFactory | undefined {
@@ -58,11 +91,19 @@ export class ExtensionTable {
     return this.#sources.get(type);
   }
 
+  enrichment(type: string): EnrichmentFactory | undefined {
+    return this.#enrichments.get(type);
+  }
+
+  get enrichmentNames(): readonly string[] {
+    return [...this.#enrichments.keys()];
+  }
+
   get sourceNames(): readonly string[] {
     return [...this.#sources.keys()];
   }
 
-  /** The rest of "an engine of type …", for a type that nobody knows. */
+  /** The rest of "an engine of type …", for an unknown type. */
   unknownEngine(type: string): string {
     return unknownType(type, [...ENGINE_TYPES, ...this.#engines.keys()]);
   }
@@ -82,7 +123,7 @@ interface Registration<Factory> {
   readonly name: string;
   readonly make: Factory;
   readonly builtIn: readonly string[];
-  readonly what: "engine" | "source";
+  readonly what: "engine" | "source" | "enrichment";
   readonly from: string;
 }
 
@@ -97,7 +138,7 @@ function register<Factory>(table: Map<string, Factory>, { name, make, builtIn, w
 }
 
 /**
- * What a module brings: its exports `haftEngines` and `haftSources`, tables of factories by name. Importing runs the module.
+ * Imports the extensions of a module: its exports `haftEngines`, `haftSources` and `haftEnrichments`, tables of factories by name. Importing runs the module.
  *
  * @throws ToolError `invalid_config`, as the rest of "extensions[0]: …"
  */
@@ -105,14 +146,19 @@ export async function loadExtension(path: string, folder: string): Promise<Exten
   const exports = await moduleExports(path, folder);
   const engines: unknown = Reflect.get(exports, "haftEngines");
   const sources: unknown = Reflect.get(exports, "haftSources");
+  const enrichments: unknown = Reflect.get(exports, "haftEnrichments");
   if (
     !isFactoryTable<EngineFactory>(engines) ||
     !isFactoryTable<SourceFactory>(sources) ||
-    (engines === undefined && sources === undefined)
+    !isFactoryTable<EnrichmentFactory>(enrichments) ||
+    (engines === undefined && sources === undefined && enrichments === undefined)
   ) {
-    throw new ToolError("invalid_config", `${JSON.stringify(path)} must export haftEngines or haftSources, objects of functions by name.`);
+    throw new ToolError(
+      "invalid_config",
+      `${JSON.stringify(path)} must export haftEngines, haftSources or haftEnrichments, objects of functions by name.`,
+    );
   }
-  return omitUndefined({ engines, sources });
+  return omitUndefined({ engines, sources, enrichments });
 }
 
 function isFactoryTable<Factory>(value: unknown): value is Readonly<Record<string, Factory>> | undefined {
@@ -120,7 +166,7 @@ function isFactoryTable<Factory>(value: unknown): value is Readonly<Record<strin
   return typeof value === "object" && value !== null && Object.values(value).every((item) => typeof item === "function");
 }
 
-/** What a factory threw, as an error of the configuration. */
+/** The error of a factory, as an error of the configuration. */
 export function factoryError(type: string, thrown: unknown): ToolError {
   return new ToolError("invalid_config", `${JSON.stringify(type)} could not be made: ${describeThrown(thrown)}`, { cause: thrown });
 }

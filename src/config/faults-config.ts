@@ -11,13 +11,13 @@ export interface FaultRulesOptions {
   readonly otherTypes?: boolean;
   /** Of rules that do not say it themselves. @default as the real errors are */
   readonly retryable?: boolean;
-  /** What failures say that no crash and no type of one's own is, where a rule has no message. @default as the real errors do */
+  /** The message of network errors and broken answers, where a rule has none. @default as the real errors do */
   readonly message?: string;
 }
 
 /**
- * The list under `key`, in its order: `type` and `probability` are required, and the other keys are those of `FaultRule`. What is wrong
- * has been reported at its place, and is left out. Undefined where there is no list.
+ * The list under `key`, in its order: `type` and `probability` are required, and the other keys are those of `FaultRule`. A rule that is wrong
+ * has been reported at its place, and is left out. Undefined without an array.
  */
 export function readFaultRules(table: TableReader, key: string, options: FaultRulesOptions = {}): readonly FaultRule[] | undefined {
   return table.tables(key)?.flatMap((rule) => readFaultRule(rule, options) ?? []);
@@ -39,13 +39,14 @@ function readFaultRule(table: TableReader, options: FaultRulesOptions): FaultRul
   return type === undefined || probability === undefined ? undefined : { type, probability, ...rest };
 }
 
-const GENERAL: ReadonlySet<string> = new Set<FaultType>(["network_error", "rate_limited", "schema_violation"]);
+/** Types whose message the format of `error_categories` fixes; all others say what such an error says. */
+const GENERAL: ReadonlySet<string> = new Set<FaultType>(["network_error", "schema_violation"]);
 
 function readType(table: TableReader, otherTypes: boolean): string | undefined {
   if (!otherTypes) return table.choice("type", FAULT_TYPES, { required: true });
   const type = table.requiredText("type", "what goes wrong");
   const near = type === undefined || FAULT_TYPES.some((known) => known === type) ? undefined : nearKey(type, FAULT_TYPES);
-  // A type that is all but one of ours would fail calls in another way than somebody meant.
+  // A type that is all but one of ours would fail calls in another way than intended.
   if (near !== undefined) table.report("type", `is ${JSON.stringify(type)}. Did you mean ${JSON.stringify(near)}?`);
   return near === undefined ? type : undefined;
 }

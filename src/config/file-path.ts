@@ -4,8 +4,8 @@ import { basename, dirname, isAbsolute, join, relative, resolve } from "node:pat
 import { ToolError } from "../core/error.ts";
 
 /**
- * The absolute path. One that is relative stays inside `folder`, also once links are followed; one that is absolute is meant as it
- * stands.
+ * The absolute path. One that is relative stays inside `folder`, also once links are followed; one that is absolute is used
+ * unchanged.
  *
  * @throws ToolError `invalid_config`, as the rest of "key: …"
  */

@@ -5,11 +5,12 @@ import type { SourceContext, ToolSource } from "../core/source.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { endingProblem } from "../documents/read-document.ts";
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { watchFiles } from "../documents/watch-files.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import { TOOL_FILE_ENDINGS, readToolFile, type ReadTools } from "./tool-file.ts";
 
-/** What every toolset of a source has. */
+/** The settings of every toolset of a source. */
 export type CommonToolset = Omit<Toolset, "name" | "tools">;
 
 /** How the files of a source of tools are read. */
@@ -22,11 +23,20 @@ export interface FileSourceOptions {
   readonly namespace?: string;
   /** Where neither the file nor its tools say one. @default "default" */
   readonly defaultNamespace?: string;
-  /** Engine, defaults and limits of its toolsets. Without an engine its tools are described, and nobody answers their calls. */
+  /** Engine, defaults and limits of its toolsets. Without an engine its tools are described, and their calls end with `not_executable`. */
   readonly toolset?: CommonToolset;
   /** For the pause before a change is looked at. @default the system's */
   readonly clock?: Clock;
 }
+
+const OPTIONS: OptionNames<FileSourceOptions> = {
+  name: true,
+  path: true,
+  namespace: true,
+  defaultNamespace: true,
+  toolset: true,
+  clock: true,
+};
 
 /**
  * The tools of a file in any of the usual shapes, one toolset for each namespace. A tool that cannot be used is left out with a warning
@@ -35,6 +45,7 @@ export interface FileSourceOptions {
  * @throws ToolError `invalid_argument` at once for a name that ends in none of .yaml, .yml and .json
  */
 export function fileSource(options: FileSourceOptions): ToolSource {
+  checkKnownKeys(options, OPTIONS, "fileSource()");
   const { path, name = path, namespace, defaultNamespace = DEFAULT_NAMESPACE, toolset = {}, clock = systemPorts.clock } = options;
   const problem = endingProblem(path, TOOL_FILE_ENDINGS);
   if (problem !== undefined) throw new ToolError("invalid_argument", `Cannot read the tool file ${path}: its name ${problem}`);
@@ -47,7 +58,7 @@ export function fileSource(options: FileSourceOptions): ToolSource {
   };
 }
 
-/** One toolset for each namespace; what was left out is told. */
+/** One toolset for each namespace; parts that were left out are reported. */
 export function toToolsets(
   { tools, problems, unknown, notes }: ReadTools,
   common: CommonToolset,

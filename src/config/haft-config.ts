@@ -1,4 +1,5 @@
-/** What a configuration may say, and the reading of it. */
+/** The keys of a configuration, and how it is read. */
+import { resolve } from "node:path";
 import type { CallSettings } from "../core/tool.ts";
 import type { RuntimeOptions } from "../runtime/runtime-options.ts";
 import type { CacheOptions } from "../policy/result-cache.ts";
@@ -7,15 +8,20 @@ import type { PermissionRules } from "../policy/permission.ts";
 import type { RetrySettings } from "../policy/retry.ts";
 import { COUNT, MILLISECONDS } from "../core/base/number-bounds.ts";
 import { readMcpTables } from "./descriptor/read-descriptor.ts";
+import { readCreatureTools } from "./creature-tools.ts";
 import { clientTableOf, readClientServers, type Note } from "./mcp-servers.ts";
+import { readDocumentationPaths } from "./documentation-config.ts";
 import { NOT_OF_RETRY, readApproval, readCache, readCircuit, readPermission, readRetry, type ApprovalConfig } from "./policy-config.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Problems } from "../documents/problems.ts";
 import { checkRouting, readToolsBlock, type RegistryEntry, type ToolsBlock } from "./registry-config.ts";
+import { readFindTools, type FindToolsConfig } from "./find-tools-config.ts";
 import { readLoop, readModel, type LoopConfig, type ModelConfig } from "./model-config.ts";
 import { readSimulation, type SimulationConfig } from "./simulation-config.ts";
 import { readStore, type StoreConfig } from "./store-config.ts";
 import { TableReader, isTable, kindOf } from "./table-reader.ts";
+import type { NamedTrigger } from "../triggers/session-triggers.ts";
+import { readChannels, readTriggers, type ChannelConfig } from "./triggers-config.ts";
 import { checkToolsetName, readCallSettings, readToolsets, type ToolsetConfig, type ToolsetReadContext } from "./toolset-config.ts";
 import { Variables, isVariableName, type Environment, type SentVariable } from "./variables.ts";
 
@@ -37,27 +43,38 @@ export interface HaftConfig extends ToolsBlock {
   /** The model of `haft chat`; undefined = none was named. */
   readonly model: ModelConfig | undefined;
   readonly loop: LoopConfig;
+  /** Models and clients are shown a few tools, and find the others; undefined = they are shown all. */
+  readonly findTools: FindToolsConfig | undefined;
   /** The sources that answer in place of tools, and the faults to inject; undefined = the file has no such table. */
   readonly simulation: SimulationConfig | undefined;
   /** Modules that bring engines and sources, relative to the configuration file and inside its folder. */
   readonly extensions: readonly string[];
-  /** Names of variables that may stand in paths. */
+  /** By tool, the absolute path of the file whose text replaces its own documentation. */
+  readonly documentation: ReadonlyMap<string, string>;
+  /** Names of variables that are allowed in paths. */
   readonly allowVariables: readonly string[];
   /** By name, in the order of the file. */
   readonly toolsets: ReadonlyMap<string, ToolsetConfig>;
+  /** The channels that agents share. */
+  readonly channels: readonly ChannelConfig[];
+  /** Those that every agent of the program has. */
+  readonly triggers: readonly NamedTrigger[];
 }
 
-/** What a configuration says of the runtime itself. */
-export type RuntimeConfig = CallSettings & Pick<RuntimeOptions, "maxConcurrent" | "strict" | "orphanHoldMs" | "durability" | "keepEvents">;
+/** The settings of the runtime in a configuration. */
+export type RuntimeConfig = CallSettings &
+  Pick<RuntimeOptions, "maxConcurrent" | "strict" | "orphanHoldMs" | "durability" | "keepEvents" | "agentName" | "workingFolder">;
 
 const DURABILITIES = ["sync", "async"] as const;
 
 export interface ReadOptions {
   readonly environment: Environment;
-  /** More names of variables that may stand in paths. */
+  /** More names of variables that are allowed in paths. */
   readonly allowVariables: readonly string[];
   /** Types of sources that the program brings. */
   readonly extensionTypes: readonly string[];
+  /** The same of enrichments. */
+  readonly enrichmentTypes: readonly string[];
   /** Leave alone the top-level keys of another program. */
   readonly foreignKeys: boolean;
   /** The file may be one of another MCP client: its name and format are not those of our own. */
@@ -68,7 +85,7 @@ export interface ReadOptions {
 
 export interface ReadConfig {
   readonly config: HaftConfig;
-  /** Values of variables that stand in it, by name, to be struck out of what is said. */
+  /** Values of variables in it, by name, to be removed from messages. */
   readonly secrets: Readonly<Record<string, string>>;
   /** Variables of it that servers are given. */
   readonly sent: readonly SentVariable[];
@@ -80,28 +97,47 @@ export interface ReadConfig {
 export function readHaftConfig(value: unknown, problems: Problems, options: ReadOptions): ReadConfig {
   if (!isTable(value)) problems.add([], `a configuration must be an object, not ${kindOf(value)}.`);
   const root = new TableReader(isTable(value) ? value : {}, [], problems);
-  const policies = readPolicies(root, options.environment);
+  const policies = readPolicies(root, options);
   const extensions = root.texts("extensions") ?? [];
   const allowVariables = [...readAllowed(root), ...options.allowVariables];
   const variables = new Variables({ environment: options.environment, allowed: new Set(allowVariables), problems });
   const extensionTypes = extensions.length === 0 ? options.extensionTypes : undefined;
-  const context: ToolsetReadContext = { variables, problems, otherWords: false, extensionTypes };
+  const enrichmentTypes = extensions.length === 0 ? options.enrichmentTypes : undefined;
+  const context: ToolsetReadContext = { variables, problems, otherWords: false, extensionTypes, enrichmentTypes };
   const simulation = root.section("simulation", (table) => readSimulation(table, context));
   const toolsets = new Map(readToolsetTables(root, context));
   const block = readToolsBlock(root, context);
+  const channels = readChannels(root);
+  const triggers = readTriggers(root, channels);
+  const creature = readCreatureTools(root, context, options.folder);
   const mcp = root.table("mcp");
+  const documentation =
+    root.section("documentation", (table) => readDocumentationPaths(table, options.folder)) ?? new Map<string, string>();
   const client = readClientServers(root, context, options.folder);
   if (options.foreignKeys || (options.mayBeOfClient && isOfClient(root))) root.ignoreRest();
   root.finish();
-  const registry = [...readMcpEntries(mcp, context), ...client.entries, ...block.registry];
-  const config = { ...policies, simulation, extensions, allowVariables, toolsets, ...block, registry };
+  const registry = [...readMcpEntries(mcp, context), ...client.entries, ...block.registry, ...creature.registry];
+  const config = {
+    ...policies,
+    simulation,
+    extensions,
+    allowVariables,
+    documentation: new Map([...creature.documentation, ...documentation]),
+    toolsets,
+    channels,
+    triggers,
+    ...block,
+    registry,
+  };
   checkRouting(routedOf(config), block.engines, (path, problem) => problems.add(path, problem));
-  return { config, secrets: variables.secrets, sent: variables.sent, notes: client.notes };
+  return { config, secrets: variables.secrets, sent: variables.sent, notes: [...client.notes, ...creature.notes] };
 }
 
 /** The keys of a file of our own. */
 const OWN_KEYS =
-  "runtime retry circuit permission approval cache store model loop extensions variables simulation toolsets tools engines mcp".split(" ");
+  "runtime retry circuit permission approval cache store model loop findTools extensions documentation variables simulation toolsets tools engines mcp channels triggers".split(
+    " ",
+  );
 
 /** A file of another MCP client, which has servers and no key of ours: its other keys are its own. */
 function isOfClient(root: TableReader): boolean {
@@ -133,11 +169,14 @@ function readToolsetTables(root: TableReader, context: ToolsetReadContext): Read
   return table === undefined ? new Map() : readToolsets(table, context);
 }
 
-type Policies = Pick<HaftConfig, "runtime" | "retry" | "circuit" | "permission" | "approval" | "cache" | "store" | "model" | "loop">;
+type Policies = Pick<
+  HaftConfig,
+  "runtime" | "retry" | "circuit" | "permission" | "approval" | "cache" | "store" | "model" | "loop" | "findTools"
+>;
 
-function readPolicies(root: TableReader, environment: Environment): Policies {
+function readPolicies(root: TableReader, { environment, folder }: ReadOptions): Policies {
   return {
-    runtime: root.section("runtime", readRuntime) ?? {},
+    runtime: root.section("runtime", (table) => readRuntime(table, folder)) ?? {},
     retry: root.section("retry", readRetry, NOT_OF_RETRY) ?? {},
     circuit: root.section("circuit", readCircuit) ?? {},
     permission: root.section("permission", readPermission) ?? {},
@@ -146,6 +185,7 @@ function readPolicies(root: TableReader, environment: Environment): Policies {
     store: root.section("store", (table) => readStore(table, environment)),
     model: root.section("model", readModel),
     loop: root.section("loop", readLoop) ?? {},
+    findTools: root.section("findTools", readFindTools),
   };
 }
 
@@ -154,7 +194,7 @@ function readAllowed(root: TableReader): readonly string[] {
   return root.section("variables", (table) => table.texts("allow", fault)) ?? [];
 }
 
-function readRuntime(table: TableReader): RuntimeConfig {
+function readRuntime(table: TableReader, folder: string): RuntimeConfig {
   return {
     ...readCallSettings(table),
     ...omitUndefined({
@@ -163,6 +203,19 @@ function readRuntime(table: TableReader): RuntimeConfig {
       orphanHoldMs: table.number("orphanHoldMs", MILLISECONDS),
       durability: table.choice("durability", DURABILITIES),
       keepEvents: table.number("keepEvents", COUNT),
+      agentName: readName(table, "agentName"),
+      workingFolder: startsAt(folder, readName(table, "workingFolder")),
     }),
   };
+}
+
+function readName(table: TableReader, key: string): string | undefined {
+  const text = table.text(key);
+  if (text !== "") return text;
+  table.report(key, "must not be empty.");
+  return undefined;
+}
+
+function startsAt(folder: string, path: string | undefined): string | undefined {
+  return path === undefined ? undefined : resolve(folder, path);
 }

@@ -1,4 +1,4 @@
-/** Reads which model plays tools, and how: in our words, or in those of fms-dgt. */
+/** Reads which model plays tools, and how: in our keys, or in those of fms-dgt. */
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import type { LmEngineOptions } from "../engine/lm.ts";
 import { findProvider, nearProviders, type ProviderName } from "../model/providers.ts";
@@ -9,7 +9,7 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { isTable, kindOf, type TableReader } from "./table-reader.ts";
 import { firstPresentKey } from "./first-present-key.ts";
 
-/** What of an `lm` engine may be set. */
+/** The options of an `lm` engine that may be set. */
 export type LmSettings = Omit<LmEngineOptions, "model">;
 
 /** A model that plays tools. */
@@ -22,7 +22,7 @@ export interface LmConfig {
   readonly settings: LmSettings;
 }
 
-/** `model` in our words or `lm_config` in those of fms-dgt. Undefined when neither is usable; it has been reported. */
+/** `model` in our keys or `lm_config` in those of fms-dgt. Undefined when neither is usable; it has been reported. */
 export function readLm(table: TableReader): LmConfig | undefined {
   const settings = readLmSettings(table);
   if (table.value("lm_config") === undefined) {
@@ -66,12 +66,12 @@ export function readModelOf(table: TableReader, key: string): ModelConfig | unde
   return undefined;
 }
 
-/** What the same is called by the servers that fms-dgt knows. The first is what its own files say. */
+/** The names of the same setting at the servers that fms-dgt knows. The first is the one in its own files. */
 const TOKENS = ["max_new_tokens", "max_tokens", "max_completion_tokens", "max_tokens_to_sample", "num_predict"] as const;
 
 /** Keys of fms-dgt that are something else here. */
 const NOT_OF_LM_CONFIG: ReadonlyMap<string, string> = new Map([
-  ["timeout", "belongs beside lm_config, in seconds: it is the time of one call."],
+  ["timeout", "belongs next to lm_config, in seconds: it is the time of one call."],
   ["call_limit", "is maxConcurrent of a toolset here."],
   ["response_format", "is made of the output schema of each tool; leave it out."],
   ...["logprobs", "top_logprobs"].map((key) => [key, "is asked for where there is more than one candidate; leave it out."] as const),
@@ -80,7 +80,7 @@ const NOT_OF_LM_CONFIG: ReadonlyMap<string, string> = new Map([
   ),
 ]);
 
-/** The `lm_config` of fms-dgt; what stands beside it wins. */
+/** The `lm_config` of fms-dgt; keys next to it take precedence. */
 function readLmConfig(table: TableReader, beside: LmSettings): Omit<LmConfig, "modelKey"> | undefined {
   const type = table.requiredText("type", "which provider it is, such as ollama or openai");
   const id = table.requiredText("model_id_or_path", "the model, as the provider names it");
@@ -133,7 +133,7 @@ const FIELDS: readonly Field[] = [
   ["num_ctx", whole],
 ];
 
-/** What of `FIELDS` a provider knows, by which name, and in which field of its requests. */
+/** The settings of `FIELDS` that a provider knows, by which name, and in which field of its requests. */
 interface Dialect {
   readonly names: Readonly<Record<string, string>>;
   readonly below?: string;
@@ -174,7 +174,7 @@ function readFields(table: TableReader, provider: ProviderName | undefined, sett
     const value = read(table, written);
     const name = Object.hasOwn(dialect.names, key) ? dialect.names[key] : undefined;
     if (value === undefined || provider === undefined) continue;
-    if (name === undefined) table.report(written, `is nothing that ${provider} can be told; leave it out.`);
+    if (name === undefined) table.report(written, `is not supported by ${provider}; leave it out.`);
     else fields.push([name, value]);
   }
   if (fields.length === 0) return {};
@@ -183,7 +183,7 @@ function readFields(table: TableReader, provider: ProviderName | undefined, sett
   return { native: { [dialect.below]: dialect.below === "options" ? { ...ollamaOptions(settings), ...native } : native } };
 }
 
-/** Native `options` stand in place of those that a request would have. */
+/** Native `options` replace those that a request would have. */
 function ollamaOptions({ temperature, maxOutputTokens }: LmSettings): JsonObject {
   return omitUndefined({ temperature, num_predict: maxOutputTokens });
 }

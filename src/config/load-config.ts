@@ -3,12 +3,14 @@ import { hash } from "node:crypto";
 import { statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { floatingVersion } from "./floating-version.ts";
 import { type HaftConfig, readHaftConfig } from "./haft-config.ts";
 import { KeyPositions, type KeyPath } from "../documents/key-positions.ts";
 import { Problems } from "../documents/problems.ts";
 import { readDocument } from "../documents/read-document.ts";
 import { redactor, type Redact } from "../core/base/redact.ts";
+import { EMBEDDINGS_TYPE } from "./enrichment-config.ts";
 import { ExtensionTable, type Extensions } from "./extensions.ts";
 import type { ToolsetConfig } from "./toolset-config.ts";
 import type { Environment, SentVariable } from "./variables.ts";
@@ -22,7 +24,7 @@ export interface LoadedConfig {
   /** The absolute folder of the file: what its paths are relative to, and where its commands run. */
   readonly folder: string;
   readonly config: HaftConfig;
-  /** What works but should not stay so, one line each, with its place. */
+  /** Warnings about settings that work but should not stay, one line each, with the place. */
   readonly warnings: readonly string[];
   /** For problems that show only when the configuration is used; see `buildRuntimeParts`. */
   readonly problems: () => Problems;
@@ -39,22 +41,24 @@ export interface LoadedConfig {
 export interface LoadOptions {
   /** Where `env:NAME` and `${NAME}` are looked up. @default process.env */
   readonly environment?: Environment;
-  /** Engines and sources that the configuration may name as a type, beside those of its own `extensions`. */
+  /** Engines and sources that the configuration may name as a type, besides those of its own `extensions`. */
   readonly extensions?: Extensions;
-  /** Names of variables that may stand in paths, beside those under `variables`. */
+  /** Names of variables that are allowed in paths, besides those under `variables`. */
   readonly allowVariables?: readonly string[];
   /** Leave alone top-level keys that belong to another program, such as those of an fms-dgt task file. @default false */
   readonly foreignKeys?: boolean;
 }
+
+export const LOAD_OPTIONS: OptionNames<LoadOptions> = { environment: true, extensions: true, allowVariables: true, foreignKeys: true };
 
 /** The largest configuration that is read. */
 const MAX_CONFIG_BYTES = 1024 * 1024;
 const NAMES = ["haft.toml", "haft.yaml", "haft.yml", "haft.json"];
 
 /**
- * Reads `haft.toml`, `.yaml`, `.yml` or `.json`, told apart by the ending, and checks every key.
+ * Reads `haft.toml`, `.yaml`, `.yml` or `.json`, distinguished by the ending, and checks every key.
  *
- * `env:NAME` as the whole value, and `${NAME}` inside it, stand for environment variables where a value may be a secret (`env`, `args`,
+ * `env:NAME` as the whole value, and `${NAME}` inside it, are replaced by environment variables where a value may be a secret (`env`, `args`,
  * `headers`, `url`, `auth` and the like), in `root` and in the path of the store. In the paths of other files only `${NAME}` does, with
  * the names that `variables.allow` or the options list. All other text stays as it is. Nothing is started or imported.
  *
@@ -65,6 +69,7 @@ const NAMES = ["haft.toml", "haft.yaml", "haft.yml", "haft.json"];
  * @throws ToolError `duplicate` for an extension with the name of a built-in one
  */
 export async function loadConfig(path: string, options: LoadOptions = {}): Promise<LoadedConfig> {
+  checkKnownKeys(options, LOAD_OPTIONS, "loadConfig()");
   const { environment = process.env, extensions = {}, allowVariables = [], foreignKeys = false } = options;
   const table = new ExtensionTable();
   table.add(extensions, "the program");
@@ -83,9 +88,10 @@ export async function loadConfig(path: string, options: LoadOptions = {}): Promi
     environment,
     allowVariables,
     foreignKeys,
-    mayBeOfClient: isForeignName && path.toLowerCase().endsWith(".json"), // a mistyped limit of ours must not be passed over
+    mayBeOfClient: isForeignName && path.toLowerCase().endsWith(".json"), // a mistyped limit of ours must not be ignored
     folder,
     extensionTypes: table.sourceNames,
+    enrichmentTypes: table.enrichmentNames,
   });
   problems.throwIfAny();
   return {
@@ -93,7 +99,7 @@ export async function loadConfig(path: string, options: LoadOptions = {}): Promi
     digest,
     folder,
     config,
-    warnings: [...notes.map((note) => problems.line(note.path, note.text)), ...warningsOf(config, problems, folder)],
+    warnings: [...notes.map((note) => problems.line(note.path, note.text)), ...warningsOf(config, { problems, folder, table })],
     problems: () => new Problems(path, positions),
     environment,
     extensions,
@@ -102,11 +108,19 @@ export async function loadConfig(path: string, options: LoadOptions = {}): Promi
   };
 }
 
-/** What a folder without a configuration file has: no toolsets, and every default. */
+/** The configuration of a folder without a configuration file: no toolsets, and every default. */
 export function emptyConfig(folder: string, environment: Environment): LoadedConfig {
   const path = join(folder, "haft.toml");
   const problems = (): Problems => new Problems(path, new KeyPositions());
-  const options = { environment, allowVariables: [], extensionTypes: [], foreignKeys: false, mayBeOfClient: false, folder };
+  const options = {
+    environment,
+    allowVariables: [],
+    extensionTypes: [],
+    enrichmentTypes: [],
+    foreignKeys: false,
+    mayBeOfClient: false,
+    folder,
+  };
   const { config } = readHaftConfig({}, problems(), options);
   const digest = hash("sha256", "");
   return { path, digest, folder, config, warnings: [], problems, environment, extensions: {}, redact: redactor({}), sent: [] };
@@ -123,8 +137,15 @@ export function findConfig(folder: string): string | undefined {
   return found[0] === undefined ? undefined : join(folder, found[0]);
 }
 
-function warningsOf({ toolsets, registry }: HaftConfig, problems: Problems, folder: string): readonly string[] {
-  const warnings: string[] = [];
+interface WarningContext {
+  readonly problems: Problems;
+  readonly folder: string;
+  readonly table: ExtensionTable;
+}
+
+function warningsOf(config: HaftConfig, { problems, folder, table }: WarningContext): readonly string[] {
+  const { toolsets, registry } = config;
+  const warnings: string[] = [...leftOut(config, problems, table)];
   const look = (path: KeyPath, toolset: ToolsetConfig): void => {
     if (toolset.type !== "mcp" || !toolset.enabled || toolset.command === undefined) return;
     const warning = floatingVersion(toolset.command, toolset.args, (name) => isInstalled(folder, name));
@@ -134,6 +155,19 @@ function warningsOf({ toolsets, registry }: HaftConfig, problems: Problems, fold
   for (const { path, toolset } of registry) look(path, toolset);
   return warnings;
 }
+
+/** Warnings about enrichments that need a function of the program. Modules are not imported here, so their functions are not known. */
+function leftOut({ enrichments, extensions }: HaftConfig, problems: Problems, table: ExtensionTable): readonly string[] {
+  if (extensions.length > 0 || table.enrichment(EMBEDDINGS_TYPE) !== undefined) return [];
+  return enrichments.flatMap((enrichment) =>
+    enrichment.type === "other" && enrichment.enrichmentType === EMBEDDINGS_TYPE
+      ? [problems.line([...enrichment.path, "type"], NO_EMBEDDINGS)]
+      : [],
+  );
+}
+
+const NO_EMBEDDINGS =
+  "is left out, and so is what needs it: vectors are made by a function of the program, registered as the enrichment embeddings of an extension.";
 
 /** As npm looks for packages: in the folder itself, then in each one above it. */
 function isInstalled(folder: string, packageName: string): boolean {

@@ -1,4 +1,4 @@
-/** What has changed since tools were pinned, toolset by toolset. */
+/** The changes since tools were pinned, toolset by toolset. */
 import { isJsonObject } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 import { definitionDiff } from "../trust/definition-diff.ts";
@@ -29,7 +29,7 @@ export interface ToolsetDrift {
   readonly toolset: string;
   /** Of the toolset as a whole: `changed` when anything in it is. */
   readonly state: DriftState;
-  /** What is another one of the source and the server. */
+  /** Notes on a changed source or server. */
   readonly notes: readonly string[];
   /** By name. */
   readonly tools: readonly ToolDrift[];
@@ -111,7 +111,7 @@ function familyDrift(name: string, before: readonly PinnedTool[], after: readonl
   return [...drifts, ...left.map((): ToolDrift => ({ name, state: "removed", details: [] }))];
 }
 
-/** What the server calls itself, as its tools carry it. */
+/** The server's name for itself, as its tools carry it. */
 function serverOf(tools: readonly Tool[]): ServerClaim | undefined {
   const server = tools[0]?.metadata?.["server"];
   if (!isJsonObject(server)) return undefined;

@@ -27,7 +27,7 @@ export function lockPath(configPath: string): string {
  * Reads a lock; undefined when there is no such file.
  *
  * @throws ToolError `invalid_config` naming the place for a file that is damaged, of another format or version, or whose fingerprints
- * are not those of the definitions beside them
+ * are not those of the definitions next to them
  */
 export async function readLock(path: string): Promise<LockData | undefined> {
   if (!(await isThere(path))) return undefined;

@@ -12,6 +12,7 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { saysNothing } from "./server-match.ts";
 import { mcpEngineOf, type McpServer } from "./toolset/mcp.ts";
 import { restEngineOf, type RestService } from "./toolset/openapi.ts";
+import type { Model } from "../core/model.ts";
 import type { BuildContext } from "./toolset/toolset-type.ts";
 
 /** An engine that reaches what an entry says, where it does not say it itself. */
@@ -20,11 +21,13 @@ export interface EngineTarget {
   readonly service?: RestService;
 }
 
-/** What an engine of a configuration is made with. */
+/** The options that an engine of a configuration is made with. */
 export interface EngineContext extends Pick<BuildContext, "folder" | "memory" | "environment"> {
+  /** Goes around the model of an engine that plays tools. */
+  readonly onModel: ((model: Model) => Model) | undefined;
   readonly extensions: ExtensionTable;
   readonly resolve: (text: string) => string;
-  /** What was thrown, in words that tell no secret and with the place of the engine's key. */
+  /** Describes an error, without secrets and with the place of the engine's key. */
   readonly problem: (key: string, thrown: unknown) => string;
   readonly target?: EngineTarget;
 }
@@ -32,11 +35,11 @@ export interface EngineContext extends Pick<BuildContext, "folder" | "memory" | 
 /**
  * Makes an engine, not opened.
  *
- * One of a type that nobody registered, whose model cannot be made, or whose recording or list of answers cannot be read is made too,
+ * One of an unknown type, whose model cannot be made, or whose recording or list of answers cannot be read is made too,
  * and fails to open with that as the reason. Undefined for one that says no server and whose target is none.
  */
 export async function makeEngine(name: string, config: EngineConfig, context: EngineContext): Promise<Engine | undefined> {
-  const { target = {}, folder, environment } = context;
+  const { target = {}, folder, environment, onModel } = context;
   switch (config.type) {
     case "local":
     case "multi":
@@ -56,7 +59,7 @@ export async function makeEngine(name: string, config: EngineConfig, context: En
     }
     case "lm":
       return await usable({ name, kind: config.type, key: config.modelKey, context }, () =>
-        makeLm(config, { environment, name: config.path.join(".") }),
+        makeLm(config, { environment, name: config.path.join("."), onModel }),
       );
     case "example":
       return await makeExample(config.seed);

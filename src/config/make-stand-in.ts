@@ -1,4 +1,4 @@
-/** Makes the engines that stand in for tools: played by a model, made up, recorded or written beforehand. */
+/** Makes the engines that answer in place of tools: a model, examples, a recording or stubs. */
 import type { Engine } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
@@ -15,25 +15,30 @@ import type { Environment } from "./variables.ts";
 
 export interface LmContext {
   readonly environment: Environment;
-  /** What the configuration calls the table that names the model; undefined = its top. */
+  /** The name of the table that names the model; undefined = the top of the configuration. */
   readonly name: string | undefined;
+  /** Goes around the model that is asked. */
+  readonly onModel?: ((model: Model) => Model) | undefined;
 }
 
 /** @throws ToolError where the model cannot be made, naming the variable of a key that is missing */
-export async function makeLm({ model: config, modelKey, native, settings }: LmConfig, { environment, name }: LmContext): Promise<Engine> {
+export async function makeLm(
+  { model: config, modelKey, native, settings }: LmConfig,
+  { environment, name, onModel = (model) => model }: LmContext,
+): Promise<Engine> {
   const { buildModel } = await import("./build-model.ts");
   const { lmEngine } = await import("../engine/lm.ts");
   const keyName = `${name === undefined ? "" : `${name}.`}${modelKey === "lm_config" ? "lm_config.api_key" : "model.apiKey"}`;
   const { model } = buildModel(config, { environment, keyName });
   const { maxOutputTokens, temperature, reasoningEffort } = config;
   return lmEngine({
-    model: native === undefined ? model : withFields(model, native),
+    model: onModel(native === undefined ? model : withFields(model, native)),
     ...omitUndefined({ maxOutputTokens, temperature, reasoningEffort }),
     ...settings,
   });
 }
 
-/** The same model, told more of what its provider alone knows. */
+/** The same model, with more settings of its provider. */
 function withFields(model: Model, fields: JsonObject): Model {
   const { name, format } = model;
   return {
@@ -78,7 +83,7 @@ function inFile(file: string, error: ToolError): ToolError {
 
 const MAX_STUBS_BYTES = 64 * 1024 * 1024;
 
-/** @param stubs the absolute path of a YAML, TOML or JSON file, or what would stand in it. @throws ToolError for what is not a list of answers */
+/** @param stubs the absolute path of a YAML, TOML or JSON file, or the content of one. @throws ToolError for what is not a list of answers */
 export async function makeStub(stubs: string | readonly Stub[]): Promise<Engine> {
   const { readStubs, stubEngine } = await import("../engine/stub.ts");
   if (typeof stubs !== "string") return stubEngine(stubs);

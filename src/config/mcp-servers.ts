@@ -11,7 +11,7 @@ import { isTable, type TableReader } from "./table-reader.ts";
 import type { McpServer } from "./toolset/mcp.ts";
 import type { Variables } from "./variables.ts";
 
-/** What is read and not used, with its place. */
+/** A note on a value that is read and not used, with its place. */
 export interface Note {
   readonly path: KeyPath;
   readonly text: string;
@@ -26,7 +26,7 @@ const TABLES = ["mcpServers", "servers"] as const;
 /** Folders of editors; what they run, runs in the folder above. */
 const EDITOR_FOLDERS: ReadonlySet<string> = new Set([".vscode", ".cursor", ".claude", ".gemini", ".windsurf"]);
 const TYPES = ["stdio", "http", "sse", "streamable-http", "streamableHttp"] as const;
-/** What may stand under `servers` beside other keys of ours. */
+/** The keys of an entry under `servers` that are allowed next to other keys of ours. */
 const ADDRESSES = ["url", "serverUrl", "httpUrl"] as const;
 
 /** The key of the servers, where a file has them; `servers` counts only where it is a table of servers. */
@@ -137,7 +137,7 @@ class ClientServer {
     return translated.startsWith("env:") ? translated : this.#variables.sentValue(translated, place);
   }
 
-  /** `${env:NAME}`, `${NAME:-default}` and the folders of editors, in our words. */
+  /** `${env:NAME}`, `${NAME:-default}` and the folders of editors, as our variables. */
   #translated(text: string, place: KeyPath): string {
     if (!this.#enabled) return text;
     return text.replaceAll(/\$\{([^}]*)\}/gu, (written: string, name: string) => {

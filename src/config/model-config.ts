@@ -4,7 +4,9 @@ import { REASONING_EFFORTS, type ReasoningEffort } from "../core/model.ts";
 import type { ModelPrices } from "../model/usage-meter.ts";
 import { COUNT, MILLISECONDS } from "../core/base/number-bounds.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
-import type { TableReader } from "./table-reader.ts";
+import { ToolError } from "../core/error.ts";
+import { checkDelimiters, type Delimiters } from "../wire/text/delimited-grammar.ts";
+import { isTable, type TableReader } from "./table-reader.ts";
 import { resolveVariables } from "./variables.ts";
 
 /** A model behind a provider. */
@@ -16,8 +18,8 @@ export interface ModelConfig {
   /** As it is written: `env:NAME` is looked up when the model is made. */
   readonly apiKey?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** For a model without tool calls of its own: how it writes them. */
-  readonly textFormat?: string;
+  /** For a model without tool calls of its own: how it writes them, by the name of a format or between delimiters of one's choice. */
+  readonly textFormat?: string | Delimiters;
   /** By tool, the argument that the body of its call is, for text formats whose calls have one. */
   readonly bodyArguments?: Readonly<Record<string, string>>;
   readonly stream?: boolean;
@@ -34,7 +36,7 @@ export interface ModelConfig {
 
 /** How far a loop may go. */
 export interface LoopConfig extends Pick<LoopLimits, "maxRounds" | "maxCallsPerRound" | "multiAction" | "maxDurationMs" | "idleMs"> {
-  /** What the model is told before everything else. */
+  /** The first text that the model is given. */
   readonly system?: string;
   readonly earlyDispatch?: boolean;
   readonly budget?: BudgetConfig;
@@ -43,7 +45,7 @@ export interface LoopConfig extends Pick<LoopLimits, "maxRounds" | "maxCallsPerR
 export type BudgetConfig = Readonly<Partial<Record<(typeof AXES)[number], { readonly soft?: number; readonly hard?: number }>>>;
 
 const AXES = ["rounds", "wallMs", "calls", "tokens", "cost"] as const;
-/** What providers take as a temperature. */
+/** The temperatures that providers accept. */
 export const TEMPERATURE = { min: 0, max: 2, integer: false } as const;
 const AMOUNT = { min: 0, max: Number.MAX_SAFE_INTEGER, integer: false } as const;
 
@@ -54,7 +56,7 @@ export function readModel(table: TableReader): ModelConfig | undefined {
     baseUrl: readAddress(table, "baseUrl"),
     apiKey: readKey(table, "apiKey"),
     headers: table.textTable("headers"),
-    textFormat: table.text("textFormat"),
+    textFormat: isTable(table.value("textFormat")) ? table.section("textFormat", readDelimiters) : table.text("textFormat"),
     bodyArguments: table.textTable("bodyArguments"),
     stream: table.flag("stream"),
     strict: table.flag("strict"),
@@ -70,7 +72,25 @@ export function readModel(table: TableReader): ModelConfig | undefined {
   return name === undefined ? undefined : { name, ...settings };
 }
 
-/** `provider/model`. What has no slash is reported, and given all the same. */
+/** Undefined when one of them is missing; what is wrong has then been reported. */
+function readDelimiters(table: TableReader): Delimiters | undefined {
+  const start = table.requiredText("start", 'what stands before a name, such as "["');
+  const end = table.requiredText("end", 'what stands behind it, such as "]"');
+  const slash = table.choice("slash", ["opens", "closes"], { required: true });
+  const lines = table.choice("arguments", ["lines", "attributes"], { required: true });
+  const others = omitUndefined({ prefix: table.text("prefix"), separator: table.text("separator") });
+  if (start === undefined || end === undefined || slash === undefined || lines === undefined) return undefined;
+  const delimiters = { start, end, slash, arguments: lines, ...others };
+  try {
+    checkDelimiters("textFormat", delimiters);
+    return delimiters;
+  } catch (thrown: unknown) {
+    table.report(undefined, ToolError.fromUnknown(thrown).message);
+    return undefined;
+  }
+}
+
+/** `provider/model`. A name without a slash is reported, and returned all the same. */
 export function readModelName(table: TableReader, key: string): string | undefined {
   const name = table.requiredText(key, 'provider and model, such as "anthropic/claude-sonnet-5"');
   if (name !== undefined && !/^[^/]+\/.+$/su.test(name))
@@ -87,7 +107,7 @@ export function readAddress(table: TableReader, key: string): string | undefined
   return undefined;
 }
 
-/** Looked up later, so that commands that ask no model need no key; a key that stands in the file itself is refused. */
+/** Looked up later, so that commands that ask no model need no key; a key in the file itself is refused. */
 export function readKey(table: TableReader, key: string): string | undefined {
   const written = table.text(key);
   if (written === undefined) return undefined;

@@ -33,7 +33,7 @@ export async function moduleTools(path: string, folder: string): Promise<Partial
 }
 
 /**
- * What a module exports. Importing runs it, once in the life of the process.
+ * The exports of a module. Importing runs it, once in the life of the process.
  *
  * @param path relative to `folder`, and inside it once links are followed
  * @throws ToolError `invalid_config`, as the rest of "key: …"

@@ -1,6 +1,6 @@
-/** Guesses which key somebody meant. */
+/** Finds the key that was probably meant. */
 
-/** What other tools call our keys. */
+/** The names of our keys in other tools. */
 const OTHER_WORDS: ReadonlyMap<string, string> = new Map([
   ["environment", "env"],
   ["timeout", "timeoutMs"],
@@ -51,6 +51,8 @@ const OTHER_WORDS: ReadonlyMap<string, string> = new Map([
   ["mocks", "stubs"],
   ["cassette", "recording"],
   ["errorcategories", "faults"],
+  ["timers", "triggers"],
+  ["schedules", "triggers"],
   ["busytimeout", "busyTimeoutMs"],
   ["maxsize", "maxBytes"],
 ]);

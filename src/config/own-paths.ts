@@ -1,10 +1,10 @@
-/** What a configuration is made of: a model that could change it would give itself rights. */
+/** The files of a configuration: a model that could change them would give itself rights. */
 import { basename, resolve } from "node:path";
 import { routedOf } from "./haft-config.ts";
 import type { LoadedConfig } from "./load-config.ts";
 import type { McpServer } from "./toolset/mcp.ts";
 
-/** What SQLite keeps beside its file. */
+/** The endings of the files that SQLite keeps next to its own. */
 const STORE_ENDINGS = ["", "-wal", "-shm", "-journal"];
 
 /** The absolute paths of its file, of its lock and its store, and of the code and documents that it names, whether they exist or not. */
@@ -26,7 +26,7 @@ export function ownPaths(loaded: LoadedConfig): readonly string[] {
   return [...files, ...programs];
 }
 
-/** What is run when it stands among the arguments of a command, also behind an option: `--import=./hook.mjs`. */
+/** Matches code among the arguments of a command, also behind an option: `--import=./hook.mjs`. */
 const CODE =
   /\.(?:[cm]?[jt]sx?|py[wz]?|rb|pl|php|lua|sh|bash|zsh|fish|ps1|bat|cmd|exe|jar|wasm|r|jl|exs?|csx?|fsx|go|rs|swift|scala|kts?|groovy)$/iu;
 

@@ -53,11 +53,11 @@ export function readCache(table: TableReader): CacheOptions {
 }
 
 /** Patterns over qualified names, each refused for what the policy itself would refuse it for. */
-function readPatterns(table: TableReader, key: string): readonly string[] | undefined {
+export function readPatterns(table: TableReader, key: string): readonly string[] | undefined {
   return table.texts(key, (pattern) => patternFault(pattern, key));
 }
 
-/** What is wrong with a pattern over qualified names; undefined when nothing is. */
+/** Returns the fault of a pattern over qualified names; undefined when there is none. */
 export function patternFault(pattern: string, key: string): string | undefined {
   try {
     nameMatcher([pattern], key);

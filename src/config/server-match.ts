@@ -4,7 +4,7 @@ import { copyJson } from "../core/base/json.ts";
 import type { EngineConfig } from "./engine-config.ts";
 import type { ToolsetConfig } from "./toolset-config.ts";
 
-/** An entry with a server of its own: its calls go there, or to an engine that it names and that stands in for servers. */
+/** An entry with a server of its own: its calls go there, or to an engine that it names and that answers in place of servers. */
 export type ServerToolset = Extract<ToolsetConfig, { readonly type: "mcp" | "openapi" }>;
 
 /**
@@ -55,7 +55,7 @@ function normalized(address: string): string {
   return URL.canParse(address) ? new URL(address).href : address;
 }
 
-/** What decides how a server is reached, besides its address. */
+/** The settings that decide how a server is reached, besides its address. */
 const CONNECTION = [
   "env",
   "cwd",

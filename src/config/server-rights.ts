@@ -1,4 +1,4 @@
-/** What a server is allowed beyond what servers may do by themselves. */
+/** The rights of a server beyond those that servers have by themselves. */
 import { canonicalAddress, isPublicAddress } from "../net/public-address.ts";
 
 /** A key, and what it allows. */

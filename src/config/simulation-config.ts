@@ -20,7 +20,7 @@ export interface SimulationConfig {
   /** Of examples and faults. */
   readonly seed: number | string | undefined;
   readonly recording: RecordingConfig | undefined;
-  /** A file, or what would stand in it. */
+  /** A file, or the content of one. */
   readonly stubs: string | readonly Stub[] | undefined;
   /** The fallback chains of tools in every session, in the order of the file; the first that fits applies. */
   readonly sources: readonly SourcesConfig[];
@@ -35,7 +35,7 @@ export interface SourcesConfig {
   readonly from: readonly AnswerSource[];
 }
 
-/** What only says something beside a recording. */
+/** The keys that have a meaning only with a recording. */
 const OF_RECORDING = ["match", "repeatLast"] as const;
 
 export function readSimulation(table: TableReader, context: Pick<ReadContext, "variables" | "problems">): SimulationConfig {

@@ -1,4 +1,4 @@
-/** Reads what stands in for tools: recordings, written answers, and the seed of what is made up. */
+/** Reads the sources of simulated answers: recordings, stubs, and the seed of generated answers. */
 import { ToolError } from "../core/error.ts";
 import type { ReplayOptions } from "../engine/replay.ts";
 import { readStubs, type Stub } from "../engine/stub.ts";
@@ -30,7 +30,7 @@ export function readSeed(table: TableReader): number | string | undefined {
   return undefined;
 }
 
-/** The path of a file, or the list that stands in the configuration itself. */
+/** The path of a file, or the array in the configuration itself. */
 export function readStubList(table: TableReader, { variables }: Pick<ReadContext, "variables">): string | readonly Stub[] | undefined {
   const value = table.value("stubs");
   if (value === undefined) return undefined;

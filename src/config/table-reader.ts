@@ -99,7 +99,7 @@ export class TableReader {
     return undefined;
   }
 
-  /** What `read` makes of the table under a key; keys that it does not ask for are reported, as by `finish`. Undefined where there is no table. */
+  /** Returns the result of `read` for the table under a key; keys that it does not ask for are reported, as by `finish`. Undefined where there is no table. */
   section<Value>(key: string, read: (table: TableReader) => Value, elsewhere?: ReadonlyMap<string, string>): Value | undefined {
     const table = this.table(key);
     if (table === undefined) return undefined;
@@ -108,7 +108,7 @@ export class TableReader {
     return value;
   }
 
-  /** A list of tables. What is none has been reported and is left out. */
+  /** A list of tables. An item that is not a table has been reported and is left out. */
   tables(key: string): readonly TableReader[] | undefined {
     const value = this.#read(key);
     if (value === undefined) return undefined;
@@ -129,7 +129,7 @@ export class TableReader {
     return Object.fromEntries(texts);
   }
 
-  /** The value of a key as it stands, whatever it is. */
+  /** The value of a key unchanged, of any type. */
   value(key: string): unknown {
     return this.#read(key);
   }
@@ -143,7 +143,7 @@ export class TableReader {
     return Object.hasOwn(this.#table, key);
   }
 
-  /** Every key that was not asked for, with its value, as plain JSON; they count as asked for. What is not JSON has been reported. */
+  /** Every key that was not asked for, with its value, as plain JSON; they count as asked for. Values that are not JSON have been reported. */
   rest(): JsonObject {
     const rest: [key: string, value: JsonValue][] = [];
     for (const key of this.names().filter((name) => !this.#known.has(name))) {
@@ -169,7 +169,7 @@ export class TableReader {
   /**
    * Reports the keys that were not asked for.
    *
-   * @param elsewhere what to say of keys that are known, but not here
+   * @param elsewhere the message for keys that are known, but not here
    */
   finish(elsewhere: ReadonlyMap<string, string> = NOWHERE): void {
     const unknown = Object.keys(this.#table).filter((key) => !this.#known.has(key));
@@ -206,7 +206,7 @@ export function isTable(value: unknown): value is object {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
 }
 
-/** What a value is, as the rest of "must be a string, not …". The value itself may be a secret. */
+/** The kind of a value, as the rest of "must be a string, not …". The value itself may be a secret. */
 export function kindOf(value: unknown): string {
   if (value === null || value === undefined) return "empty";
   return value instanceof Date ? "a date" : typeInWords(value);

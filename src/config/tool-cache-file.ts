@@ -20,7 +20,7 @@ const FORMAT = "haft-tools";
 const VERSION = 1;
 const MAX_BYTES = 64 * 1024 * 1024;
 const LIMITS = { maxDepth: 136, maxNodes: 4_000_000, maxChars: MAX_BYTES };
-/** Only this user may read what a server told it. */
+/** Only this user may read the answers of a server. */
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 const WRITABLE_BY_OTHERS = 0o022;
@@ -36,7 +36,7 @@ export function toolCacheFolder(environment: Environment = process.env): string 
  *
  * The name of a file is a keyed hash of what the server is known by, with a random salt of the folder's own, so that neither names nor
  * files tell a secret that is part of it. A list that cannot be kept whole, because tools hold functions or are not plain JSON, is not
- * kept at all. Both methods reject with what is wrong: a file of somebody else's, damage, a folder that cannot be written.
+ * kept at all. Both methods reject with what is wrong: a file of another user, damage, a folder that cannot be written.
  */
 export function toolCacheFiles(folder: string): ToolMemory {
   let salt: Promise<string> | undefined;
@@ -70,7 +70,7 @@ export function toolCacheFiles(folder: string): ToolMemory {
   };
 }
 
-const REMOVE = "Remove it; it is written anew.";
+const REMOVE = "Remove it; it is written again.";
 
 /** Undefined for tools that would not come back as they are. */
 function toolsText(tools: readonly Tool[]): string | undefined {
@@ -106,7 +106,7 @@ function checkTool(value: JsonValue): Tool {
   return tool;
 }
 
-/** What somebody else could have written decides nothing: it says what tools do. */
+/** A cache that another user could have written is refused, because it describes tools. */
 function checkOwner(path: string, info: Stats): void {
   const isOurs = process.getuid === undefined || (info.uid === process.getuid() && (info.mode & WRITABLE_BY_OTHERS) === 0);
   if (info.isFile() && isOurs) return;

@@ -32,7 +32,7 @@ export interface ReadTools {
 }
 
 const MAX_BYTES = 16 * 1024 * 1024;
-/** Places are told for a key of a tool, not for what its schema holds. */
+/** Places are reported for a key of a tool, not for what its schema holds. */
 const LIMITS: YamlLimits = { maxTokens: 1_000_000, maxDepth: 64, maxAliases: 1_000, maxNodes: 1_000_000, positionDepth: 4 };
 
 /**
@@ -60,7 +60,7 @@ function toolsOf({ value, positions }: ParsedFile, file: string, options: Namesp
   return collector.finish();
 }
 
-/** The tools of a list that stands in another file. */
+/** The tools of a list in another file. */
 export function toolsOfList(list: readonly unknown[], path: KeyPath, from: { readonly problems: Problems } & NamespaceOptions): ReadTools {
   const collector = new ToolCollector(from.problems, from);
   collector.readList(list, path, undefined);
@@ -109,7 +109,7 @@ class ToolCollector {
     for (const [key, item] of entries) {
       if (key === "tools" && Array.isArray(item)) this.readList(item, [key], namespace);
       else if (key === "namespace" && namespace === undefined) this.#problems.add([key], `must be a string, not ${kindOf(item)}.`);
-      else if (!WRAPPER_WORDS.has(key)) this.#unknown.push(this.#problems.line([key], "unknown key beside the list of tools."));
+      else if (!WRAPPER_WORDS.has(key)) this.#unknown.push(this.#problems.line([key], "unknown key next to the array of tools."));
     }
   }
 
@@ -143,7 +143,7 @@ class ToolCollector {
   }
 }
 
-/** What may stand beside a list of tools: also in the answer of an MCP server, saved as it came. */
+/** The keys that are allowed next to an array of tools: also in the saved answer of an MCP server. */
 const WRAPPER_WORDS: ReadonlySet<string> = new Set(["tools", "namespace", "description", "version", "nextCursor", "_meta", "$schema"]);
 
 /** `{namespace, tools: […]}`, and no namespace that is called "tools" among others. */

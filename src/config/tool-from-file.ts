@@ -12,7 +12,7 @@ import { unknownKey } from "./near-key.ts";
 
 export interface ToolFromFile {
   readonly tool: Tool;
-  /** What the definition itself says. */
+  /** The namespace in the definition itself. */
   readonly namespace: string | undefined;
   /** Type words that were changed, one line each. */
   readonly notes: readonly string[];
@@ -20,15 +20,17 @@ export interface ToolFromFile {
   readonly unknown: readonly string[];
 }
 
-/** What a schema is called: by us and MCP, by Anthropic, by OpenAI and fms-dgt, by descriptors. */
+/** The names of a schema: ours and MCP's, Anthropic's, OpenAI's and fms-dgt's, that of descriptors. */
 const INPUT_WORDS = ["inputSchema", "input_schema", "parameters", "arguments"];
 const OUTPUT_WORDS = ["outputSchema", "output_schema", "output_parameters", "returns"];
-const OWN_WORDS = ["name", "namespace", "description", "effects", "metadata", "cache", ...PLAIN_FIELDS];
-/** What other systems write beside them, and nothing here needs. */
+const OWN_WORDS = ["name", "namespace", "description", "effects", "concurrency_safe", "metadata", "cache", "environment", ...PLAIN_FIELDS];
+/** Of tools of the Evennia AI assistant, for `cache`. */
+const CACHE_WORDS = ["cacheable", "cache_scope", "cache_ttl"];
+/** The keys that other systems write next to them, and that have no meaning here. */
 const OTHER_WORDS = ["type", "strict", "annotations", "_meta", "icons", "execution", "cache_control", "$schema"];
 const MAX_UNKNOWN = 20;
 const SUGGESTED = ["inputSchema", "outputSchema", ...OWN_WORDS];
-const KNOWN: ReadonlySet<string> = new Set([...INPUT_WORDS, ...OUTPUT_WORDS, ...OWN_WORDS, ...OTHER_WORDS]);
+const KNOWN: ReadonlySet<string> = new Set([...INPUT_WORDS, ...OUTPUT_WORDS, ...OWN_WORDS, ...CACHE_WORDS, ...OTHER_WORDS]);
 
 /**
  * Reads `{name, description, parameters}`, the OpenAI shapes, the MCP one, and our own with `effects` as data.
@@ -49,7 +51,7 @@ export function toolFromFile(value: unknown, key?: string): ToolFromFile {
     throw wrong(`a tool of type ${JSON.stringify(type)} is not read; a definition is of type "function".`);
   const unknown = Object.keys(fields).filter((word) => !KNOWN.has(word) && !(wrapped !== undefined && word === "function"));
   const namespace = namespaceOf(fields);
-  const tool = { ...toolFromJson(canonical(fields, key, notes)).tool, ...cacheOf(fields) };
+  const { tool } = toolFromJson(canonical(fields, key, notes));
   checkTool(tool);
   return {
     tool: withHints(tool, own(fields, "annotations")),
@@ -69,7 +71,7 @@ function canonical(fields: object, key: string | undefined, notes: string[]): Re
   const input = schemaOf(fields, INPUT_WORDS, notes);
   const output = schemaOf(fields, OUTPUT_WORDS, notes);
   const effects = own(fields, "effects");
-  const kept = OWN_WORDS.filter((word) => word !== "namespace" && word !== "cache" && Object.hasOwn(fields, word));
+  const kept = [...OWN_WORDS, ...CACHE_WORDS].filter((word) => word !== "namespace" && Object.hasOwn(fields, word));
   return {
     ...Object.fromEntries(kept.map((word) => [word, own(fields, word)])),
     name: own(fields, "name") ?? key,
@@ -103,12 +105,6 @@ function presetOf(word: string): Effects {
   if (preset === undefined)
     throw wrong(`effects must be an object, or one of ${[...EFFECT_PRESETS.keys()].join(", ")}, not ${JSON.stringify(word)}.`);
   return preset;
-}
-
-/** Checked with the tool. */
-function cacheOf(fields: object): Pick<Tool, "cache"> {
-  const cache = own(fields, "cache");
-  return cache === undefined ? {} : { cache: cache as NonNullable<Tool["cache"]> };
 }
 
 function withHints(tool: Tool, annotations: unknown): Tool {

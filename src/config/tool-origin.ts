@@ -6,9 +6,9 @@ import { copyJson, isJsonObject, type JsonValue } from "../core/base/json.ts";
 import { routedOf, type HaftConfig } from "./haft-config.ts";
 import type { Environment } from "./variables.ts";
 
-/** What a lock looks at of one toolset of a configuration. */
+/** The facts that a lock compares of one toolset of a configuration. */
 export interface ToolOrigin {
-  /** Its tools are described by somebody else: an MCP server, an OpenAPI document. Never so for one that is switched off. */
+  /** Its tools are described by a third party: an MCP server, an OpenAPI document. Never so for one that is switched off. */
   readonly isThirdParty: boolean;
   /** See `sourceHash`. */
   readonly source: string | undefined;

@@ -7,6 +7,10 @@ import type { CallSettings } from "../core/tool.ts";
 import { COUNT, SECONDS } from "../core/base/number-bounds.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { TableReader } from "./table-reader.ts";
+import { askType, memoryType, notebookType, scratchpadType, skillsType, type FolderConfig, type PlainConfig } from "./toolset/built-in.ts";
+import { chainsType, type ChainsConfig } from "./toolset/chains.ts";
+import { channelsType, type ChannelsConfig } from "./toolset/channels.ts";
+import { delegatesType, type DelegatesConfig } from "./toolset/delegates.ts";
 import { descriptorsType, type DescriptorsConfig } from "./toolset/descriptors.ts";
 import { fileType, type FileConfig } from "./toolset/file.ts";
 import { filesType, type FilesConfig } from "./toolset/files.ts";
@@ -14,20 +18,47 @@ import { inlineType, type InlineConfig } from "./toolset/inline.ts";
 import { mcpType, type McpConfig } from "./toolset/mcp.ts";
 import { moduleType, type ModuleConfig } from "./toolset/module.ts";
 import { openApiType, type OpenApiConfig } from "./toolset/openapi.ts";
+import { programType, type ProgramConfig } from "./toolset/program.ts";
+import { pythonType, shellType, type PythonConfig, type ShellConfig } from "./toolset/shell.ts";
+import { commandType, httpType, type CommandConfig, type HttpConfig } from "./toolset/templates.ts";
+import { triggersType, type TriggersConfig } from "./toolset/triggers.ts";
+import { webType, type WebConfig } from "./toolset/web.ts";
 import type { BuildContext, Built, CommonConfig, Place, ReadContext, ToolsetType } from "./toolset/toolset-type.ts";
 
 /** A type of toolset that an extension brings. */
 export interface ExtensionConfig extends CommonConfig {
   readonly type: "extension";
   readonly extension: string;
-  /** The keys beside those that every toolset has, as they are written. */
+  /** The keys besides those that every toolset has, as they are written. */
   readonly options: JsonObject;
 }
 
-export type BuiltInConfig = FilesConfig | McpConfig | ModuleConfig | FileConfig | InlineConfig | OpenApiConfig | DescriptorsConfig;
+export type BuiltInConfig =
+  | ChainsConfig
+  | FilesConfig
+  | McpConfig
+  | ModuleConfig
+  | FileConfig
+  | InlineConfig
+  | OpenApiConfig
+  | DescriptorsConfig
+  | ChannelsConfig
+  | DelegatesConfig
+  | TriggersConfig
+  | ProgramConfig
+  | ShellConfig
+  | PythonConfig
+  | CommandConfig
+  | HttpConfig
+  | WebConfig
+  | PlainConfig<"ask">
+  | PlainConfig<"memory">
+  | PlainConfig<"scratchpad">
+  | FolderConfig<"notebook">
+  | FolderConfig<"skills">;
 export type ToolsetConfig = BuiltInConfig | ExtensionConfig;
 
-/** The types there are. A new one is a file beside these and a line here. */
+/** All types. A new one is a file next to these and a line here. */
 const TYPES: { readonly [Type in BuiltInConfig["type"]]: ToolsetType<Extract<BuiltInConfig, { readonly type: Type }>> } = {
   files: filesType,
   mcp: mcpType,
@@ -36,6 +67,21 @@ const TYPES: { readonly [Type in BuiltInConfig["type"]]: ToolsetType<Extract<Bui
   inline: inlineType,
   openapi: openApiType,
   descriptors: descriptorsType,
+  chains: chainsType,
+  channels: channelsType,
+  delegates: delegatesType,
+  triggers: triggersType,
+  program: programType,
+  shell: shellType,
+  python: pythonType,
+  command: commandType,
+  http: httpType,
+  web: webType,
+  ask: askType,
+  memory: memoryType,
+  notebook: notebookType,
+  scratchpad: scratchpadType,
+  skills: skillsType,
 };
 const TYPE_NAMES = Object.keys(TYPES);
 
@@ -49,14 +95,36 @@ interface AnyType {
 export interface ToolsetReadContext extends ReadContext {
   /** Types that extensions bring; undefined = any word may turn out to be one. */
   readonly extensionTypes: readonly string[] | undefined;
+  /** The same of enrichments. */
+  readonly enrichmentTypes: readonly string[] | undefined;
 }
 
-/** What would do nothing in another toolset: it opens at once or has its time in the module, and its tools are trusted. */
+/** The keys that would do nothing in another toolset: it opens at once or has its time in the module, and its tools are trusted. */
 const NOT_OF_TOOLSET: ReadonlyMap<string, string> = new Map([
   ["openTimeoutMs", 'only a toolset of type "mcp" or "openapi" has it.'],
   ...["trustAnnotations", "isolation", "start"].map((key) => [key, 'only a toolset of type "mcp" has it.'] as const),
-  ["engine", 'a toolset of type "files" answers its calls itself.'],
+  ["engine", "a toolset of this type answers its calls itself."],
   ["namespace", 'only a toolset of type "file" or "inline" has it; the name of this one is its namespace.'],
+]);
+
+/** Types whose tools are part of Haft. */
+const HAS_OWN_ENGINE: ReadonlySet<string> = new Set([
+  "files",
+  "chains",
+  "channels",
+  "delegates",
+  "triggers",
+  "program",
+  "shell",
+  "python",
+  "command",
+  "http",
+  "web",
+  "ask",
+  "memory",
+  "notebook",
+  "scratchpad",
+  "skills",
 ]);
 
 /** By name, in the order of the file. */
@@ -85,7 +153,7 @@ export function checkToolsetName(name: string, table: TableReader, key: string):
 export function readToolset(table: TableReader, context: ToolsetReadContext): ToolsetConfig | undefined {
   const word = readType(table, context);
   if (word === undefined) return undefined;
-  const common = readCommon(table, { otherWords: context.otherWords, mayHaveEngine: word !== "files" });
+  const common = readCommon(table, { otherWords: context.otherWords, mayHaveEngine: !HAS_OWN_ENGINE.has(word) });
   const name = word === "rest" ? "openapi" : word;
   if (!isBuiltIn(name)) return { type: "extension", extension: name, ...common, options: table.rest() };
   const type: AnyType = TYPES[name];
@@ -99,7 +167,7 @@ export function isSource({ type }: ToolsetConfig): boolean {
   return type === "file" || type === "inline" || type === "descriptors" || type === "extension";
 }
 
-/** What is made of a toolset that is not an extension's. */
+/** Builds a toolset that is not an extension's. */
 export async function buildToolset(place: Place, config: BuiltInConfig, context: BuildContext): Promise<Built> {
   const type: AnyType = TYPES[config.type];
   return await type.build(place, config as never, context); // the table has each type's own functions under its name

@@ -1,5 +1,5 @@
 /**
- * What a configuration needs to be trusted for: servers that it starts, code that it imports, data that it gives away, and rights beyond
+ * The reasons for which a configuration must be trusted: servers that it starts, code that it imports, data that it gives away, and rights beyond
  * those that tools have by themselves.
  */
 import { hash } from "node:crypto";
@@ -15,7 +15,7 @@ import type { ToolsetConfig } from "./toolset-config.ts";
 import { widenedRights, type WidenedRight } from "./widened-rights.ts";
 
 export interface TrustNeeds {
-  /** What is started, one line each, in the order of the file, without the values of variables. */
+  /** The programs that are started, one line each, in the order of the file, without the values of variables. */
   readonly starts: readonly string[];
   /** Which variables, keys and conversations are sent to servers, one line each. */
   readonly sends: readonly string[];
@@ -39,8 +39,7 @@ export async function trustNeeds(loaded: LoadedConfig): Promise<TrustNeeds> {
   const add = (path: KeyPath, what: string): void => void starts.push(redact(`${keyOf(path)} ${what}`));
   for (const module of config.extensions) add(["extensions"], importLine(module));
   for (const { path, toolset } of routedOf(config)) {
-    const what = toolset.enabled ? startedBy(toolset) : undefined;
-    if (what !== undefined) add(path, what);
+    for (const what of toolset.enabled ? startedBy(toolset) : []) add(path, what);
     for (const descriptor of await descriptorsOf(toolset, loaded)) {
       descriptors.add(descriptor.digest);
       starts.push(...descriptor.starts.map((line) => `${keyOf(path)}: ${line}`));
@@ -58,11 +57,18 @@ function keyOf(path: KeyPath): string {
   return jsonPath(path).slice(2);
 }
 
-function startedBy(toolset: ToolsetConfig): string | undefined {
-  if (toolset.type === "mcp") return toolset.command === undefined ? undefined : commandLine(toolset);
-  if (toolset.type === "module") return importLine(toolset.path);
-  if (toolset.type === "descriptors" && toolset.module !== undefined) return importLine(toolset.module);
-  return undefined;
+function startedBy(toolset: ToolsetConfig): readonly string[] {
+  if (toolset.type === "mcp") return toolset.command === undefined ? [] : [commandLine(toolset)];
+  if (toolset.type === "module") return [importLine(toolset.path)];
+  if (toolset.type === "descriptors" && toolset.module !== undefined) return [importLine(toolset.module)];
+  if (toolset.type !== "command") return [];
+  return toolset.tools.map(
+    ({
+      template: {
+        command: [command = "", ...args],
+      },
+    }) => commandLine({ command, args }),
+  );
 }
 
 async function descriptorsOf(toolset: ToolsetConfig, { folder, environment, config }: LoadedConfig): ReturnType<typeof descriptorsToTrust> {

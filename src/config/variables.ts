@@ -13,7 +13,7 @@ const QUOTED_LENGTH = 60;
 /**
  * Resolves `env:NAME`, the whole text, and each `${NAME}` inside it.
  *
- * What a variable holds is taken as it is, never looked through for more variables. A variable that is not set
+ * The value of a variable is taken as it is, never looked through for more variables. A variable that is not set
  * is a problem that names it; the values of variables are in no message.
  */
 export function resolveVariables(text: string, environment: Environment): Resolved {
@@ -72,7 +72,7 @@ export function variablesIn(text: string, environment: Environment): Readonly<Re
 
 export interface VariablesOptions {
   readonly environment: Environment;
-  /** Names that may stand in paths. */
+  /** Names that are allowed in paths. */
   readonly allowed: ReadonlySet<string>;
   readonly problems: Problems;
 }
@@ -87,9 +87,9 @@ export interface SentVariable {
 export class Variables {
   readonly environment: Environment;
   readonly allowed: ReadonlySet<string>;
-  /** The values of variables that were put in where a secret may stand, by name. */
+  /** The values of variables that were put in where a secret is allowed, by name. */
   readonly secrets: Record<string, string> = {};
-  /** Those that stand in addresses, headers and the like. */
+  /** Those in addresses, headers and the like. */
   readonly sent: SentVariable[] = [];
   readonly #problems: Problems;
 
@@ -125,7 +125,7 @@ export class Variables {
     return this.#report(resolvePathVariables(text, this.environment, this.allowed), place);
   }
 
-  /** Leaves every text as it is written: nobody needs the variables of what is switched off. */
+  /** Leaves every text as it is written: the variables of disabled entries are not needed. */
   untouched(): Variables {
     return new UntouchedVariables({ environment: this.environment, allowed: this.allowed, problems: this.#problems });
   }

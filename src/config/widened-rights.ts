@@ -1,4 +1,4 @@
-/** What a configuration allows tools and models beyond what they may do by themselves. */
+/** The rights that a configuration gives tools and models beyond those that they have by themselves. */
 import { resolve } from "node:path";
 import type { KeyPath } from "../documents/key-positions.ts";
 import { findProvider } from "../model/providers.ts";
@@ -9,7 +9,11 @@ import type { LoadedConfig } from "./load-config.ts";
 import type { ModelConfig } from "./model-config.ts";
 import { isLoopback, serverRights, type Right } from "./server-rights.ts";
 import type { ToolsetConfig } from "./toolset-config.ts";
+import type { DelegatesConfig } from "./toolset/delegates.ts";
+import type { WebConfig } from "./toolset/web.ts";
 import type { FilesConfig } from "./toolset/files.ts";
+import { withHome } from "../toolsets/programs/program-options.ts";
+import type { PythonConfig, ShellConfig } from "./toolset/shell.ts";
 import { outsideLine, sentLine } from "./trust-lines.ts";
 
 /** One key, and what it allows. */
@@ -43,12 +47,31 @@ function toolsetRights(toolset: ToolsetConfig, folder: string): readonly Right[]
     case "mcp":
     case "openapi":
       return [...serverRights(toolset), ...outsideRights(toolset, ["document", "ca", "cwd"], folder)];
+    case "http":
+      return [...serverRights(toolset), ...outsideRights(toolset, ["ca"], folder)];
+    case "command":
+      return outsideRights(toolset, ["root"], folder);
+    case "shell":
+    case "python":
+      return programRights(toolset, folder);
+    case "web":
+      return webRights(toolset);
+    case "notebook":
+    case "skills":
+      return outsideRights(toolset, ["folder"], folder);
     case "file":
     case "descriptors":
       return outsideRights(toolset, ["path"], folder);
     default:
       return [];
   }
+}
+
+function webRights({ allowPrivate = [], search }: WebConfig): readonly Right[] {
+  return [
+    ...(allowPrivate.length === 0 ? [] : [["allowPrivate", `reaches private addresses: ${allowPrivate.join(", ")}`] as const]),
+    ...(search?.url === undefined ? [] : [["search", `sends searches to ${search.url}`] as const]),
+  ];
 }
 
 function filesRights({ root, guard = "block", allowSensitive = [] }: FilesConfig, folder: string): readonly Right[] {
@@ -62,6 +85,33 @@ function filesRights({ root, guard = "block", allowSensitive = [] }: FilesConfig
           [
             "allowSensitive",
             `lets tools change files that other programs obey, and read files of credentials: ${allowSensitive.join(", ")}`,
+          ] as const,
+        ]),
+  ];
+}
+
+/** A model that runs programs does more than call tools, in a sandbox as well. */
+function programRights(config: ShellConfig | PythonConfig, folder: string): readonly Right[] {
+  const { type, root, sandbox, network, read = [], write = [], allowSensitive = [] } = config;
+  const interpreter = config.type === "shell" ? (["shell", config.shell] as const) : (["python", config.python] as const);
+  const outside = (paths: readonly string[], key: string): readonly Right[] =>
+    paths
+      .map((path) => resolve(folder, withHome(path)))
+      .flatMap((path) => (liesOutside(folder, path) ? [[key, outsideLine(path)] as const] : []));
+  return [
+    ["type", `runs ${type === "shell" ? "commands" : "Python programs"} that models write`],
+    ...(sandbox === "none" ? [["sandbox", "runs them without a sandbox, with all rights of the user"] as const] : []),
+    ...(network === true ? [["network", "lets them reach the network"] as const] : []),
+    ...outside([root], "root"),
+    ...outside(read, "read"),
+    ...outside(write, "write"),
+    ...(interpreter[1]?.includes("/") === true ? [[interpreter[0], `runs ${interpreter[1]}`] as const] : []),
+    ...(allowSensitive.length === 0
+      ? []
+      : [
+          [
+            "allowSensitive",
+            `lets them change files that other programs obey, and read files of credentials: ${allowSensitive.join(", ")}`,
           ] as const,
         ]),
   ];
@@ -93,24 +143,44 @@ function outsideRights(table: object, keys: readonly string[], folder: string): 
   });
 }
 
-function ownRights({ approval, store, simulation }: HaftConfig, folder: string): readonly WidenedRight[] {
+function ownRights({ approval, store, simulation, enrichments }: HaftConfig, folder: string): readonly WidenedRight[] {
   const { never = [] } = approval;
   const beside = outsideRights({ stubs: simulation?.stubs, recording: simulation?.recording?.recording }, ["stubs", "recording"], folder);
   return [
     ...(never.length === 0 ? [] : [{ path: ["approval", "never"], what: `runs tools without asking: ${never.join(", ")}` }]),
     ...outsideRights(store ?? {}, ["path"], folder).map(([key, what]) => ({ path: ["store", key], what })),
     ...beside.map(([key, what]) => ({ path: ["simulation", key], what })),
+    ...enrichments.flatMap((each) => outsideRights(each, ["cache"], folder).map(([key, what]) => ({ path: [...each.path, key], what }))),
   ];
 }
 
-function modelsOf({ model, simulation, engines }: HaftConfig): readonly { readonly path: KeyPath; readonly model: ModelConfig }[] {
+function modelsOf({
+  model,
+  simulation,
+  engines,
+  enrichments,
+  toolsets,
+  registry,
+}: HaftConfig): readonly { readonly path: KeyPath; readonly model: ModelConfig }[] {
   return [
     ...(model === undefined ? [] : [{ path: ["model"], model }]),
     ...(simulation?.model === undefined ? [] : [{ path: ["simulation", "model"], model: simulation.model }]),
     ...[...engines].flatMap(([name, engine]) =>
       engine.type === "lm" ? [{ path: ["engines", name, engine.modelKey], model: engine.model }] : [],
     ),
+    ...routedOf({ toolsets, registry }).flatMap(({ path, toolset }) =>
+      toolset.enabled && toolset.type === "delegates" ? delegateModels(toolset, path) : [],
+    ),
+    ...enrichments.flatMap((enrichment) =>
+      enrichment.type === "output_parameters" ? [{ path: [...enrichment.path, enrichment.lm.modelKey], model: enrichment.lm.model }] : [],
+    ),
   ];
+}
+
+function delegateModels({ delegates }: DelegatesConfig, path: KeyPath): readonly { readonly path: KeyPath; readonly model: ModelConfig }[] {
+  return [...delegates].flatMap(([name, { model }]) =>
+    model === undefined ? [] : [{ path: [...path, "delegates", name, "model"], model }],
+  );
 }
 
 /** Another address gets what is said, and the key; a key that is not the provider's own is a variable that the file chose. */

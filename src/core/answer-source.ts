@@ -5,8 +5,8 @@ import { ToolError } from "./error.ts";
  * The sources that can answer a call, the most real first.
  *
  * `live`: the tool itself. `record`: the same, and the call is written down for later. `replay`: a recording. `cache`: what the tool
- * answered to an equal call, where it is kept. `lm`: a model that plays the tool. `example`: made up from the output schema. `stub`:
- * answers that somebody wrote.
+ * answered to an equal call, where it is kept. `lm`: a model that plays the tool. `example`: generated from the output schema. `stub`:
+ * scripted answers.
  */
 export const ANSWER_SOURCES = ["live", "record", "replay", "cache", "lm", "example", "stub"] as const;
 /** One of `ANSWER_SOURCES`. */
@@ -26,7 +26,7 @@ export function sourceList(sources: unknown, whose: string): readonly AnswerSour
   const sourcesOnly = list.filter(isSource);
   const real = sourcesOnly.find(isReal);
   if (real !== undefined && sourcesOnly.length > 1)
-    throw new ToolError("invalid_argument", `${whose} names ${real} beside others, but what is ${real} always has an answer.`, {
+    throw new ToolError("invalid_argument", `${whose} names ${real} together with others, but ${real} always has an answer.`, {
       hint: `Give ${real} alone, or leave it out: nothing else ever falls back to it.`,
     });
   return Object.freeze([...new Set(sourcesOnly)]);

@@ -22,11 +22,11 @@ export type SessionRule = (qualifiedName: string) => string | undefined;
 /**
  * Decides which calls need approval, puts them to an approver, and keeps what was allowed.
  *
- * A session's calls run in one process at a time. What that process says of its own sessions (`allowOnce`, `allowAlways`, `askMore`,
- * `forget`) holds at once; `pending` and `answer` may be asked in any process that shares the questions.
+ * A session's calls run in one process at a time. The settings of that process for its own sessions (`allowOnce`, `allowAlways`, `askMore`,
+ * `forget`) hold at once; `pending` and `answer` may be asked in any process that shares the questions.
  */
 export interface Approvals {
-  /** Somebody answers its questions; without an approver `ask` ends with `approval_required` at once. */
+  /** Whether an approver answers its questions; without one, `ask` ends with `approval_required` at once. */
   readonly hasApprover: boolean;
   /** Some call may need approval that destroys nothing: where this is false, `needed` need not be asked about such calls. */
   readonly mayAsk: boolean;

@@ -1,7 +1,7 @@
 /** The question put to a person or a rule before a call may run. */
 import type { JsonObject } from "./base/json.ts";
 
-/** What a person is asked before a call runs. */
+/** The question that a person is asked before a call runs. */
 export interface ApprovalRequest {
   readonly callId: string;
   readonly sessionId: string;
@@ -14,18 +14,30 @@ export interface ApprovalRequest {
   readonly reason: string;
   /** The call belongs to a simulation whose caller allows side effects: approved, it happens for real. */
   readonly simulated: boolean;
+  /** The calls that it is made in, such as that of the program that makes it, the innermost first. Left out where there is none. */
+  readonly within?: readonly EnclosingCall[];
   readonly signal: AbortSignal;
+}
+
+/** A call whose handler makes other calls. */
+export interface EnclosingCall {
+  readonly callId: string;
+  readonly toolName: string;
+  readonly input: JsonObject;
 }
 
 /** `allow-always` holds for this tool until the session ends. */
 export type ApprovalAnswer = "allow-once" | "allow-always" | "deny";
 
-/** Answers an approval request. Throwing, or answering anything else, denies. */
+/**
+ * Answers an approval request. Throwing, or answering anything else, denies. One that has no one to ask throws a `ToolError` with the
+ * code `approval_required`, whose message says why: the call then ends as it does without an approver.
+ */
 export type Approver = (request: ApprovalRequest) => ApprovalAnswer | Promise<ApprovalAnswer>;
 
 /** Something a tool needs to know from a person while its call runs. */
 export interface Question {
-  /** What the person reads, which may be third-party text. */
+  /** The text that the person reads, which may be third-party text. */
   readonly message: string;
   /** The fields to fill in: an object schema of flat properties. Left out with `url`, and where a yes is all that is wanted. */
   readonly schema?: { readonly [keyword: string]: unknown };
@@ -33,7 +45,7 @@ export interface Question {
   readonly url?: string;
 }
 
-/** `accept` carries what was filled in; `decline` is a no; `cancel` means that nobody decided. */
+/** `accept` carries what was filled in; `decline` is a no; `cancel` means that there was no decision. */
 export type QuestionAnswer =
   | { readonly action: "accept"; readonly content?: JsonObject }
   | { readonly action: "decline" }

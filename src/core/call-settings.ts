@@ -9,6 +9,7 @@ export const CALL_SETTINGS = {
   deadlineMs: { ...MILLISECONDS, zero: "no limit", default: 0 },
   maxAttempts: { ...COUNT, max: 100, default: 4 },
   maxResultBytes: { ...SIZE, zero: "no limit", default: 65_536 },
+  promoteAfterMs: { ...MILLISECONDS, zero: "never", default: 0 },
 } as const satisfies Record<Name, Bounds & { readonly default: number }>;
 
 export const CALL_SETTING_NAMES = Object.keys(CALL_SETTINGS) as readonly Name[]; // the table's own keys
@@ -21,6 +22,7 @@ function settingsOf(value: (name: Name) => number): Required<CallSettings> {
     deadlineMs: value("deadlineMs"),
     maxAttempts: value("maxAttempts"),
     maxResultBytes: value("maxResultBytes"),
+    promoteAfterMs: value("promoteAfterMs"),
   };
 }
 

@@ -4,7 +4,7 @@ import { ToolError } from "./error.ts";
 /**
  * One request to run a tool, as the model made it.
  *
- * `name` is a qualified name (`namespace::tool`), or a bare one where only one tool bears it. `input` is
+ * `name` is a qualified name (`namespace::tool`), or a bare one where only one tool has it. `input` is
  * what the model sent: parsed JSON, not yet validated. `id` is the provider's id, handed back in the result.
  *
  * Anthropic `tool_use`, OpenAI `tool_calls[]` / `function_call`, Gemini `functionCall`, MCP `tools/call`.
@@ -13,7 +13,7 @@ export interface ToolCall {
   readonly id?: string;
   readonly name: string;
   readonly input?: unknown;
-  /** Why the model made the call, in its own words; recorded, never interpreted. */
+  /** The model's reason for the call, as it wrote it; recorded, never interpreted. */
   readonly reasoning?: string;
 }
 

@@ -1,4 +1,5 @@
-/** What a tool may answer besides JSON: text, images and files, in the order the model shall see them. */
+/** The content of a tool's answer besides JSON: text, images and files, in the order the model shall see them. */
+import { checkKnownKeys, type OptionNames } from "./known-keys.ts";
 import type { Fidelity } from "./fidelity.ts";
 import type { JsonValue } from "./base/json.ts";
 
@@ -9,15 +10,22 @@ export type ContentPart =
   | { readonly type: "audio"; readonly mediaType: string; readonly data: string }
   | { readonly type: "file"; readonly uri: string; readonly mediaType?: string; readonly text?: string; readonly name?: string };
 
-/** What an output of a tool says beside its value. */
+/** The fields of a tool's output besides its value. */
 export interface ToolOutputOptions {
-  /** What the model sees; `data` of images and audio is base64. */
+  /** The content that the model sees; `data` of images and audio is base64. */
   readonly content?: readonly ContentPart[];
   /** The answer as JSON, checked against the output schema. */
   readonly output?: unknown;
   /** For programs only, never shown to a model. JSON; what is not is left out with a warning. */
   readonly metadata?: Readonly<Record<string, unknown>>;
-  /** Of an engine that stands in for a tool, where this answer is nearer to the tool's own, or further from it, than its others. */
+  /**
+   * Of a tool that runs programs: how its program ended. Any other than 0 makes the call an error, `execution_failed`, which keeps
+   * output and content.
+   */
+  readonly exitCode?: number;
+  /** Why the call failed, where it has an answer all the same: it ends `execution_failed`, and keeps output and content. */
+  readonly error?: string;
+  /** Of an engine that answers in place of a tool: set where this answer is closer to the tool's own, or further from it, than its others. */
   readonly fidelity?: Fidelity;
   /**
    * The call of this session whose result this answer refers to in place of repeating it, such as "unchanged, see the earlier result".
@@ -26,18 +34,33 @@ export interface ToolOutputOptions {
   readonly sameAs?: string;
 }
 
-/** A handler's answer with content parts or metadata beside its JSON; return a bare value when JSON is enough. */
+const OPTIONS: OptionNames<ToolOutputOptions> = {
+  content: true,
+  output: true,
+  metadata: true,
+  fidelity: true,
+  error: true,
+  exitCode: true,
+  sameAs: true,
+};
+
+/** A handler's answer with content parts or metadata besides its JSON; return a bare value when JSON is enough. */
 export class ToolOutput {
   readonly content: readonly ContentPart[] | undefined;
   readonly output: unknown;
   readonly metadata: Readonly<Record<string, unknown>> | undefined;
+  readonly exitCode: number | undefined;
+  readonly error: string | undefined;
   readonly fidelity: Fidelity | undefined;
   readonly sameAs: string | undefined;
 
   constructor(options: ToolOutputOptions) {
+    checkKnownKeys(options, OPTIONS, "new ToolOutput()");
     this.content = options.content;
     this.output = options.output;
     this.metadata = options.metadata;
+    this.exitCode = options.exitCode;
+    this.error = options.error;
     this.fidelity = options.fidelity;
     this.sameAs = options.sameAs;
   }

@@ -1,8 +1,8 @@
-/** What a call reads and writes, and whether it may be repeated or undone: one declaration that drives the runtime. */
+/** The reads and writes of a call, and whether it may be repeated or undone: one declaration that drives the runtime. */
 import type { JsonObject } from "./base/json.ts";
 import type { ResourceKeys } from "./resource-keys.ts";
 
-/** What a tool's calls touch and how they may be treated. `Input` is the JSON that a model sends, as the tool's schema describes it. */
+/** The resources that a tool's calls touch, and how they may be treated. `Input` is the JSON that a model sends, as the tool's schema describes it. */
 export interface Effects<Input = JsonObject> {
   readonly reads?: ResourceKeys<Input>;
   readonly writes?: ResourceKeys<Input>;
@@ -23,10 +23,10 @@ export interface Effects<Input = JsonObject> {
   readonly reconcile?: (reconcile: ReconcileContext<Input>) => Reconciled | undefined | Promise<Reconciled | undefined>;
 }
 
-/** What became of an interrupted call. */
+/** The outcome of an interrupted call. */
 export type Reconciled = { readonly happened: true; readonly output: unknown } | { readonly happened: false };
 
-/** What a tool knows when it finds out what became of an interrupted call. */
+/** The context of a tool that finds out the outcome of an interrupted call. */
 export interface ReconcileContext<Input = JsonObject> {
   readonly callId: string;
   readonly toolName: string;
@@ -37,7 +37,7 @@ export interface ReconcileContext<Input = JsonObject> {
   readonly signal: AbortSignal;
 }
 
-/** What a tool knows when it takes back a call. */
+/** The context of a tool that takes back a call. */
 export interface UndoContext<Input = JsonObject> {
   readonly callId: string;
   readonly toolName: string;
@@ -67,7 +67,7 @@ export interface ResolvedEffects {
 }
 
 /**
- * What a call locks. The keys beside those it declares place it in its toolset, so that the lock rules alone say who waits for whom:
+ * The locks of a call. The keys besides those it declares place it in its toolset, so that the lock rules alone say who waits for whom:
  *
  * | the call | locks | so it waits for |
  * |---|---|---|
@@ -75,7 +75,7 @@ export interface ResolvedEffects {
  * | reads without keys | reads `toolset:x` | every writer of the toolset |
  * | reads keys | reads `toolset:x/reads` and them | undeclared calls, writers of its keys |
  * | writes keys | writes them, each as itself and inside `toolset:x/writes` | undeclared calls, reads without keys, users of its keys |
- * | neither | nothing | nobody |
+ * | neither | nothing | none |
  *
  * Two writers meet inside `toolset:x/writes` only where their own keys meet.
  */

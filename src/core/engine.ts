@@ -5,7 +5,7 @@ import type { Clock, Log } from "./ports.ts";
 import type { Origin } from "./result.ts";
 import type { Tool } from "./tool.ts";
 
-/** What answers the calls of a toolset: the seam behind which a tool may be anything. */
+/** Answers the calls of a toolset: the seam behind which a tool may be anything. */
 export interface Engine {
   /** The kind, as in a config file: `local`, `mcp`. */
   readonly kind: string;
@@ -22,7 +22,7 @@ export interface Engine {
    * calls wait for no call of another session, whatever effects their tools declare. @default false
    */
   readonly effectFree?: boolean;
-  /** What the results of its calls say about where they came from. @default "live" */
+  /** The origin that the results of its calls carry. @default "live" */
   readonly origin?: Origin;
   /**
    * Connects and, where the engine brings its own tools, returns them. Called once before any call.
@@ -30,15 +30,23 @@ export interface Engine {
    */
   open?(context: EngineContext): Promise<readonly Tool[]>;
   /**
-   * Lists the tools it brings anew; they replace those of `open` as a whole. Called while open: at a refresh, and after
+   * Lists its tools again; they replace those of `open` as a whole. Called while open: at a refresh, and after
    * `EngineContext.changed`. Rejecting leaves the tools as they are.
    */
   list?(signal: AbortSignal): Promise<readonly Tool[]>;
   /**
-   * Answers one attempt of one call: returns the output, a `ToolOutput`, a `Job`, or a promise of one of them.
+   * Answers one attempt of one call: returns the output, a `ToolOutput`, a `RemoteJob`, or a promise of one of them.
    * Throws `ToolError` to choose code, retryability and outcome; anything else is `execution_failed`.
    */
   call(request: EngineRequest, context: ToolContext): unknown;
+  /**
+   * Asks for work that `call` handed over as a `RemoteJob` of this id, in a process that has ended since. As `call` in everything else;
+   * the request is that of the call which began the work. Without it, such a call is treated as one that was cut off.
+   *
+   * Throws ToolError `not_found` where there is no such work any more: the call is then made again if it may be repeated, and ends
+   * `outcome_unknown` otherwise.
+   */
+  attach?(remoteId: string, request: EngineRequest, context: ToolContext): unknown;
   /**
    * Answers a call of a simulation that would write, without touching the world; without it the stand-in answers.
    * As `call` in everything else.
@@ -50,13 +58,13 @@ export interface Engine {
   closeSession?(sessionId: string): void | Promise<void>;
   /** Copies what it remembers of one session for a branch, as it is at the moment of this call; `openSession` is not called for the branch. */
   forkSession?(sessionId: string, branchId: string): void | Promise<void>;
-  /** What it remembers of a session, as JSON, for a snapshot; `openSession` is given it back. */
+  /** Returns the state of a session, as JSON, for a snapshot; `openSession` is given it back. */
   snapshotSession?(sessionId: string): JsonValue | Promise<JsonValue>;
   /** Releases everything `open` took. Idempotent; never called while a call is under way, unless time ran out. */
   close?(): Promise<void>;
 }
 
-/** What an engine is opened with. */
+/** The context that an engine is opened with. */
 export interface EngineContext {
   /** The toolset the engine serves. */
   readonly toolset: string;
@@ -72,7 +80,7 @@ export interface EngineRequest {
   readonly tool: Tool;
   /** The validated input as JSON, deeply frozen. */
   readonly input: JsonObject;
-  /** What the tool's own schema library made of it; the same object as `input` where there is none. */
+  /** The input as the tool's own schema library parsed it; the same object as `input` where there is none. */
   readonly parsed: unknown;
   /** The definition of another tool that the session's history names, by its qualified name; undefined where there is none any more. */
   readonly toolNamed?: (qualifiedName: string) => Tool | undefined;
@@ -83,6 +91,8 @@ export interface EngineSession {
   readonly sessionId: string;
   /** Aborts when the call that needs the session is cancelled. */
   readonly signal: AbortSignal;
-  /** What `snapshotSession` gave, when the session is restored from a snapshot. */
+  /** The `setup` that the program gives the session: see `SessionStart.setup`. Frozen; empty where there is none. */
+  readonly setup: Readonly<Record<string, unknown>>;
+  /** The value that `snapshotSession` gave, when the session is restored from a snapshot. */
   readonly snapshot?: JsonValue;
 }

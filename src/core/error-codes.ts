@@ -3,10 +3,10 @@
 /** The party that can do something about an error. */
 export type Actor = "model" | "user" | "programmer" | "operator";
 
-/** Whether the tool's effect happened: not begun, ended as a failure, or nobody can tell. */
+/** Whether the tool's effect happened: not begun, ended as a failure, or unknown. */
 export type Outcome = "not_started" | "failed" | "unknown";
 
-/** What an error code means, and what follows from it by default. */
+/** The meaning of an error code, and its defaults. */
 export interface ErrorCodeInfo {
   /** One sentence: when a call ends with this code. */
   readonly when: string;
@@ -21,7 +21,7 @@ export interface ErrorCodeInfo {
   readonly exit: number;
 }
 
-// What most codes of a category have in common; a row says what is different.
+// The fields that most codes of a category share; a row says what is different.
 const VALIDATION = { actor: "model", category: "validation", retryable: false, outcome: "not_started", jsonRpc: -32602, exit: 5 } as const;
 const LOOKUP = { actor: "model", category: "lookup", retryable: false, outcome: "not_started", jsonRpc: -32601, exit: 4 } as const;
 const PERMISSION = {
@@ -84,7 +84,7 @@ export const ERROR_CODES = {
   permission_denied: { ...PERMISSION, when: "The permission rules do not allow this tool, or the tool itself was denied access." },
   definition_changed: {
     ...PERMISSION,
-    when: "The tool's definition is not the one that was pinned, so its calls are blocked until somebody looks at it.",
+    when: "The tool's definition is not the one that was pinned, so its calls are blocked until a person approves it.",
   },
   approval_required: { ...PERMISSION, when: "The call needs approval and no approver is configured." },
   approval_denied: { ...PERMISSION, when: "The call was put to a person or rule and refused, or the answer did not come in time." },
@@ -92,7 +92,7 @@ export const ERROR_CODES = {
   limit_exceeded: { ...LIMIT, when: "The tool was already used as often as this turn allows.", retryable: false, http: 429, exit: 6 },
   not_simulatable: {
     ...PERMISSION,
-    when: "The call belongs to a simulation, would write, and nothing stands in for it.",
+    when: "The call belongs to a simulation, would write, and has no stand-in.",
     actor: "programmer",
     http: 409,
   },
@@ -119,6 +119,11 @@ export const ERROR_CODES = {
   },
   cancelled: { ...EXECUTION, when: "The caller cancelled the call.", actor: "user", http: 499, jsonRpc: -32800, exit: 130 },
   outcome_unknown: { ...EXECUTION, when: "The process ended while the call ran; whether it had its effect is not known.", actor: "user" },
+  job_parked: {
+    ...EXECUTION,
+    when: "A background job was running each time its process ended, too often to be run again.",
+    outcome: "unknown",
+  },
   network_error: { ...NETWORK, when: "The connection to the tool failed." },
   rate_limited: { ...NETWORK, when: "The service behind the tool asked to slow down.", outcome: "not_started", http: 429, jsonRpc: -32002 },
   model_failed: {

@@ -1,34 +1,40 @@
 /** The error every room throws or reports. */
 import { ERROR_CODES, type ErrorCode, type ErrorCodeInfo, type Outcome } from "./error-codes.ts";
 import { omitUndefined } from "./base/omit-undefined.ts";
+import { tooOld } from "./node-version.ts";
+
+// Every entry needs this file, so an import on a Node that is too old fails at once, and not in the first call. Not in a file of its
+// own that is imported for its effect: bundlers leave those out.
+const problem = typeof process === "undefined" ? undefined : tooOld(process.versions);
+if (problem !== undefined) throw new Error(problem);
 
 /** An error as data: what a result, an event and the wire carry. */
 export interface ErrorInfo {
   readonly code: ErrorCode;
-  /** What happened, with what; at most 4,096 characters. */
+  /** A description of what happened, and with what; at most 4,096 characters. */
   readonly message: string;
   readonly retryable: boolean;
   readonly outcome: Outcome;
-  /** What would work instead, for the model. Names no setting of the program, and no way round a gate. */
+  /** A hint at what would work, for the model. Names no setting of the program, and no way round a gate. */
   readonly hint?: string;
   /** A remedy for the operator of the program. Never shown to a model. */
   readonly operatorHint?: string;
   /** One line per problem, e.g. each schema violation with its `$` path; at most 20. */
   readonly details?: readonly string[];
-  /** Qualified names that stand in these texts. A model reads in their place the names that it was given the tools under. */
+  /** Qualified names that appear in these texts. A model reads in their place the names that it was given the tools under. */
   readonly toolNames?: readonly string[];
   /** Wait at least this long before trying again. */
   readonly retryAfterMs?: number;
 }
 
-/** What an error says beside its code and message. */
+/** The fields of an error besides its code and message. */
 export interface ToolErrorOptions {
   /** For the model: shown to it with the message. */
   readonly hint?: string;
   /** For the operator of the program: settings, commands, options. Never shown to a model. */
   readonly operatorHint?: string;
   readonly details?: readonly string[];
-  /** Qualified names of tools in message, hint and details, beside that of the tool that was called. */
+  /** Qualified names of tools in message, hint and details, besides that of the tool that was called. */
   readonly toolNames?: readonly string[];
   readonly retryable?: boolean;
   readonly outcome?: Outcome;
@@ -88,7 +94,7 @@ export class ToolError extends Error {
 }
 
 /**
- * What `toJSON` gives, whatever a subclass makes of that. The hint of a mistake in the program, its configuration or its store is an
+ * The value of `toJSON`, whatever a subclass makes of that. The hint of a mistake in the program, its configuration or its store is an
  * `operatorHint` there: a result shows `hint` to a model.
  */
 export function errorInfo(error: ToolError): ErrorInfo {

@@ -1,4 +1,4 @@
-/** What happens in a runtime, as it happens, and what of it a session keeps. */
+/** The events of a runtime, as they happen, and those of them that a session keeps. */
 import type { ToolCall } from "./call.ts";
 import type { ContentPart } from "./content.ts";
 import type { ProgressUpdate } from "./context.ts";
@@ -7,7 +7,8 @@ import type { JsonPatch } from "./base/json-patch.ts";
 import type { JsonObject, JsonValue } from "./base/json.ts";
 import type { SessionMessage } from "./message.ts";
 import type { FinishReason, TokenUsage } from "./model.ts";
-import type { ToolResult } from "./result.ts";
+import type { JobMode } from "./job-status.ts";
+import type { ResultStatus, ToolResult } from "./result.ts";
 import type { AnswerSource } from "./answer-source.ts";
 
 interface SessionFact {
@@ -22,18 +23,36 @@ interface CallEvent extends SessionFact {
 }
 
 /**
- * What a session's log and a store hold, in order. Replaying them gives the session's state and history.
+ * The events in a session's log and in a store, in order. Replaying them gives the session's state and history.
  *
  * A fork's log begins with the events of its parent; they keep the parent's `sessionId`.
  */
 export type SessionEvent =
-  | (SessionFact & { readonly type: "session-start"; readonly parent?: BranchPoint })
+  | (SessionFact & {
+      readonly type: "session-start";
+      readonly parent?: BranchPoint;
+      /** The call of another session whose handler began it, such as that of a delegate. */
+      readonly parentCall?: CallPlace;
+    })
   | (SessionFact & {
       readonly type: "message-add";
       readonly message: SessionMessage;
       /** The call whose handler added it. */
       readonly parentCallId?: string;
     })
+  | (SessionFact & {
+      /** A message that was received while no run was active; it joins the conversation as the `message-add` that has its id. */
+      readonly type: "inbox-add";
+      readonly id: string;
+      readonly message: SessionMessage;
+      readonly sender?: string;
+      /** The trigger that sent it. */
+      readonly triggerId?: string;
+      /** The time that the trigger sent it for, as wall-clock milliseconds: each is taken once. */
+      readonly tick?: number;
+    })
+  | (SessionFact & { readonly type: "trigger-add"; readonly id: string; readonly kind: string; readonly settings: JsonObject })
+  | (SessionFact & { readonly type: "trigger-remove"; readonly id: string })
   | (SessionFact & {
       /** A batch that may be submitted again; its calls, in call order, follow at once. */
       readonly type: "batch-start";
@@ -48,12 +67,16 @@ export type SessionEvent =
       readonly call: ToolCall;
       /** The call whose handler made it, in the same session: it is voided or rolled back with that one. */
       readonly parentCallId?: string;
+      /** A composite tool made it, as a part of its own work: models are shown the answer of that tool alone. */
+      readonly ofComposite?: true;
       /** It belongs to a message of a model that is not over yet: only a `round-end` makes it count. */
       readonly inRound?: true;
       /** The sources that were to answer it, where its caller or a rule named them. */
       readonly answerFrom?: readonly AnswerSource[];
       /** Its caller makes the input that it is run with of this one, when it is admitted. */
       readonly rewritten?: true;
+      /** Its caller sent it to the background (true), or asked to wait for its result (false). Left out, its tool decides. */
+      readonly background?: boolean;
     })
   | (CallEvent & {
       readonly type: "call-intent";
@@ -61,11 +84,52 @@ export type SessionEvent =
       readonly input: JsonObject;
       readonly idempotencyKey: string;
     })
+  | (CallEvent & {
+      /** Its engine continues the work elsewhere, under a name by which a later process can ask for it: see `Engine.attach`. */
+      readonly type: "call-remote";
+      readonly toolName: string;
+      readonly remoteId: string;
+    })
   | (CallEvent & { readonly type: "state-change"; readonly toolset: string; readonly key: string; readonly patch: JsonPatch })
   | (CallEvent & {
       readonly type: "call-end";
       readonly result: ToolResult;
       /** The input that ran, after repair; undefined when the call never got that far. */ readonly input?: JsonObject;
+    })
+  | (CallEvent & {
+      /** The call continues in the background: its turn does not wait for it, and its caller was answered `pending`. */
+      readonly type: "job-start";
+      readonly toolName: string;
+      readonly mode: JobMode;
+      /** Whether its end is to wake an agent. */
+      readonly notify: boolean;
+      /** It waits for its place; `job-run` follows when it has one. */
+      readonly queued?: true;
+    })
+  | (CallEvent & {
+      /** A background job that waited for its place, or whose process had ended, begins to run. */
+      readonly type: "job-run";
+      readonly toolName: string;
+      /** How many times it was begun to be run, this one included. */
+      readonly starts: number;
+    })
+  | (CallEvent & {
+      /** Output of a background job, or its question. */
+      readonly type: "job-output";
+      readonly toolName: string;
+      /** How many characters (UTF-16 units) it had written before. */
+      readonly position: number;
+      readonly text: string;
+      /** It waits for `job-input`. */
+      readonly asks?: true;
+    })
+  | (CallEvent & { readonly type: "job-input"; readonly input: JsonValue })
+  | (CallEvent & {
+      /** Follows the `call-end` of a background job at once; a store keeps both or neither. */
+      readonly type: "job-end";
+      readonly toolName: string;
+      readonly status: Exclude<ResultStatus, "pending">;
+      readonly notify: boolean;
     })
   | (CallEvent & {
       /** The whole answer of a result that is cut; kept by a store only. */
@@ -87,7 +151,7 @@ export type SessionEvent =
       readonly callIds: readonly string[];
       /** The call whose handler asked the model. */
       readonly parentCallId?: string;
-      /** What it said beside its calls. */
+      /** The content of the message besides its calls. */
       readonly message: SessionMessage;
       readonly finish: FinishReason;
       readonly usage: TokenUsage;
@@ -104,13 +168,19 @@ export type SessionEvent =
       readonly events: number;
     });
 
+/** A call, and the session that it belongs to. */
+export interface CallPlace {
+  readonly sessionId: string;
+  readonly callId: string;
+}
+
 /** Where a session left its parent: after this many events of its log. */
 export interface BranchPoint {
   readonly sessionId: string;
   readonly length: number;
 }
 
-/** What happens in a runtime, as its listeners are told. */
+/** The events of a runtime, as its listeners get them. */
 export type RuntimeEvent =
   | SessionEvent
   | (CallEvent & {
@@ -135,7 +205,7 @@ export type RuntimeEvent =
   | ToolsetEvent
   | { readonly type: "circuit-change"; readonly at: number; readonly toolName: string; readonly state: "open" | "half-open" | "closed" };
 
-/** What happens to a toolset. */
+/** The events of a toolset. */
 export type ToolsetEvent =
   | { readonly type: "toolset-open"; readonly at: number; readonly toolset: string; readonly tools: number }
   | { readonly type: "toolset-fail"; readonly at: number; readonly toolset: string; readonly error: ErrorInfo }

@@ -1,7 +1,7 @@
 /** Failures that are put into calls on purpose, as data. */
 
 /**
- * What happens to a call. Those that fail or end without an answer ask nobody, except `crash_after_commit`; the others, and
+ * The faults of a call. Those that fail or end without an answer call no tool, except `crash_after_commit`; the others, and
  * `schema_violation`, ask a tool that is real, so that what it does is done.
  *
  * `network_error`: fails before anybody is asked. `unparseable_result`: succeeds with a text that is garbled. `schema_violation`: fails
@@ -32,7 +32,7 @@ export interface FaultRule {
   readonly probability: number;
   /** Patterns over qualified names. @default every tool */
   readonly tools?: string | readonly string[];
-  /** What the error says. @default what a real error of the type would say, such as that the service asks to slow down; of a type of your own `Simulated error: <type>` */
+  /** The message of the error. @default that of a real error of the type, such as that the service asks to slow down; of a type of your own `Simulated error: <type>` */
   readonly message?: string;
   /** Whether its error says that trying again may help. @default as the real error */
   readonly retryable?: boolean;

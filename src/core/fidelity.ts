@@ -1,9 +1,9 @@
-/** How much an answer tells of what the real tool would have said. */
+/** How reliably an answer shows what the real tool would have answered. */
 
 /**
- * How near an answer that is not live comes to the tool's own. `observed`: it gave this answer to an equal call; `similar`: to another
- * one; `schema-valid`: made up, and of the promised shape; `unchecked`: made up, and nothing says of what shape it should be, or it is
- * an error; `scripted`: somebody wrote it.
+ * How reliable an answer is that is not live. `observed`: it gave this answer to an equal call; `similar`: to another
+ * one; `schema-valid`: generated, and of the promised shape; `unchecked`: generated, without a schema to check it, or it is
+ * an error; `scripted`: it was written beforehand.
  */
 export const FIDELITIES = ["observed", "similar", "schema-valid", "unchecked", "scripted"] as const;
 /** How true a result is to what the tool itself would have answered. */

@@ -12,6 +12,6 @@ export interface HistoryEntry {
   readonly input?: JsonObject;
   /** Undefined while the call runs. */
   readonly result: ToolResult | undefined;
-  /** What became of it, when that was only learnt after its result said that nobody knows. */
+  /** The outcome of the call, when it was learnt only after its result had said that it is unknown. */
   readonly resolved?: "applied";
 }

@@ -1,37 +1,47 @@
 /** Timers of which Node's own are set late, and few. */
+import type { Expiring, Timer } from "./ports.ts";
 
 /** Longest delay a Node timer takes; a longer one would fire at once. */
 export const MAX_TIMER_MS = 2_147_483_647;
 /** So many timers that were cancelled before they were armed may pile up before they are swept out. */
 const MAX_STALE = 1_024;
 
-/** Calls `fire` once, not before `performance.now()` has come to `at`; the returned function cancels it. @param inBackground it does not keep the process alive */
+/** Calls `fire` once, not before `performance.now()` has reached `at`; the returned function cancels it. @param inBackground it does not keep the process alive */
 export function lateTimer(fire: () => void, at: number, inBackground: boolean): () => void {
-  const timer = new LateArmedTimer(fire, at, inBackground ? background : foreground);
+  const timer = setLate(new LateArmedTimer({ expire: fire }, at, inBackground ? background : foreground));
+  return () => timer.cancel();
+}
+
+/** As `lateTimer`, for an object that expires. */
+export function lateExpiry(target: Expiring, at: number): Timer {
+  return setLate(new LateArmedTimer(target, at, foreground));
+}
+
+function setLate(timer: LateArmedTimer): LateArmedTimer {
   unarmed.push(timer);
   if (!armingIsDue) {
     armingIsDue = true;
     setImmediate(armAll);
   }
-  return () => timer.cancel();
+  return timer;
 }
 
 /**
  * A timer that costs next to nothing when it is cancelled at once, as the deadline of a quick call is: Node's own
  * is set only when the event loop comes round, one for all that are due in the same millisecond.
  */
-class LateArmedTimer {
-  readonly #fire: () => void;
+class LateArmedTimer implements Timer {
+  readonly #target: Expiring;
   readonly #alarms: Alarms;
   readonly at: number;
-  /** Where it waits, and beside whom, once it is armed. */
+  /** Where it waits, and next to which others, once it is armed. */
   alarm: Alarm | undefined = undefined;
   earlier: LateArmedTimer | undefined = undefined;
   later: LateArmedTimer | undefined = undefined;
   over = false;
 
-  constructor(fire: () => void, at: number, alarms: Alarms) {
-    this.#fire = fire;
+  constructor(target: Expiring, at: number, alarms: Alarms) {
+    this.#target = target;
     this.at = at;
     this.#alarms = alarms;
   }
@@ -40,11 +50,11 @@ class LateArmedTimer {
     if (!this.over) this.#alarms.add(this);
   }
 
-  /** What its function throws is thrown as from a timer of Node's: the others that are due come all the same. */
+  /** An error of its function is thrown as from a timer of Node's: the others that are due run all the same. */
   end(): void {
     this.over = true;
     try {
-      this.#fire();
+      this.#target.expire();
     } catch (thrown: unknown) {
       queueMicrotask(() => {
         throw thrown;

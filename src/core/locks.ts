@@ -7,6 +7,11 @@ export interface LockRequest {
   readonly writes: readonly string[];
   /** Its writes go together with other commutative writes of the same or nested keys, but with no read and no plain write. */
   readonly commutative: boolean;
+  /**
+   * It is made inside a call that holds keys here: granted before earlier tickets that still wait, as those may wait for that call. Locks
+   * that do not know it are correct as well; such a call then waits, or is refused, where it need not be. @default false
+   */
+  readonly overtakes?: boolean;
 }
 
 /** A place among those that wait for locks, or hold them. */
@@ -18,8 +23,8 @@ export interface LockTicket {
    * reached, the ticket waits: the call's own deadline ends the wait.
    */
   whenGranted(): Promise<void>;
-  /** Owners of earlier conflicting tickets that are known to be in the way, oldest first, at most 20. */
-  waitingFor(): readonly string[];
+  /** Owners of conflicting tickets that are before it and known to be in the way, the first in line first. @param most how many. @default 20 */
+  waitingFor(most?: number): readonly string[];
   /** Gives the keys back or leaves the line, and grants those that can now go, in their order. Later calls do nothing. */
   release(): void;
 }
@@ -35,7 +40,8 @@ export interface Locks {
    * Takes a place in line for all keys at once.
    *
    * First come, first served: a ticket waits for every earlier conflicting one, held or waiting, and for
-   * nothing else, so none starves and none deadlocks. One without keys is granted at once.
+   * nothing else, so none starves and none deadlocks. Those that overtake are before all others that wait. One without keys is granted
+   * at once.
    */
   request(request: LockRequest): LockTicket;
 }

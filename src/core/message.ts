@@ -1,4 +1,4 @@
-/** What a conversation holds, in provider-neutral words. */
+/** The messages of a conversation, in provider-neutral words. */
 import type { ToolCall } from "./call.ts";
 import type { ContentPart } from "./content.ts";
 import type { JsonValue } from "./base/json.ts";
@@ -8,7 +8,7 @@ import type { ToolResult } from "./result.ts";
 export interface NativeMessage {
   /** The wire format: `anthropic-messages`. To any other format this is worth nothing. */
   readonly format: string;
-  /** What the message is made of there, in order: content blocks, output items, parts; of Chat Completions the one message. */
+  /** The parts of the message there, in order: content blocks, output items, parts; of Chat Completions the one message. */
   readonly blocks: readonly JsonValue[];
 }
 
@@ -19,13 +19,33 @@ export interface SessionMessage {
   readonly content: string | readonly ContentPart[];
   /** Of a document. */
   readonly title?: string;
+  /** The id of the inbox entry that it was, see `RuntimeSession.receive`. */
+  readonly inboxId?: string;
   /** Of an assistant's message, where `content` and its calls do not say all of it. */
   readonly native?: NativeMessage;
 }
 
-/** One entry of the conversation that a model is shown: six kinds. */
+/** A message of a background job after its turn: its question, or its end. */
+export interface JobMessage {
+  readonly role: "job";
+  /** The id of the job, which is that of its call. */
+  readonly callId: string;
+  /** Qualified. */
+  readonly toolName: string;
+  /** As a model reads it. */
+  readonly content: string;
+  /** Undefined when it has ended. */
+  readonly question?: string;
+  /** Set when it has ended. */
+  readonly result?: ToolResult;
+  /** Its tool says that its end wakes no agent. */
+  readonly notify?: false;
+}
+
+/** One entry of the conversation that a model is shown: seven kinds. `at` is when it was said or done, in milliseconds since 1970-01-01 UTC. */
 export type ModelMessage =
   | (SessionMessage & { readonly at: number })
+  | (JobMessage & { readonly at: number })
   | { readonly role: "call"; readonly at: number; readonly callId: string; readonly turnId: string; readonly call: ToolCall }
   | {
       readonly role: "result";
@@ -38,5 +58,5 @@ export type ModelMessage =
 
 /** A call as the model made it. */
 export type CallMessage = Extract<ModelMessage, { readonly role: "call" }>;
-/** What a call was answered. */
+/** The result of a call, as a message. */
 export type ResultMessage = Extract<ModelMessage, { readonly role: "result" }>;

@@ -12,7 +12,7 @@ export interface ModelTool {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: JsonSchema;
-  /** Told to the few providers that take one. */
+  /** Sent to the few providers that take one. */
   readonly outputSchema?: JsonSchema;
   /** Tells overloads of one name apart: the fingerprint of the input schema. Left out where the name has one tool. */
   readonly fingerprint?: string;
@@ -38,11 +38,11 @@ export function checkReasoningEffort(effort: unknown, what: string): void {
   throw new ToolError("invalid_argument", `${what} is ${shown}; it takes one of ${words}.`);
 }
 
-/** Asks for a reply whose text is one JSON object. A provider that cannot be told is not: the messages should say it too. */
+/** Asks for a reply whose text is one JSON object. Where the provider has no such setting, it is not asked: the messages should say it too. */
 export interface ResponseFormat {
-  /** What the object must fit; left out = any object. */
+  /** The schema of the object; left out = any object. */
   readonly schema?: JsonSchema;
-  /** What the provider is told that the object is. 1 to 64 letters, digits, `_` and `-`. @default "result" */
+  /** The name of the object for the provider. 1 to 64 letters, digits, `_` and `-`. @default "result" */
   readonly name?: string;
 }
 
@@ -53,9 +53,9 @@ export interface ReplyCandidate {
   readonly logProbability?: number;
 }
 
-/** What a model is asked. */
+/** A request to a model. */
 export interface ModelRequest {
-  /** Before everything else; system messages of the conversation stand where they stand. */
+  /** Before everything else; system messages of the conversation keep their places. */
   readonly system?: string;
   /** The author of `system`, where the provider tells the two apart; else it is left as it is. @default the provider's own system */
   readonly systemRole?: "developer";
@@ -82,7 +82,7 @@ export interface ModelRequest {
 /**
  * Why a message ended. Calls of one that ended other than `stop` or `calls` are not to be run: something of it may be missing.
  *
- * `pause`: the provider wants the conversation back as it is, to go on; `truncated`: the stream ended without a reason; `other`: a
+ * `pause`: the provider wants the conversation back unchanged, to continue; `truncated`: the stream ended without a reason; `other`: a
  * reason we do not know.
  */
 export const FINISH_REASONS = ["stop", "calls", "length", "content-filter", "refusal", "pause", "error", "truncated", "other"] as const;
@@ -100,10 +100,12 @@ export interface TokenUsage {
   readonly reasoningTokens?: number;
 }
 
-/** A call of a model's message that is ours to run. `input` is text where the model's JSON could not be read as it stands. */
+/** A call of a model's message that is ours to run. `input` is text where the model's JSON could not be read. */
 export interface ModelCall extends ToolCall {
-  /** `custom`: the model wrote plain text, which stands under the key `input`. @default "function" */
+  /** `custom`: the model wrote plain text, which is under the key `input`. @default "function" */
   readonly kind?: "function" | "custom";
+  /** Corrections made when the call was read; they become warnings of its result. */
+  readonly warnings?: readonly string[];
 }
 
 /** A call that the provider has run, or runs: never ours. */
@@ -118,7 +120,7 @@ export interface ProviderCall {
 /** One whole message of a model. */
 export interface ModelReply {
   readonly text: string;
-  /** What it thought, as far as the provider shows it; for people, never sent anywhere. */
+  /** The model's reasoning, as far as the provider shows it; for people, never sent anywhere. */
   readonly reasoning: string;
   /** Images and sounds that it made. */
   readonly media: readonly ContentPart[];
@@ -133,7 +135,7 @@ export interface ModelReply {
   readonly native?: NativeMessage;
   /** Every reply of a request that asked for several, this one included, in the provider's order. */
   readonly candidates?: readonly ReplyCandidate[];
-  /** What was odd about the message, for people; left out where nothing was. */
+  /** Notes for people on what was odd about the message; left out where nothing was. */
   readonly warnings?: readonly string[];
   /** As the provider names it. */
   readonly model?: string;
@@ -141,7 +143,7 @@ export interface ModelReply {
 }
 
 /**
- * What a model says, as it says it.
+ * The events of a model's reply, as it streams.
  *
  * `call-seal` is the promise of this seam: the call is whole, its JSON will not grow. It comes in call order, as early as the format
  * allows. `reply-void` takes back everything since the beginning, calls included; what follows is a new message. `reply-end` is the last.
@@ -156,7 +158,7 @@ export type ModelEvent =
   | { readonly type: "reply-void"; readonly reason: string }
   | { readonly type: "reply-end"; readonly reply: ModelReply };
 
-/** What holds for one request. */
+/** Options of one request. */
 export interface ModelOptions {
   readonly signal?: AbortSignal;
 }

@@ -2,7 +2,7 @@
 import { ToolError } from "./error.ts";
 
 /**
- * Thrown by an engine that stands in for a tool and has no answer to this call: the next source of the call's fallback chain is asked, and
- * where nobody is, this is the error. An engine that has begun to answer throws a `ToolError` instead.
+ * Thrown by an engine that answers in place of a tool and has no answer to this call: the next source of the call's fallback chain is asked, and
+ * if there is none, this is the error. An engine that has begun to answer throws a `ToolError` instead.
  */
 export class NoAnswer extends ToolError {}

@@ -7,9 +7,22 @@ export interface Clock {
   wallTime(): number;
   /** Calls `fire` once after at least `delayMs`, any finite length; the returned function cancels it. Does not keep the process alive when `background`. */
   timer(fire: () => void, delayMs: number, options?: { readonly background?: boolean }): () => void;
-  /** Keeps the process alive until `release` has been called as often: called while somebody waits for a result. @default the process may end */
+  /** As `timer`, for an object that expires once `now()` has come to `at`: it costs no function. @default `timer` is called */
+  expiry?(target: Expiring, at: number): Timer;
+  /** Keeps the process alive until `release` has been called as often: called while a caller waits for a result. @default the process may end */
   hold?(): void;
   release?(): void;
+}
+
+/** An object that has a deadline. */
+export interface Expiring {
+  /** Called once when its deadline has come. */
+  expire(): void;
+}
+
+/** A timer that was set. */
+export interface Timer {
+  cancel(): void;
 }
 
 /** Where randomness comes from. */
@@ -30,10 +43,10 @@ export interface Log {
   warn(message: string, fields?: LogFields): void;
 }
 
-/** What a message of a log says beside its words. */
+/** The fields of a log message besides its text. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
-/** What a runtime takes from outside: time, randomness, ids and a log. */
+/** The outside dependencies of a runtime: time, randomness, ids and a log. */
 export interface Ports {
   readonly clock: Clock;
   readonly random: Random;

@@ -1,13 +1,14 @@
 /** Names of what a call touches, fixed or made from its input. */
 import { ToolError } from "./error.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "./base/json.ts";
+import { readBraces, valueAt, type TemplatePart } from "./base/brace-template.ts";
+import type { JsonObject } from "./base/json.ts";
 
 /**
  * Names of what a call touches, such as `file:/a/b`. A key is a path of segments split at `/`, the scheme
  * included in the first: `file:/a/b` is inside `file:/a`, and `file:/ab` is not.
  *
  * A string is a template: `stock:{item}` becomes `stock:bolt` where the input has `{ item: "bolt" }`, `{order.id}` reads a property of an
- * object, and an array gives one key for each of its items. `{{` and `}}` stand for the braces themselves. A call whose input has no
+ * object, and an array gives one key for each of its items. `{{` and `}}` mean the braces themselves. A call whose input has no
  * string, number or boolean there counts as undeclared, and so does one whose function makes a key with `undefined` in it.
  *
  * Keys that begin with `session:` name what lives in `context.state`: two sessions never share them, and a call that
@@ -16,10 +17,6 @@ import { isJsonObject, type JsonObject, type JsonValue } from "./base/json.ts";
  */
 export type ResourceKeys<Input = JsonObject> = string | readonly string[] | ((input: Input) => string | readonly string[]);
 
-/** A literal text, or the path of the property whose value stands there. */
-type TemplatePart = string | readonly string[];
-
-const BRACES = /\{\{|\}\}|\{([^{}]*)\}|[{}]/g;
 const MAX_KEYS = 1_000;
 const SESSION = "session:";
 
@@ -59,18 +56,9 @@ function isFixed(parts: readonly TemplatePart[]): boolean {
 }
 
 function readTemplate(template: string): readonly TemplatePart[] {
-  const parts: TemplatePart[] = [];
-  let at = 0;
-  for (const match of template.matchAll(BRACES)) {
-    const [found, name] = match;
-    if (match.index > at) parts.push(template.slice(at, match.index));
-    at = match.index + found.length;
-    if (name !== undefined && name.trim() !== "") parts.push(name.trim().split("."));
-    else if (found === "{{" || found === "}}") parts.push(found.charAt(0));
-    else throw unreadable(template, name === undefined ? `"${found}" stands alone` : '"{}" names no property');
-  }
-  if (at < template.length || parts.length === 0) parts.push(template.slice(at));
-  return parts;
+  const read = readBraces(template);
+  if ("reason" in read) throw unreadable(template, read.reason);
+  return read.parts;
 }
 
 function unreadable(template: string, reason: string): ToolError {
@@ -113,12 +101,6 @@ function fillEach(parts: readonly TemplatePart[], input: JsonObject): readonly s
     keys = keys.flatMap((key) => items.map((item) => key + (typeof part === "string" ? part : textOf(item, part))));
   }
   return keys;
-}
-
-function valueAt(path: readonly string[], input: JsonObject): JsonValue | undefined {
-  let value: JsonValue | undefined = input;
-  for (const name of path) value = isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
-  return value;
 }
 
 function textOf(value: unknown, path: readonly string[]): string {

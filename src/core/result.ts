@@ -3,14 +3,15 @@ import { type ContentPart, valueText } from "./content.ts";
 import { readDataUri } from "./data-uri.ts";
 import type { ErrorInfo } from "./error.ts";
 import type { Fidelity } from "./fidelity.ts";
-import type { JsonObject, JsonValue } from "./base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "./base/json.ts";
 import { visibleText } from "./base/visible-text.ts";
 
 /**
  * `ok`; `partial`: it ran, but the output broke its schema and is kept; `error`; `cancelled`; `skipped`: never
- * begun because the turn had ended. Each is final.
+ * begun because the turn had ended. Each is final, but for `pending`: the call continues as a background job, and its
+ * one result comes later; a session never records it.
  */
-export type ResultStatus = "ok" | "partial" | "error" | "cancelled" | "skipped";
+export type ResultStatus = "ok" | "partial" | "error" | "cancelled" | "skipped" | "pending";
 
 /** Where a result came from. */
 export type Origin = "live" | "cache" | "replay" | "simulated" | "stub";
@@ -20,7 +21,7 @@ export interface Repair {
   /** `$` path of the changed value. */
   readonly path: string;
   readonly kind: "parsed-json" | "fixed-json" | "coerced" | "defaulted" | "dropped" | "renamed";
-  /** What was done, for people: `"5" → 5`. */
+  /** A description of the repair, for people: `"5" → 5`. */
   readonly note: string;
 }
 
@@ -32,7 +33,7 @@ export interface Truncation {
   readonly shownBytes: number;
 }
 
-/** What became of one call: every call ends in exactly one. */
+/** The result of one call: every call ends in exactly one. */
 export interface ToolResult {
   /** The runtime's own id of the call, unique for ever. */
   readonly callId: string;
@@ -41,11 +42,13 @@ export interface ToolResult {
   /** The qualified name of the tool that answered, or the name as asked when there is none. */
   readonly name: string;
   readonly status: ResultStatus;
-  /** The answer as JSON; undefined when the tool answered with content only, or not at all. */
+  /** The answer as JSON, also one that reports a failure; undefined when the tool answered with content only, or not at all. */
   readonly output?: JsonValue;
   /** Text, images and files for the model; undefined when `output` says it all. */
   readonly content?: readonly ContentPart[];
-  /** Set whenever the status is not `ok`. */
+  /** How the program that the tool ran has ended, as the tool says; any other than 0 is an error. */
+  readonly exitCode?: number;
+  /** Set whenever the status is neither `ok` nor `pending`. */
   readonly error?: ErrorInfo;
   readonly origin: Origin;
   /** Set whenever the origin is not `live`. */
@@ -63,19 +66,25 @@ export interface ToolResult {
   readonly truncation?: Truncation;
   /** The earlier call whose result this one refers to; where a model is not shown that one any more, it is shown its content here. */
   readonly sameAs?: string;
-  /** What the tool said for programs only. */
+  /** Metadata of the tool, for programs only. */
   readonly metadata?: JsonObject;
+}
+
+/** False for a call that ended without an answer. One whose program failed has an answer, and an error as well. */
+export function hasAnswer({ status, output, content }: ToolResult): boolean {
+  return status === "ok" || status === "partial" || output !== undefined || content !== undefined;
 }
 
 /** The name that a model was given a tool under, by its qualified name. */
 export type OfferedName = (qualifiedName: string) => string;
 
 /**
- * What a model reads of a result: the answer, or what went wrong and what would work.
+ * Returns a result's text for a model: the answer, or what went wrong and what would work.
  *
  * An error's `operatorHint` is not part of it, nor are the details of `definition_changed`. With `offeredName`, tools are named in an error as the model was given them.
  */
 export function resultText(result: ToolResult, offeredName?: OfferedName): string {
+  if (result.status === "error" && tellsOfFailure(result.output)) return valueText(result.output);
   const parts: string[] = [];
   if (result.error !== undefined) {
     const text = errorText(result.error);
@@ -90,6 +99,11 @@ export function resultText(result: ToolResult, offeredName?: OfferedName): strin
   return parts.join("\n");
 }
 
+/** An answer `{success: false, …}` says in the tool's own words, all of them, what the error says. */
+function tellsOfFailure(output: JsonValue | undefined): boolean {
+  return isJsonObject(output) && output["success"] === false;
+}
+
 function errorText(error: ErrorInfo): string {
   const lines = [`Error (${error.code}): ${error.message}`];
   // A changed definition is what pinning keeps from models: its details quote the text that no person has agreed to.
@@ -99,7 +113,7 @@ function errorText(error: ErrorInfo): string {
   return lines.join("\n");
 }
 
-/** The names of tools in an error. One that no tool has, and that is not qualified, stands there as the model itself wrote it. */
+/** The names of tools in an error. One that no tool has, and that is not qualified, is there as the model wrote it. */
 function namesIn({ name }: ToolResult, { code, toolNames = [] }: ErrorInfo): readonly string[] {
   return code === "not_found" && !name.includes("::") ? toolNames : [name, ...toolNames];
 }
@@ -122,10 +136,10 @@ function renameTools(text: string, names: readonly string[], offeredName: Offere
 }
 
 const NAME_CHARACTER = /[\p{L}\p{N}_:.-]/u;
-/** A full stop ends a sentence, or goes on with a name. */
+/** A full stop ends a sentence, or continues a name. */
 const CONTINUES = /^(?:[\p{L}\p{N}_-]|[.:][\p{L}\p{N}_:-])/u;
 
-/** What a model reads of a part where it cannot be shown images, sound or files: never their bytes. */
+/** Returns the text of a part for a model that cannot be shown images, sound or files: never their bytes. */
 export function partText(part: ContentPart): string {
   if (part.type === "text") return part.text;
   if (part.type === "file") return part.text ?? fileMention(part);
@@ -144,5 +158,5 @@ function shortened(text: string): string {
   return text.length > MAX_MENTION_LENGTH ? `${text.slice(0, MAX_MENTION_LENGTH)}…` : text;
 }
 
-/** Addresses are longer only where something else than a place stands in them. */
+/** Addresses are longer only where they hold something else than a place. */
 const MAX_MENTION_LENGTH = 2_000;

@@ -1,12 +1,13 @@
 /** Which entries of a conversation are one message of the model. */
-import type { CallMessage, ModelMessage, SessionMessage } from "./message.ts";
+import type { CallMessage, JobMessage, ModelMessage, SessionMessage } from "./message.ts";
 
 type Spoken = SessionMessage & { readonly at: number };
 
-/** One message of the model: what it said, if anything, and the calls it made; or a message of somebody else. */
-export type Round =
+/** One message of the model: what it said, if anything, and the calls it made; or a message of a person or a program. */
+export type ConversationRound =
   | { readonly by: "assistant"; readonly said: Spoken | undefined; readonly calls: readonly CallMessage[] }
-  | { readonly by: Exclude<Spoken["role"], "assistant">; readonly said: Spoken };
+  | { readonly by: Exclude<Spoken["role"], "assistant">; readonly said: Spoken }
+  | { readonly by: "job"; readonly said: JobMessage & { readonly at: number } };
 
 interface OpenRound {
   readonly by: "assistant";
@@ -15,12 +16,12 @@ interface OpenRound {
 }
 
 /**
- * Puts calls to the message of the model that made them, in the order they stand in.
+ * Puts calls to the message of the model that made them, in their order.
  *
- * Calls belong to one message when nothing but results of earlier messages' calls stands between them and their turn is the same; what the
+ * Calls belong to one message when nothing but results of earlier messages' calls is between them and their turn is the same; what the
  * assistant said right before them belongs to it too. A second call of the same id is left out. Results are for the caller to find.
  */
-export function groupRounds(messages: readonly ModelMessage[]): readonly Round[] {
+export function groupRounds(messages: readonly ModelMessage[]): readonly ConversationRound[] {
   const groups = new RoundGroups();
   for (const message of messages) groups.add(message);
   return groups.rounds;
@@ -28,7 +29,7 @@ export function groupRounds(messages: readonly ModelMessage[]): readonly Round[]
 
 /** As `groupRounds`, for a conversation that grows: only the last round may still change. */
 export class RoundGroups {
-  readonly rounds: Round[] = [];
+  readonly rounds: ConversationRound[] = [];
   readonly #makers = new Map<string, OpenRound>();
   #open: OpenRound | undefined;
 
@@ -41,7 +42,7 @@ export class RoundGroups {
       this.#begin(message);
     } else {
       this.#open = undefined;
-      this.rounds.push({ by: message.role, said: message });
+      this.rounds.push(message.role === "job" ? { by: message.role, said: message } : { by: message.role, said: message });
     }
   }
 

@@ -14,7 +14,7 @@ export interface Slots {
 /**
  * At most `maxConcurrent` slots taken at a time.
  *
- * Waiters stand in lanes, one per session. A free slot goes to the lane whose turn it is, and there to the
+ * Waiters are in lanes, one per session. A free slot goes to the lane whose turn it is, and there to the
  * first in line, so a session with one call waits for at most one call of every other session.
  */
 export interface SlotLimit {

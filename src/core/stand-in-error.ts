@@ -1,13 +1,19 @@
-/** What something that stands in for a tool answers with where its answer is an error. */
-import { ToolError, type ToolErrorOptions } from "./error.ts";
+/** The errors of a stand-in for a tool, where its answer is an error. */
+import type { JsonValue } from "./base/json.ts";
+import type { ToolError, ToolErrorOptions } from "./error.ts";
 import type { Fidelity } from "./fidelity.ts";
+import { ReturnedFailure } from "./returned-failure.ts";
 
-/** Says how near the error comes to the tool's own, as `ToolOutput.fidelity` does of an output; any other comes as near as its origin says. */
-export class StandInError extends ToolError {
+/** Sets the fidelity of the error, as `ToolOutput.fidelity` does of an output; any other error has the fidelity of its origin. */
+export class StandInError extends ReturnedFailure {
   readonly fidelity: Fidelity;
 
-  constructor(code: ToolError["code"], message: string, options: ToolErrorOptions & { readonly fidelity: Fidelity }) {
-    super(code, message, options);
+  constructor(
+    code: ToolError["code"],
+    message: string,
+    options: ToolErrorOptions & { readonly fidelity: Fidelity; readonly answer?: JsonValue | undefined },
+  ) {
+    super(code, message, { ...options, answer: options.answer });
     this.fidelity = options.fidelity;
   }
 }

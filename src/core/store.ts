@@ -1,5 +1,6 @@
 /** The seam behind which sessions outlive their process: event logs, the claims on them, and the persistent cache. */
 import type { BranchPoint, SessionEvent } from "./event.ts";
+import type { JobStore } from "./job-store.ts";
 
 /**
  * Keeps the event logs of sessions.
@@ -13,7 +14,7 @@ export interface Store {
   /** True when what is durable survives the process. Calls do not wait for a store that keeps nothing. */
   readonly outlivesProcess: boolean;
   /**
-   * Makes the store usable; idempotent. Whatever needs it does this as well, and `create` and `append` need not wait for it: call it to
+   * Makes the store usable; idempotent. Other methods do this as well, and `create` and `append` need not wait for it: call it to
    * learn early of a store that cannot be used.
    *
    * @throws ToolError `store_failed`, `corrupt_record` for a damaged or newer file
@@ -45,6 +46,8 @@ export interface Store {
   remove(sessionId: string): Promise<boolean>;
   /** Results that outlive the process. */
   readonly cache: CacheStore;
+  /** The background jobs of its sessions. */
+  readonly jobs: JobStore;
   /** Writes what is buffered, gives up every claim and closes. Idempotent. */
   close(): Promise<void>;
 }
@@ -107,14 +110,14 @@ export interface EventPage {
   readonly damage?: LogDamage;
 }
 
-/** What is damaged in a log, and where. */
+/** A damage in a log, and its place. */
 export interface LogDamage {
   /** Position of the first event that cannot be trusted. */
   readonly position: number;
   readonly reason: string;
 }
 
-/** What a store knows of a session without reading its log. */
+/** A store's record of a session, known without reading its log. */
 export interface StoredSession {
   readonly sessionId: string;
   readonly createdAt: number;
@@ -124,7 +127,7 @@ export interface StoredSession {
   readonly parent?: BranchPoint;
   /** Set when what is said here of the session, its id included, does not have the checksum it should have. */
   readonly damage?: string;
-  /** The process that has it open now, in words; undefined when none has. */
+  /** The process that has it open now, as text; undefined when none has. */
   readonly openedBy?: string;
 }
 

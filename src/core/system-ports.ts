@@ -1,6 +1,6 @@
 /** The real clock, randomness, ids and log. The only place where the runtime reaches for them. */
 import { randomFillSync } from "node:crypto";
-import { lateTimer, MAX_TIMER_MS } from "./late-timer.ts";
+import { lateExpiry, lateTimer, MAX_TIMER_MS } from "./late-timer.ts";
 import type { Clock, Ids, Log, Ports } from "./ports.ts";
 
 /**
@@ -37,12 +37,13 @@ const systemClock: Clock = {
   release: () => keepAlive.release(),
   now: () => performance.now(),
   wallTime: () => Date.now(),
+  expiry: lateExpiry,
   timer: (fire, delayMs, options) => lateTimer(fire, performance.now() + delayMs, options?.background === true),
 };
 
 /**
  * 128 random bits and a counter: unguessable from outside, and cheap enough for every call. The bits are the process's own, but for
- * a session, whose id may be given to somebody: they are new, and tell nothing of other sessions.
+ * a session, whose id may be given to others: they are new, and reveal nothing of other sessions.
  */
 const systemIds: Ids = {
   next(prefix) {
@@ -62,7 +63,7 @@ let used = POOL.length;
 const PROCESS_ID = randomPart();
 /** The last two digits of the counter, which are cheaper to look up than to work out. */
 const LOW: readonly string[] = Array.from({ length: 36 ** 2 }, (_, index) => index.toString(36).padStart(2, "0"));
-/** What the ids of a prefix begin with until the other digits change; the ids share it in memory. */
+/** The beginning of each prefix's ids, until the other digits change; the ids share it in memory. */
 const stems = new Map<string, string>();
 let low = 0;
 let times = 0;

@@ -1,9 +1,9 @@
-/** The token counts that a provider told, whatever it told. */
+/** The token counts that a provider reported, in any form. */
 import type { TokenUsage } from "./model.ts";
 
 const PARTS = ["inputTokens", "outputTokens", "cachedInputTokens", "cacheWriteTokens", "reasoningTokens"] as const;
 
-/** What of these are counts, as whole numbers; both totals are there. Budgets add them up and logs keep them, so nothing else may pass. */
+/** Returns those that are counts, as whole numbers; both totals are there. Budgets add them up and logs keep them, so nothing else may pass. */
 export function readUsage(told: Partial<TokenUsage> | undefined): TokenUsage {
   const usage: { -readonly [Part in keyof TokenUsage]: TokenUsage[Part] } = { inputTokens: 0, outputTokens: 0 };
   for (const part of PARTS) {

@@ -1,4 +1,4 @@
-/** What a tool's definition was when somebody looked at it and agreed. */
+/** A tool's definition as it was when a person approved it. */
 import type { ToolError } from "./error.ts";
 import type { Tool } from "./tool.ts";
 

@@ -1,13 +1,16 @@
-/** What a model may call. */
+/** The tool that a model may call. */
 import type { ToolContext } from "./context.ts";
 import type { Effects } from "./effects.ts";
 import type { JsonObject, JsonValue } from "./base/json.ts";
+import type { ToolMode } from "./job-status.ts";
 
 /** A JSON Schema, draft 2020-12 unless `$schema` names draft-07. `{}` and `true` allow everything. */
 export type JsonSchema = boolean | { readonly [keyword: string]: unknown };
 
+export const TOOL_CATEGORIES = ["SAFE_CHAIN", "TERMINAL", "DANGEROUS", "ASYNC_REQUIRED"] as const;
+
 /** How the loop treats a tool, by the categories of the Evennia AI assistant. It never makes a tool a read. */
-export type ToolCategory = "SAFE_CHAIN" | "TERMINAL" | "DANGEROUS" | "ASYNC_REQUIRED";
+export type ToolCategory = (typeof TOOL_CATEGORIES)[number];
 
 /** Settings a tool, its toolset or the runtime may give; the nearest one that is set wins. */
 export interface CallSettings {
@@ -19,13 +22,15 @@ export interface CallSettings {
   readonly maxAttempts?: number;
   /** Most UTF-8 bytes of a result that the model is shown; 0 = no limit. @default 65_536 */
   readonly maxResultBytes?: number;
+  /** In a session: after so many milliseconds a call that still runs continues as a background job; 0 = never. @default 0 */
+  readonly promoteAfterMs?: number;
 }
 
 /** The outcome of parsing an input with the program's own schema library. */
 export type ParsedInput = { readonly value: unknown } | { readonly issues: readonly string[] };
 
-/** How long a result is kept: for a turn, a session, as long as the runtime, or in the store. */
-export type CacheScope = "turn" | "session" | "runtime" | "persistent";
+/** How long a result is kept: for a turn, a session, as long as the runtime, or in the store. `tick` is another word for `turn`. */
+export type CacheScope = "turn" | "tick" | "session" | "runtime" | "persistent";
 
 /** Whether and for how long the results of a tool that reads are kept. */
 export interface CacheSettings {
@@ -52,7 +57,7 @@ export interface PastCall {
  */
 export interface Supersedes {
   (newer: PastCall, older: PastCall): boolean;
-  /** What a call is about, such as the path of a file: then only calls of the same location are compared. Undefined = it takes no part. */
+  /** Returns the subject of a call, such as the path of a file: then only calls of the same location are compared. Undefined = it takes no part. */
   readonly locationOf?: (call: PastCall) => string | undefined;
 }
 
@@ -80,7 +85,7 @@ export interface Tool extends CallSettings {
   readonly name: string;
   /** One line for people. */
   readonly title?: string;
-  /** What the model reads. */
+  /** The description that the model reads. */
   readonly description: string;
   readonly inputSchema: JsonSchema;
   readonly outputSchema?: JsonSchema;
@@ -101,6 +106,20 @@ export interface Tool extends CallSettings {
   readonly maxConcurrent?: number;
   /** At most one call a turn. @default false; true for the category `DANGEROUS` */
   readonly oncePerTurn?: boolean;
+  /**
+   * `background`: in a session a call is answered `pending` at once and continues as a job, whose end comes later. `stateful`: as well, and
+   * `execute` is an async generator: each `yield` is something to say, and gives what is sent to the job. Outside a session, and in a
+   * simulation, calls of a `background` tool are waited for. @default "direct"
+   */
+  readonly mode?: ToolMode;
+  /** Whether the end of a background job of it wakes an agent. @default true */
+  readonly notify?: boolean;
+  /**
+   * It only makes other calls, by `context.execute`: a chain, a delegate, a program. It has no effects of its own and takes neither locks nor
+   * slots, as its calls do; a simulation runs it and simulates them; after a crash it is run again, and those that had ended are not.
+   * Composite tools call one another 3 deep at most. @default false
+   */
+  readonly composite?: boolean;
   /** Ends the turn: later calls of the batch are skipped. @default false; true for the category `TERMINAL` */
   readonly endsTurn?: boolean;
   readonly category?: ToolCategory;
@@ -109,7 +128,7 @@ export interface Tool extends CallSettings {
   /** By the name of a wire format, the tool in that provider's own words, sent as it is: `{ "anthropic-messages": { type: … } }`. */
   readonly providers?: Readonly<Record<string, JsonObject>>;
   /**
-   * What to do with input keys that the schema forbids: `drop` reports each as a repair.
+   * How input keys that the schema forbids are treated: `drop` reports each as a repair.
    * @default "drop" for a tool that declares no writes, else "refuse"
    */
   readonly unknownKeys?: "drop" | "refuse";
@@ -122,11 +141,15 @@ export interface Tool extends CallSettings {
   readonly supersedes?: Supersedes;
   /** Keys of `context.data` without which a call is refused. */
   readonly requires?: readonly string[];
+  /** Where the relative paths of its handler start: itself relative to the folder of the runtime. @default that folder */
+  readonly workingFolder?: string;
+  /** The variables for programs that it starts, as `context.environment`. Never written by `toolToJson`, for they may be secrets. @default none */
+  readonly environment?: Readonly<Record<string, string>>;
   /** Long documentation, read on demand. */
   readonly documentation?: string;
   /** Refuse its calls until the model has read its documentation in the session, by the tool `info`. @default false */
   readonly requiresReading?: boolean;
-  /** What the system prompt says of how to use it, once, beside the list of tools. */
+  /** The part of the system prompt that says how to use it, once, next to the list of tools. */
   readonly promptContribution?: PromptContribution;
   /** @default true */
   readonly enabled?: boolean;

@@ -1,9 +1,10 @@
 /** A namespace of tools with one engine, one lifecycle and common defaults. */
+import type { OptionNames } from "./known-keys.ts";
 import type { Engine } from "./engine.ts";
 import type { FaultPlan } from "./fault.ts";
 import type { CallSettings, PromptContribution, Tool } from "./tool.ts";
 
-/** What may be said of a toolset beside its name, its tools and its engine. */
+/** The settings of a toolset besides its name, its tools and its engine. */
 export type ToolsetSettings = Omit<Toolset, "name" | "tools" | "engine">;
 
 /** Tools with one name space, and the engine that answers their calls. */
@@ -18,11 +19,11 @@ export interface Toolset {
   readonly enabled?: boolean;
   /** At most this many calls of the toolset at a time. Integer ≥ 1. @default no limit */
   readonly maxConcurrent?: number;
-  /** What its tools use where they set nothing themselves. */
+  /** The settings of its tools that set nothing themselves. */
   readonly defaults?: CallSettings;
-  /** What the system prompt says of how to use its tools, while any of them is offered. */
+  /** The part of the system prompt that says how to use its tools, while any of them is offered. */
   readonly promptContribution?: PromptContribution;
-  /** Failures that its calls meet on purpose, beside those of the runtime. @default none */
+  /** Failures that its calls meet on purpose, besides those of the runtime. @default none */
   readonly faults?: FaultPlan;
   /** Longest time to open, in milliseconds. @default 10_000 */
   readonly openTimeoutMs?: number;
@@ -35,7 +36,7 @@ export interface Toolset {
   readonly overloads?: boolean;
 }
 
-const SETTINGS: Readonly<Record<keyof ToolsetSettings, true>> = {
+export const TOOLSET_SETTINGS: OptionNames<ToolsetSettings> = {
   description: true,
   enabled: true,
   maxConcurrent: true,
@@ -48,12 +49,12 @@ const SETTINGS: Readonly<Record<keyof ToolsetSettings, true>> = {
 };
 
 /** Every field that a toolset has. */
-export const TOOLSET_FIELDS: readonly string[] = ["name", "tools", "engine", ...Object.keys(SETTINGS)];
+export const TOOLSET_FIELDS: OptionNames<Toolset> = { name: true, tools: true, engine: true, ...TOOLSET_SETTINGS };
 
 /** The settings of a toolset, and the rest of the options: those of its engine. */
 export function splitSettings<Options extends object>(options: Options & ToolsetSettings): readonly [ToolsetSettings, Options] {
   const entries = Object.entries(options);
-  const settings = Object.fromEntries(entries.filter(([name]) => Object.hasOwn(SETTINGS, name)));
-  const rest = Object.fromEntries(entries.filter(([name]) => !Object.hasOwn(SETTINGS, name)));
+  const settings = Object.fromEntries(entries.filter(([name]) => Object.hasOwn(TOOLSET_SETTINGS, name)));
+  const rest = Object.fromEntries(entries.filter(([name]) => !Object.hasOwn(TOOLSET_SETTINGS, name)));
   return [settings, rest as Options]; // what is left of both types without the keys of one
 }

@@ -1,4 +1,4 @@
-/** Where each key of a document stands, so that a problem found later can still name its place. */
+/** The place of each key of a document, so that a problem found later can still name its place. */
 import { jsonPath } from "../core/base/json.ts";
 
 /** Line and column, both from 1; columns in UTF-16 units. */
@@ -10,7 +10,7 @@ export interface Position {
 /** The keys and list indexes that lead to a value. */
 export type KeyPath = readonly (string | number)[];
 
-/** What a document says, in plain values, and where it says it. */
+/** The values of a document, and their places in it. */
 export interface ParsedFile {
   readonly value: unknown;
   readonly positions: KeyPositions;

@@ -8,7 +8,7 @@ import { syntaxError } from "./problems.ts";
 export interface JsonFileLimits {
   readonly maxDepth: number;
   readonly maxNodes: number;
-  /** Places are told for keys down to this depth; what lies deeper is named by its nearest parent. @default all */
+  /** Places are reported for keys down to this depth; what lies deeper is named by its nearest parent. @default all */
   readonly positionDepth?: number;
 }
 
@@ -22,7 +22,7 @@ export function parseJsonFile(text: string, file: string, limits: JsonFileLimits
   return { value, positions: new KeyPositions((positions) => addJsonPositions(text, positions, positionDepth)) };
 }
 
-/** The value alone, for documents whose places nobody asks for. @throws as `parseJsonFile` */
+/** The value alone, for documents whose places are not needed. @throws as `parseJsonFile` */
 export function parseJsonText(text: string, file: string, limits: ParseOptions): JsonValue {
   try {
     return parseJson(text, limits);
@@ -34,7 +34,7 @@ export function parseJsonText(text: string, file: string, limits: ParseOptions):
   }
 }
 
-/** @param maxDepth keys below are not looked at; their nearest parent stands for them */
+/** @param maxDepth keys below are not looked at; their nearest parent is used instead */
 function addJsonPositions(text: string, positions: KeyPositions, maxDepth: number): void {
   new JsonScanner(text, positions, maxDepth).value([]);
 }
@@ -64,7 +64,7 @@ class JsonScanner {
     this.#to(SPACE);
   }
 
-  /** What stands between the brackets. */
+  /** Reads the members between the brackets. */
   #members(end: "}" | "]", path: KeyPath): void {
     this.#at++;
     for (let index = 0; ; index++) {

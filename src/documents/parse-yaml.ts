@@ -120,7 +120,7 @@ class YamlReader {
     if (++this.#aliases > this.#limits.maxAliases)
       throw this.#error(offsetOf(alias), `more than ${this.#limits.maxAliases} aliases are followed.`);
     const target = this.#anchors.get(alias.source);
-    if (target === undefined) throw this.#error(offsetOf(alias), `no anchor &${alias.source} stands before this alias.`);
+    if (target === undefined) throw this.#error(offsetOf(alias), `no anchor &${alias.source} is defined before this alias.`);
     return this.read(target, path);
   }
 

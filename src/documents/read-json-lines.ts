@@ -1,4 +1,4 @@
-/** Reads JSON Lines that somebody wrote by hand: no bad line is passed over, and each is named by its place. */
+/** Reads JSON Lines that a person wrote by hand: no bad line is ignored, and each is named by its place. */
 import { ToolError } from "../core/error.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { parseJson } from "../core/base/parse-json.ts";

@@ -8,16 +8,16 @@ import { systemCode } from "../core/base/system-code.ts";
 
 export interface TextFile {
   readonly path: string;
-  /** What it is, for messages: `configuration`. */
+  /** The kind of file, for messages: `configuration`. */
   readonly what: string;
   /** Of every error. */
   readonly code: ErrorCode;
   readonly maxBytes: number;
-  /** What would work where the path is a folder, a pipe or a device. */
+  /** A hint for a path that is a folder, a pipe or a device. */
   readonly hint: string;
 }
 
-/** What an error says of a text. */
+/** The fields of a text that errors name. */
 type Named = Pick<TextFile, "path" | "what" | "code">;
 type Target = Omit<TextFile, "maxBytes">;
 

@@ -1,5 +1,5 @@
 /**
- * Finds where the keys of a TOML document stand, which the parser does not tell.
+ * Finds the places of the keys of a TOML document, which the parser does not report.
  *
  * Only for a document that has been parsed: what follows what is taken as given, and values are skipped over.
  */

@@ -13,7 +13,7 @@ export interface WatchOptions {
  * Calls `changed` when one of the files is other than before: by size, time of change or identity. A file that is not there is watched
  * for as well. Does not keep the process alive.
  *
- * @param files asked again after each change; a folder stands for the names in it
+ * @param files asked again after each change; a folder means the names in it
  * @returns ends the watching
  */
 export function watchFiles(files: () => readonly string[], changed: () => void, options: WatchOptions): () => void {

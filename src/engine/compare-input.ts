@@ -1,7 +1,7 @@
 /** How alike two inputs are, and where they differ: a measure over the leaves of their JSON. */
 import { isJsonArray, isJsonObject, jsonPath, type JsonValue } from "../core/base/json.ts";
 
-/** By `$` path, what stands there; an empty list or object counts as a leaf. */
+/** By `$` path, the value at that place; an empty list or object counts as a leaf. */
 export type Leaves = ReadonlyMap<string, JsonValue>;
 
 /** An input with more is compared by its first ones. */

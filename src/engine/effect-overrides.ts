@@ -1,4 +1,4 @@
-/** What a program says of tools whose server describes them. */
+/** The program's declarations about tools whose server describes them. */
 import type { Effects } from "../core/effects.ts";
 import type { Tool } from "../core/tool.ts";
 
@@ -31,7 +31,7 @@ export class EffectOverrides {
   }
 }
 
-/** `*` stands for any characters. The parts between are looked for from left to right, so no pattern is slow. */
+/** `*` matches any characters. The parts between are looked for from left to right, so no pattern is slow. */
 export function namePattern(pattern: string): (name: string) => boolean {
   const parts = pattern.split("*");
   const first = parts[0] ?? "";

@@ -1,4 +1,4 @@
-/** Lets a server be known before it is started: its tools are remembered, and it is started when somebody needs it. */
+/** Lets a server be known before it is started: its tools are remembered, and it is started when it is needed. */
 import type { Engine, EngineSession } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
@@ -10,7 +10,7 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 /** Where it is kept what servers listed, beyond the process. */
 export interface ToolMemory {
-  /** What was last written under the key; undefined when there is nothing. Rejecting, which is logged, counts as nothing. */
+  /** Returns the tools last written under the key; undefined when there are none. Rejecting, which is logged, counts as none. */
   read(key: string): Promise<readonly Tool[] | undefined>;
   /** Rejecting is logged. */
   write(key: string, tools: readonly Tool[]): Promise<void>;
@@ -20,13 +20,13 @@ export interface KnownToolsOptions {
   readonly memory: ToolMemory;
   /**
    * Everything that decides what the server lists: command, arguments, folder, variables, address, headers, how far its hints are
-   * trusted. What is remembered for one identity is never given to another, so secrets belong in it: the memory sees it, and nobody
+   * trusted. Tools remembered for one identity are never given to another, so secrets belong in it: the memory sees it, and no one
    * else. A server whose list depends on something that cannot be named here, such as who signed in, must not be wrapped.
    */
   readonly identity: JsonObject;
   /** Longest time that a start in the middle of the work may take, in milliseconds; 0 = no limit. @default 10_000 */
   readonly openTimeoutMs?: number;
-  /** A server that nobody called for so long is ended until it is needed again, in milliseconds; 0 = never. @default 600_000 */
+  /** A server that was not called for so long is ended until it is needed again, in milliseconds; 0 = never. @default 600_000 */
   readonly idleMs?: number;
 }
 
@@ -40,14 +40,20 @@ export function stateOf(engine: Engine): ServerState | undefined {
   return STATES.get(engine)?.state;
 }
 
+/** Lets an engine around another one that may be of `knownTools` have its state. */
+export function sharesState(engine: Engine, inner: Engine): void {
+  const server = STATES.get(inner);
+  if (server !== undefined) STATES.set(engine, server);
+}
+
 /**
  * An engine around one that brings its own tools and can be opened again after `close`.
  *
  * `open` returns what is remembered, and starts the server only when that is nothing. It is started by the first call, session, `list`
  * or use of its peer; callers that come meanwhile share the start, and one that fails ends their calls `unavailable` or
  * `network_error`, of outcome `not_started`; the next call tries again. When the server then lists something else than was
- * remembered, the runtime is told, and a call whose own tool is not the same ends `definition_changed`. A server that was not used for
- * `idleMs`, has no session and whose peer nobody uses is ended, and is known again.
+ * remembered, the runtime is notified, and a call whose own tool is not the same ends `definition_changed`. A server that was not used for
+ * `idleMs`, has no session and whose peer is not in use is ended, and is known again.
  *
  * @throws ToolError `invalid_argument` for an engine that brings no tools
  */
@@ -71,6 +77,9 @@ export function knownTools(inner: Engine, options: KnownToolsOptions): Engine {
     open: (context) => server.open(context),
     list: (signal) => server.list(signal),
     call: (request, context) => server.run(request, context, (...call) => inner.call(...call)),
+    ...(inner.attach === undefined
+      ? {}
+      : { attach: (id, request, context) => server.run(request, context, (...call) => inner.attach?.(id, ...call)) }),
     ...(inner.simulate === undefined
       ? {}
       : { simulate: (request, context) => server.run(request, context, (...call) => inner.simulate?.(...call)) }),

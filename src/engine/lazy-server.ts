@@ -2,7 +2,7 @@
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineContext, EngineRequest, EngineSession } from "../core/engine.ts";
 import { ToolError, describeThrown, hintsOf } from "../core/error.ts";
-import { Job } from "../core/job.ts";
+import { RemoteJob } from "../core/remote-job.ts";
 import type { Tool } from "../core/tool.ts";
 import { untilAborted } from "../core/base/until-aborted.ts";
 import { definitionFingerprint } from "../schema/definition-fingerprint.ts";
@@ -11,7 +11,7 @@ import { definitionFingerprint } from "../schema/definition-fingerprint.ts";
 export type ServerState = "configured" | "known" | "started" | "used";
 
 export interface LazyServerOptions {
-  /** What was last remembered; undefined when there is nothing. Rejecting is logged, and counts as nothing. */
+  /** Returns the tools last remembered; undefined when there are none. Rejecting is logged, and counts as none. */
   readonly recall: () => Promise<readonly Tool[] | undefined>;
   /** Rejecting is logged. */
   readonly remember: (tools: readonly Tool[]) => Promise<void>;
@@ -33,7 +33,7 @@ export class LazyServer {
   /** Set while the engine is open. */
   #context: EngineContext | undefined;
   #closing = new AbortController();
-  /** What the runtime was told, and what the running server says. */
+  /** The fingerprints that the runtime has, and those of the running server. */
   #told: Fingerprints = NONE;
   #live: Fingerprints = NONE;
   #tools: readonly Tool[] = [];
@@ -44,7 +44,7 @@ export class LazyServer {
   #engaged = false;
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
-  /** A start that was given up and has not come to an end: another one beside it would be ended by what it leaves behind. */
+  /** A start that was given up and has not ended: another one at the same time would be ended by its clean-up. */
   #givenUp: Promise<void> | undefined;
   #busy = 0;
   readonly #sessions = new Set<string>();
@@ -89,7 +89,7 @@ export class LazyServer {
     });
   }
 
-  /** Answers a call by the running server. @throws ToolError `definition_changed` when the tool is not what the runtime was told */
+  /** Answers a call by the running server. @throws ToolError `definition_changed` when the tool is not the one that the runtime was given */
   async run(request: EngineRequest, context: ToolContext, work: Work): Promise<unknown> {
     const told = this.#told.get(request.tool.name);
     return await this.#whileBusy(async () => {
@@ -97,7 +97,7 @@ export class LazyServer {
       this.#checkSame(request.tool, told);
       this.#state = "used";
       const output = await work(request, context);
-      if (output instanceof Job) void this.#holdFor(output);
+      if (output instanceof RemoteJob) void this.#holdFor(output);
       return output;
     });
   }
@@ -132,7 +132,7 @@ export class LazyServer {
     }
   }
 
-  /** From then on the server is not ended for being idle: it may have something to say that nobody asks for. */
+  /** From then on the server is not ended for being idle: it may send messages without a request. */
   async startForPeer(signal: AbortSignal): Promise<void> {
     await this.#started(signal);
     this.#peerInUse = true;
@@ -145,7 +145,7 @@ export class LazyServer {
     this.#cancelIdle?.();
     this.#sessions.clear();
     this.#peerInUse = false;
-    await this.#starting?.catch(() => undefined); // its callers are told
+    await this.#starting?.catch(() => undefined); // its callers get the error
     await this.#stopping;
     this.#state = "configured";
     this.#running = false;
@@ -241,7 +241,7 @@ export class LazyServer {
     if (told === undefined || told === live || told.every((fingerprint) => live?.includes(fingerprint) === true)) return;
     const what = live === undefined ? "The server no longer has the tool" : "The server has changed the definition of the tool";
     throw new ToolError("definition_changed", `${what} ${JSON.stringify(name)} since it was last running; the call was not sent.`, {
-      hint: "The tools are listed anew: look at its definition, then call again.",
+      hint: "The tools are listed again: look at its definition, then call again.",
     });
   }
 
@@ -273,12 +273,12 @@ export class LazyServer {
     }
   }
 
-  /** The server is in use until the work it went on with is over, however that ends. */
-  async #holdFor({ result }: Job): Promise<void> {
+  /** The server is in use until the work it continued is over, however that ends. */
+  async #holdFor({ result }: RemoteJob): Promise<void> {
     try {
       await this.#whileBusy(() => result);
     } catch {
-      // The waiter of the job is told.
+      // The waiter of the job gets the error.
     }
   }
 
@@ -292,7 +292,7 @@ export class LazyServer {
     this.#restOrIdle();
   }
 
-  /** Sets the time for the end of a server that nobody uses. One that keeps something of its own is never ended. */
+  /** Sets the time for the end of a server that is not used. One that keeps something of its own is never ended. */
   #restOrIdle(): void {
     this.#cancelIdle?.();
     this.#cancelIdle = undefined;

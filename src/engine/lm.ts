@@ -3,6 +3,7 @@ import { COUNT, SIZE, checkNumber, type Bounds } from "../core/base/number-bound
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineRequest } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { checkReasoningEffort, endedWell } from "../core/model.ts";
@@ -40,6 +41,18 @@ export interface LmEngineOptions {
   readonly maxReplyChars?: number;
 }
 
+const OPTIONS: OptionNames<LmEngineOptions> = {
+  model: true,
+  maxHistory: true,
+  maxHistoryChars: true,
+  candidates: true,
+  tries: true,
+  maxOutputTokens: true,
+  temperature: true,
+  reasoningEffort: true,
+  instructions: true,
+  maxReplyChars: true,
+};
 const BOUNDS = {
   maxHistory: SIZE,
   maxHistoryChars: SIZE,
@@ -51,7 +64,7 @@ const BOUNDS = {
 } as const satisfies Partial<Record<keyof LmEngineOptions, Bounds>>;
 
 /**
- * An engine whose model makes up the results.
+ * An engine whose model generates the results.
  *
  * The model is shown the session's earlier calls with their results, whatever answered them, errors included, and then the call; nothing
  * of other sessions. Its reply must be one JSON object that fits the tool's output schema; keys that the schema does not declare are
@@ -139,7 +152,7 @@ class LmEngine implements Engine {
   }
 }
 
-/** Models that are told what to do by a developer, not by the system. */
+/** Models that take instructions from the role developer, not system. */
 const OF_DEVELOPER = /gpt/iu;
 
 type Counted = "maxHistory" | "maxHistoryChars" | "candidates" | "tries" | "maxReplyChars";
@@ -201,6 +214,7 @@ function invalidReply(details: readonly string[]): ToolError {
 function checkOptions(options: LmEngineOptions): void {
   if (typeof options?.model?.stream !== "function")
     throw new ToolError("invalid_argument", "The engine lm needs a model.", { hint: "Give it as model." });
+  checkKnownKeys(options, OPTIONS, "lmEngine()");
   const { instructions } = options;
   for (const [name, bounds] of Object.entries(BOUNDS)) checkNumber(Reflect.get(options, name), `${name} of the engine lm`, bounds);
   checkReasoningEffort(options.reasoningEffort, "reasoningEffort of the engine lm");

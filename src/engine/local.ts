@@ -1,12 +1,12 @@
 /** Answers a call with the tool's own handler. */
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineRequest } from "../core/engine.ts";
-import { ToolError } from "../core/error.ts";
+import { noHandler } from "../core/missing-handler.ts";
 
 /**
  * Runs `tool.execute` in this process, with the parsed input and the context.
  *
- * What the handler returns or throws is passed on unchanged; a promise is not awaited here.
+ * The handler's value or error is passed on unchanged; a promise is not awaited here.
  * A tool without `execute` is `not_executable`.
  */
 export function localEngine(): Engine {
@@ -17,10 +17,6 @@ const LOCAL: Engine = Object.freeze({ kind: "local", call: callHandler });
 
 function callHandler(request: EngineRequest, context: ToolContext): unknown {
   const { tool } = request;
-  if (tool.execute === undefined) {
-    throw new ToolError("not_executable", `The tool ${JSON.stringify(tool.name)} has no handler: it is described here and run elsewhere.`, {
-      operatorHint: "Give it an execute function, or put it in a toolset whose engine answers its calls.",
-    });
-  }
+  if (tool.execute === undefined) throw noHandler(tool);
   return tool.execute(request.parsed as never, context); // `never` accepts every handler; the schema vouches for the input
 }

@@ -2,16 +2,17 @@
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineContext, EngineRequest } from "../core/engine.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Tool } from "../core/tool.ts";
-import { splitSettings, type Toolset, type ToolsetSettings } from "../core/toolset.ts";
+import { TOOLSET_SETTINGS, splitSettings, type Toolset, type ToolsetSettings } from "../core/toolset.ts";
 import { definitionFingerprint } from "../schema/definition-fingerprint.ts";
 import { answerRequest, isAnswerable, type Answering } from "./mcp/answer-request.ts";
-import { callTool } from "./mcp/call-tool.ts";
+import { attachToTask, callTool } from "./mcp/call-tool.ts";
 import type { McpConnection } from "./mcp/connection.ts";
 import { HEADER_MISMATCH } from "./mcp/failure.ts";
 import { printable } from "../processes/stderr-tail.ts";
 import { ServerLink } from "./mcp/link.ts";
-import { checkOptions, secretsOf, type McpOptions } from "./mcp/options.ts";
+import { MCP_OPTIONS, checkOptions, secretsOf, type McpOptions } from "./mcp/options.ts";
 import { MCP_PEER, PeerError, type McpPeer } from "./mcp/peer.ts";
 import { ServerPeer } from "./mcp/server-peer.ts";
 import { throttledLog } from "./mcp/throttled-log.ts";
@@ -33,7 +34,7 @@ export type {
   McpUrlOptions,
 } from "./mcp/options.ts";
 
-/** A list is not asked for anew more often, nor kept longer, whatever the server says of it. */
+/** A list is not requested again more often, nor kept longer, whatever the server asks for. */
 const MIN_TTL_MS = 60_000;
 const MAX_TTL_MS = 86_400_000;
 
@@ -41,8 +42,8 @@ const MAX_TTL_MS = 86_400_000;
  * An MCP server over stdio, Streamable HTTP or the older HTTP with server-sent events, speaking either era of the protocol.
  *
  * `open` connects and returns its tools. The client library is loaded only then. A connection that is lost fails the calls under
- * way with `network_error`, of unknown outcome and never sent again from here; the next call connects anew, at most three times
- * and then not for a minute; a tool that is another then is not called before it was listed anew. What the server asks while a call runs goes to `context.ask` of that call. `close` ends the
+ * way with `network_error`, of unknown outcome and never sent again from here; the next call connects again, at most three times
+ * and then not for a minute; a tool that is another then is not called before it was listed again. A question of the server while a call runs goes to `context.ask` of that call. `close` ends the
  * connection, and a process with all it started.
  *
  * @throws ToolError `invalid_argument` at once for options that cannot work
@@ -58,6 +59,7 @@ export function mcpEngine(options: McpOptions): Engine {
  * @throws ToolError `invalid_argument` at once for options that cannot work
  */
 export function mcpToolset(name: string, options: McpOptions & ToolsetSettings): Toolset {
+  checkKnownKeys<McpOptions & ToolsetSettings>(options, { ...MCP_OPTIONS, ...TOOLSET_SETTINGS }, "mcpToolset()");
   const [settings, engine] = splitSettings<McpOptions>(options);
   return { name, ...settings, engine: mcpEngine(engine) };
 }
@@ -69,14 +71,14 @@ class McpEngine implements Engine {
   readonly #redact: Redact;
   readonly #link: ServerLink;
   readonly #peer: ServerPeer;
-  /** What the server calls the tools that were given another name. */
+  /** The server's names of the tools that were given another name. */
   readonly #renamed: ReadonlyMap<string, string>;
   /** Set while the engine is open. */
   #context: EngineContext | undefined;
   #stopTtl: (() => void) | undefined;
-  /** What the runtime was told, and the connection on which it was listed. */
+  /** The tools that the runtime has, and the connection on which they were listed. */
   #told: { readonly tools: readonly Tool[]; readonly on: McpConnection } | undefined;
-  /** What servers list that were started or connected to again since. */
+  /** The tool lists of servers that were started or connected to again since. */
   readonly #live = new WeakMap<McpConnection, Promise<ToolList>>();
   #closing = new AbortController();
 
@@ -127,7 +129,16 @@ class McpEngine implements Engine {
     return await this.#link.use(signal, async (connection) => this.#taken(await this.#listed(connection, signal), connection));
   }
 
-  async call(request: EngineRequest, context: ToolContext): Promise<unknown> {
+  call(request: EngineRequest, context: ToolContext): Promise<unknown> {
+    return this.#ask(request, context, callTool);
+  }
+
+  /** Continues a task of the server. */
+  attach(taskId: string, request: EngineRequest, context: ToolContext): Promise<unknown> {
+    return this.#ask(request, context, (connection, _, options) => attachToTask(connection, taskId, options));
+  }
+
+  async #ask(request: EngineRequest, context: ToolContext, ask: typeof callTool): Promise<unknown> {
     const { signal } = context;
     const engine = this.#context;
     if (engine === undefined) throw new ToolError("unavailable", `MCP server "${this.#link.name}" is not open.`);
@@ -135,7 +146,7 @@ class McpEngine implements Engine {
       return await this.#link.use(signal, async (connection) => {
         if (this.#told?.on !== connection) await this.#checkSame(connection, request.tool.name);
         const explain = (error: unknown): ToolError => this.#link.explain(error, connection, signal);
-        return await callTool(connection, request, {
+        return await ask(connection, request, {
           name: this.#sourceName(request.tool.name),
           context,
           answering: this.#answering(),
@@ -183,7 +194,7 @@ class McpEngine implements Engine {
     if (now !== undefined && definitionFingerprint(now) === definitionFingerprint(told)) return;
     const what = now === undefined ? "no longer has the tool" : "has changed the definition of the tool";
     throw new ToolError("definition_changed", `MCP server "${this.#link.name}" ${what} ${JSON.stringify(name)}; the call was not sent.`, {
-      hint: "The tools are listed anew: look at its definition, then call again.",
+      hint: "The tools are listed again: look at its definition, then call again.",
     });
   }
 

@@ -25,6 +25,7 @@ class PerSessionEngine implements Engine {
   readonly order: "parallel" | "sequential";
   readonly effectFree: boolean;
   readonly open?: (context: EngineContext) => Promise<readonly Tool[]>;
+  readonly attach?: NonNullable<Engine["attach"]>;
   readonly list?: (signal: AbortSignal) => Promise<readonly Tool[]>;
   readonly #makeEngine: () => Engine;
   /** The one that lists the tools. */
@@ -41,14 +42,19 @@ class PerSessionEngine implements Engine {
     this.order = lister.order ?? "parallel";
     this.effectFree = lister.effectFree ?? false;
     this.open = (context) => this.#open(context);
+    if (lister.attach !== undefined)
+      this.attach = async (id, request, context) => await (await this.#engineOf(context)).attach?.(id, request, context);
     if (lister.list !== undefined) this.list = (signal) => lister.list?.(signal) ?? Promise.resolve([]);
   }
 
   async call(request: EngineRequest, context: ToolContext): Promise<unknown> {
-    const engine = await this.#engines.get(context.sessionId);
-    if (engine === undefined)
-      throw new ToolError("unavailable", `The ${this.kind} engine of this session is closed.`, { outcome: "not_started" });
-    return await engine.call(request, context);
+    return await (await this.#engineOf(context)).call(request, context);
+  }
+
+  async #engineOf({ sessionId }: ToolContext): Promise<Engine> {
+    const engine = await this.#engines.get(sessionId);
+    if (engine !== undefined) return engine;
+    throw new ToolError("unavailable", `The ${this.kind} engine of this session is closed.`, { outcome: "not_started" });
   }
 
   async openSession(session: EngineSession): Promise<void> {

@@ -56,7 +56,7 @@ export interface Neighbour {
 /** So many different inputs are compared with one that was not recorded. */
 const MAX_COMPARED = 10_000;
 
-/** What was recorded of one tool. */
+/** The recorded answers of one tool. */
 export class ToolAnswers {
   readonly #name: string;
   readonly #groups = new Map<string, OpenGroup>();

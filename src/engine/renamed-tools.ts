@@ -14,7 +14,7 @@ export interface RenameOptions {
   readonly otherName?: (tool: Tool) => string | undefined;
 }
 
-/** What is wrong with each entry, whatever the source has: a name that no tool can have, or that two are given. */
+/** Returns the problem of each entry, whatever the source has: a name that no tool can have, or that two are given. */
 export function renameProblems(rename: Rename): readonly { readonly from: string; readonly problem: string }[] {
   const given = new Map<string, string>();
   return Object.entries(rename).flatMap(([from, to]) => {
@@ -63,7 +63,7 @@ class NewNames {
   readonly #rename: ReadonlyMap<string, string>;
   readonly #options: RenameOptions;
   readonly #used = new Set<string>();
-  /** What the source calls the tool, by the name it has now. */
+  /** The source's name of the tool, by the name it has now. */
   readonly #sources = new Map<string, string>();
 
   constructor(rename: Rename, options: RenameOptions) {

@@ -5,6 +5,7 @@ import type { ToolContext } from "../core/context.ts";
 import { pure } from "../core/effects.ts";
 import type { Engine, EngineRequest } from "../core/engine.ts";
 import { ToolError, hintsOf, type ErrorInfo } from "../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { FaultType } from "../core/fault.ts";
 import type { Fidelity } from "../core/fidelity.ts";
 import { NoAnswer } from "../core/no-answer.ts";
@@ -29,16 +30,19 @@ export interface ReplayOptions {
   readonly repeatLast?: boolean;
 }
 
+const OPTIONS: OptionNames<ReplayOptions> = { match: true, repeatLast: true };
+
 /**
  * An engine that answers as was recorded.
  *
  * Inputs are compared as canonical JSON with what ran, and with what the model sent. Equal calls of one session are given
- * the recorded answers in their order; how far a session has got is kept in its state, so a fork goes on from there, a
+ * the recorded answers in their order; how far a session has got is kept in its state, so a fork continues from there, a
  * rolled-back call can be made again, and every other session begins at the first. Errors come as they were, but are
- * never retried; a `partial` answer comes as its output. Fidelity is as it was recorded: what was made up then, be it by a model or a
+ * never retried; a `partial` answer comes as its output. Fidelity is as it was recorded: what was generated then, be it by a model or a
  * fault, is not observed now. A call that was not recorded is `not_found`.
  */
 export function replayEngine(events: Iterable<SessionEvent>, options: ReplayOptions = {}): Engine {
+  checkKnownKeys(options, OPTIONS, "replayEngine()");
   return new ReplayEngine(recordedCalls(events), options);
 }
 
@@ -83,7 +87,7 @@ class ReplayEngine implements Engine {
     const answer = answers[given] ?? (this.#repeatLast ? answers.at(-1) : undefined);
     if (answer === undefined) {
       throw notRecorded(`${toolName} was recorded ${times(answers.length)} with this input, and is called once more.`, {
-        operatorHint: "Give the replay repeatLast: true to hear the last answer again.",
+        operatorHint: "Give the replay repeatLast: true to return the last answer again.",
       });
     }
     if (given < answers.length) state.update(stateKey, () => given + 1);
@@ -115,12 +119,13 @@ function times(count: number): string {
 }
 
 function giveAnswer(result: ToolResult, differing: readonly string[]): ToolOutput {
-  const { output, content, metadata, status, error } = result;
+  const { output, content, exitCode, metadata, status, error } = result;
   const fidelity = fidelityOf(result, differing.length === 0);
-  if (error !== undefined && status !== "partial") throw recordedError(error, fidelity, differing);
+  if (error !== undefined && status !== "partial" && exitCode === undefined && content === undefined)
+    throw recordedError(error, { fidelity, differing, answer: status === "error" ? output : undefined });
   const replay = differing.length === 0 ? {} : { replay: { match: "nearest", differences: differing } };
   return new ToolOutput({
-    ...omitUndefined({ output, content }),
+    ...omitUndefined({ output, content, exitCode, error: result.status === "error" ? error?.message : undefined }),
     ...(metadata === undefined && differing.length === 0 ? {} : { metadata: { ...metadata, ...replay } }),
     ...(fidelity === "observed" ? {} : { fidelity }),
   });
@@ -137,10 +142,18 @@ function fidelityOf({ fidelity = "observed", fault, status }: ToolResult, isSame
 const SPOILING: ReadonlySet<string> = new Set<FaultType>(["unparseable_result", "empty_result", "partial_result"]);
 
 /** The same error, except that trying again is of no use. */
-function recordedError(error: ErrorInfo, fidelity: Fidelity, differing: readonly string[]): ToolError {
+function recordedError(
+  error: ErrorInfo,
+  {
+    fidelity,
+    differing,
+    answer,
+  }: { readonly fidelity: Fidelity; readonly differing: readonly string[]; readonly answer: ToolResult["output"] },
+): ToolError {
   const { code, message, outcome, details = [] } = error;
   return new StandInError(code, message, {
     fidelity,
+    answer,
     outcome,
     retryable: false,
     details: [...details, ...differing.map((line) => `Replayed from another call: ${line}`)],
@@ -161,9 +174,10 @@ export interface ReplayToolsetOptions extends ReplayOptions {
  * Toolsets with which a recording can be played again: one for each namespace, all with one replay engine.
  *
  * A tool that is known only from its calls takes any object and is said to touch nothing, so that neither locks nor a simulation
- * stand in its way. Calls of the namespace `haft`, which every runtime brings itself, and of names that were no tools are left out.
+ * are in its way. Calls of the namespace `haft`, which every runtime brings itself, and of names that were no tools are left out.
  */
 export function toolsetsOfRecording(events: Iterable<SessionEvent>, options: ReplayToolsetOptions = {}): readonly Toolset[] {
+  checkKnownKeys(options, { ...OPTIONS, toolsets: true }, "toolsetsOfRecording()");
   const calls = recordedCalls(events);
   const engine = new ReplayEngine(calls, options);
   const seen = countTools(calls);

@@ -2,10 +2,11 @@
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineContext, EngineRequest } from "../core/engine.ts";
 import { ToolError, hintsOf } from "../core/error.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { Clock, Log } from "../core/ports.ts";
 import type { Tool } from "../core/tool.ts";
-import { splitSettings, type Toolset, type ToolsetSettings } from "../core/toolset.ts";
+import { TOOLSET_SETTINGS, splitSettings, type Toolset, type ToolsetSettings } from "../core/toolset.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { plural } from "../core/base/wording.ts";
 import { readTextFile } from "../documents/read-text-file.ts";
@@ -21,16 +22,16 @@ import type { PlacedOperation, PreparedOperations } from "./rest/prepare-operati
 import { MAX_DOCUMENT_BYTES, isAddress, readDocument } from "./rest/read-document.ts";
 import { readAnswer } from "./rest/read-answer.ts";
 import { allowedByProgram, refusedServers } from "./rest/private-hosts.ts";
-import { checkRestOptions, type RestOptions } from "./rest/rest-options.ts";
+import { REST_OPTIONS, checkRestOptions, type RestOptions } from "./rest/rest-options.ts";
 import { Secrets } from "./rest/secrets.ts";
 
 export type { OperationFilter } from "./openapi/import-openapi.ts";
 export type { OAuthClient, RestAuth, RestOptions } from "./rest/rest-options.ts";
 
-/** What changes nothing, so a repeated call needs no key. */
+/** The methods that change nothing, so a repeated call needs no key. */
 const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
 const MAX_WARNINGS = 5;
-/** For clients beside the first, which has warned of certificates that are not checked. */
+/** For clients after the first, which has warned of certificates that are not checked. */
 const QUIET: Log = { debug: () => undefined, warn: () => undefined };
 /** Headers that a redirect may take along wherever it leads. */
 const PLAIN_HEADERS: ReadonlySet<string> = new Set(["accept", "content-type", "user-agent"]);
@@ -40,7 +41,7 @@ const PLAIN_HEADERS: ReadonlySet<string> = new Set(["accept", "content-type", "u
  *
  * `open` and every refresh read the document; nothing it refers to elsewhere is fetched. All requests go to one origin: that of
  * `baseUrl`, or else of the document's servers. An answer 2xx is the output, as JSON where it is JSON; any other is an error that
- * begins `HTTP <status>`. What lets a call in appears in no result, error or log.
+ * begins `HTTP <status>`. Credentials appear in no result, error or log.
  *
  * @throws ToolError `invalid_argument` at once for options that cannot work
  */
@@ -56,11 +57,12 @@ export function restEngine(options: RestOptions): Engine {
  * @throws ToolError `invalid_argument` at once for options that cannot work
  */
 export function openApiToolset(name: string, options: RestOptions & ToolsetSettings): Toolset {
+  checkKnownKeys<RestOptions & ToolsetSettings>(options, { ...REST_OPTIONS, ...TOOLSET_SETTINGS }, "openApiToolset()");
   const [settings, engine] = splitSettings<RestOptions>(options);
   return { name, ...settings, engine: restEngine(engine) };
 }
 
-/** What there is while the engine is open. */
+/** The parts of the engine while it is open. */
 interface Service {
   readonly client: HttpClient;
   readonly tokens: HttpClient;
@@ -78,7 +80,7 @@ class RestEngine implements Engine {
   readonly #secrets: Secrets;
   #service: Service | undefined;
   #prepared: PreparedOperations | undefined;
-  /** What each tool that was ever listed stood for at that time. */
+  /** The operation of each tool that was ever listed, at that time. */
   readonly #agreed = new WeakMap<Tool, PlacedOperation>();
 
   constructor(options: RestOptions) {
@@ -160,8 +162,8 @@ class RestEngine implements Engine {
   }
 
   /**
-   * What a call was agreed to do: it may have waited for a person while the document was read anew, or what was read then may not have
-   * been taken. What has changed in how it is written, and not in where it goes, is taken over.
+   * The operation that a call was agreed to make: it may have waited for a person while the document was read again, or the new document may not have
+   * been taken. Changes in how it is written, and not in where it goes, are taken over.
    */
   #placedOf(tool: Tool): PlacedOperation | undefined {
     const current = this.#prepared?.operations.get(tool.name);
@@ -183,7 +185,7 @@ class RestEngine implements Engine {
     return this.#service;
   }
 
-  /** With a client of its own for an address: documents are larger than answers, and calls go on meanwhile. */
+  /** With a client of its own for an address: documents are larger than answers, and calls continue meanwhile. */
   async #read({ clock, log, ca }: Service, signal: AbortSignal): Promise<{ readonly document: JsonObject; readonly origin: string }> {
     const { document, documentHeaders = {}, allowPrivate = [], maxRedirects, verifyTls } = this.#options;
     const { httpClient } = await import("../net/http-client.ts");
@@ -201,7 +203,7 @@ class RestEngine implements Engine {
     }
   }
 
-  /** What the program supplies is not taken from a model, even where a schema lets it through. */
+  /** Values that the program supplies are not taken from a model, even where a schema lets them through. */
   #withoutSupplied({ operation }: PlacedOperation, input: JsonObject): JsonObject {
     const supplied = operation.parameters.filter(
       (parameter) => Object.hasOwn(input, parameter.key) && isSupplied(parameter, this.#options, operation),
@@ -234,7 +236,7 @@ class RestEngine implements Engine {
   #send({ client }: Service, { placed, built, context }: Call, admission: Admission): Promise<HttpResponse> {
     const headers = this.#headers(placed, { built, context, admission });
     const url = new URL(built.url);
-    // What lets the call in stands alone: a model that guesses the name of a key adds no second one.
+    // The credentials are alone: a model that guesses the name of a key adds no second one.
     for (const [name] of admission.query) if (url.searchParams.has(name)) url.searchParams.delete(name);
     const query = admission.query.map(([name, value]) => `${percentEncode(name)}=${percentEncode(value)}`);
     if (query.length > 0) url.search = [...(url.search === "" ? [] : [url.search.slice(1)]), ...query].join("&");

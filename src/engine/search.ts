@@ -4,6 +4,7 @@ import type { ToolContext } from "../core/context.ts";
 import { readOnly } from "../core/effects.ts";
 import type { Engine, EngineContext, EngineRequest } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { Log } from "../core/ports.ts";
 import type { Tool } from "../core/tool.ts";
@@ -18,7 +19,7 @@ export interface SearchOptions extends CorpusOptions {
   readonly threshold?: number;
   /** The name of its tool; null = it brings none, and answers the tools that its toolset declares. @default "search" */
   readonly toolName?: string | null;
-  /** What the model reads of its tool. */
+  /** The description of its tool for the model. */
   readonly description?: string;
 }
 
@@ -30,7 +31,7 @@ const DESCRIPTION =
 /**
  * A search over documents held in memory.
  *
- * `open` reads the documents, and `list`, at a refresh, reads them anew; records that are no documents are left out with a warning. It
+ * `open` reads the documents, and `list`, at a refresh, reads them again; records that are no documents are left out with a warning. It
  * brings one tool, whose `query` is searched for, with at most `limit` or `size` documents. It answers other tools of its toolset as
  * well: their query is `query`, or else their only text. Documents are `{id, text, score, metadata}`; finding none is `[]`.
  *
@@ -123,7 +124,7 @@ function queryOf(input: JsonObject, toolName: string): string {
   const texts = Object.values(input).filter((value) => typeof value === "string");
   const [only] = texts;
   if (only !== undefined && texts.length === 1) return only;
-  throw new ToolError("invalid_input", `${toolName} was not told what to search for.`, {
+  throw new ToolError("invalid_input", `${toolName} needs a text to search for.`, {
     hint: 'Give the words as "query".',
     outcome: "not_started",
   });
@@ -138,7 +139,20 @@ function limitOf(input: JsonObject): number | undefined {
   return undefined;
 }
 
-function checkOptions({ documents, idField, textField, limit, threshold, maxDocuments, toolName }: SearchOptions): void {
+const OPTIONS: OptionNames<SearchOptions> = {
+  documents: true,
+  maxDocuments: true,
+  idField: true,
+  textField: true,
+  limit: true,
+  threshold: true,
+  toolName: true,
+  description: true,
+};
+
+function checkOptions(options: SearchOptions): void {
+  checkKnownKeys(options, OPTIONS, "searchEngine()");
+  const { documents, idField, textField, limit, threshold, maxDocuments, toolName } = options;
   if (!Array.isArray(documents) && (typeof documents !== "string" || documents === ""))
     throw new ToolError("invalid_argument", "A search needs documents: the path of a file of JSON lines, or an array of records.");
   for (const [name, field] of Object.entries({ idField, textField, toolName })) {

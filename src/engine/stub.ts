@@ -1,7 +1,8 @@
-/** Answers calls as somebody wrote beforehand, and tells which calls nobody had foreseen. */
+/** Answers calls with scripted answers, and reports the calls that have none. */
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineRequest } from "../core/engine.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import { NoAnswer } from "../core/no-answer.ts";
 import { expectInput, inputMatcher, mismatch, type Expected } from "./stub/match-input.ts";
@@ -11,7 +12,7 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 export { readStubs } from "./stub/read-stubs.ts";
 export type { Stub, StubError } from "./stub/read-stubs.ts";
 
-/** What holds for all stubs. */
+/** Options of all stubs. */
 export interface StubOptions {
   /** Called with every call that no stub answers. An error that it throws is logged. */
   readonly onUnmatched?: (call: UnmatchedCall) => void;
@@ -25,7 +26,7 @@ export interface UnmatchedCall {
   readonly why: readonly string[];
 }
 
-/** What has become of the stubs, over all sessions. */
+/** A report on the stubs, over all sessions. */
 export interface StubReport {
   /** Every stub was used, and every call answered by one. */
   readonly ok: boolean;
@@ -46,7 +47,7 @@ export interface StubEngine extends Engine {
 /**
  * An engine that answers by a list of stubs: the first that fits the call and is not used up.
  *
- * How often each was used is kept in the state of the session, so a fork goes on from there and a call that is rolled back gives its
+ * How often each was used is kept in the state of the session, so a fork continues from there and a call that is rolled back gives its
  * use back; the report counts in the engine. A call that no stub fits is `not_found`, with how the stubs of its tool differ.
  *
  * @throws ToolError `invalid_argument` naming each stub that cannot be used, and where it is wrong
@@ -54,6 +55,7 @@ export interface StubEngine extends Engine {
 export function stubEngine(stubs: readonly Stub[], options: StubOptions = {}): StubEngine {
   if (typeof options !== "object" || options === null)
     throw new ToolError("invalid_argument", "The options of a stub engine are an object, such as { onUnmatched }.");
+  checkKnownKeys(options, { onUnmatched: true }, "stubEngine()");
   return new ListedStubs(checkStubs(stubs, "invalid_argument"), options);
 }
 

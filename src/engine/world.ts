@@ -8,10 +8,10 @@ import type { Reducer } from "../core/tool.ts";
 
 /** Where in a session's state the reducers of a toolset keep theirs. */
 const WORLD = "haft:world";
-/** Facts are shown to a model and stand in results. */
+/** Facts are shown to a model and are in results. */
 const FACT_LIMITS: JsonLimits = { maxNodes: 100_000, maxChars: 1_048_576 };
 
-/** What a call does to the simulated world; nothing of it is done before `commit`. */
+/** The changes of a call to the simulated world; nothing of it is done before `commit`. */
 export interface WorldStep {
   /** Deeply frozen. */
   readonly facts: JsonValue;

@@ -1,4 +1,4 @@
-/** What enrichments made, by their keys. */
+/** The artifacts of enrichments, by their keys. */
 import { ToolError } from "../core/error.ts";
 
 /** A class, abstract ones included. */

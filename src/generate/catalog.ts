@@ -2,13 +2,14 @@
 import { OWN_NAMESPACE, qualifiedName } from "../core/call.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
+import { plainTool } from "../registry/check-tool-fields.ts";
 import type { Registry } from "../registry/registry.ts";
 import { schemaFingerprint } from "../schema/fingerprint.ts";
 
 /** One tool of a catalog. */
 export interface CatalogTool {
   /**
-   * What artifacts call it: its qualified name, and for a further overload of that name, the name, `#` and the beginning of its
+   * The name of the tool in artifacts: its qualified name, and for a further overload of that name, the name, `#` and the beginning of its
    * input schema's fingerprint.
    */
   readonly id: string;
@@ -44,7 +45,8 @@ function isOffered({ enabled }: { readonly enabled?: boolean }): boolean {
 export function catalogOf(toolsets: readonly Toolset[]): readonly CatalogTool[] {
   const taken = new Set<string>();
   return toolsets.flatMap(({ name: namespace, tools = [] }) =>
-    tools.map((tool) => {
+    tools.map((given) => {
+      const tool = plainTool(given); // an enrichment may copy it, and methods of a class are not copied
       const name = qualifiedName(namespace, tool.name);
       const id = freeId(name, tool, taken);
       taken.add(id);

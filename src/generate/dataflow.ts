@@ -1,6 +1,7 @@
 /** Which tool's output can be another tool's input: a graph from names and types. */
 import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 import type { CatalogTool } from "./catalog.ts";
 import { DataflowGraph, type DataflowEdge } from "./dataflow-graph.ts";
 import { EdgeFinder, type ToolParameter } from "./edge-finder.ts";
@@ -25,7 +26,7 @@ export const DATAFLOW = "dataflow";
 
 /**
  * Draws an edge from an output parameter to an input parameter of another tool when the two are alike in name or description and the
- * type of the one can stand where the other is wanted. The artifact is a `DataflowGraph`.
+ * type of the one can be used where the other is wanted. The artifact is a `DataflowGraph`.
  *
  * An edge's score is the greater likeness of the two, from 0 to 1, times that of the types. Tools without an output schema have no way
  * out: see `outputSchemas`, which runs before where it is there.
@@ -33,6 +34,7 @@ export const DATAFLOW = "dataflow";
  * @throws ToolError `invalid_argument` at once for options that cannot work
  */
 export function dataflow(options: DataflowOptions = {}): Enrichment {
+  checkKnownKeys(options, { embed: true, minScore: true, maxEdges: true }, "dataflow()");
   const { minScore = DEFAULT_MIN_SCORE, maxEdges = DEFAULT_MAX_EDGES } = options;
   checkNumber(maxEdges, "maxEdges of dataflow()", COUNT);
   if (!(minScore > 0 && minScore <= 1))

@@ -8,7 +8,7 @@ export interface ToolParameter {
   readonly tool: string;
   readonly namespace: string;
   readonly name: string;
-  /** What its name is compared by. */
+  /** The words that its name is compared by. */
   readonly words: string;
   readonly description: string;
   readonly type: ParameterType;

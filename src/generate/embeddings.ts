@@ -1,14 +1,17 @@
 /** A vector for each tool, by a function that the program brings. */
 import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { CatalogTool } from "./catalog.ts";
-import { EnrichmentCache, toolKey, type EnrichmentCacheOptions } from "./enrichment-cache.ts";
+import { CACHE_OPTIONS, EnrichmentCache, toolKey, type EnrichmentCacheOptions } from "./enrichment-cache.ts";
 import type { Enrichment, EnrichmentContext, EnrichmentResult } from "./enrichment.ts";
 import { inputParameters } from "./tool-parameters.ts";
 import { embedAll, unitVector, type EmbedOptions } from "./vectors.ts";
 
 export interface EmbeddingsOptions extends Pick<EmbedOptions, "embed" | "batchSize" | "concurrency">, EnrichmentCacheOptions {}
+
+const OPTIONS: OptionNames<EmbeddingsOptions> = { ...CACHE_OPTIONS, embed: true, batchSize: true, concurrency: true };
 
 export const EMBEDDINGS = "embeddings";
 
@@ -36,6 +39,7 @@ export class ToolVectors {
  * @throws ToolError `invalid_argument` at once for options that cannot work; rejects when `embed` fails
  */
 export function embeddings(options: EmbeddingsOptions): Enrichment {
+  checkKnownKeys(options, OPTIONS, "embeddings()");
   if (typeof options.embed !== "function")
     throw new ToolError("invalid_argument", "embeddings() needs embed: a function that turns texts into vectors.");
   checkNumber(options.batchSize, "batchSize of embeddings()", COUNT);

@@ -1,5 +1,6 @@
 /** Runs enrichments over tools, each after those it needs. */
 import { ToolError, describeThrown } from "../core/error.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Log } from "../core/ports.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
@@ -14,7 +15,7 @@ export interface EnrichOptions {
   readonly signal?: AbortSignal;
   /** @default warnings go to standard error */
   readonly log?: Log;
-  /** Told how far an enrichment is. What it throws is lost. */
+  /** Called with the progress of an enrichment. Its errors are ignored. */
   readonly onProgress?: (progress: EnrichmentProgress) => void;
 }
 
@@ -52,13 +53,14 @@ export class Enriched {
 /**
  * Runs every enrichment once, each after those it depends on, whatever the order of the list, and one at a time.
  *
- * The tools given are never changed: an enrichment that improves one makes a new tool. Called again, it begins anew with the tools as
+ * The tools given are never changed: an enrichment that improves one makes a new tool. Called again, it begins again with the tools as
  * they are then, so nothing of an earlier run is left.
  *
  * @throws ToolError at once, `duplicate` for two of one key, `invalid_argument` for a dependency that is missing or goes in a circle.
  * Rejects with `cancelled` when the signal aborts, and with the error of an enrichment that fails
  */
 export function enrich(tools: ToolCollection, enrichments: readonly Enrichment[], options: EnrichOptions = {}): Promise<Enriched> {
+  checkKnownKeys(options, { signal: true, log: true, onProgress: true }, "enrich()");
   const ordered = sortEnrichments(enrichments);
   return runAll(toolsetsIn(tools), ordered, options);
 }
@@ -124,7 +126,7 @@ function replaceTools(tools: readonly CatalogTool[], changed: ReadonlyMap<string
   });
 }
 
-/** The tools stand in the order in which the toolsets have them. */
+/** The tools are in the order in which the toolsets have them. */
 function putBack(toolsets: readonly Toolset[], tools: readonly CatalogTool[]): readonly Toolset[] {
   let next = 0;
   return toolsets.map((toolset) => {

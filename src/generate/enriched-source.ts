@@ -1,5 +1,6 @@
 /** A source whose tools are enriched each time it is loaded. */
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 import type { ToolSource } from "../core/source.ts";
 import { enrich, type EnrichOptions, type Enriched } from "./enrich.ts";
 import type { Enrichment } from "./enrichment.ts";
@@ -7,13 +8,14 @@ import { sortEnrichments } from "./sort-enrichments.ts";
 
 /** A source of tools with what enrichments have added. */
 export interface EnrichedSource extends ToolSource {
-  /** What the latest load that went well made. @throws ToolError `unavailable` before the first one */
+  /** The result of the latest load that went well. @throws ToolError `unavailable` before the first one */
   readonly enriched: Enriched;
 }
 
 /**
  * Wraps a source: what it loads is enriched before a runtime sees it, again at each refresh, and the artifacts of the load before are
- * replaced as a whole. Tools that engines bring when they are opened do not pass through here: give `enrich` the registry for those.
+ * replaced as a whole. Tools that engines bring when they are opened do not pass through here: give `enrich` the registry for those, or
+ * name the enrichments in a configuration.
  * A runtime waits 30 seconds for a source: what asks a model about many tools wants a cache, filled by `enrich` beforehand.
  *
  * @throws ToolError at once, as `enrich` does
@@ -23,6 +25,7 @@ export function enrichedSource(
   enrichments: readonly Enrichment[],
   options: Pick<EnrichOptions, "onProgress"> = {},
 ): EnrichedSource {
+  checkKnownKeys(options, { onProgress: true }, "enrichedSource()");
   sortEnrichments(enrichments);
   let latest: Enriched | undefined;
   return {

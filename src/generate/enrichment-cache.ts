@@ -3,6 +3,7 @@ import { hash } from "node:crypto";
 import { mkdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ToolError } from "../core/error.ts";
+import type { OptionNames } from "../core/known-keys.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
 import { copyJson, isJsonObject, type JsonValue } from "../core/base/json.ts";
 import { parseJson } from "../core/base/parse-json.ts";
@@ -19,13 +20,15 @@ export interface EnrichmentCacheOptions {
    */
   readonly cache?: string;
   /**
-   * What else answers depend on, such as the name of the model: another label is another file. Not what only varies an answer, such as
+   * Anything else that answers depend on, such as the name of the model: another label is another file. Not what only varies an answer, such as
    * its temperature.
    */
   readonly label?: string;
-  /** Work everything out anew, and keep that. @default false */
+  /** Compute everything again, and keep that. @default false */
   readonly force?: boolean;
 }
+
+export const CACHE_OPTIONS: OptionNames<EnrichmentCacheOptions> = { cache: true, label: true, force: true };
 
 interface Entries {
   /** The enrichment, as it is called in the path. */
@@ -50,7 +53,7 @@ export class EnrichmentCache {
     this.#log = log;
   }
 
-  /** What was kept, by `toolKey`: empty when there is nothing, when it is not wanted, and, with a warning, when it cannot be used. */
+  /** Reads the kept answers, by `toolKey`: empty when there are none, when they are not wanted, and, with a warning, when they cannot be used. */
   async read(): Promise<ReadonlyMap<string, JsonValue>> {
     return this.#force ? new Map() : await this.#load();
   }
@@ -89,7 +92,7 @@ async function exists(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined)) !== undefined;
 }
 
-/** What an answer about a tool belongs to: the SHA-256 of its name, description and schemas. Undefined for schemas that are no JSON. */
+/** The key of an answer about a tool: the SHA-256 of its name, description and schemas. Undefined for schemas that are no JSON. */
 export function toolKey({ name, description, inputSchema, outputSchema }: Tool): string | undefined {
   try {
     const known = { name, description, inputSchema, outputSchema: outputSchema ?? null };

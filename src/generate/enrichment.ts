@@ -10,7 +10,7 @@ import type { CatalogTool } from "./catalog.ts";
  * It must give the same for the same tools, and leave the tools it is shown as they are.
  */
 export interface Enrichment {
-  /** What its artifact is called; no two of one run may share it. */
+  /** The name of its artifact; no two of one run may share it. */
   readonly key: string;
   /** Enrichments whose artifacts it reads: they must be there, and run before it. */
   readonly dependsOn?: readonly string[];
@@ -20,21 +20,21 @@ export interface Enrichment {
   enrich(context: EnrichmentContext): EnrichmentResult | Promise<EnrichmentResult>;
 }
 
-/** What an enrichment is given beside the tools. */
+/** The context of an enrichment, besides the tools. */
 export interface EnrichmentContext {
   /** As the enrichments before left them. */
   readonly tools: readonly CatalogTool[];
-  /** What the enrichments before made. */
+  /** The artifacts of the enrichments before. */
   readonly artifacts: Artifacts;
   readonly signal: AbortSignal;
   readonly log: Log;
   progress(done: number, total: number): void;
 }
 
-/** What an enrichment has found. */
+/** The findings of an enrichment. */
 export interface EnrichmentResult {
   /** By id, the tools that take the place of those shown. They must keep their names. */
   readonly tools?: ReadonlyMap<string, Tool>;
-  /** What later enrichments and samplers read under `key`. */
+  /** The artifact that later enrichments and samplers read under `key`. */
   readonly artifact?: unknown;
 }

@@ -1,10 +1,11 @@
 /** Draw tools that feed each other, along the edges of the dataflow graph. */
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 import type { CatalogTool } from "./catalog.ts";
 import { DATAFLOW } from "./dataflow.ts";
 import { DataflowGraph, type DataflowEdge } from "./dataflow-graph.ts";
 import type { Enriched } from "./enrich.ts";
-import { SamplingError, prepareDraw, type Draw, type SampleOptions, type Sampler } from "./sampler.ts";
+import { SAMPLE_OPTIONS, SamplingError, prepareDraw, type Draw, type SampleOptions, type Sampler } from "./sampler.ts";
 import { drawn } from "../core/base/seeded-random.ts";
 import { plural } from "../core/base/wording.ts";
 
@@ -58,6 +59,7 @@ interface Kind {
 function graphSampler(enriched: Enriched, options: Needed, { owner, draw }: Kind): Sampler<GraphSampleOptions> {
   const graph = enriched.artifacts.require(DATAFLOW, DataflowGraph);
   const prepare = (all: GraphSampleOptions): Draw => {
+    checkKnownKeys(all, { ...SAMPLE_OPTIONS, minScore: true }, owner);
     checkMinScore(all.minScore ?? 0, owner);
     return prepareDraw(enriched, all, owner);
   };

@@ -1,9 +1,10 @@
 /** Draws tools that are alike. */
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 import type { CatalogTool } from "./catalog.ts";
 import type { Enriched } from "./enrich.ts";
 import { NEIGHBORS, ToolNeighbors } from "./neighbors.ts";
-import { SamplingError, prepareDraw, type Draw, type SampleOptions, type Sampler } from "./sampler.ts";
+import { SAMPLE_OPTIONS, SamplingError, prepareDraw, type Draw, type SampleOptions, type Sampler } from "./sampler.ts";
 import { drawn } from "../core/base/seeded-random.ts";
 import { plural } from "../core/base/wording.ts";
 
@@ -37,6 +38,7 @@ export function neighborSampler(
 }
 
 function prepare(enriched: Enriched, options: NeighborSampleOptions): Draw {
+  checkKnownKeys(options, { ...SAMPLE_OPTIONS, minScore: true }, OWNER);
   const { minScore = 0 } = options;
   if (!Number.isFinite(minScore))
     throw new ToolError("invalid_argument", `minScore of ${OWNER} is ${String(minScore)}; it takes a number.`);

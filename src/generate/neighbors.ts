@@ -1,5 +1,6 @@
 /** Which tools are most like a tool, by their vectors. */
 import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 import { EMBEDDINGS, ToolVectors } from "./embeddings.ts";
 import type { Enrichment, EnrichmentContext, EnrichmentResult } from "./enrichment.ts";
 import { pause } from "./run-limited.ts";
@@ -42,7 +43,9 @@ export class ToolNeighbors {
  *
  * @throws ToolError `invalid_argument` at once for a `k` that is not a whole number of at least 1
  */
-export function neighbors({ k = 20 }: NeighborsOptions = {}): Enrichment {
+export function neighbors(options: NeighborsOptions = {}): Enrichment {
+  checkKnownKeys(options, { k: true }, "neighbors()");
+  const { k = 20 } = options;
   checkNumber(k, "k of neighbors()", COUNT);
   return { key: NEIGHBORS, dependsOn: [EMBEDDINGS], enrich: (context) => findNeighbors(k, context) };
 }

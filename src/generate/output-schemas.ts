@@ -1,16 +1,17 @@
 /** Asks a model what tools return, where they do not say so themselves. */
 import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { copyJson, isJsonObject, type JsonValue } from "../core/base/json.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import { compileSchema } from "../schema/compile-schema.ts";
-import { EnrichmentCache, toolKey, type EnrichmentCacheOptions } from "./enrichment-cache.ts";
+import { CACHE_OPTIONS, EnrichmentCache, toolKey, type EnrichmentCacheOptions } from "./enrichment-cache.ts";
 import type { CatalogTool } from "./catalog.ts";
 import type { Enrichment, EnrichmentContext, EnrichmentResult } from "./enrichment.ts";
 import { readOutputSchema } from "./read-output-schema.ts";
 import { runLimited } from "./run-limited.ts";
 
-/** What a model is asked when it makes up an output schema. */
+/** The prompt for a model that writes an output schema. */
 export interface SchemaPrompt {
   readonly system: string;
   readonly user: string;
@@ -25,22 +26,27 @@ export interface OutputSchemasOptions extends EnrichmentCacheOptions {
   readonly concurrency?: number;
 }
 
+const OPTIONS: OptionNames<OutputSchemasOptions> = { ...CACHE_OPTIONS, model: true, concurrency: true };
+
 export const OUTPUT_SCHEMAS = "output-schemas";
 
 /**
  * Gives every tool without an output schema the one that a model infers from its name, description and input schema.
  *
  * Tools that have one are not asked about. A question that fails, and an answer that is not a usable schema, are logged, and the tool
- * stays as it is. The artifact is a map of the inferred schemas by tool id. What was answered before a cancellation is kept in the cache.
+ * stays as it is. The artifact is a map of the inferred schemas by tool id. Answers from before a cancellation are kept in the cache. A tool
+ * that is the same as in an earlier run of this enrichment is not asked about again, unless `force` is set.
  * An inferred schema is held against live results like any other: one that a result breaks makes it `partial`.
  *
  * @throws ToolError `invalid_argument` at once for options that cannot work
  */
 export function outputSchemas(options: OutputSchemasOptions): Enrichment {
+  checkKnownKeys(options, OPTIONS, "outputSchemas()");
   checkNumber(options.concurrency, "concurrency of outputSchemas()", COUNT);
   if (typeof options.model !== "function")
     throw new ToolError("invalid_argument", "outputSchemas() needs a model: a function that answers a prompt.");
-  return { key: OUTPUT_SCHEMAS, enrich: (context) => inferAll(options, context) };
+  const asked = new Map<string, JsonValue>();
+  return { key: OUTPUT_SCHEMAS, enrich: (context) => inferAll(options, { context, asked }) };
 }
 
 const DEFAULT_CONCURRENCY = 8;
@@ -55,13 +61,19 @@ interface Question {
 
 interface Answers {
   readonly schemas: Map<string, JsonSchema>;
-  /** What is new in the cache. */
+  /** The new entries of the cache. */
   readonly learned: Map<string, JsonValue>;
 }
 
-async function inferAll(options: OutputSchemasOptions, context: EnrichmentContext): Promise<EnrichmentResult> {
+interface Inferring {
+  readonly context: EnrichmentContext;
+  /** The answers of earlier runs, by `toolKey`. */
+  readonly asked: Map<string, JsonValue>;
+}
+
+async function inferAll(options: OutputSchemasOptions, { context, asked }: Inferring): Promise<EnrichmentResult> {
   const cache = new EnrichmentCache(options, { type: OUTPUT_SCHEMAS, version: 1 }, context.log);
-  const known = await cache.read();
+  const known = new Map(options.force === true ? [] : [...(await cache.read()), ...asked]);
   const answers: Answers = { schemas: new Map(), learned: new Map() };
   const open: Question[] = [];
   for (const entry of context.tools) {
@@ -71,7 +83,11 @@ async function inferAll(options: OutputSchemasOptions, context: EnrichmentContex
     if (kept === undefined) open.push({ entry, key });
     else answers.schemas.set(entry.id, kept);
   }
-  await askAll(open, { options, context, answers, cache });
+  try {
+    await askAll(open, { options, context, answers, cache });
+  } finally {
+    for (const [key, schema] of answers.learned) asked.set(key, schema);
+  }
   return resultOf(context.tools, answers.schemas);
 }
 

@@ -1,9 +1,10 @@
 /** Draws tools that need have nothing to do with each other. */
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Random } from "../core/ports.ts";
 import type { CatalogTool } from "./catalog.ts";
 import type { Enriched } from "./enrich.ts";
-import { SamplingError, checkNamespaces, prepareDraw, type SampleOptions, type Sampler } from "./sampler.ts";
+import { SAMPLE_OPTIONS, SamplingError, checkNamespaces, prepareDraw, type Draw, type SampleOptions, type Sampler } from "./sampler.ts";
 import { drawn } from "../core/base/seeded-random.ts";
 import { plural } from "../core/base/wording.ts";
 
@@ -26,9 +27,14 @@ const OWNER = "The random sampler";
  * @throws ToolError `invalid_argument` at once for options that cannot work
  */
 export function randomSampler(enriched: Enriched, options: RandomSampleOptions & { readonly k: number }): Sampler<RandomSampleOptions> {
-  prepareDraw(enriched, options, OWNER);
-  checkWeights(enriched, options.weights);
+  prepare(enriched, options);
   return { sample: (own = {}) => sampleRandom(enriched, { ...options, ...own }) };
+}
+
+function prepare(enriched: Enriched, options: RandomSampleOptions): Draw {
+  checkKnownKeys(options, { ...SAMPLE_OPTIONS, weights: true }, OWNER);
+  checkWeights(enriched, options.weights);
+  return prepareDraw(enriched, options, OWNER);
 }
 
 interface Pool {
@@ -39,8 +45,7 @@ interface Pool {
 }
 
 function sampleRandom(enriched: Enriched, options: RandomSampleOptions): readonly CatalogTool[] {
-  const { k, tools, random } = prepareDraw(enriched, options, OWNER);
-  checkWeights(enriched, options.weights);
+  const { k, tools, random } = prepare(enriched, options);
   const pools = makePools(tools, random, options.weights ?? "proportional");
   const sample: CatalogTool[] = [];
   while (sample.length < k) {

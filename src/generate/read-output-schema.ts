@@ -48,7 +48,7 @@ function readText(text: string): JsonValue {
   }
 }
 
-/** What stands in the first code block; all of it where there is none. */
+/** Returns the content of the first code block; the whole text where there is none. */
 function codeIn(text: string): string {
   const start = text.indexOf(FENCE);
   if (start < 0) return text;
@@ -56,7 +56,7 @@ function codeIn(text: string): string {
   return text.slice(start + FENCE.length, end < 0 ? text.length : end);
 }
 
-/** What a wrapper holds; undefined where there is none. A property that happens to be called `schema` stands among others with schemas of their own. */
+/** Returns the content of a wrapper; undefined where there is none. A property that happens to be called `schema` is among others with schemas of their own. */
 function unwrap(value: JsonValue): JsonValue | undefined {
   if (!isJsonObject(value) || isSchema(value)) return undefined;
   const wrapper = WRAPPERS.find((name) => Object.hasOwn(value, name));

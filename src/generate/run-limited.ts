@@ -40,7 +40,7 @@ function cancelled(): ToolError {
   return new ToolError("cancelled", "The work was cancelled.");
 }
 
-/** Lets the event loop go on, and stops here when the signal has aborted meanwhile. */
+/** Lets the event loop continue, and stops here when the signal has aborted meanwhile. */
 export async function pause(signal: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => setImmediate(resolve));
   if (signal.aborted) throw new ToolError("cancelled", "The work was cancelled.");

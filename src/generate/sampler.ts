@@ -1,6 +1,7 @@
 /** The seam for choosing tools that belong together, to generate data with. */
 import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
 import { ToolError } from "../core/error.ts";
+import type { OptionNames } from "../core/known-keys.ts";
 import type { Random } from "../core/ports.ts";
 import { nearNames } from "../core/base/near-names.ts";
 import { systemPorts } from "../core/system-ports.ts";
@@ -11,7 +12,7 @@ import { seededRandom } from "../core/base/seeded-random.ts";
 /** Draws tools. Keeps nothing from one sample to the next. */
 export interface Sampler<Options extends SampleOptions = SampleOptions> {
   /**
-   * Draws one sample; its order means something. What is given here goes before what the sampler was made with.
+   * Draws one sample; its order means something. Options given here go before those of the sampler.
    *
    * @throws SamplingError when there are not as many tools as asked for; ToolError `invalid_argument` for options that cannot work
    */
@@ -30,6 +31,8 @@ export interface SampleOptions {
   readonly random?: Random;
 }
 
+export const SAMPLE_OPTIONS: OptionNames<SampleOptions> = { k: true, namespaces: true, seed: true, random: true };
+
 /** There are not as many tools as were asked for that belong together in this way. */
 export class SamplingError extends ToolError {
   readonly requested: number;
@@ -43,7 +46,7 @@ export class SamplingError extends ToolError {
   }
 }
 
-/** What one sample is drawn from, once the options are known. */
+/** The tools and options that one sample is drawn from. */
 export interface Draw {
   readonly k: number;
   readonly tools: readonly CatalogTool[];

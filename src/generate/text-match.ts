@@ -1,4 +1,4 @@
-/** Which texts of one list are like a text of another: by their words, or by vectors that somebody else makes. */
+/** Which texts of one list are like a text of another: by their words, or by vectors that the program brings. */
 import { splitWords } from "../registry/split-words.ts";
 import { embedAll, cosine, type EmbedOptions } from "./vectors.ts";
 import { pause } from "./run-limited.ts";
@@ -38,7 +38,7 @@ type WordVector = ReadonlyMap<string, number>;
 /**
  * Compares texts by the words they share, as the cosine of vectors in which rare words count for more.
  *
- * Works through an index of words, so that texts without a word in common are never looked at. A word that stands in more than 2,000
+ * Works through an index of words, so that texts without a word in common are never looked at. A word that is in more than 2,000
  * distinct input texts is taken for a filler: it is left out of the comparison of texts that have other words as well.
  */
 export function matchByWords(outputTexts: readonly string[], inputTexts: readonly string[], { minSimilarity }: MatchOptions): TextMatcher {

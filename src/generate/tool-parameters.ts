@@ -1,4 +1,4 @@
-/** What goes into a tool and what comes out of it, parameter by parameter, read from its schemas. */
+/** The inputs and outputs of a tool, parameter by parameter, read from its schemas. */
 import { own } from "../core/base/own.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
@@ -11,13 +11,13 @@ export interface SchemaParameter {
   readonly type: ParameterType;
 }
 
-/** The part of a schema that decides whether one value can stand where another is wanted. */
+/** The part of a schema that decides whether one value can be used where another is wanted. */
 export interface ParameterType {
-  /** JSON types without `null`, `integer` beside `number`; empty = anything. */
+  /** JSON types without `null`, `integer` next to `number`; empty = anything. */
   readonly kinds: ReadonlySet<string>;
   /** The properties of an object, where they are known. */
   readonly keys?: ReadonlySet<string>;
-  /** What a list holds, where that is known. */
+  /** The type of an array's items, where that is known. */
   readonly items?: ParameterType;
   /** Equal for equal types. */
   readonly signature: string;
@@ -125,7 +125,7 @@ function makeType(kinds: ReadonlySet<string>, keys: ReadonlySet<string>, items: 
   };
 }
 
-/** What `type`, or else `enum` and `const`, say; `null` says nothing of what else may stand there. */
+/** The kinds that `type`, or else `enum` and `const`, name; `null` does not restrict other values. */
 function statedKinds(fields: Fields): readonly string[] {
   const type = own(fields, "type");
   const stated: readonly unknown[] = typeof type === "string" ? [type] : Array.isArray(type) ? type : valueKinds(fields);

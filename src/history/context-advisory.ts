@@ -20,7 +20,7 @@ export function contextAdvisory(usedTokens: number, contextTokens: number): Cont
   return { level: levelOf(utilization), utilization, usedTokens, contextTokens };
 }
 
-/** What the model is told when a level is reached; undefined for `ok`. */
+/** The note for the model when a level is reached; undefined for `ok`. */
 export function advisoryNote({ level, utilization }: ContextAdvisory): string | undefined {
   if (level === "ok") return undefined;
   return `${Math.round(utilization * 100)} % of your context is used. ${ADVICE[level]}`;

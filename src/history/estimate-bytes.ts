@@ -20,6 +20,8 @@ export function messageBytes(message: ModelMessage): number {
       return inputBytes(message.call.input);
     case "result":
       return Buffer.byteLength(resultText(message.result));
+    case "job":
+      return Buffer.byteLength(message.content);
     case "user":
     case "assistant":
     case "system":

@@ -8,7 +8,7 @@ export const DEFAULT_MAX_TURNS = 50;
  * Keeps the newest turns and every system message; `maxTurns` 0 = no limit.
  *
  * A turn goes from one user message to before the next; where there is no user message, it begins with the first call of each
- * `turnId`. What stands before the first turn belongs to it. When something is dropped, so is every result whose call is not kept.
+ * `turnId`. Messages before the first turn belong to it. When something is dropped, so is every result whose call is not kept.
  *
  * @param maxTurns defaults to 50
  * @throws ToolError `invalid_argument`
@@ -34,7 +34,7 @@ export function turnStarts(messages: readonly ModelMessage[]): readonly number[]
   return users.length > 0 ? users : calls;
 }
 
-/** Drops what stands before an index, system messages excepted, without leaving a result whose call is gone. */
+/** Drops everything before an index, system messages excepted, without leaving a result whose call is gone. */
 export function keepFrom(messages: readonly ModelMessage[], first: number): readonly ModelMessage[] {
   const calls = new Set<string>();
   for (let index = first; index < messages.length; index++) {

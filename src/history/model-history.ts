@@ -1,4 +1,4 @@
-/** What a model is shown of a session: paired, limited to the newest turns, trimmed, and no larger than its context. */
+/** The part of a session that a model is shown: paired, limited to the newest turns, trimmed, and no larger than its context. */
 import { ToolError } from "../core/error.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { messageBytes } from "./estimate-bytes.ts";

@@ -4,9 +4,9 @@ import type { CallMessage, ModelMessage, ResultMessage } from "../core/message.t
 import { groupRounds } from "../core/rounds.ts";
 
 /**
- * Puts calls and results in order: calls that one message of the model made stand together, then their results in call order.
+ * Puts calls and results in order: calls that one message of the model made are put together, then their results in call order.
  *
- * Calls belong to one message when nothing but results of earlier calls stands between them and their turn is the same. A call
+ * Calls belong to one message when nothing but results of earlier calls is between them and their turn is the same. A call
  * without a result gets one that says so: status `error`, code `outcome_unknown`, origin `stub`. A result without a call is left
  * out, and so are a second call or result of the same id; the first result is final. Doing it again changes nothing.
  */

@@ -28,7 +28,7 @@ class Rewriting {
   readonly #replacedBy: Map<string, string>;
   readonly #earlier: ReadonlyMap<string, string>;
   readonly #results: ReadonlyMap<string, ResultMessage>;
-  /** What each result that is shown replaces. */
+  /** The results that each shown result replaces. */
   readonly #replaced = new Map<string, string[]>();
 
   constructor(messages: readonly ModelMessage[], { earlier, replacedBy }: Replacements) {

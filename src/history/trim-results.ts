@@ -8,7 +8,7 @@ import { messageBytes } from "./estimate-bytes.ts";
 import { firstResults, replaceResults } from "./replace-results.ts";
 
 export interface TrimOptions {
-  /** What the history may take in all, in bytes as `estimateBytes` counts them; three or four are one token of English text. */
+  /** The largest size of the history, in bytes as `estimateBytes` counts them; three or four are one token of English text. */
   readonly budgetBytes: number;
   /** The share of the budget above which results are left out; 0 = always. A number from 0 to 1. @default 0.75 */
   readonly threshold?: number;
@@ -21,7 +21,7 @@ export interface TrimOptions {
 }
 
 const DEFAULT_THRESHOLD = 0.75;
-/** What the line in place of a result is taken to weigh, so that a trimmed history weighs the same when it is trimmed again. */
+/** The size that the line in place of a result is counted as, so that a trimmed history weighs the same when it is trimmed again. */
 const LINE_BYTES = 64;
 
 /**
@@ -61,7 +61,7 @@ function checkLimit({ budgetBytes, threshold = DEFAULT_THRESHOLD }: TrimOptions)
   return threshold === 0 ? 0 : budgetBytes * threshold;
 }
 
-/** What each call was replaced by in an earlier trim; only a call that came later counts, so that following them ends. */
+/** The calls that replaced others in an earlier trim; only a call that came later counts, so that following them ends. */
 function earlierTrims(messages: readonly ModelMessage[]): ReadonlyMap<string, string> {
   const results = firstResults(messages);
   const places = new Map(results.map(({ callId }, place) => [callId, place]));
@@ -99,7 +99,7 @@ interface Rule {
 
 /** Goes through a history as it grew. */
 class Trim {
-  /** What each call that was left out was replaced by, by ids. */
+  /** The replacement of each call that was left out, by ids. */
   readonly replacedBy: Map<string, string>;
   /** Calls of messages that go altogether. */
   readonly dropped = new Set<string>();
@@ -168,7 +168,7 @@ class Trim {
     for (const callId of group.callIds) this.dropped.add(callId);
   }
 
-  /** Finds what a new candidate replaces, the newest first, and lets it stand for itself. */
+  /** Finds what a new candidate replaces, the newest first, and keeps the candidate itself. */
   #compare(newer: Candidate, rule: Rule): void {
     const location = locationOf(rule, newer.past);
     if (location === undefined) return;

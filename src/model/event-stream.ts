@@ -12,7 +12,7 @@ export class EventStream implements AsyncIterableIterator<ModelEvent, undefined>
   #events: readonly ModelEvent[] = [];
   #at = 0;
   #isOver = false;
-  /** The last answer that is not there yet; later ones stand in line behind it. */
+  /** The last answer that has not arrived yet; later ones wait behind it. */
   #waiting: Promise<Step> | undefined;
 
   /** @param check throws where nothing more is to be given; called before each event */

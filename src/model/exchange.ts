@@ -5,7 +5,7 @@ import { untilAborted } from "../core/base/until-aborted.ts";
 import { networkFailure, neverConnected } from "../net/network-failure.ts";
 import { onAbort } from "../policy/deadline.ts";
 
-/** What of `fetch` is used. */
+/** The part of `fetch` that is used. */
 export type FetchFunction = (url: string, init: RequestInit) => Promise<Response>;
 
 export interface ExchangeSettings {
@@ -22,7 +22,7 @@ export interface ExchangeSettings {
   readonly maxBytes: number;
 }
 
-/** How long, and how much, an answer that is whole may go on before its connection is closed. */
+/** How long, and how much, an answer that is whole may continue before its connection is closed. */
 const READ_OUT_MS = 250;
 const READ_OUT_BYTES = 65_536;
 
@@ -56,7 +56,7 @@ export class Exchange {
     this.#watch(firstByteTimeoutMs, () => stalled(`${model} has not begun to answer within ${firstByteTimeoutMs} ms.`));
     try {
       const answer = fetch(url, { ...init, redirect: "manual", signal });
-      // a fetch that heeds no signal may still answer: nobody would close that
+      // a fetch that heeds no signal may still answer: nothing would close that
       answer.then(
         (late) => (signal.aborted ? late.body?.cancel().catch(() => undefined) : undefined),
         () => undefined,
@@ -188,7 +188,7 @@ function stalled(message: string): ToolError {
   return new ToolError("timeout", message);
 }
 
-/** `fetch` says only that it failed; why stands in the cause. */
+/** `fetch` says only that it failed; the reason is in the cause. */
 function causeOf(thrown: unknown): unknown {
   return thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause : thrown;
 }

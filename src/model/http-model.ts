@@ -1,6 +1,7 @@
 /** A model behind a provider's HTTP interface, whatever its wire format. */
 import { checkMs } from "../core/call-settings.ts";
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Model, ModelEvent, ModelOptions, ModelRequest } from "../core/model.ts";
 import { onAbort } from "../policy/deadline.ts";
 import { RetryBudget } from "../policy/retry-budget.ts";
@@ -19,15 +20,15 @@ export interface HttpModelOptions {
   readonly format: WireFormat;
   /** As the provider names it. */
   readonly model: string;
-  /** What stands before the paths of the format: `https://api.openai.com/v1`. A query is kept. */
+  /** The address before the paths of the format: `https://api.openai.com/v1`. A query is kept. */
   readonly baseUrl: string;
   /** For people, and what a meter counts by. @default the format's name and `model`: `openai-chat/gpt-5` */
   readonly name?: string;
-  /** Sent in `keyHeader`; told nowhere. White space around it is left out. */
+  /** Sent in `keyHeader`; never reported. White space around it is left out. */
   readonly apiKey?: string;
   /** `authorization` says `Bearer` before the key, any other header the key alone. @default "authorization" */
   readonly keyHeader?: string;
-  /** What somebody is told whose key is missing or refused. */
+  /** A hint for users whose key is missing or refused. */
   readonly keyHint?: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** Signs each attempt: what it returns is added to the headers, as AWS Signature Version 4 needs it. */
@@ -50,9 +51,9 @@ export interface HttpModelOptions {
   readonly maxBytes?: number;
   /** Counts requests, retries, failures, tokens and cost. */
   readonly meter?: UsageMeter;
-  /** Told before each wait for another attempt. */
+  /** Called before each wait for another attempt. */
   readonly onRetry?: (retry: ModelRetry) => void;
-  /** Told what of the tools and the conversation this provider is not told, once per request that leaves something out. */
+  /** Called with the parts of the tools and the conversation that this provider is not sent, once per request that leaves something out. */
   readonly onNotes?: (notes: readonly WireNote[]) => void;
 }
 
@@ -86,6 +87,30 @@ interface Encoded {
   readonly toolNames: ReadonlyMap<string, string>;
 }
 
+export const HTTP_MODEL_OPTIONS: OptionNames<HttpModelOptions> = {
+  format: true,
+  model: true,
+  baseUrl: true,
+  name: true,
+  apiKey: true,
+  keyHeader: true,
+  keyHint: true,
+  headers: true,
+  sign: true,
+  fetch: true,
+  ports: true,
+  stream: true,
+  strict: true,
+  retry: true,
+  firstByteTimeoutMs: true,
+  idleTimeoutMs: true,
+  maxBytes: true,
+  meter: true,
+  onRetry: true,
+  onNotes: true,
+};
+const RETRY: OptionNames<ModelRetrySettings> = { delayMs: true, factor: true, maxDelayMs: true, jitter: true, maxAttempts: true };
+
 /** A provider that asks for a longer wait than this is not waited for. */
 const MAX_WAIT_MS = 60_000;
 
@@ -94,12 +119,14 @@ const MAX_WAIT_MS = 60_000;
  *
  * An attempt is made again only while nothing of its answer was given out, and only where the error may pass: rate limits, overload,
  * broken connections, 5xx. Waits as long as the provider asks (`Retry-After`), at most a minute, else with a growing, spread delay. Few
- * retries beside many requests: see `RetryBudget`. A connection that breaks in the middle ends the reply as `truncated`, without calls;
+ * retries with many parallel requests: see `RetryBudget`. A connection that breaks in the middle ends the reply as `truncated`, without calls;
  * one that stalls ends with `timeout`. Redirects are refused. Leaving the loop over the events closes the connection.
  *
  * @throws ToolError `invalid_argument` for options that cannot work
  */
 export function httpModel(options: HttpModelOptions): Model {
+  checkKnownKeys(options, HTTP_MODEL_OPTIONS, "httpModel()");
+  if (options.retry !== undefined) checkKnownKeys(options.retry, RETRY, "httpModel({ retry })");
   return new HttpModel(options);
 }
 
@@ -214,7 +241,7 @@ class HttpModel implements Model {
   }
 }
 
-/** @throws ToolError `invalid_argument`; the address itself is not told, as it may hold a password */
+/** @throws ToolError `invalid_argument`; the address itself is not reported, as it may hold a password */
 function requestUrl(baseUrl: string, path: string, model: string): URL {
   const base = URL.parse(baseUrl);
   if (base === null || !/^https?:$/u.test(base.protocol) || base.username !== "" || base.password !== "")

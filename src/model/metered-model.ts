@@ -1,4 +1,4 @@
-/** Counts what any model is asked and what its replies come to. */
+/** Counts what any model is asked and the usage of its replies. */
 import type { Model, ModelEvent, ModelOptions, ModelRequest } from "../core/model.ts";
 import type { UsageMeter } from "./usage-meter.ts";
 

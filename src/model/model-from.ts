@@ -1,11 +1,12 @@
 /** A model by the name of its provider and its own: `anthropic/claude-sonnet`. */
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Model } from "../core/model.ts";
-import { httpModel, type HttpModelOptions } from "./http-model.ts";
+import { HTTP_MODEL_OPTIONS, httpModel, type HttpModelOptions } from "./http-model.ts";
 import { PROVIDER_NAMES, findProvider, nearProviders, type Provider } from "./providers.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
-/** What of an `httpModel` may be said; the provider says the rest. */
+/** The settings of an `httpModel`; the provider says the rest. */
 export interface ModelSpec extends Omit<HttpModelOptions, "format" | "model" | "baseUrl" | "keyHeader"> {
   /** A name of `PROVIDERS`, or another name for it (`google`, `azure`). */
   readonly provider: string;
@@ -15,11 +16,15 @@ export interface ModelSpec extends Omit<HttpModelOptions, "format" | "model" | "
   readonly baseUrl?: string;
 }
 
-/** What models are made with, whichever they are. */
+/** The context that models are made with, whichever they are. */
 export interface ModelContext extends Pick<HttpModelOptions, "fetch" | "ports" | "meter" | "onRetry" | "onNotes"> {
   /** Where keys and addresses are looked up. @default process.env */
   readonly environment?: Readonly<Record<string, string | undefined>>;
 }
+
+const { format: _format, keyHeader: _keyHeader, ...OF_SPECS } = HTTP_MODEL_OPTIONS;
+const SPEC: OptionNames<ModelSpec> = { ...OF_SPECS, provider: true };
+const CONTEXT: OptionNames<ModelContext> = { environment: true, fetch: true, ports: true, meter: true, onRetry: true, onNotes: true };
 
 /**
  * The model that a text or a record names. Everything before the first `/` of a text is the provider.
@@ -27,9 +32,12 @@ export interface ModelContext extends Pick<HttpModelOptions, "fetch" | "ports" |
  * @throws ToolError `invalid_argument` for a provider that is not known, naming the nearest; `invalid_config` where its key or its
  * address is missing, naming the variables
  */
-export function modelFrom(spec: string | ModelSpec, { environment = process.env, ...shared }: ModelContext = {}): Model {
+export function modelFrom(spec: string | ModelSpec, context: ModelContext = {}): Model {
+  checkKnownKeys(context, CONTEXT, "modelFrom()");
+  const { environment = process.env, ...shared } = context;
   if (typeof spec !== "string" && (typeof spec?.provider !== "string" || typeof spec.model !== "string"))
     throw new ToolError("invalid_argument", "A model is a string, provider/model, or { provider, model } with two strings.");
+  if (typeof spec !== "string") checkKnownKeys(spec, SPEC, "modelFrom()");
   const { provider: wanted, model, apiKey, baseUrl, headers, ...rest } = typeof spec === "string" ? splitSpec(spec) : spec;
   if (model === "") throw new ToolError("invalid_argument", `A model needs a name behind its provider: ${wanted}/….`);
   const found = findProvider(wanted);

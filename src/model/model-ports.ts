@@ -2,10 +2,10 @@
 import type { Ports } from "../core/ports.ts";
 import { systemPorts } from "../core/system-ports.ts";
 
-/** What a model takes from outside. */
+/** The outside dependencies of a model. */
 export type ModelPorts = Pick<Ports, "clock" | "random">;
 
-/** What is given, the rest real. */
+/** The given ports, and real ones for the rest. */
 export function modelPorts(given: Partial<ModelPorts> = {}): ModelPorts {
   return { clock: given.clock ?? systemPorts.clock, random: given.random ?? systemPorts.random };
 }

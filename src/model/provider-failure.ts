@@ -33,7 +33,7 @@ interface Meaning {
 interface Rule extends Meaning {
   /** By status alone, or together with `words`. */
   readonly statuses?: readonly number[];
-  /** One of them stands in the provider's kind of error or in its message, in small letters. */
+  /** One of them is in the provider's kind of error or in its message, in small letters. */
   readonly words?: readonly string[];
 }
 
@@ -156,7 +156,7 @@ function readBody(text: string): JsonValue | undefined {
   }
 }
 
-/** Where the error stands: under `error`, in the first of a list, or the body itself. */
+/** Where the error is: under `error`, in the first of a list, or the body itself. */
 function errorOf(body: JsonValue): JsonValue {
   const first = isJsonArray(body) ? (body[0] ?? "") : body;
   if (!isJsonObject(first)) return first;
@@ -169,7 +169,7 @@ function messageOf(error: JsonValue): string {
   if (!isJsonObject(error)) return typeof error === "string" ? error : JSON.stringify(error);
   const { message = error["Message"] ?? error["detail"], metadata } = error;
   const text = typeof message === "string" ? message : message === undefined ? "" : JSON.stringify(message);
-  const raw = isJsonObject(metadata) ? metadata["raw"] : undefined; // a gateway's provider, in its own words
+  const raw = isJsonObject(metadata) ? metadata["raw"] : undefined; // a gateway's provider, as it wrote it
   return typeof raw === "string" ? `${text}: ${raw}` : text;
 }
 
@@ -180,7 +180,7 @@ function kindOf(error: JsonValue): string {
   return [...new Set(words)].join(", ");
 }
 
-/** What of `retry-after-ms`, `retry-after` and Google's `RetryInfo` comes first. */
+/** The wait that is named by the first of `retry-after-ms`, `retry-after` and Google's `RetryInfo`. */
 function retryAfter(headers: Headers, body: JsonValue | undefined, clock: Clock): number | undefined {
   const ms = headers.get("retry-after-ms")?.trim() ?? "";
   if (/^\d{1,8}(?:\.\d{1,9})?$/u.test(ms)) return Number(ms);

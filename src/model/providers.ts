@@ -11,7 +11,7 @@ import type { WireFormat } from "../wire/wire-format.ts";
 
 /** A provider of models: where it is, and what it speaks. */
 export interface Provider {
-  /** What stands before the paths of its format. `{NAME}` is the value of that variable. Left out where everybody has their own. */
+  /** The address before the paths of its format. `{NAME}` is the value of that variable. Left out where each user has their own. */
   readonly baseUrl?: string;
   /** A variable that says where it is instead; `path` is put behind it where it does not end so. */
   readonly baseUrlVariable?: { readonly name: string; readonly path: string };
@@ -145,7 +145,7 @@ export function nearProviders(name: string): readonly ProviderName[] {
   return [...new Set(near.map(({ provider }) => provider))].slice(0, 3);
 }
 
-/** The pairs of letters that stand next to each other, the ends included. */
+/** The pairs of letters that are next to each other, the ends included. */
 function pairsOf(name: string): ReadonlySet<string> {
   const text = ` ${name.slice(0, 64).toLowerCase()} `;
   return new Set(Array.from({ length: text.length - 1 }, (_, at) => text.slice(at, at + 2)));

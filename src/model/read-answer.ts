@@ -83,10 +83,10 @@ class StreamedAnswer implements AnswerEvents {
   /** JSON came. */
   #isUnderstood = false;
   #hasGiven = false;
-  /** What reading failed with, after the events that were given. */
+  /** The error of the reading, after the events that were given. */
   #failure: ToolError | undefined;
   #beginning: Beginning | undefined;
-  /** What is to be read next: pieces of the body, the last frame, what the decoder has left, nothing. */
+  /** The next part to be read: pieces of the body, the last frame, what the decoder has left, nothing. */
   #state: "pieces" | "frames" | "rest" | "over" = "pieces";
 
   constructor(response: Response, { exchange, format, toolNames, model }: AnswerReader) {
@@ -153,7 +153,7 @@ class StreamedAnswer implements AnswerEvents {
   }
 }
 
-/** What came before there was any JSON. */
+/** The bytes that came before there was any JSON. */
 class Beginning {
   text = "";
   readonly #decoder = new TextDecoder();

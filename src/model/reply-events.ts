@@ -3,7 +3,7 @@ import { valueText } from "../core/content.ts";
 import { isJsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ModelCall, ModelEvent, ModelReply } from "../core/model.ts";
 
-/** In the order: reasoning, text, calls, what the provider ran, the end. `calls`: those to tell of, where the reply leaves them out. */
+/** In the order: reasoning, text, calls, what the provider ran, the end. `calls`: those to emit, where the reply leaves them out. */
 export function replyEvents(reply: ModelReply, calls: readonly ModelCall[] = reply.calls): ModelEvent[] {
   const events: ModelEvent[] = [];
   if (reply.reasoning !== "") events.push({ type: "reasoning-delta", text: reply.reasoning });

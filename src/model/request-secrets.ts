@@ -1,4 +1,4 @@
-/** The headers of a request, and what of them nobody may be told. */
+/** The headers of a request, and the parts of them that must stay secret. */
 import { ToolError } from "../core/error.ts";
 import { redactError, redactor, type Redact } from "../core/base/redact.ts";
 import type { Framing } from "../wire/wire-format.ts";
@@ -27,7 +27,7 @@ export class RequestSecrets {
   readonly headers: Readonly<Record<string, string>>;
   readonly #redact: Redact;
 
-  /** @throws ToolError `invalid_argument` for a key or a header that HTTP cannot carry; the value is not told */
+  /** @throws ToolError `invalid_argument` for a key or a header that HTTP cannot carry; the value is not reported */
   constructor({ format, stream = true, apiKey, keyHeader = "authorization", headers = {} }: RequestSecretsOptions) {
     const key = apiKey?.trim();
     const given = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
@@ -49,7 +49,7 @@ export class RequestSecrets {
   }
 }
 
-/** By what stands in its place, each secret: as it is, and as it stands in addresses. */
+/** Each secret by its replacement: as it is, and as it is encoded in addresses. */
 function secretsOf(key: string | undefined, headers: readonly (readonly [string, string])[]): Readonly<Record<string, string>> {
   const secrets: Record<string, string> = {};
   const add = (name: string, value: string): void => {

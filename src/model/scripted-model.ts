@@ -1,7 +1,8 @@
-/** A model that says what it is told to: for tests, demonstrations and measurements. */
+/** A model with scripted replies: for tests, demonstrations and measurements. */
 import type { ToolCall } from "../core/call.ts";
 import type { ContentPart } from "../core/content.ts";
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { NativeMessage } from "../core/message.ts";
 import { endedWell } from "../core/model.ts";
 import type {
@@ -24,7 +25,7 @@ import { EventStream } from "./event-stream.ts";
 import { replyEvents } from "./reply-events.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
-/** What the model says once: reasoning, then text, then calls. */
+/** One reply of the model: reasoning, then text, then calls. */
 export interface ScriptedReply {
   readonly text?: string;
   readonly reasoning?: string;
@@ -48,8 +49,24 @@ export interface ScriptedReply {
   readonly pieceChars?: number;
 }
 
-/** What a scripted model says, by the number of the request or as a function of it. */
+/** The replies of a scripted model, by the number of the request or as a function of it. */
 export type ReplyScript = readonly ScriptedReply[] | ((request: ModelRequest, index: number) => ScriptedReply | Promise<ScriptedReply>);
+
+const REPLY: OptionNames<ScriptedReply> = {
+  text: true,
+  reasoning: true,
+  calls: true,
+  providerCalls: true,
+  media: true,
+  finish: true,
+  finishDetail: true,
+  usage: true,
+  native: true,
+  candidates: true,
+  error: true,
+  delayMs: true,
+  pieceChars: true,
+};
 
 /** How a scripted model speaks. */
 export interface ScriptedModelOptions {
@@ -61,7 +78,7 @@ export interface ScriptedModelOptions {
 
 /** A model that says what a script says, and keeps what it was asked. */
 export interface ScriptedModel extends Model {
-  /** What it was asked, in order. */
+  /** The requests that it was asked, in order. */
   readonly requests: readonly ModelRequest[];
 }
 
@@ -71,6 +88,7 @@ export interface ScriptedModel extends Model {
  * @throws ToolError `model_failed` from the stream when there is no reply left; `cancelled` when the signal aborts
  */
 export function scriptedModel(replies: ReplyScript, options: ScriptedModelOptions = {}): ScriptedModel {
+  checkKnownKeys(options, { name: true, clock: true }, "scriptedModel()");
   return new Scripted(replies, options);
 }
 
@@ -95,6 +113,7 @@ class Scripted implements ScriptedModel {
     this.#checkCalledOff(signal);
     const index = this.requests.push(request) - 1;
     const script = await this.#replyFor(request, index);
+    checkKnownKeys(script, REPLY, `The reply ${index + 1} of ${this.name}`);
     const { delayMs = 0, error } = script;
     const events = this.#events(script);
     const said = error === undefined ? events : events.filter(({ type }) => type !== "reply-end");

@@ -1,4 +1,5 @@
 /** Gives a model that knows no tool calls the tools as text, and reads its calls out of what it says. */
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { CallMessage, ModelMessage } from "../core/message.ts";
 import type { Model, ModelEvent, ModelOptions, ModelReply, ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
 import { answerText, conversationSteps, type AssistantStep } from "../wire/conversation-steps.ts";
@@ -16,16 +17,27 @@ export interface TextToolsOptions extends Pick<DecodeTextOptions, "thinking" | "
   readonly onWarnings?: (warnings: readonly string[]) => void;
 }
 
+const OPTIONS: OptionNames<TextToolsOptions> = {
+  format: true,
+  name: true,
+  onWarnings: true,
+  thinking: true,
+  unknownTools: true,
+  bodyArguments: true,
+  maxChars: true,
+};
+
 /**
  * The same model with tools: they are described in its system text, its calls are read from its messages, and the calls and results
  * of the conversation so far are messages of text.
  *
- * What earlier models said in their provider's own form (`native`) is left out, and so are tools that a provider runs. A call is
+ * The provider's own form of earlier messages (`native`) is left out, and so are tools that a provider runs. A call is
  * sealed when its end was read; in a message that was cut off there are none.
  *
  * @throws ToolError `invalid_argument` for a format that is not there
  */
 export function textToolsModel(model: Model, options: TextToolsOptions): Model {
+  checkKnownKeys(options, OPTIONS, "textToolsModel()");
   const format = typeof options.format === "string" ? textFormat(options.format) : options.format;
   return new TextToolsModel(model, format, options);
 }
@@ -94,7 +106,7 @@ class TextToolsModel implements Model {
     return events.map((event) => (event.type === "reply-end" ? { ...event, reply: { ...event.reply, ...rest } } : event));
   }
 
-  /** What a whole message says beside its calls and its thinking. */
+  /** The text of a whole message besides its calls and its thinking. */
   #textOf(text: string, tools: readonly ModelTool[]): string {
     const decoding = this.#decode(tools);
     decoding.push(text);

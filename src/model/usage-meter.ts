@@ -1,4 +1,5 @@
-/** What models were asked and what it came to: requests, tokens and cost. */
+/** Counts the requests to models and their results: tokens and cost. */
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { TokenUsage } from "../core/model.ts";
 
 /** In the currency of the meter. */
@@ -11,7 +12,7 @@ export interface ModelPrices {
   readonly cacheWritePerMillion?: number;
 }
 
-/** What tokens cost, and in which currency. */
+/** The prices of tokens, and their currency. */
 export interface UsageMeterOptions {
   /** By the name of a model: `anthropic/claude-sonnet`. The cost of a model that is not there is not known. */
   readonly prices?: Readonly<Record<string, ModelPrices>>;
@@ -29,7 +30,7 @@ export interface UsageRecord {
   readonly cost?: number;
 }
 
-/** What one model came to. */
+/** The totals of one model. */
 export interface ModelTotals extends Required<TokenUsage> {
   /** Replies that were asked for. */
   readonly requests: number;
@@ -40,6 +41,13 @@ export interface ModelTotals extends Required<TokenUsage> {
   /** Left out where its prices are not known. */
   readonly cost?: number;
 }
+
+const PRICES: OptionNames<ModelPrices> = {
+  inputPerMillion: true,
+  outputPerMillion: true,
+  cachedInputPerMillion: true,
+  cacheWritePerMillion: true,
+};
 
 const NOTHING = {
   requests: 0,
@@ -58,15 +66,17 @@ export class UsageMeter {
   readonly #models = new Map<string, ModelTotals>();
 
   constructor(options: UsageMeterOptions = {}) {
+    checkKnownKeys(options, { prices: true, currency: true, onUsage: true }, "new UsageMeter()");
+    for (const [model, prices] of Object.entries(options.prices ?? {})) checkKnownKeys(prices, PRICES, `The prices of ${model}`);
     this.#options = options;
   }
 
-  /** By the name of a model, what it came to so far. */
+  /** By the name of a model, its usage so far. */
   get models(): ReadonlyMap<string, ModelTotals> {
     return new Map(this.#models);
   }
 
-  /** What all models came to. Its cost counts the models whose prices are known. */
+  /** The totals of all models. The cost counts the models whose prices are known. */
   get total(): ModelTotals {
     return [...this.#models.values()].reduce(sum, NOTHING);
   }
@@ -118,8 +128,9 @@ export class UsageMeter {
   }
 }
 
-/** What a reply cost. */
+/** The cost of a reply. */
 export function costOf(usage: TokenUsage, prices: ModelPrices): number {
+  checkKnownKeys(prices, PRICES, "costOf()");
   const { inputPerMillion, outputPerMillion, cachedInputPerMillion = inputPerMillion, cacheWritePerMillion = inputPerMillion } = prices;
   const { inputTokens, outputTokens, cachedInputTokens = 0, cacheWriteTokens = 0 } = usage;
   const plain = Math.max(0, inputTokens - cachedInputTokens - cacheWriteTokens);

@@ -1,4 +1,4 @@
-/** Decides which servers may be called: by address, after the name was resolved, and by nothing that a name says of itself. */
+/** Decides which servers may be called: by address, after the name was resolved, and never by a name alone. */
 import type { LookupAddress } from "node:dns";
 import { BlockList, isIP, isIPv4, type LookupFunction } from "node:net";
 import { callbackify } from "node:util";
@@ -22,7 +22,7 @@ export class AddressGuard {
   }
 
   /**
-   * Checks what can be told without resolving the name: scheme, user-info, a literal address, names of the machine itself.
+   * Checks what can be checked without resolving the name: scheme, user-info, a literal address, names of the machine itself.
    *
    * @throws ToolError `permission_denied`
    */
@@ -129,7 +129,7 @@ function withPort(host: string, port: number): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** Names that mean the machine itself or its metadata, whatever somebody's resolver makes of them. */
+/** Names that mean the machine itself or its metadata, whatever a resolver returns for them. */
 function isInternalName(host: string): boolean {
   return host === "localhost" || host.endsWith(".localhost") || host === "metadata.google.internal";
 }

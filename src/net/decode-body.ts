@@ -21,7 +21,7 @@ const DECODERS: ReadonlyMap<string, Decoder> = new Map<string, Decoder>([
   ...("createZstdDecompress" in zlib ? ([["zstd", unzstd]] as const) : []),
 ]);
 
-/** What requests say they accept. */
+/** The encodings that requests accept. */
 export const ACCEPTED_ENCODINGS = [...DECODERS.keys()].filter((name) => name !== "x-gzip").join(", ");
 
 /** Servers send it with and without the zlib wrapper (RFC 9110 §8.4.1.2). */

@@ -28,7 +28,7 @@ const REPEATABLE: ReadonlySet<string> = new Set(["GET", "HEAD"]);
  *
  * A GET or HEAD is sent a second time when a connection that had served before was closed and not a byte of an answer came.
  *
- * @throws ToolError, by rejecting: `not_started` until the connection stands, `unknown` from then on
+ * @throws ToolError, by rejecting: `not_started` until the connection is open, `unknown` from then on
  */
 export async function exchange(hop: Hop, ports: ExchangePorts, signal: AbortSignal): Promise<Http.IncomingMessage> {
   ports.guard.checkUrl(hop.url);

@@ -4,7 +4,7 @@ import type { HttpClient, HttpResponse } from "./http-request.ts";
 import { CONNECTION_HEADERS } from "./request-head.ts";
 
 export interface GuardedFetchOptions {
-  /** Names of headers that stay behind, beside those that always do, when a redirect leaves the origin. */
+  /** Names of headers that stay behind, besides those that always do, when a redirect leaves the origin. */
   readonly secretHeaders?: readonly string[];
 }
 
@@ -16,7 +16,7 @@ const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
  *
  * It behaves as the one of the platform: it rejects with the signal's reason when that aborts, also while the body is read, and with
  * a TypeError whose `cause` is the ToolError when the request cannot be made. The body streams; `maxBytes` of the client counts for
- * each event of an event stream, which may go on without end, and for the whole of any other body. Headers that frame the message are
+ * each event of an event stream, which may be endless, and for the whole of any other body. Headers that frame the message are
  * the client's own and are left out when given. A body to send is read to its end first.
  */
 export function guardedFetch(client: HttpClient, options: GuardedFetchOptions = {}): typeof fetch {
@@ -106,7 +106,7 @@ function streamBody(answer: HttpResponse, signal: AbortSignal): ReadableStream<U
   );
 }
 
-/** What the platform's fetch would reject with: anything at all when that is the reason of the signal. */
+/** The rejection of the platform's fetch: anything at all when that is the reason of the signal. */
 function fetchFailure(error: unknown, message: string, signal: AbortSignal): unknown {
   return signal.aborted ? signal.reason : new TypeError(message, { cause: error });
 }

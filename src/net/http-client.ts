@@ -13,7 +13,7 @@ import type { HttpClient, HttpClientOptions, HttpRequest, HttpResponse } from ".
 import { http, https } from "./node-http.ts";
 import { nextHop, type Hop, type HopSecrets } from "./redirect.ts";
 import { checkHead } from "./request-head.ts";
-import { Answer, discardMessage } from "./response.ts";
+import { CappedResponse, discardMessage } from "./response.ts";
 
 const DEFAULT_MAX_BYTES = 10 * 1024 * 1024;
 const DEFAULT_MAX_REDIRECTS = 5;
@@ -84,7 +84,7 @@ class Client implements HttpClient {
     }
   }
 
-  /** Nobody reads an answer that leads nowhere, so its connection is freed here. */
+  /** An answer that leads nowhere is not read, so its connection is freed here. */
   #next(hop: Hop, message: Http.IncomingMessage, secrets: HopSecrets): Hop | undefined {
     try {
       return nextHop(hop, { status: message.statusCode ?? 0, location: message.headers.location }, secrets);
@@ -116,7 +116,7 @@ class Client implements HttpClient {
     const capEachEvent = request.capEachEvent === true;
     const { clock, isClosed } = this.#ports;
     const endedBy = (): ToolError | undefined => (isClosed() ? closed(url, "unknown") : undefined);
-    return new Answer(message, { method, url, server: serverName(url), maxBytes, capEachEvent, clock, endedBy });
+    return new CappedResponse(message, { method, url, server: serverName(url), maxBytes, capEachEvent, clock, endedBy });
   }
 }
 
@@ -146,7 +146,7 @@ async function resolveBySystem(name: string): Promise<readonly string[]> {
   return found.map(({ address }) => address);
 }
 
-/** TLS itself takes any text, and then trusts nobody. */
+/** TLS itself takes any text, and then trusts no one. */
 function readAuthorities(ca: string): SecureContext {
   try {
     const certificates = ca.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/gu) ?? [];

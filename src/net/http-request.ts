@@ -1,4 +1,4 @@
-/** What is asked of a server over HTTP, and what it answers; see `HttpClient`. */
+/** The request to a server over HTTP, and its response; see `HttpClient`. */
 
 export interface HttpRequest {
   /** Upper case. Any method but CONNECT. */
@@ -8,7 +8,7 @@ export interface HttpRequest {
   /** In order; a name may come twice. Sent as they are, once they are known to be legal. */
   readonly headers: readonly HttpHeader[];
   readonly body?: Uint8Array | undefined;
-  /** Lower-case names of headers that are dropped, beside `authorization`, `cookie` and `proxy-authorization`, when a redirect leaves the origin. */
+  /** Lower-case names of headers that are dropped, besides `authorization`, `cookie` and `proxy-authorization`, when a redirect leaves the origin. */
   readonly secretHeaders?: readonly string[];
   /** Names of query parameters that are dropped from a redirect's address when it leaves the origin. */
   readonly secretQuery?: readonly string[];
@@ -16,7 +16,7 @@ export interface HttpRequest {
   readonly signal: AbortSignal;
   /** Do not follow redirects: the answer is the redirect. @default false */
   readonly keepRedirect?: boolean;
-  /** In an answer of type `text/event-stream`, `maxBytes` counts for each event and the stream may go on without end. @default false */
+  /** In an answer of type `text/event-stream`, `maxBytes` counts for each event and the stream may be endless. @default false */
   readonly capEachEvent?: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** What failed on the way to a server and back, told in words; never with an address's query or a header in them. */
+/** Describes failures on the way to a server and back; never with an address's query or a header in them. */
 import { ToolError } from "../core/error.ts";
 import type { Outcome } from "../core/error-codes.ts";
 

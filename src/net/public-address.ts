@@ -1,11 +1,11 @@
-/** Which IP addresses belong to the public internet. What is not known to be public is not. */
+/** Which IP addresses belong to the public internet. An address that is not known to be public is not. */
 import { BlockList, isIP, isIPv4 } from "node:net";
 
 /**
  * Says whether an address, `8.8.8.8` or `2606:4700::1111`, is one of the public internet.
  *
  * False for every special range of the IANA registries (private, loopback, link-local, shared, documentation, multicast, reserved), for
- * the address under which Azure machines find their metadata, and for text that is not an address. An IPv6 address that stands for an IPv4
+ * the address under which Azure machines find their metadata, and for text that is not an address. An IPv6 address that maps an IPv4
  * one (mapped, NAT64, 6to4) is what that one is.
  *
  * @see https://www.iana.org/assignments/iana-ipv4-special-registry — and iana-ipv6-special-registry

@@ -7,7 +7,7 @@ import { EventMeter } from "./event-meter.ts";
 import type { HttpResponse } from "./http-request.ts";
 import { networkFailure } from "./network-failure.ts";
 
-export interface AnswerOptions {
+export interface CappedResponseOptions {
   readonly method: string;
   readonly url: URL;
   /** `host:port`, for messages. */
@@ -28,23 +28,23 @@ const ENCODING_BYTES = 64 * 1024;
 /** A server may send each byte as a chunk of its own, which takes a hundred times the memory: so many are joined as they come. */
 const PIECE_CHUNKS = 1_000;
 
-export class Answer implements HttpResponse {
+export class CappedResponse implements HttpResponse {
   readonly status: number;
   readonly url: URL;
   readonly headers: ReadonlyMap<string, readonly string[]>;
   readonly body: AsyncIterable<Uint8Array>;
   readonly #message: IncomingMessage;
-  readonly #options: AnswerOptions;
+  readonly #options: CappedResponseOptions;
   #isTaken = false;
 
-  constructor(message: IncomingMessage, options: AnswerOptions) {
+  constructor(message: IncomingMessage, options: CappedResponseOptions) {
     this.#message = message;
     this.#options = options;
     this.status = message.statusCode ?? 0;
     this.url = options.url;
     this.headers = readHeaders(message.rawHeaders);
     this.body = { [Symbol.asyncIterator]: () => this.#read() };
-    // nobody needs to read what cannot come for the connection to serve again
+    // the connection can be used again without reading what cannot come
     if (!this.#hasBody()) message.resume();
   }
 
@@ -101,7 +101,7 @@ export class Answer implements HttpResponse {
     return encodings === undefined || !this.#hasBody() ? this.#message : decodeBody(this.#encoded(), encodings);
   }
 
-  /** What comes over the wire. More of it than could be decoded to an allowed body is too much as well: it may decode to nothing. */
+  /** Yields the bytes as they come over the wire. More of it than could be decoded to an allowed body is too much as well: it may decode to nothing. */
   async *#encoded(): AsyncGenerator<Uint8Array> {
     const { server, maxBytes } = this.#options;
     const most = this.#isCappedByEvent() ? Infinity : maxBytes + ENCODING_BYTES;

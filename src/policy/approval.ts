@@ -21,7 +21,7 @@ export interface ApprovalSettings {
   readonly timeoutMs?: number;
 }
 
-/** What one session has allowed, and what it is being asked right now. */
+/** The approvals of one session, and its open questions. */
 interface SessionApprovals {
   /** Tools that are allowed for good. */
   readonly always: Set<string>;
@@ -105,7 +105,7 @@ export class ApprovalGate implements Approvals {
   async ask(question: ApprovalQuestion): Promise<ToolError | undefined> {
     if (question.signal.aborted) return cancelled(question);
     if (isAllowed(this.#sessions.get(question.sessionId), question)) return undefined;
-    if (this.#approve === undefined) return noApprover(question);
+    if (this.#approve === undefined) return undecided(question, "no approver is configured");
     return this.#put(question, this.#approve);
   }
 
@@ -171,7 +171,7 @@ export class ApprovalGate implements Approvals {
     if (answer === "allow-always") settleSiblings(pending);
   }
 
-  /** What the approver said, or the denial that its failure amounts to. */
+  /** The approver's answer, or the denial that its failure amounts to. */
   async #answerOf({ question, request }: PendingQuestion, approve: Approver): Promise<ApprovalAnswer | ToolError> {
     try {
       const answer: unknown = await approve(request);
@@ -179,6 +179,7 @@ export class ApprovalGate implements Approvals {
       return denied(question, `the answer ${describeAnswer(answer)} is none of "allow-once", "allow-always" and "deny"`);
     } catch (error: unknown) {
       const why = describeThrown(error).slice(0, MAX_REASON_LENGTH);
+      if (error instanceof ToolError && error.code === "approval_required") return undecided(question, why);
       if (!request.signal.aborted) this.#ports.log.warn(`The approver failed on ${question.toolName}: ${why}`, { callId: question.callId });
       return denied(question, `the approver failed: ${why}`);
     }
@@ -224,7 +225,7 @@ function settleSiblings({ question: { toolName }, session }: PendingQuestion): v
   }
 }
 
-/** What an answer is bound to: the tool by its qualified name, and its final input. SHA-256 in hex. */
+/** The identity that an answer is bound to: the tool by its qualified name, and its final input. SHA-256 in hex. */
 export function approvalDigest(tool: string, input: JsonObject): string {
   return createHash("sha256").update(canonicalJson({ input, tool })).digest("hex");
 }
@@ -243,7 +244,7 @@ function describeAnswer(answer: unknown): string {
 
 function denied(question: ApprovalQuestion, why: string): ToolError {
   return new ToolError("approval_denied", `${question.toolName} was not approved: ${why}.`, {
-    hint: "Do not call it again with this input unless the user asks for it; go on without it, or ask the user what to do.",
+    hint: "Do not call it again with this input unless the user asks for it; continue without it, or ask the user what to do.",
   });
 }
 
@@ -251,8 +252,9 @@ function cancelled(question: ApprovalQuestion): ToolError {
   return new ToolError("cancelled", `${question.toolName} was cancelled while it waited for approval.`, { outcome: "not_started" });
 }
 
-function noApprover(question: ApprovalQuestion): ToolError {
-  return new ToolError("approval_required", `${question.toolName} needs approval, and no approver is configured. ${question.reason}`, {
+/** Refuses a call without a decision. */
+function undecided(question: ApprovalQuestion, why: string): ToolError {
+  return new ToolError("approval_required", `${question.toolName} needs approval, and ${why}. ${question.reason}`, {
     hint: "A person must approve this call, and none can be asked here. Go on without it, or tell the user what it would do and that it needs approval.",
     operatorHint:
       'Run it where a person can be asked, or allow it beforehand: "never" of [approval] in the configuration file, --yes on the command line, approval: { approve } or { never } in code.',

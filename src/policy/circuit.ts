@@ -109,7 +109,7 @@ export class Circuit {
     if (this.#failures >= this.#threshold && rate >= this.#minimumRate) this.#open(now);
   }
 
-  /** Goes on to the bucket of `now`, forgetting those that left the window. */
+  /** Moves to the bucket of `now`, forgetting those that left the window. */
   #roll(now: number): void {
     const steps = Math.floor((now - this.#bucketEndsAt) / this.#bucketMs) + 1;
     this.#bucketEndsAt += steps * this.#bucketMs;
@@ -171,7 +171,7 @@ export class Circuit {
 const UNWELL: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["timeout", "network_error", "rate_limited", "unavailable"]);
 
 /**
- * What a call's end says about the health of what its tool depends on.
+ * The evidence of a call's end about the health of what its tool depends on.
  *
  * Timeouts, failed connections, rate limits and answers of a server that is broken are failures. Any other error, also an exception
  * that says nothing of its kind, may be about this one call, and says nothing about the next.

@@ -16,7 +16,7 @@ const MAX_CAUSES = 5;
  *
  * A ToolError comes back unchanged: the thrower decides. Otherwise the value and up to four of its causes are
  * asked, in this order: an abort or timeout error by name, a Node or undici error by its own `code`, an HTTP
- * error by `status` with its Retry-After. What is left is judged by the words in its message.
+ * error by `status` with its Retry-After. Any other error is judged by the words in its message.
  *
  * The outcome is always `unknown`, even where a connection was refused: the handler may have had its effect
  * before it failed. Only a thrower who knows that nothing happened can say so, with a ToolError.
@@ -33,7 +33,7 @@ export function classifyError(thrown: unknown): ToolError {
   return build(byWords(thrown) ?? { code: "execution_failed" }, thrown, thrown);
 }
 
-/** A promise that was thrown and rejects is nobody's to await: without this it would end the process. */
+/** A promise that was thrown and rejects is awaited by no one: without this it would end the process. */
 function quieten(thrown: unknown): void {
   try {
     if (thrown instanceof Promise) void Promise.prototype.then.call(thrown, undefined, () => undefined);

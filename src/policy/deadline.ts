@@ -1,6 +1,6 @@
 /** One wait on the outside world that ends on time: by itself, by its deadline, or by cancellation. */
 import type { ToolError } from "../core/error.ts";
-import type { Clock } from "../core/ports.ts";
+import type { Clock, Expiring, Timer } from "../core/ports.ts";
 
 /** Something that waits for one thing at a time and can be cancelled. */
 export interface Interruptible {
@@ -14,19 +14,23 @@ export interface Interruptible {
 export interface Interrupt {
   /** Ends the wait with this error, unless it is over. */
   interrupt(error: ToolError): void;
+  /** Moves its deadline, a time on the clock, where the outcome lets it; `Infinity` = none. */
+  endAt(endsAt: number): void;
 }
 
-/** What a wait comes to. Each of `value`, `thrown` and `ended` may throw, which rejects the wait. */
+/** The outcome of a wait. Each of `value`, `thrown` and `ended` may throw, which rejects the wait, or return a promise, which the wait then follows. */
 export interface WaitOutcome<T, R> {
   /** The work fulfilled. */
-  value(value: T): R;
+  value(value: T): R | Promise<R>;
   /** The work rejected. */
-  thrown(thrown: unknown): R;
+  thrown(thrown: unknown): R | Promise<R>;
   /** The work was given up: its time was up, or it was cancelled. */
-  ended(error: ToolError): R;
+  ended(error: ToolError): R | Promise<R>;
   /** Makes the error when the deadline passes. */
   late(): ToolError;
-  /** Asked for after `ended`: called once when the work settles after all. Of the wait, only this is kept until then. */
+  /** Takes note that the deadline is another; false, or left out, where it stays as it is. */
+  moveTo?(endsAt: number): boolean;
+  /** Used after `ended`: called once when the work settles after all. Of the wait, only this is kept until then. */
   whenLate?(): LateEnd | undefined;
 }
 
@@ -34,11 +38,20 @@ export interface LateEnd {
   settled(outcome: "returned" | "threw"): void;
 }
 
-export interface WaitTimes {
+/** A promise and the functions that settle it, as `Promise.withResolvers` makes them. */
+export interface Settling<R> {
+  readonly promise: Promise<R>;
+  readonly resolve: (value: R | PromiseLike<R>) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+export interface WaitTimes<R> {
   /** On the clock of `now()`; `Infinity` = no deadline. */
   readonly endsAt: number;
-  /** What the clock says now. */
+  /** The time of the clock. */
   readonly now: number;
+  /** Settles with the wait, unless it was settled before. @default a new one */
+  readonly ending?: Settling<R>;
 }
 
 /** True for what `await` waits for. Throws where looking at `then` does. */
@@ -51,16 +64,21 @@ export function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
 /**
  * Waits for `work`, at most until `endsAt` or until `target.wait` is interrupted, whichever is first.
  *
- * Leaves no timer behind. What the work does after the wait is over can no longer be seen, except by
+ * Leaves no timer behind. The end of the work after the wait can no longer be seen, except by
  * `whenLate`: a late rejection is not an unhandled one.
  */
-export function settleWithin<T, R>(target: Interruptible, work: PromiseLike<T>, outcome: WaitOutcome<T, R>, times: WaitTimes): Promise<R> {
-  const ending = Promise.withResolvers<R>();
+export function settleWithin<T, R>(
+  target: Interruptible,
+  work: PromiseLike<T>,
+  outcome: WaitOutcome<T, R>,
+  times: WaitTimes<R>,
+): Promise<R> {
+  const ending = times.ending ?? Promise.withResolvers<R>();
   const wait = new Wait(target, outcome, ending);
   target.wait = wait;
   follow(work, wait);
   if (target.cancelled !== undefined) wait.interrupt(target.cancelled);
-  else if (!wait.over && times.endsAt !== Infinity) wait.endIn(Math.max(0, times.endsAt - times.now), target.clock);
+  else if (!wait.over && times.endsAt !== Infinity) wait.setTimer(times.endsAt, times.now, target.clock);
   return ending.promise;
 }
 
@@ -73,20 +91,20 @@ function follow<T, R>(work: PromiseLike<T>, wait: Wait<T, R>): void {
       (thrown: unknown) => wait.rejected(thrown),
     );
   } catch (thrown: unknown) {
-    wait.rejected(thrown);
+    queueMicrotask(() => wait.rejected(thrown));
   }
 }
 
 /** The wait of one `settleWithin`; ends once, and then holds on to nothing: work that never settles keeps it for good. */
-class Wait<T, R> implements Interrupt {
+class Wait<T, R> implements Interrupt, Expiring {
   #target: Interruptible | undefined;
   /** Undefined once it is over. */
   #outcome: WaitOutcome<T, R> | undefined;
-  #ending: PromiseWithResolvers<R> | undefined;
-  #cancelTimer: (() => void) | undefined = undefined;
+  #ending: Settling<R> | undefined;
+  #timer: Timer | undefined = undefined;
   #late: LateEnd | undefined = undefined;
 
-  constructor(target: Interruptible, outcome: WaitOutcome<T, R>, ending: PromiseWithResolvers<R>) {
+  constructor(target: Interruptible, outcome: WaitOutcome<T, R>, ending: Settling<R>) {
     this.#target = target;
     this.#outcome = outcome;
     this.#ending = ending;
@@ -96,8 +114,21 @@ class Wait<T, R> implements Interrupt {
     return this.#outcome === undefined;
   }
 
-  endIn(delayMs: number, clock: Clock): void {
-    this.#cancelTimer = clock.timer(() => this.#expire(), delayMs);
+  endAt(endsAt: number): void {
+    const clock = this.#target?.clock;
+    if (clock === undefined || this.#outcome?.moveTo?.(endsAt) !== true) return;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    if (endsAt !== Infinity) this.setTimer(endsAt, clock.now(), clock);
+  }
+
+  setTimer(endsAt: number, now: number, clock: Clock): void {
+    this.#timer = clock.expiry === undefined ? timerOf(this, Math.max(0, endsAt - now), clock) : clock.expiry(this, endsAt);
+  }
+
+  /** Its deadline has come. */
+  expire(): void {
+    if (this.#outcome !== undefined) this.interrupt(this.#outcome.late());
   }
 
   fulfilled(value: T): void {
@@ -105,7 +136,7 @@ class Wait<T, R> implements Interrupt {
     if (outcome === undefined) return this.#late?.settled("returned");
     const ending = this.#end();
     try {
-      ending?.resolve(outcome.value(value));
+      settle(ending, outcome.value(value));
     } catch (error: unknown) {
       ending?.reject(error);
     }
@@ -116,7 +147,7 @@ class Wait<T, R> implements Interrupt {
     if (outcome === undefined) return this.#late?.settled("threw");
     const ending = this.#end();
     try {
-      ending?.resolve(outcome.thrown(thrown));
+      settle(ending, outcome.thrown(thrown));
     } catch (error: unknown) {
       ending?.reject(error);
     }
@@ -127,27 +158,34 @@ class Wait<T, R> implements Interrupt {
     if (outcome === undefined) return;
     const ending = this.#end();
     try {
-      ending?.resolve(outcome.ended(error));
+      settle(ending, outcome.ended(error));
     } catch (failure: unknown) {
       ending?.reject(failure);
     }
     this.#late = outcome.whenLate?.();
   }
 
-  #expire(): void {
-    if (this.#outcome !== undefined) this.interrupt(this.#outcome.late());
-  }
-
-  #end(): PromiseWithResolvers<R> | undefined {
+  #end(): Settling<R> | undefined {
     const ending = this.#ending;
     if (this.#target !== undefined) this.#target.wait = undefined;
-    this.#cancelTimer?.();
+    this.#timer?.cancel();
     this.#target = undefined;
     this.#outcome = undefined;
     this.#ending = undefined;
-    this.#cancelTimer = undefined;
+    this.#timer = undefined;
     return ending;
   }
+}
+
+/** On a clock that has no timers for objects. */
+function timerOf(target: Expiring, delayMs: number, clock: Clock): Timer {
+  return { cancel: clock.timer(() => target.expire(), delayMs) };
+}
+
+/** A promise is followed rather than taken over: until it settles, the wait can still be settled otherwise. */
+function settle<R>(ending: Settling<R> | undefined, end: R | Promise<R>): void {
+  if (end instanceof Promise) void end.then(ending?.resolve, ending?.reject);
+  else ending?.resolve(end);
 }
 
 export type Waited<T> = { readonly value: T } | { readonly thrown: unknown } | { readonly ended: ToolError };
@@ -158,7 +196,7 @@ export interface WaitOptions {
   readonly late: () => ToolError;
 }
 
-/** `settleWithin` for those who rather look at what it came to. Never rejects. */
+/** `settleWithin` for callers that prefer to inspect the outcome. Never rejects. */
 export function waitFor<T>(target: Interruptible, work: PromiseLike<T>, options: WaitOptions): Promise<Waited<T>> {
   const outcome: WaitOutcome<T, Waited<T>> = {
     value: (value) => ({ value }),

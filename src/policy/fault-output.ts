@@ -1,4 +1,4 @@
-/** What faults make of an answer. */
+/** The answers that faults change. */
 import { isJsonObject, type JsonValue } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 

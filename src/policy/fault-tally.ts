@@ -6,10 +6,10 @@ import { canonicalJson } from "../core/base/canonical-json.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { PersistentMap } from "../core/base/persistent-map.ts";
 
-/** How often each call was made so far. Never changes, so that a branch can go on from it. */
+/** How often each call was made so far. Never changes, so that a branch can continue from it. */
 export type CallTally = PersistentMap<number>;
 
-/** What a seed knows a call by, beside its tool and its session. */
+/** The name of a call for a seed, besides its tool and its session. */
 export interface CallSample {
   /** Of the input as it was sent, whatever the order of its keys. */
   readonly digest: string;

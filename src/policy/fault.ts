@@ -2,6 +2,7 @@
 import { COUNT, MILLISECONDS, PORTION, checkNumber, isWithin, numberWithin } from "../core/base/number-bounds.ts";
 import { checkMs } from "../core/call-settings.ts";
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { FAULT_TYPES, type FaultPlan, type FaultRule } from "../core/fault.ts";
 import { drawn, seededRandom } from "../core/base/seeded-random.ts";
 import type { CallSample } from "./fault-tally.ts";
@@ -55,6 +56,7 @@ export class FaultPolicy {
   constructor(plan: FaultPlan, { otherTypes = false, owner = "a fault plan" }: FaultPolicyOptions) {
     if (!isObject(plan) || !Array.isArray(plan.rules))
       throw new ToolError("invalid_argument", `The faults of ${owner} are { seed, rules: [{ type, probability }] }.`);
+    checkKnownKeys(plan, { seed: true, rules: true }, `The plan of faults of ${owner}`);
     const { seed = 0 } = plan;
     if (typeof seed !== "string" && !Number.isFinite(seed)) throw wrong(`The seed of ${owner}`, seed, "a number or a text");
     this.seed = seed;
@@ -99,8 +101,20 @@ function delayOf({ delayMs = DEFAULT_DELAY_MS }: FaultRule): readonly [number, n
   return typeof delayMs === "number" ? [delayMs, delayMs] : delayMs;
 }
 
+const RULE_NAMES: OptionNames<FaultRule> = {
+  type: true,
+  probability: true,
+  tools: true,
+  message: true,
+  retryable: true,
+  attempts: true,
+  delayMs: true,
+  retryAfterMs: true,
+};
+
 function checkedRule(given: unknown, where: string, otherTypes: boolean): FaultRule {
   if (!isObject(given)) throw wrong(where, given, "an object with a type and a probability");
+  checkKnownKeys<Partial<Record<keyof FaultRule, unknown>>>(given, RULE_NAMES, where);
   const { type, probability, tools, message, retryable, attempts, delayMs, retryAfterMs }: Partial<Record<keyof FaultRule, unknown>> =
     given;
   if (typeof type !== "string" || type === "") throw wrong(`type of ${where}`, type, `one of ${FAULT_TYPES.join(", ")}`);

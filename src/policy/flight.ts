@@ -2,7 +2,7 @@
 
 /** Work that its leader does and any number of followers wait for. */
 export class Flight<T> {
-  /** The work is done, and what it came to is about to be told. */
+  /** The work is done, and its outcome is about to be passed on. */
   isSettling = false;
   #ended = false;
   #value: T | undefined;

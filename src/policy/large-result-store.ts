@@ -27,7 +27,7 @@ export interface ResultPage {
   readonly from: number;
   /** The last line shown; `from - 1` when there is none. */
   readonly to: number;
-  /** The `offset` that goes on from here; left out at the end. */
+  /** The `offset` that continues from here; left out at the end. */
   readonly nextOffset?: number;
 }
 
@@ -53,7 +53,7 @@ const MAX_PATH_LENGTH = 2_000;
  * Full results by handle, each readable only by the session it belongs to.
  *
  * Holds about `maxBytes` of memory and the text that was read last: the oldest results go first, whatever their
- * session; the newest is always kept. A handle is the call's id, so it never comes to mean another result.
+ * session; the newest is always kept. A handle is the call's id, so it never means another result.
  */
 export class LargeResultStore {
   readonly #maxBytes: number;
@@ -61,7 +61,7 @@ export class LargeResultStore {
   /** Oldest first. */
   readonly #kept = new Map<string, StoredResult>();
   readonly #handles = new Map<string, Set<string>>();
-  /** Branches that were dropped: nobody reads what they kept, and it goes before anything else. */
+  /** Branches that were dropped: their entries are not read any more, and are dropped first. */
   readonly #dropped = new Set<string>();
   /** The session that each branch comes from. */
   readonly #parents = new Map<string, string>();
@@ -133,7 +133,7 @@ export class LargeResultStore {
     this.#parents.set(branchId, sessionId);
   }
 
-  /** Ends what `share` began. What the branch kept itself waits to be adopted until its room is needed. */
+  /** Ends what `share` began. The branch's own outputs wait to be adopted until their room is needed. */
   unshare(branchId: string): void {
     this.#parents.delete(branchId);
     if (this.#handles.has(branchId)) this.#dropped.add(branchId);
@@ -243,7 +243,7 @@ class PageLines {
   }
 }
 
-/** Goes through all lines once, each search going on where the one before ended: linear in the text. */
+/** Goes through all lines once, each search continuing where the one before ended: linear in the text. */
 function readPage(text: string, grep: string, offset: number, limit: number): ResultPage {
   const lines = new PageLines(offset, limit);
   let lineCount = 0;

@@ -23,7 +23,7 @@ const BEGINNINGS: ReadonlyMap<string, string> = new Map([
 ]);
 const PDF = "application/pdf";
 const PDF_BEGINNING = "JVBERi0";
-/** What some providers take as a file: called so, a damaged one has requests refused as well. */
+/** The media type that some providers take as a file: called so, a damaged one has requests refused as well. */
 const ANY_BYTES = "application/octet-stream";
 const MAX_IMAGES = 16;
 const MAX_FILES = 16;
@@ -36,11 +36,11 @@ export function mayHoldData(text: string): boolean {
 const MARK_ONCE = new RegExp(MARK.source, "u");
 
 /**
- * What a model is shown of an answer whose text holds data URLs in base64; undefined where there is none, and what was there is shown.
+ * The content of an answer whose text holds data URLs in base64, for a model; undefined where there is none, and the text is shown as it is.
  *
- * An image stands as `[image 1]` where it was, and follows as an image. Images beyond the sixteenth, of a type that some providers do
- * not take, or that are cut or no such image stand as `[image]`. Any other file of at least 96 bytes stands as its name, type and size;
- * a PDF file follows as a file, as does what stood in content, where the result would else lose its bytes: sixteen of them.
+ * An image is replaced by `[image 1]`, and follows as an image. Images beyond the sixteenth, of a type that some providers do
+ * not take, or that are cut or no such image are replaced by `[image]`. Any other file of at least 96 bytes is replaced by its name, type and size;
+ * a PDF file follows as a file, as does a part of the content, where the result would else lose its bytes: sixteen of them.
  */
 export function liftData(output: JsonValue | undefined, content: readonly ContentPart[] | undefined): readonly ContentPart[] | undefined {
   if (content === undefined) {
@@ -119,7 +119,7 @@ interface DataUrl {
   readonly mediaType: string;
   readonly name: string | undefined;
   readonly data: string;
-  /** Where the text goes on. */
+  /** Where the text continues. */
   readonly end: number;
 }
 

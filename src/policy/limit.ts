@@ -44,7 +44,7 @@ export class Limit implements SlotLimit {
 
   release(): void {
     if (this.#running === 0)
-      throw new ToolError("invalid_argument", "A slot was released that nobody had taken; release each taken slot once.");
+      throw new ToolError("invalid_argument", "A slot was released that was not taken; release each taken slot once.");
     const next = this.#lanes.takeNext();
     if (next === undefined) this.#running--;
     else next.take();
@@ -53,7 +53,7 @@ export class Limit implements SlotLimit {
 
 class Waiter implements SlotWaiter {
   taken = false;
-  /** Where it stands while it waits. */
+  /** Its place while it waits. */
   lane: Lane | undefined = undefined;
   previous: Waiter | undefined = undefined;
   next: Waiter | undefined = undefined;
@@ -104,7 +104,7 @@ class Lane {
   }
 }
 
-/** Lanes that somebody waits in, in a ring: the one whose turn it is, and before it the one served last. */
+/** Lanes with waiting calls, in a ring: the one whose turn it is, and before it the one served last. */
 class Lanes {
   size = 0;
   readonly #byName = new Map<string, Lane>();

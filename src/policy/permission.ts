@@ -1,9 +1,10 @@
 /** Which tools there are for models and clients, by patterns over their qualified names. */
 import { DEFAULT_NAMESPACE, qualifiedName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { typeInWords } from "../core/base/wording.ts";
 
-/** Patterns over qualified names; `*` stands for any text: `files::*`, `*::delete`, `*`. A name without `::` is one of the toolset `default`. */
+/** Patterns over qualified names; `*` matches any text: `files::*`, `*::delete`, `*`. A name without `::` is one of the toolset `default`. */
 export interface PermissionRules {
   /** When given, every tool that fits none of these is denied; an empty list denies everything. */
   readonly allow?: readonly string[];
@@ -15,8 +16,10 @@ export interface PermissionRules {
 export type NameMatcher = (qualifiedName: string) => string | undefined;
 
 const MAX_PATTERN_LENGTH = 1024;
-/** Verdicts remembered before starting anew: names are given by programs, but not all of them by this one. */
+/** Verdicts remembered before starting again: names are given by programs, but not all of them by this one. */
 export const MAX_REMEMBERED_NAMES = 10_000;
+
+export const RULE_NAMES: OptionNames<PermissionRules> = { allow: true, deny: true };
 
 /** Why the rules deny a tool, for the operator; undefined when it is allowed. */
 export type Permission = (qualifiedName: string) => string | undefined;
@@ -27,6 +30,7 @@ export type Permission = (qualifiedName: string) => string | undefined;
  * @throws ToolError `invalid_argument` for a pattern that cannot be used
  */
 export function permissionOf(rules: PermissionRules): Permission {
+  checkKnownKeys(rules, RULE_NAMES, "permission");
   const denied = rules.deny === undefined ? undefined : quickMatcher(rules.deny, "deny");
   const allowed = rules.allow === undefined ? undefined : quickMatcher(rules.allow, "allow");
   return (qualifiedName) => {

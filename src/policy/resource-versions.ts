@@ -1,4 +1,4 @@
-/** When each resource was last written, counted in writes: how a result that was read earlier is told to be out of date. */
+/** When each resource was last written, counted in writes: how a result that was read earlier is found to be out of date. */
 
 /** A longer key counts as its ancestor at this depth, as it does for locks: wider than asked, never narrower. */
 const MAX_DEPTH = 64;
@@ -23,7 +23,7 @@ export class ResourceVersions {
   readonly #maxKeys: number;
   readonly #marks = new Map<string, Mark>();
   #now = 0;
-  /** What was read before this write may be out of date: nobody knows any more. */
+  /** Reads older than this write may be out of date: it is not known any more. */
   #floor = 0;
 
   constructor(options: { readonly maxKeys?: number } = {}) {

@@ -21,14 +21,15 @@ export interface CacheParts {
   readonly store: StoreOfResults | undefined;
 }
 
-/** What a call answered, deeply frozen. */
+/** The answer of a call, deeply frozen. */
 export interface CachedAnswer {
   readonly output: JsonValue | undefined;
   readonly content: readonly ContentPart[] | undefined;
   readonly metadata: JsonObject | undefined;
+  readonly exitCode?: number | undefined;
 }
 
-/** What a result was read from, and for how long it may be used. */
+/** The resources that a result was read from, and for how long it may be used. */
 export interface CacheTerms {
   /** `ResourceVersions.now` before the read. */
   readonly asOf: number;
@@ -40,7 +41,7 @@ export interface CacheTerms {
 const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
 /** An entry may take this share of the room, so that one result does not drive out all the others. */
 const LARGEST_SHARE = 1 / 4;
-/** What an entry takes beside its key and its answer: its own fields, its slot in a map, its place in the line. */
+/** The size of an entry besides its key and its answer: its own fields, its slot in a map, its place in the line. */
 const ENTRY_BYTES = 288;
 const RESOURCE_BYTES = 48;
 

@@ -28,7 +28,7 @@ export class RetryBudget {
   readonly #reserve: number;
   readonly #windowMs: number;
   readonly #stepMs: number;
-  /** First attempts of calls: add one for each. Their age is told by the last fading, which makes them older than they are, never younger. */
+  /** First attempts of calls: add one for each. Their age is that of the last fading, which makes them older than they are, never younger. */
   requests = 0;
   #retries = 0;
   #weighedAt: number;

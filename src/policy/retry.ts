@@ -8,7 +8,7 @@ import type { Random } from "../core/ports.ts";
 export interface RetrySettings {
   /** Wait before the second attempt, in milliseconds. @default 1_000 */
   readonly delayMs?: number;
-  /** What each wait is multiplied by to get the next. @default 2 */
+  /** The factor by which each wait is multiplied to get the next. @default 2 */
   readonly factor?: number;
   /** Longest wait between two attempts, in milliseconds; only the error itself may ask for more. @default 10_000 */
   readonly maxDelayMs?: number;

@@ -5,7 +5,7 @@ import type { CacheRecord, Store } from "../core/store.ts";
 
 export type StoreOfResults = Pick<Store, "open" | "cache">;
 
-/** Written keys that nobody here has needed to know of yet are passed on when there are so many. */
+/** Written keys that were not needed here yet are passed on when there are so many. */
 const MAX_OWED = 256;
 
 /**
@@ -72,13 +72,13 @@ export class StoredResults {
     this.#puts.add(put);
   }
 
-  /** Tells the store of writes that are about to begin; undefined when nobody need wait. Rejects when the store cannot be told. */
+  /** Tells the store of writes that are about to begin; undefined when there is nothing to wait for. Rejects when the store cannot be reached. */
   beforeWrite(keys: readonly string[]): Promise<void> | undefined {
     this.#owe(keys);
     return this.#inUse ? this.#passOn() : undefined;
   }
 
-  /** Tells the store of writes that have ended, or may go on unseen; whatever is read after this waits for it. */
+  /** Tells the store of writes that have ended, or may continue unseen; whatever is read after this waits for it. */
   afterWrite(keys: readonly string[]): void {
     this.#owe(keys);
     if (this.#inUse) this.#passOnQuietly();
@@ -135,4 +135,4 @@ export class StoredResults {
   }
 }
 
-const NOT_TOLD = "The store does not know yet that resources were written; it is told with the next use of stored results.";
+const NOT_TOLD = "The store does not know yet that resources were written; it is updated with the next use of stored results.";

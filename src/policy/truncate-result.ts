@@ -1,4 +1,5 @@
 /** Cuts what a tool answered to the size a model is shown, keeping its structure where there is one. */
+import { detachedText } from "../core/base/detached-text.ts";
 import type { ContentPart } from "../core/content.ts";
 import { fileData } from "../core/data-uri.ts";
 import { DEFAULT_MAX_DEPTH, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
@@ -55,7 +56,7 @@ function truncateText(output: JsonValue, text: string, maxBytes: number, readHin
   if (text.length * 3 <= maxBytes) return whole(output, undefined, text.length * 3);
   const totalBytes = Buffer.byteLength(text);
   if (totalBytes <= maxBytes) return whole(output, undefined, totalBytes);
-  const head = text.slice(0, prefixEnd(text, maxBytes, false));
+  const head = beginning(text, maxBytes, false);
   const shownBytes = Buffer.byteLength(head);
   return { output: `${head}\n${note(shownBytes, totalBytes, readHint)}`, content: undefined, totalBytes, shownBytes, cut: true };
 }
@@ -112,7 +113,7 @@ function textBytes(part: ContentPart): number {
   return part.type === "file" ? (ownBytes(part) ?? Buffer.byteLength(part.uri) + Buffer.byteLength(part.text ?? "")) : 0;
 }
 
-/** What a file that came with its bytes counts: nothing, as images do, unless it or its name is larger than any that is shown. */
+/** The weight of a file that came with its bytes: nothing, as images do, unless it or its name is larger than any that is shown. */
 function ownBytes(part: ContentPart): number | undefined {
   const bytes = fileData(part)?.bytes;
   if (bytes === undefined || bytes > MAX_FILE_BYTES) return bytes;
@@ -120,15 +121,15 @@ function ownBytes(part: ContentPart): number | undefined {
   return mention.length <= MAX_MENTION_LENGTH ? 0 : Buffer.byteLength(mention);
 }
 
-/** What is shown of a part whose text is larger than `left`; undefined when nothing is. */
+/** The shown beginning of a part whose text is larger than `left`; undefined when nothing is shown. */
 function cutPart(part: ContentPart, left: number): ContentPart | undefined {
   if (part.type === "text") {
-    const text = part.text.slice(0, prefixEnd(part.text, left, false));
+    const text = beginning(part.text, left, false);
     return text === "" ? undefined : { type: "text", text };
   }
   if (part.type !== "file") return part;
   const roomForText = left - Buffer.byteLength(part.uri);
-  if (part.text !== undefined && roomForText > 0) return { ...part, text: part.text.slice(0, prefixEnd(part.text, roomForText, false)) };
+  if (part.text !== undefined && roomForText > 0) return { ...part, text: beginning(part.text, roomForText, false) };
   const name = (part.name ?? part.mediaType ?? "without a name").slice(0, 100);
   return { type: "text", text: `[file ${name}: ${textBytes(part)} bytes left out]` };
 }
@@ -151,8 +152,13 @@ function shrink(value: JsonValue, budget: number, depth: number): JsonValue {
 
 function shrinkText(text: string, budget: number): string {
   if (jsonBytes(text, budget, true) <= budget) return text;
-  const end = prefixEnd(text, budget - MIN_SHARE / 2, true);
-  return `${text.slice(0, end)}… [${text.length - end} more]`;
+  const shown = beginning(text, budget - MIN_SHARE / 2, true);
+  return `${shown}… [${text.length - shown.length} more]`;
+}
+
+/** As much of a text as fits; the whole is not kept in memory by it. */
+function beginning(text: string, maxBytes: number, escaped: boolean): string {
+  return detachedText(text.slice(0, prefixEnd(text, maxBytes, escaped)));
 }
 
 function shrinkArray(items: readonly JsonValue[], budget: number, depth: number): readonly JsonValue[] {
@@ -187,7 +193,7 @@ function shrinkObject(object: JsonObject, budget: number, depth: number): JsonOb
   let waiting = members.length;
   for (const member of members.toSorted((a, b) => a.keyBytes + a.valueBytes - b.keyBytes - b.valueBytes)) {
     const share = Math.min(Math.floor(left / waiting--) - member.keyBytes, member.valueBytes);
-    // What cannot even hold a marker beside its key is left out.
+    // A member that cannot even hold a marker besides its key is left out.
     if (share < member.valueBytes && share < MIN_SHARE) continue;
     shares.set(member.key, share);
     left -= share + member.keyBytes;

@@ -1,6 +1,7 @@
 /** Which tools a model is shown and may call: layers of rules, each of which only takes away. */
 import { ToolError } from "../core/error.ts";
-import { MAX_REMEMBERED_NAMES, quickMatcher, type PermissionRules } from "./permission.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
+import { MAX_REMEMBERED_NAMES, RULE_NAMES, quickMatcher, type PermissionRules } from "./permission.ts";
 
 /** One layer, or several from the outermost to the innermost: the runtime's, a mode's, a call's. */
 export type VisibilityRules = PermissionRules | Visibility | readonly (PermissionRules | Visibility | undefined)[];
@@ -58,17 +59,11 @@ function isList(rules: VisibilityRules): rules is readonly (PermissionRules | Vi
   return Array.isArray(rules);
 }
 
-const KNOWN_KEYS: ReadonlySet<string> = new Set(["allow", "deny"]);
-
 function layerOf(rules: PermissionRules | Visibility): Layer {
   if (rules instanceof Visibility) return (name) => rules.permits(name);
   if (typeof rules !== "object" || rules === null)
     throw new ToolError("invalid_argument", `A layer of rules is an object with "allow" or "deny", not ${String(rules)}.`);
-  const unknown = Object.keys(rules).find((key) => !KNOWN_KEYS.has(key));
-  if (unknown !== undefined)
-    throw new ToolError("invalid_argument", `A layer of rules has the unknown key ${JSON.stringify(unknown)}.`, {
-      hint: 'Its keys are "allow" and "deny".',
-    });
+  checkKnownKeys(rules, RULE_NAMES, "A layer of rules");
   const allowed = rules.allow === undefined ? undefined : quickMatcher(rules.allow, "allow");
   const denied = rules.deny === undefined ? undefined : quickMatcher(rules.deny, "deny");
   return (name) => denied?.(name) === undefined && (allowed === undefined || allowed(name) !== undefined);

@@ -2,7 +2,7 @@
 import type { ContentPart } from "../core/content.ts";
 import { isJsonObject, type JsonValue } from "../core/base/json.ts";
 
-/** What a number, a key's slot or an object's frame is taken to weigh. */
+/** The weight of a number, a key's slot or an object's frame. */
 const NODE_BYTES = 16;
 
 /** Of a JSON value. Walks with a list of its own, so depth is no matter. */

@@ -1,8 +1,8 @@
-/** Cuts a byte stream into lines, and passes over one that is too long to be a message. */
+/** Cuts a byte stream into lines, and skips one that is too long to be a message. */
 
 /** The longest message taken from a server, in bytes. */
 export const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
-/** A line that is passed over and is longer than this has no end. */
+/** A line that is skipped and is longer than this has no end. */
 const MAX_SKIPPED_BYTES = 8 * MAX_MESSAGE_BYTES;
 
 /** So much of the beginning and of the end of a line that is too long is kept. */
@@ -21,7 +21,7 @@ export class LineReader {
   readonly #maxBytes: number;
   #parts: Buffer[] = [];
   #bytes = 0;
-  /** Of a line that is being passed over, its beginning and what was last seen of it. */
+  /** Of a line that is being skipped, its beginning and what was last seen of it. */
   #edges: { readonly head: string; tail: Buffer } | undefined;
 
   constructor(listener: LineListener, maxBytes: number = MAX_MESSAGE_BYTES) {

@@ -5,8 +5,8 @@ import { spawn, type ChildProcess } from "node:child_process";
 export const HAS_PROCESS_GROUPS = process.platform !== "win32";
 
 /**
- * Reads "add GROUP" and "drop GROUP" until its input ends, which it does when this process is gone, even by
- * SIGKILL; then ends the groups that are left.
+ * Reads "add GROUP:MARK" and "drop GROUP:MARK" until its input ends, which it does when this process is gone, even by
+ * SIGKILL; then ends the groups that are left, and on Linux all that has their marks in its environment.
  */
 const WATCH = `
 trap '' HUP INT TERM
@@ -18,31 +18,41 @@ while read -r verb group; do
   esac
 done
 [ -n "$groups" ] || exit 0
-for each in $groups; do kill -TERM "-$each"; done
+for each in $groups; do kill -TERM "-\${each%%:*}"; done
 sleep 1
-for each in $groups; do kill -KILL "-$each"; done
+for each in $groups; do
+  kill -KILL "-\${each%%:*}"
+  mark=\${each#*:}
+  [ -n "$mark" ] && [ -d /proc/self ] || continue
+  for left in $(grep -l -s -a -F "$mark" /proc/[0-9]*/environ); do left=\${left#/proc/}; kill -KILL "\${left%%/*}"; done
+done
 `;
 
-const groups = new Set<number>();
+/** By group, its mark. */
+const groups = new Map<number, string>();
 let watcher: ChildProcess | undefined;
 let hooked = false;
 
 /**
  * Puts a process group under guard: it is killed when this process exits, and by a small watching shell when
  * this process is killed. Without a shell only the orderly exit is covered.
+ *
+ * @param mark what its processes have in their environment and no others: letters, digits, `_`, `-` and `=`. Left out = the group is all there is
  */
-export function guardGroup(group: number): void {
-  groups.add(group);
+export function guardGroup(group: number, mark = ""): void {
+  groups.set(group, mark);
   if (!hooked) process.on("exit", killAll);
   hooked = true;
   if (watcher === undefined) watcher = startWatcher();
-  else watcher.stdin?.write(`add ${group}\n`);
+  else watcher.stdin?.write(`add ${group}:${mark}\n`);
 }
 
 /** Takes a group whose processes have ended off the guard. */
 export function releaseGroup(group: number): void {
-  if (!groups.delete(group)) return;
-  watcher?.stdin?.write(`drop ${group}\n`);
+  const mark = groups.get(group);
+  if (mark === undefined) return;
+  groups.delete(group);
+  watcher?.stdin?.write(`drop ${group}:${mark}\n`);
   if (groups.size > 0) return;
   watcher?.stdin?.end();
   watcher = undefined;
@@ -53,12 +63,12 @@ export function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean 
   try {
     return process.kill(HAS_PROCESS_GROUPS ? -group : group, signal);
   } catch {
-    return false; // ESRCH: nobody is left; EPERM: it changed its user and is out of reach
+    return false; // ESRCH: none is left; EPERM: it changed its user and is out of reach
   }
 }
 
 function killAll(): void {
-  for (const group of groups) signalGroup(group, "SIGKILL");
+  for (const group of groups.keys()) signalGroup(group, "SIGKILL");
 }
 
 function startWatcher(): ChildProcess | undefined {
@@ -74,7 +84,7 @@ function startWatcher(): ChildProcess | undefined {
   child.on("error", forget);
   child.on("exit", forget);
   child.stdin.on("error", forget);
-  for (const group of groups) child.stdin.write(`add ${group}\n`);
+  for (const [group, mark] of groups) child.stdin.write(`add ${group}:${mark}\n`);
   child.unref();
   if ("unref" in child.stdin && typeof child.stdin.unref === "function") child.stdin.unref();
   return child;

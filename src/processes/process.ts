@@ -10,7 +10,7 @@ export interface ServerCommand {
   /** A program: looked up in `PATH` when it is a bare name. Never read by a shell. */
   readonly command: string;
   readonly args?: readonly string[];
-  /** Given to the server beside the few variables it inherits (`PATH`, `HOME`, `USER`, `LANG`, `TMPDIR`). */
+  /** Given to the server besides the few variables it inherits (`PATH`, `HOME`, `USER`, `LANG`, `TMPDIR`). */
   readonly env?: Readonly<Record<string, string>>;
   /** Where it runs. @default this process's folder */
   readonly cwd?: string;
@@ -70,7 +70,7 @@ export async function endServer(child: ChildProcessWithoutNullStreams, clock: Cl
   child.stderr.destroy();
 }
 
-/** What went wrong when the program could not be started, in words. */
+/** The reason why the program could not be started, as text. */
 export function startProblem(server: ServerCommand, error: unknown): string {
   const code = systemCode(error);
   if (server.cwd !== undefined && !isFolder(server.cwd)) return `its folder ${JSON.stringify(server.cwd)} does not exist`;
@@ -87,7 +87,8 @@ async function waitFor(done: () => boolean, clock: Clock): Promise<void> {
   for (let waitedMs = 0; waitedMs < graceMs && !done(); waitedMs += POLL_MS) await pause(clock, POLL_MS);
 }
 
-function serverEnvironment(declared: Readonly<Record<string, string>>): Record<string, string> {
+/** The few variables that programs inherit, and those that are declared. */
+export function serverEnvironment(declared: Readonly<Record<string, string>>): Record<string, string> {
   const environment: Record<string, string> = {};
   for (const name of INHERITED) {
     const value = process.env[name];

@@ -1,4 +1,4 @@
-/** Keeps the end of what a server writes beside its messages, to quote it when the server fails. */
+/** Keeps the end of what a server writes besides its messages, to quote it when the server fails. */
 import type { Redact } from "../core/base/redact.ts";
 
 const KEPT_BYTES = 8 * 1024;

@@ -2,5 +2,5 @@
 export type { ApprovalQuestion, Approvals, PendingApproval } from "../core/approvals.ts";
 export type { AskRequest } from "../core/ask.ts";
 export type { LockRequest, Locks, LockTicket } from "../core/locks.ts";
-export type { Clock, Ids, Log, LogFields, Random } from "../core/ports.ts";
+export type { Clock, Expiring, Ids, Log, LogFields, Random, Timer } from "../core/ports.ts";
 export type { SlotLimit, Slots, SlotWaiter } from "../core/slots.ts";

@@ -1,4 +1,4 @@
-/** The public names of `haft/prompt`, listed by hand: what a model is told about tools. @packageDocumentation */
+/** The public names of `haft/prompt`, listed by hand: the part of a prompt that describes tools. @packageDocumentation */
 export { type PromptOptions, buildPrompt } from "../compose/prompt/build-prompt.ts";
 export { type ModelToolsOptions, modelTools } from "../compose/prompt/model-tools.ts";
 export { type ProviderToolName, type ProviderToolsOptions, patchOptions, providerTools } from "../compose/prompt/provider-tools.ts";

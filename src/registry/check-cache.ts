@@ -7,7 +7,7 @@ import type { CacheScope, CacheSettings, Tool } from "../core/tool.ts";
 
 type Fields = Pick<Tool, "cache" | "effects" | "oncePerTurn" | "endsTurn" | "category" | "providerExecuted">;
 
-const SCOPES = ["turn", "session", "runtime", "persistent"] as const satisfies readonly CacheScope[];
+const SCOPES = ["turn", "tick", "session", "runtime", "persistent"] as const satisfies readonly CacheScope[];
 const SETTINGS = ["scope", "ttlMs", "identity"] as const satisfies readonly (keyof CacheSettings)[];
 const MAX_IDENTITY_KEYS = 16;
 
@@ -27,9 +27,46 @@ export function checkCache(name: string, tool: Fields): void {
     throw new ToolError("invalid_argument", `Tool ${JSON.stringify(name)} cannot be cached: ${reason.why}.`, { hint: reason.hint });
 }
 
+/** The settings of a cache that was checked, in our own words. */
+export interface ReadCacheSettings extends CacheSettings {
+  readonly scope: Exclude<CacheScope, "tick">;
+}
+
 /** A scope alone is the settings with that scope. */
-export function cacheSettings(cache: CacheScope | CacheSettings): CacheSettings {
-  return typeof cache === "string" ? { scope: cache } : cache;
+export function cacheSettings(cache: CacheScope | CacheSettings): ReadCacheSettings {
+  const { scope, ...settings } = typeof cache === "string" ? { scope: cache } : cache;
+  return { ...settings, scope: scope === "tick" ? "turn" : scope };
+}
+
+const OTHER_WORDS = ["cacheable", "cache_scope", "cache_ttl"] as const;
+
+/**
+ * Returns the cache settings of a tool as data: `cache`, or the words of the Evennia AI assistant: `cacheable`, `cache_scope` ("tick" unless
+ * given), and `cache_ttl` in seconds. Only the latter are checked here.
+ *
+ * @throws ToolError `invalid_argument` naming the key
+ */
+export function cacheOfJson(json: Readonly<Record<string, unknown>>): unknown {
+  const wrong = (key: string, expected: string): ToolError =>
+    new ToolError("invalid_argument", `${key} of tool ${JSON.stringify(json["name"])} must be ${expected}.`);
+  const [given] = OTHER_WORDS.filter((word) => isGiven(json[word]));
+  if (given === undefined) return json["cache"] ?? undefined;
+  if (isGiven(json["cache"])) throw wrong("cache", `left out beside ${given}: both say how long results are kept`);
+  const { cacheable = false, cache_scope: scope = "turn", cache_ttl: seconds } = omitNull(json);
+  if (typeof cacheable !== "boolean") throw wrong("cacheable", "a boolean");
+  if (!isScope(scope)) throw wrong("cache_scope", SCOPE_WORDS);
+  if (seconds !== undefined && !(typeof seconds === "number" && seconds > 0 && seconds * 1_000 <= MILLISECONDS.max))
+    throw wrong("cache_ttl", "a number of seconds above 0, or be left out");
+  if (!cacheable) return undefined;
+  return seconds === undefined ? scope : { scope, ttlMs: seconds * 1_000 };
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+function omitNull(json: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(json).filter(([, value]) => value !== null));
 }
 
 interface Fault {

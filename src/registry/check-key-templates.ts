@@ -6,7 +6,7 @@ import { own } from "../core/base/own.ts";
 import { pathsInTemplates } from "../core/resource-keys.ts";
 import { nearNames } from "../core/base/near-names.ts";
 
-/** Keywords beside which `properties` is not the whole list. */
+/** Keywords next to which `properties` is not the whole list. */
 const OPEN_KEYWORDS = ["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "patternProperties"];
 
 /**
@@ -32,7 +32,8 @@ export function keyTemplateFault(name: string, effects: Effects<never> | undefin
   return undefined;
 }
 
-function pathFault(path: readonly string[], inputSchema: unknown): { readonly what: string; readonly hint: string } | undefined {
+/** The property that a path names and that an input of this schema cannot have, in words. */
+export function pathFault(path: readonly string[], inputSchema: unknown): { readonly what: string; readonly hint: string } | undefined {
   let schema = inputSchema;
   for (const [index, name] of path.entries()) {
     const properties = listedProperties(schema);

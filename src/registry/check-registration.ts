@@ -1,29 +1,44 @@
 /** Checks what is given to a registry: a programmer's mistake is refused before anything is changed. */
 import { checkName } from "../core/call.ts";
-import { checkMs, checkSettings, setsAny } from "../core/call-settings.ts";
+import { CALL_SETTINGS, checkMs, checkSettings, setsAny } from "../core/call-settings.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Tool } from "../core/tool.ts";
 import { TOOLSET_FIELDS, type Toolset } from "../core/toolset.ts";
 import { checkCache } from "./check-cache.ts";
 import { keyTemplateFault } from "./check-key-templates.ts";
-import { checkAllFields, isPlainObject, MODEL_FIELDS, plainTool } from "./check-tool-fields.ts";
+import { checkAllFields, isPlainObject, MODEL_FIELDS, plainTool, refuseOtherWords } from "./check-tool-fields.ts";
 import { faultsOf } from "./toolset-faults.ts";
+
+/** A tool to register: its input schema may be left out. */
+export type NewTool = Omit<Tool, "inputSchema"> & Partial<Pick<Tool, "inputSchema">>;
 
 /** A program may be written in JavaScript, and an engine may pass on third-party data. */
 type Unchecked<T> = { readonly [Field in keyof T]?: unknown };
 
 /**
- * Checks every field of a tool that a program gives, whether `defineTool` made it or not. What a schema says is left for its first use.
+ * Checks every field of a tool that a program gives, whether `defineTool` made it or not. Schemas are checked at their first use.
  *
  * @returns the tool as a plain object
  * @throws ToolError `invalid_argument`, listing everything that is missing, or naming the field that is wrong
  */
 export function checkTool(given: Tool): Tool {
+  const tool = namedTool(given);
+  if (tool.inputSchema === undefined) throw incomplete(tool);
+  return checkDeclared(tool);
+}
+
+/** As `checkTool`; a tool that says nothing of its input takes an object of any keys. */
+export function checkNewTool(given: NewTool): Tool {
   checkIsObject(given, "A tool is an object with name, description and inputSchema.");
-  if (given.inputSchema === undefined) throw incomplete(given);
-  const tool = checkBroughtTool(given);
+  const tool = plainTool(given as Tool); // checked below
+  refuseOtherWords(given, tool);
+  return checkDeclared(namedTool(tool.inputSchema === undefined ? { ...tool, inputSchema: { type: "object" } } : tool));
+}
+
+function checkDeclared(tool: Tool): Tool {
   checkAllFields(tool);
+  checkCache(tool.name, tool);
   const fault = keyTemplateFault(tool.name, tool.effects, tool.inputSchema);
   if (fault !== undefined) throw fault;
   return tool;
@@ -31,11 +46,8 @@ export function checkTool(given: Tool): Tool {
 
 /** As `checkTool`, for a tool that an engine brought: without a schema it is quarantined, not refused. */
 export function checkBroughtTool(given: Tool): Tool {
-  checkIsObject(given, "A tool is an object with name, description and inputSchema.");
-  const tool = plainTool(given);
-  const { name, description, title, tags, execute }: Unchecked<Tool> = tool;
-  if (name === undefined || typeof description !== "string") throw incomplete(tool);
-  checkName(name, "tool");
+  const tool = namedTool(given);
+  const { name, title, tags, execute }: Unchecked<Tool> & Pick<Tool, "name"> = tool;
   if (title !== undefined && typeof title !== "string") throw wrong(name, "title", "a string");
   if (execute !== undefined && typeof execute !== "function") throw wrong(name, "execute", "a function");
   if (tags !== undefined && !(Array.isArray(tags) && tags.every((tag) => typeof tag === "string")))
@@ -44,6 +56,17 @@ export function checkBroughtTool(given: Tool): Tool {
     checkModelFields(name, tool);
   checkCache(name, tool);
   if (setsAny(tool) || tool.maxConcurrent !== undefined) checkSettings(tool, `tool ${JSON.stringify(name)}`);
+  return tool;
+}
+
+/** The tool as a plain object whose name and description are as they must be. */
+function namedTool(given: Tool): Tool {
+  checkIsObject(given, "A tool is an object with name, description and inputSchema.");
+  const tool = plainTool(given);
+  refuseOtherWords(given, tool);
+  const { name, description }: Unchecked<Tool> = tool;
+  if (name === undefined || typeof description !== "string") throw incomplete(tool);
+  checkName(name, "tool");
   return tool;
 }
 
@@ -73,6 +96,7 @@ export function checkToolset(toolset: Toolset): void {
     throw new ToolError("invalid_argument", `The engine of ${owner} has no function call().`);
   if (promptContribution !== undefined && !MODEL_FIELDS.promptContribution.holds(promptContribution))
     throw new ToolError("invalid_argument", `promptContribution of ${owner} must be ${MODEL_FIELDS.promptContribution.expected}.`);
+  if (toolset.defaults !== undefined) checkKnownKeys(toolset.defaults, CALL_SETTINGS, `defaults of ${owner}`);
   checkSettings({ ...toolset.defaults, ...(toolset.maxConcurrent === undefined ? {} : { maxConcurrent: toolset.maxConcurrent }) }, owner);
   const { checkFormats }: Unchecked<Toolset> = toolset;
   if (checkFormats !== undefined && typeof checkFormats !== "boolean")

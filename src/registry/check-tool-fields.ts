@@ -4,13 +4,13 @@ import { ToolError } from "../core/error.ts";
 import { COUNT, isWithin, numberWithin, type Bounds } from "../core/base/number-bounds.ts";
 import { CALL_SETTINGS } from "../core/call-settings.ts";
 import { copyJson, isJsonObject } from "../core/base/json.ts";
-import type { Tool } from "../core/tool.ts";
+import { TOOL_CATEGORIES, type Tool } from "../core/tool.ts";
 import { typeInWords } from "../core/base/wording.ts";
 import { own } from "../core/base/own.ts";
 import { checkCache } from "./check-cache.ts";
 import { nearNames } from "../core/base/near-names.ts";
 
-/** What a field must be. */
+/** The type of a field, and its description. */
 export interface Claim {
   readonly holds: (value: unknown) => boolean;
   /** Completes "must be …". */
@@ -18,9 +18,14 @@ export interface Claim {
 }
 
 const anyText: Claim = { holds: (value) => typeof value === "string", expected: "a string" };
+const someText: Claim = { holds: (value) => typeof value === "string" && value !== "", expected: "a string that is not empty" };
 const flag: Claim = { holds: (value) => typeof value === "boolean", expected: "a boolean" };
 const handler: Claim = { holds: (value) => typeof value === "function", expected: "a function" };
 const textList: Claim = { holds: isTextList, expected: "an array of strings" };
+const variables: Claim = {
+  holds: (value) => isJsonObject(value) && Object.values(value).every((item) => typeof item === "string"),
+  expected: "an object of strings",
+};
 const record: Claim = { holds: isJsonObject, expected: "an object" };
 const schema: Claim = {
   holds: (value) => typeof value === "boolean" || typeof value === "function" || isJsonObject(value),
@@ -73,7 +78,7 @@ function isTextList(value: unknown): boolean {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
 }
 
-/** The fields beside a tool's definition that a model is shown, and when it may call it: checked also where a tool is registered without `defineTool`. */
+/** The fields besides a tool's definition that a model is shown, and when it may call it: checked also where a tool is registered without `defineTool`. */
 export const MODEL_FIELDS = {
   requiresReading: flag,
   promptContribution: contribution,
@@ -94,8 +99,11 @@ const FIELDS = {
   tags: textList,
   maxConcurrent: number(COUNT),
   oncePerTurn: flag,
+  composite: flag,
   endsTurn: flag,
-  category: oneOf("SAFE_CHAIN", "TERMINAL", "DANGEROUS", "ASYNC_REQUIRED"),
+  mode: oneOf("direct", "background", "stateful"),
+  notify: flag,
+  category: oneOf(...TOOL_CATEGORIES),
   providerExecuted: flag,
   unknownKeys: oneOf("drop", "refuse"),
   cache: checkedElsewhere,
@@ -103,6 +111,8 @@ const FIELDS = {
   reducer: handler,
   requires: textList,
   documentation: anyText,
+  workingFolder: someText,
+  environment: variables,
   ...MODEL_FIELDS,
   enabled: flag,
   unusable: anyText,
@@ -111,6 +121,7 @@ const FIELDS = {
   deadlineMs: number(CALL_SETTINGS.deadlineMs),
   maxAttempts: number(CALL_SETTINGS.maxAttempts),
   maxResultBytes: number(CALL_SETTINGS.maxResultBytes),
+  promoteAfterMs: number(CALL_SETTINGS.promoteAfterMs),
 } as const satisfies Record<keyof Tool, Claim>;
 
 const EFFECTS = {
@@ -142,6 +153,7 @@ export function checkToolFields(definition: unknown): asserts definition is Tool
   if (fields["description"] === undefined) throw wrong(fields["name"], "description", undefined, "a string: it is what the model reads");
   checkFields(fields["name"], "", fields, DEFINITION_FIELDS);
   if (fields["effects"] !== undefined) checkFields(fields["name"], "effects.", fields["effects"], EFFECTS);
+  checkComposite(fields["name"], fields);
   checkCache(fields["name"], fields);
 }
 
@@ -155,12 +167,20 @@ export function checkToolFields(definition: unknown): asserts definition is Tool
 export function checkAllFields(tool: Tool): void {
   checkFields(tool.name, "", tool, REGISTERED_FIELDS);
   if (tool.effects !== undefined) checkFields(tool.name, "effects.", tool.effects, EFFECTS);
+  checkComposite(tool.name, tool);
+}
+
+function checkComposite(name: string, { composite, effects }: Pick<Tool, "composite" | "effects">): void {
+  if (composite === true && effects !== undefined)
+    throw new ToolError("invalid_argument", `The composite tool ${JSON.stringify(name)} declares effects; its calls have them.`, {
+      hint: "Leave effects out, or composite where the tool touches something itself.",
+    });
 }
 
 const PLAIN_TOOLS = new WeakMap<Tool, Tool>();
 
 /**
- * A tool as a plain object, the same one each time. An instance of a class may have fields of its own beside those of a tool; what its
+ * A tool as a plain object, the same one each time. An instance of a class may have fields of its own besides those of a tool; what its
  * prototype has is kept, and its methods are bound to it.
  */
 export function plainTool(tool: Tool): Tool {
@@ -176,6 +196,37 @@ export function plainTool(tool: Tool): Tool {
   }
   return plain;
 }
+
+/** Field names of other systems, with ours. A tool that is a plain object may not have unknown fields at all. */
+const OTHER_WORDS: Readonly<Record<string, keyof Tool>> = {
+  parameters: "inputSchema",
+  input_schema: "inputSchema",
+  output_schema: "outputSchema",
+  handler: "execute",
+  cacheable: "cache", // its scope and its time say nothing without it
+};
+
+/**
+ * An instance of a class may have fields of its own, but not one that is meant for a field of `Tool` and would have no effect.
+ *
+ * @param tool what `plainTool` made of it
+ * @param read words that the caller reads itself
+ * @throws ToolError `invalid_argument` with the word and the field
+ */
+export function refuseOtherWords(given: object, tool: Tool, read: readonly string[] = []): void {
+  if (tool === given) return;
+  for (const [word, field] of Object.entries(OTHER_WORDS)) {
+    const value: unknown = Reflect.get(given, word);
+    if (read.includes(word) || value === undefined || value === null || value === false || tool[field] !== undefined) continue;
+    throw new ToolError("invalid_argument", `The tool ${JSON.stringify(tool.name)} has ${JSON.stringify(word)}, which is ${field} here.`, {
+      hint: SUCCESS_WORDS.has(word)
+        ? `Call it ${field}, or give the tool to withSuccessShape(), which reads ${word}.`
+        : `Call it ${field}.`,
+    });
+  }
+}
+
+const SUCCESS_WORDS: ReadonlySet<string> = new Set(["parameters", "cacheable"]);
 
 /** A schema of a library may be a function too. */
 function isMethod(field: string, value: unknown): value is (...given: never) => unknown {

@@ -32,7 +32,7 @@ function looksLike(twin: string): string {
   return `looks like ${spell(twin)}, which is another name`;
 }
 
-/** What a name looks like: names of one skeleton cannot be told apart by eye. */
+/** The visual form of a name: names of one skeleton look the same. */
 function skeletonOf(name: string): string {
   let skeleton = "";
   for (const character of name.normalize("NFKC").replace(SHAPELESS, "")) skeleton += LOOK_ALIKES.get(character) ?? character;

@@ -4,14 +4,14 @@ import type { ToolOutput } from "../core/content.ts";
 import { declaresNoWrites, type Effects } from "../core/effects.ts";
 import type { ToolContext } from "../core/context.ts";
 import { ToolError, hintsOf } from "../core/error.ts";
-import { isJsonObject } from "../core/base/json.ts";
 import type { JsonSchema, ParsedInput, Reducer, Tool } from "../core/tool.ts";
 import { compileSchema } from "../schema/compile-schema.ts";
-import type { InferInput, InferReturn, InferSent } from "../schema/infer-schema.ts";
+import type { InferAnswer, InferInput, InferReturn, InferSent } from "../schema/infer-schema.ts";
 import { copySchema } from "../schema/import-schema.ts";
 import { fromStandardSchema, isStandardSchema, withStandardSchema, type StandardJsonSchema } from "../schema/standard-schema.ts";
 import { keyTemplateFault } from "./check-key-templates.ts";
 import { checkToolFields } from "./check-tool-fields.ts";
+import { checkTakesObjects } from "./object-input.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 /** A JSON Schema, or a schema of any library that speaks Standard Schema (zod, arktype, valibot, …). */
@@ -54,7 +54,7 @@ type Frozen<Value, Level extends readonly 0[] = []> = Level["length"] extends 4
 /** A frozen tool whose schemas other frameworks take as they are (Standard Schema). */
 export interface DefinedTool<Input extends SchemaSource = SchemaSource, Output extends SchemaSource = SchemaSource> extends Tool {
   readonly inputSchema: StandardJsonSchema<InferSent<Input>, InferInput<Input>>;
-  readonly outputSchema?: StandardJsonSchema<InferReturn<Output>>;
+  readonly outputSchema?: StandardJsonSchema<InferReturn<Output>, InferAnswer<Output>>;
   readonly execute?: (input: InferInput<Input>, context: ToolContext) => HandlerResult<Output>;
 }
 
@@ -120,15 +120,6 @@ function useSchema(
       cause: error,
     });
   }
-}
-
-/** Every provider and protocol sends the input of a tool as an object. */
-function checkTakesObjects(schema: unknown): void {
-  const type: unknown = isJsonObject(schema) ? schema["type"] : undefined;
-  if (type === undefined || type === "object" || (Array.isArray(type) && type.includes("object"))) return;
-  throw new ToolError("invalid_schema", `type is ${JSON.stringify(type)}; the input of a tool is an object.`, {
-    hint: 'Give it a property: { type: "object", properties: { value: … } }.',
-  });
 }
 
 /** A schema of another defined tool is plain JSON Schema with our own `~standard` on it. */

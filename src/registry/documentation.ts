@@ -1,5 +1,6 @@
-/** The long documentation of a tool: what somebody put in its place, else its own, else what its definition says. */
+/** The long documentation of a tool: the text that overrides it, else its own, else its definition. */
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Visibility } from "../policy/visibility.ts";
 import { describeSchema } from "./describe-schema.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
@@ -29,6 +30,7 @@ export interface Documentation {
  * @throws ToolError `not_found` with the names that may have been meant; `ambiguous`; `unavailable`; `permission_denied` for a hidden tool
  */
 export function documentationOf(registry: Registry, name: string, options: DocumentationOptions = {}): Documentation {
+  checkKnownKeys(options, { overrides: true, visibility: true }, "documentationOf()");
   const found = resolveVisible(registry, name, options.visibility);
   if (found instanceof ToolError) throw found;
   const [first] = found;

@@ -1,4 +1,4 @@
-/** Which tools of a registry stand in its listings: those on offer, and apart from them those that the permission rules take away. */
+/** Which tools of a registry are in its listings: those on offer, and apart from them those that the permission rules take away. */
 import type { RegisteredTool } from "./registered-tool.ts";
 import { compareNames } from "./tool-search.ts";
 import type { ToolsetEntry } from "./toolset-entry.ts";
@@ -14,7 +14,7 @@ export function offeredTools(entries: Iterable<ToolsetEntry>): readonly Register
   return offered.sort(compareNames);
 }
 
-/** What would be on offer if the permission rules did not deny it, sorted by qualified name. */
+/** The tools that would be on offer if the permission rules did not deny them, sorted by qualified name. */
 export function deniedTools(entries: Iterable<ToolsetEntry>): readonly RegisteredTool[] {
   const denied: RegisteredTool[] = [];
   for (const entry of entries)

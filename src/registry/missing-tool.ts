@@ -4,7 +4,7 @@ import { ToolError } from "../core/error.ts";
 const MAX_SHOWN_NAME = 120;
 const MAX_LISTED = 10;
 
-/** What there is instead of the tool that was asked for. */
+/** The tools that exist instead of the one that was asked for. */
 export interface Alternatives {
   /** The toolset part of the name, where there is no such toolset. */
   readonly unknownToolset: string | undefined;

@@ -11,7 +11,7 @@ import { ToolsetEntry, type ToolFamily } from "./toolset-entry.ts";
 
 export interface ToolsetParts {
   readonly toolset: Toolset;
-  /** What the program or its files declare: a fault in one refuses all. @default the toolset's */
+  /** The tools that the program or its files declare: a fault in one refuses all. @default the toolset's */
   readonly tools?: readonly Tool[];
   /** The tools of its engine, which are third-party: one that is unusable, or whose name is taken, is left out with a warning. */
   readonly brought?: readonly Tool[];
@@ -108,7 +108,7 @@ export function fingerprintOf(registered: RegisteredTool): string | undefined {
   }
 }
 
-/** What is different between two entries of one name; undefined when nothing is. */
+/** Compares two entries of one name; undefined when nothing differs. */
 export function compareToolsets(before: ToolsetEntry | undefined, after: ToolsetEntry | undefined): ToolsetChange | undefined {
   const toolset = (after ?? before)?.toolset.name ?? "";
   const old = before?.families ?? new Map<string, ToolFamily>();

@@ -28,7 +28,7 @@ function readResultTool(store: LargeResultStore, findOutput: FindOutput): Tool {
     inputSchema: {
       type: "object",
       properties: {
-        handle: { type: "string", description: "The handle that stood in the cut result." },
+        handle: { type: "string", description: "The handle in the cut result." },
         path: { type: "string", description: "Where to look inside a JSON result, such as $.items[3].name." },
         grep: { type: "string", description: "Only lines that hold this text." },
         offset: { type: "integer", minimum: 0, description: "First line to show, counted from 0." },

@@ -1,13 +1,17 @@
 /** One tool as the runtime knows it: in its toolset, with its settings, and checked when it is first used. */
 import { qualifiedName } from "../core/call.ts";
+import { declaresNoWrites } from "../core/effects.ts";
 import { ToolError, hintsOf } from "../core/error.ts";
-import type { CallSettings, JsonSchema, Tool } from "../core/tool.ts";
+import type { CallSettings, JsonSchema, Tool, ToolCategory } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import type { Permission } from "../policy/permission.ts";
 import { compileSchema, type Validator } from "../schema/compile-schema.ts";
-import { defaultWarnings } from "../schema/repair-input.ts";
+import { defaultWarnings, type RepairOptions } from "../schema/repair-input.ts";
 import { schemaFingerprint } from "../schema/fingerprint.ts";
+import type { ValidationResult } from "../schema/validation-result.ts";
 import { inheritSettings } from "../core/call-settings.ts";
+import { checkTakesObjects } from "./object-input.ts";
+import { checkInput } from "./check-input.ts";
 
 type Checked =
   | { readonly quarantine: undefined; readonly input: Validator; readonly output: Validator | undefined }
@@ -25,14 +29,14 @@ export interface Registration {
 /**
  * A tool in a registry. Only the registry makes these.
  *
- * Schemas are compiled and hashed when somebody first asks, so that a hundred thousand tools load at once. A
+ * Schemas are compiled and hashed at the first use, so that a hundred thousand tools load at once. A
  * schema that cannot be used puts aside this one tool, and so does what it says itself: see `quarantine`.
  */
 export class RegisteredTool {
   readonly tool: Tool;
   readonly toolset: Toolset;
   readonly qualifiedName: string;
-  /** What holds for its calls: its own settings, else those of its toolset, else those of the runtime. */
+  /** The settings of its calls: its own, else those of its toolset, else those of the runtime. */
   readonly settings: Required<CallSettings>;
   /** Why it may not be called although nothing is wrong with it, such as a definition that is not the pinned one. */
   readonly blocked: ToolError | undefined;
@@ -56,6 +60,11 @@ export class RegisteredTool {
     // A library that parses the input decides what its formats are.
     this.#formats = formats && tool.parseInput === undefined;
     this.enabled = tool.enabled !== false;
+  }
+
+  /** How the loop treats it: what it says itself, else `SAFE_CHAIN`. That alone never makes it a read. */
+  get category(): ToolCategory {
+    return this.tool.category ?? "SAFE_CHAIN";
   }
 
   /** Identifies the input schema among overloads, whatever the order of its keys. @throws ToolError `unavailable` when it cannot be hashed */
@@ -84,10 +93,26 @@ export class RegisteredTool {
     return this.#checked.quarantine;
   }
 
-  /** What does not stop the tool from being used, but is not as it was meant: defaults that break their own schema. Compiles the schema. */
+  /** Faults that do not stop the tool from being used: defaults that break their own schema. Compiles the schema. */
   get warnings(): readonly string[] {
     if (this.quarantine !== undefined) return [];
     return defaultWarnings(this.inputValidator);
+  }
+
+  /** Which repairs its inputs may have: a tool that declares no writes loses forbidden keys, and is guessed at. */
+  get repairs(): RepairOptions {
+    const allowGuesses = declaresNoWrites(this.tool.effects);
+    const { unknownKeys } = this.tool;
+    return { dropUnknownKeys: unknownKeys === undefined ? allowGuesses : unknownKeys === "drop", allowGuesses };
+  }
+
+  /**
+   * Checks an input as a call of the tool would, its repairs and own rules included, and runs nothing.
+   *
+   * Rejects with the reason of the quarantine, and with what rules of the tool throw.
+   */
+  async validate(input: unknown): Promise<ValidationResult> {
+    return await checkInput(this.tool, this.inputValidator, { ...this.repairs, given: input });
   }
 
   #check(): Checked {
@@ -100,6 +125,7 @@ export class RegisteredTool {
     let part = "input";
     try {
       const input = compileSchema(inputSchema, { formats: this.#formats });
+      checkTakesObjects(inputSchema);
       part = "output";
       return { quarantine: undefined, input, output: outputSchema === undefined ? undefined : compileSchema(outputSchema) };
     } catch (error: unknown) {

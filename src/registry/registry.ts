@@ -1,15 +1,18 @@
 /** Every toolset and tool there is: look-up, search, and what the name in a call means. */
-import { DEFAULT_NAMESPACE } from "../core/call.ts";
-import { checkSettings, DEFAULT_CALL_SETTINGS, inheritSettings } from "../core/call-settings.ts";
+import { copyJson, type JsonValue } from "../core/base/json.ts";
+import { DEFAULT_NAMESPACE, type ToolCall } from "../core/call.ts";
+import { DEFAULT_CALL_SETTINGS, inheritSettings } from "../core/call-settings.ts";
 import { ToolError } from "../core/error.ts";
 import type { CallSettings, Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { plural } from "../core/base/wording.ts";
-import { permissionOf, type Permission, type PermissionRules } from "../policy/permission.ts";
-import { checkList, checkBroughtTool, checkTool, checkToolset } from "./check-registration.ts";
+import { permissionOf, type Permission } from "../policy/permission.ts";
+import { checkList, checkBroughtTool, checkNewTool, checkToolset, type NewTool } from "./check-registration.ts";
 import { compareToolsets, fingerprintOf, prepareToolset, refuseDuplicate } from "./prepare-toolset.ts";
 import type { ToolsetChange, ToolsetParts } from "./prepare-toolset.ts";
 import { deniedTools, offeredTools } from "./listed-tools.ts";
+import { checkRegisterOptions, checkRegistryOptions, type RegisterOptions, type RegistryOptions } from "./registry-options.ts";
+import { chooseOverload } from "./overload.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import { TextIndex } from "./text-index.ts";
 import { LateOpenings } from "./late-openings.ts";
@@ -17,24 +20,7 @@ import { ToolNames } from "./tool-names.ts";
 import { compareNames, searchTools, type SearchQuery } from "./tool-search.ts";
 import { ToolsetEntry, type ToolFamily, type ToolsetState } from "./toolset-entry.ts";
 
-/** What holds for all tools of a registry. */
-export interface RegistryOptions {
-  /** What tools use where neither they nor their toolset set anything. */
-  readonly defaults?: CallSettings;
-  /** Let `register` add several tools of one name when their input schemas differ. @default false */
-  readonly overloads?: boolean;
-  /** What there is for models and clients: a tool that the rules deny is in no listing or search, and no call reaches it. @default all */
-  readonly permission?: PermissionRules;
-  /** Called with look-alike names and tools that were left out. */
-  readonly onWarning?: (message: string) => void;
-}
-
-export interface RegisterOptions {
-  /** Allow another tool of this name when its input schema differs. @default what the toolset or the registry says */
-  readonly overload?: boolean;
-}
-
-/** What `console.log` and `util.inspect` of Node show in place of the object. */
+/** The key of the text that `console.log` and `util.inspect` of Node show in place of the object. */
 const INSPECT = Symbol.for("nodejs.util.inspect.custom");
 
 /**
@@ -42,7 +28,7 @@ const INSPECT = Symbol.for("nodejs.util.inspect.custom");
  *
  * Where a method takes the name of a tool, it is a qualified name, a bare one of the namespace `default`, or a
  * bare one that only one toolset has. Listings are sorted by qualified name and leave out what is denied, disabled, blocked or
- * belongs to a toolset that could not be opened; look-ups, `size` and iteration do not. Whatever a model or a client is shown
+ * belongs to a toolset that could not be opened; look-ups, `size` and iteration do not. Everything that a model or a client is shown
  * comes from a listing, a search or `resolve`.
  */
 export class Registry implements Iterable<RegisteredTool> {
@@ -62,7 +48,7 @@ export class Registry implements Iterable<RegisteredTool> {
   #index: TextIndex | undefined = undefined;
 
   constructor(options: RegistryOptions = {}) {
-    checkSettings(options.defaults ?? {}, "the registry");
+    checkRegistryOptions(options);
     this.#settings = inheritSettings(options.defaults ?? {}, DEFAULT_CALL_SETTINGS);
     this.#overloads = options.overloads ?? false;
     this.#permission = options.permission === undefined ? undefined : permissionOf(options.permission);
@@ -88,17 +74,18 @@ export class Registry implements Iterable<RegisteredTool> {
   }
 
   /**
-   * Adds one tool; its schemas are not looked into before they are used.
+   * Adds one tool; its schemas are not looked into before they are used. One without an input schema takes an object of any keys.
    *
    * @throws ToolError `duplicate` for a name in use, unless overloads are allowed and the input schemas differ;
    * `invalid_argument` for a tool that is incomplete
    */
-  register(given: Tool, namespace: string = DEFAULT_NAMESPACE, options: RegisterOptions = {}): RegisteredTool {
-    const tool = checkTool(given);
+  register(given: NewTool, namespace: string = DEFAULT_NAMESPACE, options: RegisterOptions = {}): RegisteredTool {
+    checkRegisterOptions(options);
+    const tool = checkNewTool(given);
     const entry = this.#names.entries.get(namespace) ?? this.#makeEntry({ name: namespace });
     const registered = entry.makeTool(tool);
     refuseDuplicate(registered, entry.families.get(tool.name), options.overload ?? this.#allowsOverloads(entry));
-    this.#publishEntry(entry);
+    if (!this.#names.entries.has(namespace)) this.#names.addToolset(entry);
     this.#publish(entry.addByHand(registered), [registered]);
     this.#changed();
     return registered;
@@ -132,7 +119,7 @@ export class Registry implements Iterable<RegisteredTool> {
   }
 
   /**
-   * Puts toolsets in the place of those of the same names and takes others away, all at one moment: nobody sees half of it. A tool
+   * Puts toolsets in the place of those of the same names and takes others away, all at one moment. A tool
    * that is as it was stays the same registered one, with its circuit and limits; what was switched on or off by hand stays so.
    *
    * @throws ToolError as `addToolset`, and nothing has changed then
@@ -156,7 +143,7 @@ export class Registry implements Iterable<RegisteredTool> {
     return changes.filter((change) => change !== undefined);
   }
 
-  /** Some toolset, now or earlier, has an engine that must be told when a session begins and ends. */
+  /** Some toolset, now or earlier, has an engine that must be notified when a session begins and ends. */
   get remembersSessions(): boolean {
     return this.#remembersSessions;
   }
@@ -175,7 +162,7 @@ export class Registry implements Iterable<RegisteredTool> {
    * Adds the tools that a toolset's engine brought, and returns how many.
    *
    * Engines pass on third-party tools, so one tool never harms the others: one that is unusable as such, or
-   * whose name is taken, is left out with a warning. What the program itself declared under that name stays.
+   * whose name is taken, is left out with a warning. A tool that the program itself declared under that name stays.
    *
    * @throws ToolError `not_found` for a toolset that is not there
    */
@@ -246,7 +233,7 @@ export class Registry implements Iterable<RegisteredTool> {
     return this.#listed.filter((registered) => wanted.has(registered.toolset.name));
   }
 
-  /** What `list` leaves out because the permission rules deny it, with the reason in `denied`: for those who write the rules. */
+  /** The tools that `list` leaves out because the permission rules deny them, with the reason in `denied`: for those who write the rules. */
   listDenied(namespace?: string): readonly RegisteredTool[] {
     const denied = deniedTools(this.#names.entries.values());
     return namespace === undefined ? denied : denied.filter(({ toolset }) => toolset.name === namespace);
@@ -268,11 +255,11 @@ export class Registry implements Iterable<RegisteredTool> {
   }
 
   /**
-   * The tools on offer that fit a query: see `SearchQuery`. The first query with a text builds an index.
+   * The tools on offer that fit a query: see `SearchQuery`; all of them without one. The first query with a text builds an index.
    *
-   * @throws ToolError `invalid_argument` for a limit that is not an integer ≥ 1
+   * @throws ToolError `invalid_argument` for a limit that is not an integer ≥ 1, and for an unknown category
    */
-  search(query: SearchQuery): readonly RegisteredTool[] {
+  search(query: SearchQuery = {}): readonly RegisteredTool[] {
     return searchTools(query, {
       list: () => (query.denied === true ? [...this.list(), ...this.listDenied()].sort(compareNames) : this.list()),
       isOffered: (registered) =>
@@ -280,12 +267,12 @@ export class Registry implements Iterable<RegisteredTool> {
         (registered.denied === undefined || query.denied === true) &&
         registered.blocked === undefined &&
         this.#names.entries.get(registered.toolset.name)?.offered === true,
-      rank: (text, take) => this.#textIndex().rank(text, take),
+      rank: (text, take) => (this.#index ??= TextIndex.of(this)).rank(text, take),
     });
   }
 
   /**
-   * What the name in a call means: the tools that may be meant, at least one, or the error that ends the call.
+   * Returns the tools that the name in a call may mean, at least one, or the error that ends the call.
    *
    * `not_found` names what is near, `ambiguous` names the candidates, `unavailable` says why the tool cannot be
    * called now. A disabled tool does not make a bare name ambiguous; one whose toolset did not open does, so
@@ -293,6 +280,17 @@ export class Registry implements Iterable<RegisteredTool> {
    */
   resolve(name: string): readonly RegisteredTool[] | ToolError {
     return this.#names.resolve(name);
+  }
+
+  /**
+   * The tool that a call would reach, by its name and, of overloads, its input; undefined where none or several may be meant.
+   *
+   * @param namespaces those that are looked in: a bare name then need be clear only among them. @default all
+   */
+  match(call: ToolCall, namespaces: readonly string[] = this.namespaces()): RegisteredTool | undefined {
+    checkList(namespaces, "match() takes a call, and an array of namespaces.");
+    const candidates = this.#names.resolveIn(call?.name, namespaces);
+    return candidates === undefined ? undefined : chooseOverload(candidates, readableInput(call));
   }
 
   /**
@@ -367,10 +365,6 @@ export class Registry implements Iterable<RegisteredTool> {
     this.#remembersSessions ||= entry.toolset.engine?.openSession !== undefined;
   }
 
-  #publishEntry(entry: ToolsetEntry): void {
-    if (!this.#names.entries.has(entry.toolset.name)) this.#names.addToolset(entry);
-  }
-
   /** Makes the tools that are new in a family known everywhere. */
   #publish(family: ToolFamily, added: readonly RegisteredTool[]): void {
     this.#names.add(family);
@@ -388,12 +382,13 @@ export class Registry implements Iterable<RegisteredTool> {
     this.#version++;
     this.#listed = undefined;
   }
+}
 
-  #textIndex(): TextIndex {
-    if (this.#index === undefined) {
-      this.#index = new TextIndex();
-      for (const registered of this) this.#index.add(registered);
-    }
-    return this.#index;
+/** The input of a call; nothing of one that is no JSON, which fits no tool better than another. */
+function readableInput({ input = {} }: ToolCall): JsonValue {
+  try {
+    return copyJson(input ?? {}).value;
+  } catch {
+    return null;
   }
 }

@@ -1,39 +1,93 @@
 /** A preset for tools that answer `{success, error?, data?}`, as the Evennia AI assistant does. */
+import { ANSWER_LIMITS } from "../core/answer-limits.ts";
+import { fitJson, isJsonObject } from "../core/base/json.ts";
+import { ToolOutput } from "../core/content.ts";
 import { ToolError } from "../core/error.ts";
-import { isJsonObject } from "../core/base/json.ts";
-import type { Tool } from "../core/tool.ts";
+import { ReturnedFailure } from "../core/returned-failure.ts";
+import type { CacheScope, JsonSchema, Tool } from "../core/tool.ts";
+import { classifyError } from "../policy/classify-error.ts";
+import { isPromiseLike } from "../policy/deadline.ts";
+import { cacheOfJson } from "./check-cache.ts";
+import type { NewTool } from "./check-registration.ts";
+import { plainTool, refuseOtherWords } from "./check-tool-fields.ts";
+
+/** A tool with the field names of `Tool`, or with those of the Evennia AI assistant. */
+export interface SuccessShapeTool extends NewTool {
+  /** Another word for `inputSchema`. */
+  readonly parameters?: JsonSchema;
+  /** Whether `cache_scope` and `cache_ttl` hold. @default false */
+  readonly cacheable?: boolean;
+  /** @default "tick" */
+  readonly cache_scope?: CacheScope;
+  /** In seconds; null = no end. @default null */
+  readonly cache_ttl?: number | null;
+}
 
 /**
  * The same tool under the rules of the Evennia AI assistant: unexpected input keys are dropped with a report, an answer that is
  * no object, or has a `success` that is not a boolean or an `error` that is not a string, is `invalid_output`,
  * and `success: false` is an error result with the tool's own words. Extra fields are kept.
+ *
+ * A returned failure is judged like a thrown one: where its words say that it may pass ("timeout", "try again"), a tool that may be
+ * repeated is tried again. The whole answer is the `output` of the error result, and what the model reads. What an engine answers in the
+ * tool's place is read the same way, and not tried again. The tool may be an instance of a class, and say `parameters`, `cacheable`,
+ * `cache_scope` and `cache_ttl` (in seconds) in the words of that assistant.
+ *
+ * @throws ToolError `invalid_argument` for words that contradict our own, and for a wrong `cache_scope` or `cache_ttl`
  */
-export function withSuccessShape(tool: Tool): Tool {
-  const { parseOutput } = tool;
+export function withSuccessShape(given: SuccessShapeTool): Tool {
+  const tool = readWords(given);
+  const { execute, parseOutput } = tool;
   return {
     ...tool,
     inputSchema: closed(tool.inputSchema),
     unknownKeys: "drop",
+    ...(execute === undefined ? {} : { execute: (input: never, context) => unlessFailed(execute(input, context)) }),
     parseOutput: (answer) => {
-      checkAnswer(answer);
+      checkShape(answer);
+      checkSuccess(answer);
       return parseOutput === undefined ? { value: answer } : parseOutput(answer);
     },
   };
 }
+
+/** The tool as a plain object with the field names of `Tool`. */
+function readWords(given: SuccessShapeTool): Tool {
+  const { parameters, cacheable, cache_scope, cache_ttl } = given;
+  const named = plainTool(given as Tool); // what is missing is refused where it is registered
+  refuseOtherWords(given, named, WORDS);
+  if (parameters !== undefined && named.inputSchema !== undefined)
+    throw new ToolError("invalid_argument", `The tool ${JSON.stringify(named.name)} has both inputSchema and parameters: leave one out.`);
+  const tool = Object.fromEntries(Object.entries(named).filter(([field]) => !WORDS.includes(field)));
+  const cache = cacheOfJson({ name: named.name, cache: named.cache, cacheable, cache_scope, cache_ttl });
+  const inputSchema = parameters ?? named.inputSchema ?? { type: "object" };
+  return { ...tool, inputSchema, ...(cache === undefined ? {} : { cache }) } as unknown as Tool; // checked where it is registered
+}
+
+const WORDS: readonly string[] = ["parameters", "cacheable", "cache_scope", "cache_ttl"] satisfies readonly (keyof SuccessShapeTool)[];
 
 function closed(schema: Tool["inputSchema"]): Tool["inputSchema"] {
   if (typeof schema === "boolean") return schema ? { type: "object" } : schema;
   return "additionalProperties" in schema || !("properties" in schema) ? schema : { ...schema, additionalProperties: false };
 }
 
-function checkAnswer(answer: unknown): void {
+function unlessFailed(answer: unknown): unknown {
+  return isPromiseLike(answer) ? answer.then(checkSuccess) : checkSuccess(answer);
+}
+
+/** Throws the failure that an answer reports; any other answer comes back as it is. */
+function checkSuccess(answer: unknown): unknown {
+  const said = answer instanceof ToolOutput ? answer.output : answer;
+  if (shapeProblem(said) !== undefined || !isJsonObject(said) || said["success"] !== false) return answer;
+  const text = typeof said["error"] === "string" && said["error"] !== "" ? said["error"] : "The tool reported success: false.";
+  const { code, message, retryable } = classifyError(new Error(text));
+  const { value } = fitJson(said, ANSWER_LIMITS, () => false);
+  throw new ReturnedFailure(code, message, { retryable, outcome: retryable ? "unknown" : "failed", answer: value });
+}
+
+function checkShape(answer: unknown): void {
   const problem = shapeProblem(answer);
   if (problem !== undefined) throw new ToolError("invalid_output", `The tool's answer is not {success, error?, data?}: ${problem}.`);
-  if (isJsonObject(answer) && answer["success"] === false) {
-    throw new ToolError("execution_failed", typeof answer["error"] === "string" ? answer["error"] : "The tool reported success: false.", {
-      outcome: "failed",
-    });
-  }
 }
 
 function shapeProblem(answer: unknown): string | undefined {

@@ -5,7 +5,7 @@ import type { RegisteredTool } from "./registered-tool.ts";
 import { splitWords } from "./split-words.ts";
 import { stemOf } from "./word-stem.ts";
 
-/** How much a word counts by where it stands. A word's total in one tool is capped at 63, to fit its posting. */
+/** How much a word counts by its place. A word's total in one tool is capped at 63, to fit its posting. */
 const WEIGHTS = { name: 8, title: 4, tags: 4, toolset: 2, description: 2, parameter: 2, parameterText: 1 } as const;
 const WEIGHT_BITS = 6;
 const MAX_WEIGHT = (1 << WEIGHT_BITS) - 1;
@@ -13,10 +13,10 @@ const MAX_WEIGHT = (1 << WEIGHT_BITS) - 1;
 const MAX_TEXT_LENGTH = 4_096;
 const MAX_QUERY_LENGTH = 1_024;
 const MAX_QUERY_WORDS = 64;
-/** The parameters of a tool that are indexed, and the longest part of what is said of each. */
+/** The parameters of a tool that are indexed, and the longest part of the text of each. */
 const MAX_PARAMETERS = 64;
 const MAX_PARAMETER_TEXT = 512;
-/** Stems remembered before starting anew: the same words stand in most tools. */
+/** Stems remembered before starting again: the same words are in most tools. */
 const MAX_STEMS = 20_000;
 /** The usual constants of BM25: how fast a word's repetition stops to count (1.2 for the weight of a description), and how much long texts lose. */
 const SATURATION = 1.2 * WEIGHTS.description;
@@ -26,7 +26,7 @@ const LENGTH_PENALTY = 0.75;
  * A BM25 index that grows and shrinks with the registry.
  *
  * A posting is one number, `document << 6 | weight`, which holds 33 million documents. A removed tool leaves a
- * hole; the index is built anew when half of it is holes.
+ * hole; the index is built again when half of it is holes.
  */
 export class TextIndex {
   #documents: (RegisteredTool | undefined)[] = [];
@@ -36,6 +36,12 @@ export class TextIndex {
   #totalLength = 0;
   readonly #weights = new Map<string, number>();
   readonly #stems = new Map<string, string>();
+
+  static of(tools: Iterable<RegisteredTool>): TextIndex {
+    const index = new TextIndex();
+    for (const registered of tools) index.add(registered);
+    return index;
+  }
 
   add(registered: RegisteredTool): void {
     const { tool } = registered;
@@ -81,7 +87,7 @@ export class TextIndex {
     }
   }
 
-  /** What is asked for; the words that say nothing only where there are no others. */
+  /** The stems of a query; stop words only where there are no others. */
   #queryStems(text: string): ReadonlySet<string> {
     const stems = new Set<string>();
     const rest = new Set<string>();
@@ -161,7 +167,7 @@ const FUNCTION_WORDS =
   "them their this that these those there here who whom whose which what when where why how all any each every some such no not only own " +
   "same so than too very just also please s t m re ll ve d im";
 
-/** How somebody asks, whatever is asked for. */
+/** Words of any question. */
 const ASKING_WORDS = "let lets like want wants need needs looking look planning plan help give provide show tell know using use thanks";
 
 const STOP_WORDS: ReadonlySet<string> = new Set(`${FUNCTION_WORDS} ${ASKING_WORDS}`.split(" "));

@@ -1,11 +1,11 @@
-/** A function that is a tool as well: called like before, and with its tool beside it. */
+/** A function that is a tool as well: called like before, and with its tool as a property. */
 import { ToolError } from "../core/error.ts";
 import type { ToolContext } from "../core/context.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import type { InferInput } from "../schema/infer-schema.ts";
 import { defineTool, type DefinedTool, type HandlerResult, type SchemaSource, type ToolOptions } from "./define-tool.ts";
 
-/** What a function becomes a tool with. */
+/** Options of the tool that a function becomes. */
 export interface ToolFunctionOptions<Input extends SchemaSource, Output extends SchemaSource> extends Omit<
   ToolOptions<Input, Output>,
   "name" | "execute"

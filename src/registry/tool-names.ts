@@ -1,4 +1,4 @@
-/** What names mean: the toolsets and tools of a registry by every name they can be called. */
+/** The toolsets and tools of a registry by every name they can be called. */
 import { DEFAULT_NAMESPACE, qualifiedName, splitName, type NameParts } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { isMarked, providerName, qualifiedNameOf } from "../wire/provider-name.ts";
@@ -10,7 +10,7 @@ import type { RegisteredTool } from "./registered-tool.ts";
 import type { ToolFamily, ToolsetEntry } from "./toolset-entry.ts";
 
 const MAX_NEAR = 3;
-/** So many names are told to a caller who asked for none of them. */
+/** So many names are listed for a caller that asked for none of them. */
 const MAX_FEW = 10;
 const NONE_GIVEN: ReadonlyMap<string, string> = new Map();
 
@@ -61,7 +61,7 @@ export class ToolNames {
     return this.families.get(name) ?? this.families.get(qualifiedName(DEFAULT_NAMESPACE, name));
   }
 
-  /** As `findOwn`, and by a bare name that only one toolset has, or by the name that providers are given. */
+  /** As `findOwn`, and by a bare name that only one toolset has, by the name that providers are given, or with one colon for two. */
   find(name: string): ToolFamily | undefined {
     if (typeof name !== "string") return undefined;
     return this.findOwn(name) ?? this.#bareNames.unique(name) ?? this.#findEncoded(name);
@@ -77,13 +77,25 @@ export class ToolNames {
     return whyNot(family, name) ?? callable;
   }
 
+  /** The tools that a name means among those of some namespaces; undefined where there are none, or those of several. */
+  resolveIn(name: string, namespaces: readonly string[]): readonly RegisteredTool[] | undefined {
+    if (typeof name !== "string") return undefined; // of a program without types
+    const all = this.resolve(name);
+    if (!(all instanceof ToolError) && all.some(({ toolset }) => namespaces.includes(toolset.name))) return all;
+    const found = namespaces.flatMap((namespace) => {
+      const tools = this.families.has(qualifiedName(namespace, name)) ? this.resolve(qualifiedName(namespace, name)) : undefined;
+      return tools === undefined || tools instanceof ToolError ? [] : [tools];
+    });
+    return found.length === 1 ? found[0] : undefined;
+  }
+
   /** `not_found` with the names that may have been meant. */
   missing(name: string): ToolError {
     if (typeof name !== "string") return noName();
     const parts = splitName(name);
     const { namespace } = parts;
     const entry = namespace === undefined ? undefined : this.entries.get(namespace);
-    // An engine brings its tools when it opens: until then nobody can say what it has.
+    // An engine brings its tools when it opens: until then its tools are unknown.
     if (entry?.blocked !== undefined && entry.toolset.engine !== undefined) return entry.blocked;
     const bare = namespace === undefined ? this.#nearBare(name) : [];
     const near = bare.length > 0 ? bare : this.#nearQualified(name, parts);
@@ -104,7 +116,19 @@ export class ToolNames {
     const decoded = qualifiedNameOf(name, NONE_GIVEN);
     const family = decoded === name ? undefined : this.families.get(decoded);
     if (family !== undefined) return providerName(decoded) === name ? family : undefined;
+    if (name.includes(":")) return this.#findWithOneColon(name);
     return isMarked(name) ? (this.#marked ??= this.#listMarked()).get(name) : undefined;
+  }
+
+  /** `io:read` for `io::read`, as other frameworks write it, where only one tool can be meant. */
+  #findWithOneColon(name: string): ToolFamily | undefined {
+    let found: ToolFamily | undefined;
+    for (let at = name.indexOf(":"); at >= 0; at = name.indexOf(":", at + 1)) {
+      const family = this.families.get(qualifiedName(name.slice(0, at), name.slice(at + 1)));
+      if (family !== undefined && found !== undefined) return undefined;
+      found ??= family;
+    }
+    return found;
   }
 
   #listMarked(): ReadonlyMap<string, ToolFamily> {
@@ -164,7 +188,7 @@ export class ToolNames {
   }
 }
 
-/** Why no tool of a family can be called. A denied one is said to be denied and nothing else: whether it would work is nobody's to know. */
+/** Why no tool of a family can be called. A denied one is said to be denied and nothing else: whether it would work stays hidden. */
 function whyNot(family: ToolFamily, name: string): ToolError | undefined {
   return family.denied === undefined ? family.blocked : hiddenTool(name, family.denied);
 }

@@ -1,16 +1,19 @@
 /** Searches a registry's tools: filters that must all hold, and a text that ranks. */
+import { typeInWords } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
-import type { ToolCategory } from "../core/tool.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
+import { TOOL_CATEGORIES, type ToolCategory } from "../core/tool.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 
-/** What tools are searched for. */
+/** The query of a search for tools. */
 export interface SearchQuery {
   /** Part of the unqualified name, in any case. */
   readonly nameContains?: string;
-  /** The tool bears one of these tags, or all of them with `matchAllTags`. None = no filter. */
+  /** The tool has one of these tags, or all of them with `matchAllTags`. None = no filter. */
   readonly tags?: readonly string[];
   /** @default false */
   readonly matchAllTags?: boolean;
+  /** A tool that says none is `SAFE_CHAIN`. */
   readonly category?: ToolCategory;
   /** Words looked for in name, title, tags and description: one is enough, more and rarer ones rank higher. */
   readonly text?: string;
@@ -19,6 +22,16 @@ export interface SearchQuery {
   /** At most this many tools. Integer ≥ 1. @default all */
   readonly limit?: number;
 }
+
+const FIELDS: OptionNames<SearchQuery> = {
+  nameContains: true,
+  tags: true,
+  matchAllTags: true,
+  category: true,
+  text: true,
+  denied: true,
+  limit: true,
+};
 
 export interface Searchable {
   /** Everything that may be found, sorted by qualified name. */
@@ -33,12 +46,14 @@ export interface Searchable {
  * Finds the tools that pass every filter: sorted by qualified name, or with `text` best first and equal ones
  * by qualified name.
  *
- * @throws ToolError `invalid_argument` for a limit that is not an integer ≥ 1
+ * @throws ToolError `invalid_argument` for a limit that is not an integer ≥ 1, and for an unknown category
  */
 export function searchTools(query: SearchQuery, tools: Searchable): readonly RegisteredTool[] {
   if (typeof query !== "object" || query === null)
     throw new ToolError("invalid_argument", 'search() takes a query, such as { text: "send mail", limit: 5 }.');
+  checkKnownKeys(query, FIELDS, "search()");
   const limit = checkLimit(query.limit);
+  checkCategory(query.category);
   const passes = makeFilter(query);
   if (query.text === undefined || query.text === "") return firstOf(tools.list(), limit, passes);
   const ranking = new Ranking(limit);
@@ -55,12 +70,20 @@ function checkLimit(limit: number = Infinity): number {
   return limit;
 }
 
+function checkCategory(category: unknown): void {
+  if (category === undefined || TOOL_CATEGORIES.some((known) => known === category)) return;
+  throw new ToolError(
+    "invalid_argument",
+    `category of a search is ${typeof category === "string" ? JSON.stringify(category) : typeInWords(category)}; it is one of ${TOOL_CATEGORIES.join(", ")}.`,
+  );
+}
+
 function makeFilter(query: SearchQuery): (registered: RegisteredTool) => boolean {
   const part = query.nameContains?.toLowerCase() ?? "";
   const wanted = query.tags ?? [];
   const { category, matchAllTags = false } = query;
-  return ({ tool }) => {
-    if (category !== undefined && tool.category !== category) return false;
+  return ({ tool, category: own }) => {
+    if (category !== undefined && own !== category) return false;
     if (wanted.length > 0) {
       const tags = tool.tags ?? [];
       if (!(matchAllTags ? wanted.every((tag) => tags.includes(tag)) : wanted.some((tag) => tags.includes(tag)))) return false;

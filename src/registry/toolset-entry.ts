@@ -1,4 +1,4 @@
-/** What the registry keeps of one toolset: whether it can be called, and its tools by name. */
+/** The registry's entry of one toolset: whether it can be called, and its tools by name. */
 import { ToolError, hintsOf } from "../core/error.ts";
 import type { CallSettings, Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
@@ -10,7 +10,7 @@ import { RegisteredTool } from "./registered-tool.ts";
 export type ToolsetState = "open" | "closed" | ToolError;
 
 export interface EntryOptions {
-  /** What its tools use where neither they nor their toolset set anything. */
+  /** The settings of its tools that neither they nor their toolset set. */
   readonly settings: Required<CallSettings>;
   readonly permission: Permission | undefined;
   /** The entry this one takes the place of: it stays as open, and as switched by hand, as that was. */
@@ -39,7 +39,7 @@ export class ToolsetEntry {
     this.#judge();
   }
 
-  /** Somebody turned it on or off since it was registered. */
+  /** It was turned on or off since it was registered. */
   get isSwitched(): boolean {
     return this.#enabled !== (this.toolset.enabled !== false);
   }
@@ -69,7 +69,7 @@ export class ToolsetEntry {
     return this.#enabled && !(this.#state instanceof ToolError);
   }
 
-  /** What the program registered one by one and has not taken away. */
+  /** The tools that the program registered one by one and has not removed. */
   get registeredByHand(): readonly RegisteredTool[] {
     return [...this.#byHand].filter((registered) => this.families.get(registered.tool.name)?.tools.includes(registered) === true);
   }
@@ -164,7 +164,7 @@ export class ToolFamily {
     return this.#first.denied;
   }
 
-  /** True unless it is switched off or denied: whether it opened or not, it bears its name. */
+  /** True unless it is switched off or denied: whether it opened or not, it has its name. */
   get bearsName(): boolean {
     return this.callable.length > 0 && this.entry.enabled;
   }

@@ -59,7 +59,7 @@ const SUFFIXES = [
   "ly",
   "al",
 ];
-/** What is left must be a word's worth: so many letters, a vowel among them. */
+/** A stem must keep so many letters, a vowel among them. */
 const MIN_STEM = 3;
 
 function withoutSuffix(word: string): string {

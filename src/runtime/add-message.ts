@@ -1,8 +1,10 @@
 /** Adds what a person or a program said to a session. */
 import type { SessionMessage } from "../core/message.ts";
 import type { Clock } from "../core/ports.ts";
+import type { MakeEvent } from "../session/inbox.ts";
 import { recordMessage } from "../session/record-message.ts";
-import { closedSession, type RuntimeSession } from "./runtime-session.ts";
+import { closedSession } from "./session-errors.ts";
+import { type RuntimeSession } from "./runtime-session.ts";
 import { whenStored } from "./submit-calls.ts";
 import { callerIn } from "../session/turn.ts";
 
@@ -16,4 +18,15 @@ export async function addMessage(session: RuntimeSession, message: SessionMessag
     recordMessage(session, message, { at: clock.wallTime(), madeIn: callerIn(turn, caller) });
   });
   await whenStored(session);
+}
+
+/** Records what comes from outside, whatever runs; `make` is called when the session can take it. Resolves when it is durable. */
+export async function recordReceived(session: RuntimeSession, make: MakeEvent): Promise<boolean> {
+  if (session.ready !== undefined) await session.ready;
+  const refusal = session.closed ? closedSession(session) : session.broken;
+  if (refusal !== undefined) throw refusal;
+  const event = make({ sessionId: session.id, inbox: session.received, ports: session.ports });
+  if (event !== undefined) session.recordAndTell(event);
+  await whenStored(session);
+  return event !== undefined;
 }

@@ -35,7 +35,7 @@ export async function commitBranch(
     parent.adopt(all, state);
     parts.cache.forget(parent); // what was read from its state is out of date
     if (branch.simulation !== undefined) parent.simulation?.adopt(branch.simulation);
-    // What a live branch did was told when it happened.
+    // The events of a live branch were emitted when they happened.
     if (parts.listening) for (const event of branch.simulation === undefined ? [commit] : all) parts.emit(event);
   });
 }

@@ -6,7 +6,9 @@ import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import { PersistentMap } from "../core/base/persistent-map.ts";
 import type { AnswerSource } from "../core/answer-source.ts";
 import { shareJson } from "../core/base/share-json.ts";
+import type { EarlierJob } from "../call/job.ts";
 import { NO_CALLS, countCall, type CallSample, type CallTally } from "../policy/fault-tally.ts";
+import { Inbox } from "../session/inbox.ts";
 import { SessionLog } from "../session/session-log.ts";
 import { place, type SessionHead, type StateMap } from "../session/session.ts";
 import { noticeSubmission, type Submitted } from "./submissions.ts";
@@ -16,8 +18,10 @@ import type { StateChange } from "../session/turn.ts";
 export interface OpenCall {
   readonly callId: string;
   readonly turnId: string;
+  /** The nearest call around it that has not ended; once none is left, the one that it was made in. */
+  parentCallId: string | undefined;
   readonly call: ToolCall;
-  /** The model's message that it belongs to did not come to its end, or came to nothing. */
+  /** The model's message that it belongs to did not end, or was voided. */
   wasNeverWhole: boolean;
   /** The key under which it may have been dispatched; undefined when it says nothing of that. */
   intent: string | undefined;
@@ -26,11 +30,19 @@ export interface OpenCall {
   readonly answerFrom: readonly AnswerSource[] | undefined;
   /** Its input was to be made by its caller. */
   readonly isRewritten: boolean;
-  /** What a seed knows it by, where calls are counted. */
+  /** Whether its caller sent it to the background; undefined = its tool decides that. */
+  readonly background: boolean | undefined;
+  /** The name of the call for a seed, where calls are counted. */
   readonly sample: CallSample | undefined;
+  /** A model made it, in a message. */
+  readonly isOfModel: boolean;
+  /** Set when it continued in the background. */
+  job: EarlierJob | undefined;
+  /** The name under which its engine continues its work elsewhere. */
+  remoteId: string | undefined;
 }
 
-/** A call that counts only when messages of a model have come to a good end: its own, or that of the call it was made in. */
+/** A call that counts only when messages of a model have ended well: its own, or that of the call it was made in. */
 interface UnsettledCall {
   readonly turnId: string;
   readonly parentCallId: string | undefined;
@@ -49,26 +61,37 @@ export interface TurnChange extends StateChange {
   readonly turnId: string;
 }
 
+interface FoldedSession {
+  readonly seedName: string | undefined;
+  readonly head: SessionHead;
+  readonly submissions: ReadonlyMap<string, Submitted>;
+  readonly inbox: Inbox;
+}
+
 /** Takes events one by one, in order; costs memory for the latest ones, the state, and what is open. */
 export class SessionFold {
   readonly #log: SessionLog;
   readonly #open = new Map<string, OpenCall>();
+  /** By the id of a call that has not ended, those made in it that have not. */
+  readonly #nested = new Map<string, Set<OpenCall>>();
   /** The latest changes of a value, as far as calls made them that count only if something else comes. */
   readonly #changes = new Map<string, TurnChange[]>();
   /** Where such calls changed something: those that are open, and those of messages that have not ended well. */
   readonly #places = new Map<string, Set<string>>();
   readonly #submissions = new Map<string, Submitted>();
-  /** In the order they began: a call stands behind the one it was made in. */
+  readonly #inbox = new Inbox();
+  /** In the order they began: a call is after the one it was made in. */
   readonly #unsettled = new Map<string, UnsettledCall>();
   #state: StateMap = PersistentMap.empty<JsonValue>();
 
   readonly #sessionId: string | undefined;
   #tally: CallTally | undefined;
+  /** The id of the session that the first event is of: of a branch, the one that all began with. */
   #root: string | undefined;
 
   /**
    * @param keep how many of the latest events stay in memory, at least. @default all
-   * @param sessionId whose submissions are known again: those of the session it is a branch of belong to that one. @default nobody's
+   * @param sessionId whose submissions are known again: those of the session it is a branch of belong to that one. @default none
    * @param countsCalls whether calls are counted, as faults need it. @default false
    */
   constructor(keep?: number, sessionId?: string, countsCalls: boolean = false) {
@@ -81,9 +104,18 @@ export class SessionFold {
   apply(event: SessionEvent): void {
     this.#root ??= event.sessionId;
     switch (event.type) {
+      case "message-add":
+      case "inbox-add":
+      case "trigger-add":
+      case "trigger-remove":
+        if (event.sessionId === this.#sessionId) this.#inbox.notice(event);
+        break;
       case "batch-start":
       case "batch-rollback":
         if (event.sessionId === this.#sessionId) noticeSubmission(this.#submissions, event, this.#log.length);
+        break;
+      case "session-start":
+        if (event.sessionId === this.#sessionId) for (const callId of this.#open.keys()) this.#leave(callId);
         break;
       case "call-start":
         this.#start(event);
@@ -91,8 +123,13 @@ export class SessionFold {
       case "round-end":
         this.#endRound(event);
         break;
+      case "job-start":
+        this.#startJob(event);
+        break;
       case "call-intent":
-        this.#noteIntent(event);
+      case "job-run":
+      case "call-remote":
+        this.#noteWork(event);
         break;
       case "state-change":
         this.#change(event);
@@ -107,11 +144,6 @@ export class SessionFold {
 
   get head(): SessionHead {
     return { log: this.#log, length: this.#log.length, state: this.#state, tally: this.#tally };
-  }
-
-  /** The id of the session that the first event is of: of a branch, the one that all began with. */
-  get root(): string | undefined {
-    return this.#root;
   }
 
   /** The calls of messages that were never over, with and without a result, in the order they began, then those that were made in them. */
@@ -136,7 +168,7 @@ export class SessionFold {
   }
 
   /**
-   * What to take back so that calls without a result, and those of messages that came to nothing, have changed nothing: each value as the
+   * The changes to take back so that calls without a result, and those of voided messages, have changed nothing: each value as the
    * first of them found it.
    */
   get openChanges(): readonly TurnChange[] {
@@ -144,6 +176,21 @@ export class SessionFold {
       const [first] = changes;
       return first === undefined ? [] : [{ ...first, after: changes.at(-1)?.after }];
     });
+  }
+
+  /** A call without a result that is neither a background job, nor made in one, nor left behind by its caller: no turn was over while it ran. */
+  get openInTurn(): OpenCall | undefined {
+    const outside = new Set<string>();
+    return this.open.find(({ callId, parentCallId, job }) => {
+      const isOutside = job !== undefined || (parentCallId !== undefined && (!this.#open.has(parentCallId) || outside.has(parentCallId)));
+      if (isOutside) outside.add(callId);
+      return !isOutside;
+    });
+  }
+
+  /** Everything that the session continues from. */
+  get start(): FoldedSession {
+    return { seedName: this.#root, head: this.head, submissions: this.#submissions, inbox: this.#inbox };
   }
 
   get submissions(): ReadonlyMap<string, Submitted> {
@@ -158,27 +205,34 @@ export class SessionFold {
   }
 
   #start(event: SessionEvent & { readonly type: "call-start" }): void {
-    const { callId, turnId, call, parentCallId, inRound, answerFrom, rewritten } = event;
+    const { callId, turnId, call, parentCallId, inRound, answerFrom, rewritten, background } = event;
     const isInRound = inRound === true;
     const isUnsettled = isInRound || (parentCallId !== undefined && this.#unsettled.has(parentCallId));
-    this.#open.set(callId, {
+    const opened: OpenCall = {
       callId,
       turnId,
+      parentCallId,
       call,
       wasNeverWhole: isUnsettled || (parentCallId !== undefined && this.#log.wasTakenBack(parentCallId)),
       intent: undefined,
       intendedInput: undefined,
       answerFrom,
       isRewritten: rewritten === true,
+      background,
       sample: this.#count(call),
-    });
+      isOfModel: isInRound,
+      job: undefined,
+      remoteId: undefined,
+    };
+    this.#open.set(callId, opened);
+    this.#nest(opened);
     this.#places.set(callId, new Set());
     if (isUnsettled) this.#unsettled.set(callId, { turnId, parentCallId, isInRound });
   }
 
   #endRound({ callIds, voided }: SessionEvent & { readonly type: "round-end" }): void {
     for (const callId of callIds) {
-      if (voided === undefined && this.#log.wasTakenBack(callId)) continue; // a handler went on that was called in vain
+      if (voided === undefined && this.#log.wasTakenBack(callId)) continue; // a handler continued whose call was taken back
       const unsettled = this.#unsettled.get(callId);
       if (unsettled !== undefined) unsettled.isInRound = false;
       if (voided !== undefined) this.#unsettled.delete(callId);
@@ -198,11 +252,29 @@ export class SessionFold {
     else if (!isVoided || this.#places.get(callId)?.size === 0) this.#keepChanges(callId);
   }
 
-  #noteIntent({ callId, idempotencyKey, input }: SessionEvent & { readonly type: "call-intent" }): void {
+  /** A job of the session that this one is a branch of continues there, and so do the calls that it makes. */
+  #leave(callId: string): void {
+    this.#open.delete(callId);
+    this.#nested.delete(callId);
+    this.#keepChanges(callId);
+  }
+
+  #startJob({ callId, sessionId, toolName, mode, notify, queued }: SessionEvent & { readonly type: "job-start" }): void {
     const open = this.#open.get(callId);
     if (open === undefined) return;
-    open.intent = idempotencyKey;
-    open.intendedInput = input;
+    open.job = { toolName, mode, notify, starts: queued === true ? 0 : 1 };
+    if (this.#sessionId === undefined || sessionId === this.#sessionId) return;
+    this.#leave(callId);
+  }
+
+  #noteWork(event: SessionEvent & { readonly type: "call-intent" | "job-run" | "call-remote" }): void {
+    const open = this.#open.get(event.callId);
+    if (open === undefined) return;
+    if (event.type === "call-intent") {
+      open.intent = event.idempotencyKey;
+      open.intendedInput = event.input;
+    } else if (event.type === "call-remote") open.remoteId = event.remoteId;
+    else if (open.job !== undefined) open.job = { ...open.job, starts: event.starts };
   }
 
   #change({ callId, turnId, toolset, key, patch }: SessionEvent & { readonly type: "state-change" }): void {
@@ -220,7 +292,7 @@ export class SessionFold {
     changes.push({ callId, turnId, toolset, key, before, after });
   }
 
-  /** What stays is what was changed before those changes; the value as it is now is the one that its last change left. */
+  /** Changes made before those stay; the value as it is now is the one that its last change left. */
   #takeBack(at: string, value: JsonValue | undefined): void {
     const changes = this.#changes.get(at) ?? [];
     const kept = changes.slice(
@@ -236,13 +308,36 @@ export class SessionFold {
   }
 
   #end(callId: string): void {
-    const wasNeverWhole = this.#open.get(callId)?.wasNeverWhole === true;
+    const ended = this.#open.get(callId);
+    const wasNeverWhole = ended?.wasNeverWhole === true;
     this.#open.delete(callId);
+    if (ended !== undefined) this.#leaveNest(ended);
     if (!wasNeverWhole) this.#keepChanges(callId);
     else if (this.#places.get(callId)?.size === 0 && !this.#unsettled.has(callId)) this.#places.delete(callId);
   }
 
-  /** What the call changed stays, and so does what it found when it did. */
+  #nest(call: OpenCall): void {
+    const { parentCallId } = call;
+    if (parentCallId === undefined || !this.#open.has(parentCallId)) return;
+    const nested = this.#nested.get(parentCallId);
+    if (nested === undefined) this.#nested.set(parentCallId, new Set([call]));
+    else nested.add(call);
+  }
+
+  /** The calls that were made in one that has ended are those of the call around it. */
+  #leaveNest(ended: OpenCall): void {
+    const { callId, parentCallId = "" } = ended;
+    const left = this.#nested.get(callId) ?? [];
+    this.#nested.delete(callId);
+    this.#nested.get(parentCallId)?.delete(ended);
+    const around = this.#open.has(parentCallId) ? parentCallId : undefined;
+    for (const call of left) {
+      call.parentCallId = around ?? callId;
+      this.#nest(call);
+    }
+  }
+
+  /** The changes of the call stay, and so does the value that it found when it made them. */
   #keepChanges(callId: string): void {
     for (const at of this.#places.get(callId) ?? []) {
       const changes = this.#changes.get(at) ?? [];

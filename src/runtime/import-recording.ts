@@ -1,15 +1,15 @@
 /** Puts a recording into a store, as a session that can be resumed. */
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { diffJson } from "../core/base/json-patch.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
 import { copyJson, type JsonValue } from "../core/base/json.ts";
-import { readEvent } from "../core/recording/read-event.ts";
 import { readRecording, type RecordingSource } from "../core/recording/recording.ts";
 import type { RecordingHeader } from "../core/recording/format.ts";
-import type { ToolResult } from "../core/result.ts";
 import type { EventLog, Store } from "../core/store.ts";
 import { outcomeUnknown } from "../call/reconcile-call.ts";
+import { endOpenCall } from "./end-open-call.ts";
 import { SessionFold, type OpenCall } from "./fold-events.ts";
 import { storedEvents } from "../session/read-events.ts";
 import { checkSessionId } from "../session/session-id.ts";
@@ -25,7 +25,7 @@ export interface ImportOptions {
 export interface ImportedRecording {
   readonly sessionId: string;
   readonly events: number;
-  /** False when the store had this recording already; the session may have gone on since. */
+  /** False when the store had this recording already; the session may have continued since. */
   readonly isNew: boolean;
 }
 
@@ -33,12 +33,13 @@ const GROUP = 500;
 
 /**
  * Reads a recording into a store: all of it, or nothing. Importing it again changes nothing. Calls that had no result when they were
- * recorded get one that says that nobody knows what became of them.
+ * recorded get one that says that their outcome is unknown.
  *
  * @throws ToolError `corrupt_record` for a recording that is damaged, cut short, of another version, or whose changes of state do not
  * fit; `duplicate` when the store has another session of this id. By rejecting
  */
 export async function importRecording(store: Store, source: RecordingSource, options: ImportOptions = {}): Promise<ImportedRecording> {
+  checkKnownKeys(options, { id: true }, "importRecording()");
   if (options.id !== undefined) checkSessionId(options.id);
   await store.open();
   const { header, events } = await readRecording(source);
@@ -50,12 +51,15 @@ export async function importRecording(store: Store, source: RecordingSource, opt
   try {
     const count = await copyEvents(events, log, fold, header.exportedAt);
     // Whether they ran after they were recorded is known nowhere: taken for never started, a resume would run them.
-    log.append([...takenBack(fold, header), ...fold.open.map((call) => unknownEnd(call, header))]);
+    log.append([
+      ...takenBack(fold, header),
+      ...fold.open.flatMap((call) => endOpenCall(call, unrecorded(call), { sessionId: header.sessionId, at: header.exportedAt })),
+    ]);
     await log.close();
     return { sessionId, events: count, isNew: true };
   } catch (thrown: unknown) {
     const error = ToolError.fromUnknown(thrown);
-    await log.close().catch(() => {}); // what went wrong first is told
+    await log.close().catch(() => {}); // the first error is reported
     if (error.code !== "duplicate") await store.remove(sessionId).catch(() => {});
     throw error;
   }
@@ -99,25 +103,11 @@ function takenBack(fold: SessionFold, { sessionId, exportedAt }: RecordingHeader
   });
 }
 
-/** The result of a call that had none in its recording. */
-function unknownEnd({ callId, turnId, call }: OpenCall, { sessionId, exportedAt }: RecordingHeader): SessionEvent {
-  const error = outcomeUnknown(call.name, "It had no result when its session was recorded.").toJSON();
-  const result: ToolResult = {
-    callId,
-    ...(call.id === undefined ? {} : { id: call.id }),
-    name: call.name,
-    status: "error",
-    error,
-    origin: "live",
-    attempts: 0,
-    durationMs: 0,
-    repairs: [],
-    warnings: [],
-  };
-  return readEvent({ type: "call-end", callId, turnId, sessionId, at: exportedAt, result }, "The result of an interrupted call");
+function unrecorded({ call }: OpenCall): ToolError {
+  return outcomeUnknown(call.name, "It had no result when its session was recorded.");
 }
 
-/** Events are frozen JSON, whatever their type says of fields that may be missing. */
+/** Events are frozen JSON, even if their type has optional fields. */
 function asJson(event: SessionEvent): JsonValue {
   return copyJson(event).value;
 }

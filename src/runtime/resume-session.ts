@@ -1,22 +1,29 @@
 /** Ends what a crash interrupted: each call that had begun gets its one result. */
 import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import { isReal, type AnswerSource } from "../core/answer-source.ts";
 import { resumeCalls } from "../call/batch.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
+import { takeBackgroundFlag } from "../call/background-flag.ts";
 import { CallRun, type CallOptions } from "../call/call-run.ts";
+import type { EarlierCalls } from "../call/earlier-calls.ts";
 import { visibilityOf, type VisibilityRules } from "../policy/visibility.ts";
 import { CallFaults } from "../call/faults.ts";
 import type { Answerer } from "../call/route.ts";
 import { outcomeUnknown } from "../call/reconcile-call.ts";
-import type { OpenCall, OpenRound, SessionFold } from "./fold-events.ts";
+import type { OpenCall, OpenRound, SessionFold, TurnChange } from "./fold-events.ts";
+import { callsInJobs, endsOfJobs } from "./resume-jobs.ts";
+import { checkedSetup, type SessionStart } from "./session-start.ts";
 import { partsOf, type RuntimeSession } from "./runtime-session.ts";
 import { Turn, makeAgain, takeBack } from "../session/turn.ts";
+import type { RunningTurn } from "../session/turn-queue.ts";
 
 /** How a stored session is resumed. */
 export interface ResumeOptions {
   /**
-   * What becomes of calls that had begun and not ended. `run`: those that may be run again, or were never started, are run, answered by
+   * How calls that had begun and not ended are treated. `run`: those that may be run again, or were never started, are run, answered by
    * the sources that their caller or a rule of `answers` named when they began, else as the rules are now; of the others the tool's `reconcile` is asked. `settle`: none is run, each ends with what is known of it. @default "run"
    */
   readonly interrupted?: "run" | "settle";
@@ -24,43 +31,122 @@ export interface ResumeOptions {
   readonly create?: boolean;
   /** Take the session from the process that has it open, which can write no more. @default false */
   readonly takeOver?: boolean;
-  /** What handlers find in `context.data`. */
+  /** The value of `context.data` for handlers. */
   readonly data?: Readonly<Record<string, unknown>>;
+  /** Data for its engines, as in `SessionStart`. */
+  readonly setup?: SessionStart["setup"];
   /** Which tools those calls may still be of; as in `ExecuteOptions`. @default all */
   readonly allow?: VisibilityRules;
 }
 
+const OPTIONS: OptionNames<ResumeOptions> = { interrupted: true, create: true, takeOver: true, data: true, allow: true, setup: true };
+
 /** @throws ToolError `invalid_argument` for an option that is none */
 export function checkResumeOptions(options: ResumeOptions): void {
-  if (typeof options !== "object" || options === null) throw new ToolError("invalid_argument", "The options of resume() are an object.");
+  checkKnownKeys(options, OPTIONS, "resume()");
   const { interrupted } = options;
+  checkedSetup(options.setup, "resume()");
   if (interrupted === undefined || interrupted === "run" || interrupted === "settle") return;
   throw new ToolError("invalid_argument", `The option "interrupted" of resume() is "run" or "settle", not ${String(interrupted)}.`);
+}
+
+/** How calls are resumed. */
+interface ResumeParts extends ResumeOptions {
+  readonly callOptions: CallOptions;
+  /** The reasons of background jobs that were cancelled meanwhile, by the id of their calls. */
+  readonly cancelled: ReadonlyMap<string, string>;
+}
+
+interface TakeUpParts extends ResumeParts {
+  /** Why calls are not run again, by their ids. */
+  readonly ends: ReadonlyMap<string, ToolError>;
 }
 
 /** @throws ToolError `store_failed` or `conflict` when the results could not be made durable; by rejecting */
 export async function resumeSession(
   session: RuntimeSession,
   { open, openChanges, openRounds }: Pick<SessionFold, "open" | "openChanges" | "openRounds">,
-  options: ResumeOptions & { readonly callOptions: CallOptions },
+  options: ResumeParts,
 ): Promise<void> {
   if (open.length === 0 && openRounds.length === 0 && openChanges.length === 0) return;
+  const runsAgain = options.interrupted !== "settle";
+  const ends = endsOfJobs(open, { cancelled: options.cancelled, runsAgain });
+  const inJobs = runsAgain ? callsInJobs(open, ends) : new Map<string, readonly OpenCall[]>();
+  const ofJobs = new Set([...inJobs.values()].flat());
+  // A call that did not end has changed nothing: if it is run again, it finds what it found the first time. Nor has one that no model saw.
+  const changes = Map.groupBy(openChanges, (change) => change.callId);
+  const taking = new TakingUp(session, changes, { ...options, ends });
   await session.turns.run(async (running) => {
-    // A call that did not end has changed nothing: if it is run again, it finds what it found the first time. Nor has one that no model saw.
-    const changes = Map.groupBy(openChanges, (change) => change.callId);
     for (const of of changes.values()) takeBack(session, of[0]?.turnId ?? "", of);
-    for (const [turnId, calls] of byTurn(open)) {
-      const turn = new Turn(session, session.ports.ids, { id: turnId, startsAt: startOf(session, turnId) });
-      turn.running = running;
-      if (running !== undefined) running.held = turn; // what handlers call joins it
-      const runs = calls.map((call) => takeUp(session, turn, call, options));
-      for (const run of runs) run.keepChanges = () => makeAgain(session, turnId, changes.get(run.callId) ?? []);
-      await resumeCalls(runs);
+    const groups = inOrder(
+      session,
+      open.filter((call) => !ofJobs.has(call)),
+    );
+    for (const calls of groups) {
+      const runs = taking.begin(calls, running);
+      for (const run of runs) run.earlierCalls = taking.inJob(run, inJobs.get(run.callId));
+      await resumeCalls(runs); // of those that continued in the background, their placeholders
+      for (const { result, earlierCalls } of runs) if (result !== undefined) await earlierCalls?.end(`${result.name} has ended`);
     }
     for (const round of openRounds) voidRound(session, round);
   });
   await session.eventLog?.whenDurable();
   if (session.broken !== undefined) throw session.broken;
+}
+
+/** Makes the runs of calls that are taken up. */
+class TakingUp {
+  readonly #session: RuntimeSession;
+  readonly #changes: ReadonlyMap<string, readonly TurnChange[]>;
+  readonly #options: TakeUpParts;
+
+  constructor(session: RuntimeSession, changes: ReadonlyMap<string, readonly TurnChange[]>, options: TakeUpParts) {
+    this.#session = session;
+    this.#changes = changes;
+    this.#options = options;
+  }
+
+  /** @param running where their handlers' own calls stand */
+  begin(calls: readonly OpenCall[], running: RunningTurn | undefined): readonly CallRun[] {
+    const session = this.#session;
+    const turnId = calls[0]?.turnId ?? "";
+    const turn = new Turn(session, session.ports.ids, { id: turnId, startsAt: startOf(session, turnId) });
+    turn.running = running;
+    if (running !== undefined) running.held = turn; // what handlers call joins it
+    return calls.map((call) => {
+      const run = takeUp(session, turn, call, this.#options);
+      run.keepChanges = () => makeAgain(session, turnId, this.#changes.get(run.callId) ?? []);
+      return run;
+    });
+  }
+
+  /** The calls that were made in a job, one turn after the other, beside all turns of the session. */
+  inJob(job: CallRun, calls: readonly OpenCall[] | undefined): EarlierCalls | undefined {
+    if (calls === undefined) return undefined;
+    let reason: string | undefined;
+    let runs: readonly CallRun[] = [];
+    const cancel = (why: string): void => {
+      reason ??= why;
+      for (const run of runs) run.cancel(reason);
+    };
+    const run = async (): Promise<void> => {
+      job.earlierCalls = undefined;
+      for (const group of inOrder(this.#session, calls)) {
+        runs = this.begin(group, job.beside);
+        if (reason !== undefined) cancel(reason);
+        await resumeCalls(runs);
+      }
+      if (job.beside !== undefined) job.beside.held = job.turn;
+    };
+    return {
+      run,
+      cancel,
+      end(why) {
+        cancel(why);
+        return run();
+      },
+    };
+  }
 }
 
 /** A message of a model that a crash cut off was never said. */
@@ -88,36 +174,58 @@ function startOf(session: RuntimeSession, turnId: string): number {
   return firstKept + Math.max(first, rounds + 1);
 }
 
-function byTurn(open: readonly OpenCall[]): ReadonlyMap<string, readonly OpenCall[]> {
-  return Map.groupBy(open, (call) => call.turnId);
+/** The calls of a turn together, then composite ones, the innermost first: run again, each asks for the results of the calls that it made. */
+function inOrder({ registry }: RuntimeSession, open: readonly OpenCall[]): readonly (readonly OpenCall[])[] {
+  const isComposite = ({ call }: OpenCall): boolean => registry.overloads(call.name).some(({ tool }) => tool.composite === true);
+  const ofTurns = Map.groupBy(
+    open.filter((call) => !isComposite(call)),
+    ({ turnId }) => turnId,
+  );
+  return [
+    ...ofTurns.values(),
+    ...open
+      .filter(isComposite)
+      .toReversed()
+      .map((call) => [call]),
+  ];
 }
 
-function takeUp(
-  session: RuntimeSession,
-  turn: Turn,
-  open: OpenCall,
-  options: ResumeOptions & { readonly callOptions: CallOptions },
-): CallRun {
+function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: TakeUpParts): CallRun {
   const answerers = open.answerFrom === undefined ? undefined : answerersOf(session, open.call, open.answerFrom);
+  const flag = open.isOfModel ? takeBackgroundFlag(open.call, session.registry) : undefined;
+  const background = open.background ?? (flag?.background === true ? true : undefined);
   const callOptions = {
     ...options.callOptions,
     ...(answerers instanceof ToolError ? {} : { answerers }),
     ...(options.data === undefined ? {} : { data: options.data }),
+    ...omitUndefined({ background }),
     ...(options.allow === undefined ? {} : { visibility: visibilityOf(options.allow) }),
+    ...(hasMadeCalls(session, open) ? { approved: true } : {}),
   };
   const { intendedInput } = open;
-  const call = open.isRewritten && intendedInput !== undefined ? { ...open.call, input: intendedInput } : open.call;
+  const asked = flag?.call ?? open.call;
+  const call = open.isRewritten && intendedInput !== undefined ? { ...open.call, input: intendedInput } : asked;
   const run = new CallRun(partsOf(session), turn, callOptions, call, { callId: open.callId, idempotencyKey: open.intent });
+  run.wasJob = open.job;
+  if (open.job !== undefined) run.job = run.parts.jobs.adopt(run, open.job); // whatever becomes of it now, it ends as a job
   if (open.sample !== undefined) run.faults = new CallFaults(open.sample);
   const wasReal = open.answerFrom?.every(isReal) ?? true;
   const mayHaveRun = open.intent !== undefined || (wasReal && session.eventLog?.options.durability === "async");
   run.isInterrupted = mayHaveRun;
-  // Its result is shown to nobody: it is not run, nor run again.
+  run.remoteId = open.remoteId;
+  const ended = options.ends.get(open.callId);
+  // Its result is not shown: it is not run, nor run again.
   if (open.wasNeverWhole) run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverWhole(session, open, wasReal);
+  else if (ended !== undefined) run.unreadable = ended;
   else if (options.interrupted === "settle") run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverRun(open);
   else if (answerers instanceof ToolError) run.unreadable = answerers;
   else if (open.isRewritten && intendedInput === undefined) run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverMade(open);
   return run;
+}
+
+/** Whether it was allowed to run before: only then it has made calls. Those that it makes are asked about as ever. */
+function hasMadeCalls({ log }: RuntimeSession, { callId }: OpenCall): boolean {
+  return log.some((event) => event.type === "call-start" && event.parentCallId === callId);
 }
 
 /** The sources that were to answer it, or why they cannot: what was to be pretended is not done for real after a crash. */
@@ -151,10 +259,12 @@ function neverMade({ call }: OpenCall): ToolError {
 function neverWhole(session: RuntimeSession, { call }: OpenCall, wasReal: boolean): ToolError {
   const input = isJsonObject(call.input) ? call.input : {};
   const parts = partsOf(session);
-  const effects = parts.registry.overloads(call.name).map((tool) => parts.planOf(tool).effectsOf(input));
+  const plans = parts.registry.overloads(call.name).map((tool) => parts.planOf(tool));
+  const effects = plans.map((plan) => plan.effectsOf(input));
   if (!wasReal || (effects.length > 0 && effects.every(({ repeatable }) => !repeatable)))
     return new ToolError("cancelled", `${call.name} was not run: ${CUT_OFF}.`, { outcome: "not_started" });
-  if (effects.length > 0 && effects.every(({ writes }) => writes.length === 0))
+  const mayWrite = effects.some(({ writes }) => writes.length > 0) || plans.some(({ tool }) => tool.composite === true);
+  if (effects.length > 0 && !mayWrite)
     return new ToolError("cancelled", `${call.name}, which only reads, was cut off: ${CUT_OFF}.`, { outcome: "unknown" });
   const mayBeRepeated = effects.length > 0 && effects.every(({ repeatable }) => repeatable);
   return new ToolError(

@@ -1,17 +1,20 @@
 /** The calls of one message of a model, taken while it is still being said. */
 import type { ContentPart } from "../core/content.ts";
 import { ToolError } from "../core/error.ts";
+import { unknownKey, type OptionNames } from "../core/known-keys.ts";
 import type { NativeMessage, SessionMessage } from "../core/message.ts";
 import { FINISH_REASONS, endedWell, type ModelCall, type ModelReply } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
 import { readUsage } from "../core/token-usage.ts";
 import { onAbort } from "../policy/deadline.ts";
 import { dropWritten } from "../call/announce-write.ts";
-import { Batch, admitNext, type Admission, type Standing } from "../call/batch.ts";
+import { Batch, admitNext, finalResults, type Admission, type Standing } from "../call/batch.ts";
+import { takeBackgroundFlag } from "../call/background-flag.ts";
 import { CallRun, lockKeysOf, type AdmittedCall, type CallOptions, type CallParts, type ResultNotes } from "../call/call-run.ts";
+import { approvalNeed } from "../call/composite.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
 import { LoopBreaks } from "../call/loop-breaks.ts";
-import { forgetNested, nestedIn } from "../call/nested-calls.ts";
+import { nestedIn, settle } from "../call/nested-calls.ts";
 import { beginCall, executeCall } from "../call/pipeline.ts";
 import { ResourceLocks } from "../call/resource-locks.ts";
 import { copyContent } from "../session/copy-content.ts";
@@ -19,18 +22,20 @@ import { readNative } from "../session/read-message.ts";
 import type { Turn } from "../session/turn.ts";
 
 /** How the calls of a round are run. */
-export interface RoundOptions extends Omit<ExecuteOptions, "idempotencyKey" | "onError" | "concurrent"> {
-  /** What is to be kept with each result, beside what its tool said for programs. */
+export interface RoundOptions extends Omit<ExecuteOptions, "idempotencyKey" | "onError" | "strict" | "concurrent"> {
+  /** Returns metadata to keep with each result, besides that of its tool. */
   readonly metadata?: ResultNotes;
+  /** The model was offered `run_in_background` with its tools: it is taken out of what a call is run with. @default false */
+  readonly offersBackground?: boolean;
 }
 
-/** What is done with one call that is added to a round. */
+/** Options of one call that is added to a round. */
 export interface AddOptions {
   /** Ends the call with this, and its tool is not run. */
   readonly refusal?: ToolError | undefined;
 }
 
-/** What the model said, once it has said it. */
+/** The model's message, once it is whole. */
 export interface RoundReply extends Pick<ModelReply, "finish" | "usage"> {
   readonly content: string | readonly ContentPart[];
   readonly native?: NativeMessage;
@@ -38,7 +43,7 @@ export interface RoundReply extends Pick<ModelReply, "finish" | "usage"> {
   readonly model?: string;
 }
 
-/** What a round needs of its turn. */
+/** The parts of a turn that a round needs. */
 export interface RoundPlace {
   readonly parts: CallParts;
   readonly turn: Turn;
@@ -46,6 +51,7 @@ export interface RoundPlace {
   readonly metadata: ResultNotes | undefined;
   readonly shown: RoundOptions["shown"];
   readonly signal: AbortSignal | undefined;
+  readonly offersBackground: boolean;
   /** Why nothing more may be called; undefined while it may. */
   refusal(): ToolError | undefined;
   /** Holds results back until a crash cannot take them back. */
@@ -53,6 +59,8 @@ export interface RoundPlace {
   ended(): void;
 }
 
+const NO_ADD_OPTIONS: AddOptions = Object.freeze({});
+const ADD_OPTIONS: OptionNames<AddOptions> = { refusal: true };
 const NOTHING_SAID: SessionMessage = Object.freeze({ role: "assistant", content: "" });
 const NO_USAGE: ModelReply["usage"] = Object.freeze({ inputTokens: 0, outputTokens: 0 });
 
@@ -60,7 +68,7 @@ const NO_USAGE: ModelReply["usage"] = Object.freeze({ inputTokens: 0, outputToke
  * One message of a model and its calls. A call is recorded when it is added, and has its result when the round is over, whichever way.
  *
  * A call that only reads starts as soon as it is added, unless a call before it that still waits would write what it reads. All others
- * (writes, calls of undeclared, external or destructive tools, of tools that run once a turn or end it, those that somebody has to
+ * (writes, calls of undeclared, external, destructive or composite tools, of tools that run once a turn or end it, those that a person has to
  * approve, those of engines that answer in sequence, and those whose input is not whole JSON) start when the round is ended well, in call
  * order.
  */
@@ -71,7 +79,7 @@ export class Round {
   /** In call order, of those that were admitted or refused. */
   readonly #standings: Standing[] = [];
   readonly #ids = new Set<string>();
-  /** What waits in this message, in line with what it touches. */
+  /** The calls of this message that wait, in line with what they touch. */
   readonly #line = new ResourceLocks();
   readonly #forget: (() => void) | undefined;
   #admission: Promise<void> | undefined;
@@ -92,12 +100,14 @@ export class Round {
    *
    * @throws ToolError `invalid_argument` when the round is over or the session closed
    */
-  add(call: ModelCall, options: AddOptions = {}): string {
-    const refusal = options?.refusal; // a program without types may give null
+  add(call: ModelCall, options: AddOptions = NO_ADD_OPTIONS): string {
+    const unknown = options === NO_ADD_OPTIONS ? undefined : unknownKey(options ?? NO_ADD_OPTIONS, ADD_OPTIONS, "add()"); // a program without types may give null
+    if (unknown !== undefined) throw unknown;
+    const refusal = options?.refusal;
     const wrong = this.#over === undefined ? this.#place.refusal() : new ToolError("invalid_argument", "The round is over.");
     if (wrong !== undefined) throw wrong;
-    const { parts, turn, signal } = this.#place;
-    const run = beginCall(parts, turn, withoutKind(call), this.#options);
+    const { signal } = this.#place;
+    const run = this.#begin(call);
     run.unreadable ??= refusal;
     if (signal?.aborted === true) run.cancel("the caller had aborted");
     this.#runs.push(run);
@@ -124,7 +134,7 @@ export class Round {
   }
 
   /**
-   * The message came to nothing: what waits or runs is cancelled, and so is what its handlers called. The round stays in the log, and the
+   * The message is voided: what waits or runs is cancelled, and so is what its handlers called. The round stays in the log, and the
    * model is not shown it. Idempotent.
    */
   void(reason: string, reply: Partial<RoundReply> = {}): Promise<readonly ToolResult[]> {
@@ -162,7 +172,7 @@ export class Round {
       return await this.#place.whenDurable(isVoid ? this.#startVoided(batch) : batch.start());
     } finally {
       this.#forget?.();
-      if (this.#place.turn.madeIn === undefined) forgetNested(this.#place.turn, this.#runs);
+      settle(this.#place.turn, this.#runs);
       this.#place.ended();
     }
   }
@@ -171,11 +181,12 @@ export class Round {
   async #startVoided(batch: Batch): Promise<readonly ToolResult[]> {
     const { parts, turn } = this.#place;
     const results = await batch.start();
-    const nested = new Set(this.#nested);
-    if (nested.size > 0) await parts.running.whenEnded((run) => nested.has(run));
-    turn.takeBackRound(new Set([...this.#runs, ...nested].map((run) => run.callId)));
+    const nested = this.#nested;
+    const all = new Set([...this.#runs, ...nested]); // background jobs of it run until they are cancelled
+    if (all.values().some((run) => run.result === undefined)) await parts.running.whenEnded((run) => all.has(run));
+    turn.takeBackRound(new Set(Array.from(all, (run) => run.callId)));
     nested.forEach(dropWritten); // what was read from the state is out of date
-    return results;
+    return finalResults(this.#runs, results);
   }
 
   /** The calls that were made in those of the message, at any depth. */
@@ -183,7 +194,7 @@ export class Round {
     return nestedIn(this.#place.turn, this.#runs);
   }
 
-  /** Admits what is not admitted yet, in call order; a call that is added meanwhile does not begin anew. */
+  /** Admits what is not admitted yet, in call order; a call that is added meanwhile does not start again. */
   #admit(): Promise<void> | undefined {
     const waiting = this.#isAdmitting ? undefined : this.#admitReady();
     return waiting === undefined ? undefined : this.#goOn(waiting);
@@ -217,7 +228,7 @@ export class Round {
     const index = this.#standings.push(standing) - 1;
     if (!(standing instanceof CallRun)) return;
     if (this.#mayStart(standing)) this.#standings[index] = executeCall(standing);
-    else standing.letProcessEnd(); // until the round is ended, nobody waits for it
+    else standing.letProcessEnd(); // until the round is ended, no caller waits for it
   }
 
   /** Whether the call may run before the message is known to be whole. One that may not keeps its place in line before later ones. */
@@ -240,19 +251,29 @@ export class Round {
       sessionId: session.id,
       turnId: turn.id,
       at: this.#place.parts.ports.clock.wallTime(),
-      callIds: [...this.#runs, ...nested].map((run) => run.callId),
+      callIds: Object.freeze([...this.#runs, ...nested].map((run) => run.callId)),
       ...(turn.madeIn === undefined ? {} : { parentCallId: turn.madeIn.callId }),
       message: recordHistory ? message : NOTHING_SAID,
       finish: FINISH_REASONS.includes(finish) ? finish : "other",
-      usage: recordHistory ? readUsage(usage) : NO_USAGE,
+      usage: Object.freeze(recordHistory ? readUsage(usage) : NO_USAGE),
       ...(model === undefined || !recordHistory ? {} : { model }),
       ...(voided === undefined ? {} : { voided }),
     });
   }
 
-  /** What may happen once a turn has not happened. */
+  /** Lets tools that may run once a turn be called again, as their calls did not happen. */
   #giveBack(): void {
     for (const standing of this.#standings) if (standing instanceof CallRun) this.#place.turn.giveBack(standing.plan.qualifiedName);
+  }
+
+  #begin(call: ModelCall): CallRun {
+    const { parts, turn, offersBackground } = this.#place;
+    const run = beginCall(parts, turn, withoutKind(call), this.#options);
+    const taken = offersBackground ? takeBackgroundFlag(run.call, parts.registry) : undefined;
+    if (taken === undefined) return run;
+    run.call = taken.call;
+    run.background = taken.background;
+    return run;
   }
 
   #cancelAll(reason: string): void {
@@ -262,20 +283,20 @@ export class Round {
 
 function isEarly(run: AdmittedCall): boolean {
   const { effects, route, call, plan } = run;
-  if (route.rules.isPretended || typeof call.input === "string") return false;
+  if (route.rules.isPretended || typeof call.input === "string" || plan.tool.composite === true) return false;
   if (effects.undeclared || effects.writes.length > 0 || effects.external || effects.destructive) return false;
   if (route.engine.order === "sequential" || plan.hasTurnRule) return false;
-  return run.parts.approvals.needed(plan.qualifiedName, false, run.turn.session) === undefined;
+  return approvalNeed(run, false) === undefined;
 }
 
-/** What is no call is recorded as it is, and answered as such. */
+/** A value that is not a call is recorded as it is, and answered as such. */
 function withoutKind(call: ModelCall): ModelCall {
   if (typeof call !== "object" || call === null) return call;
   const { kind: _kind, ...rest } = call;
   return rest;
 }
 
-/** What is recorded of it; an error when it cannot be. */
+/** The recorded message; an error when it cannot be recorded. */
 function readSaid({ content, native }: RoundReply): SessionMessage | ToolError {
   try {
     return Object.freeze({

@@ -12,10 +12,13 @@ import { layerOf } from "../call/caller-layer.ts";
 import { runCall } from "../call/pipeline.ts";
 import { type ExecuteOptions, wrongOptions } from "../call/execute-options.ts";
 import type { FallbackChains } from "../call/fallback-chains.ts";
-import { safeProgressListener } from "../call/safe-listener.ts";
+import { safeAlert, safeProgressListener } from "../call/safe-listener.ts";
+import type { ToolExecutionError } from "../call/tool-execution-error.ts";
+import type { RuntimeOptions } from "./runtime-options.ts";
 import { CallAsRead, isBatch } from "../call/read-call.ts";
 import { Session } from "../session/session.ts";
-import { closedSession, partsOf, type RuntimeSession, type SessionTurn } from "./runtime-session.ts";
+import { closedSession } from "./session-errors.ts";
+import { partsOf, type RuntimeSession, type SessionTurn } from "./runtime-session.ts";
 import { isInsideSimulation, simulations, type RunningTurn, type TurnCall } from "../session/turn-queue.ts";
 import { HeldTurn } from "./session-turn.ts";
 import { Turn, callerIn } from "../session/turn.ts";
@@ -31,7 +34,7 @@ interface TurnPlace {
 export const NO_OPTIONS: ExecuteOptions = Object.freeze({});
 const NO_DATA: Readonly<Record<string, unknown>> = Object.freeze({});
 
-export interface CallRunnerOptions extends Pick<ExecuteOptions, "data" | "ask"> {
+export interface CallRunnerOptions extends Pick<ExecuteOptions, "data" | "ask">, Pick<RuntimeOptions, "onAlert"> {
   readonly log: Log;
   readonly chains: FallbackChains;
 }
@@ -39,16 +42,18 @@ export interface CallRunnerOptions extends Pick<ExecuteOptions, "data" | "ask"> 
 export class CallRunner {
   readonly #data: Readonly<Record<string, unknown>>;
   readonly #ask: Ask | undefined;
+  readonly #alert: (error: ToolExecutionError) => void;
   readonly #log: Log;
   readonly #chains: FallbackChains;
   readonly #defaultCallOptions: CallOptions;
 
-  /** What handlers find in `context.data`, and who answers their questions, unless an `execute` gives its own. */
-  constructor({ data = NO_DATA, ask, log, chains }: CallRunnerOptions) {
+  /** The value of `context.data` for handlers, and who answers their questions, unless an `execute` gives its own. */
+  constructor({ data = NO_DATA, ask, onAlert, log, chains }: CallRunnerOptions) {
     this.#chains = chains;
     this.#data = data;
     this.#ask = ask;
     this.#log = log;
+    this.#alert = safeAlert(onAlert, log);
     this.#defaultCallOptions = this.callOptions(NO_OPTIONS);
   }
 
@@ -129,10 +134,13 @@ export class CallRunner {
       validate: options.validate ?? true,
       recordHistory: options.recordHistory ?? true,
       data: options.data ?? this.#data,
+      variation: options.variation ?? "",
       ask: options.ask ?? this.#ask,
       onProgress: options.onProgress === undefined ? undefined : safeProgressListener(options.onProgress, this.#log),
       visibility: layerOf(session, options.allow),
       approved: options.approved === true,
+      background: options.background,
+      knowsDocumentation: options.knowsDocumentation === true,
       answerers: options.answerFrom === undefined ? undefined : this.#chains.answerersOf(options.answerFrom),
       rewriteInput: checkedRewriter(options.rewriteInput),
     };
@@ -168,8 +176,9 @@ export class CallRunner {
       ...callOptions,
       signal: options.signal,
       throwOnError: options.onError === "throw",
+      strict: options.strict === true,
       submission,
-      onFailure: (error) => parts.ports.log.warn(`A batch was rolled back: ${error.message}`),
+      onFailure: this.#alert,
     });
     return list ? batch : batch.then((results) => results[0] ?? results);
   }
@@ -177,7 +186,7 @@ export class CallRunner {
 
 /**
  * The turn that these calls belong to: their own, or one of their own within the turn whose handler makes them. Calls that were cancelled
- * while they waited for a turn are beside it, not in it.
+ * while they waited for a turn are outside of it.
  */
 function beginTurn(session: RuntimeSession, { turn: running, caller }: TurnPlace): Turn {
   const { ids } = session.ports;
@@ -244,6 +253,10 @@ function noWork(): ToolError {
 }
 
 function needsSession(options: ExecuteOptions): ToolError | undefined {
+  if (options.background === true)
+    return new ToolError("invalid_argument", 'The option "background" belongs to a session: without one, nobody hears of the end.', {
+      hint: "Use runtime.session(id).submit(call).",
+    });
   if (options.idempotencyKey === undefined) return undefined;
   return new ToolError(
     "invalid_argument",

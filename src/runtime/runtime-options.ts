@@ -1,14 +1,16 @@
-/** What a program may give createRuntime, and its checks. */
+/** The options of createRuntime, and their checks. */
+import { checkJobLimits, type JobLimits } from "../call/job-table.ts";
 import { CALL_SETTINGS, checkMs, checkSettings } from "../core/call-settings.ts";
 import { DEFAULT_NAMESPACE, qualifiedName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
-import type { Hook } from "../core/hook.ts";
+import { HOOK_PARTS, type Hook } from "../core/hook.ts";
 import { checkRetry, type RetrySettings } from "../policy/retry.ts";
-import { checkKnownKeys } from "../core/known-keys.ts";
+import { checkKnownKeys, checkOptionTypes, type OptionNames, type OptionTypes } from "../core/known-keys.ts";
 import type { Approvals } from "../core/approvals.ts";
 import type { Ask } from "../core/ask.ts";
 import type { EventListener } from "../core/event.ts";
 import type { Engine } from "../core/engine.ts";
+import type { ToolExecutionError } from "../call/tool-execution-error.ts";
 import type { FaultPlan } from "../core/fault.ts";
 import type { JsonLimits } from "../core/base/json.ts";
 import type { Locks } from "../core/locks.ts";
@@ -23,6 +25,7 @@ import type { ApprovalSettings } from "../policy/approval.ts";
 import type { CircuitSettings } from "../policy/circuit.ts";
 import { isUnqualified, type PermissionRules } from "../policy/permission.ts";
 import type { CacheOptions } from "../policy/result-cache.ts";
+import { isPlainObject } from "../registry/check-tool-fields.ts";
 import { Registry } from "../registry/registry.ts";
 import type { AnswerOptions } from "../call/fallback-chains.ts";
 
@@ -56,11 +59,20 @@ export interface RuntimeOptions extends CallSettings {
   readonly hooks?: readonly Hook[];
   /** How much memory the results of cached tools may take. */
   readonly cache?: CacheOptions;
-  /** What handlers find in `context.data`, unless an `execute` gives its own. */
+  /** The value of `context.data` for handlers, unless an `execute` gives its own. */
   readonly data?: Readonly<Record<string, unknown>>;
+  /** The name of the agent whose tools these are: `context.agentName` of handlers. */
+  readonly agentName?: string;
+  /** Where the relative paths of handlers start: see `context.resolvePath`. @default the folder of the process */
+  readonly workingFolder?: string;
   /** Answers the questions that handlers put to a person, unless an `execute` gives its own. @default they are answered `cancel` */
   readonly ask?: Ask;
   readonly onEvent?: EventListener;
+  /**
+   * Called when a batch fails with `onError: "throw"`, before `execute` rejects with the same error; its `cause` is what the handler threw.
+   * Throwing is logged and changes nothing. @default a line in the log
+   */
+  readonly onAlert?: (error: ToolExecutionError) => void;
   /** One toolset that fails to open fails them all. @default false */
   readonly strict?: boolean;
   /** How deep and large an input may be. */
@@ -75,6 +87,8 @@ export interface RuntimeOptions extends CallSettings {
   readonly standIn?: Engine;
   /** The sources that answer tools in their place, in every session. @default none: all tools are live */
   readonly answers?: AnswerOptions;
+  /** How many background jobs may run and wait, and what is kept of those that have ended. */
+  readonly jobs?: JobLimits;
   /** Failures that are injected into calls, whatever answers them, simulations included; a call of a tool that is not there meets none. @default none */
   readonly faults?: FaultPlan;
   /** How long an abandoned handler keeps its locks and slots. @default 10_000 */
@@ -83,11 +97,12 @@ export interface RuntimeOptions extends CallSettings {
   readonly ports?: Partial<Ports>;
 }
 
-const OPTIONS: Readonly<Record<keyof RuntimeOptions, true>> = {
+const OPTIONS: OptionNames<RuntimeOptions> = {
   timeoutMs: true,
   deadlineMs: true,
   maxAttempts: true,
   maxResultBytes: true,
+  promoteAfterMs: true,
   tools: true,
   registry: true,
   toolsets: true,
@@ -104,8 +119,11 @@ const OPTIONS: Readonly<Record<keyof RuntimeOptions, true>> = {
   hooks: true,
   cache: true,
   data: true,
+  agentName: true,
+  workingFolder: true,
   ask: true,
   onEvent: true,
+  onAlert: true,
   strict: true,
   inputLimits: true,
   store: true,
@@ -114,13 +132,30 @@ const OPTIONS: Readonly<Record<keyof RuntimeOptions, true>> = {
   standIn: true,
   answers: true,
   faults: true,
+  jobs: true,
   orphanHoldMs: true,
   ports: true,
 };
 
+/** Of the options that are checked nowhere else. */
+const TYPES: OptionTypes<RuntimeOptions> = {
+  tools: "array",
+  toolsets: "array",
+  sources: "array",
+  hooks: "array",
+  pins: "object",
+  jobs: "object",
+  data: "object",
+  ports: "object",
+  ask: "function",
+  onEvent: "function",
+  onAlert: "function",
+  strict: "boolean",
+};
+
 type Seam = "store" | "standIn" | "locks" | "slots" | "approvals";
 
-/** The methods without which nothing can stand behind a seam, and what to give. */
+/** The methods that an implementation of a seam needs, and what to give. */
 const NEEDED: Readonly<Record<Seam, { readonly methods: readonly string[]; readonly give: string }>> = {
   store: { methods: ["open", "create", "claim", "read", "close"], give: "memoryStore() or sqliteStore({ path })." },
   standIn: { methods: ["call"], give: "an engine." },
@@ -135,10 +170,13 @@ const SEAMS: readonly Seam[] = ["store", "standIn", "locks", "slots", "approvals
 
 /** @throws ToolError `invalid_argument` naming the option, its value and what would work */
 export function checkRuntimeOptions(options: RuntimeOptions): void {
-  checkKnownKeys(options, Object.keys(OPTIONS), "createRuntime()");
+  checkKnownKeys(options, OPTIONS, "createRuntime()");
+  checkOptionTypes(options, TYPES, "createRuntime()");
+  checkParts(options);
   checkSettings(options, "the runtime");
   checkMs(options.orphanHoldMs, "orphanHoldMs", "the runtime");
   checkRetry(options.retry ?? {});
+  checkJobLimits(options.jobs ?? {});
   const { hooks = [] } = options;
   if (!Array.isArray(hooks) || !hooks.every((hook) => typeof hook === "object" && hook !== null))
     throw new ToolError("invalid_argument", "The hooks of the runtime are an array of objects with a name, and beforeCall or afterCall.");
@@ -146,12 +184,27 @@ export function checkRuntimeOptions(options: RuntimeOptions): void {
   const { keepEvents = 1, durability = "sync" } = options;
   if (!Number.isSafeInteger(keepEvents) || keepEvents < 1)
     throw new ToolError("invalid_argument", `keepEvents of the runtime is ${String(keepEvents)}; it takes an integer of at least 1.`);
+  for (const name of ["agentName", "workingFolder"] as const) checkText(options[name], name);
   for (const name of SEAMS) checkMethods(options[name], name);
   if (options.registry !== undefined) checkRegistry(options);
   if (options.approvals !== undefined && options.approval !== undefined)
     throw new ToolError("invalid_argument", 'createRuntime() takes "approval" or "approvals", not both: "approvals" has rules of its own.');
   if (durability !== "sync" && durability !== "async")
     throw new ToolError("invalid_argument", `durability of the runtime is ${String(durability)}; it takes "sync" or "async".`);
+}
+
+const RETRY: OptionNames<RetrySettings> = { delayMs: true, factor: true, maxDelayMs: true, jitter: true };
+const CIRCUIT: OptionNames<CircuitSettings> = { failures: true, windowMs: true, openMs: true, probes: true, minimumRate: true };
+const APPROVAL: OptionNames<ApprovalSettings> = { approve: true, always: true, never: true, timeoutMs: true };
+const LIMITS: OptionNames<JsonLimits> = { maxDepth: true, maxNodes: true, maxChars: true, maxWideKeys: true };
+
+/** Refuses unknown names one level down; rules, answers and faults are looked at where they are read. */
+function checkParts({ retry, circuit, approval, cache, inputLimits }: RuntimeOptions): void {
+  if (retry !== undefined) checkKnownKeys(retry, RETRY, "createRuntime({ retry })");
+  if (circuit !== undefined && circuit !== false) checkKnownKeys(circuit, CIRCUIT, "createRuntime({ circuit })");
+  if (approval !== undefined) checkKnownKeys(approval, APPROVAL, "createRuntime({ approval })");
+  if (cache !== undefined) checkKnownKeys(cache, { maxBytes: true }, "createRuntime({ cache })");
+  if (inputLimits !== undefined) checkKnownKeys(inputLimits, LIMITS, "createRuntime({ inputLimits })");
 }
 
 /** One warning for each name without a toolset in the rules that is not a tool of the toolset `default`: the rule would do nothing. */
@@ -203,7 +256,10 @@ function checkRegistry(options: RuntimeOptions): void {
   });
 }
 
-function checkHook({ name, timeoutMs = 1, onFailure = "skip" }: Hook): void {
+/** A hook that is an instance of a class may have fields of its own. */
+function checkHook(hook: Hook): void {
+  if (isPlainObject(hook)) checkKnownKeys(hook, HOOK_PARTS, `The hook ${JSON.stringify(hook.name)}`);
+  const { name, timeoutMs = 1, onFailure = "skip" } = hook;
   checkMs(timeoutMs, "timeoutMs", `the hook ${JSON.stringify(name)}`);
   if (!Number.isInteger(timeoutMs) || timeoutMs < 1)
     throw new ToolError("invalid_argument", `timeoutMs of the hook ${JSON.stringify(name)} is ${timeoutMs}; it takes an integer from 1.`);
@@ -212,6 +268,11 @@ function checkHook({ name, timeoutMs = 1, onFailure = "skip" }: Hook): void {
     "invalid_argument",
     `onFailure of the hook ${JSON.stringify(name)} is ${String(onFailure)}; it takes "skip" or "stop".`,
   );
+}
+
+function checkText(value: unknown, name: string): void {
+  if (value === undefined || (typeof value === "string" && value !== "")) return;
+  throw new ToolError("invalid_argument", `The option "${name}" of createRuntime() is a string that is not empty.`);
 }
 
 function checkMethods(value: unknown, name: Seam): void {

@@ -1,9 +1,10 @@
-/** A session that can run calls, be branched, tried and taken up again: what a program holds of a conversation. */
-import { createHash } from "node:crypto";
+/** A session that can run calls, be branched, simulated and resumed: a program's handle of a conversation. */
 import type { ToolCall } from "../core/call.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Approvals } from "../core/approvals.ts";
 import type { SessionEvent } from "../core/event.ts";
+import type { JobStatus } from "../core/job-status.ts";
 import type { ModelMessage, SessionMessage } from "../core/message.ts";
 import type { Ports } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
@@ -11,38 +12,26 @@ import type { WholeResult } from "../policy/large-result-store.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { CallParts } from "../call/call-run.ts";
 import { isBatch } from "../call/read-call.ts";
+import { jobBehind } from "../call/run-in-background.ts";
+import { safeJobListener } from "../call/safe-listener.ts";
 import { unreadableOptions, type ExecuteOptions } from "../call/execute-options.ts";
 import type { Round, RoundOptions } from "./round.ts";
 import type { ForkOptions } from "../session/fork-options.ts";
 import { readMessage } from "../session/read-message.ts";
+import { Inbox, isInboxEvent, type InboxEntry, type MakeEvent, type StoredTrigger } from "../session/inbox.ts";
+import { addingTrigger, receiving, removingTrigger, type NewTrigger, type ReceiveOptions } from "../session/inbox-events.ts";
+import { Readiness } from "../session/readiness.ts";
 import { historyOf } from "../session/session-log.ts";
+import { shortId } from "../session/session-id.ts";
 import { Session, type SessionHead, type SessionOptions } from "../session/session.ts";
+import { closedSession, noBranch, noJobs } from "./session-errors.ts";
+import { SIMULATE_OPTIONS, type SimulateOptions, type Simulation, type SubmitOptions } from "./session-options.ts";
 import { stateDiff, type SessionDiff } from "../session/session-diff.ts";
-import { messagesFor, type MessagesOptions } from "./session-messages.ts";
+import { checkMessagesOptions, messagesFor, type MessagesOptions } from "./session-messages.ts";
 import type { SessionSnapshot } from "./snapshot.ts";
 import { Submissions, checkIdempotencyKey, type Submitted } from "./submissions.ts";
 
-/** How a call is simulated. */
-export interface SimulateOptions extends Omit<ExecuteOptions, "recordHistory" | "idempotencyKey"> {
-  /** The tools whose calls happen for real all the same, as patterns over qualified names; `true` = all. @default none */
-  readonly allowSideEffects?: boolean | readonly string[];
-}
-
-/** What calls would have come to. */
-export interface Simulation {
-  /** In call order; each says in `origin` whether it is real. */
-  readonly results: readonly ToolResult[];
-  readonly diff: SessionDiff;
-  /**
-   * Makes what was tried part of the session: calls and results with their origins, and the changes of state. No call is run
-   * again.
-   *
-   * @throws ToolError `conflict` when the session has moved on since; `invalid_argument` when there is no session, or it is done already. By rejecting
-   */
-  commit(): Promise<void>;
-}
-
-/** What a session needs of its runtime. */
+/** The parts of a runtime that a session needs. */
 export interface SessionHost {
   run(session: RuntimeSession, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions): Promise<ToolResult | readonly ToolResult[]>;
   turn<T>(session: RuntimeSession, work: (turn: SessionTurn) => Promise<T>, signal: AbortSignal | undefined): Promise<T>;
@@ -57,6 +46,7 @@ export interface SessionHost {
   snapshot(session: RuntimeSession): Promise<SessionSnapshot>;
   events(session: RuntimeSession): AsyncGenerator<SessionEvent>;
   addMessage(session: RuntimeSession, message: SessionMessage): Promise<void>;
+  recordReceived(session: RuntimeSession, make: MakeEvent): Promise<boolean>;
   close(session: RuntimeSession): Promise<void>;
 }
 
@@ -64,14 +54,12 @@ export interface RuntimeSessionOptions extends SessionOptions {
   readonly parts: CallParts;
   readonly parent?: RuntimeSession;
   readonly submissions?: ReadonlyMap<string, Submitted>;
+  readonly inbox?: Inbox;
 }
 
-/** The ids of calls are made of it, and what is recorded has a longest id. */
-const MAX_SIMULATION_ID_LENGTH = 256;
 const NO_OPTIONS: ExecuteOptions = Object.freeze({});
-const NO_FORK_OPTIONS: ForkOptions = Object.freeze({});
 
-/** What the rules of a turn (once a turn, the end of a turn, the turn's cache) hold for: all of its rounds together. */
+/** The scope of the rules of a turn (once a turn, the end of a turn, the turn's cache): all of its rounds together. */
 export interface SessionTurn {
   readonly id: string;
   readonly session: RuntimeSession;
@@ -87,7 +75,7 @@ export interface SessionTurn {
 
 let readParts: (session: RuntimeSession) => CallParts;
 
-/** What the calls of a session use of its runtime. @internal */
+/** The parts of a session's runtime that its calls use. @internal */
 export function partsOf(session: RuntimeSession): CallParts {
   return readParts(session);
 }
@@ -101,14 +89,13 @@ export class RuntimeSession extends Session {
   readonly #host: SessionHost;
   readonly #parent: RuntimeSession | undefined;
   readonly #parts: CallParts;
-  /** What this branch did has become part of the session it came from. @internal */
+  /** Whether the changes of this branch have become part of the session it came from. @internal */
   committed = false;
   /** As the branch was when it began. */
   readonly #base: SessionHead | undefined;
   #submissions: Submissions | undefined;
-  #ready: Promise<void> | undefined;
-  /** Tries again what `ready` waited for: the store could not be used then. */
-  #tryAgain: (() => Promise<void>) | undefined;
+  #inbox: Inbox | undefined;
+  #readiness: Readiness | undefined;
   #closing: Promise<void> | undefined;
   #branches = 0;
   #closed: AbortController | undefined;
@@ -119,7 +106,13 @@ export class RuntimeSession extends Session {
     this.#parent = options.parent;
     this.#base = options.head;
     this.#parts = options.parts;
+    this.#inbox = options.inbox;
     if (options.submissions !== undefined) this.#submissions = new Submissions(options.submissions);
+  }
+
+  /** Its background jobs that have not ended, the oldest first. */
+  get jobs(): readonly JobStatus[] {
+    return this.#parts.jobs.runningIn(this.id).map((job) => job.status);
   }
 
   /** The tools that its calls may be of. */
@@ -138,7 +131,7 @@ export class RuntimeSession extends Session {
   }
 
   /**
-   * What a tool answered, by the handle of a result that was cut (`truncation.handle`). Undefined for a handle of another session, and
+   * Returns a tool's whole answer, by the handle of a result that was cut (`truncation.handle`). Undefined for a handle of another session, and
    * once it is gone from memory.
    */
   wholeResult(handle: string): WholeResult | undefined {
@@ -146,7 +139,7 @@ export class RuntimeSession extends Session {
   }
 
   /**
-   * As `Runtime.execute`, within this session. A turn begins when the one before is over, or beside it where both are `concurrent`;
+   * As `Runtime.execute`, within this session. A turn begins when the one before is over, or at the same time where both are `concurrent`;
    * calls that a handler of the turn makes itself belong to its turn. Of a session that a store keeps, the results are durable before this resolves.
    *
    * @throws ToolError `invalid_argument` once the session is closed; `store_failed`, `conflict` or `duplicate` when what was done
@@ -164,6 +157,21 @@ export class RuntimeSession extends Session {
   }
 
   /**
+   * Begins a call as a background job. Resolves to the job as soon as its beginning is durable; see `Runtime.jobs`.
+   *
+   * @throws ToolError with the code and message of the call's result where it is refused before it begins, such as `not_found` or
+   * `invalid_input`; `not_simulatable` in a simulation; and as `execute`. By rejecting
+   */
+  async submit(call: ToolCall, options: SubmitOptions = NO_OPTIONS): Promise<JobStatus> {
+    if (this.simulation !== undefined) throw noJobs();
+    const result = await this.execute(call, { ...options, background: true });
+    const { status, error } = result;
+    const job = jobBehind(result);
+    if (job !== undefined) return job.status;
+    throw new ToolError(error?.code ?? "not_executable", error?.message ?? `The call ended with ${status}.`, error ?? {});
+  }
+
+  /**
    * Holds one turn for all that the work does: the rounds of a loop, each a message of a model with its calls. It begins as a turn of
    * `execute` does, and calls that the work makes by `execute` belong to it. A round that is still open when the work ends is voided.
    *
@@ -171,7 +179,12 @@ export class RuntimeSession extends Session {
    * begins. All by rejecting
    */
   turn<T>(work: (turn: SessionTurn) => Promise<T>, options: { readonly signal?: AbortSignal } = {}): Promise<T> {
-    return this.#host.turn(this, work, options?.signal); // a program without types may give null
+    try {
+      checkKnownKeys(options, { signal: true }, "turn()");
+    } catch (thrown: unknown) {
+      return Promise.reject(ToolError.fromUnknown(thrown));
+    }
+    return this.#host.turn(this, work, options.signal);
   }
 
   /**
@@ -183,8 +196,7 @@ export class RuntimeSession extends Session {
    * @throws ToolError `invalid_argument` once the session is closed. By rejecting
    */
   async simulate(calls: ToolCall | readonly ToolCall[], options: SimulateOptions = {}): Promise<Simulation> {
-    if (typeof options !== "object" || options === null)
-      throw new ToolError("invalid_argument", "The options of simulate() are an object.");
+    checkKnownKeys(options, SIMULATE_OPTIONS, "simulate()");
     const { allowSideEffects, ...executeOptions } = options;
     const branch = this.fork({ simulated: true, ...(allowSideEffects === undefined ? {} : { allowSideEffects }) });
     try {
@@ -196,17 +208,17 @@ export class RuntimeSession extends Session {
   }
 
   /**
-   * Begins a branch: a session that goes on from where this one is, and shares what came before. Costs the same however long
+   * Begins a branch: a session that continues from where this one is, and shares what came before. Costs the same however long
    * that is. While a turn runs, the branch begins before it.
    *
    * @throws ToolError `invalid_argument` once the session is closed; `duplicate` for an id in use
    */
-  fork(options: ForkOptions = NO_FORK_OPTIONS): RuntimeSession {
+  fork(options: ForkOptions = {}): RuntimeSession {
     if (this.closed) throw closedSession(this);
     return this.#host.branch(this, options);
   }
 
-  /** What this branch did since it was taken; of the calls of one that a store keeps, the latest (see `log`). @throws ToolError `invalid_argument` for a session that is not a branch */
+  /** Returns the changes of this branch since it was taken; of the calls of one that a store keeps, the latest (see `log`). @throws ToolError `invalid_argument` for a session that is not a branch */
   diff(): SessionDiff {
     if (this.#parent === undefined || this.#base === undefined) throw noBranch(this);
     return {
@@ -254,19 +266,63 @@ export class RuntimeSession extends Session {
   }
 
   /**
+   * Receives a message for an agent's next request. Resolves when it is durable; a tick that was taken before changes nothing.
+   *
+   * @throws ToolError `invalid_argument` for what is not a message, and once the session is closed; `not_found` for a trigger that was
+   * removed; `store_failed`. By rejecting
+   */
+  async receive(message: SessionMessage, options: ReceiveOptions = {}): Promise<void> {
+    await this.#host.recordReceived(this, receiving(message, options));
+  }
+
+  /** The triggers that it keeps, in the order they were added. Those of the session it is a branch of stay with that one. */
+  get triggers(): readonly StoredTrigger[] {
+    return this.#inbox?.triggers ?? [];
+  }
+
+  /** One of them. */
+  trigger(id: string): StoredTrigger | undefined {
+    return this.#inbox?.trigger(id);
+  }
+
+  /** Keeps a trigger, which an agent of this session runs. Resolves when it is durable. @throws ToolError `duplicate`, `invalid_argument`, and as `receive`. By rejecting */
+  async addTrigger(trigger: NewTrigger): Promise<void> {
+    await this.#host.recordReceived(this, addingTrigger(trigger));
+  }
+
+  /** Removes a trigger for good: no message of it is received from now on. Resolves when that is durable, to whether there was one. */
+  removeTrigger(id: string): Promise<boolean> {
+    return this.#host.recordReceived(this, removingTrigger(id));
+  }
+
+  /** @internal */
+  get received(): Inbox {
+    return (this.#inbox ??= new Inbox());
+  }
+
+  /** The received messages that the conversation does not have yet, in the order they came. To use one, add its message. */
+  get inbox(): readonly InboxEntry[] {
+    return this.#inbox?.entries ?? [];
+  }
+
+  /** Calls the listener when a background job of this session asks something or has ended. The returned function ends that. */
+  onJob(listener: (job: JobStatus) => void): () => void {
+    return this.#parts.jobs.listen(this.id, safeJobListener(listener, this.ports.log));
+  }
+
+  /**
    * The conversation as a model is shown it, the oldest first: at most `maxTurns` turns (50) of what is in memory, calls paired with
    * results, superseded results left out where asked.
    *
    * @throws ToolError `invalid_argument` for options that cannot be
    */
   messages(options: MessagesOptions = {}): readonly ModelMessage[] {
-    if (typeof options !== "object" || options === null)
-      throw new ToolError("invalid_argument", "The options of messages() are an object.");
+    checkMessagesOptions(options, "messages()");
     return messagesFor(this, this.registry, options);
   }
 
   /**
-   * Ends the session here: its calls are refused from now on, and engines let go of it. What a store keeps of it stays and can
+   * Ends the session here: its calls are refused from now on, and engines let go of it. Its events in a store stay and can
    * be resumed. Idempotent. Resolves when everything is written; rejects when it cannot be. For a handler of its own turn, it
    * resolves at once, and the session ends when the turn is over.
    */
@@ -299,7 +355,7 @@ export class RuntimeSession extends Session {
     this.#closed?.abort(closedSession(this));
   }
 
-  /** Aborts when the session is closed. @internal */
+  /** Aborts when the session is closed. */
   get whenClosed(): AbortSignal {
     if (this.#closed === undefined) {
       this.#closed = new AbortController();
@@ -317,6 +373,7 @@ export class RuntimeSession extends Session {
     const { length } = this;
     super.recordAll(events);
     const [first] = events;
+    for (const event of events) if (isInboxEvent(event) && event.sessionId === this.id) this.received.notice(event);
     // A key belongs to its session from the moment that its batch is recorded, whatever becomes of the store.
     if (first?.type === "batch-start" || first?.type === "batch-rollback") this.submissions.notice(first, length);
   }
@@ -326,45 +383,18 @@ export class RuntimeSession extends Session {
     return (this.#submissions ??= new Submissions());
   }
 
-  /**
-   * Resolves when its log can be written to, and rejects when it cannot; undefined when there is nothing to wait for. A store that could
-   * not be used is tried again whenever this is asked for. @internal
-   */
+  /** Resolves when its log can be written to, and rejects when it cannot; undefined when there is nothing to wait for. @internal */
   get ready(): Promise<void> | undefined {
-    const tryAgain = this.#tryAgain;
-    if (tryAgain !== undefined) this.waitFor(tryAgain);
-    return this.#ready;
+    return this.#readiness?.whenReady;
   }
 
   /** Holds its calls back until this resolves; when it rejects, so do they. @internal */
   waitFor(begin: () => Promise<void>): void {
-    this.#tryAgain = undefined;
-    const ready = begin();
-    this.#ready = ready;
-    ready.then(
-      () => (this.#ready = undefined),
-      (thrown: unknown) => {
-        // Those who call are told. What another has, or is damaged, stays so.
-        if (ToolError.fromUnknown(thrown, "store_failed").code === "store_failed") this.#tryAgain = begin;
-      },
-    );
+    (this.#readiness ??= new Readiness()).waitFor(begin);
   }
 
-  /** A name for the next simulation of this session, used once and taken from nobody's ids. @internal */
+  /** A name for the next simulation of this session, used once and not taken from the ids of others. @internal */
   nextSimulationId(): string {
-    const id = `${this.id}~${this.length}.${++this.#branches}`;
-    return id.length <= MAX_SIMULATION_ID_LENGTH ? id : createHash("sha256").update(id).digest("base64url");
+    return shortId(`${this.id}~${this.length}.${++this.#branches}`);
   }
-}
-
-export function closedSession(session: Session): ToolError {
-  return new ToolError("invalid_argument", `The session ${JSON.stringify(session.id)} is closed.`, {
-    hint: "Begin another with runtime.session(), or take it up again with runtime.resume() where a store has it.",
-  });
-}
-
-function noBranch(session: Session): ToolError {
-  return new ToolError("invalid_argument", `The session ${JSON.stringify(session.id)} is no open branch of another.`, {
-    hint: "Take one with fork() or simulate(). A branch that was resumed from a store is a session of its own.",
-  });
 }

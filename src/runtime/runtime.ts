@@ -1,13 +1,16 @@
 /** The whole, wired: toolsets in, calls in, results out. */
 
+import { resolve } from "node:path";
 import type { ToolCall } from "../core/call.ts";
 import { OWN_NAMESPACE } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Approvals } from "../core/approvals.ts";
 import type { EventListener, RuntimeEvent } from "../core/event.ts";
 import type { Engine } from "../core/engine.ts";
 import type { Ports } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
+import type { Store } from "../core/store.ts";
 import type { Toolset } from "../core/toolset.ts";
 import type { Slots } from "../core/slots.ts";
 import { localEngine } from "../engine/local.ts";
@@ -16,44 +19,46 @@ import { Limit } from "../policy/limit.ts";
 import { Limits } from "../policy/limits.ts";
 import { ResultCache } from "../policy/result-cache.ts";
 import { LargeResultStore } from "../policy/large-result-store.ts";
-import type { CallCounters, CallParts, CallRun, OrphanCount } from "../call/call-run.ts";
-import { checkKnownKeys } from "../core/known-keys.ts";
+import type { CallCounters, OrphanCount } from "../call/call-counters.ts";
+import type { AdmittedCall, CallParts, CallRun } from "../call/call-run.ts";
+import { ownSettings } from "../core/call-settings.ts";
 import { checkRuntimeOptions, unansweredTools, unknownBareNames, type RuntimeOptions } from "./runtime-options.ts";
 import { Faults } from "../call/faults.ts";
 import { unreadableOptions, type ExecuteOptions } from "../call/execute-options.ts";
 import { readResultToolset } from "../registry/read-result-tool.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
+import { addHookCommands } from "../registry/hook-commands.ts";
 import { Registry } from "../registry/registry.ts";
+import type { NestedCalls } from "../call/nested-options.ts";
 import { FallbackChains } from "../call/fallback-chains.ts";
 import { Listeners } from "../call/listeners.ts";
 import { ResourceLocks } from "../call/resource-locks.ts";
 import { CallRunner, NO_OPTIONS } from "./run-calls.ts";
 import { safeLog } from "../call/safe-listener.ts";
+import { JobTable, jobLimits } from "../call/job-table.ts";
 import { RunningCalls } from "../call/running-calls.ts";
+import { JobWatch } from "./job-watch.ts";
 import type { OpenSessions } from "./open-sessions.ts";
 import type { ResumeOptions } from "./resume-session.ts";
-import { RuntimeSession, type SimulateOptions, type Simulation } from "./runtime-session.ts";
+import { RuntimeSession } from "./runtime-session.ts";
+import type { SimulateOptions, Simulation } from "./session-options.ts";
+import { Jobs, type StoredJobs } from "../call/jobs.ts";
+import { checkSessionStart, type SessionStart } from "./session-start.ts";
 import { Sessions } from "./sessions.ts";
+import { cancelStoredJob } from "./stored-jobs.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import { ToolPlan } from "../call/tool-plan.ts";
 import { ToolsetLifecycle } from "../registry/lifecycle/toolset-lifecycle.ts";
 import type { OpenReport, RefreshReport } from "../registry/lifecycle/open-report.ts";
 import { watchSources } from "../registry/lifecycle/watch-sources.ts";
 
-export type { RuntimeOptions };
-
-/** What a new session begins with. */
-export interface SessionStart {
-  /** What `RuntimeSession.snapshot` gave, also as it comes back from JSON: all of it is checked. */
-  readonly from?: unknown;
-}
+export type { RuntimeOptions, SessionStart };
 
 /** Every setting has a default: `createRuntime({ tools: [myTool] })` is enough. */
 export function createRuntime(options: RuntimeOptions = {}): Runtime {
   return new Runtime(options);
 }
 
-const SESSION_OPTIONS = ["from"] as const;
 const DEFAULT_ORPHAN_HOLD_MS = 10_000;
 const DEFAULT_KEEP_EVENTS = 10_000;
 
@@ -71,6 +76,7 @@ export class Runtime {
   readonly #runner: CallRunner;
   readonly #local: Engine = localEngine();
   readonly #listeners: Listeners;
+  #jobs: Jobs | undefined;
 
   constructor(options: RuntimeOptions) {
     checkRuntimeOptions(options);
@@ -102,6 +108,7 @@ export class Runtime {
     );
     this.#sessions = this.#makeSessions();
     for (const tool of options.tools ?? []) this.registry.register(tool);
+    addHookCommands(this.registry, options.hooks ?? []);
     TAKEN.add(this.registry);
     for (const warning of [...unansweredTools(options), ...unknownBareNames(options, this.registry)]) this.#ports.log.warn(warning);
   }
@@ -112,8 +119,27 @@ export class Runtime {
   }
 
   /**
-   * Reads the sources anew, asks engines that can say it which tools they have, opens what is new or did not open before, and puts
-   * what is different in place at one moment: a call sees all of it or nothing. What fails stays as it was, and calls under way go on
+   * Opens one toolset: after `closeToolset`, after it failed to open, or instead of `open`.
+   *
+   * @throws ToolError `not_found`; `unavailable` where it could not be opened or is disabled. By rejecting
+   */
+  openToolset(name: string): Promise<void> {
+    return this.#lifecycle.openOne(name);
+  }
+
+  /**
+   * Takes the tools of one toolset away: calls of them end `unavailable`. Its engine is closed once the calls that use it have ended,
+   * unless another toolset shares it. Until `openToolset`, neither `open` nor `refresh` opens it again.
+   *
+   * @throws ToolError `not_found`; `unavailable` where the engine would not close. By rejecting
+   */
+  closeToolset(name: string): Promise<void> {
+    return this.#lifecycle.closeOne(name);
+  }
+
+  /**
+   * Reads the sources again, asks engines that can say it which tools they have, opens what is new or did not open before, and puts
+   * what is different in place at one moment: a call sees all of it or nothing. Toolsets that fail stay as they were, and running calls continue
    * with the tool they began with.
    *
    * @throws ToolError `invalid_argument` before `open` and after `close`; with `strict` whatever failed, and nothing has changed then
@@ -170,15 +196,15 @@ export class Runtime {
   }
 
   /**
-   * Starts a conversation whose calls share state and are recorded, or goes on from a snapshot of one.
+   * Starts a conversation whose calls share state and are recorded, or continues from a snapshot of one.
    *
    * An id that the store has already shows at the first `execute`, which rejects with `duplicate` before anything runs.
    *
    * @throws ToolError `duplicate` for an id in use; `corrupt_record` for a snapshot that is damaged or of another version
    */
   session(id?: string, options: SessionStart = {}): RuntimeSession {
-    checkKnownKeys(options, SESSION_OPTIONS, "session()");
-    return this.#sessions.create(id, options.from);
+    checkSessionStart(options);
+    return this.#sessions.create(id, options);
   }
 
   /**
@@ -197,19 +223,24 @@ export class Runtime {
     return this.#sessions.open;
   }
 
+  /** The calls that run in the background, and the latest of those that have ended. */
+  get jobs(): Jobs {
+    return (this.#jobs ??= new Jobs(this.#parts, this.#options.store === undefined ? undefined : this.#storedJobs(this.#options.store)));
+  }
+
   /** Which calls need approval, the questions that are open, and the way to answer them by id. */
   get approvals(): Approvals {
     return this.#parts.approvals;
   }
 
-  /** What the runtime has done so far. */
+  /** Counts of the work that the runtime has done so far. */
   get counters(): Readonly<CallCounters> {
     return { ...this.#parts.counters };
   }
 
-  /** The calls that have begun and not ended, oldest first. */
-  get running(): readonly { readonly callId: string; readonly name: string }[] {
-    return this.#parts.running.all().map((run) => ({ callId: run.callId, name: run.toolName }));
+  /** The calls that have begun and not ended, oldest first, each with the input it runs with, or came with before that is known. */
+  get running(): readonly { readonly callId: string; readonly name: string; readonly input: unknown }[] {
+    return this.#parts.running.all().map((run) => ({ callId: run.callId, name: run.toolName, input: run.input ?? run.call.input }));
   }
 
   /**
@@ -242,7 +273,7 @@ export class Runtime {
   #newRegistry(): Registry {
     const { permission } = this.#options;
     const onWarning = (message: string): void => this.#ports.log.warn(message);
-    return new Registry({ defaults: this.#options, onWarning, ...(permission === undefined ? {} : { permission }) });
+    return new Registry({ defaults: ownSettings(this.#options), onWarning, ...(permission === undefined ? {} : { permission }) });
   }
 
   #makeSessions(): Sessions {
@@ -281,13 +312,48 @@ export class Runtime {
       faults: new Faults(options.faults),
       inputLimits: options.inputLimits ?? {},
       orphanHoldMs: options.orphanHoldMs ?? DEFAULT_ORPHAN_HOLD_MS,
+      agentName: options.agentName,
+      workingFolder: options.workingFolder === undefined ? undefined : resolve(options.workingFolder),
       running: new RunningCalls<CallRun>(),
+      nestedWaits: new Set<CallRun>(),
+      jobs: new JobTable(options.jobs ?? {}, () => this.#ports.clock.now(), this.#jobWatch()),
       orphans: new Map<string, OrphanCount>(),
-      counters: { calls: 0, attempts: 0, repairs: 0, orphans: 0, abandoned: 0 },
+      counters: { calls: 0, succeeded: 0, attempts: 0, repairs: 0, orphans: 0, abandoned: 0 },
+      logsDecisions: options.ports?.log !== undefined,
       listening: this.#listeners.any,
       planOf: (registered) => this.#planOf(registered),
+      executeWithin: (run, calls, options) => this.#executeWithin(run, calls, options),
+      beginWithin: (run, allow) => this.#sessions.within(run, allow),
       emit: (event) => this.#emit(event),
     };
+  }
+
+  #storedJobs(store: Store): StoredJobs {
+    return {
+      list: (options) => store.jobs.list(options),
+      cancel: (name, reason) => cancelStoredJob(store, name, { reason, at: this.#ports.clock.wallTime() }),
+    };
+  }
+
+  /** A store that ends with the process has no job of another one. */
+  #jobWatch(): JobWatch | undefined {
+    const { store, jobs = {} } = this.#options;
+    if (store?.outlivesProcess !== true) return undefined;
+    const watch = new JobWatch({ store, ports: this.#ports, ...jobLimits(jobs) });
+    this.#stops.add(() => watch.close());
+    return watch;
+  }
+
+  #executeWithin(
+    { parts, turn, options }: AdmittedCall,
+    calls: ToolCall | readonly ToolCall[],
+    nested: NestedCalls,
+  ): Promise<ToolResult | readonly ToolResult[]> {
+    const { data, variation, visibility } = options;
+    const all: ExecuteOptions = { data, variation, ...nested, ...omitUndefined({ ask: options.ask, onProgress: options.onProgress }) };
+    if (turn.session instanceof RuntimeSession) return turn.session.execute(calls as readonly ToolCall[], all); // also where it is one
+    const { background: _background, ...alone } = all; // without a session every call is waited for
+    return this.#runner.runAlone(parts, calls, visibility === undefined ? alone : { ...alone, allow: visibility });
   }
 
   #planOf(registered: RegisteredTool): ToolPlan {

@@ -1,15 +1,18 @@
 /** From the events of a session to the conversation that a model is shown. */
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
+import type { JobStatus } from "../core/job-status.ts";
 import type { SessionEvent } from "../core/event.ts";
+import { jobMessage, pendingResult } from "../core/job-message.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { modelHistory, type ModelHistoryOptions } from "../history/model-history.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Session } from "../session/session.ts";
 
-/** What of a conversation is shown. */
+/** The part of a conversation that is shown. */
 export interface MessagesOptions extends Omit<ModelHistoryOptions, "trim"> {
   /** Leave out results that newer calls have made worthless, above a share of a budget. @default they stay */
   readonly trim?: {
-    /** What the history may take in all, in bytes; three or four are one token of English text. @default maxBytes */
+    /** The largest size of the history, in bytes; three or four are one token of English text. @default maxBytes */
     readonly budgetBytes?: number;
     /** The share of the budget above which results are left out. @default 0.75 */
     readonly threshold?: number;
@@ -18,18 +21,35 @@ export interface MessagesOptions extends Omit<ModelHistoryOptions, "trim"> {
   };
 }
 
+const OPTIONS: OptionNames<MessagesOptions> = { maxTurns: true, maxBytes: true, trim: true };
+const TRIM_OPTIONS: OptionNames<NonNullable<MessagesOptions["trim"]>> = { budgetBytes: true, threshold: true, pinned: true };
+
+/** @throws ToolError `invalid_argument` for an option that is none */
+export function checkMessagesOptions(options: MessagesOptions, owner: string): void {
+  checkKnownKeys(options, OPTIONS, owner);
+  if (options.trim !== undefined) checkKnownKeys(options.trim, TRIM_OPTIONS, `trim of ${owner}`);
+}
+
 type RoundEnd = SessionEvent & { readonly type: "round-end" };
 
-/** Whether earlier events say that a call was rolled back with its batch, or voided with its message. */
-type WasTakenBack = (callId: string) => boolean;
+type JobEvent = SessionEvent & { readonly type: "job-output" | "job-end" };
+
+/** Facts about calls that their events do not have. */
+interface KnownOfCalls {
+  /** Whether earlier events say that a call was rolled back with its batch, or voided with its message. */
+  readonly wasTakenBack: (callId: string) => boolean;
+  /** Whether a job without an end runs in this session, and not in the one that it was taken from. */
+  readonly runsHere: (callId: string) => boolean;
+}
 
 /**
  * Everything that was said, called and answered, the oldest first, without the batches that were rolled back, the rounds that
- * came to nothing, and what was said and called in their calls. The calls of a round stand together behind what the model said with them,
+ * were voided, and what was said and called in their calls; of composite tools the answer, and not the
+ * calls that they made. The calls of a round are together after what the model said with them,
  * whenever they began.
  */
-export function conversationOf(events: readonly SessionEvent[], wasTakenBack?: WasTakenBack): readonly ModelMessage[] {
-  return new Conversation(events, wasTakenBack).messages;
+export function conversationOf(events: readonly SessionEvent[], known?: KnownOfCalls): readonly ModelMessage[] {
+  return new Conversation(events, known).messages;
 }
 
 class Conversation {
@@ -37,12 +57,17 @@ class Conversation {
   readonly #left = new Set<string>();
   readonly #rounds = new Map<string, RoundEnd>();
   readonly #calls = new Map<string, ModelMessage>();
+  /** The ids of those that became background jobs. */
+  readonly #jobs = new Set<string>();
+  #ended: (SessionEvent & { readonly type: "call-end" }) | undefined;
   /** Rounds that are written down. */
   readonly #written = new Set<RoundEnd>();
-  readonly #wasTakenBack: WasTakenBack | undefined;
+  /** The ids of background jobs that have ended. */
+  readonly #over = new Set<string>();
+  readonly #known: KnownOfCalls | undefined;
 
-  constructor(events: readonly SessionEvent[], wasTakenBack: WasTakenBack | undefined) {
-    this.#wasTakenBack = wasTakenBack;
+  constructor(events: readonly SessionEvent[], known: KnownOfCalls | undefined) {
+    this.#known = known;
     for (const event of events) this.#look(event);
     for (const event of events) this.#write(event);
   }
@@ -51,9 +76,10 @@ class Conversation {
     if (event.type === "batch-rollback" || (event.type === "round-end" && event.voided !== undefined))
       for (const callId of event.callIds) this.#left.add(callId);
     else if (event.type === "round-end") for (const callId of event.callIds) this.#rounds.set(callId, event);
+    else if (event.type === "job-end") this.#over.add(event.callId);
     else if (event.type === "call-start") {
       const { callId, turnId, at, call } = event;
-      if (this.#isLeft(event.parentCallId)) this.#left.add(callId);
+      if (event.ofComposite === true || this.#isLeft(event.parentCallId)) this.#left.add(callId);
       this.#calls.set(callId, Object.freeze({ role: "call", at, callId, turnId, call }));
     }
   }
@@ -64,7 +90,11 @@ class Conversation {
     else if (event.type === "round-end") this.#writeRound(event);
     else if ("callId" in event && !this.#left.has(event.callId)) {
       const round = this.#rounds.get(event.callId);
-      if (event.type === "call-end") this.#add({ role: "result", at: event.at, callId: event.callId, result: event.result });
+      if (event.type === "job-start") this.#addPlaceholder(event);
+      else if (event.type === "job-output" && event.asks === true) this.#addJob(event, { question: event.text });
+      else if (event.type === "job-end" && this.#ended?.callId === event.callId) this.#addJob(event, this.#ended.result);
+      else if (event.type === "call-end" && this.#isJob(event)) return;
+      else if (event.type === "call-end") this.#add({ role: "result", at: event.at, callId: event.callId, result: event.result });
       else if (event.type !== "call-start") return;
       else if (round === undefined) this.#writeCall(event.callId);
       else this.#writeRound(round);
@@ -73,7 +103,7 @@ class Conversation {
 
   /** Whether what was said or called in this call is left out with it. */
   #isLeft(callId: string | undefined): boolean {
-    return callId !== undefined && (this.#left.has(callId) || this.#wasTakenBack?.(callId) === true);
+    return callId !== undefined && (this.#left.has(callId) || this.#known?.wasTakenBack(callId) === true);
   }
 
   #writeRound(round: RoundEnd): void {
@@ -82,6 +112,32 @@ class Conversation {
     const { message, at } = round;
     if (message.content.length > 0 || message.native !== undefined) this.#add({ ...message, at });
     for (const callId of round.callIds) if (!this.#left.has(callId)) this.#writeCall(callId);
+  }
+
+  /** The history stays as the model was shown it: the call is answered with this for good. In a branch the model reads that there is no further result. */
+  #addPlaceholder({ at, callId, toolName, mode }: SessionEvent & { readonly type: "job-start" }): void {
+    this.#jobs.add(callId);
+    const call = this.#calls.get(callId);
+    const id = call?.role === "call" ? call.call.id : undefined;
+    const isElsewhere = !this.#over.has(callId) && this.#known?.runsHere(callId) === false;
+    this.#add({
+      role: "result",
+      at,
+      callId,
+      result: pendingResult({ callId, id, name: toolName, mode: isElsewhere ? "elsewhere" : mode }),
+    });
+  }
+
+  /** The end of its call is right before that of the job; its beginning may be older than what is in memory. */
+  #isJob(event: SessionEvent & { readonly type: "call-end" }): boolean {
+    this.#ended = event;
+    return this.#jobs.has(event.callId);
+  }
+
+  #addJob(event: JobEvent, said: Parameters<typeof jobMessage>[1]): void {
+    const { at, callId, toolName } = event;
+    const quiet = event.type === "job-end" && !event.notify ? { notify: false as const } : {};
+    this.#add({ ...jobMessage({ callId, name: toolName }, said), ...quiet, at });
   }
 
   #add(message: ModelMessage): void {
@@ -94,11 +150,17 @@ class Conversation {
   }
 }
 
+type MessagesSource = Session & { readonly jobs: readonly Pick<JobStatus, "id">[] };
+
 /** The conversation as a model is shown it; see `modelHistory`. @throws ToolError `invalid_argument` */
-export function messagesFor(session: Session, registry: Registry, options: MessagesOptions): readonly ModelMessage[] {
+export function messagesFor(session: MessagesSource, registry: Registry, options: MessagesOptions): readonly ModelMessage[] {
   const { trim, ...rest } = options;
   const events = session.spoken;
-  const conversation = conversationOf(events, (callId) => session.wasTakenBack(callId));
+  const jobs = new Set(session.jobs.map(({ id }) => id));
+  const conversation = conversationOf(events, {
+    wasTakenBack: (callId) => session.wasTakenBack(callId),
+    runsHere: (callId) => jobs.has(callId),
+  });
   if (trim === undefined) return modelHistory(conversation, rest);
   const inputs = new Map(
     events.flatMap((event) => (event.type === "call-end" && event.input !== undefined ? [[event.callId, event.input]] : [])),

@@ -5,7 +5,7 @@ import { onAbort } from "../policy/deadline.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { CallOptions } from "../call/call-run.ts";
 import { Round, type RoundOptions } from "./round.ts";
-import { unknownKey } from "../core/known-keys.ts";
+import { unknownKey, type OptionNames } from "../core/known-keys.ts";
 import { readMessage } from "../session/read-message.ts";
 import { recordMessage } from "../session/record-message.ts";
 import { partsOf, type RuntimeSession, type SessionTurn } from "./runtime-session.ts";
@@ -20,19 +20,23 @@ export interface TurnPlace {
 }
 
 const NO_OPTIONS: RoundOptions = Object.freeze({});
-const OPTIONS: Readonly<Record<keyof RoundOptions, true>> = {
+export const ROUND_OPTIONS: OptionNames<RoundOptions> = {
   signal: true,
   data: true,
+  variation: true,
   validate: true,
   recordHistory: true,
   allow: true,
   approved: true,
+  background: true,
+  knowsDocumentation: true,
   answerFrom: true,
   rewriteInput: true,
   ask: true,
   shown: true,
   onProgress: true,
   metadata: true,
+  offersBackground: true,
 };
 
 export class HeldTurn implements SessionTurn {
@@ -69,10 +73,10 @@ export class HeldTurn implements SessionTurn {
     this.#check();
     if (this.#open !== undefined) throw new ToolError("invalid_argument", "A round begins when the one before it is over.");
     if (typeof options !== "object" || options === null) throw new ToolError("invalid_argument", "The options of round() are an object.");
-    const unknown = options === NO_OPTIONS ? undefined : unknownKey(options, OPTIONS, "round()");
+    const unknown = options === NO_OPTIONS ? undefined : unknownKey(options, ROUND_OPTIONS, "round()");
     if (unknown !== undefined) throw unknown;
     const { turn, callOptions, refusal, whenDurable } = this.#place;
-    const { metadata, signal, shown } = options;
+    const { metadata, signal, shown, offersBackground = false } = options;
     const round = new Round({
       parts: partsOf(this.session),
       turn,
@@ -80,6 +84,7 @@ export class HeldTurn implements SessionTurn {
       metadata,
       shown,
       signal,
+      offersBackground,
       refusal,
       whenDurable,
       ended: () => {
@@ -90,7 +95,7 @@ export class HeldTurn implements SessionTurn {
     return (this.#open = round);
   }
 
-  /** Ends the turn: a round that nobody ended is voided. @internal */
+  /** Ends the turn: a round that was not ended is voided. @internal */
   async close(): Promise<void> {
     this.#isOver = true;
     this.#forget();

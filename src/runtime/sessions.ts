@@ -1,47 +1,54 @@
-/** The sessions of a runtime: begun, branched, taken up again after a crash, and ended. */
+/** The sessions of a runtime: begun, branched, resumed after a crash, and ended. */
 import type { ToolCall } from "../core/call.ts";
 import type { Engine } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
-import type { BranchPoint, SessionEvent } from "../core/event.ts";
+import type { BranchPoint, CallPlace, SessionEvent } from "../core/event.ts";
 import type { JsonValue } from "../core/base/json.ts";
+import type { MakeEvent } from "../session/inbox.ts";
 import type { SessionMessage } from "../core/message.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { EventLog, Store } from "../core/store.ts";
 import { NO_CALLS } from "../policy/fault-tally.ts";
-import type { CallParts } from "../call/call-run.ts";
+import type { AdmittedCall, CallParts } from "../call/call-run.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
 import type { CallRunner } from "./run-calls.ts";
-import { addMessage } from "./add-message.ts";
+import { addMessage, recordReceived } from "./add-message.ts";
 import { commitBranch } from "./commit-branch.ts";
 import { SessionFold } from "./fold-events.ts";
 import { readEvents, take } from "../session/read-events.ts";
+import { byEngine, byToolset, type ToolsetEngines } from "./engines-by-toolset.ts";
+import { findOutput } from "./find-output.ts";
 import { OpenSessions } from "./open-sessions.ts";
 import { checkResumeOptions, resumeSession, type ResumeOptions } from "./resume-session.ts";
 import { RuntimeSession, type RuntimeSessionOptions, type SessionHost, type SessionTurn } from "./runtime-session.ts";
+import type { VisibilityRules } from "../policy/visibility.ts";
 import { checkForkOptions, type ForkOptions } from "../session/fork-options.ts";
 import type { SessionHead } from "../session/session.ts";
-import { checkSessionId } from "../session/session-id.ts";
+import { checkSessionId, shortId } from "../session/session-id.ts";
 import { sideEffects, simulationParts } from "./simulation-parts.ts";
 import { SimulationMode } from "../session/simulation-mode.ts";
+import { checkedSetup, type SessionStart } from "./session-start.ts";
+import { cancelRequestsIn } from "./stored-jobs.ts";
+import { noteTakenOver, storeFor } from "./session-errors.ts";
 import { makeSnapshot, readSnapshot, type ReadSnapshot, type SessionSnapshot } from "./snapshot.ts";
 import { submitCalls, whenStored } from "./submit-calls.ts";
 
-/** What a tool answered, in full. */
-type WholeAnswer = Pick<SessionEvent & { readonly type: "output-keep" }, "output" | "content">;
-
-export interface SessionsOptions {
+export interface SessionsOptions extends ToolsetEngines {
   readonly parts: CallParts;
   readonly runner: CallRunner;
   readonly store: Store | undefined;
   readonly durability: "sync" | "async";
   /** How many events of a stored session stay in memory, at least. */
   readonly keepEvents: number;
-  /** The engine that answers for a toolset; undefined for a name that is none. */
-  readonly engineOf: (toolset: string) => Engine | undefined;
-  /** Names of all toolsets, in order. */
-  readonly toolsets: () => readonly string[];
 }
+
+/** The parts of a new session. */
+type Beginning = Pick<RuntimeSessionOptions, "seedName" | "setup"> & {
+  readonly read?: ReadSnapshot | undefined;
+  readonly parentCall?: CallPlace | undefined;
+};
 
 type BranchBase = Required<Pick<RuntimeSessionOptions, "head" | "parent">>;
 
@@ -59,20 +66,21 @@ export class Sessions implements SessionHost {
   }
 
   /** Begins a session, from a snapshot where there is one. @throws ToolError `duplicate`, `corrupt_record` */
-  create(id: string | undefined, from?: unknown): RuntimeSession {
+  create(id: string | undefined, { from, setup }: SessionStart = {}): RuntimeSession {
     const read = from === undefined ? undefined : readSnapshot(from);
     // A minted id is another in every run, and no seed could know it again.
-    return this.#createAs(this.#newId(id), read, id === undefined ? `#${++this.#nameless}` : undefined);
+    const seedName = id === undefined ? `#${++this.#nameless}` : undefined;
+    return this.#createAs(this.#newId(id), { read, seedName, setup: checkedSetup(setup, "session()") });
   }
 
-  #createAs(sessionId: string, read?: ReadSnapshot, seedName?: string): RuntimeSession {
+  #createAs(sessionId: string, { read, seedName, setup, parentCall }: Beginning): RuntimeSession {
     const submissions = read?.sessionId === sessionId ? { submissions: read.submissions } : {};
-    const session = this.#begin({ id: sessionId, seedName, ...this.#emptyHead(), ...submissions, ...this.#newLog(sessionId) });
-    this.#recordStart(session);
+    const session = this.#begin({ id: sessionId, seedName, setup, ...this.#emptyHead(), ...submissions, ...this.#newLog(sessionId) });
+    this.#recordStart(session, { parentCall });
     if (read !== undefined) {
       if (this.#parts.faults.mayHit(this.#parts.registry)) session.tally = NO_CALLS;
       session.adopt(read.head.log.events(), read.head.state);
-      session.engines.restore(this.#byEngine(read.engines));
+      session.engines.restore(byEngine(read.engines, this.#options));
     }
     this.#makeReady(session);
     return session;
@@ -82,31 +90,53 @@ export class Sessions implements SessionHost {
   async resume(id: string, options: ResumeOptions): Promise<RuntimeSession> {
     checkSessionId(id);
     checkResumeOptions(options);
+    return await this.#resume(id, options);
+  }
+
+  /** Begins a session for the handler of a call, or takes it up again after a crash; see `sessionWithin`. */
+  async within({ callId, turn, kept, options }: AdmittedCall, allow: VisibilityRules | undefined): Promise<RuntimeSession> {
+    const { session } = turn;
+    const { simulation, setup, seedName, eventLog } = session;
+    const id = shortId(`${session.id}/${callId}`);
+    if (session instanceof RuntimeSession && simulation !== undefined) {
+      const { head } = new SessionFold();
+      const parts = simulationParts(this.#parts, id, simulation);
+      return this.#begin({ id: this.#newId(id), head, parent: session, simulation, parts });
+    }
+    const parentCall = { sessionId: session.id, callId };
+    if (kept && eventLog !== undefined)
+      return await this.#resume(id, { create: true, takeOver: true, data: options.data, setup, parentCall, ...omitUndefined({ allow }) });
+    const begun = this.#begin({ id: this.#newId(id), seedName, setup });
+    this.#recordStart(begun, { parentCall });
+    return begun;
+  }
+
+  async #resume(id: string, options: ResumeOptions & Pick<Beginning, "parentCall">): Promise<RuntimeSession> {
     const release = this.open.reserve(id);
     try {
-      const { store } = this.#options;
-      if (store !== undefined) return await this.#takeUp(id, store, options);
-      throw new ToolError("invalid_argument", `The session ${JSON.stringify(id)} cannot be resumed: the runtime has no store.`, {
-        hint: "Give one: createRuntime({ store: sqliteStore({ path }) }).",
-      });
+      return await this.#takeUp(id, storeFor(id, this.#options.store), options);
     } finally {
       release();
     }
   }
 
-  async #takeUp(id: string, store: Store, options: ResumeOptions): Promise<RuntimeSession> {
+  async #takeUp(id: string, store: Store, options: ResumeOptions & Pick<Beginning, "parentCall">): Promise<RuntimeSession> {
     await store.open();
     const eventLog = await this.#claim(id, store, options);
-    if (eventLog === undefined) return (await this.#start(id)) ?? this.#takeUp(id, store, { ...options, create: false });
+    const setup = checkedSetup(options.setup, "resume()");
+    const { parentCall } = options;
+    if (eventLog === undefined)
+      return (await this.#start(id, { setup, parentCall })) ?? this.#takeUp(id, store, { ...options, create: false });
     let session: RuntimeSession | undefined;
     try {
       const fold = new SessionFold(this.#keep, id, this.#parts.faults.mayHit(this.#parts.registry));
       for await (const event of readEvents(eventLog)) fold.apply(event);
-      session = this.#begin({ id, seedName: fold.root, eventLog, head: fold.head, submissions: fold.submissions });
-      await resumeSession(session, fold, { ...options, callOptions: this.#options.runner.callOptions({}) });
+      session = this.#begin({ id, setup, eventLog, ...fold.start });
+      const callOptions = this.#options.runner.callOptions({});
+      await resumeSession(session, fold, { ...options, callOptions, cancelled: await cancelRequestsIn(store, id, fold) });
       return session;
     } catch (thrown: unknown) {
-      await (session ?? eventLog).close().catch(() => {}); // what went wrong first is told
+      await (session ?? eventLog).close().catch(() => {}); // the first error is reported
       throw thrown;
     }
   }
@@ -121,12 +151,12 @@ export class Sessions implements SessionHost {
   }
 
   /** A new session that the store has taken in; undefined when another process began it in the meantime. */
-  async #start(id: string): Promise<RuntimeSession | undefined> {
-    const session = this.#createAs(id);
+  async #start(id: string, beginning: Beginning): Promise<RuntimeSession | undefined> {
+    const session = this.#createAs(id, beginning);
     try {
       return (await session.ready?.then(() => session)) ?? session;
     } catch (thrown: unknown) {
-      await session.close().catch(() => {}); // what went wrong first is told
+      await session.close().catch(() => {}); // the first error is reported
       if (ToolError.fromUnknown(thrown, "store_failed").code === "duplicate") return undefined;
       throw thrown;
     }
@@ -160,7 +190,7 @@ export class Sessions implements SessionHost {
     if (session.broken !== undefined) throw session.broken;
     const simulated = session.simulation !== undefined || options.simulated === true;
     const { head } = session;
-    // What a simulation did is nowhere but here: none of it may be forgotten.
+    // The events of a simulation are nowhere but here: none of them may be forgotten.
     const log = head.log.branch(head.length, simulated || session.eventLog === undefined ? undefined : this.#keep);
     const base: BranchBase = { head: { ...head, log }, parent: session };
     const branch = simulated ? this.#simulation(session, options, base) : this.#liveBranch(session, options, base);
@@ -170,9 +200,9 @@ export class Sessions implements SessionHost {
   }
 
   async commit(branch: RuntimeSession, parent: RuntimeSession): Promise<void> {
+    this.#parts.jobs.checkNoneIn(branch.id);
     await commitBranch(branch, parent, (from) => this.#ownEvents(branch, from));
-    const holder = this.open.holderOf(branch.id) ?? branch;
-    if (holder === branch) this.#parts.largeResults.adopt(branch.id, parent.id); // else another session has taken its id since
+    if ((this.open.holderOf(branch.id) ?? branch) === branch) this.#parts.largeResults.adopt(branch.id, parent.id); // else another session has taken its id since
     await whenStored(parent);
     await this.#forget(branch, ["conflict", "resource_busy"]); // it is committed, whether or not another process has it open
   }
@@ -208,7 +238,7 @@ export class Sessions implements SessionHost {
         at: clock.wallTime(),
         events: events.slice(0, length),
         state,
-        engines: this.#byToolset(engines),
+        engines: byToolset(engines, this.#options),
       });
     });
   }
@@ -217,7 +247,7 @@ export class Sessions implements SessionHost {
     const { eventLog } = session;
     if (eventLog === undefined || session.broken !== undefined) {
       const { parent, firstKept } = session;
-      // What a simulation shares with its session and is not in memory any more, that session's store has.
+      // Events that a simulation shares with its session and that are not in memory any more are in that session's store.
       if (eventLog === undefined && from < firstKept && parent instanceof RuntimeSession)
         yield* take(this.events(parent, from), firstKept - from);
       yield* session.log.slice(Math.max(0, from - firstKept));
@@ -248,12 +278,12 @@ export class Sessions implements SessionHost {
   }
 
   /** The whole answer of a call whose result was cut, from the store; undefined when it has none. */
-  async findOutput(sessionId: string, callId: string): Promise<WholeAnswer | undefined> {
-    let session = this.open.holderOf(sessionId);
-    while (session?.parent !== undefined && session.eventLog === undefined) session = this.open.holderOf(session.parent.id);
-    if (session === undefined) return undefined;
-    for await (const event of this.events(session)) if (event.type === "output-keep" && event.callId === callId) return event;
-    return undefined;
+  findOutput(sessionId: string, callId: string): ReturnType<typeof findOutput> {
+    return findOutput(this.open, { sessionId, callId }, (session) => this.events(session));
+  }
+
+  recordReceived(session: RuntimeSession, make: MakeEvent): Promise<boolean> {
+    return recordReceived(session, make);
   }
 
   addMessage(session: RuntimeSession, message: SessionMessage): Promise<void> {
@@ -267,7 +297,9 @@ export class Sessions implements SessionHost {
     this.#parts.cache.forget(session);
     const { clock, log } = this.#parts.ports;
     try {
+      await this.#parts.jobs.cancelIn(session.id, "the session was closed"); // a turn may wait for them
       await session.turns.whenIdle();
+      await this.#parts.jobs.cancelIn(session.id, "the session was closed");
       await session.engagedEngines?.close(clock, log);
       await session.eventLog?.close();
     } finally {
@@ -299,7 +331,7 @@ export class Sessions implements SessionHost {
     const id = this.#newId(options.id);
     const parent = { sessionId: session.id, length: base.head.length };
     const branch = this.#begin({ id, ...base, ...(session.eventLog === undefined ? {} : this.#newLog(id, parent)) });
-    this.#recordStart(branch, parent);
+    this.#recordStart(branch, { parent });
     this.#makeReady(branch, session.eventLog);
     return branch;
   }
@@ -320,7 +352,7 @@ export class Sessions implements SessionHost {
     return session;
   }
 
-  /** What a session begins with whose older events are left to the store. */
+  /** The head of a session whose older events are left to the store. */
   #emptyHead(): { readonly head?: SessionHead } {
     return this.#keep === undefined ? {} : { head: new SessionFold(this.#keep).head };
   }
@@ -333,10 +365,12 @@ export class Sessions implements SessionHost {
     return { eventLog: store.create(sessionId, { at, durability, ...(parent === undefined ? {} : { parent }) }) };
   }
 
-  #recordStart(session: RuntimeSession, parent?: BranchPoint): void {
-    if (session.eventLog === undefined) return;
-    const { at } = session.eventLog.options;
-    session.recordAndTell({ type: "session-start", sessionId: session.id, at, ...(parent === undefined ? {} : { parent }) });
+  #recordStart(session: RuntimeSession, from: { readonly parent?: BranchPoint; readonly parentCall?: CallPlace | undefined }): void {
+    const { id: sessionId, eventLog } = session;
+    const at = eventLog?.options.at ?? this.#parts.ports.clock.wallTime();
+    const event = { type: "session-start", sessionId, at, ...omitUndefined(from) } as const;
+    if (eventLog !== undefined) session.recordAndTell(event);
+    else if (from.parentCall !== undefined) this.#parts.emit(event);
   }
 
   /** Nothing of a stored session runs before the store has taken it in: the id may be another's. */
@@ -355,37 +389,10 @@ export class Sessions implements SessionHost {
     return this.#options.store?.outlivesProcess === true ? this.#options.keepEvents : undefined;
   }
 
-  #byEngine(snapshots: ReadonlyMap<string, JsonValue>): ReadonlyMap<Engine, JsonValue> {
-    const engines = new Map<Engine, JsonValue>();
-    for (const [toolset, snapshot] of snapshots) {
-      const engine = this.#options.engineOf(toolset);
-      if (engine !== undefined) engines.set(engine, snapshot);
-    }
-    return engines;
-  }
-
-  /** An engine that several toolsets share is named by the first of them. */
-  #byToolset(snapshots: ReadonlyMap<Engine, JsonValue>): ReadonlyMap<string, JsonValue> {
-    const toolsets = new Map<string, JsonValue>();
-    for (const [engine, snapshot] of snapshots) {
-      const name = this.#options.toolsets().find((toolset) => this.#options.engineOf(toolset) === engine);
-      if (name !== undefined) toolsets.set(name, snapshot);
-    }
-    return toolsets;
-  }
-
   #newId(id: string | undefined): string {
     if (id === undefined) return this.#parts.ports.ids.next("session");
     checkSessionId(id);
     this.open.checkFree(id);
     return id;
   }
-}
-
-/** The store has more of the session than was ever recorded here. */
-function noteTakenOver(session: RuntimeSession): ToolError {
-  const message = `The session ${JSON.stringify(session.id)} was taken over by another process, which has gone on with it.`;
-  const error = new ToolError("conflict", message, { operatorHint: "Resume the session again to go on from where it is." });
-  session.noteLoss(error);
-  return error;
 }

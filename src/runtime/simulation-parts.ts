@@ -1,4 +1,4 @@
-/** What the calls of a simulation use of the runtime: everything that would remember them is their own. */
+/** The parts of the runtime that the calls of a simulation use: everything that would remember them is their own. */
 import { createHash } from "node:crypto";
 import { nameMatcher } from "../policy/permission.ts";
 import type { CallParts } from "../call/call-run.ts";
@@ -7,7 +7,7 @@ import { NO_SIDE_EFFECTS, type SideEffects, type SimulationMode } from "../sessi
 /** Longer ids of branches are made short in the ids of their calls, which could not be read back else. */
 const MAX_NAME_LENGTH = 256;
 
-/** The parts for one branch: nobody hears of its calls, nothing counts them, and they take no ids and no chance from others. */
+/** The parts for one branch: listeners get no events of its calls, nothing counts them, and they take no ids and no chance from others. */
 export function simulationParts(parts: CallParts, branchId: string, simulation: SimulationMode): CallParts {
   const hooks = [...parts.beforeHooks, ...parts.afterHooks];
   const name = branchId.length <= MAX_NAME_LENGTH ? branchId : createHash("sha256").update(branchId).digest("hex");
@@ -20,7 +20,7 @@ export function simulationParts(parts: CallParts, branchId: string, simulation: 
       ids: simulation.mayBeReal ? parts.ports.ids : { next: (prefix) => `${prefix}_${name}_${++ids}` },
       random: { next: () => 0.5 },
     },
-    counters: { calls: 0, attempts: 0, repairs: 0, orphans: 0, abandoned: 0 },
+    counters: { calls: 0, succeeded: 0, attempts: 0, repairs: 0, orphans: 0, abandoned: 0 },
     beforeHooks: parts.beforeHooks.filter((hook) => hook.inSimulation === "run"),
     afterHooks: parts.afterHooks.filter((hook) => hook.inSimulation === "run"),
     undecidedHook: hooks.find((hook) => hook.inSimulation !== "run" && hook.inSimulation !== "skip")?.name,

@@ -19,9 +19,9 @@ export interface SessionSnapshot {
   /** Wall-clock milliseconds since the epoch. */
   readonly at: number;
   readonly events: readonly SessionEvent[];
-  /** The values of state by toolset and key; the events come to the same. */
+  /** The values of state by toolset and key; the events give the same. */
   readonly state: Readonly<Record<string, JsonObject>>;
-  /** What engines remember, by toolset. */
+  /** The state of engines, by toolset. */
   readonly engines: JsonObject;
 }
 
@@ -44,7 +44,7 @@ export function makeSnapshot(fields: {
   });
 }
 
-/** The values of state by toolset and key. What is named `__proto__` is in the events only: no JSON that is read has such a key. */
+/** The values of state by toolset and key. A value named `__proto__` is in the events only: no JSON that is read has such a key. */
 function stateObject(state: StateMap): Readonly<Record<string, JsonObject>> {
   const toolsets = new Map<string, [string, JsonValue][]>();
   for (const [at, value] of state.entries()) {
@@ -77,9 +77,10 @@ export function readSnapshot(raw: unknown): ReadSnapshot {
   if (!isJsonObject(engines)) throw corrupt('"engines" is not an object.');
   const fold = new SessionFold(undefined, sessionId);
   for (const [index, event] of events.entries()) fold.apply(readEvent(event, `Event ${index + 1} of the snapshot`));
-  if (fold.open.length > 0) throw corrupt(`The call ${JSON.stringify(fold.open[0]?.callId)} has no result in it.`);
+  const open = fold.openInTurn;
+  if (open !== undefined) throw corrupt(`The call ${JSON.stringify(open.callId)} has no result in it.`);
   const place = differingPlace(stateObject(fold.head.state), state);
-  if (place !== undefined) throw corrupt(`Its state is not what its events come to: they differ at "${place}".`);
+  if (place !== undefined) throw corrupt(`Its state does not match its events: they differ at "${place}".`);
   return { sessionId, head: fold.head, engines: new Map(Object.entries(engines)), submissions: fold.submissions };
 }
 

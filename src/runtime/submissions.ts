@@ -75,7 +75,7 @@ export function checkIdempotencyKey(key: unknown): asserts key is string {
   throw new ToolError("invalid_argument", `The option "idempotencyKey" of execute() is a string of 1 to ${MAX_KEY_LENGTH} characters.`);
 }
 
-/** What the calls come to, whatever ids they bear: SHA-256 over their names and inputs, in hex. */
+/** The identity of the calls, whatever ids they bear: SHA-256 over their names and inputs, in hex. */
 export function digestOfCalls(calls: readonly unknown[], limits: JsonLimits): string {
   const read = calls.map((raw): JsonValue => {
     const { call, error } = readCall(raw, limits);

@@ -2,10 +2,12 @@
 import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
+import { pendingResult } from "../core/job-message.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
 import { readAhead, type CallRunner } from "./run-calls.ts";
-import { closedSession, partsOf, type RuntimeSession } from "./runtime-session.ts";
+import { closedSession } from "./session-errors.ts";
+import { partsOf, type RuntimeSession } from "./runtime-session.ts";
 import { digestOfCalls, type Submitted } from "./submissions.ts";
 
 export interface SubmitParts {
@@ -33,7 +35,7 @@ export function submitCalls(
       return Array.isArray(results) ? (results as readonly ToolResult[]) : []; // a list of calls gives a list of results
     },
     read: async (submitted) => {
-      const results = await readResults(submitted, parts.events(session, submitted.startsAt));
+      const results = await readResults(session, submitted, parts.events(session, submitted.startsAt));
       await whenStored(session);
       return results;
     },
@@ -47,18 +49,38 @@ export async function whenStored(session: RuntimeSession): Promise<void> {
   if (session.broken !== undefined) throw session.broken;
 }
 
-async function readResults({ callIds }: Submitted, events: AsyncIterable<SessionEvent>): Promise<readonly ToolResult[]> {
+async function readResults(
+  session: RuntimeSession,
+  { callIds }: Submitted,
+  events: AsyncIterable<SessionEvent>,
+): Promise<readonly ToolResult[]> {
   const wanted = new Set(callIds);
   const found = new Map<string, ToolResult>();
+  const ids = new Map<string, string | undefined>();
+  const placeholders = new Map<string, ToolResult>();
   for await (const event of events) {
-    if (event.type === "call-end" && wanted.has(event.callId)) found.set(event.callId, event.result);
+    if (!("callId" in event) || !wanted.has(event.callId)) continue;
+    const { callId } = event;
+    if (event.type === "call-start") ids.set(callId, event.call.id);
+    if (event.type === "job-start")
+      placeholders.set(callId, pendingResult({ callId, id: ids.get(callId), name: event.toolName, mode: event.mode }));
+    if (event.type === "output-keep") keepAgain(session, event);
+    if (event.type === "call-end") found.set(callId, event.result);
     if (found.size === wanted.size) break;
   }
+  for (const [callId, placeholder] of placeholders) if (!found.has(callId)) found.set(callId, placeholder);
   if (found.size < wanted.size)
     throw new ToolError("resource_busy", "The calls that were submitted under this idempotency key have not all ended yet.", {
-      hint: "Submit them again when they have: a call of theirs that a crash interrupted is being taken up.",
+      hint: "Submit them again when they have: a call that a crash interrupted is being resumed.",
     });
   return callIds.flatMap((callId) => found.get(callId) ?? []);
+}
+
+/** Keeps the whole answer where it is looked for: a program continues with it after a crash as before. */
+function keepAgain(session: RuntimeSession, { callId, output, content }: SessionEvent & { readonly type: "output-keep" }): void {
+  const { largeResults } = partsOf(session);
+  if (output === undefined && content === undefined) return; // memory has not all of it
+  if (!largeResults.has(session.id, callId)) largeResults.keep(session.id, callId, output, content);
 }
 
 function unrecorded(): ToolError {

@@ -1,7 +1,7 @@
 /** Keywords for arrays. */
 import { plural } from "../core/base/wording.ts";
 import { NEVER, type Rule, type SchemaNode, type ValidationRun } from "./compiled-schema.ts";
-import { evaluateChild, testChild } from "./evaluate.ts";
+import { evaluate, evaluateChild, testChild } from "./evaluate.ts";
 import { own } from "../core/base/own.ts";
 import { type KeywordTable, type SubschemaCompiler, childOf, countOf, listOf, refuse } from "./keyword.ts";
 import { firstRepeatedIndex } from "./unique-items.ts";
@@ -107,6 +107,17 @@ function prefixOf(node: SchemaNode, keyword: string, compiler: SubschemaCompiler
 }
 
 function itemsRule(prefix: readonly SchemaNode[], rest: SchemaNode | undefined): Rule {
+  const general = anyItemsRule(prefix, rest);
+  if (prefix.length > 0 || rest === undefined) return general;
+  return (value, run) => {
+    if (!Array.isArray(value)) return true;
+    if (run.explaining || run.evaluated !== undefined) return general(value, run);
+    for (let index = 0; index < value.length; index++) if (!evaluate(rest, value[index], run)) return false;
+    return true;
+  };
+}
+
+function anyItemsRule(prefix: readonly SchemaNode[], rest: SchemaNode | undefined): Rule {
   return (value, run) => {
     if (!Array.isArray(value)) return true;
     const end = rest === undefined ? Math.min(prefix.length, value.length) : value.length;

@@ -1,4 +1,5 @@
 /** The words of a compiled schema: its nodes and rules, the resources they lie in, and one run over a value. */
+import { isPrototypeBare } from "../core/base/json.ts";
 import type { Evaluated } from "./evaluated.ts";
 import { type SchemaProblem, escapePointer, problemAt, showValue } from "./schema-problem.ts";
 
@@ -24,7 +25,7 @@ const NO_RULES: readonly Rule[] = [];
 /** The rules of the schema `false`. */
 export const NEVER: readonly Rule[] = [(_value, run) => run.report("false", "nothing is allowed here")];
 
-/** Where a subschema stands in its parent: under a keyword, and there maybe under a name or number. */
+/** The place of a subschema in its parent: under a keyword, and there maybe under a name or number. */
 export interface Location {
   readonly parent: SchemaNode | undefined;
   readonly keyword: string;
@@ -59,7 +60,7 @@ export class SchemaNode implements Location {
   }
 }
 
-/** Spells where a subschema, or a keyword of it, stands: `#/properties/a/pattern`. */
+/** Writes the place of a subschema, or of a keyword of it: `#/properties/a/pattern`. */
 export function schemaPointer(location: Location | undefined, keyword = ""): string {
   const steps: string[] = keyword === "" ? [] : [keyword];
   for (let at = location; at !== undefined; at = at.parent) {
@@ -69,7 +70,7 @@ export function schemaPointer(location: Location | undefined, keyword = ""): str
   return ["#", ...steps.reverse()].join("/");
 }
 
-/** A schema document, or a part of it with its own `$id`: what `#` stands for in references. */
+/** A schema document, or a part of it with its own `$id`: what `#` means in references. */
 export interface SchemaResource {
   /** Absolute, without a fragment. */
   readonly uri: string;
@@ -85,7 +86,7 @@ export interface DynamicScope {
   readonly outer: DynamicScope | undefined;
 }
 
-/** What a judgement made aside found. */
+/** The findings of a judgement made aside. */
 export interface Aside {
   readonly valid: boolean;
   readonly problems: readonly SchemaProblem[];
@@ -97,7 +98,9 @@ const MAX_ASIDE_PROBLEMS = 5;
 const NO_PROBLEMS: SchemaProblem[] = [];
 const NO_PATH: (string | number)[] = [];
 const NOTHING_SHOWN = new Map<object, string>();
-/** What it costs to word a problem. */
+/** So often may keys be listed in vain in one run. */
+const MAX_LOOPS_LEFT_EARLY = 4;
+/** The cost of wording a problem. */
 const STEPS_PER_PROBLEM = 60;
 
 /** The state of one validation: its budget, the place it has reached, and what it found. */
@@ -114,6 +117,7 @@ export class ValidationRun {
   /** Set while a subschema around needs to know what was evaluated of the present value. */
   evaluated: Evaluated | undefined = undefined;
   scope: DynamicScope | undefined = undefined;
+  private loopsLeft: number;
   private maxProblems: number;
   private readonly shown: Map<object, string>;
 
@@ -124,6 +128,18 @@ export class ValidationRun {
     this.problems = this.explaining ? [] : NO_PROBLEMS;
     this.path = this.explaining ? [] : NO_PATH;
     this.shown = this.explaining ? new Map() : NOTHING_SHOWN;
+    this.loopsLeft = this.explaining || !isPrototypeBare() ? 0 : MAX_LOOPS_LEFT_EARLY;
+  }
+
+  /** Whether a verdict on this object may be found by a loop over its keys, which meets no others. */
+  mayLoop(object: object): boolean {
+    if (this.loopsLeft === 0 || this.explaining || this.evaluated !== undefined) return false;
+    return Object.getPrototypeOf(object) === Object.prototype;
+  }
+
+  /** Notes that such a loop did not come to its end: the keys of the object were listed all the same, without a charge. */
+  leaveLoop(): undefined {
+    this.loopsLeft--;
   }
 
   /** Charges for work besides visits. Returns false when the budget is used up. */

@@ -85,7 +85,7 @@ function addDefault(shapes: SchemaShapes, draft: Draft, found: FoundDefault, war
     );
 }
 
-/** Keeps only the ways that lead to a default. A recursive schema is a circle of drafts, so this goes on until nothing changes. */
+/** Keeps only the ways that lead to a default. A recursive schema is a circle of drafts, so this is repeated until nothing changes. */
 function prune(drafts: readonly Draft[]): void {
   const backward = [...drafts].reverse();
   for (let changed = true; changed;) {

@@ -1,4 +1,4 @@
-/** What a tool's definition is made of, as a model and the runtime see it, and the identity of the whole. */
+/** The parts of a tool's definition, as a model and the runtime see it, and the identity of the whole. */
 import { hash } from "node:crypto";
 import type { Effects } from "../core/effects.ts";
 import { describeThrown } from "../core/error.ts";
@@ -25,9 +25,9 @@ export type DefinitionField = (typeof DEFINITION_FIELDS)[number];
 
 export interface Definition {
   readonly name: string;
-  /** What the tool has of them; a part that is not plain JSON is missing here. */
+  /** The fields that the tool has; a part that is not plain JSON is missing here. */
   readonly fields: ReadonlyMap<DefinitionField, JsonValue>;
-  /** One line for each part that is not plain JSON, too deep or too large: nobody can say whether it is the same another time. */
+  /** One line for each part that is not plain JSON, too deep or too large: it cannot be known whether it is the same another time. */
   readonly faults: readonly string[];
 }
 

@@ -21,9 +21,9 @@ export interface Dialect {
   readonly uri: string;
   /** In the order in which they run and report; at most 31. */
   readonly compilers: readonly KeywordCompiler[];
-  /** For each keyword, the one bit that stands for its compiler: `1 << index`. */
+  /** For each keyword, the one bit of its compiler: `1 << index`. */
   readonly bits: ReadonlyMap<string, number>;
-  /** Those compilers that run beside a `$ref`; up to draft-07 a `$ref` hides its siblings. */
+  /** Those compilers that run next to a `$ref`; up to draft-07 a `$ref` hides its siblings. */
   readonly besideRef: number;
   /** Whether `$id: "#name"` is how an anchor is written, as up to draft-07. */
   readonly idNamesAnchors: boolean;

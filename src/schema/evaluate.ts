@@ -55,6 +55,8 @@ export function testChild(node: SchemaNode, value: unknown, run: ValidationRun):
 }
 
 function applyRules(rules: readonly Rule[], value: unknown, run: ValidationRun): boolean {
+  const only = rules[0];
+  if (rules.length === 1 && only !== undefined) return only(value, run);
   let valid = true;
   for (let index = 0; index < rules.length; index++) {
     if (rules[index]?.(value, run) === true) continue;
@@ -112,7 +114,7 @@ function reportType(node: SchemaNode, value: unknown, run: ValidationRun): false
   return run.report("type", `expected type ${expected}, got ${typeName(value)}`);
 }
 
-/** What `compileSchema` makes. */
+/** The validator that `compileSchema` makes. */
 export class CompiledValidator {
   readonly schema: JsonSchema;
   private readonly root: SchemaNode;

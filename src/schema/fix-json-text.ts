@@ -7,17 +7,17 @@ import { copyPlain, plain } from "./json-text/parse-plain.ts";
 import { readDamagedJson } from "./json-text/read-damaged-json.ts";
 import { Unreadable } from "./json-text/unreadable.ts";
 
-/** What the strict parser says of a value that may not be taken, rather than of its form. */
+/** The strict parser's messages about a value that may not be taken, rather than about its form. */
 const VALUE_FAULT = /given twice|would lose digits|is too large|nests deeper/u;
 
-/** What a text of JSON means. */
+/** The value of a text of JSON, and how it was read. */
 export interface FixedJson {
   readonly value: JsonValue;
   /** Why it may be another value than was meant; undefined where only this one can be meant. */
   readonly unsure: ToolError | undefined;
   /** Closing brackets at the end are missing. */
   readonly isCutShort: boolean;
-  /** What was mended, for people. */
+  /** A description of the repair, for people. */
   readonly note: string;
 }
 
@@ -34,7 +34,7 @@ export function copyJsonText(text: string, maxDepth: number = DEFAULT_MAX_DEPTH)
 
 /**
  * The deeply frozen object or array that a text means although its form is broken, and what was mended; the reason where that cannot be
- * told, or the text was cut off inside a value.
+ * known, or the text was cut off inside a value.
  *
  * A key given twice and an integer that would lose digits are refused, and named in the reason.
  */

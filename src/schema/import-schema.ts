@@ -40,7 +40,7 @@ const MAP_KEYWORDS: ReadonlySet<string> = new Set(["properties", "patternPropert
 
 /**
  * Turns type words that JSON Schema does not have (`dict`, `float`, `tuple`, `any`, in any case) into those it
- * has, wherever a schema stands, and leaves everything else as it is: a property or an enum member called
+ * has, wherever a schema is, and leaves everything else as it is: a property or an enum member called
  * "dict" is none. The schema given is not changed. An unknown word stays, for the compiler to refuse.
  *
  * A schema that is missing (`undefined`, `null`) is that of a tool without parameters.
@@ -59,7 +59,7 @@ export function importSchema(raw: unknown): ImportedSchema {
 const SCHEMA_LIMITS: JsonLimits = { maxDepth: 256 };
 
 /**
- * A deeply frozen copy of a schema as it is, so that nobody can change it after it was compiled.
+ * A deeply frozen copy of a schema as it is, so that it cannot be changed after it was compiled.
  *
  * @throws ToolError `invalid_schema` when it is not an object or boolean, or no JSON.
  */

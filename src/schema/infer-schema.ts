@@ -3,7 +3,7 @@ import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
 
 /**
- * What a handler is given: the output type of a Standard Schema, or the type that a JSON Schema literal describes.
+ * The type of a handler's input: the output type of a Standard Schema, or the type that a JSON Schema literal describes.
  *
  * Reads `type`, `properties`, `required`, `default`, `additionalProperties`, `items`, `enum` and `const`; whatever
  * else a schema says leaves `unknown`. A property with a default is always there. A schema that says nothing of its
@@ -11,8 +11,11 @@ import type { JsonObject, JsonValue } from "../core/base/json.ts";
  */
 export type InferInput<Schema> = Schema extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<Schema> : InferTop<Schema>;
 
-/** What a handler returns: the input type of a Standard Schema, which then transforms it, or the type of a literal. */
+/** The type of a handler's return value: the input type of a Standard Schema, which then transforms it, or the type of a literal. */
 export type InferReturn<Schema> = Schema extends StandardSchemaV1 ? StandardSchemaV1.InferInput<Schema> : InferJson<Schema>;
+
+/** The recorded answer: the output type of a Standard Schema, or the type of a literal. */
+export type InferAnswer<Schema> = Schema extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<Schema> : InferJson<Schema>;
 
 /** The JSON that goes in, before any transform. */
 export type InferSent<Schema> = Schema extends StandardSchemaV1 ? StandardSchemaV1.InferInput<Schema> : InferTop<Schema>;

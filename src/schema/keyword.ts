@@ -11,7 +11,7 @@ export type KeywordCompiler = (node: SchemaNode, compiler: SubschemaCompiler) =>
 /** Keywords in the order in which their problems are reported; names that share a compiler share its place. */
 export type KeywordTable = readonly (readonly [compile: KeywordCompiler, ...keywords: string[]])[];
 
-/** What keywords need from the compiler around them. */
+/** The parts of the compiler that keywords need. */
 export interface SubschemaCompiler {
   /** Whether `format` is checked. */
   readonly checksFormats: boolean;

@@ -2,14 +2,14 @@
 import { isJsonObject } from "../core/base/json.ts";
 import { plural } from "../core/base/wording.ts";
 import { NEVER, type RawSchema, type Rule, type SchemaNode, type ValidationRun } from "./compiled-schema.ts";
-import { evaluateChild } from "./evaluate.ts";
+import { evaluate, evaluateChild } from "./evaluate.ts";
 import { type KeywordTable, type SubschemaCompiler, childOf, countOf, mapOf, namesOf } from "./keyword.ts";
 import { STEPS_PER_FIELD, isPresent, lookUpSteps, presentNames } from "./own-fields.ts";
 import type { LinearPattern } from "./pattern.ts";
 import { matches, patternOf } from "./scalar-keywords.ts";
 import { showValues } from "./schema-problem.ts";
 
-/** What `required`, `properties`, `patternProperties` and `additionalProperties` say together. */
+/** The combined rules of `required`, `properties`, `patternProperties` and `additionalProperties`. */
 interface Fields {
   readonly required: readonly string[];
   /** Those of `required` that `properties` does not list. */
@@ -20,17 +20,36 @@ interface Fields {
   readonly declared: ReadonlySet<string>;
   readonly patterns: readonly { readonly pattern: LinearPattern; readonly node: SchemaNode }[];
   readonly additional: SchemaNode | undefined;
+  /** The rules of `properties` and `required` as a chain in the order of the schema; undefined where there are none, or others as well. */
+  readonly chain: Link | undefined;
+  readonly links: ReadonlyMap<string, Link>;
+  /** How many of `links` are required. */
+  readonly requiredCount: number;
   /** The charge for going through the lists above once. */
   readonly steps: number;
+}
+
+/** The rule of one declared field, and that of the field after it. */
+interface Link {
+  readonly name: string;
+  readonly node: SchemaNode;
+  readonly isRequired: boolean;
+  readonly next: Link | undefined;
 }
 
 /** Extra fields are checked in sorted order up to this many, in their own order past it: sorting is not linear. */
 const MAX_SORTED = 10_000;
 const NO_NAMES: readonly string[] = [];
+/** An object that is checked by a loop over its keys has at most so many fields that the schema allows without declaring them. */
+const MAX_STRAYS = 16;
 
 function compileFields(node: SchemaNode, compiler: SubschemaCompiler): Rule | undefined {
   const fields = readFields(node, compiler);
-  return (value, run) => !isJsonObject(value) || checkFields(fields, value, run);
+  return (value, run) => {
+    if (!isJsonObject(value)) return true;
+    const quick = fields.chain !== undefined && run.mayLoop(value) ? checkPlainFields(fields, value, run) : undefined;
+    return quick ?? checkFields(fields, value, run);
+  };
 }
 
 function readFields(node: SchemaNode, compiler: SubschemaCompiler): Fields {
@@ -39,18 +58,42 @@ function readFields(node: SchemaNode, compiler: SubschemaCompiler): Fields {
   const names = properties === undefined ? NO_NAMES : presentNames(properties);
   const nodes = names.map((name) => compiler.child(node, "properties", properties?.[name], name));
   const declared = new Set(names);
-  const requiredSet = required.length === 0 ? declared : new Set(required);
+  const requiredSet = new Set(required);
+  const requiredElsewhere = required.filter((name) => !declared.has(name));
+  const isRequired = names.map((name) => requiredSet.has(name));
+  const patterns = readPatterns(node, compiler);
   return {
     required,
-    requiredElsewhere: required.filter((name) => !declared.has(name)),
+    requiredElsewhere,
     names,
     nodes,
-    isRequired: names.map((name) => required.length > 0 && requiredSet.has(name)),
+    isRequired,
     declared,
-    patterns: readPatterns(node, compiler),
+    ...chainOf(names, nodes, requiredSet, requiredElsewhere.length === 0 && patterns.length === 0),
+    patterns,
     additional: childOf(node, "additionalProperties", compiler),
     steps: lookUpSteps(names.length + required.length),
   };
+}
+
+function chainOf(
+  names: readonly string[],
+  nodes: readonly SchemaNode[],
+  required: ReadonlySet<string>,
+  isWhole: boolean,
+): Pick<Fields, "chain" | "links" | "requiredCount"> {
+  const links = new Map<string, Link>();
+  let next: Link | undefined;
+  let requiredCount = 0;
+  for (let index = names.length - 1; index >= 0 && isWhole; index--) {
+    const name = names[index] ?? "";
+    const node = nodes[index];
+    if (node === undefined) continue;
+    next = { name, node, isRequired: required.has(name), next };
+    if (next.isRequired) requiredCount++;
+    links.set(name, next);
+  }
+  return { chain: next, links, requiredCount };
 }
 
 function readPatterns(node: SchemaNode, compiler: SubschemaCompiler): Fields["patterns"] {
@@ -60,6 +103,34 @@ function readPatterns(node: SchemaNode, compiler: SubschemaCompiler): Fields["pa
     pattern: patternOf(node, "patternProperties", source, compiler),
     node: compiler.child(node, "patternProperties", map[source], source),
   }));
+}
+
+/**
+ * The verdict on an object by one loop over its keys: they mostly come in the order of the schema, so that no field is looked up. Fields that
+ * are not enumerable are not part of JSON, and are ignored.
+ *
+ * @returns undefined where `checkFields` must decide, which charges for objects with many keys
+ */
+function checkPlainFields(fields: Fields, object: RawSchema, run: ValidationRun): boolean | undefined {
+  if (!run.spend(fields.steps)) return false;
+  const { additional } = fields;
+  let expected = fields.chain;
+  let strays = 0;
+  let required = 0;
+  for (const key in object) {
+    const item = object[key];
+    if (item === undefined) continue;
+    const link = key === expected?.name ? expected : fields.links.get(key);
+    if (link !== undefined) {
+      expected = link.next;
+      if (link.isRequired) required++;
+    } else if (additional?.rules === NEVER || ++strays > MAX_STRAYS) return run.leaveLoop();
+    const node = link === undefined ? additional : link.node;
+    if (node === undefined || evaluate(node, item, run)) continue;
+    run.leaveLoop();
+    return false;
+  }
+  return required === fields.requiredCount ? true : run.leaveLoop();
 }
 
 function checkFields(fields: Fields, object: RawSchema, run: ValidationRun): boolean {

@@ -16,10 +16,10 @@ const FEW_NAMES = 64;
 const FEW_NAMES_PER_STEP = 4;
 const STEPS_PER_MANY_NAMES = 2;
 
-/** What it costs to look a list of names up in one object: many names spoil the engine's caches. */
+/** The cost of looking a list of names up in one object: many names spoil the engine's caches. */
 export function lookUpSteps(names: number): number {
   return names <= FEW_NAMES ? Math.ceil(names / FEW_NAMES_PER_STEP) : names * STEPS_PER_MANY_NAMES;
 }
 
-/** What it costs to list one field of a large object and to read it. */
+/** The cost of listing one field of a large object and reading it. */
 export const STEPS_PER_FIELD = 4;

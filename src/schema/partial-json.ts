@@ -22,14 +22,14 @@ const SPACE = /[ \t\n\r]/u;
 const NUMBER_START = /[-0-9]/u;
 const NUMBER_PART = /[-+0-9.eE]/u;
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/u;
-/** What a number may not end with. */
+/** Matches the end of an unfinished number. */
 const UNFINISHED = /(?:\.|[eE][-+]?)$/u;
 const MAX_NUMBER = 400;
 
 /**
  * Reads JSON in pieces of any size, in time linear to their length.
  *
- * What `value` shows is never taken back: texts grow, arrays and objects gain members, numbers and words appear when their end is seen. From
+ * The contents of `value` are never taken back: texts grow, arrays and objects gain members, numbers and words appear when their end is seen. From
  * the first character on that JSON does not allow, or a key that is there twice, nothing more is read. A key `__proto__` is left out.
  */
 export class PartialJson {
@@ -53,7 +53,7 @@ export class PartialJson {
     if (this.#reading === "text") this.#replace(this.#token);
   }
 
-  /** What is known so far; the same arrays and objects every time, which grow with the next piece: copy what you keep. */
+  /** The value as far as it is known; the same arrays and objects every time, which grow with the next piece: copy what you keep. */
   get value(): JsonValue | undefined {
     return this.#root;
   }

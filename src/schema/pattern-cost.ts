@@ -30,7 +30,7 @@ export function nativeCost(tree: PatternNode): MatchCost | undefined {
   for (const branch of tree.type === "choice" ? tree.branches : [tree]) {
     const { ways, steps, degree } = work(branch);
     const comparisons = steps + ways;
-    const power = degree + (isAnchored(branch) ? 0 : 1); // an unanchored search starts anew at each character
+    const power = degree + (isAnchored(branch) ? 0 : 1); // an unanchored search starts again at each character
     if (power > 1) return undefined;
     if (power === 1) perCharacter += comparisons;
     else fixed += comparisons;

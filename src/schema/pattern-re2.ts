@@ -4,7 +4,6 @@ import { type PatternNode, type SetMember, UnreadablePattern } from "./pattern-s
 
 type Re2Module = typeof import("re2js");
 
-const require = createRequire(import.meta.url);
 let engine: Re2Module["RE2JS"] | undefined;
 
 /** RE2 writes out counted repeats; past this many states it refuses or crawls. */
@@ -28,8 +27,14 @@ export function re2Matcher(tree: PatternNode): (text: string) => boolean {
   }
 }
 
+/** Bundlers include the package at the first `require`. Node has none in a module, so there the package is loaded by the second one. */
 function loadEngine(): Re2Module["RE2JS"] {
-  const loaded: Re2Module = require("re2js");
+  let loaded: Re2Module;
+  try {
+    loaded = require("re2js");
+  } catch {
+    loaded = createRequire(import.meta.url)("re2js");
+  }
   return loaded.RE2JS;
 }
 

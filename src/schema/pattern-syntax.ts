@@ -34,7 +34,7 @@ const CONTROL_ESCAPES: ReadonlyMap<string, number> = new Map([
   ["r", 13],
 ]);
 const LAST_CODE_POINT = 0x10ffff;
-/** Everything but the four line ends, which is what `.` stands for without the `s` flag. */
+/** Everything but the four line ends, which is what `.` means without the `s` flag. */
 const DOT: PatternNode = { type: "set", negated: true, members: [single(10), single(13), range(0x2028, 0x2029)] };
 
 /**
@@ -169,7 +169,7 @@ class PatternReader {
     return this.escape();
   }
 
-  /** What follows a backslash, where it stands for one character out of a set. */
+  /** Reads the text after a backslash, where it means one character out of a set. */
   private escape(): SetMember {
     const letter = this.source.charAt(this.at);
     if (letter !== "" && CLASS_ESCAPES.includes(letter)) {

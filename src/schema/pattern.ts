@@ -10,7 +10,7 @@ export interface LinearPattern {
   readonly test: (text: string) => boolean;
   readonly stepsPerTest: number;
   readonly stepsPerCharacter: number;
-  /** What compiling it cost, in halves of a microsecond or so, for the budget of its schema. */
+  /** The cost of compiling it, in halves of a microsecond or so, for the budget of its schema. */
   readonly compileCost: number;
 }
 

@@ -1,6 +1,6 @@
 /** URI references and JSON pointers inside one schema document. Nothing here opens a file or a socket. */
 
-/** What relative references are resolved against while a document has no `$id`. */
+/** The base of relative references while a document has no `$id`. */
 export const DEFAULT_URI = "schema:///";
 
 export interface UriParts {

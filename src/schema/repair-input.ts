@@ -33,7 +33,7 @@ const NO_REPAIRS: readonly Repair[] = Object.freeze([]);
  * where the schema does not allow text, JSON text → object or array, enum members and keys that differ in case
  * or separators alone, forbidden keys dropped when the options say so. Never null to anything, a number to text,
  * or a value out of or into an array. Every change is listed, and nothing is changed unless the whole then
- * validates. The problems are those of the input as it was sent.
+ * validates. The problems are those that the repairs would leave.
  */
 export function fitInput(input: JsonValue, validator: Validator, options: RepairOptions): RepairOutcome {
   return fitterOf(validator).fit(input, options);
@@ -55,8 +55,8 @@ function fitterOf(validator: Validator): InputFitter {
   return fitter;
 }
 
-/** What one validator's inputs need, worked out on first use. */
-class InputFitter {
+/** Fits inputs to the schema of one validator; what that needs is worked out once. */
+export class InputFitter {
   readonly planned: PlannedDefaults;
   readonly #validator: Validator;
   readonly #shapes: SchemaShapes;
@@ -67,17 +67,18 @@ class InputFitter {
     this.planned = planDefaults(this.#shapes);
   }
 
+  /** Whether the input is right as it is: it fits, and lacks no default. */
+  accepts(input: JsonValue): input is JsonObject {
+    const { plan } = this.planned;
+    return isJsonObject(input) && (plan === undefined || !lacksDefault(plan, input)) && this.#validator.check(input);
+  }
+
+  /** As `fitInput`. */
   fit(input: JsonValue, options: RepairOptions): RepairOutcome {
-    if (isJsonObject(input)) {
-      const { plan } = this.planned;
-      if (plan === undefined || !lacksDefault(plan, input)) {
-        if (this.#validator.check(input)) return { ok: true, value: input, repairs: NO_REPAIRS };
-      } else {
-        const outcome = this.#accept(input, []);
-        if (outcome !== undefined) return outcome;
-      }
-    }
-    return this.#repair(input, options);
+    if (this.accepts(input)) return { ok: true, value: input, repairs: NO_REPAIRS };
+    const { plan } = this.planned;
+    const outcome = isJsonObject(input) && plan !== undefined && lacksDefault(plan, input) ? this.#accept(input, []) : undefined;
+    return outcome ?? this.#repair(input, options);
   }
 
   /** The value with defaults if it then fits, else without them; undefined if it fits neither way. */
@@ -100,8 +101,9 @@ class InputFitter {
       return { ok: false, problems: [problemAt([], "type", problem)] };
     }
     const repaired = walk.walk(read);
-    const outcome = repaired !== input && isJsonObject(repaired) ? this.#accept(repaired, walk.repairs) : undefined;
-    return outcome ?? { ok: false, problems: this.#validator.problems(read).map((problem) => explained(problem, walk)) };
+    const proposed = isJsonObject(repaired) ? repaired : read;
+    const outcome = proposed === input ? undefined : this.#accept(proposed, walk.repairs);
+    return outcome ?? { ok: false, problems: this.#validator.problems(proposed).map((problem) => explained(problem, walk)) };
   }
 }
 

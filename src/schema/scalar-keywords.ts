@@ -44,7 +44,7 @@ function compilePatternKeyword(node: SchemaNode, compiler: SubschemaCompiler): R
 
 const MAX_SHOWN_PATTERN = 200;
 
-/** Compiles a pattern that stands in a schema, refusing the schema at that place. */
+/** Compiles a pattern of a schema, refusing the schema at that place. */
 export function patternOf(node: SchemaNode, keyword: string, source: string, compiler: SubschemaCompiler): LinearPattern {
   const pattern = compileAt(node, keyword, source);
   compiler.spend(node, keyword, pattern.compileCost);
@@ -92,7 +92,7 @@ function compileMultipleOf(node: SchemaNode): Rule | undefined {
   };
 }
 
-/** What a division of decimals costs at most. */
+/** The largest cost of a division of decimals. */
 const STEPS_PER_DIVISION = 60;
 
 /** Divides as decimals, as the JSON was written: 0.0075 is a multiple of 0.0001 although the binary fractions are not. */

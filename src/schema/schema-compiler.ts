@@ -204,7 +204,7 @@ class DocumentCompiler implements SubschemaCompiler {
   }
 }
 
-/** A dynamic reference is looked up anew in each validation only if its first target is a dynamic anchor itself. */
+/** A dynamic reference is looked up again in each validation only if its first target is a dynamic anchor itself. */
 function dynamicAnchorOf(reference: Reference, target: SchemaNode, fragment: string): string | undefined {
   if (reference.keyword === "$ref") return undefined;
   const name = reference.keyword === "$recursiveRef" ? RECURSIVE_ANCHOR : fragment;

@@ -51,13 +51,13 @@ export class SchemaParts {
       const document = { ...this.#root, $id: base };
       return compileSchema({ ...head, allOf: [{ $ref: `${base}#${pointer}` }], [definitions]: { document } }, options);
     } catch {
-      return undefined; // a part that cannot stand alone is left unrepaired
+      return undefined; // a part that cannot be checked alone is left unrepaired
     }
   }
 }
 
 interface Places {
-  /** JSON pointers, ready to stand in a URI. */
+  /** JSON pointers, ready for a URI. */
   readonly pointers: ReadonlyMap<JsonObject, string>;
   readonly hasReferences: boolean;
 }

@@ -8,7 +8,7 @@ export interface SchemaProblem {
   readonly pointer: string;
   /** The keyword that was broken; `limit` when the check was given up, `false` where nothing is allowed. */
   readonly keyword: string;
-  /** What was expected and what came instead, without the path. */
+  /** The expected value and the one that came instead, without the path. */
   readonly message: string;
 }
 

@@ -1,4 +1,4 @@
-/** What a schema says about one value, gathered over `$ref` and `allOf`: all that repairs need to know of it. */
+/** The constraints of a schema on one value, gathered over `$ref` and `allOf`: all that repairs need to know of it. */
 import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import { compileSchema, type Validator } from "./compile-schema.ts";
@@ -35,7 +35,7 @@ const EMPTY: JsonObject = Object.freeze({});
 /**
  * Reads the shapes of one schema and of its parts, each once.
  *
- * Follows `$ref` within the document (`#` and JSON pointers). What it does not follow (`$dynamicRef`, `if`) is only
+ * Follows `$ref` within the document (`#` and JSON pointers). Values behind keywords that it does not follow (`$dynamicRef`, `if`) are only
  * left unrepaired: the validator has the last word on every repaired value.
  */
 export class SchemaShapes {

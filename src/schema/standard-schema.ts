@@ -38,7 +38,7 @@ function convert(standard: StandardSchemaV1.Props, direction: "input" | "output"
   if (!hasJsonSchema(standard)) {
     throw new ToolError(
       "invalid_schema",
-      `The schema of ${JSON.stringify(standard.vendor)} gives no JSON Schema, so no model can be told about it.`,
+      `The schema of ${JSON.stringify(standard.vendor)} has no JSON Schema, so it cannot be sent to a model.`,
       {
         hint:
           standard.vendor === "valibot"
@@ -103,14 +103,14 @@ export type StandardJsonSchema<Sent = unknown, Parsed = Sent> = { readonly [keyw
 export interface StandardFacade {
   /** Repair an input as the runtime repairs that of a call (`fitInput`). @default only check */
   readonly repair?: RepairOptions;
-  /** What the schema's own library makes of JSON that fits. @default the JSON */
+  /** Parses JSON that fits with the schema's own library. @default the JSON */
   readonly parse?: ((value: unknown) => ParsedInput | Promise<ParsedInput>) | undefined;
 }
 
 /**
  * Puts a hidden `~standard` on a frozen, shallow copy of the validator's schema.
  *
- * Its `validate` checks JSON, repairs it where it is told to, and answers with what `parse` makes of it, at once or
+ * Its `validate` checks JSON, repairs it where it is asked to, and answers with what `parse` makes of it, at once or
  * as a promise, as `parse` does. `jsonSchema` knows the targets `draft-2020-12` and `draft-07`, and answers both with
  * the schema as it is written: the two differ in rare keywords only, and `validate` holds for all of them.
  */

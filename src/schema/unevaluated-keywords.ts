@@ -4,7 +4,7 @@ import { NEVER, type SchemaNode, type ValidationRun } from "./compiled-schema.ts
 import { evaluateChild } from "./evaluate.ts";
 import { type KeywordTable, type SubschemaCompiler, childOf } from "./keyword.ts";
 
-/** What it costs to list, record and look up one item or field. */
+/** The cost of listing, recording and looking up one item or field. */
 const STEPS_PER_PART = 6;
 
 function compileUnevaluatedItems(node: SchemaNode, compiler: SubschemaCompiler): undefined {

@@ -3,7 +3,7 @@ import { canonicalJson } from "../core/base/canonical-json.ts";
 import type { ValidationRun } from "./compiled-schema.ts";
 
 const MAX_TREE_DEPTH = 128;
-/** What it costs to write and hash one value of a tree, in steps. */
+/** The cost of writing and hashing one value of a tree, in steps. */
 const STEPS_PER_VALUE = 8;
 const CHARACTERS_PER_VALUE = 16;
 

@@ -1,28 +1,44 @@
 /** Strict checks of a value against a schema, without a tool or a runtime. */
+import type { JsonObject } from "../core/base/json.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
 import { compileSchema } from "./compile-schema.ts";
 
-/** What was checked. */
+/** The kind of value that was checked. */
 export type ValidationSubject = "input" | "output";
+
+/** Results of a check that repairs, besides its errors. */
+export interface ValidationNotes {
+  readonly warnings?: readonly string[];
+  readonly input?: JsonObject;
+}
 
 /** The outcome of one or several checks. Immutable. */
 export class ValidationResult {
   readonly valid: boolean;
   /** One line per problem, `$.a: required field missing`, those of the first check first. */
   readonly errors: readonly string[];
-  /** What was checked; merging keeps the first. */
+  /** One line per repair, `$.n: "5" → 5`, in the order they were made; none of a strict check. */
+  readonly warnings: readonly string[];
+  /** The input with its repairs, as a call would run it; undefined where there are errors, and of a strict check. */
+  readonly input: JsonObject | undefined;
+  /** The kind of value that was checked; merging keeps the first. */
   readonly subject: ValidationSubject;
 
   /** Without errors the result is valid. */
-  constructor(errors: readonly string[] = [], subject: ValidationSubject = "input") {
+  constructor(errors: readonly string[] = [], subject: ValidationSubject = "input", { warnings = [], input }: ValidationNotes = {}) {
     this.valid = errors.length === 0;
     this.errors = Object.freeze([...errors]);
+    this.warnings = Object.freeze([...warnings]);
+    this.input = this.valid ? input : undefined;
     this.subject = subject;
   }
 
-  /** A new result: valid when both are, with the errors of both. Neither of the two is changed. */
+  /** A new result: valid when both are, with the errors and warnings of both, and the input of the later one that has any. Neither of the two is changed. */
   merge(other: ValidationResult): ValidationResult {
-    return new ValidationResult([...this.errors, ...other.errors], this.subject);
+    const input = other.input ?? this.input;
+    const warnings = [...this.warnings, ...other.warnings];
+    return new ValidationResult([...this.errors, ...other.errors], this.subject, { warnings, ...omitUndefined({ input }) });
   }
 
   /** One sentence that says what was checked and how it went, then the errors, one a line. */

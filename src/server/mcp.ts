@@ -1,11 +1,13 @@
 /** The tools of a runtime as an MCP server, over standard input and output or HTTP, for clients of both eras of the protocol. @packageDocumentation */
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { HttpGateway, type McpHandler } from "./mcp/http.ts";
-import type { McpHttpOptions } from "./mcp/http-options.ts";
+import { HTTP_OPTIONS, type McpHttpOptions } from "./mcp/http-options.ts";
 import { listen, type McpListenOptions, type McpListener } from "./http/listen.ts";
 import { serveStdio, type McpStdioOptions, type McpStdioServer } from "./mcp/stdio.ts";
 
+export { mcpApprover } from "./mcp/approver.ts";
 export { mcpClientOf } from "./mcp/client.ts";
 export type { InputOptions, McpClient, McpLogLevel } from "./mcp/client.ts";
 export type { McpHandler, McpHttpOptions, McpListenOptions, McpListener, McpStdioOptions, McpStdioServer };
@@ -15,7 +17,7 @@ export type { McpProvider } from "./mcp/provider.ts";
 /**
  * Serves one client over standard input and output, until it closes its end.
  *
- * The runtime must be open, and stays so. What its tools print to standard output would break the protocol: keep them from it. The
+ * The runtime must be open, and stays so. Its tools must not print to standard output, which would break the protocol. The
  * library `@modelcontextprotocol/server` is loaded now.
  *
  * @throws ToolError `invalid_argument` for wrong options, `unavailable` without the library. By rejecting
@@ -33,6 +35,7 @@ export async function serveMcpStdio(runtime: Runtime, options: McpStdioOptions =
  * @throws ToolError `invalid_argument` at once for wrong options
  */
 export function mcpHandler(runtime: Runtime, options: McpHttpOptions = {}): McpHandler {
+  checkKnownKeys(options, HTTP_OPTIONS, "mcpHandler()");
   const gateway = new HttpGateway(checked(runtime), options);
   return Object.assign((request: Request) => gateway.handle(request), { close: () => gateway.close() });
 }
@@ -41,7 +44,7 @@ export function mcpHandler(runtime: Runtime, options: McpHttpOptions = {}): McpH
  * Serves MCP clients over HTTP on a port.
  *
  * @throws ToolError `invalid_argument` for wrong options, such as an address that others reach without a token; `unavailable` for a
- * port that cannot be used. By rejecting
+ * port that cannot be used, and without the library `@modelcontextprotocol/server`, which is loaded now. By rejecting
  */
 export async function listenMcp(runtime: Runtime, options: McpListenOptions): Promise<McpListener> {
   return await listen(checked(runtime), options);

@@ -1,5 +1,5 @@
-/** What engines remember of one session: begun before its first call, copied for its branches, ended with it. */
-import type { Engine } from "../core/engine.ts";
+/** The state that engines keep of one session: begun before its first call, copied for its branches, ended with it. */
+import type { Engine, EngineSession } from "../core/engine.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { copyJson, type JsonValue } from "../core/base/json.ts";
 import type { Log, Clock } from "../core/ports.ts";
@@ -10,17 +10,19 @@ const TIMEOUT_MS = 10_000;
 
 export class EngineSessions {
   readonly #sessionId: () => string;
+  readonly #setup: EngineSession["setup"];
   /** Engines that have begun, or are beginning, with this session. */
   readonly #begun = new Map<Engine, Promise<void>>();
-  /** What beginnings that are under way are ended by, and how many calls wait for each. */
+  /** The signals that end beginnings under way, and how many calls wait for each. */
   readonly #waits = new WeakMap<Promise<void>, BeginningWait>();
   #snapshots: ReadonlyMap<Engine, JsonValue> | undefined;
 
-  constructor(sessionId: () => string) {
+  constructor(sessionId: () => string, setup: EngineSession["setup"]) {
     this.#sessionId = sessionId;
+    this.#setup = setup;
   }
 
-  /** Remembers what engines said of the session this one is restored from. */
+  /** Remembers what engines returned for the session this one is restored from. */
   restore(snapshots: ReadonlyMap<Engine, JsonValue>): void {
     this.#snapshots = snapshots;
   }
@@ -36,7 +38,8 @@ export class EngineSessions {
     if (engine.openSession === undefined) return undefined;
     const controller = new AbortController();
     const snapshot = this.#snapshots?.get(engine);
-    const session = { sessionId: this.#sessionId(), signal: controller.signal, ...(snapshot === undefined ? {} : { snapshot }) };
+    const id = { sessionId: this.#sessionId(), setup: this.#setup };
+    const session = { ...id, signal: controller.signal, ...(snapshot === undefined ? {} : { snapshot }) };
     const open = (): void | Promise<void> => engine.openSession?.(session);
     // Behind one that was cancelled and has not ended, and only where that one failed.
     const done = this.#note(engine, begun === undefined ? attempt(open) : begun.catch(open));
@@ -56,7 +59,7 @@ export class EngineSessions {
     };
   }
 
-  /** Gives a branch its own copy of what engines remember now. An engine that cannot copy begins anew with the branch, or serves it reads only. */
+  /** Gives a branch its own copy of what engines remember now. An engine that cannot copy starts without state in the branch, or serves it reads only. */
   fork(branch: EngineSessions): void {
     if (this.#snapshots !== undefined) branch.restore(new Map([...this.#snapshots].filter(([engine]) => !this.#begun.has(engine))));
     for (const [engine, begun] of this.#begun) {
@@ -77,7 +80,7 @@ export class EngineSessions {
     return [...this.#begun.keys()].find((engine) => engine.state === "remote")?.kind;
   }
 
-  /** What engines remember, as JSON. Rejects with what an engine threw; ToolError `timeout` when it does not answer. */
+  /** The state of engines, as JSON. Rejects with what an engine threw; ToolError `timeout` when it does not answer. */
   async snapshot(clock: Clock): Promise<ReadonlyMap<Engine, JsonValue>> {
     const snapshots = new Map(this.#snapshots);
     for (const [engine, begun] of this.#begun) {

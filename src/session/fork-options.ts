@@ -1,9 +1,10 @@
-/** What a branch may be. */
+/** The options of a branch. */
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 
-/** What a branch of a session is called, and what its calls may do. */
+/** The name of a branch of a session, and what its calls may do. */
 export interface ForkOptions {
-  /** @default minted */
+  /** @default a new id */
   readonly id?: string;
   /** Its calls leave no trace in the world. A branch of a simulation is always one. @default false */
   readonly simulated?: boolean;
@@ -18,7 +19,7 @@ export interface ForkOptions {
  * @throws ToolError `invalid_argument`
  */
 export function checkForkOptions(options: ForkOptions, isSimulation: boolean): void {
-  if (typeof options !== "object" || options === null) throw new ToolError("invalid_argument", "The options of fork() are an object.");
+  checkKnownKeys(options, { id: true, simulated: true, allowSideEffects: true }, "fork()");
   const { simulated, allowSideEffects } = options;
   if (simulated !== undefined && typeof simulated !== "boolean")
     throw new ToolError("invalid_argument", `The option "simulated" of fork() is a boolean, not ${String(simulated)}.`);

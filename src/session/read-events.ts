@@ -20,7 +20,7 @@ export async function* readEvents(
     const { damage, next } = page;
     // The store reads the next page while this one is used.
     ahead = damage !== undefined || next === undefined ? undefined : log.read({ from: next, limit: PAGE });
-    ahead?.catch(() => {}); // told when it is waited for
+    ahead?.catch(() => {}); // reported when it is waited for
     yield* page.events;
     if (damage !== undefined) throw damaged(log.sessionId, damage.position, damage.reason);
   }

@@ -2,7 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import { copyJson, isJsonArray, isJsonObject } from "../core/base/json.ts";
 import type { NativeMessage, SessionMessage } from "../core/message.ts";
-import { EVENT_LIMITS } from "../core/recording/read-event.ts";
+import { EVENT_LIMITS, MAX_ID_LENGTH } from "../core/recording/read-event.ts";
 import { copyContent } from "./copy-content.ts";
 
 const ROLES = ["user", "assistant", "system", "document"] as const satisfies readonly SessionMessage["role"][];
@@ -13,14 +13,17 @@ export function readMessage(raw: unknown): SessionMessage {
   if (typeof raw !== "object" || raw === null) throw wrong("an object with a role and content");
   const role = ROLES.find((known) => known === fields["role"]);
   if (role === undefined) throw wrong(`of one of the roles ${ROLES.join(", ")}`);
-  const { content, title, native } = fields;
+  const { content, title, native, inboxId } = fields;
   if (title !== undefined && typeof title !== "string") throw wrong("with a title that is text");
   if (typeof content !== "string" && !Array.isArray(content)) throw wrong("with content that is a string or an array of content parts");
   if (native !== undefined && role !== "assistant") throw wrong("with a native form only where the assistant says it");
+  if (inboxId !== undefined && (typeof inboxId !== "string" || inboxId === "" || inboxId.length > MAX_ID_LENGTH))
+    throw wrong("with an inboxId that is the id of an entry");
   return Object.freeze({
     role,
     content: typeof content === "string" ? content : copyContent(content),
     ...(title === undefined ? {} : { title }),
+    ...(inboxId === undefined ? {} : { inboxId }),
     ...(native === undefined ? {} : { native: readNative(native) }),
   });
 }

@@ -1,11 +1,11 @@
-/** What a branch did that its parent has not: the typed difference of two sessions. */
+/** The changes of a branch that its parent has not: the typed difference of two sessions. */
 import type { HistoryEntry } from "../core/history.ts";
 import { diffJson, type JsonPatch } from "../core/base/json-patch.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { changedKeys } from "../core/base/persistent-map.ts";
 import { partsOfPlace, type StateMap } from "./session.ts";
 
-/** What two sessions do not have in common. */
+/** The differences of two sessions. */
 export interface SessionDiff {
   /** The values of state that differ, by toolset and key. */
   readonly state: readonly StateDifference[];

@@ -1,9 +1,18 @@
-/** What may be the id of a session. */
+/** The valid ids of a session. */
+import { createHash } from "node:crypto";
 import { ToolError } from "../core/error.ts";
 import { MAX_ID_LENGTH } from "../core/recording/read-event.ts";
 
-/** What is longer could be recorded, and not read again. @throws ToolError `invalid_argument` */
+/** A longer id could be recorded, and not read again. @throws ToolError `invalid_argument` */
 export function checkSessionId(id: unknown): void {
   if (typeof id === "string" && id !== "" && id.length <= MAX_ID_LENGTH) return;
   throw new ToolError("invalid_argument", `The id of a session is a string of 1 to ${MAX_ID_LENGTH} characters.`);
+}
+
+/** The ids of calls are made of it, and what is recorded has a longest id. */
+const MAX_MADE_ID_LENGTH = 256;
+
+/** The id itself, or a digest of one that is too long. */
+export function shortId(id: string): string {
+  return id.length <= MAX_MADE_ID_LENGTH ? id : createHash("sha256").update(id).digest("base64url");
 }

@@ -22,7 +22,7 @@ export class SessionLog {
   /** How many of its own events are no longer here. */
   #forgotten = 0;
   readonly #systemMessages: { readonly position: number; readonly event: SessionEvent }[] = [];
-  /** The calls of batches that were rolled back and of messages that came to nothing, with the position of the event that says so. */
+  /** The calls of batches that were rolled back and of voided messages, with the position of the event about it. */
   #takenBack: Map<string, number> | undefined;
 
   constructor(options: { readonly base?: LogBase; readonly keep?: number } = {}) {
@@ -59,7 +59,7 @@ export class SessionLog {
     this.#forgotten += this.#keep;
   }
 
-  /** What steers the model and is among the events no longer here, the oldest first. */
+  /** The events that steer the model and are no longer here, the oldest first. */
   get forgottenSystemMessages(): readonly SessionEvent[] {
     const found: (readonly SessionEvent[])[] = [];
     let reach: LogBase | undefined = { log: this, length: Infinity };
@@ -83,7 +83,7 @@ export class SessionLog {
     return false;
   }
 
-  /** Begins a log that goes on from the first `length` events of this one. */
+  /** Begins a log that continues from the first `length` events of this one. */
   branch(length: number, keep?: number): SessionLog {
     let base: LogBase = { log: this, length };
     while (base.log.#base !== undefined && base.length <= base.log.#base.length)
@@ -111,7 +111,7 @@ export class SessionLog {
     return position < start ? undefined : this.#own.slice(position - start);
   }
 
-  /** What came after the branch was taken. */
+  /** The events after the branch was taken. */
   get own(): readonly SessionEvent[] {
     return this.#own;
   }

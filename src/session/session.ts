@@ -29,25 +29,27 @@ export interface SessionHead {
 
 export interface SessionOptions {
   readonly ports: Ports;
-  /** @default minted when first asked for */
+  /** @default a new id when first asked for */
   readonly id?: string | undefined;
   /** False for a call without a session: nothing of it is kept. */
   readonly recorded: boolean;
   /** It is there for one `execute` or `simulate` of the runtime, and gone when that has ended. @default false */
   readonly isEphemeral?: boolean;
-  /** What a seed knows it by. @default that of its parent, else its id */
+  /** Its name for a seed. @default that of its parent, else its id */
   readonly seedName?: string | undefined;
-  /** What it goes on from: its parent's head, or what a store had of it. */
+  /** The head that it continues from: its parent's, or what a store had of it. */
   readonly head?: SessionHead;
   readonly parent?: Session;
   readonly simulation?: SimulationMode;
+  /** Data for its engines. @default that of its parent, else nothing */
+  readonly setup?: Readonly<Record<string, unknown>> | undefined;
   /** Called with events that come from no call's own run. */
   readonly tell?: ((event: SessionEvent) => void) | undefined;
   /** Where its events are kept beyond memory. */
   readonly eventLog?: EventLog;
 }
 
-/** What a change of state belongs to. */
+/** The place that a change of state belongs to. */
 export interface StatePlace {
   readonly turnId: string;
   readonly callId: string;
@@ -56,6 +58,7 @@ export interface StatePlace {
 }
 
 const NO_STATE: StateMap = PersistentMap.empty<JsonValue>();
+const NO_SETUP: Readonly<Record<string, unknown>> = Object.freeze({});
 const NO_EVENTS: readonly SessionEvent[] = Object.freeze([]);
 
 /**
@@ -73,6 +76,8 @@ export class Session {
   readonly simulation: SimulationMode | undefined;
   /** The session that it is a branch of. */
   readonly parent: Session | undefined;
+  /** Data for its engines. @internal */
+  readonly setup: Readonly<Record<string, unknown>>;
   /** @internal */
   readonly eventLog: EventLog | undefined;
   /** Its calls so far, where they are counted. @internal */
@@ -103,6 +108,7 @@ export class Session {
     this.isEphemeral = options.isEphemeral ?? false;
     this.simulation = options.simulation;
     this.parent = options.parent;
+    this.setup = options.setup ?? options.parent?.setup ?? NO_SETUP;
     this.eventLog = options.eventLog;
     this.#log = options.head?.log;
     this.#state = options.head?.state ?? NO_STATE;
@@ -113,7 +119,7 @@ export class Session {
     return (this.#id ??= this.#ports.ids.next("session"));
   }
 
-  /** What a seed knows it by: the same for a session and its branches, and in every run of a program. @internal */
+  /** Its name for a seed: the same for a session and its branches, and in every run of a program. @internal */
   get seedName(): string {
     return this.#seedName ?? this.parent?.seedName ?? this.id;
   }
@@ -142,9 +148,9 @@ export class Session {
     return (this.#turns ??= new TurnQueue(this, this.simulation?.mayBeReal === false));
   }
 
-  /** What engines remember of this session. @internal */
+  /** The engines' state of this session. @internal */
   get engines(): EngineSessions {
-    return (this.#engines ??= new EngineSessions(() => this.id));
+    return (this.#engines ??= new EngineSessions(() => this.id, this.setup));
   }
 
   /** As `engines`; undefined when no engine was asked to remember anything. @internal */
@@ -157,17 +163,17 @@ export class Session {
     return this.#log?.length ?? 0;
   }
 
-  /** What was recorded, oldest first; of a session that a store keeps, the latest part (see `events`). */
+  /** The recorded events, oldest first; of a session that a store keeps, the latest part (see `events`). */
   get log(): readonly SessionEvent[] {
     return this.#log?.events().slice() ?? NO_EVENTS;
   }
 
-  /** What was recorded since the branch was taken; everything, for a session that is not a branch. */
+  /** The events recorded since the branch was taken; all of them, for a session that is not a branch. */
   get ownLog(): readonly SessionEvent[] {
     return this.#log?.own ?? NO_EVENTS;
   }
 
-  /** What was recorded from this position on; undefined when part of it is not in memory (see `events`). Costs the same however long the log is. */
+  /** The events recorded from this position on; undefined when part of them is not in memory (see `events`). Costs the same however long the log is. */
   logSince(position: number): readonly SessionEvent[] | undefined {
     return this.#log === undefined ? NO_EVENTS : this.#log.since(position);
   }
@@ -232,7 +238,7 @@ export class Session {
     if (error.code !== "store_failed") this.#broken ??= error;
   }
 
-  /** What was done is recorded here in any case; those who wait for the store are told what it could not take. */
+  /** Events are recorded here in any case; those who wait for the store get the error of what it could not take. */
   #store(eventLog: EventLog, events: readonly SessionEvent[]): void {
     if (this.#broken !== undefined) return;
     try {
@@ -297,14 +303,14 @@ export class Session {
     this.#heldTally = this.tally;
   }
 
-  /** What the turns did is part of the session now. @internal */
+  /** The changes of the turns are part of the session now. @internal */
   turnsEnded(): void {
     this.#heldLength = -1;
     this.#heldState = NO_STATE;
     this.#heldTally = undefined;
   }
 
-  /** Goes on from where another session came to; its events are recorded here. @internal */
+  /** Continues from the head of another session; its events are recorded here. @internal */
   adopt(events: readonly SessionEvent[], state: StateMap): void {
     this.recordAll(events);
     if (this.tally !== undefined) this.tally = countCalls(this.tally, events);

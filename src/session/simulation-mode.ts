@@ -1,4 +1,4 @@
-/** What a branch whose calls may not touch the world knows about itself. */
+/** The state of a branch whose calls may not touch the world. */
 import { isInside } from "../core/effects.ts";
 
 /** Says of which tools calls may happen for real. */
@@ -27,7 +27,7 @@ export class SimulationMode {
   }
 
   /**
-   * What was written here is not what the world has: reads of it are answered by the stand-in too.
+   * Resources that were written here differ from those of the world: reads of them are answered by the stand-in too.
    *
    * @param locked the keys that the write locks, its places in its toolset included
    */
@@ -36,7 +36,7 @@ export class SimulationMode {
     for (const key of locked) this.#dirty.add(key);
   }
 
-  /** What was written, in the tools' own words. */
+  /** The resources that were written, in the tools' own words. */
   get pretended(): readonly string[] {
     return [...this.#pretended];
   }
@@ -58,7 +58,7 @@ export class SimulationMode {
     return branch;
   }
 
-  /** What was not allowed here is not allowed in a branch either. */
+  /** Effects that are not allowed here are not allowed in a branch either. */
   #narrowed(allows: SideEffects | undefined): SideEffects {
     const own = this.#allowsSideEffects;
     return allows === undefined ? own : (name) => own(name) && allows(name);

@@ -30,13 +30,13 @@ export class Turn {
   readonly session: Session;
   /** How many events the session had when its round began: what the calls of it see as history. */
   startsAt: number;
-  /** The history that the model was given when it made the calls of its round; undefined where nobody said so. */
+  /** The history that the model was given when it made the calls of its round; undefined where it was not given. */
   shown: readonly ModelMessage[] | undefined;
   /** The turn whose handler made these calls: what they did is taken back with it. */
   readonly joins: Turn | undefined;
   /** The call whose handler made these calls. */
   readonly madeIn: TurnCall | undefined;
-  /** What finds the calls that handlers of this turn make; undefined for calls of no session. */
+  /** Finds the calls that handlers of this turn make; undefined for calls of no session. */
   running: RunningTurn | undefined;
   /** The turn that is the next to take back what this one did: that of the call it was made in. */
   readonly #outer: Turn | undefined;
@@ -50,10 +50,12 @@ export class Turn {
   #covered: readonly StateChange[] | undefined;
   /** The tool that ended the turn; calls after it are skipped. */
   endedBy: string | undefined;
-  /** What the handlers of its calls call is told apart by the call, which costs each of them a context of its own: it may be voided without the rest. */
+  /** Whether the calls that handlers make are distinguished by the call, which costs each of them a context of its own: it may be voided without the rest. */
   tracksCallers: boolean;
-  /** It has one call and nothing after it: what is kept for the turn would be found by nobody. */
+  /** It has one call and nothing after it: values kept for the turn would never be read. */
   isSingleCall = false;
+  /** Answers of calls that its handlers made are cached for the other calls of the turn. */
+  keepsAnswers = false;
   /** That call, where the handlers of no other run in this turn: what is called in it is made by that one. */
   sole: TurnCall | undefined;
 
@@ -117,7 +119,7 @@ export class Turn {
     this.#takeBack([...(this.#changes?.values() ?? [])]);
   }
 
-  /** What another call has changed since goes when that one's change is taken back: the calls that made it are void as well. */
+  /** Changes that another call has made since go when that one's change is taken back: the calls that made them are void as well. */
   #takeBack(changes: readonly StateChange[]): void {
     const root = this.joins ?? this;
     const taken = new Set(takeBack(this.session, this.id, changes));
@@ -191,7 +193,7 @@ export function takeBack(session: Session, turnId: string, changes: readonly Sta
   });
 }
 
-/** Makes changes again that were taken back, the first one first, where nobody has changed the value since. */
+/** Makes changes again that were taken back, the first one first, where the value has not changed since. */
 export function makeAgain(session: Session, turnId: string, changes: readonly StateChange[]): void {
   for (const { callId, toolset, key, before, after } of changes)
     if (session.state(toolset, key) === before) session.changeState({ turnId, callId, toolset, key }, after);

@@ -26,7 +26,7 @@ export function eventChecksum(previous: string, event: Omit<EventTable, "session
   return digest(`${previous}\n${position}\n${at}\n${type}\n${call_id ?? ""}\n${body}`);
 }
 
-/** Of what is said of a session. Who has it open is not part of it. */
+/** The checksum of a session's record. The owner is not part of it. */
 export function sessionChecksum(session: Omit<SessionTable, "checksum" | "owner">): string {
   const { id, parent_id, parent_length, created_at, durability, updated_at, length, head } = session;
   return digest(

@@ -3,6 +3,7 @@ import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { EventLog, EventPage, LogOptions, ReadOptions } from "../core/store.ts";
 import { readStoredPage, writeEvent } from "./event-text.ts";
+import { jobChanges } from "./job-changes.ts";
 import { joinPieces } from "./json-pieces.ts";
 import type { LogDatabase } from "./log-database.ts";
 import { checkReadOptions } from "./store-options.ts";
@@ -49,7 +50,9 @@ export class DatabaseLog implements EventLog, BufferedLog {
     if (this.#isClosed)
       throw new ToolError("store_failed", `Session ${JSON.stringify(this.sessionId)} was closed; nothing can be added to its log.`);
     if (events.length === 0) return;
-    this.#parts.buffer.add(this, { from: this.#length + 1, rows: events.map(writeEvent) });
+    const jobs = jobChanges(this.sessionId, events);
+    const rows = events.map(writeEvent);
+    this.#parts.buffer.add(this, { from: this.#length + 1, rows, ...(jobs.length === 0 ? {} : { jobs }) });
     this.#length += events.length;
   }
 
@@ -128,7 +131,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
     this.shut(error);
   }
 
-  /** Ends it where it is, with its store. What still waits is lost. */
+  /** Ends it where it is, with its store. Events that still wait are lost. */
   shut(error: ToolError): void {
     if (this.#parts.buffer.holds(this)) this.fail(error);
     this.#parts.buffer.drop(this, error);

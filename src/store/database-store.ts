@@ -1,11 +1,12 @@
-/** A store over a database: who has which session open here, the one buffer all of them write through, and what it is asked beside. */
+/** A store over a database: the sessions that are open here, the one buffer all of them write through, and queries. */
 import { ToolError } from "../core/error.ts";
+import type { JobStore } from "../core/job-store.ts";
 import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../core/store.ts";
 import { DatabaseLog } from "./database-log.ts";
 import { readStoredPage } from "./event-text.ts";
 import { guardCache } from "./guarded-cache.ts";
 import type { LogDatabase, LogRefusal, LogWrite } from "./log-database.ts";
-import { checkListOptions, checkLogOptions, checkReadOptions } from "./store-options.ts";
+import { checkCancelRequest, checkJobList, checkJobPrune, checkListOptions, checkLogOptions, checkReadOptions } from "./store-options.ts";
 import { WriteBuffer } from "./write-buffer.ts";
 
 export interface DatabaseStoreOptions {
@@ -21,6 +22,7 @@ export class DatabaseStore implements Store {
   readonly kind: string;
   readonly outlivesProcess: boolean;
   readonly cache: CacheStore;
+  readonly jobs: JobStore;
   readonly #options: DatabaseStoreOptions;
   readonly #database: LogDatabase;
   readonly #buffer: WriteBuffer;
@@ -40,9 +42,10 @@ export class DatabaseStore implements Store {
     this.#database = database;
     this.#buffer = new WriteBuffer({ commit: (writes) => this.#commit(writes), maxBytes: options.maxBufferedBytes });
     this.cache = guardCache(cacheOf(database), () => this.open());
+    this.jobs = this.#jobStore();
   }
 
-  /** Whatever needs the file opens it as well; call this to learn early of a file that cannot be used. */
+  /** Other methods open the file as well; call this to learn early of a file that cannot be used. */
   open(): Promise<void> {
     if (this.#isClosed) return Promise.reject(this.#closedError());
     return this.#whenOpen();
@@ -135,6 +138,33 @@ export class DatabaseStore implements Store {
       );
       if (wasOpen === true) await this.#database.close();
     }
+  }
+
+  #jobStore(): JobStore {
+    const database = this.#database;
+    return {
+      list: async (options = {}) => {
+        const checked = checkJobList(options);
+        await this.open();
+        return database.jobList(checked);
+      },
+      requestCancel: async (request) => {
+        const checked = checkCancelRequest(request);
+        this.#requireWritable();
+        await this.open();
+        return database.jobRequestCancel(checked);
+      },
+      cancelRequests: async () => {
+        await this.open();
+        return database.jobCancelRequests(undefined);
+      },
+      prune: async (options) => {
+        const checked = checkJobPrune(options);
+        this.#requireWritable();
+        await this.open();
+        return database.jobPrune(checked);
+      },
+    };
   }
 
   #log(sessionId: string, { options, length }: { readonly options: LogOptions; readonly length: number }): DatabaseLog {

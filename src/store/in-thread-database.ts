@@ -1,7 +1,17 @@
-/** The database of a store in the thread that uses it, where there is no file that another thread could be started from: in a bundle. */
+/** The database of a store in the thread that uses it, without a file to start another thread from: in a bundle. */
 import { ToolError } from "../core/error.ts";
 import type { CacheRecord, ListOptions, StoredSession } from "../core/store.ts";
-import type { ClaimAnswer, ClaimRequest, LogDatabase, LogRefusal, LogWrite, ReadRequest, StoredPage } from "./log-database.ts";
+import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
+import type {
+  CheckedJobList,
+  ClaimAnswer,
+  ClaimRequest,
+  LogDatabase,
+  LogRefusal,
+  LogWrite,
+  ReadRequest,
+  StoredPage,
+} from "./log-database.ts";
 import { HEARTBEAT_MS } from "./owner.ts";
 import type { SqlDatabase } from "./sql-database.ts";
 import type { SqliteSettings } from "./sqlite-settings.ts";
@@ -54,6 +64,22 @@ export class InThreadDatabase implements LogDatabase {
     return this.#opened.remove(sessionId);
   }
 
+  async jobList(options: CheckedJobList): Promise<readonly StoredJob[]> {
+    return this.#opened.jobList(options);
+  }
+
+  async jobRequestCancel(request: JobKey & { readonly reason: string }): Promise<boolean> {
+    return this.#opened.jobRequestCancel(request);
+  }
+
+  async jobCancelRequests(): Promise<readonly CancelRequest[]> {
+    return this.#opened.jobCancelRequests();
+  }
+
+  async jobPrune(options: PruneJobsOptions): Promise<number> {
+    return this.#opened.jobPrune(options);
+  }
+
   async cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined> {
     return this.#opened.cacheGet(request);
   }
@@ -87,7 +113,7 @@ async function beat(database: SqlDatabase): Promise<void> {
   try {
     await database.beat();
   } catch {
-    // One that is missed is made up for by the next
+    // The next one makes up for one that is missed
   }
 }
 
@@ -95,6 +121,6 @@ async function closeQuietly(database: SqlDatabase): Promise<void> {
   try {
     await database.close();
   } catch {
-    // What kept it from being opened is told
+    // The error that kept it from being opened is reported
   }
 }

@@ -1,7 +1,9 @@
-/** What a store asks of the database behind it. Everything here is plain data, so that the database may live in another thread. */
+/** The operations that a store asks of the database behind it. Everything here is plain data, so that the database may live in another thread. */
 import type { BranchPoint } from "../core/event.ts";
 import type { ErrorInfo } from "../core/error.ts";
+import type { CancelRequest, JobKey, ListStoredJobsOptions, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
 import type { CacheRecord, ListOptions, LogDamage, LogOptions, StoredSession } from "../core/store.ts";
+import type { JobChange } from "./job-changes.ts";
 import type { JsonPieces } from "./json-pieces.ts";
 
 /** An event as it is written. */
@@ -14,7 +16,7 @@ export interface EventRow {
   readonly body: string | JsonPieces;
 }
 
-/** What is to be written of one session, with others in one transaction. */
+/** The events to write of one session, with others in one transaction. */
 export interface LogWrite {
   readonly sessionId: string;
   /** Set for the first write of a new log. */
@@ -22,6 +24,8 @@ export interface LogWrite {
   /** Position of the first event. */
   readonly from: number;
   readonly events: readonly EventRow[];
+  /** The changes that the events make to the rows of jobs, in order; undefined where there are none. */
+  readonly jobs?: readonly JobChange[] | undefined;
 }
 
 /** A session whose part of a group was left out, because its log can never be written again. */
@@ -60,16 +64,20 @@ export interface LogDatabase {
   /**
    * Writes all of a group or nothing, and resolves when it is durable.
    *
-   * What a session already has of it, from a commit whose answer was lost, is not written again. A session that was claimed by
+   * Events that a session already has, from a commit whose answer was lost, are not written again. A session that was claimed by
    * another owner, or is there already, is left out and named.
    */
   commit(writes: readonly LogWrite[]): Promise<readonly LogRefusal[]>;
   claim(request: ClaimRequest): Promise<ClaimAnswer>;
-  /** Gives up claims; those that are not held are passed over. */
+  /** Gives up claims; those that are not held are ignored. */
   release(sessionIds: readonly string[]): Promise<void>;
   read(request: ReadRequest): Promise<StoredPage>;
   list(options: Required<ListOptions>): Promise<readonly StoredSession[]>;
   remove(sessionId: string): Promise<boolean>;
+  jobList(options: CheckedJobList): Promise<readonly StoredJob[]>;
+  jobRequestCancel(request: JobKey & { readonly reason: string }): Promise<boolean>;
+  jobCancelRequests(request: undefined): Promise<readonly CancelRequest[]>;
+  jobPrune(options: PruneJobsOptions): Promise<number>;
   cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined>;
   cacheVersions(resources: readonly string[]): Promise<readonly number[]>;
   cachePut(entry: CacheRecord): Promise<void>;
@@ -77,6 +85,9 @@ export interface LogDatabase {
   /** Gives up every claim and closes. */
   close(): Promise<void>;
 }
+
+/** Options of a list of jobs, with their defaults. */
+export type CheckedJobList = ListStoredJobsOptions & Required<ListOptions>;
 
 /** Where the first events of a log come from, as text for messages. */
 export function spellBranchPoint({ sessionId, length }: BranchPoint): string {

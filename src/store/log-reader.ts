@@ -14,7 +14,7 @@ export interface FoundSession {
   readonly damage: string | undefined;
 }
 
-/** The part of a log that stands under one session's id. Empty when `last` is before `first`. */
+/** The part of a log under one session's id. Empty when `last` is before `first`. */
 interface Segment {
   readonly row: SessionTable;
   readonly first: number;
@@ -106,7 +106,7 @@ export class LogReader {
     }
   }
 
-  /** What can be read of a range up to the first event that cannot, and what is the matter with that. */
+  /** Reads a range up to the first event that cannot be read, and the problem of that one. */
   async #events(tables: Kysely<Tables>, session: string, [first, last]: readonly [number, number]): Promise<ReadEvents> {
     try {
       return { events: await this.#statements.eventsBetween(tables, session, [first, last]) };
@@ -121,7 +121,7 @@ export class LogReader {
     return { ...late, events: [...early.events, ...late.events] };
   }
 
-  /** The stored checksum of the event at a position, wherever in the line of parents it stands; undefined when there is none. */
+  /** The stored checksum of the event at a position, in any of its parents; undefined when there is none. */
   async checksumAt(tables: Kysely<Tables>, row: SessionTable, position: number): Promise<string | undefined> {
     if (position === 0) return "";
     let holder = row;
@@ -180,7 +180,7 @@ class Page {
     this.position++;
   }
 
-  /** The next event cannot be read. When nobody knows where the log ends, that is the end of it, and the reason is why nobody knows. */
+  /** The next event cannot be read. When the end of the log is unknown, that is the end of it, and the reason is why it is unknown. */
   fail(reason: string): void {
     const unknownEnd = reason === MISSING ? this.#found.damage : undefined;
     this.#damage ??= { position: this.position, reason: unknownEnd ?? reason };
@@ -213,7 +213,7 @@ function checkRow(id: string, row: SessionTable): FoundSession {
   return { row, damage: sessionChecksum(row) === row.checksum ? undefined : damage };
 }
 
-/** Stands in for a record that is lost: a log of its own, of unknown length. */
+/** Replaces a record that is lost: a log of its own, of unknown length. */
 function recordless(id: string, damage: string): FoundSession {
   const times = { created_at: 0, updated_at: 0 };
   const row = { id, parent_id: null, parent_length: 0, ...times, durability: "sync", length: 0, head: "", checksum: "", owner: null };

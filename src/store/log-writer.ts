@@ -7,12 +7,14 @@ import { rootChecksum, sessionChecksum } from "./checksum.ts";
 import { rowsOf } from "./event-rows.ts";
 import { spellBranchPoint, type LogRefusal, type LogWrite } from "./log-database.ts";
 import type { LogReader } from "./log-reader.ts";
+import { JobStatements } from "./job-statements.ts";
 import type { LogStatements } from "./log-statements.ts";
 import type { Owner } from "./owner.ts";
 import { QuickAppends } from "./quick-appends.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import { storedText } from "./stored-text.ts";
 import type { SessionTable, Tables } from "./tables.ts";
+import { withParameters } from "./with-parameters.ts";
 
 export interface LogWriterParts {
   readonly connection: SqlConnection;
@@ -26,6 +28,7 @@ export class LogWriter {
   readonly #statements: LogStatements;
   readonly #reader: LogReader;
   readonly #owner: Owner;
+  readonly #jobs: JobStatements;
   readonly #quick: QuickAppends | undefined;
 
   constructor(parts: LogWriterParts) {
@@ -34,7 +37,8 @@ export class LogWriter {
     this.#reader = parts.reader;
     this.#owner = parts.owner;
     const { immediate, tables } = parts.connection;
-    this.#quick = immediate === undefined ? undefined : new QuickAppends(immediate, tables);
+    this.#jobs = new JobStatements(tables);
+    this.#quick = immediate === undefined ? undefined : new QuickAppends(immediate, tables, this.#jobs);
   }
 
   /** See `LogDatabase.commit`. Where a damaged file keeps a group from being written, each session of it is tried alone. */
@@ -114,6 +118,10 @@ export class LogWriter {
     const moved = { ...row, length: last.position, updated_at: Math.max(row.updated_at, last.at), head: last.checksum };
     const session = { ...moved, checksum: sessionChecksum(moved) };
     await this.#statements.moveSession(transaction, session);
+    for (const change of write.jobs ?? []) {
+      const { query, parameters } = this.#jobs.of(row.id, change);
+      await transaction.executeQuery(withParameters(query, parameters));
+    }
     this.#quick?.note(write.sessionId, session);
     return undefined;
   }
@@ -134,7 +142,7 @@ export class LogWriter {
     const owner = row.owner === null ? undefined : await this.#owner.describe(transaction, row.owner);
     const by = owner === undefined ? "was claimed by another process and closed again" : `is claimed by ${owner.text} now`;
     return new ToolError("conflict", `Session ${name(write)} ${by}; this log of it can write no more.`, {
-      operatorHint: "Claim the session again to go on from where it is.",
+      operatorHint: "Claim the session again to continue it.",
     });
   }
 }
@@ -157,7 +165,7 @@ function littered(write: LogWrite): ToolError {
 
 function duplicate(write: LogWrite): ToolError {
   return new ToolError("duplicate", `There is a session ${name(write)} already; nothing was written to it.`, {
-    operatorHint: "Claim it to go on with it, or choose another id.",
+    operatorHint: "Claim it to continue it, or choose another id.",
   });
 }
 

@@ -1,10 +1,13 @@
-/** Sessions in memory: nothing outlives the process, and nobody waits. */
+/** Sessions in memory: nothing outlives the process, and no call waits for it. */
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
+import type { JobStore } from "../core/job-store.ts";
 import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../core/store.ts";
 import { guardCache } from "./guarded-cache.ts";
 import { spellBranchPoint } from "./log-database.ts";
+import { jobChanges } from "./job-changes.ts";
 import { MemoryCache } from "./memory-cache.ts";
+import { MemoryJobs } from "./memory-jobs.ts";
 import { checkListOptions, checkLogOptions, checkReadOptions } from "./store-options.ts";
 
 const MAX_CACHE_BYTES = 64 * 1024 * 1024;
@@ -18,11 +21,11 @@ export function memoryStore(): Store {
   return new MemoryStore();
 }
 
-/** What is kept of a session. */
+/** The kept events of a session. */
 class MemorySession {
   readonly sessionId: string;
   readonly options: LogOptions;
-  /** What the session's log begins with. */
+  /** The session that the session's log begins with. */
   readonly parent: MemorySession | undefined;
   readonly own: SessionEvent[] = [];
   log: MemoryLog | undefined;
@@ -67,6 +70,8 @@ class MemoryStore implements Store {
   readonly outlivesProcess = false;
   readonly cache: CacheStore = guardCache(new MemoryCache(MAX_CACHE_BYTES), () => this.open());
   readonly #sessions = new Map<string, MemorySession>();
+  readonly #jobs = new MemoryJobs((sessionId) => this.#sessions.get(sessionId)?.log !== undefined);
+  readonly jobs: JobStore = this.#jobs.guarded(() => this.open());
   #isClosed = false;
 
   async open(): Promise<void> {
@@ -77,13 +82,13 @@ class MemoryStore implements Store {
     this.#requireOpen();
     if (this.#sessions.has(sessionId)) {
       throw new ToolError("duplicate", `There is a session ${JSON.stringify(sessionId)} already; nothing was written to it.`, {
-        operatorHint: "Claim it to go on with it, or choose another id.",
+        operatorHint: "Claim it to continue it, or choose another id.",
       });
     }
     const kept = new MemorySession(sessionId, checkLogOptions(options), this.#parentOf(sessionId, options));
     this.#sessions.set(sessionId, kept);
     if (kept.parent !== undefined) kept.parent.branches++;
-    return (kept.log = new MemoryLog(kept));
+    return (kept.log = new MemoryLog(kept, this.#jobs));
   }
 
   #parentOf(sessionId: string, { parent }: LogOptions): MemorySession | undefined {
@@ -106,7 +111,7 @@ class MemoryStore implements Store {
       });
     }
     kept.log?.lose(new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was claimed again; this log of it can write no more.`));
-    return (kept.log = new MemoryLog(kept));
+    return (kept.log = new MemoryLog(kept, this.#jobs));
   }
 
   async read(sessionId: string, options: ReadOptions = {}): Promise<EventPage> {
@@ -143,6 +148,7 @@ class MemoryStore implements Store {
     }
     kept.log?.lose(new ToolError("store_failed", `Session ${JSON.stringify(sessionId)} was removed; nothing can be added to its log.`));
     if (kept.parent !== undefined) kept.parent.branches--;
+    this.#jobs.forget(sessionId);
     return this.#sessions.delete(sessionId);
   }
 
@@ -167,10 +173,12 @@ class MemoryLog implements EventLog {
   readonly sessionId: string;
   readonly options: LogOptions;
   readonly #kept: MemorySession;
+  readonly #jobs: MemoryJobs;
   #failure: ToolError | undefined;
   #isClosed = false;
 
-  constructor(kept: MemorySession) {
+  constructor(kept: MemorySession, jobs: MemoryJobs) {
+    this.#jobs = jobs;
     this.sessionId = kept.sessionId;
     this.options = kept.options;
     this.#kept = kept;
@@ -185,6 +193,7 @@ class MemoryLog implements EventLog {
     if (this.#isClosed)
       throw new ToolError("store_failed", `Session ${JSON.stringify(this.sessionId)} was closed; nothing can be added to its log.`);
     for (const event of events) this.#kept.own.push(event);
+    for (const change of jobChanges(this.sessionId, events)) this.#jobs.apply(this.sessionId, change);
     const last = events.at(-1);
     if (last !== undefined && last.at > this.#kept.updatedAt) this.#kept.updatedAt = last.at;
   }

@@ -2,6 +2,7 @@
 import type { Kysely, Transaction } from "kysely";
 import { ToolError } from "../core/error.ts";
 import type { SqlConnection } from "./sql-connection.ts";
+import { listEarlierJobs } from "./earlier-jobs.ts";
 import type { Tables } from "./tables.ts";
 
 interface Migration {
@@ -16,6 +17,13 @@ const MIGRATIONS: readonly Migration[] = [
     async run(tables) {
       await createSessionTables(tables);
       await createCacheTables(tables);
+    },
+  },
+  {
+    name: "jobs",
+    async run(tables) {
+      await createJobTable(tables);
+      await listEarlierJobs(tables);
     },
   },
 ];
@@ -41,13 +49,19 @@ export async function migrate({ tables, place }: SqlConnection): Promise<void> {
   });
 }
 
-/** Refuses tables that this version cannot read as they are. @throws ToolError `corrupt_record` */
-export async function requireCurrent({ tables, place }: SqlConnection): Promise<void> {
-  if ((await quickVersion(tables)) === CURRENT_VERSION) return;
-  const version = await formatVersion(tables, place);
-  const found = version === 0 ? "is empty" : `has format version ${version}`;
-  throw new ToolError("corrupt_record", `${place} ${found}; only version ${CURRENT_VERSION} can be opened for reading.`, {
-    hint: "Open it once for writing: that brings it up to date.",
+/** Refuses tables whose sessions this version cannot read as they are. @throws ToolError `corrupt_record` */
+export async function requireReadable({ tables, place }: SqlConnection): Promise<void> {
+  if ((await quickVersion(tables)) === CURRENT_VERSION || (await formatVersion(tables, place)) > 0) return;
+  throw new ToolError("corrupt_record", `${place} is empty: there is nothing to read.`, {
+    hint: "Open it once for writing: that makes its tables.",
+  });
+}
+
+/** Refuses a store that was opened for reading and is of a version without a list of jobs. @throws ToolError `corrupt_record` */
+export async function requireJobs({ tables, place }: SqlConnection): Promise<void> {
+  if ((await quickVersion(tables)) !== 1) return;
+  throw new ToolError("corrupt_record", `${place} has format version 1, which lists no jobs.`, {
+    hint: "Open it once for writing, as haft jobs cancel and haft run do: that brings it up to date.",
   });
 }
 
@@ -127,6 +141,27 @@ async function createSessionTables({ schema }: Transaction<Tables>): Promise<voi
     .addColumn("checksum", "text", (column) => column.notNull())
     .addPrimaryKeyConstraint("haft_event_key", ["session", "position"])
     .execute();
+}
+
+async function createJobTable({ schema }: Transaction<Tables>): Promise<void> {
+  await schema
+    .createTable("haft_job")
+    .addColumn("session", "text", (column) => column.notNull())
+    .addColumn("id", "text", (column) => column.notNull())
+    .addColumn("tool", "text", (column) => column.notNull())
+    .addColumn("mode", "text", (column) => column.notNull())
+    .addColumn("notify", "integer", (column) => column.notNull())
+    .addColumn("state", "text", (column) => column.notNull())
+    .addColumn("started_at", "bigint", (column) => column.notNull())
+    .addColumn("ended_at", "bigint")
+    .addColumn("starts", "integer", (column) => column.notNull())
+    .addColumn("error_code", "text")
+    .addColumn("cancel_reason", "text")
+    .addPrimaryKeyConstraint("haft_job_key", ["session", "id"])
+    .execute();
+  await schema.createIndex("haft_job_by_start").on("haft_job").column("started_at").execute();
+  await schema.createIndex("haft_job_by_end").on("haft_job").column("ended_at").execute();
+  await schema.createIndex("haft_job_by_cancel").on("haft_job").column("cancel_reason").execute();
 }
 
 async function createCacheTables({ schema }: Transaction<Tables>): Promise<void> {

@@ -61,7 +61,7 @@ export class Owner {
       .execute();
   }
 
-  /** Gives up everything: what belongs to an owner that is gone belongs to nobody. */
+  /** Gives up everything: the claims of an owner that is gone are free. */
   async leave(tables: Kysely<Tables>): Promise<void> {
     this.#registered = false;
     if (this.#id !== undefined) await tables.deleteFrom("haft_owner").where("id", "=", this.#id).execute();
@@ -80,7 +80,7 @@ export class Owner {
     const rows = await tables.selectFrom("haft_owner").selectAll().orderBy("seen_at").execute();
     const running = rows.filter((row) => row.id !== this.#id && (row.host === hostname() ? isRunning(row.pid) : isAlive(row, now)));
     return running.map(
-      ({ pid, host, seen_at }) => `process ${pid} on host ${host}, last heard of ${Math.round((now - seen_at) / 1_000)} s ago`,
+      ({ pid, host, seen_at }) => `process ${pid} on host ${host}, last seen ${Math.round((now - seen_at) / 1_000)} s ago`,
     );
   }
 
@@ -98,7 +98,7 @@ function first<Row>({ rows: [row] }: { readonly rows: readonly Row[] }): Row {
   return row;
 }
 
-/** A process that is gone holds nothing; one of another machine is believed for as long as it is heard of. */
+/** A process that is gone holds nothing; one of another machine is believed as long as it is seen. */
 function isAlive({ host, pid, seen_at }: OwnerTable, now: number): boolean {
   return now - seen_at <= STALE_MS && (host !== hostname() || isRunning(pid));
 }

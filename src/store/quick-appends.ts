@@ -4,9 +4,11 @@
  * The record of a session is remembered from the last write. It is changed only where it still is exactly that in the database, its owner
  * included: a session that was claimed, removed or damaged since is not written here.
  */
-import type { Kysely } from "kysely";
+import type { CompiledQuery, Kysely } from "kysely";
 import { rowsOf } from "./event-rows.ts";
 import { sessionChecksum } from "./checksum.ts";
+import type { JobChange } from "./job-changes.ts";
+import type { JobStatements } from "./job-statements.ts";
 import type { LogWrite } from "./log-database.ts";
 import type { ImmediateSql, RunStatement } from "./sql-connection.ts";
 import type { SessionTable, Tables } from "./tables.ts";
@@ -24,7 +26,11 @@ export class QuickAppends {
   /** Made when first needed, because the tables may have to be made before. */
   #statements: { readonly insert: RunStatement; readonly move: RunStatement } | undefined;
 
-  constructor(sql: ImmediateSql, tables: Kysely<Tables>) {
+  readonly #jobs: JobStatements;
+  readonly #preparedJobs = new Map<CompiledQuery, RunStatement>();
+
+  constructor(sql: ImmediateSql, tables: Kysely<Tables>, jobs: JobStatements) {
+    this.#jobs = jobs;
     this.#sql = sql;
     this.#tables = tables;
   }
@@ -57,8 +63,18 @@ export class QuickAppends {
     const { insert } = this.#statements;
     for (const { session, position, at, type, call_id, body, checksum } of events)
       insert([session, position, at, type, call_id, body, checksum]);
+    if (write.jobs !== undefined) this.#writeJobs(row.id, write.jobs);
     this.note(write.sessionId, session);
     return true;
+  }
+
+  #writeJobs(session: string, changes: readonly JobChange[]): void {
+    for (const change of changes) {
+      const { query, parameters } = this.#jobs.of(session, change);
+      let run = this.#preparedJobs.get(query);
+      if (run === undefined) this.#preparedJobs.set(query, (run = this.#sql.prepare(query)));
+      run(parameters);
+    }
   }
 
   /** Remembers a record as the transaction under way leaves it. */

@@ -20,7 +20,7 @@ export function versionOf(resource: string, generations: ReadonlyMap<string, Gen
   return outerResources(resource).reduce((sum, outer) => sum + (generations.get(outer)?.self ?? 0), inside);
 }
 
-/** What one write of these resources, each counted once, adds to which generations. */
+/** The generations that one write of these resources, each counted once, adds to. */
 export function generationsOfWrite(resources: readonly string[]): ReadonlyMap<string, Generation> {
   const added = new Map<string, Generation>();
   const add = (resource: string, self: number): void => {

@@ -1,4 +1,4 @@
-/** What the statements need to know of the database they run on: the part that SQLite and others do not have in common. */
+/** The part of the database that the statements need to know: the part in which SQLite and others differ. */
 import type { CompiledQuery, Kysely, RawBuilder } from "kysely";
 import type { ToolError } from "../core/error.ts";
 import type { Tables } from "./tables.ts";
@@ -13,13 +13,13 @@ export interface SqlConnection {
   readonly databaseTime: RawBuilder<number>;
   /** 32 random characters. */
   readonly randomText: RawBuilder<string>;
-  /** Says in words what kept the database from doing something. */
+  /** Describes as text what kept the database from doing something. */
   explain(thrown: unknown, doing: string): ToolError;
   /** True when the cause is damaged data, which no second try mends. */
   isDamage(thrown: unknown): boolean;
   /** True when another connection has the lock that is needed. */
   isBusy(thrown: unknown): boolean;
-  /** True when a row was refused because another one stands in its place. */
+  /** True when a row was refused because another one is in its place. */
   isTaken(thrown: unknown): boolean;
   close(): Promise<void>;
 }

@@ -3,13 +3,25 @@ import type { Kysely, Transaction } from "kysely";
 import { ToolError } from "../core/error.ts";
 import type { CacheRecord, ListOptions, LogOptions, StoredSession } from "../core/store.ts";
 import { sessionChecksum } from "./checksum.ts";
-import type { ClaimAnswer, ClaimRequest, LogDatabase, LogRefusal, LogWrite, ReadRequest, StoredPage } from "./log-database.ts";
+import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
+import type {
+  CheckedJobList,
+  ClaimAnswer,
+  ClaimRequest,
+  LogDatabase,
+  LogRefusal,
+  LogWrite,
+  ReadRequest,
+  StoredPage,
+} from "./log-database.ts";
 import { LogReader, type FoundSession } from "./log-reader.ts";
 import { LogStatements } from "./log-statements.ts";
 import { LogWriter } from "./log-writer.ts";
+import { requireJobs } from "./migrations.ts";
 import { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import { SqlCache } from "./sql-cache.ts";
+import { cancelRequests, listJobs, pruneJobs, requestCancel } from "./sql-jobs.ts";
 import { originalText, storedText } from "./stored-text.ts";
 import type { SessionTable, Tables } from "./tables.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
@@ -100,10 +112,35 @@ export class SqlDatabase implements LogDatabase {
         const child = await transaction.selectFrom("haft_session").select("id").where("parent_id", "=", id).limit(1).executeTakeFirst();
         if (child !== undefined) throw hasBranches(sessionId, child.id);
         await transaction.deleteFrom("haft_event").where("session", "=", id).execute();
+        await transaction.deleteFrom("haft_job").where("session", "=", id).execute();
         await transaction.deleteFrom("haft_session").where("id", "=", id).execute();
         return true;
       }),
     );
+  }
+
+  jobList(options: CheckedJobList): Promise<readonly StoredJob[]> {
+    return this.#do("could not list its jobs", async (tables) => {
+      try {
+        return await this.#look(tables, (transaction) => listJobs(transaction, this.#owner, options));
+      } catch (thrown: unknown) {
+        await requireJobs(this.#connection);
+        throw thrown;
+      }
+    });
+  }
+
+  jobRequestCancel(request: JobKey & { readonly reason: string }): Promise<boolean> {
+    return this.#do("could not be written", (tables) => requestCancel(tables, request));
+  }
+
+  jobCancelRequests(): Promise<readonly CancelRequest[]> {
+    const { id } = this.#owner;
+    return id === undefined ? Promise.resolve([]) : this.#do("could not be read", (tables) => cancelRequests(tables, id));
+  }
+
+  jobPrune(options: PruneJobsOptions): Promise<number> {
+    return this.#do("could not forget jobs", (tables) => pruneJobs(tables, options));
   }
 
   cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined> {
@@ -135,7 +172,7 @@ export class SqlDatabase implements LogDatabase {
     }
   }
 
-  /** Goes on verifying a log that may be claimed. */
+  /** Continues to verify a log that may be claimed. */
   async #verify(transaction: Transaction<Tables>, request: ClaimRequest): Promise<{ readonly verified: number; readonly length: number }> {
     const { row } = await this.#claimable(transaction, request);
     if (row.length - request.verified <= VERIFIED_WITH_CLAIM) return { verified: request.verified, length: row.length };
@@ -221,7 +258,7 @@ export class SqlDatabase implements LogDatabase {
     try {
       return await this.#owner.others(this.#connection.tables);
     } catch {
-      return []; // what went wrong first is told
+      return []; // the first error is reported
     }
   }
 
@@ -231,7 +268,7 @@ export class SqlDatabase implements LogDatabase {
     const holders = others.length === 0 ? "a program that has no session open here" : others.join("; ");
     return new ToolError(error.code, `${error.message} The lock is held by ${holders}.`, {
       cause: error,
-      hint: "A process that was stopped in the middle of a write holds the lock until it goes on or ends. Waiting writes are tried again with the next call.",
+      hint: "A process that was stopped in the middle of a write holds the lock until it continues or ends. Waiting writes are tried again with the next call.",
     });
   }
 }
@@ -256,7 +293,7 @@ function notFound(sessionId: string): ToolError {
 
 function damaged(sessionId: string, sound: number, reason: string): ToolError {
   return new ToolError("corrupt_record", `Session ${JSON.stringify(sessionId)} is damaged behind its first ${sound} events (${reason}).`, {
-    hint: "Those can be read: export them, and go on in a new session.",
+    hint: "Those can be read: export them, and continue in a new session.",
   });
 }
 

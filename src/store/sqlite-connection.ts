@@ -96,7 +96,7 @@ function openFile(settings: SqliteSettings): DatabaseSync {
     // A writable schema lets SQLite read a file that was cut, as far as it goes; set before anything is read
     if (settings.readOnly) database.exec("PRAGMA writable_schema = ON");
     requireVersion(String(database.prepare("select sqlite_version() as version").get()?.["version"]));
-    if (isNew) chmodSync(settings.path, 0o600); // conversations are nobody else's business
+    if (isNew) chmodSync(settings.path, 0o600); // conversations are private
     return database;
   } catch (error: unknown) {
     database.close();
@@ -123,9 +123,9 @@ function pathProblem(path: string, readOnly: boolean): string | undefined {
 }
 
 /**
- * Remembers which file is open. What is written to one that was removed, renamed, replaced or cut would be acknowledged and found by nobody.
+ * Remembers which file is open. Writes to a file that was removed, renamed, replaced or cut would be acknowledged and lost.
  *
- * @returns throws ToolError `store_failed` once another file, or none, stands at the path, `corrupt_record` once it was cut
+ * @returns throws ToolError `store_failed` once another file, or none, is at the path, `corrupt_record` once it was cut
  */
 function requireSameFile(path: string): () => void {
   const opened = path === ":memory:" ? undefined : statSync(path, { throwIfNoEntry: false });

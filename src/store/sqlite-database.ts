@@ -1,5 +1,5 @@
 /** A SQLite file as the database behind a store. Loads Kysely and `node:sqlite`. */
-import { migrate, requireCurrent } from "./migrations.ts";
+import { migrate, requireReadable } from "./migrations.ts";
 import { SqlDatabase } from "./sql-database.ts";
 import { connectSqlite, prepareForWriting, type SqliteConnection } from "./sqlite-connection.ts";
 import type { SqliteSettings } from "./sqlite-settings.ts";
@@ -9,7 +9,7 @@ export function openSqliteDatabase(settings: SqliteSettings, connection: SqliteC
   return new SqlDatabase(connection, {
     maxCacheBytes: settings.maxCacheBytes,
     async prepare() {
-      if (settings.readOnly) return requireCurrent(connection);
+      if (settings.readOnly) return requireReadable(connection);
       await migrate(connection);
       prepareForWriting(connection, settings);
     },

@@ -1,4 +1,4 @@
-/** What SQLite's error codes mean for a store, in words that say what would help. */
+/** The meaning of SQLite's error codes for a store, as messages that say what would help. */
 import { ToolError, describeThrown } from "../core/error.ts";
 
 interface Meaning {
@@ -27,7 +27,7 @@ const NOTADB = 26;
 
 const DAMAGED: Meaning = {
   name: "SQLITE_CORRUPT",
-  hint: "Open a copy with readOnly to read what is left, export it, and go on in a new file.",
+  hint: "Open a copy with readOnly to read what is left, export it, and continue in a new file.",
 };
 const NO_DATABASE: Meaning = { name: "SQLITE_NOTADB", hint: "Nothing was changed. Give the store a file of its own." };
 

@@ -1,6 +1,7 @@
 /** Sessions in a SQLite file. @packageDocumentation */
 import { resolve } from "node:path";
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Store } from "../core/store.ts";
 import { DatabaseStore } from "./database-store.ts";
 import { InThreadDatabase } from "./in-thread-database.ts";
@@ -23,6 +24,14 @@ export interface SqliteStoreOptions {
   readonly maxCacheBytes?: number;
 }
 
+const OPTIONS: OptionNames<SqliteStoreOptions> = {
+  path: true,
+  busyTimeoutMs: true,
+  synchronous: true,
+  readOnly: true,
+  maxBufferedBytes: true,
+  maxCacheBytes: true,
+};
 const DEFAULT_BUSY_TIMEOUT_MS = 5_000;
 const DEFAULT_BYTES = 64 * 1024 * 1024;
 /** Room for a few of the largest answers there can be. */
@@ -31,7 +40,7 @@ const DEFAULT_BUFFERED_BYTES = 4 * DEFAULT_BYTES;
 /**
  * Keeps sessions in a SQLite file, written by a thread of its own: one process or several on one machine.
  *
- * What is appended while a commit is under way goes together with the next (group commit). Every event carries a checksum over itself
+ * Events that are appended while a commit is under way go together with the next (group commit). Every event carries a checksum over itself
  * and the event before, verified whenever it is read. A request that is under way keeps the process alive, an idle store does not.
  *
  * Bundled into a program's own file, it has no file to start its thread from, and writes in the thread that uses it: each commit then holds
@@ -40,6 +49,7 @@ const DEFAULT_BUFFERED_BYTES = 4 * DEFAULT_BYTES;
  * @throws ToolError `invalid_argument`
  */
 export function sqliteStore(options: SqliteStoreOptions): Store {
+  checkKnownKeys(options, OPTIONS, "sqliteStore()");
   const { path, readOnly = false, synchronous = "full" } = options;
   if (typeof path !== "string" || path === "") throw new ToolError("invalid_argument", "path is missing; name a file, or :memory:.");
   if (synchronous !== "full" && synchronous !== "normal") {

@@ -7,7 +7,7 @@ import type { SqliteSettings } from "./sqlite-settings.ts";
 import type { SqlDatabase } from "./sql-database.ts";
 import type { WorkerAnswer, WorkerRequest } from "./worker-database.ts";
 
-const settings = workerData as SqliteSettings; // worker-database.ts starts this thread, and nobody else
+const settings = workerData as SqliteSettings; // worker-database.ts starts this thread, and nothing else does
 let database: SqlDatabase | undefined;
 let last: Promise<void> = Promise.resolve();
 
@@ -25,7 +25,7 @@ async function beat(): Promise<void> {
   try {
     await database?.beat();
   } catch {
-    // One that is missed is made up for by the next
+    // The next one makes up for one that is missed
   }
 }
 

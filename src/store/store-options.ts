@@ -1,5 +1,8 @@
 /** The options of a store's methods, checked and with their defaults. */
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
+import { checkJobStates } from "../core/job-status.ts";
+import type { CancelRequest, ListStoredJobsOptions, PruneJobsOptions } from "../core/job-store.ts";
 import type { ListOptions, LogOptions, ReadOptions } from "../core/store.ts";
 
 const DEFAULT_EVENTS = 1_000;
@@ -13,6 +16,33 @@ export function checkReadOptions({ from = 1, limit = DEFAULT_EVENTS }: ReadOptio
 /** @throws ToolError `invalid_argument` */
 export function checkListOptions({ limit = DEFAULT_SESSIONS, offset = 0 }: ListOptions): Required<ListOptions> {
   return { limit: requireWhole("limit", limit, 1), offset: requireWhole("offset", offset, 0) };
+}
+
+const JOB_LIST: OptionNames<ListStoredJobsOptions> = { sessionId: true, id: true, states: true, limit: true, offset: true };
+const JOB_PRUNE: OptionNames<PruneJobsOptions> = { keep: true, endedBefore: true };
+
+/** @throws ToolError `invalid_argument` */
+export function checkJobList(options: ListStoredJobsOptions): ListStoredJobsOptions & Required<ListOptions> {
+  checkKnownKeys(options, JOB_LIST, "the list of stored jobs");
+  checkJobStates(options.states, "the list of stored jobs");
+  return { ...options, ...checkListOptions(options) };
+}
+
+/** A copy: another thread may get it. @throws ToolError `invalid_argument` */
+export function checkCancelRequest({ sessionId, id, reason }: CancelRequest): CancelRequest {
+  for (const [name, value] of Object.entries({ sessionId, id, reason }))
+    if (typeof value !== "string")
+      throw new ToolError("invalid_argument", `${name} of requestCancel() is ${String(value)}; it must be a string.`);
+  return { sessionId, id, reason };
+}
+
+/** @throws ToolError `invalid_argument` */
+export function checkJobPrune(options: PruneJobsOptions): PruneJobsOptions {
+  checkKnownKeys(options, JOB_PRUNE, "prune() of stored jobs");
+  requireWhole("keep", options.keep, 0);
+  const { endedBefore } = options;
+  if (endedBefore === undefined || Number.isFinite(endedBefore)) return options;
+  throw new ToolError("invalid_argument", `endedBefore is ${String(endedBefore)}; it must be a time in milliseconds.`);
 }
 
 /** A copy. @throws ToolError `invalid_argument` */

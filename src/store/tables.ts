@@ -1,16 +1,17 @@
-/** The tables of a store, for Kysely. Ids and keys stand in them as JSON text, so that any string comes back from any database. */
+/** The tables of a store, for Kysely. Ids and keys are in them as JSON text, so that any string comes back from any database. */
 
 export interface Tables {
   readonly haft_migration: MigrationTable;
   readonly haft_owner: OwnerTable;
   readonly haft_session: SessionTable;
   readonly haft_event: EventTable;
+  readonly haft_job: StoredJobTable;
   readonly haft_cache: CacheTable;
   readonly haft_generation: GenerationTable;
   readonly haft_counter: CounterTable;
 }
 
-/** What was done to the tables; the greatest version is that of the format. */
+/** The migrations of the tables; the greatest version is that of the format. */
 interface MigrationTable {
   readonly version: number;
   readonly name: string;
@@ -45,7 +46,7 @@ export interface SessionTable {
 
 export interface EventTable {
   readonly session: string;
-  /** Counts from 1; a branch goes on behind its parent's events. */
+  /** Counts from 1; a branch continues after its parent's events. */
   readonly position: number;
   readonly at: number;
   readonly type: string;
@@ -53,6 +54,24 @@ export interface EventTable {
   readonly body: string;
   /** Over this event and the checksum of the one before. */
   readonly checksum: string;
+}
+
+/** A background job, as the events of its session say it is. */
+export interface StoredJobTable {
+  readonly session: string;
+  /** The id of its call, as JSON text. */
+  readonly id: string;
+  readonly tool: string;
+  readonly mode: string;
+  /** 0 or 1. */
+  readonly notify: number;
+  readonly state: string;
+  readonly started_at: number;
+  readonly ended_at: number | null;
+  readonly starts: number;
+  readonly error_code: string | null;
+  /** Set while it is to be cancelled. */
+  readonly cancel_reason: string | null;
 }
 
 export interface CacheTable {

@@ -1,7 +1,7 @@
 /** Compiled statements, run with other parameters than they were compiled with. */
 import type { CompiledQuery } from "kysely";
 
-/** Parameters stand in the order of the statement's text. */
+/** Parameters are in the order of the statement's text. */
 export function withParameters<Row>(query: CompiledQuery<Row>, parameters: readonly unknown[]): CompiledQuery<Row> {
   return { ...query, parameters };
 }

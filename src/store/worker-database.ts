@@ -3,7 +3,17 @@ import { existsSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { ToolError, type ErrorInfo } from "../core/error.ts";
 import type { CacheRecord, ListOptions, StoredSession } from "../core/store.ts";
-import type { ClaimAnswer, ClaimRequest, LogDatabase, LogRefusal, LogWrite, ReadRequest, StoredPage } from "./log-database.ts";
+import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
+import type {
+  CheckedJobList,
+  ClaimAnswer,
+  ClaimRequest,
+  LogDatabase,
+  LogRefusal,
+  LogWrite,
+  ReadRequest,
+  StoredPage,
+} from "./log-database.ts";
 import type { SqliteSettings } from "./sqlite-settings.ts";
 
 export interface WorkerRequest {
@@ -85,6 +95,22 @@ export class WorkerDatabase implements LogDatabase {
 
   remove(sessionId: string): Promise<boolean> {
     return this.#ask("remove", sessionId);
+  }
+
+  jobList(options: CheckedJobList): Promise<readonly StoredJob[]> {
+    return this.#ask("jobList", options);
+  }
+
+  jobRequestCancel(request: JobKey & { readonly reason: string }): Promise<boolean> {
+    return this.#ask("jobRequestCancel", request);
+  }
+
+  jobCancelRequests(): Promise<readonly CancelRequest[]> {
+    return this.#ask("jobCancelRequests", undefined);
+  }
+
+  jobPrune(options: PruneJobsOptions): Promise<number> {
+    return this.#ask("jobPrune", options);
   }
 
   cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined> {

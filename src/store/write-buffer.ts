@@ -1,6 +1,7 @@
-/** What was appended and is not durable yet: written in groups, one at a time, in the order in which it was appended. */
+/** Appended events that are not durable yet: written in groups, one at a time, in the order in which they were appended. */
 import { ToolError } from "../core/error.ts";
 import type { LogOptions } from "../core/store.ts";
+import type { JobChange } from "./job-changes.ts";
 import { bytesOfPieces } from "./json-pieces.ts";
 import type { EventRow, LogRefusal, LogWrite } from "./log-database.ts";
 
@@ -18,31 +19,32 @@ export interface BufferedLog {
   fail(error: ToolError): void;
 }
 
-/** What one append brought. It is written together. */
+/** The events of one append. They are written together. */
 interface Entry {
   readonly log: BufferedLog;
   readonly create: LogOptions | undefined;
   readonly from: number;
   readonly rows: readonly EventRow[];
+  readonly jobs: readonly JobChange[] | undefined;
   readonly bytes: number;
-  /** Made when somebody waits. */
+  /** Made when a caller waits. */
   durable: PromiseWithResolvers<void> | undefined;
   /** Given up, perhaps while it is under way. */
   isDropped: boolean;
 }
 
-/** What an append takes beside its text, about. */
+/** The size of an append besides its text, about. */
 const ENTRY_BYTES = 200;
 /** A group is closed when it has so much; one append may have more. */
 const MAX_GROUP_ROWS = 4_096;
 const MAX_GROUP_BYTES = 4 * 1024 * 1024;
 
 /**
- * What somebody waits for is sent as soon as the code that runs has ended, with all that was appended before; what nobody waits for at
- * the end of the event loop's turn, so that a call that ends within its turn takes one commit. What is appended while a group is under
+ * Events that a caller waits for are sent as soon as the code that runs has ended, with all that was appended before; the others at
+ * the end of the event loop's turn, so that a call that ends within its turn takes one commit. Events appended while a group is under
  * way goes with the next.
  *
- * A group that cannot be written stays where it is, before everything later. Every wait is told, and the next append or wait tries
+ * A group that cannot be written stays where it is, before everything later. Every wait rejects, and the next append or wait tries
  * again: nothing is lost or written twice, and nothing is tried again for ever.
  */
 export class WriteBuffer {
@@ -64,13 +66,13 @@ export class WriteBuffer {
   /** @throws ToolError `store_failed` when too much waits already */
   add(
     log: BufferedLog,
-    { create, from, rows }: { readonly create?: LogOptions; readonly from: number; readonly rows: readonly EventRow[] },
+    { create, from, rows, jobs }: Pick<Entry, "from" | "rows"> & { readonly create?: LogOptions; readonly jobs?: Entry["jobs"] },
   ): void {
     const bytes = rows.reduce((sum, row) => sum + bytesOfPieces(row.body), ENTRY_BYTES);
-    // A whole answer kept beside its result is a convenience: what must be recorded after it needs the room.
+    // A whole answer kept with its result is a convenience: what must be recorded after it needs the room.
     const isOptional = rows.length > 0 && rows.every(({ type }) => type === "output-keep");
     if (this.#bytes + (isOptional ? bytes : 0) >= this.#options.maxBytes) throw this.#overflow(bytes);
-    const entry: Entry = { log, create, from, rows, bytes, durable: undefined, isDropped: false };
+    const entry: Entry = { log, create, from, rows, jobs, bytes, durable: undefined, isDropped: false };
     this.#entries.push(entry);
     this.#newest.set(log, entry);
     this.#bytes += bytes;
@@ -200,11 +202,15 @@ export class WriteBuffer {
 
 /** A group by session; within one, in order. */
 function writesOf(group: readonly Entry[]): readonly LogWrite[] {
-  const writes = new Map<BufferedLog, { create?: LogOptions; from: number; events: EventRow[] }>();
-  for (const { log, create, from, rows } of group) {
+  const writes = new Map<BufferedLog, { create?: LogOptions; from: number; events: EventRow[]; jobs?: readonly JobChange[] | undefined }>();
+  for (const { log, create, from, rows, jobs } of group) {
     const write = writes.get(log);
-    if (write === undefined) writes.set(log, { ...(create === undefined ? {} : { create }), from, events: [...rows] });
-    else for (const row of rows) write.events.push(row);
+    if (write === undefined) {
+      writes.set(log, { ...(create === undefined ? {} : { create }), from, events: [...rows], ...(jobs === undefined ? {} : { jobs }) });
+      continue;
+    }
+    for (const row of rows) write.events.push(row);
+    if (jobs !== undefined) write.jobs = [...(write.jobs ?? []), ...jobs];
   }
   return [...writes].map(([{ sessionId }, write]) => ({ sessionId, ...write }));
 }

@@ -1,4 +1,4 @@
-/** What every implementation of approvals must do, as cases that any test runner can run. */
+/** The contract of every implementation of approvals, as cases that any test runner can run. */
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { ApprovalQuestion, Approvals } from "../core/approvals.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../core/ask.ts";
@@ -18,7 +18,7 @@ export interface ApprovalsCase {
   run(make: ApprovalsMaker): Promise<void>;
 }
 
-/** An approver who leaves every answer to somebody else, and keeps what it was asked. */
+/** An approver that leaves every answer to others, and keeps what it was asked. */
 class SilentApprover {
   readonly requests: ApprovalRequest[] = [];
   readonly approvals: Approvals;
@@ -198,7 +198,7 @@ function question(fields: Partial<ApprovalQuestion> = {}): ApprovalQuestion {
   };
 }
 
-/** The digests that an approver is shown for the question as it stands. */
+/** The digests that an approver is shown for the question as it is now. */
 async function digestsOf(make: ApprovalsMaker): Promise<readonly string[]> {
   const digests: string[] = [];
   await make(({ digest }) => (digests.push(digest), "deny")).ask(question());
@@ -209,7 +209,7 @@ function codeOf(error: { readonly code: string } | undefined): string {
   return error?.code ?? "allowed";
 }
 
-/** Lets an implementation that reaches outside go on. */
+/** Lets an implementation that reaches outside continue. */
 function nextMoment(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,4 +1,4 @@
-/** What the cases of the engine contract are made of: a runtime around one engine, whose calls are watched. */
+/** The parts of the cases of the engine contract: a runtime around one engine, whose calls are watched. */
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { qualifiedName, type ToolCall } from "../core/call.ts";
 import type { ToolContext } from "../core/context.ts";
@@ -11,15 +11,15 @@ import { countingIds, seededRandom } from "./fake-ports.ts";
 import { recordedAnswer, type RecordedAnswer } from "./recorded-toolset.ts";
 import { PATIENCE_MS, within } from "./within.ts";
 
-/** What a case works on. The case opens and closes the engines it asks for. */
+/** The subject of a case. The case opens and closes the engines it asks for. */
 export interface EngineSubject {
-  /** Makes an engine that nobody has used; what it makes answers the same calls the same way each time. */
+  /** Makes a new engine; what it makes answers the same calls the same way each time. */
   engine(): Engine;
-  /** The tools of its toolset beside those that it brings. @default none */
+  /** The tools of its toolset besides those that it lists. @default none */
   readonly tools?: readonly Tool[];
   /** Calls that it answers well when they are made in this order, with names that have no namespace. At least one. */
   readonly calls: readonly ToolCall[];
-  /** A call that goes on until it is cancelled, where there is one. */
+  /** A call that runs until it is cancelled, where there is one. */
   readonly endless?: ToolCall;
   /** How long anything may take that must happen, in milliseconds of real time. @default 5_000 */
   readonly patienceMs?: number;
@@ -90,7 +90,7 @@ export class EngineBench {
     await this.soon(this.#watch.begun(), "the call reaches the engine");
   }
 
-  /** Resolves when the engine owes no answer. */
+  /** Resolves when the engine has no open answer. */
   async idle(): Promise<void> {
     await this.soon(this.#watch.idle(), "the engine stops");
   }
@@ -129,7 +129,7 @@ export async function onBench<T>(
   }
 }
 
-/** How a new engine answers the calls in one session with nothing beside it. */
+/** How a new engine answers the calls in one session with nothing else running. */
 export function answersAlone(subject: EngineSubject, sessionId: string): Promise<readonly RecordedAnswer[]> {
   return onBench(subject, async (bench) => {
     const answers = await bench.answers(bench.runtime.session(sessionId), subject.calls);

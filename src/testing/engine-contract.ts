@@ -1,4 +1,4 @@
-/** What every engine must do, as cases that any test runner can run. */
+/** The contract of every engine, as cases that any test runner can run. */
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { checkName, type ToolCall } from "../core/call.ts";
 import type { Engine, EngineContext } from "../core/engine.ts";
@@ -25,7 +25,7 @@ const ODD_INPUTS: readonly JsonObject[] = [
   { list: Array.from({ length: 1_000 }, () => null) },
   { number: 1e308, minus: -0, none: null },
 ];
-/** What a call with such an input may end with is an error, not a fault of the program. */
+/** A call with such an input may end with one of these errors, not with a fault of the program. */
 const CODES: ReadonlySet<string> = new Set(Object.keys(ERROR_CODES));
 
 const lifeCases: readonly EngineCase[] = [
@@ -183,7 +183,7 @@ function nested(depth: number): JsonValue {
   return depth === 0 ? [] : [nested(depth - 1)];
 }
 
-/** Of a process that goes on where another was: its ids are others. */
+/** Of a process that continues where another was: its ids are others. */
 function laterPorts(): Pick<Ports, "ids"> {
   const ids = countingIds();
   return { ids: { next: (prefix) => ids.next(`later_${prefix}`) } };

@@ -1,5 +1,6 @@
 /** A clock, a random source and ids that a test holds in its hand: the same run every time, and no sleep. */
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Clock, Ids, Log, LogFields, Ports } from "../core/ports.ts";
 import { seededRandom } from "../core/base/seeded-random.ts";
 
@@ -12,7 +13,7 @@ interface Timer {
   cancelled: boolean;
 }
 
-/** A clock that stands still until it is told to go on. */
+/** A clock that does not move until it is advanced. */
 export class FakeClock implements Clock {
   #now = 0;
   #order = 0;
@@ -22,6 +23,7 @@ export class FakeClock implements Clock {
   readonly #timers: Timer[] = [];
 
   constructor(options: { readonly wallTime?: number } = {}) {
+    checkKnownKeys(options, { wallTime: true }, "new FakeClock()");
     this.#origin = options.wallTime ?? Date.UTC(2026, 0, 1);
   }
 
@@ -71,7 +73,7 @@ export class FakeClock implements Clock {
   }
 
   /**
-   * Runs work to its end on this clock: whenever nothing else can go on, time moves on to the next timer.
+   * Runs work to its end on this clock: whenever nothing else can run, time moves on to the next timer.
    *
    * The work's own result or error comes back. Work that waits for real time or for the world, such as a socket, is taken for one
    * that hangs: this sees promises and its own timers alone.
@@ -144,7 +146,7 @@ function hang(passedMs: number, nextIn: number | undefined): ToolError {
   if (nextIn !== undefined)
     return new ToolError("timeout", `${passed} and ${MAX_TIMERS} timers.`, { hint: "Does it set a timer again each time one fires?" });
   return new ToolError("timeout", `${passed}, and waits for nothing that time could bring: no timer is set.`, {
-    hint: "Look for a promise that nobody settles, or for a wait on the real clock or a socket.",
+    hint: "Look for a promise that is never settled, or for a wait on the real clock or a socket.",
   });
 }
 
@@ -191,5 +193,6 @@ export interface FakePorts extends Ports {
 
 /** All ports at once, each the same in every run. */
 export function fakePorts(options: { readonly seed?: number } = {}): FakePorts {
+  checkKnownKeys(options, { seed: true }, "fakePorts()");
   return { clock: new FakeClock(), random: seededRandom(options.seed ?? 1), ids: countingIds(), log: new MemoryLog() };
 }

@@ -4,6 +4,7 @@ export type { EngineCase, EngineSubject } from "./engine-case.ts";
 export { engineContract } from "./engine-contract.ts";
 export { FAULT_TYPES, type FaultPlan, type FaultRule, type FaultType } from "../core/fault.ts";
 export { FakeClock, type FakePorts, MemoryLog, countingIds, fakePorts, seededRandom, settle } from "./fake-ports.ts";
+export { jobStoreContract } from "./job-store-contract.ts";
 export { type LocksCase, type LocksSubject, locksContract } from "./locks-contract.ts";
 export type { ModelCase, ModelSubject } from "./model-case.ts";
 export { modelContract } from "./model-contract.ts";

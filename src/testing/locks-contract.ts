@@ -1,9 +1,9 @@
-/** What every implementation of locks must do, as cases that any test runner can run. */
+/** The contract of every implementation of locks, as cases that any test runner can run. */
 import { deepEqual, equal } from "node:assert/strict";
 import type { LockRequest, LockTicket, Locks } from "../core/locks.ts";
 import { PATIENCE_MS, within } from "./within.ts";
 
-/** What a case works on: the same locks twice, as two processes would have them; of locks of one process both are one object. */
+/** The subject of a case: the same locks twice, as two processes would have them; of locks of one process both are one object. */
 export interface LocksSubject {
   readonly locks: Locks;
   readonly other: Locks;

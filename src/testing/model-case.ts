@@ -1,14 +1,14 @@
-/** What the cases of the model contract are made of. */
+/** The parts of the cases of the model contract. */
 import { AssertionError, equal, ok } from "node:assert/strict";
 import { isToolError } from "../core/error.ts";
 import type { Model, ModelEvent, ModelOptions, ModelReply, ModelRequest } from "../core/model.ts";
 import { PATIENCE_MS, within } from "./within.ts";
 
-/** What a case works on. */
+/** The subject of a case. */
 export interface ModelSubject {
-  /** Makes a model that nobody has asked; what it makes answers the same request the same way each time. */
+  /** Makes a new model; what it makes answers the same request the same way each time. */
   readonly model: () => Model | Promise<Model>;
-  /** What it answers well, each as often as it is asked. At least one; with two that differ, replies that mix show. */
+  /** The requests that it answers well, each as often as it is asked. At least one; with two that differ, replies that mix show. */
   readonly requests: readonly ModelRequest[];
   /** Makes one that fails to answer the first of the requests, where that can be brought about. */
   readonly failing?: () => Model | Promise<Model>;
@@ -60,7 +60,7 @@ export class ModelBench {
     return events;
   }
 
-  /** What a model says to each request, one after the other. */
+  /** The model's replies to each request, one after the other. */
   async replies(model: Model): Promise<readonly ModelReply[]> {
     const replies: ModelReply[] = [];
     for (const request of this.subject.requests) replies.push(replyOf(await this.events(model, request)));
@@ -83,7 +83,7 @@ export function replyOf(events: readonly ModelEvent[]): ModelReply {
   return last.reply;
 }
 
-/** What of a reply stays the same when the same request is answered again: not its ids, not its costs. */
+/** The part of a reply that stays the same when the same request is answered again: not its ids, not its costs. */
 export function sayingOf({ text, reasoning, calls, finish }: ModelReply): unknown {
   return { text, reasoning, finish, calls: calls.map(({ name, input, kind = "function" }) => ({ name, input, kind })) };
 }

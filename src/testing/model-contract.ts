@@ -1,4 +1,4 @@
-/** What every model must do, as cases that any test runner can run. */
+/** The contract of every model, as cases that any test runner can run. */
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { FINISH_REASONS, endedWell, type ModelCall, type ModelEvent, type ModelReply } from "../core/model.ts";
 import { caseOfModel, failsWith, replyOf, sayingOf, type ModelBench, type ModelCase } from "./model-case.ts";
@@ -107,7 +107,7 @@ const streamCases: readonly ModelCase[] = [
   ),
 ];
 
-/** What a model says to each of the requests, one after the other. */
+/** The model's events for each of the requests, one after the other. */
 async function everything(bench: ModelBench): Promise<readonly (readonly ModelEvent[])[]> {
   const model = await bench.subject.model();
   const all: (readonly ModelEvent[])[] = [];
@@ -115,7 +115,7 @@ async function everything(bench: ModelBench): Promise<readonly (readonly ModelEv
   return all;
 }
 
-/** What was not taken back. */
+/** The events that were not taken back. */
 function sinceVoid(events: readonly ModelEvent[]): readonly ModelEvent[] {
   return events.slice(events.findLastIndex(({ type }) => type === "reply-void") + 1);
 }

@@ -4,13 +4,14 @@ import type { ContentPart } from "../core/content.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { JsonValue } from "../core/base/json.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { parseRecording } from "../core/recording/recording.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { recordedCalls } from "../engine/recorded-calls.ts";
 import { toolsetsOfRecording, type ReplayToolsetOptions } from "../engine/replay.ts";
 
-/** What a recording gives a test: toolsets that answer from it, its calls and their results. */
+/** The fixture that a recording gives a test: toolsets that answer from it, its calls and their results. */
 export interface RecordedFixture {
   /** For `createRuntime({ toolsets })`. */
   readonly toolsets: readonly Toolset[];
@@ -20,11 +21,12 @@ export interface RecordedFixture {
   readonly expectedResults: readonly RecordedAnswer[];
 }
 
-/** What stays the same when a call is answered again: not its id, its time, its origin. */
+/** The part of a result that stays the same when a call is answered again: not its id, its time, its origin. */
 export interface RecordedAnswer {
   readonly name: string;
   readonly output?: JsonValue;
   readonly content?: readonly ContentPart[];
+  readonly exitCode?: number;
   /** Of a call without an answer. */
   readonly error?: ErrorCode;
 }
@@ -46,8 +48,9 @@ export function recordedToolsets(recording: string | readonly SessionEvent[], op
   };
 }
 
-/** What two results have in common when one replays the other: compare `results.map(recordedAnswer)` with `expectedResults`. */
-export function recordedAnswer({ name, status, output, content, error }: ToolResult): RecordedAnswer {
-  if (error !== undefined && status !== "partial") return { name, error: error.code };
-  return { name, ...(output === undefined ? {} : { output }), ...(content === undefined ? {} : { content }) };
+/** The part that two results share when one replays the other: compare `results.map(recordedAnswer)` with `expectedResults`. */
+export function recordedAnswer(result: ToolResult): RecordedAnswer {
+  const { name, status, output, content, exitCode, error } = result;
+  if (error !== undefined && status !== "partial" && exitCode === undefined) return { name, error: error.code };
+  return { name, ...omitUndefined({ output, content, exitCode }) };
 }

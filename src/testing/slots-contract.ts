@@ -1,10 +1,10 @@
-/** What every implementation of slots must do, as cases that any test runner can run. */
+/** The contract of every implementation of slots, as cases that any test runner can run. */
 import { deepEqual, equal } from "node:assert/strict";
 import type { SlotLimit, SlotWaiter, Slots } from "../core/slots.ts";
 import { refusesAtOnce } from "./store-case.ts";
 import { PATIENCE_MS, within } from "./within.ts";
 
-/** What a case works on: the same slots twice, as two processes would have them; of slots of one process both are one object. */
+/** The subject of a case: the same slots twice, as two processes would have them; of slots of one process both are one object. */
 export interface SlotsSubject {
   readonly slots: Slots;
   readonly other: Slots;

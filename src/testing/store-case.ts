@@ -1,4 +1,4 @@
-/** What the cases of the store contract are made of. */
+/** The parts of the cases of the store contract. */
 import { equal, fail } from "node:assert/strict";
 import type { ErrorCode } from "../core/error-codes.ts";
 import { isToolError } from "../core/error.ts";
@@ -6,7 +6,7 @@ import type { SessionEvent } from "../core/event.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { Store } from "../core/store.ts";
 
-/** What a case works on. The case opens and closes the stores it asks for. */
+/** The subject of a case. The case opens and closes the stores it asks for. */
 export interface StoreSubject {
   /** Holds nothing, and is not open yet. */
   readonly store: Store;

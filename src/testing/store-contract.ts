@@ -1,4 +1,4 @@
-/** What every store must do, as cases that any test runner can run. */
+/** The contract of every store, as cases that any test runner can run. */
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { SessionEvent } from "../core/event.ts";
 import type { EventLog, EventPage, LogOptions, Store } from "../core/store.ts";

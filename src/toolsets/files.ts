@@ -1,7 +1,7 @@
-/** A workspace folder as a toolset: read, list, search and, unless told otherwise, change its files. @packageDocumentation */
+/** A workspace folder as a toolset: read, list, search and, by default, change its files. @packageDocumentation */
 import { checkName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
-import { checkKnownKeys } from "../core/known-keys.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { editTool, multiEditTool } from "./files/edit-file.ts";
@@ -19,10 +19,12 @@ export interface FilesOptions {
   readonly root: string;
   /** The namespace of the tools. @default "files" */
   readonly name?: string;
-  /** What happens to paths outside the workspace. @default "block" */
+  /** How paths outside the workspace are treated. @default "block" */
   readonly guard?: PathGuard;
   /** Leave out the tools that change files. @default false */
   readonly readOnly?: boolean;
+  /** Only these of the tools, by their names. @default all */
+  readonly tools?: readonly string[];
   /**
    * Globs, relative to the workspace, of files that may be changed although other programs run or obey them, such as `package.json`,
    * `.vscode/**` or `.git/hooks/**`, or read and changed although credentials are kept there, such as `.env`. `**` allows all.
@@ -33,16 +35,20 @@ export interface FilesOptions {
   readonly protect?: readonly string[];
   /** Answer a repeated read of an unchanged file with one line instead of its text. @default false */
   readonly unchangedReads?: boolean;
+  /** Give the text of PDFs up to 32 MB, with the package `unpdf`, in place of the documents, which not every model reads. @default false */
+  readonly pdfText?: boolean;
 }
 
-const OPTIONS: Readonly<Record<keyof FilesOptions, true>> = {
+const OPTIONS: OptionNames<FilesOptions> = {
   root: true,
   name: true,
   guard: true,
   readOnly: true,
+  tools: true,
   allowSensitive: true,
   protect: true,
   unchangedReads: true,
+  pdfText: true,
 };
 const GUARDS: ReadonlySet<unknown> = new Set(["block", "warn", "off"] satisfies PathGuard[]);
 
@@ -59,8 +65,17 @@ const GUARDS: ReadonlySet<unknown> = new Set(["block", "warn", "off"] satisfies 
  * @throws ToolError `invalid_config` when the root is not a folder that can be read, `invalid_argument` for other options
  */
 export function filesToolset(options: FilesOptions): Toolset {
-  checkKnownKeys(options, Object.keys(OPTIONS), "filesToolset()");
-  const { root, name = "files", guard = "block", readOnly = false, allowSensitive = [], protect = [], unchangedReads = false } = options;
+  checkKnownKeys(options, OPTIONS, "filesToolset()");
+  const {
+    root,
+    name = "files",
+    guard = "block",
+    readOnly = false,
+    allowSensitive = [],
+    protect = [],
+    unchangedReads = false,
+    pdfText = false,
+  } = options;
   checkName(name, "toolset");
   if (typeof root !== "string" || root === "")
     throw new ToolError("invalid_config", `The toolset ${JSON.stringify(name)} needs a root: the path of its folder.`);
@@ -68,16 +83,25 @@ export function filesToolset(options: FilesOptions): Toolset {
     throw new ToolError("invalid_argument", `The guard ${JSON.stringify(guard)} is unknown. Use "block", "warn" or "off".`);
   const workspace = new Workspace({ root, guard, allowSensitive, protect });
   const reading: readonly Tool[] = [
-    readTool(workspace, { unchangedReads }),
+    readTool(workspace, { unchangedReads, pdfText }),
     listTool(workspace),
     globTool(workspace),
     grepTool(workspace),
     jsonReadTool(workspace),
   ];
   const changing: readonly Tool[] = [writeTool(workspace), editTool(workspace), multiEditTool(workspace), jsonWriteTool(workspace)];
+  const all = readOnly ? reading : [...reading, ...changing];
   return {
     name,
     description: `The files of the folder ${workspace.root}.`,
-    tools: readOnly ? reading : [...reading, ...changing],
+    tools: options.tools === undefined ? all : chosen(all, options.tools),
   };
+}
+
+function chosen(all: readonly Tool[], names: readonly string[]): readonly Tool[] {
+  const unknown = names.find((name) => !all.some((tool) => tool.name === name));
+  if (unknown === undefined) return all.filter(({ name }) => names.includes(name));
+  throw new ToolError("invalid_argument", `filesToolset() has no tool ${JSON.stringify(unknown)} to choose.`, {
+    hint: `There are: ${all.map(({ name }) => name).join(", ")}.`,
+  });
 }

@@ -12,11 +12,11 @@ import { INFO_TOOL, MANUAL_TOOLSET } from "../call/manual-reading.ts";
 import { callerVisibility, messageOf, registryOf } from "../call/tool-context.ts";
 import { qualifiedNameOf } from "../wire/provider-name.ts";
 
-/** What is told in place of tools' own documentation. */
+/** Texts in place of tools' own documentation. */
 export interface InfoOptions {
   /**
    * Texts in place of tools' own documentation, by qualified or bare name. A function chooses them for each call, so that two sessions or
-   * agents of one runtime have their own: by `context.sessionId`, or by what stands in `context.data`.
+   * agents of one runtime have their own: by `context.sessionId`, or by a value in `context.data`.
    */
   readonly overrides?: DocumentationOverrides | ((context: ToolContext) => DocumentationOverrides | undefined);
 }
@@ -28,7 +28,7 @@ export interface InfoOptions {
  * Reading unlocks, for the session it is read in, a tool with `requiresReading`. Tools that are hidden from the caller are hidden here too.
  */
 export function infoToolset(options: InfoOptions = {}): Toolset {
-  checkKnownKeys(options, ["overrides"], "infoToolset()");
+  checkKnownKeys(options, { overrides: true }, "infoToolset()");
   const { overrides } = options;
   const info = defineTool({
     name: INFO_TOOL,

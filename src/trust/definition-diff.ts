@@ -1,4 +1,4 @@
-/** Says in words how two definitions of a tool differ: what each part was and what it is. */
+/** Describes as text how two definitions of a tool differ: what each part was and what it is. */
 import { own } from "../core/base/own.ts";
 import { isJsonArray, isJsonObject, jsonPath, type JsonValue } from "../core/base/json.ts";
 import { DEFINITION_FIELDS, fieldHash, type Definition } from "../schema/definition-fingerprint.ts";

@@ -1,4 +1,4 @@
-/** What is kept of tools that somebody looked at and agreed to. */
+/** The record of tools that a person has approved. */
 import { ToolError } from "../core/error.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
 import type { JsonValue } from "../core/base/json.ts";
@@ -13,7 +13,7 @@ export interface LockData {
 export interface PinnedToolset {
   /** SHA-256 over where its tools come from, such as a command with its arguments; undefined where that was not known. */
   readonly source: string | undefined;
-  /** What the server called itself. */
+  /** The server's name for itself. */
   readonly server: ServerClaim | undefined;
   /** By name; overloads by fingerprint. */
   readonly tools: readonly PinnedTool[];
@@ -38,7 +38,7 @@ export type PinnedField = { readonly value: JsonValue } | { readonly sha256: str
 /** A longer part of a definition is kept as its hash. */
 const MAX_KEPT_CHARS = 16_384;
 
-/** What is to be kept of a tool. @throws ToolError `invalid_schema` for a definition that is not plain JSON */
+/** Returns the record of a tool. @throws ToolError `invalid_schema` for a definition that is not plain JSON */
 export function pinTool(tool: Tool): PinnedTool {
   const { name, fields, faults } = readDefinition(tool);
   if (faults.length > 0) throw new ToolError("invalid_schema", `The tool ${JSON.stringify(name)} cannot be pinned.`, { details: faults });

@@ -1,4 +1,4 @@
-/** What attacks on models through tool definitions look like. Every gap is bounded, so that no text takes long to look through. */
+/** The patterns of attacks on models through tool definitions. Every gap is bounded, so that no text takes long to look through. */
 
 export interface SuspiciousPattern {
   readonly pattern: RegExp;
@@ -10,7 +10,7 @@ export interface SuspiciousPattern {
 export const CHARACTER_RULES: readonly SuspiciousPattern[] = [
   { pattern: /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/u, says: "has control characters, which can steer a terminal" },
   { pattern: /[\u202a-\u202e\u2066-\u2069]/u, says: "has characters that turn the direction of text around" },
-  { pattern: /[\u{e0000}-\u{e007f}]/u, says: "has tag characters, which a model reads and nobody sees" },
+  { pattern: /[\u{e0000}-\u{e007f}]/u, says: "has tag characters, which a model reads and a person does not see" },
   {
     pattern: /[\u200b\u2060-\u2064\u206a-\u206f\u3164\u115f\u1160\uffa0\u{1d173}-\u{1d17a}]|(?!^)\ufeff/u,
     says: "has invisible characters",
@@ -21,7 +21,7 @@ export const CHARACTER_RULES: readonly SuspiciousPattern[] = [
     says: "mixes Latin and Cyrillic letters in a word",
   },
   { pattern: /[ \t\u00a0\u3000]{120}|(?:\n[ \t\r]{0,200}){40}/u, says: "has so much white space that what follows may not be seen" },
-  { pattern: /[A-Za-z0-9+/]{240}/u, says: "has a long block that nobody can read" },
+  { pattern: /[A-Za-z0-9+/]{240}/u, says: "has a long unreadable block" },
 ];
 
 /** In names of parameters, as they are: no tool needs these to do its work, but they make a model give its conversation away. */
@@ -108,7 +108,7 @@ export const WORD_RULES: readonly SuspiciousPattern[] = [
   {
     pattern:
       /\b(?:this|the|every|any|all|each) (?:action|call|tool|operation|request|command|calls|actions|commands)(?: of this tool)? (?:is|are|has been|have been|was|were) (?:already |always |fully )?(?:pre-?approved|pre-?authori[sz]ed|approved by|authori[sz]ed by|trusted and)|\b(?:skip|bypass|disable|circumvent|auto-?accept) (?:the |any |all |every |user )?(?:user |security |safety |approval |permission )?(?:confirmations?|approvals?|permission(?: check| prompt)?s?|consent|security checks?|safety checks?|sandbox|guardrails?)\b|\b(?:do not|don't|never|no need to) (?:ask|wait|prompt|request)(?: [a-z]{1,12}){0,4} (?:permission|confirmation|approval|consent)\b/u,
-    says: "says that nobody need be asked",
+    says: "says that no approval is needed",
   },
   {
     pattern:

@@ -18,7 +18,7 @@ const MAX_DEPTH = 64;
 /** Characters of a description that a person still reads. The longest of 8,613 published tools has 3,866. */
 const MAX_DESCRIPTION = 10_000;
 const QUOTED_LENGTH = 120;
-/** What is shown before the words themselves. */
+/** The number of characters shown before the words themselves. */
 const LEAD = 20;
 
 interface Place {
@@ -29,7 +29,7 @@ interface Place {
 }
 
 /**
- * What looks like an attempt to give the model orders, or to hide something from people, in a tool's name, title, description,
+ * Finds text that looks like an attempt to give the model orders, or to hide something from people, in a tool's name, title, description,
  * schemas and annotations: one line each, at most 10. Takes time in proportion to the text.
  */
 export function suspiciousText(tool: Tool): readonly string[] {

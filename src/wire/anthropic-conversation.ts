@@ -19,7 +19,7 @@ import type { AssistantStep, SpokenStep } from "./conversation-steps.ts";
 import { writtenOnce } from "./written-once.ts";
 
 export interface AnthropicConversation {
-  /** The `system` of a request: what every system message said, wherever it stood. Left out when there is none. */
+  /** The `system` of a request: what every system message said, wherever it was. Left out when there is none. */
   readonly system?: readonly JsonObject[];
   /** The `messages` of a request: user and assistant in turn, the user first. */
   readonly messages: readonly JsonObject[];
@@ -30,7 +30,7 @@ export interface AnthropicConversation {
 const ID_RULE = { allowed: /^[A-Za-z0-9_-]+$/u, maxLength: 64 };
 const MAX_TITLE_LENGTH = 500;
 
-/** What `NativeMessage.format` of its messages says, and `ModelTool.providers`. */
+/** The value of `NativeMessage.format` of its messages, and of `ModelTool.providers`. */
 export const ANTHROPIC = "anthropic-messages";
 
 /**

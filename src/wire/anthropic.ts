@@ -2,6 +2,7 @@
 import type { JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool } from "../core/model.ts";
+import { checkingAnswers } from "./answered-calls.ts";
 import { ANTHROPIC, toAnthropicMessages, toolResultBlock } from "./anthropic-conversation.ts";
 import { ADAPTIVE, claudeEfforts } from "./anthropic/claude-efforts.ts";
 import { MessageReader } from "./anthropic/message-reader.ts";
@@ -43,7 +44,7 @@ export function anthropicMessages(): WireFormat {
     encodeTools,
     encodeMessages,
     encodeRequest,
-    encodeResults,
+    encodeResults: checkingAnswers(encodeResults),
     decodeReply: (body, options) => new MessageReader(options).whole(body),
     decodeStream: (options) => new MessageReader(options),
   };

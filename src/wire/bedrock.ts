@@ -1,6 +1,7 @@
 /** Amazon Bedrock's Converse API. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
+import { checkingAnswers } from "./answered-calls.ts";
 import { BEDROCK, ConverseWriter, textBlock, toConverseMessages } from "./bedrock/conversation.ts";
 import { ConverseReader } from "./bedrock/message-reader.ts";
 import { candidateCount } from "./candidates.ts";
@@ -32,7 +33,7 @@ export function bedrockConverse(): WireFormat {
     encodeTools,
     encodeMessages: toConverseMessages,
     encodeRequest,
-    encodeResults,
+    encodeResults: checkingAnswers(encodeResults),
     decodeReply: (body, options) => new ConverseReader(options).whole(body),
     decodeStream: (options) => new ConverseReader(options),
   };
@@ -82,7 +83,7 @@ function encodeRequest(request: ModelRequest, { model, strict = false }: WireTar
   return { body, toolNames: new Map([...said.toolNames, ...encoded.toolNames]), notes };
 }
 
-const NO_SWITCH: WireNote = { kind: "unsupported", note: `${BEDROCK} cannot be told to make one call at a time.` };
+const NO_SWITCH: WireNote = { kind: "unsupported", note: `${BEDROCK} has no setting for one call at a time.` };
 
 const NO_TEMPERATURE: WireNote = { kind: "unsupported", note: `${BEDROCK} takes no temperature where Claude thinks.` };
 

@@ -33,11 +33,11 @@ interface CandidateParts {
   logProbability: number | undefined;
 }
 
-/** What is known of each reply, by its number. The text of the first is kept elsewhere. */
+/** The facts of each reply, by its number. The text of the first is kept elsewhere. */
 export class Candidates {
   readonly #parts = new Map<number, CandidateParts>();
 
-  /** Says whether the text is kept: what has no number of a reply is passed over. */
+  /** Says whether the text is kept: a text without the number of a reply is ignored. */
   addText(index: number, text: string): boolean {
     const parts = this.#at(index);
     parts?.text.push(text);

@@ -1,4 +1,4 @@
-/** What providers that speak Chat Completions do differently, as data. */
+/** The differences between providers that speak Chat Completions, as data. */
 import type { JsonObject } from "../core/base/json.ts";
 import type { ReasoningEffort } from "../core/model.ts";
 import type { IdRule } from "./conversation-steps.ts";
@@ -39,13 +39,13 @@ export interface ChatVariant {
   readonly jsonReplies: readonly ("json_object" | "json_schema")[];
   /** Most replies to one request, as `n`; 1 = it cannot be asked for more. */
   readonly maxCandidates: number;
-  /** What asks for the probabilities of several replies' tokens, as `logprobs`; false = they cannot be asked for. */
+  /** The setting that asks for the probabilities of several replies' tokens, as `logprobs`; false = they cannot be asked for. */
   readonly logprobs: boolean | number;
-  /** Whether models are shown images and sounds; else they are named in words. */
+  /** Whether models are shown images and sounds; else they are described as text. */
   readonly media: boolean;
-  /** Whether models are given PDF files; else they are named in words. */
+  /** Whether models are given PDF files; else they are described as text. */
   readonly documents: boolean;
-  /** Images of results stand in the result itself, not in a message of the user behind it. */
+  /** Images of results are in the result itself, not in a message of the user after it. */
   readonly mediaInResults: boolean;
   /** Results name their tool. */
   readonly namedResults: boolean;
@@ -67,7 +67,7 @@ const MISTRAL_IDS: IdRule = { allowed: /^[A-Za-z0-9]{9}$/u, maxLength: 9, exactL
 const effortField = (effort: ReasoningEffort): JsonObject => ({ reasoning_effort: effort });
 const ANY_EFFORT = effortsAs(effortField);
 
-/** What most servers understand; also for those that are not in the table. */
+/** The features that most servers understand; also for those that are not in the table. */
 export const PLAIN_CHAT: ChatVariant = {
   name: "openai-chat",
   path: "/chat/completions",
@@ -99,7 +99,7 @@ function efforts(...known: readonly ReasoningEffort[]): Difference {
   return { efforts: () => fields };
 }
 
-/** The provider can only be told not to reason, in these fields. */
+/** The provider can only be asked not to reason, in these fields. */
 function unreasoned(fields: JsonObject): Difference {
   return { efforts: () => ({ none: fields }) };
 }
@@ -162,7 +162,7 @@ const DIFFERENCES = {
   "llama-cpp": {},
   "lm-studio": { ...ONE_REPLY, parallelSwitch: false, jsonReplies: ["json_schema"] },
   ollama: { ...efforts("none", "low", "medium", "high"), ...ONE_REPLY, parallelSwitch: false },
-  /** Takes a count of the likeliest tokens to tell of, not a switch. */
+  /** Takes a count of the likeliest tokens to report, not a boolean. */
   together: { logprobs: 1 },
   fireworks: { reasoning: THINKS_ON },
   moonshot: { ...unreasoned(NO_THINKING), ...ONE_REPLY, ...ANY_OBJECT, reasoning: MUST_THINK, parallelSwitch: false },

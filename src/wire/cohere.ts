@@ -4,6 +4,7 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../c
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
 import { partText, type ToolResult } from "../core/result.ts";
+import { checkingAnswers } from "./answered-calls.ts";
 import { CohereReader, FORMAT } from "./cohere/cohere-reader.ts";
 import {
   IMAGE_TYPES,
@@ -51,7 +52,7 @@ export function cohere(): WireFormat {
     encodeTools,
     encodeMessages,
     encodeRequest,
-    encodeResults: (answers) => writeResults(answers.map(({ id, result }) => ({ id: id ?? result.callId, result }))),
+    encodeResults: checkingAnswers((answers) => writeResults(answers.map(({ id, result }) => ({ id: id ?? result.callId, result })))),
     decodeReply: (body, options) => new CohereReader(options).whole(body),
     decodeStream: (options) => new CohereReader(options),
   };
@@ -95,7 +96,7 @@ function writeResults(calls: readonly Pick<WireCall, "id" | "result">[]): readon
   ];
 }
 
-/** What is said before calls is the plan for them. */
+/** Text before calls is the plan for them. */
 function assistantMessage({ content, calls }: AssistantStep): JsonObject {
   const text = contentText(content);
   if (calls.length === 0) return { role: "assistant", content: text };
@@ -133,8 +134,7 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
   const offered = encoded.tools.length > 0;
   const conversation = encodeMessages(messages, { tools: offered || native["tools"] !== undefined });
   const notes: WireNote[] = [...encoded.notes];
-  if (parallelCalls !== undefined)
-    notes.push({ kind: "unsupported", note: `${FORMAT} cannot be told whether to make several calls at once.` });
+  if (parallelCalls !== undefined) notes.push({ kind: "unsupported", note: `${FORMAT} has no setting for several calls at once.` });
   candidateCount(request, { format: FORMAT, most: 1 }, notes);
   const body: JsonObject = {
     model,
@@ -158,7 +158,7 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
 const EFFORTS: EffortFields = { none: { thinking: { type: "disabled" } } };
 
 /**
- * Refused beside tools, and where an object of the schema requires nothing.
+ * Refused together with tools, and where an object of the schema requires nothing.
  *
  * @see https://docs.cohere.com/docs/structured-outputs
  */

@@ -4,8 +4,9 @@ import type { ContentPart } from "../core/content.ts";
 import { isDeepFrozen } from "../core/base/frozen.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { CallMessage, ModelMessage, NativeMessage } from "../core/message.ts";
+import { jobText } from "../core/job-message.ts";
 import { partText, resultText, type OfferedName, type ToolResult } from "../core/result.ts";
-import { RoundGroups, type Round } from "../core/rounds.ts";
+import { RoundGroups, type ConversationRound } from "../core/rounds.ts";
 import { ProviderNames, providerName } from "./provider-name.ts";
 import { settle } from "./written-once.ts";
 
@@ -53,11 +54,11 @@ export interface IdRule {
 }
 
 /**
- * Calls that stand next to each other and are of one turn are one message with what the assistant said before them, their results
- * wherever those stood. A result without a call is left out, and so is a message without content; a call that is there twice, or has two
+ * Calls that are next to each other and are of one turn are one message with what the assistant said before them, their results
+ * wherever those were. A result without a call is left out, and so is a message without content; a call that is there twice, or has two
  * results, counts the first time.
  *
- * Of a conversation that goes on where the last one of the same first message ended, the same steps are given again, and only what is
+ * Of a conversation that continues where the last one of the same first message ended, the same steps are given again, and only what is
  * new is looked at: see `GrowingSteps`.
  */
 export function conversationSteps(messages: readonly ModelMessage[], idRule: IdRule): ConversationSteps {
@@ -126,7 +127,8 @@ class GrowingSteps {
   }
 
   /** @param known the step so far, where the round had one: itself, unless calls have joined it */
-  #step(round: Round, known: ConversationStep | undefined): ConversationStep {
+  #step(round: ConversationRound, known: ConversationStep | undefined): ConversationStep {
+    if (round.by === "job") return known ?? { kind: "user", content: jobText(round.said, providerNameOf), title: undefined };
     if (round.by !== "assistant") return known ?? { kind: round.by, content: withoutEmpty(round.said.content), title: round.said.title };
     const calls = known?.kind === "assistant" ? known.calls : [];
     if (known !== undefined && calls.length === round.calls.length) return known;
@@ -163,7 +165,7 @@ function saysSomething(step: ConversationStep): boolean {
 
 /**
  * The blocks of a message as this provider made them, without the calls that the conversation no longer has; undefined where the
- * message must be written in our words: another provider made it, or its calls are not those of the conversation.
+ * message must be written from our fields: another provider made it, or its calls are not those of the conversation.
  *
  * @param callIdOf the id of a block that is a call of ours; undefined for every other block
  */
@@ -213,7 +215,7 @@ class WireIds {
   }
 }
 
-/** What the model reads of a call's result. @param offeredName how the model was given its tools; by default as providers are given them */
+/** The text of a call's result for the model. @param offeredName how the model was given its tools; by default as providers are given them */
 export function answerText(result: ToolResult | undefined, offeredName: OfferedName = providerNameOf): string {
   return (result === undefined ? UNANSWERED : resultText(result, offeredName)).toWellFormed();
 }
@@ -222,7 +224,7 @@ function providerNameOf(qualifiedName: string): string {
   return providerName(qualifiedName);
 }
 
-/** What the model reads of a call's result where a provider refuses an answer of nothing. */
+/** The text of a call's result for the model, where a provider refuses an empty answer. */
 export function shownAnswer(result: ToolResult | undefined): string {
   return orNoOutput(answerText(result));
 }
@@ -235,7 +237,7 @@ const UNANSWERED = "Error (outcome_unknown): This call has no result: it still r
 
 /** True for an answer that a provider should mark as an error: there is nothing in it to work with. */
 export function isErrorAnswer(result: ToolResult | undefined): boolean {
-  return result === undefined || (result.status !== "ok" && result.status !== "partial");
+  return result === undefined || !(result.status === "ok" || result.status === "partial" || result.status === "pending");
 }
 
 export function contentParts(content: string | readonly ContentPart[]): readonly ContentPart[] {
@@ -252,12 +254,12 @@ export function documentHeading(title: string | undefined): string {
   return (title === undefined ? "Document:" : `Document ${JSON.stringify(title)}:`).toWellFormed();
 }
 
-/** The input as the object that Anthropic and Gemini ask for; what is none stands under `value`. */
+/** The input as the object that Anthropic and Gemini ask for; another value is under `value`. */
 export function inputObject(input: JsonValue): JsonObject {
   return isJsonObject(input) ? input : { value: input };
 }
 
-/** Images that all providers take; others are named in words. */
+/** Images that all providers take; others are described as text. */
 export const IMAGE_TYPES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 
 /** JSON without half surrogate pairs, which providers refuse. */

@@ -15,7 +15,7 @@ export interface ToolRules {
   readonly strictSubset?: SchemaSubset | undefined;
   /** Most tools that the provider takes. */
   readonly maxTools?: number;
-  /** What the provider calls a tool that it was given in its own format; left out where such tools make no calls of ours. */
+  /** Returns the provider's names for a tool that it was given in its own format; left out where such tools make no calls of ours. */
   readonly ownNames?: (words: JsonObject) => readonly string[];
 }
 

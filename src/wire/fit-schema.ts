@@ -14,7 +14,7 @@ export type { SchemaSubset } from "./subset/subset-rules.ts";
 /** A schema as a provider takes it, and what was lost. */
 export interface FittedSchema {
   readonly schema: JsonObject;
-  /** What the schema says and this one does not, in the order of the schema; at most 200. */
+  /** The constraints that the schema has and this one does not, in the order of the schema; at most 200. */
   readonly losses: readonly SchemaLoss[];
 }
 
@@ -26,9 +26,9 @@ const RECURSIONS = [2, 1, 0];
 /**
  * Writes a schema in the words of a subset.
  *
- * What decides nothing (`default`, `examples`, a `format` that may not stand) goes into the description; a constraint that may not stand
+ * Keywords that decide nothing (`default`, `examples`, a `format` that is not allowed) go into the description; a constraint that is not allowed
  * does too, and is a loss. No loss are: `const` as an `enum` of one, `oneOf` as `anyOf` where no value fits two of its members, a type
- * taken from the keywords beside it, and an object that names its properties and says nothing of others, closed. In the subsets that want every
+ * taken from the keywords next to it, and an object that names its properties and does not mention others, closed. In the subsets that want every
  * property required, one that need not be there may be null: the runtime takes null for nothing there.
  *
  * The same frozen schema gives the same result, worked out once.
@@ -101,7 +101,7 @@ function withoutReferences(root: JsonObject, rules: SubsetRules): FittedSchema {
   throw problem;
 }
 
-/** What a provider counts in a strict schema. */
+/** Returns the limit of a provider that a strict schema exceeds. */
 function tooMuch(schema: JsonObject, { maxNesting, maxProperties, maxEnumValues }: SubsetRules): string | undefined {
   if (maxNesting === undefined || maxProperties === undefined || maxEnumValues === undefined) return undefined;
   let properties = 0;

@@ -20,7 +20,7 @@ import type { AssistantStep, SpokenStep, WireCall } from "./conversation-steps.t
 import { writtenOnce } from "./written-once.ts";
 
 export interface GeminiConversation {
-  /** What every system message said, wherever it stood. Left out when there is none. */
+  /** The text of every system message, wherever it was. Left out when there is none. */
   readonly systemInstruction?: JsonObject;
   readonly contents: readonly JsonObject[];
   /** By the name in a `functionCall` part, the tool's own. */
@@ -37,7 +37,7 @@ export interface GeminiOptions {
   readonly thoughtSignature?: string;
   /** `given`: calls that came without an id go back without one; Gemini then counts results against calls. @default "all" */
   readonly ids?: "all" | "given";
-  /** Pictures of a result stand in its `functionResponse`, which Gemini 3 takes. @default false */
+  /** Images of a result are in its `functionResponse`, which Gemini 3 takes. @default false */
   readonly mediaInResponses?: boolean;
 }
 
@@ -51,7 +51,7 @@ const PLAIN: GeminiOptions = Object.freeze({});
 /**
  * Writes a conversation as Gemini takes it.
  *
- * What Gemini said itself goes back as it came, thoughts and signatures included. The results of one message's calls are one content, errors
+ * Gemini's own messages go back as they came, thoughts and signatures included. The results of one message's calls are one content, errors
  * under `error` and answers under `output`; images, sounds and PDF files of results follow as a content of the user, which models before Gemini 3 take
  * too. A conversation that begins with the model is given a content of the user before it.
  *
@@ -69,7 +69,7 @@ export function toGeminiContents(messages: readonly ModelMessage[], options: Gem
   return { ...(system.length === 0 ? {} : { systemInstruction: { parts: system } }), contents: contents.written, toolNames };
 }
 
-/** What the model says in a row is one content; results keep one of their own, as Gemini counts them against the calls. */
+/** The model's messages in a row are one content; results keep one of their own, as Gemini counts them against the calls. */
 class Contents {
   readonly written: { readonly role: "user" | "model"; readonly parts: JsonObject[] }[] = [];
 
@@ -144,7 +144,7 @@ function isSame({ id, args = {} }: JsonObject, call: WireCall): boolean {
   return call.providerId === undefined && canonicalJson(inputObject(args)) === canonicalJson(inputObject(call.input));
 }
 
-/** What Gemini 3 takes inside a result. */
+/** The media types that Gemini 3 takes inside a result. */
 const RESPONSE_TYPES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/webp"]);
 
 /** The part that answers a call. */
@@ -171,7 +171,7 @@ function responseOf(result: WireCall["result"]): JsonObject {
   return error === undefined ? { output } : { output, error: answerText({ ...result, output: "", content: [] }) };
 }
 
-/** What of a result stands behind it, in a content of the user. */
+/** The media of a result that follow it, in a content of the user. */
 export function mediaParts(call: WireCall, options: GeminiOptions): readonly JsonObject[] {
   const media = mediaOf(call).filter((part) => !isInside(part, options));
   return media.length === 0 ? [] : [...textPart(`Attachments of ${call.id}:`), ...media.flatMap(writePart)];
@@ -193,7 +193,7 @@ export interface InlineMedia {
   readonly data: string;
 }
 
-/** Images, sounds and PDF files that Gemini takes; undefined for what it must be told in words. */
+/** Images, sounds and PDF files that Gemini takes; undefined for media that must be described as text. */
 export function inlineMedia(part: ContentPart): InlineMedia | undefined {
   if (part.type === "audio") return { kind: "audio", mediaType: part.mediaType, data: part.data };
   if (part.type === "image")

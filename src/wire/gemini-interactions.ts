@@ -2,6 +2,7 @@
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
+import { checkingAnswers } from "./answered-calls.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import { NEW_MODEL } from "./gemini/gemini-model.ts";
@@ -41,7 +42,7 @@ export function geminiInteractions(): WireFormat {
     encodeTools,
     encodeMessages,
     encodeRequest,
-    encodeResults,
+    encodeResults: checkingAnswers(encodeResults),
     decodeReply: (body, options) => new InteractionReader(options).whole(body),
     decodeStream: (options) => new InteractionReader(options),
   };
@@ -91,7 +92,7 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
   return { body, toolNames: new Map([...said.toolNames, ...encoded.toolNames]), notes };
 }
 
-const NO_SWITCH: WireNote = { kind: "unsupported", note: "Gemini cannot be told to make one call at a time." };
+const NO_SWITCH: WireNote = { kind: "unsupported", note: "Gemini has no setting for one call at a time." };
 
 /** @see https://ai.google.dev/gemini-api/docs/structured-output */
 function jsonReply({ responseFormat }: ModelRequest, canBeJson: boolean, notes: WireNote[]): JsonObject {

@@ -1,7 +1,9 @@
 /** Gemini's generateContent. */
+import { checkKnownKeys } from "../core/known-keys.ts";
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
+import { checkingAnswers } from "./answered-calls.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import { GEMINI, mediaParts, responsePart, toGeminiContents, type GeminiOptions } from "./gemini-conversation.ts";
@@ -28,7 +30,7 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 /** How requests for Gemini are written. */
 export interface GeminiFormatOptions {
-  /** Where a tool's schema stands: `parameters` is for models that do not read JSON Schema, and loses more. @default "parametersJsonSchema" */
+  /** Where a tool's schema is written: `parameters` is for models that do not read JSON Schema, and loses more. @default "parametersJsonSchema" */
   readonly schemaField?: "parametersJsonSchema" | "parameters";
   /**
    * The signature of calls that have none: those of another model. Models from Gemini 3 on refuse them without one.
@@ -44,12 +46,13 @@ const SKIP_SIGNATURE = "skip_thought_signature_validator";
  * Gemini's generateContent: `/models/…:streamGenerateContent` behind `https://generativelanguage.googleapis.com/v1beta`, and Vertex AI's
  * behind its own.
  *
- * A model name with a `/` in it (`tunedModels/x`, `publishers/google/models/x`) is the path as it stands. What was thought, its signatures
+ * A model name with a `/` in it (`tunedModels/x`, `publishers/google/models/x`) is the path unchanged. Thoughts, their signatures
  * and what Gemini ran itself are kept in `native` and go back as they came. A native `generationConfig` or `toolConfig` is laid over ours.
  *
  * @see https://ai.google.dev/api/generate-content
  */
 export function gemini(options: GeminiFormatOptions = {}): WireFormat {
+  checkKnownKeys(options, { schemaField: true, foreignSignature: true }, "gemini()");
   return {
     name: GEMINI,
     framing: "sse",
@@ -57,7 +60,7 @@ export function gemini(options: GeminiFormatOptions = {}): WireFormat {
     encodeTools: (tools) => encodeTools(tools, options),
     encodeMessages: (messages, encode) => encodeMessages(messages, options, encode),
     encodeRequest: (request, target) => encodeRequest(request, options, target),
-    encodeResults,
+    encodeResults: checkingAnswers(encodeResults),
     decodeReply: (body, decode) => new GeminiReader(decode).whole(body),
     decodeStream: (decode) => new GeminiReader(decode),
   };
@@ -137,7 +140,7 @@ function encodeRequest(request: ModelRequest, options: GeminiFormatOptions, { mo
   return { body, toolNames: new Map([...said.toolNames, ...encoded.toolNames]), notes };
 }
 
-const NO_SWITCH: WireNote = { kind: "unsupported", note: "Gemini cannot be told to make one call at a time." };
+const NO_SWITCH: WireNote = { kind: "unsupported", note: "Gemini has no setting for one call at a time." };
 
 const MAX_CANDIDATES = 8;
 

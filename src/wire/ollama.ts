@@ -3,6 +3,7 @@ import type { ContentPart } from "../core/content.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool } from "../core/model.ts";
+import { checkingAnswers } from "./answered-calls.ts";
 import { answerText, contentParts, contentText, conversationSteps, documentHeading, inputObject } from "./conversation-steps.ts";
 import type { AssistantStep, ConversationStep, SpokenStep, WireCall } from "./conversation-steps.ts";
 import { candidateCount } from "./candidates.ts";
@@ -44,7 +45,7 @@ export function ollama(): WireFormat {
     encodeTools,
     encodeMessages,
     encodeRequest,
-    encodeResults,
+    encodeResults: checkingAnswers(encodeResults),
     decodeReply: (body, options) => new OllamaReader(options).whole(body),
     decodeStream: (options) => new OllamaReader(options),
   };
@@ -107,9 +108,9 @@ function encodeRequest(request: ModelRequest, { model, stream = true }: WireTarg
   const conversation = encodeMessages(messages, { tools: encoded.tools.length > 0 || native["tools"] !== undefined });
   if (toolChoice !== undefined) chosenTool(toolChoice, encoded);
   const notes: WireNote[] = [...encoded.notes];
-  const ignored = (what: string): unknown => notes.push({ kind: "unsupported", note: `${FORMAT} cannot be told ${what}.` });
-  if (toolChoice !== undefined && toolChoice !== "auto" && toolChoice !== "none") ignored("that the model must call");
-  if (parallelCalls !== undefined) ignored("whether to make several calls at once");
+  const ignored = (what: string): unknown => notes.push({ kind: "unsupported", note: `${FORMAT} has no setting for ${what}.` });
+  if (toolChoice !== undefined && toolChoice !== "auto" && toolChoice !== "none") ignored("required calls");
+  if (parallelCalls !== undefined) ignored("several calls at once");
   candidateCount(request, { format: FORMAT, most: 1 }, notes);
   const schema = responseFormat === undefined ? undefined : replySchema(responseFormat, { subset: "json-schema" }, notes);
   const options = omitUndefined({ temperature, num_predict: maxOutputTokens });

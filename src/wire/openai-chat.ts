@@ -1,7 +1,9 @@
 /** OpenAI's Chat Completions, and the many servers that speak it. */
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
 import type { ModelMessage } from "../core/message.ts";
+import { checkingAnswers } from "./answered-calls.ts";
 import { PLAIN_CHAT, chatVariant, type ChatVariant } from "./chat-variants.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool, type WireTool } from "./encode-tools.ts";
@@ -24,8 +26,34 @@ import type {
   WireTarget,
 } from "./wire-format.ts";
 
-/** What a tool's `providers` calls this format, whichever server it is for. */
+/** The name of this format in a tool's `providers`, whichever server it is for. */
 const FORMAT = PLAIN_CHAT.name;
+
+const VARIANT: OptionNames<ChatVariant> = {
+  name: true,
+  path: true,
+  maxTokensField: true,
+  systemRole: true,
+  developerRole: true,
+  ids: true,
+  strict: true,
+  maxTools: true,
+  parallelSwitch: true,
+  streamOptions: true,
+  required: true,
+  jsonReplies: true,
+  maxCandidates: true,
+  logprobs: true,
+  media: true,
+  documents: true,
+  mediaInResults: true,
+  namedResults: true,
+  answersResults: true,
+  reasoning: true,
+  efforts: true,
+  keptFields: true,
+  spacedJson: true,
+};
 
 /**
  * The wire format of Chat Completions.
@@ -37,6 +65,7 @@ const FORMAT = PLAIN_CHAT.name;
  * @see https://platform.openai.com/docs/api-reference/chat
  */
 export function openAiChat(variant: string | ChatVariant = "openai"): WireFormat {
+  if (typeof variant !== "string") checkKnownKeys(variant, VARIANT, "openAiChat()");
   const rules = typeof variant === "string" ? chatVariant(variant) : variant;
   return {
     name: rules.name,
@@ -45,7 +74,7 @@ export function openAiChat(variant: string | ChatVariant = "openai"): WireFormat
     encodeTools: (tools, options) => encodeTools(tools, rules, options),
     encodeMessages: (messages, options) => encodeMessages(messages, rules, options),
     encodeRequest: (request, target) => encodeRequest(request, target, rules),
-    encodeResults: (answers) => encodeResults(answers, rules),
+    encodeResults: checkingAnswers((answers) => encodeResults(answers, rules)),
     decodeReply: (body, options) => new ChatReader(rules, options).whole(body),
     decodeStream: (options) => new ChatReader(rules, options),
   };
@@ -98,7 +127,7 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
   const conversation = encodeMessages(messages, variant, { tools: offered || native["tools"] !== undefined });
   const notes: WireNote[] = [...encoded.notes];
   if (parallelCalls !== undefined && !variant.parallelSwitch)
-    notes.push({ kind: "unsupported", note: `${variant.name} cannot be told whether to make several calls at once.` });
+    notes.push({ kind: "unsupported", note: `${variant.name} has no setting for several calls at once.` });
   const role = systemRole !== undefined && variant.developerRole ? systemRole : variant.systemRole;
   const said = system === undefined ? [] : [{ role, content: system.toWellFormed() }];
   const body: JsonObject = {

@@ -96,14 +96,14 @@ function toolMessage({ id, name, result }: WireCall, variant: ChatVariant): Json
   return { ...named, content: resultContent(result, spaced) };
 }
 
-/** What stands in a result; JSON as Python would write it, where that is asked for. */
+/** The content of a result; JSON as Python would write it, where that is asked for. */
 export function resultContent(result: ToolResult | undefined, spaced: boolean): string {
   const { output, content, error } = result ?? {};
   const isJson = content === undefined && error === undefined && output !== undefined && typeof output !== "string";
   return spaced && isJson ? spacedJson(output).toWellFormed() : shownAnswer(result);
 }
 
-/** What a call's result shows, for a message of the user behind the results. */
+/** The media of a call's result, for a message of the user behind the results. */
 export function shownMedia({ id, result }: Pick<WireCall, "id" | "result">, variant: ChatVariant): readonly JsonObject[] {
   const media = result?.content?.filter((part) => isMedia(part, variant)) ?? [];
   return media.length === 0 ? [] : [textPart(`Attachments of ${id}:`), ...media.map((part) => writePart(part, variant))];

@@ -2,6 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ModelReply, ModelRequest, ModelTool, ReasoningEffort, ToolChoice } from "../core/model.ts";
+import { checkingAnswers } from "./answered-calls.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool, type WireTool } from "./encode-tools.ts";
 import { mergeNative } from "./merge-native.ts";
@@ -40,7 +41,7 @@ export function openAiResponses(): WireFormat {
     encodeTools,
     encodeMessages: (messages, { tools = true } = {}) => toInputItems(messages, { tools }),
     encodeRequest,
-    encodeResults: (answers) => answers.map(answerItem),
+    encodeResults: checkingAnswers((answers) => answers.map(answerItem)),
     decodeReply,
     decodeStream: (options?: DecodeOptions) => new ResponsesDecoder(options),
   };

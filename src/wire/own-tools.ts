@@ -10,7 +10,7 @@ export function namedWords({ name }: JsonObject): readonly string[] {
 }
 
 /**
- * What the provider calls the tool that the model must call; undefined where the choice is not of one tool.
+ * The provider's name for the tool that the model must call; undefined where the choice is not of one tool.
  *
  * @throws ToolError `invalid_argument` where that tool is not offered, or a call is required and there is no tool at all
  */

@@ -8,7 +8,7 @@ const MAX_CALLS = 64;
 
 /**
  * The calls inside `{ tool_uses: [{ recipient_name: "functions.x", parameters }] }`, with ids of their own; the call itself where it is
- * no such wrapper, or a tool bears that name.
+ * no such wrapper, or a tool has that name.
  */
 export function expandParallel(call: ModelCall, toolNames: ReadonlyMap<string, string>): readonly ModelCall[] {
   if (!WRAPPERS.has(call.name) || [...toolNames.values()].includes(call.name)) return [call];

@@ -45,9 +45,9 @@ const LOOKED_AT = 4_096;
 interface Reported {
   /** The whole message of the error. */
   readonly report: string;
-  /** What the provider calls it: code, type, status. */
+  /** The provider's words for it: code, type, status. */
   readonly words: readonly string[];
-  /** What the provider says of it. */
+  /** The provider's description of it. */
   readonly text: string;
   readonly retryAfterMs?: number | undefined;
 }

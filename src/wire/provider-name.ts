@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import { DEFAULT_NAMESPACE, splitName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 
-/** What every provider takes: Gemini wants a letter or `_` first, OpenAI at most 64 characters. */
+/** The names that every provider takes: Gemini wants a letter or `_` first, OpenAI at most 64 characters. */
 const ALLOWED = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/u;
 const MARKED = /__[0-9a-f]{16}$/u;
 const MAX_BASE_LENGTH = 64 - "__".length - 16;
@@ -47,7 +47,7 @@ export function isMarked(name: string): boolean {
 export class ProviderNames {
   readonly #decoded = new Map<string, string>();
 
-  /** @throws ToolError `duplicate` when two names come to the same: 64 bits of their hashes are equal */
+  /** @throws ToolError `duplicate` when two names are encoded alike: 64 bits of their hashes are equal */
   encode(name: string, fingerprint?: string): string {
     const encoded = providerName(name, fingerprint);
     const known = this.#decoded.get(encoded);

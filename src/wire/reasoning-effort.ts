@@ -1,4 +1,4 @@
-/** Asking for more or less reasoning: what of it a provider, or one of its models, can be told. */
+/** Asking for more or less reasoning: the efforts that a provider, or one of its models, supports. */
 import type { JsonObject } from "../core/base/json.ts";
 import { REASONING_EFFORTS, checkReasoningEffort, type ModelRequest, type ReasoningEffort } from "../core/model.ts";
 import type { WireNote } from "./wire-format.ts";
@@ -50,7 +50,7 @@ const OPENAI_MODELS: readonly (readonly [name: RegExp, efforts: readonly Reasoni
   [/^gpt-5\.\d/u, ["none", ...LOW_TO_HIGH]],
 ];
 
-/** What OpenAI's models can be asked for. A model that does not reason need not be told so. */
+/** The efforts that OpenAI's models can be asked for. A model that does not reason need not be given one. */
 export function openAiEfforts(model: string, write: (effort: ReasoningEffort) => JsonObject): EffortFields {
   const name = model.slice(model.lastIndexOf("/") + 1);
   const efforts = OPENAI_MODELS.find(([known]) => known.test(name))?.[1];

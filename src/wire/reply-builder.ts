@@ -1,4 +1,5 @@
 /** Puts a model's message together from its pieces: the one place where calls are opened, filled and sealed, whatever the format. */
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
 import type { ContentPart } from "../core/content.ts";
 import { isJsonObject, type JsonValue } from "../core/base/json.ts";
@@ -22,12 +23,13 @@ interface OpenCall {
   readonly kind: "function" | "custom";
   id: string | undefined;
   name: string;
-  reasoning: string | undefined;
+  readonly reasoning: string | undefined;
+  readonly warnings: readonly string[] | undefined;
   /** Pieces of the arguments as text. */
   pieces: string[];
   /** The input as JSON, where the format sends it so. */
   input: JsonValue | undefined;
-  /** `call-open` was told. */
+  /** `call-open` was emitted. */
   told: boolean;
   sealed: boolean;
   /** As it is reported, once it is sealed. */
@@ -40,6 +42,8 @@ export interface CallParts {
   readonly kind?: "function" | "custom" | undefined;
   /** Why the model makes the call, where the format has a place for that. */
   readonly reasoning?: string | undefined;
+  /** Corrections made when the call was read. */
+  readonly warnings?: readonly string[] | undefined;
 }
 
 /**
@@ -48,7 +52,7 @@ export interface CallParts {
  * Calls are known by any key of the decoder's (an index, an item id) and are sealed in the order they were opened: one that is sealed
  * before an earlier one is reported when that one is. Empty ids count as none. `end` seals what is open if the message ended well and
  * drops it otherwise. Arguments that are no JSON object may have been cut off, so such a call is reported only when the message has ended
- * well. Whatever comes behind `end` is nothing.
+ * well. Anything after `end` is ignored.
  */
 export class ReplyBuilder {
   readonly #names: ReadonlyMap<string, string>;
@@ -81,7 +85,7 @@ export class ReplyBuilder {
     this.#maxChars = maxChars;
   }
 
-  /** What has happened since the last time. */
+  /** Returns the events since the last time. */
   take(): readonly ModelEvent[] {
     const events = this.#events;
     if (events.length > 0) this.#events = [];
@@ -112,7 +116,7 @@ export class ReplyBuilder {
     this.#candidates.addLogProbability(index, sum);
   }
 
-  /** What was odd about the message, for people. */
+  /** Notes something odd about the message, for people. */
   warn(warning: string): void {
     this.#warnings.push(warning);
   }
@@ -127,7 +131,7 @@ export class ReplyBuilder {
   }
 
   /** Opens a call, or adds to one what was not known of it; what is known stays. */
-  open(key: string | number, { id, name, kind = "function", reasoning }: CallParts): void {
+  open(key: string | number, { id, name, kind = "function", reasoning, warnings }: CallParts): void {
     let call = this.#calls.get(key);
     if (call === undefined) {
       if (this.#calls.size >= MAX_CALLS) throw tooMany();
@@ -137,6 +141,7 @@ export class ReplyBuilder {
         id: undefined,
         name: "",
         reasoning,
+        warnings,
         pieces: [],
         input: undefined,
         told: false,
@@ -290,14 +295,14 @@ export class ReplyBuilder {
     }
   }
 
-  #modelCall({ kind, id, name, reasoning, pieces, input }: OpenCall): ModelCall {
+  #modelCall({ kind, id, name, reasoning, warnings, pieces, input }: OpenCall): ModelCall {
     const text = pieces.join("");
     return {
       ...(id === undefined ? {} : { id }),
       name: this.#qualified(name),
       input: kind === "custom" ? { input: text } : (input ?? readArguments(text)),
       ...(kind === "custom" ? { kind } : {}),
-      ...(reasoning === undefined ? {} : { reasoning }),
+      ...omitUndefined({ reasoning, warnings }),
     };
   }
 

@@ -1,4 +1,4 @@
-/** Asking for a reply that is JSON: what of its schema a provider can be told. */
+/** Asking for a reply that is JSON: the part of its schema that a provider supports. */
 import { ToolError } from "../core/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ResponseFormat } from "../core/model.ts";
@@ -8,7 +8,7 @@ import type { WireNote } from "./wire-format.ts";
 export interface ReplyRules {
   /** The schemas that the provider takes. */
   readonly subset: SchemaSubset;
-  /** Set where the provider can hold the model to a schema, if it is told to. */
+  /** Set where the provider can hold the model to a schema, if it is asked to. */
   readonly strictSubset?: SchemaSubset | undefined;
   /** Why a schema that was fitted is refused nevertheless; undefined = it is not. */
   readonly refusal?: (schema: JsonObject) => string | undefined;
@@ -23,7 +23,7 @@ export interface ReplySchema {
 
 const DEFAULT_NAME = "result";
 
-/** What the provider is told that the object is: `[A-Za-z0-9_-]{1,64}`. */
+/** The name of the object for the provider: `[A-Za-z0-9_-]{1,64}`. */
 export function replyName({ name = "" }: ResponseFormat): string {
   return name.replaceAll(/[^A-Za-z0-9_-]/gu, "_").slice(0, 64) || DEFAULT_NAME;
 }
@@ -78,7 +78,7 @@ export function heldSchema(responseFormat: ResponseFormat, format: string, notes
 
 /** Says that a provider has no place for something of the reply. */
 export function unsupportedReply(format: string, what: string): WireNote {
-  return { kind: "unsupported", note: `${format} cannot be told ${what}.` };
+  return { kind: "unsupported", note: `${format} has no setting for ${what}.` };
 }
 
 /** Providers refuse to promise JSON where no message asks for it by that name. */

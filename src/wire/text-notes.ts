@@ -8,7 +8,7 @@ import { answerText, contentParts, contentText, conversationSteps, type Assistan
 const ANY_ID = { allowed: /^/u, maxLength: Infinity };
 
 /**
- * The conversation without calls: what the model called stands in its own message, what came of it in a message of the user behind
+ * The conversation without calls: the calls of the model are in its own message, what came of it in a message of the user behind
  * that, images and sounds included. The provider's own form of a message with calls is left out.
  */
 export function asTextNotes(messages: readonly ModelMessage[]): readonly ModelMessage[] {
@@ -37,7 +37,7 @@ function resultNotes(calls: readonly WireCall[], name: (call: WireCall) => strin
   return parts.every(({ type }) => type === "text") ? parts.map(partText).join("\n\n") : contentParts(parts);
 }
 
-/** What a provider may be shown as it is. */
+/** Whether a provider may be shown the part as it is. */
 function isMedia(part: ContentPart): boolean {
   return part.type === "image" || part.type === "audio" || pdfData(part) !== undefined;
 }

@@ -1,6 +1,6 @@
 /** The seam behind which a provider's JSON is: our words to its requests, its replies to our words. */
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
-import type { ModelEvent, ModelReply, ModelRequest, ModelTool } from "../core/model.ts";
+import type { ModelCall, ModelEvent, ModelReply, ModelRequest, ModelTool } from "../core/model.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ToolResult } from "../core/result.ts";
 
@@ -20,8 +20,13 @@ export interface WireFormat {
   encodeMessages(messages: readonly ModelMessage[], options?: EncodeMessagesOptions): EncodedMessages;
   /** The whole body of a request. @throws ToolError `invalid_argument` for a choice of a tool that is not there */
   encodeRequest(request: ModelRequest, target: WireTarget): EncodedRequest;
-  /** The messages that answer calls, for programs that keep the provider's own conversation. */
-  encodeResults(answers: readonly AnsweredCall[]): readonly JsonObject[];
+  /**
+   * The messages that answer calls, for programs that keep the provider's own conversation.
+   *
+   * @param calls those of the reply that is answered: each must have its answer, and no other may
+   * @throws ToolError `invalid_argument` for an answer with the result of another call, and a call that is answered twice or not at all
+   */
+  encodeResults(answers: readonly AnsweredCall[], calls?: readonly ModelCall[]): readonly JsonObject[];
   /** Reads a whole reply. @throws ToolError `model_failed` for what is not a reply; another code for an error in a reply's place */
   decodeReply(body: JsonValue, options?: DecodeOptions): ModelReply;
   /** Reads a streamed reply, piece by piece. */
@@ -38,10 +43,10 @@ export interface WireTarget {
   readonly strict?: boolean;
 }
 
-/** What the tools of a request are written for. */
+/** The target that the tools of a request are written for. */
 export type EncodeToolsOptions = Pick<WireTarget, "strict"> & { readonly model?: string };
 
-/** What the conversation of a request is written for. */
+/** The target that the conversation of a request is written for. */
 export interface EncodeMessagesOptions {
   /** False where the request offers no tools: calls and results become text, as some providers refuse them then. @default true */
   readonly tools?: boolean;
@@ -50,7 +55,7 @@ export interface EncodeMessagesOptions {
 
 /** Tools in a provider's words. */
 export interface EncodedTools {
-  /** As they stand in the request. */
+  /** As they are in the request. */
   readonly tools: readonly JsonObject[];
   /** By the provider's name, the tool's own. */
   readonly toolNames: ReadonlyMap<string, string>;
@@ -60,7 +65,7 @@ export interface EncodedTools {
 /** A conversation in a provider's words. */
 export interface EncodedMessages {
   readonly messages: readonly JsonObject[];
-  /** Where system messages stand apart. */
+  /** Where system messages are separate. */
   readonly system?: readonly JsonObject[];
   readonly toolNames: ReadonlyMap<string, string>;
 }
@@ -73,7 +78,7 @@ export interface EncodedRequest {
   readonly notes: readonly WireNote[];
 }
 
-/** What a provider is not told as the tool has it. */
+/** A note on a part of a tool that the provider does not support as it is. */
 export interface WireNote {
   /** `schema-loss`: a part of a schema was left out or changed; `quarantined`: the tool was left out, or the schema of the reply; `unsupported`: the provider has no such thing. */
   readonly kind: "schema-loss" | "quarantined" | "unsupported";
@@ -103,7 +108,7 @@ export interface DecodeOptions {
   readonly maxChars?: number;
 }
 
-/** Reads one streamed reply. What it does not know it passes over. */
+/** Reads one streamed reply. Events that it does not know are ignored. */
 export interface StreamDecoder {
   /**
    * Takes the next piece: of `sse` the JSON of one event's data (`[DONE]` is a text), of `json-lines` one line, of `event-stream` one
@@ -112,7 +117,7 @@ export interface StreamDecoder {
    * @throws ToolError for an error that the provider sends in the stream, and `too_large`
    */
   push(piece: JsonValue): readonly ModelEvent[];
-  /** The provider has said that nothing more comes: nobody need wait until the connection ends. Left out where a format never says so. */
+  /** The provider has said that nothing more comes: there is no need to wait until the connection ends. Left out where a format has no such end. */
   readonly isOver?: boolean;
   /** The stream is over, well or not. Returns at least `reply-end`. Idempotent. */
   end(): readonly ModelEvent[];

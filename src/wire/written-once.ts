@@ -9,7 +9,7 @@ const TEXT = Symbol("text");
 /** Of one step: more than one conversation has in use. A program may make a model, and so rules, for each request of a long session. */
 const MAX_WRITINGS = 16;
 
-/** What a settled step was written as, by the writer and its rules; the oldest go first. */
+/** The written form of a settled step, by the writer and its rules; the oldest go first. */
 type Writings = { readonly by: object; readonly written: readonly JsonObject[] }[];
 
 interface Step {
@@ -44,7 +44,7 @@ function writingsOf(step: object & Step): Writings | undefined {
 /**
  * Remembers what `write` makes of a settled step. That is frozen, as later requests hold it too; of any other step nothing is kept.
  *
- * @param write comes to the same whenever step and rules are the same objects
+ * @param write returns the same whenever step and rules are the same objects
  */
 export function writtenOnce<S extends object, Rules extends object | void = void>(
   write: (step: S, rules: Rules) => readonly JsonObject[],
@@ -78,10 +78,10 @@ function textOf(object: JsonObject & Written): Text | undefined {
   return object[TEXT] ?? (Object.isFrozen(object) ? FROZEN_TEXTS.get(object) : undefined);
 }
 
-/** The body of a request, the arrays in it, their items, and the arrays in those: there stands what was written of steps. */
+/** The body of a request, the arrays in it, their items, and the arrays in those: they hold the steps as they were written. */
 const DEPTH = 2;
 
-/** The same text as `JSON.stringify` gives, without writing anew what was written of a step before. */
+/** The same text as `JSON.stringify` gives, without writing a step again. */
 export function requestText(body: JsonObject): string {
   return objectText(body, DEPTH);
 }

@@ -3,7 +3,9 @@ import { asSchema, dynamicTool, generateText, isStepCount, jsonSchema, tool, typ
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { fromAiSdkTools, toAiSdkTools, type AiSdkToolLike } from "../../src/adapters/ai-sdk.ts";
+import { ToolOutput } from "../../src/core/content.ts";
 import type { Tool } from "../../src/core/tool.ts";
+import { defineTool } from "../../src/registry/define-tool.ts";
 import { createRuntime, type Runtime, type RuntimeOptions } from "../../src/runtime/runtime.ts";
 import { adapterRuntime, askedRuntime, oddAnswers } from "./adapter-world.ts";
 
@@ -355,4 +357,66 @@ test("a failure says its code once, and read_result is offered where there is so
     ["fail", "picture", "math__add"],
     ["fail", "picture", "haft__read_result", "math__add"],
   ]);
+});
+
+describe("tools that are given by name, with their types", () => {
+  const answers = { forecast: { sky: "clear" } as unknown, picture: undefined };
+  const forecast = defineTool({
+    name: "forecast",
+    description: "Forecasts.",
+    inputSchema: z.object({ city: z.string(), days: z.number().default(2) }),
+    outputSchema: z.object({
+      sky: z
+        .string()
+        .transform((sky) => sky.toUpperCase())
+        .pipe(z.string()),
+    }),
+    effects: { reads: [], writes: [] },
+    execute: ({ days }): never =>
+      (days > 5 ? new ToolOutput({ content: [{ type: "text", text: "Too far." }] }) : answers.forecast) as never,
+  });
+  const wipe = defineTool({ name: "wipe", description: "Wipes.", effects: { destructive: true }, execute: () => 1 });
+  const runtime = createRuntime({ tools: [wipe], toolsets: [{ name: "weather", tools: [forecast] }] });
+
+  test("run through the runtime: AI SDK knows the repaired input, and the output after its schema", async () => {
+    const session = runtime.session();
+    const tools = toAiSdkTools(runtime, { tools: { weather__forecast: forecast }, session });
+    const model = callingModel([
+      { toolName: "weather__forecast", input: { city: "Oslo", days: "3" } },
+      { toolName: "weather__forecast", input: { city: "Oslo", days: 9 } },
+      { toolName: "weather__forecast", input: { days: 1 } },
+    ]);
+    const { toolCalls, toolResults, content } = await generateText({ model, prompt: "go", tools });
+    expect(toolCalls.map(({ input, dynamic }) => [input, dynamic])).toEqual([
+      [{ city: "Oslo", days: 3 }, undefined],
+      [{ city: "Oslo", days: 9 }, undefined],
+      [{ days: 1 }, undefined],
+    ]);
+    expect(toolResults.map(({ output }) => output)).toEqual([
+      { sky: "CLEAR" },
+      { type: "haft-content", content: [{ type: "text", text: "Too far." }] },
+    ]);
+    expect(content.filter(({ type }) => type === "tool-error")).toHaveLength(1);
+    expect(session.history.map(({ result }) => result?.status)).toEqual(["ok", "partial", "error"]);
+  });
+
+  test("an output that breaks its schema comes as content, so that none is of another type than it says", async () => {
+    answers.forecast = { sky: 5 };
+    const { weather__forecast: tool } = toAiSdkTools(runtime, { tools: { weather__forecast: forecast } });
+    expect(await tool.execute({ city: "Oslo" }, {})).toMatchObject({ type: "haft-content", output: { sky: 5 } });
+  });
+
+  test("need approval as the others do", () => {
+    const tools = toAiSdkTools(runtime, { tools: { wipe, weather__forecast: forecast } });
+    expect([tools.wipe.needsApproval, tools.weather__forecast.needsApproval]).toEqual([true, undefined]);
+  });
+
+  test("are refused under another name than the model is given, and where the runtime does not have them", () => {
+    expect(() => toAiSdkTools(runtime, { tools: { forecast } })).toThrow(
+      expect.objectContaining({ code: "invalid_argument", hint: 'Write "weather__forecast".' }),
+    );
+    expect(() => toAiSdkTools(createRuntime(), { tools: { wipe } })).toThrow(
+      'The tool "wipe" of toAiSdkTools() is none that this runtime offers.',
+    );
+  });
 });

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import type { StructuredToolInterface } from "@langchain/core/tools";
 import { expect, onTestFinished, test } from "vitest";
 import { adapterRuntime } from "./adapter-world.ts";
-import { aiSdk, langChain, openAiAgents } from "./call-sites.ts";
+import { aiSdk, langChain, openAiAgents, typedAiSdk } from "./call-sites.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -48,6 +48,7 @@ test("our tools fit each framework without a cast in a program that is plain str
 test("the call sites work as they compile", async () => {
   const noModel = { specificationVersion: "v0" } as unknown as LanguageModel; // refused before anything is asked
   await expect(aiSdk(adapterRuntime(), noModel)).rejects.toThrow("version");
+  await expect(typedAiSdk(noModel)).rejects.toThrow("version");
   const nodes = langChain(adapterRuntime(), Set<StructuredToolInterface>);
   expect(nodes.map((tools) => [...tools].map(({ name }) => name))).toEqual([
     ["fail", "picture", "haft__read_result", "math__add"],

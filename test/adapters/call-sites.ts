@@ -8,7 +8,9 @@ import { ToolLoopAgent, generateText, streamText, type LanguageModel, type ToolS
 import { toAiSdkTools } from "../../src/adapters/ai-sdk.ts";
 import { toLangChainTools } from "../../src/adapters/langchain.ts";
 import { toOpenAiAgentsTools } from "../../src/adapters/openai-agents.ts";
-import type { Runtime } from "../../src/runtime/runtime.ts";
+import { defineTool } from "../../src/registry/define-tool.ts";
+import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
+import { z } from "zod";
 
 export async function aiSdk(runtime: Runtime, model: LanguageModel): Promise<string> {
   const { text } = await generateText({ model, prompt: "go", tools: toAiSdkTools(runtime) });
@@ -17,6 +19,45 @@ export async function aiSdk(runtime: Runtime, model: LanguageModel): Promise<str
   const agent = new ToolLoopAgent({ model, tools: own });
   const set: ToolSet = own;
   return `${text} ${await streamed.text} ${(await agent.generate({ prompt: "go" })).text} ${Object.keys(set).length}`;
+}
+
+const forecast = defineTool({
+  name: "forecast",
+  description: "Forecasts the weather.",
+  inputSchema: z.object({ city: z.string(), days: z.number().default(1) }),
+  outputSchema: z.object({ sky: z.string(), degrees: z.string().transform(Number).pipe(z.number()) }),
+  effects: { destructive: true },
+  execute: () => ({ sky: "clear", degrees: "7" }),
+});
+const locate = defineTool({
+  name: "locate",
+  description: "Locates a city.",
+  inputSchema: { type: "object", properties: { place: { enum: ["home", "work"] } }, required: ["place"] },
+  outputSchema: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+  execute: ({ place }) => ({ city: place }),
+});
+
+/** The calls and results of AI SDK have the types of our schemas, one line for each. */
+export async function typedAiSdk(model: LanguageModel): Promise<readonly string[]> {
+  const runtime = createRuntime({ tools: [forecast, locate] });
+  const tools = toAiSdkTools(runtime, { tools: { forecast, locate }, session: runtime.session() });
+  const set: ToolSet = tools;
+  const { toolCalls, toolResults } = await generateText({ model, prompt: "go", tools });
+  const calls = toolCalls.map((call) => {
+    if (call.dynamic === true) return call.toolName;
+    if (call.toolName === "locate") return call.input.place satisfies "home" | "work";
+    // @ts-expect-error: it has no such key
+    void call.input.town;
+    return `${call.input.city satisfies string} ${call.input.days?.toFixed() ?? ""}`;
+  });
+  const results = toolResults.map((result) => {
+    if (result.dynamic === true) return result.toolName;
+    if (result.toolName === "forecast") return "sky" in result.output ? result.output.degrees.toFixed() : "content";
+    // @ts-expect-error: it may be content that the model is shown
+    void result.output.city;
+    return "city" in result.output ? (result.output.city satisfies string) : "content";
+  });
+  return [...Object.keys(set), ...calls, ...results];
 }
 
 /** Takes tools as LangGraph's does. */

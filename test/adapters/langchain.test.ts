@@ -68,5 +68,5 @@ test("a message says what a model is to read, whatever an answer looks like; a p
 
 test("a schema of an older zod, which says nothing of itself as JSON Schema, is refused by name of what would do", () => {
   const old = { name: "old", description: "Old.", schema: z3.object({ a: z3.string() }), invoke: () => "" };
-  expect(() => fromLangChainTools([old])).toThrow('The schema of "zod" gives no JSON Schema');
+  expect(() => fromLangChainTools([old])).toThrow('The schema of "zod" has no JSON Schema');
 });

@@ -27,7 +27,7 @@ test("without anybody to ask, in a simulation, and where asking throws or answer
   ).toMatchObject(cancelled);
   const simulated = await runtime.simulate({ name: "paint" });
   expect(simulated.results).toMatchObject([cancelled]);
-  expect(ports.log.lines.map(({ message }) => message)).toEqual([
+  expect(ports.log.lines.filter(({ level }) => level === "warn").map(({ message }) => message)).toEqual([
     "A question of default::paint in a call of default::paint was not answered: no terminal.",
     "A question of default::paint in a call of default::paint was not answered: the content of its answer must be an object.",
   ]);
@@ -45,7 +45,7 @@ test("D13 one call asks at most sixteen questions, and a page has an http or htt
   });
   await runtime.execute({ name: "many" });
   expect(asked).toBe(16);
-  expect(ports.log.lines.map(({ message }) => message)).toEqual([
+  expect(ports.log.lines.filter(({ level }) => level === "warn").map(({ message }) => message)).toEqual([
     "A question of default::many in a call of default::many was not answered: one call asks at most 16 questions.",
   ]);
   expect(await runtime.execute({ name: "paint" })).toMatchObject({ output: { action: "cancel" } });
@@ -93,5 +93,7 @@ test("progress reaches the caller of this call, and a listener that throws chang
       { callId: result.callId, id: "mine", toolName: "default::works" },
     ],
   ]);
-  expect(ports.log.lines.map(({ message }) => message)).toEqual(["A progress listener threw: deaf"]);
+  expect(ports.log.lines.filter(({ level }) => level === "warn").map(({ message }) => message)).toEqual([
+    "A progress listener threw: deaf",
+  ]);
 });

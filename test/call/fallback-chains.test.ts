@@ -118,7 +118,7 @@ describe("rules", () => {
       { rules: [{ tools: "*", from: ["cache", undefined as never] }] },
       "answers.rules[0].from names no source.",
     ],
-    ["live beside others", { rules: [{ tools: "*", from: ["live", "cache"] }] }, "answers.rules[0].from names live beside others"],
+    ["live beside others", { rules: [{ tools: "*", from: ["live", "cache"] }] }, "answers.rules[0].from names live together with others"],
     [
       "a source without its engine",
       { rules: [{ tools: "*", from: "lm" }] },

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Engine } from "../../src/core/engine.ts";
 import { ToolOutput } from "../../src/core/content.ts";
 import { FAULT_TYPES, type FaultRule } from "../../src/core/fault.ts";
-import { Job } from "../../src/core/job.ts";
+import { RemoteJob } from "../../src/core/remote-job.ts";
 import { NoAnswer } from "../../src/core/no-answer.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { lmEngine } from "../../src/engine/lm.ts";
@@ -492,7 +492,7 @@ describe("H09 nothing hangs", () => {
   const answers: Readonly<Record<string, () => unknown>> = {
     "a value": () => ({ id: 1 }),
     "a promise": async () => Promise.resolve({ id: 1 }),
-    "a job": () => new Job({ id: "1", result: Promise.resolve({ id: 1 }) }),
+    "a job": () => new RemoteJob({ id: "1", result: Promise.resolve({ id: 1 }) }),
     "nothing ever": () => new Promise(() => {}),
     "an error": () => Promise.reject(new Error("broken")),
   };

@@ -133,7 +133,7 @@ describe("keys that cannot be used", () => {
     expect(resolve({}).reads).toEqual(["a:"]);
     resolve({});
     expect(warnings).toEqual([
-      'The effects of tool "files::act" took 50.5 ms to work out; every other call stands still meanwhile. Stay below 50 ms: no I/O, no heavy work.',
+      'The effects of tool "files::act" took 50.5 ms to work out; no other call runs during that time. Stay below 50 ms: no I/O, no heavy work.',
     ]);
   });
 });

@@ -21,7 +21,7 @@ describe.concurrent("a wrong command line exits with 2 and says what would work"
     [
       ["dance"],
       'There is no command "dance".',
-      "Commands: chat, run, call, generate, list, search, info, check, lock, trust, import, mcp, sessions, replay. See haft --help.",
+      "Commands: chat, run, call, chain, generate, list, search, info, check, lock, trust, init, import, mcp, sessions, jobs, replay. See haft --help.",
     ],
     [["list", "--jsn"], "There is no option --jsn.", "Did you mean --json?"],
     [["list", "--yes"], "haft list takes no --yes.", "See haft list --help."],
@@ -132,7 +132,7 @@ describe.concurrent("a wrong configuration exits with 3 and names file, line and
   test("with --json standard output has the error as one JSON object", async () => {
     const { exitCode, stdout } = await withConfig({ "haft.toml": "retries = 3\n" }, "list", "--json");
     const message =
-      "haft.toml:1:1: retries: unknown key. There are: runtime, retry, circuit, permission, approval, cache, store, model, loop, extensions, variables, simulation, toolsets, engines, tools, mcp.";
+      "haft.toml:1:1: retries: unknown key. There are: runtime, retry, circuit, permission, approval, cache, store, model, loop, findTools, extensions, variables, simulation, toolsets, engines, tools, channels, triggers, mcp, documentation.";
     expect({ exitCode, ...JSON.parse(stdout) }).toEqual({
       exitCode: 3,
       error: { code: "invalid_config", message, retryable: false, outcome: "not_started", details: [message] },
@@ -168,7 +168,7 @@ export const bad = { name: "bad", description: "", inputSchema: { type: "strin" 
 ✗ server  0 tools
     MCP server "server" could not be opened: the command "no-such-program" was not found.
 ✗ newest  0 tools
-    The toolset "newest" could not be opened: it did not open within 1 ms.
+    The toolset "newest" could not be opened: it did not open within 1 ms. Give it longer with openTimeoutMs.
 haft.toml: 3 problems
 `,
       stderr: `haft: haft.toml:15:1: toolsets.newest.args: npx runs whatever version of "no such package" is newest; name one exactly, such as "no such package@1.2.3".\n`,

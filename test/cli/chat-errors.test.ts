@@ -79,7 +79,7 @@ describe("which model", () => {
     expect(await project.haft(["chat"], { config: "none.toml", environment: { OPENAI_API_KEY: "k" } })).toEqual({
       exitCode: 3,
       stdout: "",
-      stderr: `haft: invalid_config: No model is named, so nobody can answer. Keys are set for openai, openai-chat.
+      stderr: `haft: invalid_config: No model is named. Keys are set for openai, openai-chat.
   Name one: --model anthropic/claude-sonnet-5, or model.name = "ollama/qwen3" in the configuration.
 `,
     });

@@ -47,7 +47,7 @@ export interface ChatOptions {
   /** Columns of the terminal; left out = the output goes to a pipe. */
   readonly columns?: number;
   readonly colours?: boolean;
-  readonly input?: string;
+  readonly input?: string | Readable;
   /** @default that of the project */
   readonly config?: string;
   /** Told of all output so far, each time there is more. */
@@ -138,7 +138,7 @@ export class ChatProject {
     const exitCode = await runCli([...args, "--config", this.path(config)], {
       stdout: screen("stdout"),
       stderr: screen("stderr"),
-      stdin: Readable.from([Buffer.from(input)]),
+      stdin: typeof input === "string" ? Readable.from([Buffer.from(input)]) : input,
       ask: types === undefined ? undefined : ask,
       environment: { MODEL_KEY: CANARY, ...(colours ? {} : { NO_COLOR: "1" }), ...environment },
       signal: stop.signal,

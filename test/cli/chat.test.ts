@@ -125,6 +125,16 @@ test("F0.3 F1.38 a call in brackets by its bare name runs as one of a provider d
   expect(stdout).toContain("\nmodel   There.\n");
 });
 
+test("F1.37 F1.38 a call between delimiters of the configuration's own runs as any other, and its body is the argument it names", async () => {
+  const script = [{ text: "I look.\n{{look}}\n- at: door\n{{/look}}" }, { text: "{{look}}cellar{{/look}}" }, { text: "There." }];
+  const model =
+    'textFormat = { start = "{{", end = "}}", slash = "closes", arguments = "lines", prefix = "- ", separator = ": " }\nbodyArguments = { "shop::look" = "at" }\n';
+  const project = await chatProject({ script, model });
+  const { stdout } = await project.haft(["chat"], { types: ["Where?"] });
+  expect(stdout).toContain('  → #1  shop::look  {"at":"door"}\n  ✓ #1  shop::look # ms  milk on the door\n');
+  expect(stdout).toContain('  → #2  shop::look  {"at":"cellar"}\n  ✓ #2  shop::look # ms  milk on the cellar\n');
+});
+
 describe("approval", () => {
   const script = [calling("shop__wipe"), calling("shop__wipe"), { text: "Done." }];
 
@@ -145,7 +155,7 @@ describe("approval", () => {
     const first = await project.haft(["chat", ...kept], { input: "Wipe.\nAnd then?\n" });
     expect(first.exitCode).toBe(6);
     expect(first.stdout).toContain(
-      `  ! Calls wait for approval.\n  · shop::wipe {}\n  · At a terminal this asks you and goes on: haft chat --session s --store ${project.path("haft.db")}\n`,
+      `  ! Calls wait for approval.\n  · shop::wipe {}\n  · At a terminal this asks you and continues: haft chat --session s --store ${project.path("haft.db")}\n`,
     );
     expect(first.stdout).not.toContain("And then?");
     const second = await project.haft(["chat", ...kept], { types: ["y"] });
@@ -262,7 +272,7 @@ describe("lines that are sent", () => {
     const project = await chatProject({ script: [{ text: "Ada." }, { text: "Yes." }] });
     const kept = ["--session", "s", "--store", project.path("haft.db")];
     expect((await project.haft(["chat", ...kept], { input: "Who?" })).stdout).toContain("  · session s: new\n");
-    expect((await project.haft(["chat", ...kept], { input: "Sure?" })).stdout).toMatch(/^ {2}· session s: goes on after \d+ events\n/u);
+    expect((await project.haft(["chat", ...kept], { input: "Sure?" })).stdout).toMatch(/^ {2}· session s: continues after \d+ events\n/u);
     expect(project.asked.at(-1)).toEqual([
       { role: "user", content: "Who?" },
       { role: "assistant", content: "Ada." },
@@ -277,7 +287,7 @@ describe("limits", () => {
     const { exitCode, stdout } = await project.haft(["chat"], { input: "Look." });
     expect([exitCode, stdout]).toEqual([
       6,
-      expect.stringContaining("  ! The model made the same call again and again, and it came to the same."),
+      expect.stringContaining("  ! The model made the same call again and again, with the same result."),
     ]);
   });
 
@@ -285,13 +295,13 @@ describe("limits", () => {
     const looks = Array.from({ length: 3 }, (_, at) => ({ calls: [{ name: "shop__look", input: { at: `place ${at}` } }] }));
     const project = await chatProject({ script: [...looks, { text: "Enough." }], toml: "\n[loop.budget.calls]\nsoft = 1\nhard = 2\n" });
     const { stdout } = await project.haft(["chat"], { types: ["Look.", "/go"] });
-    expect(stdout.match(/! the model is told: /gu)).toHaveLength(2);
+    expect(stdout.match(/! note for the model: /gu)).toHaveLength(2);
     expect([...stdout.matchAll(/[✓✗] #\d {2}shop::look # ms {2}(\w+)/gu)].map(([, what]) => what)).toEqual([
       "milk",
       "milk",
       "limit_exceeded",
     ]);
-    expect(stdout).toContain("  ! The budget was used up. 2 of 2 tool calls\n  · /go lets it go on.\n");
+    expect(stdout).toContain("  ! The budget was used up. 2 of 2 tool calls\n  · /go lets it continue.\n");
     expect(stdout).toContain("\nmodel   Enough.\n");
   });
 
@@ -299,7 +309,7 @@ describe("limits", () => {
     const looks = Array.from({ length: 4 }, (_, at) => ({ calls: [{ name: "shop__look", input: { at: `place ${at}` } }] }));
     const project = await chatProject({ script: [...looks, { text: "There." }], toml: "\n[loop]\nmaxRounds = 3\n" });
     const { stdout } = await project.haft(["chat"], { types: ["Look.", "/go"] });
-    expect(stdout).toContain("  ! The loop had as many rounds as it may. 3 rounds\n  · /go lets it go on.\n  · 3 rounds, 3 calls,");
+    expect(stdout).toContain("  ! The loop had as many rounds as it may. 3 rounds\n  · /go lets it continue.\n  · 3 rounds, 3 calls,");
     expect(stdout).toContain("\nmodel   There.\n  · 2 rounds, 1 call,");
   });
 
@@ -328,7 +338,7 @@ describe("lines for haft itself", () => {
     const lines = stdout.split("\n");
     expect(exitCode).toBe(0);
     expect(lines.slice(1, 3)).toEqual(["Nothing was asked yet.", expect.stringMatching(/^ {2}files::edit {8}Replaces/u)]);
-    expect(lines.filter((line) => line.startsWith("  /"))).toHaveLength(3);
+    expect(lines.filter((line) => line.startsWith("  /"))).toHaveLength(6);
     expect(stdout).toContain(
       "There is no command /tols. Did you mean /tools? A message that begins with a slash is written with a space before it.\n",
     );

@@ -15,6 +15,8 @@ const NONE: CliOptions = {
   session: undefined,
   simulate: false,
   settle: false,
+  state: [],
+  follow: false,
   takeOver: false,
   as: undefined,
   force: false,
@@ -26,6 +28,7 @@ const NONE: CliOptions = {
   watch: false,
   validate: false,
   model: undefined,
+  noBackground: false,
   reasoningEffort: undefined,
   system: undefined,
   prompt: undefined,
@@ -38,7 +41,12 @@ const NONE: CliOptions = {
   format: undefined,
   concurrency: undefined,
   tools: [],
+  sample: undefined,
   overwrite: false,
+  split: undefined,
+  from: [],
+  fromStore: false,
+  redact: [],
 };
 
 test("options may stand anywhere, short, long, with = or without", () => {

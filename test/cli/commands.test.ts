@@ -97,7 +97,7 @@ Tags      numbers, sums
         description: "Never answers.",
         inputSchema: { type: "object" },
         annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
-        settings: { timeoutMs: 0, deadlineMs: 0, maxAttempts: 4, maxResultBytes: 65_536 },
+        settings: { timeoutMs: 0, deadlineMs: 0, maxAttempts: 4, maxResultBytes: 65_536, promoteAfterMs: 0 },
       },
     });
   });
@@ -219,6 +219,19 @@ ${more}`;
     expect(info).toContain("Attempts 1 once a call has begun, for it is not declared repeatable; else at most 4");
     expect(info).toContain("! up to 4 attempts are asked for, but it declares no effects");
     expect(JSON.parse((await haft(["call", "io::fetch", "--json"], { folder })).stdout)).toMatchObject({ attempts: 1 });
+  });
+
+  test("F4.10 F4.12 a tool whose descriptor is missing is one problem, told once and with its place, and nothing else is said of it", async () => {
+    const ensemble =
+      '[ensemble]\nname = "orchard"\n[defaults]\nmax_retries = 3\n[[invokers]]\nsource = "pick.toml"\n[[invokers]]\nsource = "press.toml"\n';
+    const pick = '[invoker]\nname = "pick"\ndescription = "Picks."\nmodule = "code.mjs"\neffects = "pure"\n';
+    const files = { "haft.toml": config.replace("io.toml", "orchard.toml"), "orchard.toml": ensemble, "pick.toml": pick };
+    const folder = folderWith({ ...files, "code.mjs": "export const pick = () => 1;\n" });
+    const { exitCode, stdout } = await haft(["check"], { folder });
+    expect([exitCode, stdout.replaceAll(`${folder}/`, "").replaceAll(/\n {4}/gu, " ")]).toEqual([
+      3,
+      '✗ orchard  2 tools The tool "press" is disabled: orchard.toml:7:3: invokers[1]: Cannot read the descriptor press.toml: there is no such file.\nhaft.toml: 1 problem\n',
+    ]);
   });
 
   test("F4.12 with effects that may be repeated nothing is pointed out, and the retries are made", async () => {

@@ -9,8 +9,8 @@ import { PATIENCE_MS, SOURCE, folderWith, haft, masked } from "./run-haft.ts";
 const examples = fileURLToPath(new URL("../../examples/", import.meta.url));
 const server = fileURLToPath(new URL("dist/index.js", import.meta.resolve("@modelcontextprotocol/server-everything/package.json")));
 
-describe.concurrent("the demo behind npm start", { timeout: PATIENCE_MS }, () => {
-  test("tells its story, simulates, survives a kill, and leaves nothing behind", async () => {
+describe.concurrent("the demo behind npm start", { timeout: 3 * PATIENCE_MS }, () => {
+  test.skipIf(!inCI)(`tells its story, simulates, survives a kill, and leaves nothing behind ${IN_CI}`, async () => {
     const folder = folderWith({});
     const { exitCode, stdout, stderr } = await haft(["--once"], {
       folder,
@@ -18,7 +18,8 @@ describe.concurrent("the demo behind npm start", { timeout: PATIENCE_MS }, () =>
       environment: { TMPDIR: folder },
     });
     expect({ exitCode, stderr, left: readdirSync(folder) }).toEqual({ exitCode: 0, stderr: "", left: [] });
-    const [first = "", books = "", flights = "", mail = "", invoice = "", resume = ""] = stdout.split(/\n\n\n\$ haft .*\n/u);
+    const [first = "", books = "", flights = "", mail = "", invoice = "", resume = "", tried = "", trip = "", rest = ""] =
+      stdout.split(/\n\n\n\$ haft .*\n/u);
     expect(first.slice(first.indexOf("summary\n"))).toBe(`summary
   calls       16  14 ok, 2 error (1 not_found, 1 timeout)
   attempts    17  2 of them retries
@@ -47,11 +48,20 @@ describe.concurrent("the demo behind npm start", { timeout: PATIENCE_MS }, () =>
     expect(mail.match(/send_mail.* simulated {2}\{/gu)).toHaveLength(2);
     expect(mail).toContain("\nNothing was changed.");
     expect(invoice.trimEnd().split("\n").at(-1)).toMatch(/^ {2}→ #1 {2}pay /u);
-    expect(masked(resume).replace(/\d+ events/u, "# events")).toBe(`  · session invoice: goes on after # events
+    expect(masked(resume).replace(/\d+ events/u, "# events")).toBe(`  · session invoice: continues after # events
   → #1  pay          {"invoice":4711,"euros":120}
   ✓ #1  office::pay # ms  Paid; the bank has it once.
-  · 1 call was interrupted, and was found to have had its effect
-`);
+  · 1 call was interrupted, and was found to have had its effect`);
+    expect(tried.match(/ {4}✓ #\d {2}trip::book .* simulated {2}\{/gu)).toHaveLength(3);
+    expect(tried).toContain("\nNothing was changed.");
+    expect(trip.match(/\? #1 {2}waits for approval/gu)).toHaveLength(1);
+    expect(trip.trimEnd().split("\n").at(-1)).toMatch(/^ {4}→ #3 {2}trip::book .*"hotel"/u);
+    expect(rest.match(/ {4}→ #\d {2}trip::book .*/gu)?.map((line) => JSON.parse(line.slice(line.indexOf("{"))).what)).toEqual([
+      "hotel",
+      "table",
+    ]);
+    expect(rest).toMatch(/✓ #1 {2}program::run_program .*"number":1,"what":"train"/u);
+    expect(rest).toContain("2 calls were interrupted: 1 was run again, 1 was found to have had its effect");
   });
 
   test.skipIf(!inCI)(`five parallel edits of one file all survive ${IN_CI}`, async () => {

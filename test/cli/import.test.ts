@@ -101,7 +101,7 @@ Key = "\${NAME}"
     const folder = folderWith({ "empty.json": '{"mcpServers": {}}' });
     expect(await haft(["import", "empty.json"], { folder })).toMatchObject({
       exitCode: 3,
-      stderr: expect.stringContaining("empty.json has no servers.\n  They stand under mcpServers, or under servers."),
+      stderr: expect.stringContaining("empty.json has no servers.\n  Servers are under mcpServers or servers."),
     });
   });
 });

@@ -211,7 +211,7 @@ test("over HTTP the token of the environment is needed", { timeout: PATIENCE_MS 
   expect(output.stderr).not.toContain("correct-horse-battery");
 });
 
-test("our own MCP engine is a client of it, like the inspector", { timeout: PATIENCE_MS }, async () => {
+test.skipIf(!inCI)(`our own MCP engine is a client of it, like the inspector ${IN_CI}`, { timeout: PATIENCE_MS }, async () => {
   const folder = project();
   const runtime = createRuntime({ toolsets: [{ name: "far", engine: mcpEngine({ command: process.execPath, args: ARGS, cwd: folder }) }] });
   onTestFinished(async () => void (await runtime.close()));

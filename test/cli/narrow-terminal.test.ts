@@ -7,7 +7,7 @@ import { fitLines, oneLine, wrap } from "../../src/cli/terminal-text.ts";
 import { columnsOf } from "../../src/cli/text-width.ts";
 import { folderWith } from "./run-haft.ts";
 import { lines } from "./session-project.ts";
-import { inCI } from "../ci.ts";
+import { IN_CI, inCI } from "../ci.ts";
 
 const WIDE = "天気を調べて、結果を短い文で返します。".repeat(4);
 
@@ -84,8 +84,8 @@ const COMMANDS: readonly (readonly string[])[] = [
   ["list", "--no-such-option-as-this-one-has-ever-been-given-to-any-command-line"],
 ];
 
-describe("no line of any command is wider than the terminal", () => {
-  test.each(inCI ? [40, 60, 83] : [60])("at %i columns", async (columns) => {
+describe.runIf(inCI)(`no line of any command is wider than the terminal ${IN_CI}`, () => {
+  test.each([40, 60, 83])("at %i columns", async (columns) => {
     const tooWide: string[] = [];
     for (const args of COMMANDS) {
       const shown = stripVTControlCharacters(await shownAt(columns, args));

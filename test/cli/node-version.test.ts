@@ -1,33 +1,68 @@
+/** On a Node that is too old, the command and every import of the package say so at once. */
+import { execFile, execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { tooOld } from "../../src/cli/node-version.ts";
+import { tooOld } from "../../src/core/node-version.ts";
+import { BUNDLE, HAFT } from "../bundled-program.ts";
+import { IN_CI, inCI } from "../ci.ts";
 import { PATIENCE_MS, folderWith, haft } from "./run-haft.ts";
 
-test("a Node before 22.13 is too old, and no later one", () => {
-  expect(["v20.20.2", "v22.0.0", "v22.12.9", "v22.13.0", "v22.23.3", "v24.0.0", "v100.1.0"].map(tooOld)).toEqual([
-    "haft needs Node 22.13 or newer; this is v20.20.2.",
-    "haft needs Node 22.13 or newer; this is v22.0.0.",
-    "haft needs Node 22.13 or newer; this is v22.12.9.",
-    undefined,
-    undefined,
-    undefined,
-    undefined,
-  ]);
-});
+const run = promisify(execFile);
+const SAID = /^haft needs Node 22\.13 or newer; this is Node \d+\.\d+\.\d+\. Install a newer one: https:\/\/nodejs\.org\.$/mu;
 
 test(
-  "on a Node that is too old the command says so, before anything that fails there is imported",
+  "the command says so, before anything that fails there is imported",
   async () => {
-    // A stand-in for an old Node: its version, and one of the functions that it does not have.
+    // A stand-in for an old Node: its version, and functions that it does not have.
     const folder = folderWith({
-      "old.mjs": 'Object.defineProperty(process, "version", { value: "v20.9.0" });\ndelete Promise.withResolvers;\ndelete Map.groupBy;\n',
+      "old.mjs": `Object.defineProperty(process, "versions", { value: { node: "20.9.0" } });
+delete Promise.withResolvers;
+delete Map.groupBy;
+`,
     });
     const environment = { NODE_OPTIONS: `--import=${pathToFileURL(`${folder}/old.mjs`).href}` };
     expect(await haft(["list"], { folder, environment })).toEqual({
       exitCode: 1,
       stdout: "",
-      stderr: "haft needs Node 22.13 or newer; this is v20.9.0.\n",
+      stderr: "haft needs Node 22.13 or newer; this is Node 20.9.0. Install a newer one: https://nodejs.org.\n",
     });
   },
   PATIENCE_MS,
 );
+
+const old = oldNode();
+
+test.skipIf(!inCI)(
+  `on a real one, so do the command and every entry of the package ${IN_CI}${old === undefined ? " (there is no Node before 22.13 on the PATH)" : ""}`,
+  async (context) => {
+    if (old === undefined) return context.skip();
+    await expect(run(old, [HAFT, "--version"])).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(SAID) });
+    const { exports } = JSON.parse(readFileSync(`${BUNDLE}/package.json`, "utf8")) as {
+      readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
+    };
+    const said: Record<string, string> = {};
+    for (const [entry, target] of Object.entries(exports)) {
+      if (typeof target === "string" || entry === "./ports") continue; // haft/ports has types alone
+      const code = `import(${JSON.stringify(pathToFileURL(join(BUNDLE, target.default)).href)}).then(() => "it was loaded", (error) => error.message).then(console.log)`;
+      said[entry] = (await run(old, ["--input-type=module", "--eval", code])).stdout.trim();
+    }
+    expect(Object.keys(said).length).toBeGreaterThan(20);
+    expect(Object.entries(said).filter(([, line]) => !SAID.test(line))).toEqual([]);
+  },
+  PATIENCE_MS,
+);
+
+/** The first Node on the PATH that is too old, and still knows every function of Node that is imported by name. */
+function oldNode(): string | undefined {
+  const found = (process.env["PATH"] ?? "")
+    .split(delimiter)
+    .map((folder) => join(folder, process.platform === "win32" ? "node.exe" : "node"));
+  return found.find((node) => {
+    if (!existsSync(node)) return false;
+    const version = execFileSync(node, ["--version"], { encoding: "utf8" }).trim().slice(1);
+    return tooOld({ node: version }) !== undefined && Number(version.split(".", 1)[0]) >= 20;
+  });
+}

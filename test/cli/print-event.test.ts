@@ -31,3 +31,25 @@ test("F0.47 a person who reads along is told that a failure was put in on purpos
     "        the fault network_error was put in on purpose",
   ]);
 });
+
+test("what a call writes is shown line by line, the last ten of what comes at once, without control characters", () => {
+  let shown = "";
+  const printer = new EventPrinter(screenFor({ write: (text) => void (shown += text) }, {}));
+  const base = { callId: "c1", sessionId: "s", turnId: "t", at: 0, toolName: "build" } as const;
+  const write = (text: string, asks?: true): void =>
+    printer.print({ ...base, type: "job-output", position: 0, text, ...(asks === undefined ? {} : { asks }) });
+  printer.print({ ...base, type: "call-start", call: { name: "build", input: {} } });
+  shown = "";
+  write("compiling a.ts\r\ncompiling b.ts\n\n");
+  write(Array.from({ length: 14 }, (_, n) => `line ${n}\u001b[8m\n`).join(""));
+  write("Which?\n1 tea\n2 soup", true);
+  const last = Array.from({ length: 10 }, (_, n) => `  · #1  line ${n + 4}\n`);
+  expect(shown).toBe(
+    [
+      "  · #1  compiling a.ts\n  · #1  compiling b.ts\n",
+      "  · #1  … 4 lines before\n",
+      ...last,
+      "  · #1  asks: Which?\n  · #1  1 tea\n  · #1  2 soup\n",
+    ].join(""),
+  );
+});

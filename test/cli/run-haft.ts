@@ -12,7 +12,7 @@ export const PROGRAM = HAFT;
 export const SOURCE = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 const COMPILED = fileURLToPath(new URL("../../node_modules/.cache/haft-cli", import.meta.url));
 /** Each process takes a third of a second to start, and longer where many tests run at a time. */
-export const PATIENCE_MS = 30_000;
+export const PATIENCE_MS = 60_000;
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), "haft-cli-")));
 process.on("exit", () => rmSync(root, { recursive: true, force: true }));
@@ -61,7 +61,7 @@ export function haft(
     cwd: folder,
     // Node keeps what it compiled, so that a process starts in a third of the time.
     env: { PATH: process.env["PATH"], NODE_COMPILE_CACHE: COMPILED, HAFT_TRUST: "all", ...environment },
-    timeout: PATIENCE_MS,
+    timeout: 2 * PATIENCE_MS,
     killSignal: "SIGKILL",
   });
   const output = { stdout: "", stderr: "" };

@@ -59,7 +59,8 @@ model
   ? #3  the approver of the conversation answers deny
   ✗ #3  math::forget # ms  approval_denied
         math::forget was not approved: the answer was no.
-        Do not call it again with this input unless the user asks for it; go on without it, or ask the user what to do.
+        Do not call it again with this input unless the user asks for it; continue without it, or ask the user what to
+        do.
   · both answered in # ms
 
 model   That is all.
@@ -116,7 +117,7 @@ summary
     expect(existsSync(join(folder, "notes/made.md"))).toBe(false);
   });
 
-  test("when the approver lines are used up and nobody is at the terminal, a call is denied", async () => {
+  test("when the approver lines are used up and nobody is at the terminal, a call needs approval", async () => {
     const input = lines({ role: "approver", answer: "allow-once" }, { role: "assistant", calls: [{ name: "forget" }, { name: "forget" }] });
     const { exitCode, stdout } = await haft(["run", "-", "--json"], { folder: folderWith(PROJECT), input });
     const messages = stdout
@@ -127,7 +128,7 @@ summary
       0,
       [
         undefined,
-        "math::forget was not approved: the approver failed: no approver line is left in the conversation, and nobody is at the terminal.",
+        "math::forget needs approval, and no approver line is left in the conversation, and there is no terminal. math::forget destroys something.",
       ],
     ]);
   });
@@ -204,3 +205,17 @@ function inOrder(text: string): string {
   }
   return sorted.join("\n");
 }
+
+test("F3.3 shows why the model makes a call, where it says so", { timeout: PATIENCE_MS }, async () => {
+  const reasoned = lines({
+    role: "assistant",
+    calls: [
+      { id: "a", name: "add", input: { a: 1, b: 2 }, reasoning: "The guest\nasked for a sum." },
+      { id: "b", name: "add", input: { a: 1, b: 3 } },
+    ],
+  });
+  const folder = folderWith({ ...PROJECT, "talk.jsonl": reasoned });
+  const { stdout } = await haft(["run", "talk.jsonl"], { folder });
+
+  expect(stdout).toMatch(/→ #1 {2}add +\{"a":1,"b":2\}\n {8}The guest asked for a sum\.\n {2}→ #2 {2}add +\{"a":1,"b":3\}\n {2}✓/u);
+});

@@ -69,6 +69,8 @@ export interface HereOptions {
   /** Columns of a terminal; left out = the output goes to a pipe. */
   readonly columns?: number;
   readonly signal?: AbortSignal;
+  /** Called with all of its standard output so far, each time there is more. */
+  readonly onOutput?: (stdout: string) => void;
 }
 
 /** A new project, and `haft` in its folder. */
@@ -86,11 +88,14 @@ export class SessionProject {
   /** Runs one command line; no colours. Names of files are to be whole paths, except that of the configuration. */
   async haft(
     args: readonly string[],
-    { input = "", ask, columns, signal = new AbortController().signal }: HereOptions = {},
+    { input = "", ask, columns, signal = new AbortController().signal, onOutput }: HereOptions = {},
   ): Promise<Finished> {
     const output = { stdout: "", stderr: "" };
     const screen = (name: "stdout" | "stderr") => ({
-      write: (text: string) => void (output[name] += text),
+      write: (text: string) => {
+        output[name] += text;
+        if (name === "stdout") onOutput?.(output.stdout);
+      },
       ...(columns === undefined ? {} : { isTTY: true, columns }),
     });
     const takesConfig = args[0] !== "replay" && !args.includes("--config");

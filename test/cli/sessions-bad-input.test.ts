@@ -98,7 +98,7 @@ describe.concurrent("a file that is no store", { timeout: PATIENCE_MS }, () => {
     ["run", "-"],
   ] as const;
 
-  test.for(commands)("I13 of a newer version is refused by %j and left as it is", async (args) => {
+  test.for(inCI ? commands : commands.slice(0, 1))("I13 of a newer version is refused by %j and left as it is", async (args) => {
     const project = new SessionProject();
     await project.play("travel");
     tamper(project, "insert into haft_migration values (9, 'later'); pragma wal_checkpoint(truncate);");
@@ -107,7 +107,7 @@ describe.concurrent("a file that is no store", { timeout: PATIENCE_MS }, () => {
     expect([exitCode, stdout, stderr]).toEqual([
       3,
       "",
-      `haft: corrupt_record: The store ${project.path("haft.db")} has format version 9; this Haft knows the versions up to 1.\n  Nothing was changed. Open it with the Haft that wrote it, or with a newer one.\n`,
+      `haft: corrupt_record: The store ${project.path("haft.db")} has format version 9; this Haft knows the versions up to 2.\n  Nothing was changed. Open it with the Haft that wrote it, or with a newer one.\n`,
     ]);
     expect(readFileSync(project.path("haft.db")).equals(before)).toBe(true);
   });
@@ -192,7 +192,7 @@ describe.concurrent("I15 a recording that is not whole", { timeout: PATIENCE_MS 
     ["something else", () => '{"role": "user", "content": "Hello."}\n', "line 1: this is not a recording of Haft"],
     ["no JSON", () => "<html>", '\n  The first line of a recording begins {"haft":"recording".\n'],
   ] as const;
-  test.for(damages.filter((_, index) => inCI || index % 3 === 0))(
+  test.for(damages.filter((_, index) => inCI || index % 9 === 0))(
     "%s is refused by import and replay, and leaves nothing",
     async ([, change, message]) => {
       const project = new SessionProject();

@@ -70,7 +70,7 @@ Nothing was changed. Reads were run; all else was pretended, or done on a branch
       const input = lines({ role: "assistant", calls: [{ name: "count" }, { name: "mail" }] });
       const { exitCode, stdout, stderr } = await project.haft(["run", "-", "--simulate", "--session", "travel"], { input });
       expect([exitCode, stderr]).toEqual([0, ""]);
-      expect(stdout).toMatch(/ {2}· simulation: goes on after the \d+ events of session travel, which stays as it is\n/u);
+      expect(stdout).toMatch(/ {2}· simulation: continues after the \d+ events of session travel, which is not changed\n/u);
       expect(stdout).toContain("\n  shop n: 1 → 2\n");
       await log.close();
     });

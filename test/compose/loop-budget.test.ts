@@ -63,7 +63,5 @@ test("limits that cannot be are refused", () => {
   for (const limit of [{ soft: 3, hard: 2 }, { hard: 0 }, { soft: -1 }, { hard: Number.NaN }])
     expect(() => budget({ calls: limit })).toThrow("The budget calls takes soft ≥ 0 and hard > 0");
   const unknown: string = "turns";
-  expect(() => budget({ [unknown as BudgetAxis]: { hard: 1 } })).toThrow(
-    'A loop has no budget "turns". There are rounds, wallMs, calls, tokens, cost.',
-  );
+  expect(() => budget({ [unknown as BudgetAxis]: { hard: 1 } })).toThrow('createLoop({ limits: { budget } }) has no option "turns".');
 });

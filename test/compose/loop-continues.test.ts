@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { loopContinues, type LoopDecision, type RoundCall, type RoundFacts } from "../../src/compose/loop-continues.ts";
+import { reasonToStop, type RoundCall, type RoundFacts } from "../../src/compose/loop-continues.ts";
+import type { StopReason } from "../../src/compose/stop-reason.ts";
 
 const LIMITS = { maxRounds: 5, maxPauses: 2, multiAction: true };
 const FACTS: RoundFacts = {
@@ -19,7 +20,7 @@ const safe: RoundCall = { category: "SAFE_CHAIN", admitted: true };
 const terminal: RoundCall = { category: "TERMINAL", admitted: true };
 const waiting: RoundCall = { category: "SAFE_CHAIN", admitted: true, code: "approval_required" };
 
-const rows: readonly (readonly [string, Partial<RoundFacts>, LoopDecision])[] = [
+const rows: readonly (readonly [string, Partial<RoundFacts>, StopReason | undefined])[] = [
   ["F3.23 a safe call goes on", { calls: [safe] }, undefined],
   ["F3.23 a safe call that failed goes on", { calls: [{ ...safe, code: "execution_failed" }] }, undefined],
   ["F3.24 a terminal call ends the turn", { calls: [terminal] }, "tool-ended-turn"],
@@ -54,14 +55,14 @@ const rows: readonly (readonly [string, Partial<RoundFacts>, LoopDecision])[] = 
 ];
 
 test.each(rows)("F3.32 by the table: %s", (_what, facts, decision) => {
-  expect(loopContinues({ ...FACTS, ...facts }, LIMITS)).toBe(decision);
+  expect(reasonToStop({ ...FACTS, ...facts }, LIMITS)).toBe(decision);
 });
 
 test("F3.31 one action a turn ends after a round with calls, and not after a pause", () => {
   const limits = { ...LIMITS, multiAction: false };
   expect([
-    loopContinues({ ...FACTS, calls: [safe] }, limits),
-    loopContinues({ ...FACTS, finish: "pause", pauses: 1 }, limits),
-    loopContinues({ ...FACTS, finish: "stop" }, limits),
+    reasonToStop({ ...FACTS, calls: [safe] }, limits),
+    reasonToStop({ ...FACTS, finish: "pause", pauses: 1 }, limits),
+    reasonToStop({ ...FACTS, finish: "stop" }, limits),
   ]).toEqual(["one-action", undefined, "answered"]);
 });

@@ -177,16 +177,16 @@ test("B09 the same failing call is hinted at, then refused with what it said, th
   const result = await loop.run("go");
   expect([result.reason, result.detail, result.rounds, ran]).toEqual([
     "repeated-calls",
-    "failing was called 5 times with the same input and came to the same.",
+    "failing was called 5 times with the same input and the same result.",
     5,
     3,
   ]);
   expect(notes(model.requests.at(-1))).toEqual([
-    "failing has come to the same 2 times with the same input. Calling it again will not help: change the input, use another tool, or answer with what you have.",
+    "failing has had the same result 2 times with the same input. Calling it again will not help: change the input, use another tool, or answer with what you have.",
   ]);
   expect(result.results[6]?.error).toMatchObject({
     code: "limit_exceeded",
-    message: "failing was not run again: with this input it has come to the same 3 times.",
+    message: "failing was not run again: with this input it has had the same result 3 times.",
     details: ["It said: Error (execution_failed): no such table (attempt 1)"],
   });
 });

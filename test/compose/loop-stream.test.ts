@@ -175,6 +175,17 @@ describe("a run with an output schema", () => {
     expect(model.requests).toEqual([]);
   });
 
+  test("the last event of a stream has the output, typed by the schema", async () => {
+    const { loop } = testLoop({ script: [{ text: GOOD }] });
+    const outputs: unknown[] = [];
+    for await (const event of loop.stream("How warm?", { output: answer })) {
+      if (event.type !== "stop") continue;
+      expectTypeOf(event.result.output).toEqualTypeOf<{ city: string; degrees: number; at: Date } | undefined>();
+      outputs.push(event.result.output);
+    }
+    expect(outputs).toEqual([{ city: "Oslo", degrees: 4, at: new Date("2026-01-01T00:00:00Z") }]);
+  });
+
   test("a run without one has no output", async () => {
     const { loop } = testLoop({ script: [{ text: "x" }] });
     const result = await loop.run("?");
@@ -198,7 +209,7 @@ describe("runtime.loop", () => {
       code: "invalid_argument",
       message: expect.stringContaining('Did you mean "openai"'),
     });
-    expect(() => runtime.loop({} as { model: string })).toThrow("A loop needs a model");
+    expect(() => runtime.loop({} as { model: string })).toThrow("A loop or an agent needs a model");
     expect(() => runtime.loop({ model: "openai/x", sesion: 1 } as { model: string })).toThrow('createLoop() has no option "sesion".');
     await runtime.close();
   });

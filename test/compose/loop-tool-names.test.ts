@@ -24,6 +24,6 @@ test.each([...TEXT_FORMATS.keys()])(
     await loop.run("go");
     const said = scripted.requests.at(-1);
     expect(said?.system).toContain(JSON.stringify(offered));
-    expect(notes(said).map((note) => note.split(" has come to ")[0])).toEqual([offered]);
+    expect(notes(said).map((note) => note.split(" has had ")[0])).toEqual([offered]);
   },
 );

@@ -19,7 +19,7 @@ test("B09 the same tool, input and error is told of at 2, refused from 3 and sto
   expect(kinds).toEqual([undefined, "none", undefined, "nudge", undefined, "none"]);
   expect(guard.refusal(call())?.toJSON()).toEqual({
     code: "limit_exceeded",
-    message: "x was not run again: with this input it has come to the same 3 times.",
+    message: "x was not run again: with this input it has had the same result 3 times.",
     retryable: false,
     outcome: "not_started",
     details: ["It said: Error (execution_failed): port 8000 is busy"],
@@ -27,7 +27,7 @@ test("B09 the same tool, input and error is told of at 2, refused from 3 and sto
   });
   expect([guard.noteRefusal(call()).kind, guard.noteRefusal(call())]).toEqual([
     "none",
-    { kind: "stop", note: "x was called 5 times with the same input and came to the same." },
+    { kind: "stop", note: "x was called 5 times with the same input and the same result." },
   ]);
 });
 

@@ -153,7 +153,7 @@ describe("DESIGN 5 who stands in where a simulation may not run a call", () => {
         status: "error",
         error: {
           code: "unavailable",
-          message: "No model can stand in: There is no API key for mistral.",
+          message: "No model can answer: There is no API key for mistral.",
           hint: expect.stringContaining("MISTRAL_API_KEY"),
         },
       },

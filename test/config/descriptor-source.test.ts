@@ -69,7 +69,7 @@ describe("the seed's examples", () => {
       },
     ]);
     expect(warnings).toEqual([
-      `The tool "write_file" is put aside: ${SEED}/io.toml:13:3: invokers[1]: Cannot read the descriptor ${SEED}/io/invokers/write_file.toml: there is no such file.`,
+      `The tool "write_file" is disabled: ${SEED}/io.toml:13:3: invokers[1]: Cannot read the descriptor ${SEED}/io/invokers/write_file.toml: there is no such file.`,
     ]);
   });
 
@@ -234,6 +234,26 @@ describe("ensembles", () => {
     ]);
   });
 
+  test("F4.12 F3.9 a tool that is an instance of a class is bound with its methods, and one without a handler is refused without a person being asked", async () => {
+    const folder = configFolder({
+      "a.toml":
+        '[ensemble]\nname = "a"\nmodule = "tools.mjs"\n[[invokers]]\nname = "one"\ndescription = "D"\n[[invokers]]\nname = "two"\ndescription = "D"\neffects = { writes = ["x"], destructive = true }\n',
+      "tools.mjs":
+        'class Base { step = 2; execute({ n }) { return n * this.step; } }\nclass One extends Base { name = "one"; description = "C"; inputSchema = { type: "object" }; }\nexport default new One();\n',
+    });
+    const asked: string[] = [];
+    const approve = ({ toolName }: { readonly toolName: string }) => (asked.push(toolName), "allow-once" as const);
+    const { toolsets } = await loadSource(source(folder));
+    const runtime = createRuntime({ toolsets, approval: { approve } });
+    await runtime.open();
+    const results = await runtime.execute([{ name: "a::one", input: { n: 4 } }, { name: "a::two" }]);
+    expect(results.map(({ output, error, attempts }) => [output ?? error?.code, attempts])).toEqual([
+      [8, 1],
+      ["not_executable", 0],
+    ]);
+    expect(asked).toEqual([]);
+  });
+
   test("an unknown key of a tool puts that tool aside, and a name given twice keeps the first", async () => {
     const entry = (name: string, more = ""): string => `[[invokers]]\nname = "${name}"\ndescription = "D"\n${more}`;
 
@@ -312,8 +332,8 @@ describe("ensembles", () => {
       "b.toml": '[ensemble]\nname = "b"\n[[invokers]]\nsource = "a.toml"\n',
     };
     expect(await warningsOf(circle)).toEqual([
-      'The tool "b" is put aside: a.toml:3:3: invokers[0]: b.toml describes no tool: it has no [invoker].',
-      'The tool "a" is put aside: b.toml:3:3: invokers[0]: a.toml describes no tool: it has no [invoker].',
+      'The tool "b" is disabled: a.toml:3:3: invokers[0]: b.toml describes no tool: it has no [invoker].',
+      'The tool "a" is disabled: b.toml:3:3: invokers[0]: a.toml describes no tool: it has no [invoker].',
     ]);
 
     const many = `[ensemble]\nname = "many"\n${'[[invokers]]\nsource = "x.toml"\n'.repeat(10_000)}`;

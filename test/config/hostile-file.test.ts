@@ -63,7 +63,7 @@ describe("files", () => {
 
   test("J06 a byte order mark and CRLF change nothing, not even the places", async () => {
     expect(await problemsOf("haft.toml", "\uFEFF[runtime]\r\nfoo = 1\r\n")).toEqual([
-      "haft.toml:2:1: runtime.foo: unknown key. There are: timeoutMs, deadlineMs, maxAttempts, maxResultBytes, maxConcurrent, strict, orphanHoldMs, durability, keepEvents.",
+      "haft.toml:2:1: runtime.foo: unknown key. There are: timeoutMs, deadlineMs, maxAttempts, maxResultBytes, promoteAfterMs, maxConcurrent, strict, orphanHoldMs, durability, keepEvents, agentName, workingFolder.",
     ]);
   });
 });
@@ -115,7 +115,7 @@ describe("YAML", () => {
     ["YAML 1.1", "%YAML 1.1\n---\nruntime: {}\n", "1:1: YAML 1.1 is not read; leave the %YAML line out."],
     ["a tag", "runtime: !!js/function x\n", "1:10: not valid YAML: Unresolved tag: tag:yaml.org,2002:js/function."],
     ["a list as key", "? [a]\n: 1\n", "1:3: a key must be plain text."],
-    ["an alias without anchor", "runtime: *none\n", "1:10: no anchor &none stands before this alias."],
+    ["an alias without anchor", "runtime: *none\n", "1:10: no anchor &none is defined before this alias."],
     ["two documents", "runtime: {}\n---\nruntime: {}\n", "2:1: only one YAML document is read; take the --- out."],
   ])("J03 %s is refused with its place", async (_what, text, problem) => {
     expect(await problemsOf("haft.yaml", text)).toEqual([`haft.yaml:${problem}`]);

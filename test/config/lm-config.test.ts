@@ -102,7 +102,7 @@ describe("F0.47 what cannot be used is an error with its place", () => {
     [
       "what the provider cannot be told",
       "lm_config: { type: anthropic, model_id_or_path: m, seed: 3 }",
-      "tools.engines.sim.lm_config.seed: is nothing that anthropic can be told; leave it out.",
+      "tools.engines.sim.lm_config.seed: is not supported by anthropic; leave it out.",
     ],
     [
       "a key that is something else here",
@@ -190,7 +190,7 @@ describe("F0.40 an engine that a model plays", () => {
         `lm_config: { type: ${type}, model_id_or_path: m, ${names.map((name) => `${name}: ${String(Reflect.get(keys, name))}`).join(", ")} }`,
       );
     const refused = new Set(
-      (await problemsOr(config(Object.keys(keys)))).map((line) => /lm_config\.(\w+): is nothing that/u.exec(line)?.[1]),
+      (await problemsOr(config(Object.keys(keys)))).map((line) => /lm_config\.(\w+): is not supported by/u.exec(line)?.[1]),
     );
     const taken = Object.keys(keys).filter((name) => !refused.has(name));
     expect((await load("haft.yaml", config(taken))).config.engines.get("sim")).toMatchObject({ native });
@@ -267,6 +267,12 @@ describe("F0.47 errors that are put in on purpose", () => {
       "",
       undefined,
       { status: "error", fault: "schema_violation", error: { message: "Tool execution failed", retryable: false } },
+    ],
+    [
+      "rate_limited",
+      "",
+      undefined,
+      { status: "error", fault: "rate_limited", error: { message: expect.stringContaining("too many requests"), retryable: false } },
     ],
     ["unparseable_result", "", undefined, { status: "ok", fault: "unparseable_result", output: expect.stringMatching(/^<garbled/u) }],
   ])("F0.47 %s of the YAML, with probability 1", async (type, more, asked, result) => {

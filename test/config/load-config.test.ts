@@ -27,14 +27,14 @@ guard = "blok"
     const error = await configError(loadConfig(path));
 
     expect(error.message).toBe(
-      `${path}:1:1: strict: unknown key. There are: runtime, retry, circuit, permission, approval, cache, store, model, loop, extensions, variables, simulation, toolsets, engines, tools, mcp. (and 7 more)`,
+      `${path}:1:1: strict: unknown key. There are: runtime, retry, circuit, permission, approval, cache, store, model, loop, findTools, extensions, variables, simulation, toolsets, engines, tools, channels, triggers, mcp, documentation. (and 7 more)`,
     );
     expect(error.details).toEqual([
-      `${path}:1:1: strict: unknown key. There are: runtime, retry, circuit, permission, approval, cache, store, model, loop, extensions, variables, simulation, toolsets, engines, tools, mcp.`,
+      `${path}:1:1: strict: unknown key. There are: runtime, retry, circuit, permission, approval, cache, store, model, loop, findTools, extensions, variables, simulation, toolsets, engines, tools, channels, triggers, mcp, documentation.`,
       `${path}:3:1: runtime.timeout_ms: unknown key. Did you mean "timeoutMs"?`,
       `${path}:4:1: runtime.maxAttempts: must be an integer from 1 to 100, not 0.`,
       `${path}:5:1: runtime.strict: must be a boolean, not a string.`,
-      `${path}:8:1: toolsets.fs.type: must be one of "files", "mcp", "module", "file", "inline", "openapi", "descriptors", not "filse". Did you mean "files"?`,
+      `${path}:8:1: toolsets.fs.type: must be one of "files", "mcp", "module", "file", "inline", "openapi", "descriptors", "chains", "channels", "delegates", "triggers", "program", "shell", "python", "command", "http", "web", "ask", "memory", "notebook", "scratchpad", "skills", not "filse". Did you mean "files"?`,
       `${path}:10:2: toolsets.work: "root" is missing: the folder whose files the tools may use.`,
       `${path}:12:1: toolsets.work.read_only: unknown key. Did you mean "readOnly"?`,
       `${path}:13:1: toolsets.work.guard: must be one of "block", "warn", "off", not "blok". Did you mean "block"?`,
@@ -45,7 +45,7 @@ guard = "blok"
     const folder = configFolder({ "haft.yaml": "toolsets:\n  web:\n    type: mpc\n" });
     const path = join(folder, "haft.yaml");
 
-    const problem = `${path}:3:5: toolsets.web.type: must be one of "files", "mcp", "module", "file", "inline", "openapi", "descriptors", not "mpc". Did you mean "mcp"?`;
+    const problem = `${path}:3:5: toolsets.web.type: must be one of "files", "mcp", "module", "file", "inline", "openapi", "descriptors", "chains", "channels", "delegates", "triggers", "program", "shell", "python", "command", "http", "web", "ask", "memory", "notebook", "scratchpad", "skills", not "mpc". Did you mean "mcp"?`;
     expect(await configError(loadConfig(path))).toEqual(new ToolError("invalid_config", problem, { details: [problem] }));
   });
 
@@ -54,7 +54,7 @@ guard = "blok"
     [
       "no type",
       toolset("enabled = true"),
-      '1:2: toolsets.x: "type" is missing: one of "files", "mcp", "module", "file", "inline", "openapi", "descriptors".',
+      '1:2: toolsets.x: "type" is missing: one of "files", "mcp", "module", "file", "inline", "openapi", "descriptors", "chains", "channels", "delegates", "triggers", "program", "shell", "python", "command", "http", "web", "ask", "memory", "notebook", "scratchpad", "skills".',
     ],
     [
       "an empty command",
@@ -116,7 +116,7 @@ guard = "blok"
     [
       "a key of another type",
       toolset('type = "module"\npath = "x.js"\ncommand = "x"'),
-      "4:1: toolsets.x.command: unknown key. There are: type, enabled, enable, description, maxConcurrent, checkFormats, engine, timeoutMs, deadlineMs, maxAttempts, maxResultBytes, path.",
+      "4:1: toolsets.x.command: unknown key. There are: type, enabled, enable, description, maxConcurrent, checkFormats, engine, timeoutMs, deadlineMs, maxAttempts, maxResultBytes, promoteAfterMs, path.",
     ],
     [
       "a name with a separator",
@@ -146,7 +146,7 @@ guard = "blok"
     [
       "an engine of files",
       toolset('type = "files"\nroot = "."\nengine = "x"'),
-      '4:1: toolsets.x.engine: a toolset of type "files" answers its calls itself.',
+      "4:1: toolsets.x.engine: a toolset of this type answers its calls itself.",
     ],
     [
       "trust in the annotations of a module",
@@ -265,6 +265,8 @@ strict = true
 orphanHoldMs = 50
 durability = "async"
 keepEvents = 500
+agentName = "miller"
+workingFolder = "work"
 [retry]
 delayMs = 10
 factor = 1.5
@@ -309,7 +311,7 @@ type = "mcp"
 command = "server"
 openTimeoutMs = 20
 `,
-  "haft.yaml": `runtime: { timeoutMs: 1000, deadlineMs: 5000, maxAttempts: 2, maxResultBytes: 100, maxConcurrent: 3, strict: true, orphanHoldMs: 50, durability: async, keepEvents: 500 }
+  "haft.yaml": `runtime: { timeoutMs: 1000, deadlineMs: 5000, maxAttempts: 2, maxResultBytes: 100, maxConcurrent: 3, strict: true, orphanHoldMs: 50, durability: async, keepEvents: 500, agentName: miller, workingFolder: work }
 retry: { delayMs: 10, factor: 1.5, maxDelayMs: 20, jitter: false }
 circuit: { enabled: true, failures: 2, windowMs: 100, openMs: 10, probes: 3, minimumRate: 0.25 }
 permission:
@@ -329,7 +331,7 @@ toolsets:
   "0": { type: mcp, command: server, openTimeoutMs: 20 }
 `,
   "haft.json": `{
-	"runtime": { "timeoutMs": 1000, "deadlineMs": 5000, "maxAttempts": 2, "maxResultBytes": 100, "maxConcurrent": 3, "strict": true, "orphanHoldMs": 50, "durability": "async", "keepEvents": 500 },
+	"runtime": { "timeoutMs": 1000, "deadlineMs": 5000, "maxAttempts": 2, "maxResultBytes": 100, "maxConcurrent": 3, "strict": true, "orphanHoldMs": 50, "durability": "async", "keepEvents": 500, "agentName": "miller", "workingFolder": "work" },
 	"retry": { "delayMs": 10, "factor": 1.5, "maxDelayMs": 20, "jitter": false },
 	"circuit": { "enabled": true, "failures": 2, "windowMs": 100, "openMs": 10, "probes": 3, "minimumRate": 0.25 },
 	"permission": { "allow": ["2::*", "1::*"], "deny": ["*::write"] },
@@ -358,6 +360,8 @@ test.each(Object.entries(SAME))("%s says everything there is to say, in the orde
       orphanHoldMs: 50,
       durability: "async",
       keepEvents: 500,
+      agentName: "miller",
+      workingFolder: expect.stringMatching(/.[/\\]work$/u),
     },
     retry: { delayMs: 10, factor: 1.5, maxDelayMs: 20, jitter: false },
     circuit: { failures: 2, windowMs: 100, openMs: 10, probes: 3, minimumRate: 0.25 },
@@ -369,8 +373,11 @@ test.each(Object.entries(SAME))("%s says everything there is to say, in the orde
     loop: {},
     simulation: undefined,
     extensions: [],
+    documentation: new Map(),
     allowVariables: [],
     registry: [],
+    channels: [],
+    triggers: [],
     engines: new Map(),
     enrichments: [],
     toolsets: [
@@ -409,8 +416,11 @@ test.each(["haft.toml", "haft.yaml"])("an empty %s is a configuration of nothing
     loop: {},
     simulation: undefined,
     extensions: [],
+    documentation: new Map(),
     allowVariables: [],
     registry: [],
+    channels: [],
+    triggers: [],
     engines: new Map(),
     enrichments: [],
     toolsets: new Map(),

@@ -30,6 +30,21 @@ describe("problems", () => {
       '3:1: model.reasoningEffort: must be one of "none", "minimal", "low", "medium", "high", not "hihg". Did you mean "high"?',
     ],
     ["a temperature", '[model]\nname = "a/b"\ntemperature = 3', "3:1: model.temperature: must be a number from 0 to 2, not 3."],
+    [
+      "delimiters without an end",
+      '[model]\nname = "a/b"\n[model.textFormat]\nstart = "<<"\nslash = "opens"\narguments = "lines"',
+      '3:2: model.textFormat: "end" is missing',
+    ],
+    [
+      "an empty delimiter",
+      '[model]\nname = "a/b"\ntextFormat = { start = "", end = ">", slash = "opens", arguments = "lines" }',
+      "model.textFormat.start: must not be empty",
+    ],
+    [
+      "a slash that means nothing",
+      '[model]\nname = "a/b"\ntextFormat = { start = "<", end = ">", slash = "both", arguments = "lines" }',
+      'model.textFormat.slash: must be one of "opens", "closes"',
+    ],
     ["no rounds", "loop.maxRounds = 0", "1:1: loop.maxRounds: must be an integer from 1, not 0."],
     ["a word of seed 003", "loop.maxIterations = 5", "1:1: loop.maxIterations: unknown key."],
     [

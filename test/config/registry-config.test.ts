@@ -133,12 +133,12 @@ describe("F0.56 the registry", () => {
     expect(await runtime.execute({ name: "weather", input: {} })).toMatchObject({ error: { code: "not_executable" } });
   });
 
-  test("F0.56 enrichments are kept as they are written, and tables of other programs only when asked", async () => {
-    const text = "task_name: x\ntools:\n  enrichments:\n    - { type: neighbors, model: m }\n";
+  test("F0.56 enrichments are read in the words of the seed, and tables of other programs only when asked", async () => {
+    const text = "task_name: x\ntools:\n  enrichments:\n    - { type: neighbors, model: m, k: 3 }\n";
     const folder = configFolder({ "haft.yaml": text });
     const { enrichments } = (await load("haft.yaml", text.slice(text.indexOf("tools")))).config;
 
-    expect(enrichments).toEqual([{ type: "neighbors", model: "m" }]);
+    expect(enrichments).toMatchObject([{ type: "neighbors", k: 3 }]);
     expect(await buildProblems({ "haft.yaml": text })).toEqual([expect.stringMatching(/^haft\.yaml:1:1: task_name: unknown key\./u)]);
     expect(await configuredRuntime(join(folder, "haft.yaml"), { foreignKeys: true })).toMatchObject({ toolsets: [], sources: [] });
   });
@@ -378,7 +378,7 @@ export const haftSources = { one: (_options, { name, engine }) => ({ name, load:
       "a type that no extension of the file brings",
       { "haft.yaml": `extensions: [x.mjs]\n${text}`, "x.mjs": "export const haftSources = {};" },
       {},
-      /^haft\.yaml:3:\d+: tools\.registry\[0\]\.type: "list" is not registered\. There are: files, mcp, module, file, inline, openapi, descriptors\./u,
+      /^haft\.yaml:3:\d+: tools\.registry\[0\]\.type: "list" is not registered\. There are: files, mcp, module, file, inline, openapi, descriptors, chains, channels, delegates, triggers, program, shell, python, command, http, web, ask, memory, notebook, scratchpad, skills\./u,
     ],
     [
       "a factory that throws",
@@ -402,7 +402,7 @@ export const haftSources = { one: (_options, { name, engine }) => ({ name, load:
       "a module without extensions",
       { "haft.toml": 'extensions = ["x.mjs"]', "x.mjs": "export const a = 1;" },
       {},
-      /^haft\.toml:1:15: extensions\[0\]: "x\.mjs" must export haftEngines or haftSources/u,
+      /^haft\.toml:1:15: extensions\[0\]: "x\.mjs" must export haftEngines, haftSources or haftEnrichments/u,
     ],
   ])("F0.13 %s is named with its place", async (_what, files, extensions, message) => {
     expect(await buildProblems(files, { extensions: extensions as Extensions })).toEqual([expect.stringMatching(message)]);

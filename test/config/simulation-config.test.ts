@@ -126,7 +126,11 @@ describe("what cannot be used is an error with its place", () => {
       '[simulation.sources]\n"a::*" = 5',
       '2:1: simulation.sources["a::*"]: it names the source of type number.',
     ],
-    ["live beside others", '[simulation.sources]\n"a::*" = ["lm", "live"]', '2:1: simulation.sources["a::*"]: it names live beside others'],
+    [
+      "live beside others",
+      '[simulation.sources]\n"a::*" = ["lm", "live"]',
+      '2:1: simulation.sources["a::*"]: it names live together with others',
+    ],
     [
       "a pattern that fits no tool",
       '[simulation.sources]\nshop = "lm"',

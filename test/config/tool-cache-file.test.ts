@@ -92,7 +92,7 @@ describe("a file is refused", () => {
     const path = listFile(folder);
     writeFileSync(path, text);
     const { message, hint } = await configError(toolCacheFiles(folder).read(KEY));
-    expect([message.startsWith(`The remembered tools in ${path} are damaged: `), hint]).toEqual([true, "Remove it; it is written anew."]);
+    expect([message.startsWith(`The remembered tools in ${path} are damaged: `), hint]).toEqual([true, "Remove it; it is written again."]);
   });
 
   test("D20 that others can write", async () => {

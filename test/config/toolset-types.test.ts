@@ -320,3 +320,155 @@ test("F4.6 tools of a file can be called between open and close, and not before 
     "unavailable",
   ]);
 });
+
+describe("programs", () => {
+  test("issue 18 their mode and limits are read, and their tool is offered in the place of the others", async () => {
+    const { config } = await load("haft.toml", toolset("program", 'mode = "only"\nmaxRunMs = 100\nmaxCalls = 5'));
+    expect(config.toolsets.get("x")).toMatchObject({ type: "program", mode: "only", maxRunMs: 100, maxCalls: 5 });
+  });
+
+  test.each([
+    ["another mode", 'mode = "alone"', '3:1: toolsets.x.mode: must be one of "beside", "only", not "alone".'],
+    ["too much memory", "maxMemoryMb = 4096", /maxMemoryMb: .* 16 to 1024/u],
+    ["an unknown key", "maxCals = 4", /maxCals: unknown key.*maxCalls/u],
+  ])("issue 18 %s is named with its place", async (_what, lines, problem) => {
+    expect(await problemsOf("haft.toml", toolset("program", lines))).toEqual([
+      typeof problem === "string" ? `haft.toml:${problem}` : expect.stringMatching(problem),
+    ]);
+  });
+});
+
+describe("chains", () => {
+  const chain = (lines: string): string => toolset("chains", `[toolsets.x.chains.trip]\n${lines}`);
+
+  test("F2.24 the steps and how they are offered are read, in the words of other systems as well", async () => {
+    const steps = `steps = [{ tool = "a::b", inputMapping = { c = "d[0].e" }, outputKey = "f" }, { tool_name = "g", input_mapping = { h = { value = 1 } }, output_key = "i" }]`;
+    const { config } = await load("haft.toml", chain(`description = "Trips."\n${steps}\nanswer_key = "f"`));
+    const read = config.toolsets.get("x");
+    const trip = read?.type === "chains" ? read.chains.get("trip") : undefined;
+    expect(trip?.offer).toEqual({ name: "trip", description: "Trips.", answerKey: "f" });
+    expect(trip?.chain.steps).toEqual([
+      { tool: "a::b", inputMapping: { c: "d[0].e" }, outputKey: "f" },
+      { tool: "g", inputMapping: { h: { value: 1 } }, outputKey: "i" },
+    ]);
+  });
+
+  test.each([
+    ["no chains", toolset("chains", ""), '1:2: toolsets.x: "chains" is missing: the chains by their names.'],
+    ["no steps", chain('description = "D."'), '3:2: toolsets.x.chains.trip: "steps" is missing: the list of steps.'],
+    [
+      "an empty list of steps",
+      chain('description = "D."\nsteps = []'),
+      "5:1: toolsets.x.chains.trip.steps: is empty: a chain has at least one step.",
+    ],
+    ["no description", chain('steps = [{ tool = "a" }]'), '3:2: toolsets.x.chains.trip: "description" is missing: what the model reads.'],
+    [
+      "no tool",
+      chain('description = "D."\nsteps = [{ outputKey = "a" }]'),
+      /steps\[0\]: "tool" is missing: the name of the tool that the step calls\.$/u,
+    ],
+    [
+      "a misspelt key",
+      chain('description = "D."\nsteps = [{ tool = "a", outptKey = "a" }]'),
+      /steps\[0\]\.outptKey: unknown key\. Did you mean "outputKey"\?$/u,
+    ],
+    [
+      "a path that is none",
+      chain('description = "D."\nsteps = [{ tool = "a", inputMapping = { b = "c[" } }]'),
+      /inputMapping: .*"c\[", which is not a path/u,
+    ],
+    [
+      "a source that is none",
+      chain('description = "D."\nsteps = [{ tool = "a", inputMapping = { b = 3 } }]'),
+      /inputMapping: The argument "b" of step 0 of the chain has no source\.$/u,
+    ],
+    [
+      "two words for one key",
+      chain('description = "D."\nsteps = [{ tool = "a", tool_name = "b" }]'),
+      /tool_name: duplicates tool; remove one of them\.$/u,
+    ],
+    [
+      "a name that no tool can have",
+      toolset("chains", '[toolsets.x.chains."a\\u0001b"]\ndescription = "D."\nsteps = [{ tool = "a" }]'),
+      /has a control character/u,
+    ],
+    [
+      "an engine",
+      toolset("chains", 'engine = "e"\n[toolsets.x.chains.trip]\ndescription = "D."\nsteps = [{ tool = "a" }]'),
+      /toolsets\.x\.engine: a toolset of this type/u,
+    ],
+  ])("F2.25 %s is named with its place", async (_what, text, problem) => {
+    const [first = ""] = await problemsOf("haft.toml", text);
+    if (typeof problem === "string") expect(first).toBe(`haft.toml:${problem}`);
+    else expect(first).toMatch(problem);
+  });
+});
+
+describe("delegates", () => {
+  const delegate = (lines: string): string => toolset("delegates", `[toolsets.x.delegates.reader]\n${lines}`);
+
+  test("F1.53 every key of a delegate is read", async () => {
+    const lines = `description = "Reads."
+title = "Read"
+model = { name = "ollama/x", temperature = 0 }
+allow = ["files::*"]
+deny = ["files::write"]
+share = "messages"
+mode = "background"
+timeoutMs = 5
+system = "You read."
+maxRounds = 3
+budget = { tokens = { hard = 9 } }`;
+    const { config } = await load("haft.toml", toolset("delegates", `maxRunning = 2\n[toolsets.x.delegates.reader]\n${lines}`));
+    expect(config.toolsets.get("x")).toEqual({
+      type: "delegates",
+      enabled: true,
+      maxRunning: 2,
+      delegates: new Map([
+        [
+          "reader",
+          {
+            description: "Reads.",
+            title: "Read",
+            model: { name: "ollama/x", temperature: 0 },
+            tools: { allow: ["files::*"], deny: ["files::write"] },
+            share: "messages",
+            mode: "background",
+            timeoutMs: 5,
+            loop: { system: "You read.", maxRounds: 3, budget: { tokens: { hard: 9 } } },
+          },
+        ],
+      ]),
+    });
+  });
+
+  test.each([
+    ["no delegates", toolset("delegates", ""), /"delegates" is missing/u],
+    ["no description", delegate('model = "ollama/x"'), /"description" is missing/u],
+    ["a model that is not one", delegate('description = "D."\nmodel = "x"'), /delegates\.reader\.model: must be provider and model/u],
+    ["a misspelt key", delegate('description = "D."\nshre = "task"'), /delegates\.reader\.shre: unknown key\. Did you mean "share"\?/u],
+    [
+      "another way to share",
+      delegate('description = "D."\nshare = "all"'),
+      /delegates\.reader\.share: must be one of "task", "messages", "conversation"/u,
+    ],
+    ["another mode", delegate('description = "D."\nmode = "stateful"'), /delegates\.reader\.mode: must be one of "direct", "background"/u],
+    ["a pattern that is not one", delegate('description = "D."\nallow = [""]'), /delegates\.reader\.allow\[0\]/u],
+    ["a number that cannot be", toolset("delegates", "maxRunning = 0\n[toolsets.x.delegates]"), /maxRunning/u],
+    ["an engine", toolset("delegates", 'engine = "e"\n[toolsets.x.delegates]'), /toolsets\.x\.engine: a toolset of this type/u],
+  ])("F1.53 %s is named with its place", async (_what, text, problem) => {
+    const [first = ""] = await problemsOf("haft.toml", text);
+    expect(first).toMatch(problem);
+  });
+
+  test("F1.53 a delegate without any model is listed, says what is missing, and does not affect the others", async () => {
+    const folder = configFolder({
+      "haft.toml": `${delegate('description = "D."')}[toolsets.x.delegates.other]\ndescription = "O."\nmodel = "ollama/x"\n`,
+    });
+    const { toolsets } = await buildRuntimeParts(await loadConfig(join(folder, "haft.toml")));
+    expect(toolsets[0]?.tools?.map(({ name, unusable }) => [name, unusable])).toEqual([
+      ["reader", "It has no model: name one in toolsets.x.delegates.reader.model, or in model.name."],
+      ["other", undefined],
+    ]);
+  });
+});

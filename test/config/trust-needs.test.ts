@@ -1,5 +1,5 @@
 import { realpathSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -127,6 +127,77 @@ const WIDENING: readonly (readonly [what: string, config: Table, line: string])[
     { engines: { l: { type: "lm", model: { name: "ollama/x", baseUrl: "http://10.0.0.7:11434" } } } },
     "engines.l.model.baseUrl sends conversations and the key of ollama to http://10.0.0.7:11434",
   ],
+  [
+    "conversations of a delegate",
+    {
+      toolsets: {
+        team: { type: "delegates", delegates: { a: { description: "A", model: { name: "ollama/x", baseUrl: "http://10.0.0.7:11434" } } } },
+      },
+    },
+    "toolsets.team.delegates.a.model.baseUrl sends conversations and the key of ollama to http://10.0.0.7:11434",
+  ],
+  [
+    "definitions of tools that a model is asked about",
+    { tools: { enrichments: [{ type: "output_parameters", model: { name: "ollama/x", baseUrl: "http://10.0.0.7:11434" } }] } },
+    "tools.enrichments[0].model.baseUrl sends conversations and the key of ollama to http://10.0.0.7:11434",
+  ],
+  [
+    "a folder elsewhere that answers about tools are kept in",
+    { tools: { enrichments: [{ type: "output_parameters", model: "ollama/x", cache: "/tmp/answers" }] } },
+    "tools.enrichments[0].cache reaches /tmp/answers, outside the folder of the configuration",
+  ],
+];
+
+/** Each of them gives these, beside the first. */
+const PROGRAMS: readonly (readonly [config: Table, lines: readonly string[]])[] = [
+  [{ toolsets: { s: { type: "shell", root: "." } } }, ["toolsets.s.type runs commands that models write"]],
+  [{ toolsets: { p: { type: "python", root: "work" } } }, ["toolsets.p.type runs Python programs that models write"]],
+  [
+    { toolsets: { s: { type: "shell", root: "/etc", sandbox: "none", network: true, allowSensitive: ["**"] } } },
+    [
+      "toolsets.s.type runs commands that models write",
+      "toolsets.s.sandbox runs them without a sandbox, with all rights of the user",
+      "toolsets.s.network lets them reach the network",
+      "toolsets.s.root reaches /etc, outside the folder of the configuration",
+      "toolsets.s.allowSensitive lets them change files that other programs obey, and read files of credentials: **",
+    ],
+  ],
+  [
+    { toolsets: { s: { type: "shell", root: ".", read: ["/opt/sdk"], write: ["/var/cache/x", "out"] } } },
+    [
+      "toolsets.s.type runs commands that models write",
+      "toolsets.s.read reaches /opt/sdk, outside the folder of the configuration",
+      "toolsets.s.write reaches /var/cache/x, outside the folder of the configuration",
+    ],
+  ],
+  [
+    { toolsets: { s: { type: "shell", root: "~/work", read: ["~/.ssh"], write: ["~"], shell: "/opt/sh" } } },
+    [
+      "toolsets.s.type runs commands that models write",
+      `toolsets.s.root reaches ${homedir()}/work, outside the folder of the configuration`,
+      `toolsets.s.read reaches ${homedir()}/.ssh, outside the folder of the configuration`,
+      `toolsets.s.write reaches ${homedir()}, outside the folder of the configuration`,
+      "toolsets.s.shell runs /opt/sh",
+    ],
+  ],
+  [
+    {
+      toolsets: {
+        c: {
+          type: "command",
+          tools: [
+            { name: "log", command: ["git", "log", "a b"] },
+            { name: "up", command: ["uptime"] },
+          ],
+        },
+      },
+    },
+    ['toolsets.c runs git log "a b"', "toolsets.c runs uptime"],
+  ],
+  [
+    { toolsets: { h: { type: "http", baseUrl: "http://10.0.0.7", verifyTls: false, tools: [{ name: "get", url: "/" }] } } },
+    ["toolsets.h.baseUrl reaches the private address 10.0.0.7", "toolsets.h.verifyTls accepts any certificate"],
+  ],
 ];
 
 /** None of them gives any. */
@@ -138,17 +209,24 @@ const ORDINARY: readonly Table[] = [
   { toolsets: { s: { type: "mcp", url: "https://example.com/mcp" } } },
   { toolsets: { local: { type: "mcp", url: "http://localhost:3000/mcp" }, ip: { type: "mcp", url: "http://127.0.0.1:3000/mcp" } } },
   { toolsets: { ten: { type: "mcp", url: "https://8.8.8.8/mcp" } } },
+  { toolsets: { web: { type: "http", baseUrl: "https://example.com", tools: [{ name: "get", url: "/" }] } } },
   { toolsets: { t: { type: "openapi", document: "d.json", include: { tags: ["a"] } } } },
   { toolsets: { u: { type: "files", root: "/", guard: "off", enabled: false } } },
+  { toolsets: { crew: { type: "delegates", delegates: { a: { description: "A", model: "ollama/x", allow: ["o::*"] } } } } },
   { permission: { allow: ["o::*"], deny: ["*::write"] } },
   { approval: { always: ["*"], timeoutMs: 5 } },
   { store: { path: "haft.db" } },
   { model: { name: "anthropic/claude", apiKey: "env:ANTHROPIC_API_KEY" } },
   { engines: { v: { type: "lm", model: { name: "ollama/qwen3", baseUrl: "http://localhost:11434" } } } },
+  { tools: { enrichments: [{ type: "output_parameters", model: "ollama/x", cache: ".cache" }, { type: "dataflow" }] } },
   { simulation: { recording: "r.jsonl" }, retry: { jitter: false }, runtime: { timeoutMs: 9 } },
 ];
 
 describe("what a configuration must be trusted for", () => {
+  test.each(PROGRAMS)("J08 programs and requests: %j", async (config, lines) => {
+    expect(await needsOf(config)).toEqual(lines);
+  });
+
   test.each(WIDENING)("J08 %s", async (_what, config, line) => {
     expect(await needsOf(config)).toEqual([line]);
   });

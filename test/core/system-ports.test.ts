@@ -41,3 +41,17 @@ test("B02 timers that are due together fire in the order they were set, but for 
   await new Promise<void>((resolve) => void clock.timer(resolve, 50));
   expect(fired).toEqual(["second", "fourth", "fifth"]);
 });
+
+test("an object expires once, not before its time, unless its timer is cancelled", async () => {
+  const startedAt = clock.now();
+  let expired = 0;
+  const target = (): { expire(): void } => ({ expire: () => expired++ });
+  const cancelled = clock.expiry?.(target(), startedAt + 1);
+  cancelled?.cancel();
+  const expiredAt = await new Promise<number>((resolve) => {
+    clock.expiry?.(target(), startedAt + 5);
+    clock.expiry?.({ expire: () => resolve(clock.now()) }, startedAt + 5);
+  });
+  cancelled?.cancel();
+  expect([expired, expiredAt >= startedAt + 5]).toEqual([1, true]);
+});

@@ -21,6 +21,11 @@ export function toolContext(options: Partial<ToolContext> = {}): ToolContext {
   return {
     callId: "call_1",
     toolName: "strange::tool",
+    tool: { name: "tool", description: "", inputSchema: true },
+    agentName: undefined,
+    workingFolder: "/",
+    resolvePath: (path) => path,
+    environment: {},
     sessionId: "session_1",
     turnId: "turn_1",
     attempt: 1,
@@ -28,9 +33,15 @@ export function toolContext(options: Partial<ToolContext> = {}): ToolContext {
     simulated: false,
     history: [],
     isShown: () => true,
+    execute: () => {
+      throw new Error("No runtime runs this call.");
+    },
+    output: () => undefined,
+    partial: () => undefined,
     signal: new AbortController().signal,
     deadline: Infinity,
     state: { get: () => undefined, update: () => undefined },
+    toolState: { get: () => undefined, update: () => undefined },
     data: {},
     ask: () => Promise.resolve({ action: "cancel" }),
     progress: () => undefined,

@@ -7,15 +7,15 @@ import { parse } from "yaml";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/core/base/json.ts";
 import { parseJson } from "../../src/core/base/parse-json.ts";
 import { seededRandom } from "../../src/core/base/seeded-random.ts";
-import type { JsonSchema, Tool } from "../../src/core/tool.ts";
+import type { Tool } from "../../src/core/tool.ts";
 import type { Toolset } from "../../src/core/toolset.ts";
 import { exampleEngine } from "../../src/engine/example.ts";
 import { importOpenApi } from "../../src/engine/openapi/import-openapi.ts";
 import { toolFromJson } from "../../src/registry/tool-definition.ts";
 import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
 import { exampleValue } from "../../src/schema/example/example-value.ts";
-import { importSchema } from "../../src/schema/import-schema.ts";
 import { IN_CI, inCI } from "../ci.ts";
+import { schemaOfParameters, schemaOfTemplate, toolOf } from "../generate/conversations/published-tools.ts";
 
 const CASES = process.env["HAFT_CASES"] ?? join(import.meta.dirname, "../../../shared/cases");
 const LIMITS = { maxChars: Number.MAX_SAFE_INTEGER, maxDepth: 200 };
@@ -36,48 +36,6 @@ function objectOf(value: unknown): JsonObject {
 
 function objects(value: JsonValue): readonly JsonObject[] {
   return Array.isArray(value) ? value.map(objectOf) : [];
-}
-
-/** The schema of an answer that is written down with the names of types in the places of values. */
-function schemaOfTemplate(template: JsonValue): JsonObject {
-  if (Array.isArray(template)) return { type: "array", ...(template[0] !== undefined && { items: schemaOfTemplate(template[0]) }) };
-  if (isJsonObject(template)) {
-    const properties = Object.fromEntries(Object.entries(template).map(([name, value]) => [name, schemaOfTemplate(value)]));
-    return { type: "object", properties, required: Object.keys(properties) };
-  }
-  if (typeof template === "string" && /^(?:empty list|list of)/u.test(template)) return { type: "array" };
-  const type = new Map([
-    ["str", "string"],
-    ["int", "integer"],
-    ["float", "number"],
-    ["bool", "boolean"],
-    ["NoneType", "null"],
-  ]).get(String(template));
-  return type === undefined ? {} : { type };
-}
-
-/** The schema of parameters in the words of Python, by name. */
-function schemaOfParameters(parameters: JsonValue | undefined): JsonSchema | undefined {
-  if (!isJsonObject(parameters)) return undefined;
-  const words = new Map([
-    ["json", "object"],
-    ["Union[List[dict], dict]", "any"],
-  ]);
-  const properties = Object.entries(parameters).map(([name, value]): [string, JsonValue] => {
-    const { type, ...rest } = objectOf(value);
-    return [name, { ...rest, ...(typeof type === "string" && { type: words.get(type) ?? type }) }];
-  });
-  return importSchema({ type: "object", properties: Object.fromEntries(properties), required: properties.map(([name]) => name) }).schema;
-}
-
-function tool(json: JsonObject, name: JsonValue | undefined, outputSchema: JsonSchema | undefined): Tool {
-  const { description = "", inputSchema } = json;
-  return {
-    name: String(name),
-    description: String(description),
-    inputSchema: importSchema(inputSchema).schema,
-    ...(outputSchema !== undefined && { outputSchema }),
-  };
 }
 
 interface Count {
@@ -131,16 +89,16 @@ function unlikeNames(tools: readonly Tool[]): readonly Tool[] {
 
 function publishedToolsets(): readonly Toolset[] {
   const toolbench = lines("toolbench/apis.jsonl").map((json) =>
-    tool(json, json["id"], isJsonObject(json["templateResponse"]) ? schemaOfTemplate(json["templateResponse"]) : undefined),
+    toolOf(json, json["id"], isJsonObject(json["templateResponse"]) ? schemaOfTemplate(json["templateResponse"]) : undefined),
   );
   const apiBank = objects(read("api-bank/tools.json")).map((json) =>
-    tool(json, json["name"], schemaOfParameters(json["outputParameters"])),
+    toolOf(json, json["name"], schemaOfParameters(json["outputParameters"])),
   );
   const nestful = ["executable", "glaive", "sgd"].map((name) =>
     withEngine(
       `nestful-${name}`,
       unlikeNames(
-        objects(read(`nestful/${name}.tools.json`)).map((json) => tool(json, json["name"], schemaOfParameters(json["outputParameters"]))),
+        objects(read(`nestful/${name}.tools.json`)).map((json) => toolOf(json, json["name"], schemaOfParameters(json["outputParameters"]))),
       ),
     ),
   );
@@ -159,7 +117,7 @@ function publishedToolsets(): readonly Toolset[] {
 describe.skipIf(!existsSync(join(CASES, "toolbench")))(`F0.40 published tools (skipped when ${CASES} is absent)`, () => {
   test.skipIf(!inCI)(
     `of four collections load into one runtime, and every one is answered: ok, valid, stamped simulated and not empty ${IN_CI}`,
-    { timeout: 120_000 },
+    { timeout: 300_000 },
     async () => {
       const toolsets = publishedToolsets();
       const runtime = createRuntime({ toolsets, approval: { approve: () => "allow-once" } });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Engine, EngineContext } from "../../src/core/engine.ts";
 import { ToolError } from "../../src/core/error.ts";
-import { Job } from "../../src/core/job.ts";
+import { RemoteJob } from "../../src/core/remote-job.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { knownTools, stateOf, type KnownToolsOptions } from "../../src/engine/known-tools.ts";
 import { MCP_PEER, mcpPeerOf, type McpPeer } from "../../src/engine/mcp/peer.ts";
@@ -113,7 +113,7 @@ describe("what has changed meanwhile", () => {
       message: 'The server has changed the definition of the tool "b" since it was last running; the call was not sent.',
       retryable: false,
       outcome: "not_started",
-      hint: "The tools are listed anew: look at its definition, then call again.",
+      hint: "The tools are listed again: look at its definition, then call again.",
     });
     expect([changes, server.seen, memory.lists.get(KEY)]).toEqual([["changed"], ["open"], [A, B]]);
     expect(await engine.list?.(new AbortController().signal)).toEqual([A, B]);
@@ -260,11 +260,11 @@ describe("a server that nobody uses", () => {
     inner.openSession = ({ sessionId }) => void begun.push(sessionId);
     inner.closeSession = (sessionId) => void begun.push(`-${sessionId}`);
     const { engine, clock } = await opened([A], inner, { idleMs: 1_000 });
-    await engine.openSession?.({ sessionId: "s", signal: new AbortController().signal });
+    await engine.openSession?.({ sessionId: "s", setup: {}, signal: new AbortController().signal });
     await clock.advance(5_000);
     const withSession = stateOf(engine);
     const work = Promise.withResolvers<string>();
-    inner.answer = new Job({ id: "1", result: work.promise });
+    inner.answer = new RemoteJob({ id: "1", result: work.promise });
     await call(engine);
     await engine.closeSession?.("s");
     await clock.advance(5_000);

@@ -11,6 +11,10 @@ import { openReference, openStrange, rejection, strangeEngine } from "./mcp-engi
 describe("options", () => {
   test.each([
     [{ command: "" }, 'An MCP server needs a command, the program that runs it, such as "npx", or a url.'],
+    [
+      { command: ["npx", "-y", "server"] as unknown as string },
+      'The command of an MCP server is one string, the program that runs it; its arguments are an array of their own: { command: "npx", args: ["-y","server"] }.',
+    ],
     [{ command: "node", args: ["a\0b"] }, 'The arguments, variables and folder of the MCP server "node" must be strings without NUL.'],
     [{ command: "node", maxTools: 0 }, "maxTools is 0; it takes an integer from 1."],
   ])("%j is refused before anything starts", (options, message) => {
@@ -149,7 +153,7 @@ describe("answers", () => {
 
     expect(await hanging).toEqual({
       code: "cancelled",
-      message: 'The call was cancelled; MCP server "strange" was told.',
+      message: 'The call was cancelled; MCP server "strange" was notified.',
       retryable: false,
       outcome: "unknown",
     });

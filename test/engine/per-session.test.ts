@@ -97,7 +97,7 @@ test("F4.35 one instance that cannot be closed keeps no other open, and is repor
     return made++ === 0 ? { ...inner, close: () => Promise.reject(new Error("stuck")) } : inner;
   });
   await engine.open?.(engineContext());
-  for (const sessionId of ["a", "b"]) await engine.openSession?.({ sessionId, signal: new AbortController().signal });
+  for (const sessionId of ["a", "b"]) await engine.openSession?.({ sessionId, setup: {}, signal: new AbortController().signal });
   expect(open.size).toBe(3);
   await expect(engine.close?.()).rejects.toThrow("stuck");
   expect([...open]).toEqual([1]);
@@ -113,7 +113,7 @@ test("F0.59 an instance that opens although it was given up is closed again", as
   });
   await engine.open?.(engineContext());
   slow = true;
-  const beginning = Promise.resolve(engine.openSession?.({ sessionId: "a", signal: new AbortController().signal }));
+  const beginning = Promise.resolve(engine.openSession?.({ sessionId: "a", setup: {}, signal: new AbortController().signal }));
   const closing = engine.close?.();
   opening.resolve();
   await expect(beginning).rejects.toThrow();

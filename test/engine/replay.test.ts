@@ -122,7 +122,7 @@ describe("what was not recorded is not found, and the message says what was aske
       message: "weather::get was recorded once with this input, and is called once more.",
       retryable: false,
       outcome: "not_started",
-      operatorHint: "Give the replay repeatLast: true to hear the last answer again.",
+      operatorHint: "Give the replay repeatLast: true to return the last answer again.",
     });
   });
 

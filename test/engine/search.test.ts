@@ -231,7 +231,7 @@ describe("F0.50 the tool", () => {
 
     expect(results).toMatchObject([
       { status: "ok", output: [{ id: "mouse" }] },
-      { error: { code: "invalid_input", message: "library::wiki was not told what to search for." } },
+      { error: { code: "invalid_input", message: "library::wiki needs a text to search for." } },
     ]);
     expect(runtime.registry.names("library")).toEqual(["library::wiki"]);
     await runtime.close();

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { inCI } from "../ci.ts";
 import type { JsonSchema } from "../../src/core/tool.ts";
 import type { Toolset } from "../../src/core/toolset.ts";
 import { DataflowGraph } from "../../src/generate/dataflow-graph.ts";
@@ -168,18 +169,19 @@ describe("F0.23 edges", () => {
   });
 
   test("of thousands of tools are found without comparing all of them", { timeout: 60_000 }, async () => {
+    const COUNT = inCI ? 8_086 : 2_000;
     const words = ["user", "order", "city", "country", "date", "price", "name", "invoice", "currency", "account"];
     const word = (at: number): string => words[at % words.length] ?? "";
     const takes = (at: number) => ({ [`${word(at)}_${word(at * 7 + 3)}`]: TEXT, [`${word(at * 3)}_id_${at % 500}`]: TEXT });
     const gives = (at: number) => ({ [`${word(at * 11 + 1)}_${word(at * 5)}`]: TEXT, id: TEXT, [`${word(at)}_id_${at % 700}`]: TEXT });
-    const tools = Array.from({ length: 8_086 }, (_, at) => tool(`t${at}`, takes(at), gives(at)));
+    const tools = Array.from({ length: COUNT }, (_, at) => tool(`t${at}`, takes(at), gives(at)));
     const startedAt = performance.now();
 
-    const graph = await graphOf([toolset("a", ...tools.slice(0, 4_000)), toolset("b", ...tools.slice(4_000))]);
+    const graph = await graphOf([toolset("a", ...tools.slice(0, COUNT / 2)), toolset("b", ...tools.slice(COUNT / 2))]);
 
-    console.log(`8,086 tools: ${graph.edges.length} edges in ${(performance.now() - startedAt).toFixed(0)} ms`);
+    console.log(`${COUNT} tools: ${graph.edges.length} edges in ${(performance.now() - startedAt).toFixed(0)} ms`);
     const out = graph.out("a::t0").filter(({ from }) => from.name === "user_order" || from.name === "order_user");
-    expect([graph.edges.length > 8_086, out.length <= 20, graph.edges.every(({ from, to }) => from.tool !== to.tool)]).toEqual([
+    expect([graph.edges.length > COUNT, out.length <= 20, graph.edges.every(({ from, to }) => from.tool !== to.tool)]).toEqual([
       true,
       true,
       true,

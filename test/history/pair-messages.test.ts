@@ -5,8 +5,9 @@ import { resultText } from "../../src/core/result.ts";
 import { pairMessages } from "../../src/history/pair-messages.ts";
 import { answered, called, outline, says } from "../policy/model-messages.ts";
 
+/** Deliberately other than the seeds, which remove calls without a result: docs/decisions/0059-calls-without-a-result-stay.md says why. */
 describe("F1.44 F4.20 pairing", () => {
-  test("F1.44 a call without a result gets one that says so, as an interrupted call has", () => {
+  test("F1.44 F4.20 a call without a result is kept, not removed as in the seeds, and gets one that says that its outcome is unknown", () => {
     const call = { ...called("c1"), call: { id: "toolu_1", name: "files::write", input: {} } };
     const [first, second, ...more] = pairMessages([call]);
     expect([first, more]).toEqual([call, []]);

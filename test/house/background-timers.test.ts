@@ -4,19 +4,23 @@ import { readTree } from "./source-tree.ts";
 /** The timers that let the process end, and why no caller waits for what they do. */
 const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
   "src/call/orphan.ts": "counts an abandoned handler; gives back what it holds, for which a waiting call keeps the process alive",
+  "src/call/run-in-background.ts": "lets the next job start after one that runs for long; a job that waits in line keeps the process alive",
   "src/documents/watch-files.ts": "looks at changed files; a refresh reads them all the same",
   "src/engine/lazy-server.ts": "ends a server that no call uses",
   "src/engine/mcp.ts": "lists tools again that may be out of date",
   "src/engine/mcp/change-stream.ts": "opens a stream of changes again",
   "src/model/exchange.ts": "closes the connection of an answer that was whole before its body ended",
   "src/net/response.ts": "drops a body that nobody reads",
-  "src/registry/lifecycle/toolset-lifecycle.ts": "lists the tools of an engine again, as it asked for",
+  "src/registry/lifecycle/engine-relister.ts": "lists the tools of an engine again, as it asked for",
+  "src/runtime/job-watch.ts": "looks for jobs that another process cancelled, while they run",
   "src/server/mcp/http-sessions.ts": "ends a client's session that is idle",
   "src/server/mcp/suspensions.ts": "cancels work that no client came back for",
+  "src/triggers/channel-trigger.ts": "looks whether the inbox of an agent has room again",
+  "src/triggers/running-trigger.ts": "starts a trigger again that failed; one that works keeps the process alive itself where it has to",
 };
 
 test("a timer lets the process end only where no caller waits for it", () => {
-  const found = [...readTree("src/**/*.ts")].filter(([, text]) => /\bbackground: true\b/u.test(text)).map(([path]) => path);
+  const found = [...readTree("src/**/*.ts")].filter(([, text]) => /\{ background: true \}/u.test(text)).map(([path]) => path);
   expect(found).toEqual(Object.keys(BACKGROUND_TIMERS));
 });
 

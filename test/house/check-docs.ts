@@ -40,11 +40,6 @@ export function brokenLinks(documents: SourceTree, exists: (path: string) => boo
   return problems;
 }
 
-/** Whether a text has a block of code, line for line, whatever its indentation there. */
-export function hasBlock(text: string, code: string): boolean {
-  return contains(text.split("\n"), dedent(code.split("\n")));
-}
-
 interface CodeBlock {
   readonly line: number;
   readonly code: string;

@@ -1,12 +1,11 @@
 /** The programs that the documents show: each is whole, so that it runs as it is pasted. */
-import { hasBlock } from "./check-docs.ts";
 import type { SourceTree } from "./source-tree.ts";
 
 /**
- * What a block says of itself after the word `ts`: nothing for a program that runs as it is pasted, `key` for one that asks a real model
- * or a real server, `peer` for one of another framework, and `fragment` for lines of a program of its page.
+ * The word after `ts`: none for a program that runs as it is pasted, `key` for one that asks a real model or a real server, and `peer`
+ * for one of another framework.
  */
-export type GuideBlockKind = "program" | "key" | "peer" | "fragment";
+export type GuideBlockKind = "program" | "key" | "peer";
 
 export interface GuideBlock {
   readonly page: string;
@@ -22,7 +21,6 @@ const KINDS: ReadonlyMap<string, GuideBlockKind> = new Map([
   ["", "program"],
   [" key", "key"],
   [" peer", "peer"],
-  [" fragment", "fragment"],
 ]);
 
 /** The TypeScript blocks of the documents, in order. */
@@ -43,37 +41,12 @@ function outputAfter(rest: string): string | undefined {
   return /^```text\n(.*?)\n^```$/msu.exec(here)?.[1];
 }
 
-/**
- * What keeps a page from being whole: a program that does not import what it uses of the package, and a fragment of no program of the page.
- * `unfinished` are the pages that may still do so; one of them that no longer does is reported, too.
- */
-export function unwholePages(blocks: readonly GuideBlock[], unfinished: ReadonlySet<string>): readonly string[] {
-  const problems: string[] = [];
-  for (const [page, own] of Map.groupBy(blocks, (block) => block.page)) {
-    const found = pageProblems(own);
-    if (!unfinished.has(page)) problems.push(...found);
-    else if (found.length === 0) problems.push(`${page}: every block is whole; take the page off the list`);
-  }
-  const pages = new Set(blocks.map((block) => block.page));
-  for (const page of unfinished) if (!pages.has(page)) problems.push(`${page}: is on the list and has no blocks`);
-  return problems;
+/** The places of programs that do not import what they use of the package: parts of programs, which do not run as they are pasted. */
+export function partsOfPrograms(blocks: readonly GuideBlock[]): readonly string[] {
+  return blocks.filter(({ kind, code }) => kind !== "peer" && !/ from "haft(?:\/[\w-]+)?";$/mu.test(code)).map(({ place }) => place);
 }
 
-function pageProblems(blocks: readonly GuideBlock[]): readonly string[] {
-  const programs = blocks.filter(({ kind }) => kind === "program");
-  return blocks.flatMap(({ kind, code, place }) => {
-    if (kind === "fragment")
-      return programs.some((program) => hasBlock(program.code, code)) ? [] : [`${place}: a fragment of no program of the page`];
-    return kind === "peer" || / from "haft(?:\/[\w-]+)?";$/mu.test(code) ? [] : [`${place}: a program without an import of the package`];
-  });
-}
-
-/** The programs of finished pages, each once, under a file name that says where it stands. */
-export function guidePrograms(blocks: readonly GuideBlock[], unfinished: ReadonlySet<string>): ReadonlyMap<string, GuideBlock> {
-  const programs = new Map<string, GuideBlock>();
-  for (const block of blocks) {
-    if (block.kind === "fragment" || unfinished.has(block.page)) continue;
-    programs.set(`${block.place.replace(/^docs\//u, "").replaceAll(/[^\w-]+/gu, "-")}.ts`, block);
-  }
-  return programs;
+/** The programs of the documents, each under a file name that says where it stands. */
+export function guidePrograms(blocks: readonly GuideBlock[]): ReadonlyMap<string, GuideBlock> {
+  return new Map(blocks.map((block) => [`${block.place.replace(/^docs\//u, "").replaceAll(/[^\w-]+/gu, "-")}.ts`, block]));
 }

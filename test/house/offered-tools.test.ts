@@ -133,10 +133,12 @@ function isAsked(surface: string, text: string): boolean {
 
 /** Who may look at tools past the permission rules, and why that reaches no model and no client. */
 const PAST_THE_RULES: Readonly<Record<string, string>> = {
+  "call/background-flag.ts": "asks whether a called tool has a parameter of its own by the name of the flag",
   "cli/tool-words.ts": "marks denied tools for the person at the terminal",
   "cli/search-command.ts": "marks denied tools for the person at the terminal",
   "cli/info-command.ts": "shows a person why a tool is denied",
   "registry/registry.ts": "where they are",
+  "registry/tool-search.ts": "names the options of a search",
   "runtime/resume-session.ts": "says whether a call that a crash cut off can have run",
   "server/mcp/peers.ts": "finds the servers whose tools are all denied, and keeps their prompts and resources back",
 };

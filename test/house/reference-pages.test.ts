@@ -85,9 +85,11 @@ test("the page of the configuration names every key there is and no other", asyn
     store: listed("`[store]`"),
     cache: listed("`[cache]`"),
     model: listed("`[model]`"),
+    textFormat: listed("`[model.textFormat]`"),
     prices: listed("`[model.prices]`"),
     loop: listed("`[loop]`"),
     budget: listed("`[loop.budget]`"),
+    findTools: listed("`[findTools]`"),
     variables: listed("`[variables]`"),
     simulation: listed("`[simulation]`"),
     faults: listed("A table of `faults`"),
@@ -109,7 +111,26 @@ test("the page of the configuration names every key there is and no other", asyn
     effects: listed("A table of `effects`"),
     apiAuth: listed("`auth` of an HTTP API"),
     files: [...answersItself, ...listed('`type = "files"`')].toSorted(),
+    shell: [...answersItself, ...listed('`type = "shell"`')].toSorted(),
+    python: [...answersItself, ...listed('`type = "shell"`', '`type = "python"`')].filter((key) => key !== "shell").toSorted(),
+    command: [...answersItself, ...listed('`type = "command"`')].toSorted(),
+    http: [...answersItself, ...listed('`type = "http"`')].toSorted(),
+    web: [...answersItself, ...listed('`type = "web"`')].toSorted(),
+    webSearch: listed('The `search` of `type = "web"`'),
+    skills: [...answersItself, ...listed('`type = "skills"`')].toSorted(),
+    notebook: [...answersItself, ...listed('`type = "notebook"`')].toSorted(),
+    ask: answersItself.toSorted(),
+    memory: answersItself.toSorted(),
+    scratchpad: answersItself.toSorted(),
     module: [...common, ...listed('`type = "module"`')].toSorted(),
+    delegates: [...answersItself, ...listed('`type = "delegates"`')].toSorted(),
+    delegate: [...listed("A delegate"), ...listed("`[loop]`")].toSorted(),
+    triggers: [...answersItself, ...listed('`type = "triggers"`')].toSorted(),
+    channelTools: answersItself.toSorted(),
+    channels: listed("`[[channels]]`"),
+    timer: listed('A trigger of `type = "timer"`'),
+    schedule: listed('A trigger of `type = "schedule"`'),
+    channelTrigger: listed('A trigger of `type = "channel"`'),
   }).toEqual({
     top: await known(""),
     runtime: await known("[runtime]"),
@@ -120,9 +141,11 @@ test("the page of the configuration names every key there is and no other", asyn
     store: await known("[store]", 'path = "a.db"'),
     cache: await known("[cache]"),
     model: await known("[model]", 'name = "a/b"'),
+    textFormat: await known('[model]\nname = "a/b"\n[model.textFormat]', 'start = "["\nend = "]"\nslash = "opens"\narguments = "lines"'),
     prices: await known('[model]\nname = "a/b"\n[model.prices]', "inputPerMillion = 1\noutputPerMillion = 1"),
     loop: await known("[loop]"),
     budget: await known("[loop.budget]"),
+    findTools: await known("[findTools]"),
     variables: await known("[variables]"),
     simulation: await known("[simulation]", 'recording = "a"'),
     faults: await known("[[simulation.faults]]", 'type = "latency"\nprobability = 1'),
@@ -144,7 +167,26 @@ test("the page of the configuration names every key there is and no other", asyn
     effects: await known(`${toolset("openapi", 'document = "a"')}\n[toolsets.a.effects.b]`),
     apiAuth: await oneOf(["bearer", "basic", "apiKey", "oauth2"].map((auth) => authOf("openapi", auth))),
     files: await known(toolset("files", 'root = "."')),
+    shell: await known(toolset("shell", 'root = "."')),
+    python: await known(toolset("python", 'root = "."')),
+    command: await known(toolset("command", 'tools = [{ name = "a", command = ["a"] }]')),
+    http: await known(toolset("http", 'baseUrl = "http://a"\ntools = [{ name = "a", url = "/" }]')),
+    web: await known(toolset("web", "")),
+    webSearch: await known(`${toolset("web", "")}[toolsets.a.search]`, 'provider = "brave"'),
+    skills: await known(toolset("skills", 'folder = "."')),
+    notebook: await known(toolset("notebook", 'folder = "."')),
+    ask: await known(toolset("ask", "")),
+    memory: await known(toolset("memory", "")),
+    scratchpad: await known(toolset("scratchpad", "")),
     module: await known(toolset("module", 'path = "a.ts"')),
+    delegates: await known(toolset("delegates", "delegates = {}")),
+    delegate: await known(`${toolset("delegates", "")}[toolsets.a.delegates.b]`, 'description = "b"'),
+    triggers: await known(toolset("triggers", "")),
+    channelTools: await known(toolset("channels", "")),
+    channels: await known("[[channels]]", 'name = "a"'),
+    timer: await known("[[triggers]]", 'type = "timer"\nname = "a"'),
+    schedule: await known("[[triggers]]", 'type = "schedule"\nname = "a"'),
+    channelTrigger: await known("[[triggers]]", 'type = "channel"\nname = "a"'),
   });
 });
 
@@ -171,10 +213,10 @@ test("the configuration with every key has every key, and can be used", async ()
   const text = readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
   const missing = page.filter((key) => !new RegExp(`(?:^|[[{.,] ?)${key}(?: =|[\\].])`, "mu").test(text));
   expect(missing).toEqual([]);
-  expect((await loadConfig(path)).config.toolsets.size).toBe(10);
+  expect((await loadConfig(path)).config.toolsets.size).toBe(25);
 });
 
-test.each(["every-key.toml", "simulation.toml", "tool-files.toml", "other-words.yaml"])(
+test.each(["every-key.toml", "simulation.toml", "tool-files.toml", "other-words.yaml", "without-code.toml"])(
   "everything that is enabled in examples/config/%s opens",
   async (name) => {
     const { store: _store, ...options } = await configuredRuntime(`examples/config/${name}`);
@@ -223,7 +265,7 @@ test("the pages on simulation, faults and sequences name every source, fidelity,
     sources: tablesOf("docs/concepts/simulation.md").get("Answer sources"),
     fidelities: tablesOf("docs/concepts/simulation.md").get("Fidelity"),
     faults: tablesOf("docs/guides/make-calls-fail.md").get("Choose the failure")?.toSorted(),
-    reasons: tablesOf("docs/guides/run-a-sequence-of-calls.md").get("Check it only"),
+    reasons: tablesOf("docs/guides/run-a-sequence-of-calls.md").get("Check without running"),
   }).toEqual({ sources: ANSWER_SOURCES, fidelities: FIDELITIES, faults: ["type", ...FAULT_TYPES].toSorted(), reasons: SEQUENCE_REASONS });
 });
 
@@ -290,7 +332,7 @@ function mediaRow(format: WireFormat): readonly string[] {
   const written = format.encodeMessages(messages).messages.map((message) => JSON.stringify(message));
   const result = written.findIndex((message) => message.includes("the words"));
   const places = ["aW1hZ2U=", "c291bmQ=", "cGRm"].map((data) => written.findIndex((message) => message.includes(data)));
-  return [format.name, ...places.map((place) => (place < 0 ? "in words" : place === result ? "in the result" : "behind it"))];
+  return [format.name, ...places.map((place) => (place < 0 ? "described" : place === result ? "in the result" : "after it"))];
 }
 
 test("the page of wire formats says what each of them does", () => {

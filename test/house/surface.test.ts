@@ -10,6 +10,9 @@ import * as portsNames from "../../src/public/ports.ts";
 import * as promptNames from "../../src/public/prompt.ts";
 import * as recordingNames from "../../src/public/recording.ts";
 import * as schemaNames from "../../src/public/schema.ts";
+import * as chainNames from "../../src/public/chain.ts";
+import * as programNames from "../../src/public/program.ts";
+import * as delegateNames from "../../src/public/delegate.ts";
 import * as sequenceNames from "../../src/public/sequence.ts";
 import * as sessionNames from "../../src/public/session.ts";
 import * as simulationNames from "../../src/public/simulation.ts";
@@ -22,6 +25,11 @@ import * as testing from "../../src/testing/index.ts";
 import * as sqlite from "../../src/store/sqlite-store.ts";
 import * as mcpServer from "../../src/server/mcp.ts";
 import * as files from "../../src/toolsets/files.ts";
+import * as findTools from "../../src/toolsets/find-tools.ts";
+import * as jobs from "../../src/toolsets/jobs.ts";
+import * as shell from "../../src/toolsets/shell.ts";
+import * as toolsets from "../../src/public/toolsets.ts";
+import * as triggers from "../../src/public/triggers.ts";
 import * as info from "../../src/toolsets/info.ts";
 import * as wire from "../../src/wire/wire.ts";
 import { readTree } from "./source-tree.ts";
@@ -30,12 +38,13 @@ import { readTree } from "./source-tree.ts";
 const HAFT_VALUES = [
   "ERROR_CODES",
   "EmergencyStop",
-  "Job",
   "Registry",
+  "RemoteJob",
   "Runtime",
   "ToolError",
   "ToolExecutionError",
   "ToolOutput",
+  "createAgent",
   "createLoop",
   "createRuntime",
   "defineHook",
@@ -73,6 +82,7 @@ const HAFT_TYPES = [
   "EventListener",
   "ExecuteOptions",
   "Hook",
+  "HookCommand",
   "HookContext",
   "HookDecision",
   "JsonObject",
@@ -123,6 +133,7 @@ const TESTING_VALUES = [
   "countingIds",
   "engineContract",
   "fakePorts",
+  "jobStoreContract",
   "locksContract",
   "modelContract",
   "recordedAnswer",
@@ -164,22 +175,23 @@ const SUBJECTS: Readonly<
 > = {
   tools: {
     module: toolsNames,
-    values: ["Visibility", "qualifiedName", "splitName", "visibilityOf", "visibleTools", "withSuccessShape"],
+    values: ["Visibility", "qualifiedName", "splitName", "visibilityOf", "visibleTools", "withProgramShape", "withSuccessShape"],
     types: [
       "Actor",
       "CacheScope",
       "ErrorCodeInfo",
       "HandlerResult",
-      "JobWork",
       "JsonPrimitive",
       "NameParts",
       "PastCall",
       "Reducer",
       "RegisteredTool",
       "RegistryOptions",
+      "RemoteJobWork",
       "ResolvedEffects",
       "SearchQuery",
       "SourceContext",
+      "SuccessShapeTool",
       "Supersedes",
       "ToolAnnotations",
       "ToolCategory",
@@ -204,17 +216,32 @@ const SUBJECTS: Readonly<
       "ApprovalAnswer",
       "BranchPoint",
       "CacheOptions",
+      "CallPlace",
+      "CancelOutcome",
       "CircuitSettings",
+      "EndedJob",
       "ForkOptions",
       "HistoryEntry",
+      "InboxEntry",
+      "JobLimits",
+      "JobMessage",
+      "JobMode",
+      "JobOutput",
+      "JobState",
+      "JobStatus",
+      "Jobs",
       "JsonPatch",
       "JsonPatchStep",
+      "ListJobsOptions",
       "MessagesOptions",
       "NativeMessage",
+      "NewTrigger",
       "OpenReport",
       "OpenSessions",
       "ProgressListener",
       "ProgressingCall",
+      "ReadJobOptions",
+      "ReceiveOptions",
       "RefreshReport",
       "Repair",
       "ResultNotes",
@@ -231,20 +258,32 @@ const SUBJECTS: Readonly<
       "SessionSnapshot",
       "SessionStart",
       "StateDifference",
+      "StoredJobName",
+      "StoredTrigger",
+      "SubmitOptions",
+      "ToolMode",
       "ToolsetChange",
       "ToolsetEvent",
       "ToolsetFailure",
       "Truncation",
+      "WaitForJobOptions",
       "WholeResult",
     ],
   },
   loop: {
     module: loopNames,
-    values: ["STOP_REASONS", "reactLimits", "stopAfterMs", "stopByVote"],
+    values: ["STOP_REASONS", "reactLimits", "reasonToStop", "stopAfterMs", "stopByVote"],
     types: [
+      "Agent",
+      "AgentOptions",
+      "AgentStartOptions",
+      "AgentState",
+      "AgentTriggers",
       "ApprovalDecisions",
       "BudgetAxis",
+      "BudgetLevel",
       "BudgetLimit",
+      "DeferToolsOptions",
       "EmergencyStopOptions",
       "LoopBudgetLimits",
       "LoopListener",
@@ -254,7 +293,11 @@ const SUBJECTS: Readonly<
       "ReactOptions",
       "RepeatGuardOptions",
       "RepeatLimits",
+      "RoundCall",
+      "RoundFacts",
+      "RoundLimits",
       "RuntimeLoopOptions",
+      "SendOptions",
       "StopCondition",
       "StopReason",
       "TaintOptions",
@@ -274,6 +317,31 @@ const SUBJECTS: Readonly<
       "ProviderToolName",
       "ProviderToolsOptions",
     ],
+  },
+  delegate: {
+    module: delegateNames,
+    values: ["delegateTool", "delegatesToolset", "sessionWithin"],
+    types: ["DelegateLoopOptions", "DelegateOptions", "DelegatesToolsetOptions", "SessionWithinOptions", "SharedContext"],
+  },
+  chain: {
+    module: chainNames,
+    values: ["createChain"],
+    types: [
+      "Chain",
+      "ChainCheck",
+      "ChainProblem",
+      "ChainResult",
+      "ChainSource",
+      "ChainStep",
+      "ChainToolOptions",
+      "ChainTools",
+      "RunChainOptions",
+    ],
+  },
+  program: {
+    module: programNames,
+    values: ["chainOfProgram", "programTools", "programToolset"],
+    types: ["EnclosingCall", "KeptProgram", "ProgramMode", "ProgramToolsetOptions"],
   },
   sequence: {
     module: sequenceNames,
@@ -315,13 +383,19 @@ const SUBJECTS: Readonly<
     types: [
       "CacheRecord",
       "CacheStore",
+      "CancelRequest",
       "EventLog",
       "EventPage",
+      "JobKey",
+      "JobStore",
       "ListOptions",
+      "ListStoredJobsOptions",
       "LogDamage",
       "LogOptions",
+      "PruneJobsOptions",
       "ReadOptions",
       "Store",
+      "StoredJob",
       "StoredSession",
     ],
   },
@@ -333,6 +407,7 @@ const SUBJECTS: Readonly<
       "Approvals",
       "AskRequest",
       "Clock",
+      "Expiring",
       "Ids",
       "LockRequest",
       "LockTicket",
@@ -344,6 +419,7 @@ const SUBJECTS: Readonly<
       "SlotLimit",
       "SlotWaiter",
       "Slots",
+      "Timer",
     ],
   },
   simulation: {
@@ -430,7 +506,7 @@ const ENTRIES: Readonly<Record<string, { readonly module: object; readonly value
   "haft/search": { module: search, values: ["searchEngine"] },
   "haft/sqlite": { module: sqlite, values: ["sqliteStore"] },
   "haft/files": { module: files, values: ["filesToolset"] },
-  "haft/mcp-server": { module: mcpServer, values: ["listenMcp", "mcpClientOf", "mcpHandler", "serveMcpStdio"] },
+  "haft/mcp-server": { module: mcpServer, values: ["listenMcp", "mcpApprover", "mcpClientOf", "mcpHandler", "serveMcpStdio"] },
   "haft/adapters": {
     module: adapters,
     values: [
@@ -487,6 +563,14 @@ const ENTRIES: Readonly<Record<string, { readonly module: object; readonly value
     ],
   },
   "haft/info": { module: info, values: ["infoToolset", "readOverrides"] },
+  "haft/shell": { module: shell, values: ["pythonToolset", "shellToolset"] },
+  "haft/find-tools": { module: findTools, values: ["findToolsToolset"] },
+  "haft/jobs": { module: jobs, values: ["jobsToolset"] },
+  "haft/toolsets": {
+    module: toolsets,
+    values: ["askToolset", "memoryToolset", "notebookToolset", "scratchpadOf", "scratchpadToolset", "skillsToolset", "webToolset"],
+  },
+  "haft/triggers": { module: triggers, values: ["channelsToolset", "createChannels", "createTriggers", "triggersToolset"] },
   "haft/config": {
     module: config,
     values: [
@@ -507,6 +591,8 @@ const ENTRIES: Readonly<Record<string, { readonly module: object; readonly value
       "Artifacts",
       "DataflowGraph",
       "Enriched",
+      "REDACTED_KINDS",
+      "SAMPLE_KINDS",
       "SamplingError",
       "TRAJECTORY_FORMATS",
       "ToolNeighbors",
@@ -519,9 +605,12 @@ const ENTRIES: Readonly<Record<string, { readonly module: object; readonly value
       "fanInSampler",
       "fanOutSampler",
       "generateConversations",
+      "modelWriter",
+      "namedSamplers",
       "neighborSampler",
       "neighbors",
       "outputSchemas",
+      "plainWriter",
       "randomSampler",
       "readTemplates",
       "virtualClock",
@@ -541,6 +630,9 @@ test("package.json offers these entries and no others", () => {
     "./session",
     "./loop",
     "./prompt",
+    "./delegate",
+    "./chain",
+    "./program",
     "./sequence",
     "./recording",
     "./schema",
@@ -559,7 +651,13 @@ test("package.json offers these entries and no others", () => {
     "./wire",
     "./model",
     "./info",
+    "./find-tools",
+    "./jobs",
+    "./toolsets",
+    "./triggers",
     "./adapters",
+    "./shell",
+    "./haft.schema.json",
     "./package.json",
   ]);
 });

@@ -1,6 +1,6 @@
 /** The declarations that are shipped, under the versions of TypeScript that programs use: what fits compiles, and what is misspelt does not. */
 import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -123,6 +123,19 @@ describe.runIf(inCI)(`the declarations of the package ${IN_CI}`, () => {
     const lines = new Set((await faults(version, resolution, "bad.ts")).map((line) => Number(/bad\.ts\((\d+),/u.exec(line)?.[1])));
     const first = HEAD.split("\n").length;
     expect([...lines].toSorted((one, other) => one - other)).toEqual(MISTAKES.map((_, at) => first + at));
+  });
+
+  test("the examples, in a program that is plain strict and checks declarations as well", { timeout: 120_000 }, async () => {
+    cpSync(join(ROOT, "examples"), join(folder, "examples"), { recursive: true });
+    const settings = { target: "es2024", module: "nodenext", strict: true, skipLibCheck: false, noEmit: true, types: ["node"] };
+    const ofRepository = ["examples/demo.ts"]; // imports files of the repository
+    const project = { compilerOptions: settings, include: ["examples/**/*.ts"], exclude: ofRepository };
+    writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(project));
+    const output = await run(compilers["7"] ?? "", ["-p", "tsconfig.json"], { cwd: folder }).then(
+      ({ stdout }) => stdout,
+      (error: { readonly stdout: string }) => error.stdout,
+    );
+    expect(output.split("\n").filter((line) => line.includes("error TS") && !/node_modules\/(?!haft\/)/u.test(line))).toEqual([]);
   });
 
   test("whole, as a program without skipLibCheck reads them", { timeout: 120_000 }, async () => {

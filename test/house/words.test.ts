@@ -33,12 +33,37 @@ const PROSE: readonly (readonly [found: RegExp, instead: string])[] = [
   [/\blast words\b|\bof late\b|\bsparing\b|\bhurried\b/iu, "stderr tail, repeatedly, throttled, virtual"],
 ];
 
+/** Of our own in comments and in the prose of pages; in code and in what a program prints they may be names and values. */
+const DIALECT: typeof PROSE = [
+  [/\b(?:nobody|somebody)\b(?!")/iu, "no one, no caller, another process, a person"],
+  [/\bstands? (?:in|for|at|on|behind|before|beside|between|there|alone|under|together|twice)\b/iu, "is in, means, follows, is next to"],
+  [/\b(?:goes|gone|went) on\b/iu, "continues, runs"],
+  [/\banew\b/iu, "again"],
+  [/\bpass(?:es|ed) over\b/iu, "ignored, skipped"],
+  [/\bput aside\b/iu, "disabled"],
+  [/\bbeside (?:it|its|the|those|that|their|a|an)\b/iu, "besides, next to, with"],
+  [/\bis told\b|\bare told\b/iu, "gets, is notified, is sent, is shown"],
+  [/\bin (?:our|its own) words\b/iu, "as text, in Haft's types"],
+  [/\bcalled off\b|\bcomes? to nothing\b/iu, "cancelled, voided"],
+];
+
+/** A comment names its subject first. */
+const RIDDLES: typeof PROSE = [
+  [
+    /^\s*(?:\/\*\*|\*|\/\/)\s*(?:What|Whatever|Whoever|Whose|Who|Nobody|Told)\b/u,
+    "its subject first: The answer of …, Returns …, Options of …",
+  ],
+];
+
 /** Papers that nobody who has the package has: requirements, tickets, sources. */
 const PAPERS: readonly (readonly [found: RegExp, instead: string])[] = [
   [/\bseed 00\d\b/iu, "the name of the real thing"],
   [/\b[BCFH]\d{1,2}\.\d{1,3}\b|\([A-Z]\d{2}(?:, [A-Z]\d{2})*\)/u, "no requirement number"],
   [/\bissue \d/iu, "no ticket number"],
 ];
+
+/** Made by a command, of changes that are over, or of decisions as they were taken. */
+const UNREAD = ["docs/reference/api/**", "docs/decisions/**", "docs/README.md", "CHANGELOG.md", "AGENTS.md"];
 
 test("no message or help text has a word of our own where the field has one", () => {
   const found = globSync("src/**/*.ts")
@@ -51,11 +76,14 @@ test("no comment and no page has a word of our own, and none names a paper that 
   const pages = globSync("docs/**/*.md", { exclude: ["docs/reference/api/**"] }).flatMap((file) =>
     faultsOf(file, readFileSync(file, "utf8"), [...PROSE, ...PAPERS]),
   );
+  const prose = globSync(["*.md", "docs/**/*.md"], { exclude: UNREAD }).flatMap((file) =>
+    faultsOf(file, proseOf(readFileSync(file, "utf8")), DIALECT),
+  );
   const sources = globSync("src/**/*.ts").flatMap((file) => {
     const text = readFileSync(file, "utf8");
-    return [...faultsOf(file, commentsOf(text), PROSE), ...faultsOf(file, text, PAPERS)];
+    return [...faultsOf(file, commentsOf(text), [...PROSE, ...RIDDLES, ...DIALECT]), ...faultsOf(file, text, PAPERS)];
   });
-  expect([...pages, ...sources].sort()).toEqual([]);
+  expect([...pages, ...prose, ...sources].sort()).toEqual([]);
 });
 
 test("a text is judged, and neither a comment nor a name", () => {
@@ -63,6 +91,21 @@ test("a text is judged, and neither a comment nor a name", () => {
     '/** Of strangers. */\nimport { strangers } from "./strangers.ts";\nthrow new Error("A stranger\'s word.");\ncall("stranger"); // a stranger\nwarn(`It was called off: ${strangers}.`);\n';
   expect(dialectIn(source)).toEqual([`3: "A stranger's word." (third-party, or untrusted)`, "5: `It was called off: .` (cancelled)"]);
 });
+
+test("a comment that begins with its subject is left alone, and a riddle is found with its line", () => {
+  const source = "/** The options of a loop. */\n/** What a loop is made of. */\ncall(); // The rest.\n// What is left.\n";
+  expect(faultsOf("a.ts", commentsOf(source), RIDDLES).map((fault) => fault.slice(0, 6))).toEqual(["a.ts:2", "a.ts:4"]);
+});
+
+test("the prose of a page is judged, and neither its code nor what a program prints", () => {
+  const page = "It goes on.\n\n```text\nit goes on\n```\n\nCall `goes on`, then it goes on.\n";
+  expect(faultsOf("a.md", proseOf(page), DIALECT).map((fault) => fault.slice(0, 6))).toEqual(["a.md:1", "a.md:7"]);
+});
+
+/** The page with its code left out, line by line. */
+function proseOf(page: string): string {
+  return page.replaceAll(/^```.*?^```$/gmsu, (block) => block.replaceAll(/[^\n]/gu, "")).replaceAll(/`[^`\n]*`|\]\([^)\n]*\)/gu, "");
+}
 
 /** The source with all but its comments left out, line by line. */
 function commentsOf(source: string): string {

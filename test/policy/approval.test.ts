@@ -2,12 +2,12 @@ import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { ApprovalQuestion } from "../../src/core/approvals.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../src/core/ask.ts";
-import type { ErrorInfo } from "../../src/core/error.ts";
+import { ToolError, type ErrorInfo } from "../../src/core/error.ts";
 import { ApprovalGate, type ApprovalSettings } from "../../src/policy/approval.ts";
 import { approvalsContract } from "../../src/testing/approvals-contract.ts";
 import { fakePorts, settle, type FakePorts } from "../../src/testing/fake-ports.ts";
 
-const HINT = "Do not call it again with this input unless the user asks for it; go on without it, or ask the user what to do.";
+const HINT = "Do not call it again with this input unless the user asks for it; continue without it, or ask the user what to do.";
 
 function question(fields: Partial<ApprovalQuestion> = {}): ApprovalQuestion {
   return {
@@ -89,6 +89,18 @@ describe("F1.50 a call is denied when", () => {
     expect(await denial(() => Promise.reject(new Error("bus down")))).toEqual(denied("the approver failed: bus down"));
     expect(await denial(() => broken)).toEqual(denied("the approver failed: trap"));
     expect((await denial("yes"))?.code).toBe("approval_denied");
+  });
+
+  test("nobody could be asked, which is not a no: the call needs approval, as without an approver", async () => {
+    const ports = fakePorts();
+    const approve = () => Promise.reject(new ToolError("approval_required", "the terminal is closed"));
+    const error = await gate({ approve }, ports).ask(question());
+    expect(error).toMatchObject({
+      code: "approval_required",
+      message: "files::delete needs approval, and the terminal is closed. files::delete destroys something.",
+    });
+    expect(error?.hint).toBe((await gate({}).ask(question()))?.hint);
+    expect(ports.log.lines).toEqual([]);
   });
 
   test("no answer comes in time; the question's signal aborts and a late answer changes nothing", async () => {

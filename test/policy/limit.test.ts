@@ -26,7 +26,7 @@ describe("misuse", () => {
 
   test("a release of a slot that nobody took throws, and the count stays 0", () => {
     const limit = new Limit(1);
-    expect(() => limit.release()).toThrow("A slot was released that nobody had taken");
+    expect(() => limit.release()).toThrow("A slot was released that was not taken");
     expect(limit.running).toBe(0);
   });
 });

@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { heapBytes } from "../../scripts/exact-accounting.ts";
 import type { ContentPart } from "../../src/core/content.ts";
 import type { JsonValue } from "../../src/core/base/json.ts";
 import { truncateResult, type ShownResult } from "../../src/policy/truncate-result.ts";
@@ -191,4 +192,15 @@ test("values nested deeper than the limit of JSON copies are still cut", () => {
   const shown = cutOutput(deep, 5_000);
   expect(shown.cut).toBe(true);
   expect(shown.shownBytes).toBeLessThanOrEqual(5_000);
+});
+
+test("what is shown keeps nothing else of the whole in memory", () => {
+  const before = heapBytes();
+  const shown = Array.from({ length: 5 }, (_, n) => {
+    const text = `${n} ${"x".repeat(1_000_000)}`;
+    return [cutOutput(text, 100), cutOutput({ text, more: [text] }, 300), cutContent([{ type: "text", text }], 100)];
+  });
+  expect(shown.flat().every((one) => one.cut)).toBe(true);
+  expect(heapBytes() - before).toBeLessThan(3_000_000);
+  expect(shown).toHaveLength(5);
 });

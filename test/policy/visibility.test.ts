@@ -10,7 +10,7 @@ function seen(rules?: VisibilityRules): readonly string[] {
 }
 
 test.each<[what: string, rules: unknown, message: string]>([
-  ["an unknown key", { allowed: ["files::*"] }, 'A layer of rules has the unknown key "allowed".'],
+  ["an unknown key", { allowed: ["files::*"] }, 'A layer of rules has no option "allowed".'],
   ["nothing", null, 'A layer of rules is an object with "allow" or "deny", not null.'],
   ["text", "files::*", 'A layer of rules is an object with "allow" or "deny", not files::*.'],
   ["a pattern alone", { allow: "files::*" }, '"allow" is an array of name patterns, not a string.'],

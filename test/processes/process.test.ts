@@ -214,7 +214,7 @@ describe("crashes", () => {
     const changed = {
       code: "definition_changed",
       message: 'MCP server "strange" has changed the definition of the tool "pid"; the call was not sent.',
-      hint: "The tools are listed anew: look at its definition, then call again.",
+      hint: "The tools are listed again: look at its definition, then call again.",
       retryable: false,
       outcome: "not_started",
     };

@@ -1,7 +1,8 @@
-/** Large registries: the tool files of seed 000 and a hundred thousand made-up tools. Figures are printed, caps are generous. */
+/** Large registries: the tool files of seed 000 and a hundred thousand made-up tools. Figures are printed, not judged. */
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { inCI } from "../ci.ts";
 import { parse } from "yaml";
 import type { Tool } from "../../src/core/tool.ts";
 import { Registry } from "../../src/registry/registry.ts";
@@ -22,7 +23,7 @@ function percentile(times: readonly number[], part: number): number {
 }
 
 test.skipIf(!existsSync(FOLDER))(
-  "F0.6 L22 the seed's own tools all register within 5 s, compile, and are searched within 50 ms (skipped without the case folder)",
+  "F0.6 L22 the seed's own tools all register, compile and are searched (skipped without the case folder)",
   { timeout: 60_000 },
   () => {
     const files = readdirSync(FOLDER).filter((file) => file.endsWith("-query_tools.yaml"));
@@ -42,53 +43,54 @@ test.skipIf(!existsSync(FOLDER))(
     const [quarantined, checkMs] = timed(() => registry.check());
     const [, indexMs] = timed(() => registry.search({ text: "warm up" }));
     const times = [...registry]
-      .filter((_, at) => at % 20 === 0)
+      .filter((_, at) => at % (inCI ? 20 : 200) === 0)
       .map(({ tool }) => timed(() => registry.search({ text: tool.description, limit: 10 }))[1]);
     console.log(
       `${count} tools of ${files.length} files: registered in ${loadMs.toFixed(0)} ms, compiled in ${checkMs.toFixed(0)} ms, indexed in ${indexMs.toFixed(0)} ms; search p50 ${percentile(times, 0.5).toFixed(2)} ms, p99 ${percentile(times, 0.99).toFixed(2)} ms`,
     );
     expect([registry.size, quarantined.length]).toEqual([count, 0]);
-    expect(loadMs).toBeLessThan(5_000);
-    expect(percentile(times, 0.99)).toBeLessThan(50);
     expect(registry.search({ text: "current stock price of a symbol", limit: 20 }).some(({ tool }) => tool.name.includes("stock"))).toBe(
       true,
     );
   },
 );
 
-test("a hundred thousand tools load, are found, listed, searched and corrected in reasonable time and memory", { timeout: 60_000 }, () => {
-  const count = 100_000;
-  const verbs = ["get", "list", "create", "update", "delete", "send"];
-  const nouns = ["order", "customer", "invoice", "ticket", "message"];
-  const tools: readonly Tool[] = Array.from({ length: count }, (_, at) => ({
-    name: `${verbs[at % 6]}_${nouns[at % 5]}_${at}`,
-    description: `Works on account ${at}.`,
-    inputSchema: { type: "object" },
-  }));
-  globalThis.gc?.();
-  const before = process.memoryUsage().heapUsed;
-  const registry = new Registry();
-  const [, loadMs] = timed(() => registry.addToolset({ name: "big" }, tools));
-  globalThis.gc?.();
-  const bytes = (process.memoryUsage().heapUsed - before) / count;
-  const [definitions, firstMs] = timed(() => modelTools(registry));
-  const [again, laterMs] = timed(() => modelTools(registry));
-  const names = tools.map(({ name }) => `big::${name}`);
-  const [, lookUpMs] = timed(() => {
-    for (const name of names) registry.resolve(name);
-  });
-  const [, indexMs] = timed(() => registry.search({ text: "warm up" }));
-  const searches = Array.from(
-    { length: 200 },
-    (_, at) => timed(() => registry.search({ text: `${verbs[at % 6]} an ${nouns[at % 5]} account ${at}`, limit: 10 }))[1],
-  );
-  const misses = Array.from({ length: 20 }, (_, at) => timed(() => registry.resolve(`get_ordr_${at * 30}`))[1]);
-  console.log(
-    `100,000 tools: loaded in ${loadMs.toFixed(0)} ms, ${bytes.toFixed(0)} bytes each${globalThis.gc === undefined ? " with garbage" : ""}; definitions ${firstMs.toFixed(0)} ms, then ${laterMs.toFixed(3)} ms; ` +
-      `look-up ${((lookUpMs / count) * 1_000).toFixed(2)} µs; index ${indexMs.toFixed(0)} ms, search p99 ${percentile(searches, 0.99).toFixed(1)} ms; near names p50 ${percentile(misses, 0.5).toFixed(1)} ms`,
-  );
-  expect([registry.size, definitions.length, again === definitions]).toEqual([count, count, true]);
-  expect(registry.resolve("get_ordr_30")).toMatchObject({ code: "not_found", message: expect.stringMatching(/"\w+::get_order_30"/u) });
-  expect(Math.max(loadMs, firstMs)).toBeLessThan(5_000);
-  expect(bytes).toBeLessThan(2_000);
-});
+test(
+  "very many tools (100,000 in CI) load, are found, listed, searched and corrected in reasonable time and memory",
+  { timeout: 60_000 },
+  () => {
+    const count = inCI ? 100_000 : 20_000;
+    const verbs = ["get", "list", "create", "update", "delete", "send"];
+    const nouns = ["order", "customer", "invoice", "ticket", "message"];
+    const tools: readonly Tool[] = Array.from({ length: count }, (_, at) => ({
+      name: `${verbs[at % 6]}_${nouns[at % 5]}_${at}`,
+      description: `Works on account ${at}.`,
+      inputSchema: { type: "object" },
+    }));
+    globalThis.gc?.();
+    const before = process.memoryUsage().heapUsed;
+    const registry = new Registry();
+    const [, loadMs] = timed(() => registry.addToolset({ name: "big" }, tools));
+    globalThis.gc?.();
+    const bytes = (process.memoryUsage().heapUsed - before) / count;
+    const [definitions, firstMs] = timed(() => modelTools(registry));
+    const [again, laterMs] = timed(() => modelTools(registry));
+    const names = tools.map(({ name }) => `big::${name}`);
+    const [, lookUpMs] = timed(() => {
+      for (const name of names) registry.resolve(name);
+    });
+    const [, indexMs] = timed(() => registry.search({ text: "warm up" }));
+    const searches = Array.from(
+      { length: 200 },
+      (_, at) => timed(() => registry.search({ text: `${verbs[at % 6]} an ${nouns[at % 5]} account ${at}`, limit: 10 }))[1],
+    );
+    const misses = Array.from({ length: 20 }, (_, at) => timed(() => registry.resolve(`get_ordr_${at * 30}`))[1]);
+    console.log(
+      `${count} tools: loaded in ${loadMs.toFixed(0)} ms, ${bytes.toFixed(0)} bytes each${globalThis.gc === undefined ? " with garbage" : ""}; definitions ${firstMs.toFixed(0)} ms, then ${laterMs.toFixed(3)} ms; ` +
+        `look-up ${((lookUpMs / count) * 1_000).toFixed(2)} µs; index ${indexMs.toFixed(0)} ms, search p99 ${percentile(searches, 0.99).toFixed(1)} ms; near names p50 ${percentile(misses, 0.5).toFixed(1)} ms`,
+    );
+    expect([registry.size, definitions.length, again === definitions]).toEqual([count, count, true]);
+    expect(registry.resolve("get_ordr_30")).toMatchObject({ code: "not_found", message: expect.stringMatching(/"\w+::get_order_30"/u) });
+    expect(bytes).toBeLessThan(2_000);
+  },
+);

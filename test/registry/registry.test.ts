@@ -2,8 +2,10 @@ import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
 import type { JsonSchema, Tool } from "../../src/core/tool.ts";
+import { defineTool } from "../../src/registry/define-tool.ts";
 import { Registry } from "../../src/registry/registry.ts";
 import { toolDefinition, toolFromJson } from "../../src/registry/tool-definition.ts";
+import { createRuntime } from "../../src/runtime/runtime.ts";
 
 const CITY = { type: "object", properties: { city: { type: "string" } } };
 const POINT = { type: "object", properties: { lat: { type: "number" } } };
@@ -53,6 +55,43 @@ describe("register refuses", () => {
     expect(registry.namespaces()).toEqual([]);
   });
 
+  test("F4.1 a tool that takes no object, which nobody could ever call, is put aside with the reason; defineTool refuses it", () => {
+    const registry = new Registry();
+    for (const type of ["array", ["string", "null"]])
+      registry.register({ name: `ores-${String(type)}`, description: "Lists ores.", inputSchema: { type } });
+    registry.register({ name: "either", description: "Lists ores.", inputSchema: { type: ["array", "object"] } });
+    expect(registry.check().map(({ tool, error }) => [tool, error.code, error.message])).toEqual([
+      ["default::ores-array", "unavailable", expect.stringContaining('type is "array"; the input of a tool is an object')],
+      ["default::ores-string,null", "unavailable", expect.stringContaining('type is ["string","null"]')],
+    ]);
+    expect(() => defineTool({ name: "ores", description: "", inputSchema: { type: "array" } })).toThrow("the input of a tool is an object");
+  });
+
+  test.each([
+    [false, "false allows nothing"],
+    [{ const: "salt" }, 'const is "salt"'],
+    [{ enum: [1, null, ["a"]] }, 'enum is [1,null,["a"]]'],
+    [{ allOf: [{ required: ["a"] }, { type: "number" }] }, 'in allOf, type is "number"'],
+    [{ anyOf: [{ type: "null" }, { type: "object", oneOf: [{ const: 1 }, false] }] }, 'in anyOf, type is "null"'],
+    [{ enum: [1, { a: 1 }] }, undefined],
+    [{ const: {} }, undefined],
+    [{ anyOf: [{ type: "null" }, { properties: {} }] }, undefined],
+    [{ oneOf: [] }, undefined],
+  ])("F4.1 whether an object can fit the input schema %j is seen before any call: %s", (inputSchema, reason) => {
+    const registry = new Registry();
+    registry.register({ name: "ores", description: "Lists ores.", inputSchema });
+    const [quarantined] = registry.check();
+    if (reason === undefined) expect(quarantined?.error.message ?? "").not.toContain("the input of a tool is an object");
+    else expect(quarantined?.error.message).toContain(`${reason}; the input of a tool is an object`);
+  });
+
+  test("F2.9 name, description and handler are enough, as in the seed: such a tool takes any object", async () => {
+    const registry = new Registry();
+    const { tool } = registry.register({ name: "smelt", description: "Smelts ore.", execute: (input: unknown) => input });
+    expect(tool.inputSchema).toEqual({ type: "object" });
+    expect((await createRuntime({ registry }).execute({ name: "smelt", input: { ore: "iron" } })).output).toEqual({ ore: "iron" });
+  });
+
   test("F3.27 an incomplete tool, listing everything it lacks", () => {
     const registry = new Registry();
     const incomplete = [
@@ -66,13 +105,13 @@ describe("register refuses", () => {
     ];
     const messages = incomplete.map((given) => failure(() => registry.register(given as unknown as Tool)).message);
     expect(messages).toEqual([
-      'The tool "half" lacks description, inputSchema.',
-      "A tool lacks name, description, inputSchema.",
+      'The tool "half" lacks description.',
+      "A tool lacks name, description.",
       "A tool is an object with name, description and inputSchema.",
       'The tool "x" lacks description.',
       "A tool needs a name: a string that is not empty.",
-      'timeoutMs of tool "x" is -1; it takes a number from 0 to 315576000000 (0 = no limit).',
-      'tags of tool "x" must be an array of strings.',
+      'timeoutMs of tool "x" is -1; it must be a number from 0 to 315576000000 (0 = no limit).',
+      'tags of tool "x" is "a"; it must be an array of strings.',
     ]);
     expect(registry.size).toBe(0);
   });
@@ -275,14 +314,27 @@ describe("settings", () => {
       deadlineMs: 0,
       maxAttempts: 4,
       maxResultBytes: 65_536,
+      promoteAfterMs: 0,
     });
   });
 
   test("F4.8 are the tool's own, else its toolset's, else the runtime's", () => {
     const registry = new Registry({ defaults: { timeoutMs: 1, deadlineMs: 2, maxAttempts: 3 } });
     registry.addToolset({ name: "s", defaults: { timeoutMs: 10, deadlineMs: 20 } }, [tool("x", { timeoutMs: 0 }), tool("y")]);
-    expect(registry.require("s::x").settings).toEqual({ timeoutMs: 0, deadlineMs: 20, maxAttempts: 3, maxResultBytes: 65_536 });
-    expect(registry.require("s::y").settings).toEqual({ timeoutMs: 10, deadlineMs: 20, maxAttempts: 3, maxResultBytes: 65_536 });
+    expect(registry.require("s::x").settings).toEqual({
+      timeoutMs: 0,
+      deadlineMs: 20,
+      maxAttempts: 3,
+      maxResultBytes: 65_536,
+      promoteAfterMs: 0,
+    });
+    expect(registry.require("s::y").settings).toEqual({
+      timeoutMs: 10,
+      deadlineMs: 20,
+      maxAttempts: 3,
+      maxResultBytes: 65_536,
+      promoteAfterMs: 0,
+    });
   });
 });
 

@@ -1,3 +1,4 @@
+import { specTypeSchemas } from "@modelcontextprotocol/client";
 import { describe, expect, test } from "vitest";
 import { external, pure, readOnly, type Effects } from "../../src/core/effects.ts";
 import type { Tool } from "../../src/core/tool.ts";
@@ -32,6 +33,19 @@ describe("from JSON", () => {
       toolFromJson({ name: "x" }, "given").namespace,
       toolFromJson({ name: "x" }).namespace,
     ]).toEqual(["own", "given", "default"]);
+  });
+
+  test("F1.16 concurrency_safe, as the seed writes it, lets calls overlap and makes no tool a read", () => {
+    const effects = (json: object): unknown => toolFromJson({ name: "hammer", ...json }).tool.effects;
+    expect([
+      effects({ concurrency_safe: true }),
+      effects({ concurrency_safe: false }),
+      effects({ concurrency_safe: true, effects: { writes: ["anvil"] } }),
+      effects({ concurrency_safe: true, effects: { writes: ["anvil"], commutative: false } }),
+    ]).toEqual([{ commutative: true }, undefined, { commutative: true, writes: ["anvil"] }, { commutative: false, writes: ["anvil"] }]);
+    const { annotations } = toolDefinition(registered(toolFromJson({ name: "hammer", concurrency_safe: true }).tool));
+    expect(annotations).toEqual({ readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true });
+    expect(() => toolFromJson({ name: "hammer", concurrency_safe: "yes" })).toThrow("concurrency_safe");
   });
 
   test("A02 a __proto__ key reaches no prototype", () => {
@@ -107,6 +121,24 @@ describe("the definition", () => {
       tags: ["a"],
     });
     expect(Object.keys(toolDefinition(registered({})))).toEqual(["name", "description", "inputSchema", "annotations"]);
+  });
+
+  test("F2.8 is an MCP tool by the official SDK's own schema, whatever the input schema leaves out", () => {
+    const schemas: readonly Tool["inputSchema"][] = [
+      {},
+      true,
+      false,
+      { type: ["object", "null"] },
+      { properties: { ore: { type: "string" } }, required: ["ore"] },
+      { type: "object", additionalProperties: false },
+    ];
+    for (const inputSchema of schemas) {
+      const definition = toolDefinition(
+        registered({ inputSchema, title: "Mine", outputSchema: { type: "object" }, tags: ["ore"] }, "mine"),
+      );
+      expect(specTypeSchemas.Tool["~standard"].validate(definition)).not.toHaveProperty("issues");
+    }
+    expect(toolDefinition(registered({ inputSchema: { required: ["ore"] } })).inputSchema).toEqual({ type: "object", required: ["ore"] });
   });
 
   const cases: readonly (readonly [what: string, effects: Effects | undefined, hints: string])[] = [

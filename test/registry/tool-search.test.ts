@@ -42,6 +42,7 @@ describe("filters", () => {
   test("F2.12 all filters must hold, and the result is sorted by name", () => {
     expect(found(registry, { nameContains: "mail", tags: ["read"] })).toEqual(["ReadMail"]);
     expect(found(registry, { nameContains: "mail", text: "weather" })).toEqual([]);
+    expect(registry.search().map(({ tool }) => tool.name)).toEqual(["ReadMail", "bare", "send_mail", "weather"]);
     expect(found(registry, {})).toEqual(["ReadMail", "bare", "send_mail", "weather"]);
   });
 

@@ -6,6 +6,7 @@ import type { Tool } from "../../src/core/tool.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
 import { MemoryCacheStore } from "../policy/memory-cache-store.ts";
+import { noJobs } from "../store/no-jobs.ts";
 import { gate, testRuntime, tool, type TestRuntime } from "./bench-runtime.ts";
 
 /** A store of which only the cache is used. */
@@ -24,6 +25,7 @@ function storeOf(cache: MemoryCacheStore): Store {
     list: unused,
     remove: unused,
     cache,
+    jobs: noJobs,
     close: nothing,
   };
 }

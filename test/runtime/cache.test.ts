@@ -299,7 +299,7 @@ describe("a tool cannot be cached", () => {
     ["of the category DANGEROUS", { cache: "session", effects: reads, category: "DANGEROUS", oncePerTurn: false }, "DANGEROUS"],
     ["of the category TERMINAL", { cache: "session", effects: reads, category: "TERMINAL", endsTurn: false }, "TERMINAL"],
     ["that its provider runs", { cache: "session", effects: reads, providerExecuted: true }, "provider"],
-    ["in an unknown scope", { cache: "tick", effects: reads }, '"turn" or "session" or "runtime" or "persistent"'],
+    ["in an unknown scope", { cache: "week", effects: reads }, '"turn" or "tick" or "session" or "runtime" or "persistent"'],
     ["without a scope", { cache: { ttlMs: 5 }, effects: reads }, "cache.scope"],
     ["by a list", { cache: ["session"], effects: reads }, "cache of tool"],
     ["for no time", { cache: { scope: "session", ttlMs: 0 }, effects: reads }, "cache.ttlMs"],

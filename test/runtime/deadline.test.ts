@@ -15,7 +15,7 @@ test("F3.11 F1.4 B06 a deaf tool is answered at its timeout, counted as an orpha
   expect(runtime.counters.orphans).toBe(1);
   door.open("too late");
   await settle();
-  expect(runtime.counters).toEqual({ calls: 1, attempts: 1, repairs: 0, orphans: 0, abandoned: 1 });
+  expect(runtime.counters).toEqual({ calls: 1, succeeded: 0, attempts: 1, repairs: 0, orphans: 0, abandoned: 1 });
   expect(events.filter((event) => event.type === "call-late").length).toBe(1);
   expect(events.filter((event) => event.type === "call-end").length).toBe(1);
 });

@@ -3,6 +3,7 @@ import { ToolError } from "../../src/core/error.ts";
 import { ToolOutput } from "../../src/core/content.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
+import { fakePorts } from "../../src/testing/fake-ports.ts";
 
 /** The paths of what could still be changed. */
 function unfrozen(value: unknown, path = "$"): readonly string[] {
@@ -68,5 +69,36 @@ describe("F4.29 what a reader is given of a result and of the history is frozen 
       return round.end({ content: "", finish: "calls", usage: { inputTokens: 0, outputTokens: 0 } });
     });
     expect(unfrozen(results)).toEqual(["$"]);
+    expect([...session.log].flatMap((entry) => unfrozen(entry))).toEqual([]);
   });
+});
+
+test("F4.29 the six kinds of a conversation are frozen to their depth, and each says in UTC when it was said or done", async () => {
+  const ports = fakePorts();
+  const mill = { name: "mill", description: "", inputSchema: {}, effects: { reads: [], writes: [] }, execute: () => ({ flour: [1] }) };
+  const runtime = createRuntime({ ports, tools: [mill] });
+  const session = runtime.session("s");
+  const began = ports.clock.wallTime();
+  await session.addMessage({ role: "system", content: "You run a mill." });
+  await session.addMessage({ role: "document", title: "Grain", content: [{ type: "text", text: "Wheat." }] });
+  await ports.clock.advance(1_500);
+  await session.addMessage({ role: "user", content: "Grind." });
+  await session.addMessage({ role: "assistant", content: [{ type: "text", text: "I grind." }] });
+  await ports.clock.advance(500);
+  await session.execute({ id: "c1", name: "mill", input: { grain: ["wheat"] } });
+
+  const messages = session.messages();
+  const times = messages.map(({ role, at }) => [role, new Date(at).toISOString()]);
+  const after = (ms: number): string => new Date(began + ms).toISOString();
+  expect(times).toEqual([
+    ["system", after(0)],
+    ["document", after(0)],
+    ["user", after(1_500)],
+    ["assistant", after(1_500)],
+    ["call", after(2_000)],
+    ["result", after(2_000)],
+  ]);
+  expect(after(0)).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/u);
+  expect(messages.flatMap((message) => unfrozen(message))).toEqual([]);
+  expect(() => Object.assign(messages[1] ?? {}, { title: "Straw" })).toThrow(TypeError);
 });

@@ -41,7 +41,7 @@ test("F1.49 a hook that throws or never answers is logged and skipped; rewriting
   const pending = runtime.execute({ name: "echo" });
   await ports.clock.advance(10_000);
   expect((await pending).output).toBe("ran");
-  expect(ports.log.lines.map((line) => line.message)).toEqual([
+  expect(ports.log.lines.filter(({ level }) => level === "warn").map((line) => line.message)).toEqual([
     'The hook "throws" threw: bug; it was skipped',
     'The hook "deaf" did not answer within 10000 ms; it was skipped',
     'The hook "throws" threw: bug too; it was skipped',
@@ -156,6 +156,25 @@ test("F4.6 F4.8 F4.10 calls before open, of a failed or a disabled toolset are u
   expect(trace().filter((type) => type.startsWith("toolset-"))).toEqual(
     expect.arrayContaining(["toolset-open", "toolset-fail", "toolset-close"]),
   );
+});
+
+test("F4.7 one colon between toolset and tool, as the seed writes it, is understood and pointed out; an own name and two meanings are not guessed at", async () => {
+  const { runtime } = testRuntime({
+    tools: [tool("mill:grind", () => "default's own")],
+    toolsets: [
+      { name: "mill", tools: [tool("grind", () => "grinds"), tool("b:c", () => 1), tool("sift", () => "sifts")] },
+      { name: "mill:b", tools: [tool("c", () => 2)] },
+    ],
+  });
+  const results = await runtime.execute(["mill:sift", "mill:grind", "mill:b:c", "mill:grnd", "mil:sift"].map((name) => ({ name })));
+  expect(results.map(({ name, output, error, warnings }) => [name, output ?? error?.code, warnings])).toEqual([
+    ["mill::sift", "sifts", ['"mill:sift" was taken for "mill::sift": toolset and tool are separated by "::".']],
+    ["default::mill:grind", "default's own", []],
+    ["mill:b:c", "not_found", []],
+    ["mill:grnd", "not_found", []],
+    ["mil:sift", "not_found", []],
+  ]);
+  expect(runtime.registry.require("mill:sift").qualifiedName).toBe("mill::sift");
 });
 
 test("F0.3 F4.7 a bare name runs when it is unique and is ambiguous, with candidates, when it is not", async () => {

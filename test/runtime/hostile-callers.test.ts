@@ -120,7 +120,9 @@ test("a call that succeeds in the moment its batch fails is undone, with its who
     const thrown: unknown = await runtime.execute([{ name: "a" }, { name: "b" }], { onError: "throw" }).catch((error: unknown) => error);
     const succeeded = thrown instanceof ToolExecutionError && thrown.results[0]?.status === "ok";
     expect(undone).toEqual(succeeded ? ["x".repeat(500)] : []);
-    expect(ports.log.lines.map((line) => line.message)).toEqual(["A batch was rolled back: default::b: bug"]);
+    expect(ports.log.lines.filter(({ level }) => level === "warn").map((line) => line.message)).toEqual([
+      "A batch was rolled back: default::b: bug",
+    ]);
   }
 });
 
@@ -247,11 +249,10 @@ test("a batch of none and one of 5,000 are answered in order, also in sequence, 
   }
 });
 
-test("a handler may run calls: beside its own resource at once, on it only when its own time is up", async () => {
+test("a handler may run calls beside its own resource and on it, and waits for neither", async () => {
   const call = (name: string) => async (_: unknown, context: ToolContext) =>
     (await world.runtime.execute({ name })).output ?? context.callId;
   const world = testRuntime({
-    orphanHoldMs: 50,
     tools: [
       tool("inner", () => "ran", writes),
       tool("beside", call("inner"), { effects: { writes: ["y"] } }),
@@ -259,16 +260,7 @@ test("a handler may run calls: beside its own resource at once, on it only when 
     ],
   });
   expect((await world.runtime.execute({ name: "beside" })).output).toBe("ran");
-  const pending = world.runtime.execute({ name: "itself" });
-  await world.ports.clock.advance(1_000);
-  const stuck = await pending;
-  expect([stuck.error?.code, stuck.durationMs]).toEqual(["timeout", 100]);
-  expect(world.events.filter((event) => event.type === "call-end").map((event) => [event.result.name, event.result.status])).toEqual([
-    ["default::inner", "ok"],
-    ["default::beside", "ok"],
-    ["default::itself", "error"],
-    ["default::inner", "ok"],
-  ]);
+  expect((await world.runtime.execute({ name: "itself" })).output).toBe("ran");
   expect([world.runtime.running, world.runtime.counters.orphans, world.ports.clock.pending]).toEqual([[], 0, 0]);
 });
 
@@ -308,7 +300,7 @@ test("F2.18 without validation a text input is still read as JSON, and what is n
   const results = await Promise.all(
     ['{"a":1}', [1], null, { a: "x" }].map((input) => runtime.execute({ name: "t", input }, { validate: false })),
   );
-  expect(results.map((result) => result.error?.code ?? result.output)).toEqual([{ a: 1 }, "invalid_input", "invalid_input", { a: "x" }]);
+  expect(results.map((result) => result.error?.code ?? result.output)).toEqual([{ a: 1 }, "invalid_input", {}, { a: "x" }]);
 });
 
 test("F0.8 of several overloads the one is chosen that fits what a text input spells", async () => {

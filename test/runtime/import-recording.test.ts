@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
-import { writeRecording } from "../../src/core/recording/recording.ts";
+import type { SessionEvent } from "../../src/core/event.ts";
+import { readRecording, writeRecording } from "../../src/core/recording/recording.ts";
 import type { Tool } from "../../src/core/tool.ts";
+import { replayEngine } from "../../src/engine/replay.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { importRecording } from "../../src/runtime/import-recording.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
@@ -55,4 +57,55 @@ test("I15 importing a recording again changes nothing, also when its session has
   for await (const line of writeRecording(other.events(), HEADER)) text += line;
   await expect(importRecording(store, text)).rejects.toMatchObject({ code: "duplicate" });
   expect(await importRecording(store, text, { id: "t" })).toEqual({ sessionId: "t", events: 1, isNew: true });
+});
+
+/** A session with a background job that ended and one that runs while it is recorded. */
+async function jobRecording(): Promise<string> {
+  const look = { ...payTool([], false), name: "look" };
+  const runtime = createRuntime({ ports: fakePorts(), tools: [payTool([], true), look] });
+  const session = runtime.session("s");
+  await session.submit({ id: "l1", name: "look" });
+  await session.submit({ id: "p1", name: "pay" });
+  let text = "";
+  for await (const line of writeRecording(session.events(), HEADER)) text += line;
+  await runtime.close();
+  return text;
+}
+
+test("I09 a background job that had no result when it was recorded has one end where it is imported", async () => {
+  const store = memoryStore();
+  await importRecording(store, await jobRecording(), { id: "t" });
+  const runtime = createRuntime({ ports: fakePorts(), store, tools: [payTool([], false)] });
+  const session = await runtime.resume("t");
+  expect(session.messages().map((message) => (message.role === "job" ? message.result?.status : message.role))).toEqual([
+    "call",
+    "result",
+    "ok",
+    "call",
+    "result",
+    "error",
+  ]);
+  expect(session.log.filter(({ type }) => type === "job-end")).toHaveLength(2);
+  expect(runtime.jobs.list()).toEqual([]);
+});
+
+test("a recorded background job is replayed with its result, and not with its placeholder", async () => {
+  const { events } = await readRecording(await jobRecording());
+  const recorded: SessionEvent[] = [];
+  for await (const event of events) recorded.push(event);
+  const toolset = { name: "default", tools: [{ name: "look", description: "Looks.", inputSchema: true }], engine: replayEngine(recorded) };
+  const session = createRuntime({ ports: fakePorts(), toolsets: [toolset] }).session();
+  expect(await session.execute({ name: "look" })).toMatchObject({ status: "ok", output: "done", origin: "replay" });
+});
+
+test("a snapshot that was taken while a job ran can be used: there, the call goes on for ever", async () => {
+  const runtime = createRuntime({ ports: fakePorts(), tools: [payTool([], true)] });
+  const session = runtime.session("s");
+  await session.submit({ id: "p1", name: "pay" });
+  const snapshot: unknown = JSON.parse(JSON.stringify(await session.snapshot()));
+  const other = createRuntime({ ports: fakePorts(), tools: [payTool([], true)] });
+  const restored = other.session("s", { from: snapshot });
+  expect(restored.messages().map(({ role }) => role)).toEqual(["call", "result"]);
+  expect([restored.jobs, other.running]).toEqual([[], []]);
+  await runtime.close();
 });

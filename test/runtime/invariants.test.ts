@@ -50,6 +50,7 @@ function checkIdle({ runtime, ports, events, watch }: Played, results: readonly 
   expect(ports.clock.pending).toBe(0);
   expect(runtime.counters).toEqual({
     calls: results.length,
+    succeeded: results.filter(({ status }) => status === "ok").length,
     attempts: watch.attempts,
     repairs: 0,
     orphans: 0,

@@ -105,6 +105,27 @@ describe("junk given to a public method is answered by a ToolError, or by a resu
   });
 });
 
+test("an option of createRuntime or createLoop of another type is refused by name, whichever it is", () => {
+  const wrong: readonly unknown[] = [5, "", true, null, [], {}, () => 1];
+  const refused = (make: (value: unknown) => unknown): number =>
+    wrong.filter((value) => {
+      try {
+        make(value);
+        return false;
+      } catch (thrown: unknown) {
+        expect(thrown).toMatchObject({ code: "invalid_argument" });
+        return true;
+      }
+    }).length;
+  for (const name of ["tools", "toolsets", "sources", "hooks", "pins", "jobs", "data", "ports", "ask", "onEvent", "onAlert", "strict"])
+    expect([name, refused((value) => createRuntime({ [name]: value }))]).toEqual([name, 6]);
+  const session = runtime().session();
+  const loopOf = (name: string) => (value: unknown) => createLoop({ session, model: scriptedModel([]), [name]: value });
+  for (const name of ["tools", "native", "recordHistory", "stopWhen", "enabled", "refuse", "cost", "earlyDispatch", "onEvent"])
+    expect([name, refused(loopOf(name))]).toEqual([name, 6]);
+  expect(() => createRuntime({ onAlert: 5 as never })).toThrow('The option "onAlert" of createRuntime() is a function, not a number.');
+});
+
 test("an option of createRuntime that is not there is refused by name", () => {
   const make = (options: object) => () => createRuntime(options);
   expect(make({ toolz: [] })).toThrow(

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { Engine } from "../../src/core/engine.ts";
+import { toolFromJson } from "../../src/registry/tool-definition.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
 import { gate, testRuntime, tool } from "./bench-runtime.ts";
 
@@ -70,6 +71,33 @@ test("F1.16 tools that declare nothing never overlap, reads do, and the wait is 
     [25, "lock", ["call_1"]],
   ]);
   expect(ports.log.lines.filter((line) => line.message.includes("declares no effects")).length).toBe(1);
+});
+
+/** One lock for each toolset, and not one for all, deliberately: docs/decisions/0060-one-lock-for-each-toolset.md. */
+test("F1.16 undeclared tools of one toolset never overlap, whichever they are; those of two toolsets do, and so do concurrency-safe ones", async () => {
+  const running = new Set<string>();
+  const met = new Set<string>();
+  const named = (name: string, more: object = {}) => ({
+    ...toolFromJson({ name, ...more }).tool,
+    execute: async () => {
+      for (const other of running) met.add([other, name].sort().join("+"));
+      running.add(name);
+      await settle();
+      running.delete(name);
+    },
+  });
+  const { runtime } = testRuntime({
+    toolsets: [
+      {
+        name: "forge",
+        tools: [named("hammer"), named("cast"), named("look", { concurrency_safe: true }), named("ask", { concurrency_safe: true })],
+      },
+      { name: "field", tools: [named("plough")] },
+    ],
+  });
+  await runtime.execute(["forge::hammer", "forge::cast", "forge::look", "forge::ask", "field::plough"].map((name) => ({ name })));
+  expect([...met].filter((pair) => !pair.includes("plough"))).toEqual(["ask+look"]);
+  expect(met).toContain("hammer+plough");
 });
 
 test("F4.19 calls of one message run concurrently and answer in call order", async () => {
@@ -202,6 +230,34 @@ test("F4.25 F4.26 onError throw cancels and awaits the others, takes the session
   expect(ports.log.lines.some((line) => line.message === "A batch was rolled back: default::boom: boom")).toBe(true);
   const invalid = await session.execute([{ name: "nowhere" }], { onError: "throw" });
   expect(invalid[0]?.error?.code).toBe("not_found");
+});
+
+test("F4.25 F4.26 an alert is given once, with what the handler threw as its cause, before the batch is thrown and after it was taken back", async () => {
+  const thrown = new RangeError("the mill stands still");
+  const order: unknown[] = [];
+  const { runtime, ports } = testRuntime({
+    onAlert: (error) => {
+      order.push(["alert", error.result.name, error.cause, session.history.length]);
+      throw new Error("nobody listens");
+    },
+    tools: [
+      tool("grind", () => "flour"),
+      tool("crush", () => {
+        throw thrown;
+      }),
+    ],
+  });
+  const session = runtime.session();
+  await session.execute({ name: "crush" });
+  const failing = session.execute([{ name: "grind" }, { name: "crush" }], { onError: "throw" });
+  await failing.catch((error: Error) => order.push(["thrown", error.message, error.cause]));
+  expect(order).toEqual([
+    ["alert", "default::crush", thrown, 1],
+    ["thrown", "default::crush: the mill stands still", thrown],
+  ]);
+  expect(ports.log.lines.map(({ message }) => message).filter((line) => !line.startsWith("Decision"))).toEqual([
+    "onAlert threw: nobody listens",
+  ]);
 });
 
 test("F4.26 a failed batch takes back what succeeded where the tools say how, last first; an undo that fails stops no other", async () => {

@@ -24,7 +24,7 @@ describe("an option that does not exist is refused by its name, and nothing is r
     ["execute()", (name) => runtime.execute(CALL, options(name)), "onProgres", "onProgress"],
     ["execute()", (name) => runtime.session().execute([CALL], options(name)), "idempotency_key", "idempotencyKey"],
     ["execute()", (name) => runtime.session().execute([CALL], { idempotencyKey: "k", ...options(name) }), "valiate", "validate"],
-    ["execute()", (name) => runtime.simulate([CALL], options(name)), "answersFrom", "answerFrom"],
+    ["simulate()", (name) => runtime.simulate([CALL], options(name)), "answersFrom", "answerFrom"],
     ["round()", (name) => runtime.session().turn(async (turn) => turn.round(options(name))), "approve", "approved"],
     ["createLoop()", (name) => createLoop({ ...parts, ...options(name) }), "temprature", "temperature"],
     ["createLoop({ limits })", (name) => createLoop({ ...parts, limits: options(name) }), "maxRound", "maxRounds"],

@@ -107,7 +107,7 @@ test("F3.37 wrong rules reject before anything runs", async () => {
   const { runtime, ran } = world();
   await runtime.open();
   const allow = { allowed: ["*"] } as VisibilityRules;
-  const misuse = { code: "invalid_argument", message: 'A layer of rules has the unknown key "allowed".' };
+  const misuse = { code: "invalid_argument", message: 'A layer of rules has no option "allowed".' };
   await expect(runtime.execute({ name: "files::write", input: {} }, { allow })).rejects.toMatchObject(misuse);
   await expect(runtime.session().execute([{ name: "files::write", input: {} }], { allow })).rejects.toMatchObject(misuse);
   expect(ran).toEqual([]);

@@ -4,8 +4,7 @@ import { pure } from "../../src/core/effects.ts";
 import type { RuntimeEvent } from "../../src/core/event.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
-import { mcpClientOf, type McpClient } from "../../src/server/mcp.ts";
-import { mcpApprover } from "../../src/server/mcp/approver.ts";
+import { mcpApprover, mcpClientOf, type McpClient } from "../../src/server/mcp.ts";
 import { FakeClock } from "../../src/testing/fake-ports.ts";
 import { ERAS, listening, openRuntime, overHttp, overStdio } from "./mcp-clients.ts";
 
@@ -321,4 +320,41 @@ test("D11 what a person is to approve is shown as it is: what would hide or turn
   await client.callTool({ name: "burn", arguments: { path } });
   expect(shown).toContain(String.raw`"path": "a\u202etxt.exe\u200b\u0007"`);
   expect(JSON.parse(shown.slice(shown.indexOf("{")))).toEqual({ path });
+});
+
+describe.each(ERAS)("a person of the %s era who is to approve a call", (era) => {
+  const burn = defineTool({ name: "burn", description: "", effects: { destructive: true, writes: ["x"] }, execute: () => "burnt" });
+  const approval = { approve: mcpApprover };
+
+  test.each([
+    ["accepts", { action: "accept" as const, content: { allow: true } }, "burnt"],
+    ["declines", { action: "decline" as const }, "approval_denied"],
+    [
+      "dismisses the question",
+      { action: "cancel" as const },
+      "burn needs approval, and the MCP client did not ask, or its user did not decide.",
+    ],
+  ])("%s", async (_, answer, text) => {
+    const { runtime } = await openRuntime({ tools: [burn], approval });
+    const { client } = await overStdio(runtime, { era });
+    client.setRequestHandler("elicitation/create", () => answer);
+    expect(textOf(await client.callTool({ name: "burn" }))).toContain(text);
+  });
+
+  test("is not there, since the client cannot ask: nobody said no", async () => {
+    const { runtime } = await openRuntime({ tools: [burn], approval });
+    const { client } = await overStdio(runtime, { era, capabilities: {} });
+    const result = await client.callTool({ name: "burn" });
+    expect(textOf(result)).toContain("Error (approval_required): burn needs approval, and the MCP client did not ask");
+  });
+
+  test("is not asked about a call that did not come over MCP, or whose input cannot be shown", async () => {
+    const { runtime } = await openRuntime({ tools: [burn], approval });
+    const { error } = await runtime.execute({ name: "burn" });
+    expect(error).toMatchObject({ code: "approval_required", message: expect.stringContaining("the call did not come over MCP") });
+    const { client } = await overStdio(runtime, { era });
+    const long = await client.callTool({ name: "burn", arguments: { text: "x".repeat(5_000) } });
+    expect(textOf(long)).toContain("approval_required");
+    expect(textOf(long)).toContain("too long to be shown");
+  });
 });

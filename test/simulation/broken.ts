@@ -15,6 +15,8 @@ export const INVARIANTS = {
   14: "nothing is left when all is over",
   15: "every error is of the public list",
   16: "what was called in a call of a voided message is void as well",
+  17: "a background job ends once, right behind its call, and is not started again and again where it ends its process",
+  18: "each tick and each message of a channel is heard at most once, none of a trigger that is not there, and triggers outlive their process",
 } as const;
 export type Invariant = keyof typeof INVARIANTS;
 

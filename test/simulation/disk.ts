@@ -5,6 +5,7 @@ import type { Clock } from "../../src/core/ports.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 import type { CacheStore, EventLog, EventPage, LogOptions, ReadOptions, Store, StoredSession } from "../../src/core/store.ts";
 import { MemoryCache } from "../../src/store/memory-cache.ts";
+import { noJobs } from "../store/no-jobs.ts";
 import type { Dice } from "./dice.ts";
 import type { Sabotage } from "./sabotage.ts";
 
@@ -135,6 +136,7 @@ export class SimulatedStore implements Store {
     return logs.delete(sessionId);
   }
 
+  readonly jobs = noJobs;
   readonly cache: CacheStore = {
     get: (key, now) => this.#pause().then(() => this.parts.disk.cache.get(key, now)),
     versions: (resources) => this.#pause().then(() => this.parts.disk.cache.versions(resources)),
@@ -223,6 +225,8 @@ export class SimulatedStore implements Store {
         }
       }
       for (const event of events) {
+        if (sabotage === "leave out the end of a job" && event.type === "job-end") continue;
+        if (sabotage === "leave out a removal" && event.type === "trigger-remove") continue;
         written.lines.push({ event, token: log.token });
         if (event.type === "call-end") written.results.set(event.callId, event.result);
       }

@@ -2,7 +2,7 @@
 import type { ToolCall } from "../../src/core/call.ts";
 import type { ToolContext } from "../../src/core/context.ts";
 import { ERROR_CODES } from "../../src/core/error-codes.ts";
-import type { RuntimeEvent } from "../../src/core/event.ts";
+import type { RuntimeEvent, SessionEvent } from "../../src/core/event.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
 import type { Bank } from "./bank.ts";
@@ -59,6 +59,8 @@ export class Invariants {
   /** By call id, what somebody was told, and where it must be found. */
   readonly #acknowledged = new Map<string, { readonly sessionId: string; readonly text: string }>();
   readonly #told = new Map<string, string>();
+  /** By call id, how its caller was told that it goes on. */
+  readonly #placeholders = new Map<string, string>();
   readonly #texts = new WeakMap<ToolResult, string>();
   /** Where branches were committed to. */
   readonly #homes = new Map<string, string>();
@@ -67,7 +69,10 @@ export class Invariants {
   /** Calls that began in any process. */
   readonly #known = new Set<string>();
   /** How much of each log has been looked at. */
-  readonly #looked = new Map<string, { lines: number; token: number; open: Set<string>; ended: Set<string> }>();
+  /** Some process has had its clock on the wall put forward or back. */
+  clocksWereSet = false;
+  readonly #poisoned = new Map<string, number>();
+  readonly #looked = new Map<string, { lines: number; token: number; open: Set<string>; ended: Set<string>; jobs: Set<string> }>();
 
   constructor(parts: { readonly disk: Disk; readonly bank: Bank; readonly now: () => number; readonly seen: (point: string) => void }) {
     this.#disk = parts.disk;
@@ -197,6 +202,7 @@ export class Invariants {
     const { call, result, session } = delivery;
     this.#checkResult(delivery);
     if (session?.simulation !== undefined) return; // the ids of what was only tried may come again
+    if (result.status === "pending") return this.#begun(delivery);
     const text = this.#textOf(result);
     const before = this.#told.get(result.callId);
     if (before !== undefined && before !== text) throw new Broken(3, `${result.callId} was ${before}, and is ${text} now.`);
@@ -207,6 +213,29 @@ export class Invariants {
     if (ended !== undefined && this.#textOf(ended) !== text)
       throw new Broken(3, `${result.callId} ended otherwise than it was told to ${call.name}.`);
     if (session !== undefined) this.acknowledged(session, result);
+  }
+
+  /** Somebody was told that a job goes on: that it began is durable, and it is told the same way each time. */
+  #begun({ session, result }: Delivery): void {
+    const text = this.#textOf(result);
+    const before = this.#placeholders.get(result.callId);
+    if (before !== undefined && before !== text) throw new Broken(3, `${result.callId} was ${before}, and is ${text} now.`);
+    if (before !== undefined) this.#seen("job that is answered again as it was begun");
+    this.#placeholders.set(result.callId, text);
+    if (session === undefined) throw new Broken(17, `${result.callId} of no session is a job.`);
+    for (let id: string | undefined = session.id; id !== undefined; id = this.#homes.get(id)) {
+      if (this.#forgotten.has(id) || this.#looked.get(id)?.jobs.has(result.callId) === true) return;
+      const lines = this.#disk.logs.get(id)?.lines ?? [];
+      if (lines.some(({ event }) => event.type === "job-start" && event.callId === result.callId)) return;
+    }
+    throw new Broken(4, `the disk does not know that ${result.callId} is a job, which was told.`);
+  }
+
+  /** A job has ended its process. The first start of one that was queued may be lost with it, and is not counted. */
+  poisoned(callId: string): void {
+    const starts = (this.#poisoned.get(callId) ?? 0) + 1;
+    this.#poisoned.set(callId, starts);
+    if (starts > 4) throw new Broken(17, `${callId} has ended ${starts} processes.`);
   }
 
   /** Somebody was told that the session has this result. */
@@ -245,7 +274,8 @@ export class Invariants {
     const startedAt = doings.startedAt.get(result.callId) ?? 0;
     if (Number(at) > startedAt) this.#seen("single-flight join");
     this.#seen("cache hit");
-    if (cache?.ttlMs !== undefined && Number(at) + cache.ttlMs < startedAt)
+    const isTimed = cache?.scope !== "persistent" || !this.clocksWereSet; // that one goes by the clock on the wall
+    if (cache?.ttlMs !== undefined && isTimed && Number(at) + cache.ttlMs < startedAt)
       throw new Broken(10, `${result.callId} is out of date since ${String(at)}.`);
     // What was taken up after a crash ran for whoever took it up.
     if (cache?.scope === "runtime" && doings.startedAt.has(result.callId) && answer["user"] !== user)
@@ -309,19 +339,33 @@ export class Invariants {
   /** Looks at what was written since the last time. */
   #checkDisk(): void {
     for (const [sessionId, { lines }] of this.#disk.logs) {
-      const looked = this.#looked.get(sessionId) ?? { lines: 0, token: 0, open: new Set(), ended: new Set() };
+      const looked = this.#looked.get(sessionId) ?? { lines: 0, token: 0, open: new Set(), ended: new Set(), jobs: new Set() };
       this.#looked.set(sessionId, looked);
-      for (const { event, token } of lines.slice(looked.lines)) {
+      for (const [index, { event, token }] of lines.entries().drop(looked.lines)) {
         if (token < looked.token) throw new Broken(12, `${sessionId} was written to by owner ${token} after owner ${looked.token}.`);
         looked.token = token;
         if (event.type === "call-start") looked.open.add(event.callId);
+        if (event.type === "job-start" || event.type === "job-end") this.#checkJob(looked.jobs, event, lines[index - 1]?.event);
         if (event.type !== "call-end") continue;
+        const next = lines[index + 1]?.event;
+        if (looked.jobs.has(event.callId) && !(next?.type === "job-end" && next.callId === event.callId))
+          throw new Broken(17, `${event.callId} ended, and its job did not.`);
         if (looked.ended.has(event.callId)) throw new Broken(2, `${event.callId} ended twice in the log of ${sessionId}.`);
         if (!looked.open.has(event.callId)) throw new Broken(1, `${event.callId} ended in the log of ${sessionId} and never began.`);
         looked.ended.add(event.callId);
       }
       looked.lines = lines.length;
     }
+  }
+
+  /** @param jobs those that have begun and not ended */
+  #checkJob(jobs: Set<string>, event: SessionEvent & { readonly type: "job-start" | "job-end" }, before: SessionEvent | undefined): void {
+    const { callId } = event;
+    if (event.type === "job-start" && jobs.has(callId)) throw new Broken(17, `${callId} began twice as a job.`);
+    if (event.type === "job-start") jobs.add(callId);
+    else if (!jobs.delete(callId)) throw new Broken(17, `${callId} ended as a job, and was none.`);
+    else if (before?.type !== "call-end" || before.callId !== callId || before.result.status !== event.status)
+      throw new Broken(17, `${callId} ended as a job, and its call had not ended so right before.`);
   }
 
   /** While nothing is under way. */
@@ -334,7 +378,26 @@ export class Invariants {
         checkState(session);
         if (checkVoided(session) > 0) this.#seen("call made in a call of a voided message");
         if (this.#disk.logs.get(session.id)?.owner === store) this.#checkLog(session);
+        this.#checkEnds(session);
       }
+    }
+  }
+
+  /** No job of the session is without an end, and a model is told of each as often as it should be. */
+  #checkEnds(session: RuntimeSession): void {
+    if (session.broken !== undefined) return;
+    const jobs = new Set<string>();
+    for (const event of session.log) {
+      if (event.type === "job-start" && event.sessionId === session.id) jobs.add(event.callId);
+      if (event.type === "job-end") jobs.delete(event.callId);
+    }
+    const [open] = jobs;
+    if (open !== undefined) throw new Broken(17, `the job ${open} of ${session.id} never ended.`);
+    const ended = new Set<string>();
+    for (const message of session.messages({ maxTurns: 0 })) {
+      if (message.role !== "job" || message.result === undefined) continue;
+      if (ended.has(message.callId)) throw new Broken(17, `a model is told twice that ${message.callId} has ended.`);
+      ended.add(message.callId);
     }
   }
 

@@ -3,12 +3,15 @@ import type { ToolCall } from "../../src/core/call.ts";
 import { parseJson } from "../../src/core/base/parse-json.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 import type { ExecuteOptions } from "../../src/call/execute-options.ts";
-import type { RuntimeSession, SessionTurn, Simulation } from "../../src/runtime/runtime-session.ts";
+import type { RuntimeSession, SessionTurn } from "../../src/runtime/runtime-session.ts";
+import type { Simulation } from "../../src/runtime/session-options.ts";
 import type { SessionSnapshot } from "../../src/runtime/snapshot.ts";
 import { Broken } from "./broken.ts";
+import { JOB_WEIGHTS, promoteOne, steerOne, talkCall, waitForOne } from "./job-operations.ts";
 import { Orders } from "./orders.ts";
 import { checkSnapshot, fingerprintOf } from "./session-state.ts";
 import type { SimulatedProcess } from "./process.ts";
+import { TRIGGER_WEIGHTS, askTriggers, isTriggerOperation } from "./trigger-operations.ts";
 import type { World } from "./world.ts";
 
 const USERS = ["ann", "bob"] as const;
@@ -20,7 +23,7 @@ const WEIGHTS = {
   "execute without a session": 4,
   "execute and throw": 5,
   "execute twice": 6,
-  "read again": 10,
+  "read again": 16,
   "cancel before": 2,
   "cancel during": 5,
   "cancel after": 2,
@@ -38,6 +41,9 @@ const WEIGHTS = {
   crash: 2,
   "take over": 2,
   "fail often": 2,
+  "set the clock": 1,
+  ...JOB_WEIGHTS,
+  ...TRIGGER_WEIGHTS,
 } as const;
 type Operation = keyof typeof WEIGHTS;
 
@@ -89,11 +95,13 @@ class Operator {
     for (let promises = dice.of([0, 0, 1, 3, 8]); promises > 0; promises--) await Promise.resolve();
     if (dice.chance(0.5)) await this.#world.advance(dice.of([0, 1, 1, 3, 10, 40, 150]));
     else this.#world.look();
+    for (const one of this.#world.processes.filter(({ isPoisoned }) => isPoisoned)) await this.#crash(one);
   }
 
   async #ask(operation: Operation, process: SimulatedProcess): Promise<void> {
     const session = this.#sessionOf(process);
     const { dice } = this.#world;
+    if (isTriggerOperation(operation)) return askTriggers(this.#world, process, session, operation);
     switch (operation) {
       case "execute":
         return this.#execute(process, session, this.#orders.batch(), { concurrent: dice.chance(0.4) });
@@ -120,6 +128,22 @@ class Operator {
         return this.#cancel(process, session, operation);
       case "simulate":
         return this.#simulate(process, session, () => {});
+      case "execute in background":
+        return this.#execute(process, session, this.#orders.batch(), { background: true, onError: dice.chance(0.2) ? "throw" : "result" });
+      case "talk":
+        return this.#execute(process, session, [talkCall(this.#orders.call("notes::recall", "wait"))]);
+      case "poison":
+        return this.#execute(process, session, [{ id: `poison ${++this.#orders.calls}`, name: "parts::poison", input: {} }]);
+      case "set the clock":
+        this.#world.invariants.clocksWereSet = true;
+        process.clock.aheadMs = dice.of([-3_600_000, -1_000, 0, 1_000, 3_600_000]);
+        return;
+      case "promote":
+        return promoteOne(this.#world, process);
+      case "steer a job":
+        return steerOne(this.#world, process);
+      case "wait for a job":
+        return waitForOne(this.#world, process);
       case "simulate alone":
         return this.#simulateAlone(process, session);
       case "simulate and commit":
@@ -332,6 +356,7 @@ class Operator {
       calls: this.#orders.batch(),
       pauseMs: dice.of([0, 0, 2, 15]),
       end: dice.of(["calls", "calls", "truncated", "void"] as const),
+      inBackground: dice.chance(0.2),
     }));
     const user = dice.of(USERS);
     const work = session.turn(async (turn) => {
@@ -347,9 +372,15 @@ class Operator {
       calls,
       pauseMs,
       end,
-    }: { readonly calls: readonly ToolCall[]; readonly pauseMs: number; readonly end: "calls" | "truncated" | "void" },
+      inBackground,
+    }: {
+      readonly calls: readonly ToolCall[];
+      readonly pauseMs: number;
+      readonly end: "calls" | "truncated" | "void";
+      readonly inBackground: boolean;
+    },
   ): Promise<void> {
-    const round = turn.round({ data: { user, session } });
+    const round = turn.round({ data: { user, session }, ...(inBackground ? { background: true } : {}) });
     for (const call of calls) {
       round.add(call);
       if (pauseMs > 0) await new Promise<void>((resolve) => process.clock.timer(resolve, pauseMs));
@@ -395,6 +426,9 @@ class Operator {
     world.expect(process, takeOver ? "take over" : "resume", work, (session) => {
       if (session.history.some((entry) => entry.result?.error?.code === "outcome_unknown"))
         world.seen("interrupted call that may not be repeated");
+      if (session.log.some((event) => event.type === "job-start" && event.sessionId === id)) world.seen("interrupted job taken up");
+      world.triggerInvariants.checkTakenUp(session);
+      if (world.dice.chance(0.8)) process.triggers.of(session).start(() => {});
       this.#keep(process, session);
     });
   }

@@ -3,10 +3,12 @@ import type { ToolCall } from "../../src/core/call.ts";
 import type { ToolContext } from "../../src/core/context.ts";
 import type { RuntimeEvent } from "../../src/core/event.ts";
 import type { FaultPlan } from "../../src/core/fault.ts";
-import type { Clock } from "../../src/core/ports.ts";
+import type { Clock, Ports } from "../../src/core/ports.ts";
 import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
 import { RuntimeSession } from "../../src/runtime/runtime-session.ts";
 import { MemoryLog, type FakeClock } from "../../src/testing/fake-ports.ts";
+import { createChannels } from "../../src/triggers/channels.ts";
+import { createTriggers, type Triggers } from "../../src/triggers/triggers.ts";
 import type { Bank } from "./bank.ts";
 import { TIMEOUT_MS, type Deed, type Order } from "./deeds.ts";
 import { Dice } from "./dice.ts";
@@ -35,6 +37,8 @@ export interface Surroundings {
 
 /** Timers that are gone with their process. */
 class ProcessClock implements Clock {
+  /** How far its clock on the wall has been put forward, or back. */
+  aheadMs = 0;
   readonly #clock: FakeClock;
   readonly #cancels = new Set<() => void>();
   #isStopped = false;
@@ -48,7 +52,7 @@ class ProcessClock implements Clock {
   }
 
   wallTime(): number {
-    return this.#clock.wallTime();
+    return this.#clock.wallTime() + this.aheadMs;
   }
 
   timer(fire: () => void, delayMs: number): () => void {
@@ -80,7 +84,14 @@ export class SimulatedProcess implements ToolHost {
   readonly sessions = new Map<string, RuntimeSession>();
   readonly bank: Bank;
   readonly sabotage: Sabotage | undefined;
+  readonly triggers: Triggers;
+  /** Sessions whose inbox is being heard. */
+  readonly hearing = new Set<RuntimeSession>();
+  /** How many messages were said on its channels. */
+  said = 0;
   isDead = false;
+  /** It dies as soon as it can. */
+  isPoisoned = false;
   /** Random numbers that the runtime has used up. */
   drawn = 0;
   readonly #world: Surroundings;
@@ -101,21 +112,27 @@ export class SimulatedProcess implements ToolHost {
       seen: (point) => world.seen(point),
     });
     const dice = new Dice(`runtime ${seed} ${number}`);
+    const ports: Ports = {
+      clock: this.clock,
+      log: new MemoryLog(),
+      ids: { next: (prefix) => world.nextId(prefix) },
+      random: { next: () => (this.drawn++, dice.share()) },
+    };
+    const channels = createChannels({ ports });
+    channels.open("queue", { capacity: 3 });
+    channels.open("broadcast", { kind: "broadcast", capacity: 3 });
+    this.triggers = createTriggers({ channels });
     this.runtime = createRuntime({
       toolsets: toolsetsOf(this),
-      ports: {
-        clock: this.clock,
-        log: new MemoryLog(),
-        ids: { next: (prefix) => world.nextId(prefix) },
-        random: { next: () => (this.drawn++, dice.share()) },
-      },
+      ports,
       store: this.store,
       timeoutMs: TIMEOUT_MS,
       orphanHoldMs: 40,
+      jobs: { maxRunning: 4, maxQueued: 8 },
       maxConcurrent: sabotage === "forget a limit" ? 100 : RUNTIME_LIMIT,
       retry: { delayMs: 4, maxDelayMs: 20 },
       circuit: { failures: 3, windowMs: 1_000, openMs: 80, minimumRate: 0.4 },
-      cache: { maxBytes: 3_600 },
+      cache: { maxBytes: 3_000 },
       approval: {
         approve: (question) =>
           new Promise((resolve) => this.clock.timer(() => resolve(question.input["ms"] === 0 ? "deny" : "allow-once"), 3)),
@@ -148,6 +165,11 @@ export class SimulatedProcess implements ToolHost {
 
   wrote(callId: string, resource: string, version: number): void {
     this.#world.invariants.wrote({ process: this.number, callId, resource, version });
+  }
+
+  poison(callId: string): void {
+    this.isPoisoned = true;
+    this.#world.check(() => this.#world.invariants.poisoned(callId));
   }
 
   seen(point: string): void {

@@ -20,5 +20,11 @@ export const SABOTAGES = [
   "change a result",
   /** A listener hears of one end twice. */
   "end twice",
+  /** The ends of some jobs are not written. */
+  "leave out the end of a job",
+  /** The removals of triggers are not written. */
+  "leave out a removal",
+  /** An agent says each message of its inbox twice. */
+  "hear twice",
 ] as const;
 export type Sabotage = (typeof SABOTAGES)[number];

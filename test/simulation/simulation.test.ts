@@ -4,11 +4,11 @@ import { Broken, INVARIANTS, type Invariant } from "./broken.ts";
 import { type Sabotage, SABOTAGES } from "./sabotage.ts";
 import { SimulationFailure, play } from "./simulate.ts";
 import { SOMETIMES } from "./sometimes.ts";
-import { inCI } from "../ci.ts";
+import { IN_CI, inCI } from "../ci.ts";
 
 const SEEDS = inCI ? 400 : 20;
-const GROUP = 40;
-const OPERATIONS = 120;
+const GROUP = inCI ? 40 : 20;
+const OPERATIONS = 140;
 
 describe("L24 the runtime keeps its promises in every world", () => {
   const counts = new Map<string, number>();
@@ -21,7 +21,7 @@ describe("L24 the runtime keeps its promises in every world", () => {
     }, 120_000);
   }
 
-  test("L24 every rare point is reached in some world", () => {
+  test.skipIf(!inCI)(`L24 every rare point is reached in some world ${IN_CI}`, () => {
     expect(SOMETIMES.filter((point) => !counts.has(point))).toEqual([]);
   });
 
@@ -40,12 +40,15 @@ const CAUGHT = {
   "commit twice": [11],
   "swap results": [7],
   "simulate for real": [6],
-  "write after the claim is lost": [12, 2],
+  "write after the claim is lost": [12, 2, 5],
   "write unseen": [10],
   "forget a limit": [8],
   "forget the attempts": [9],
   "change a result": [3],
   "end twice": [2],
+  "leave out the end of a job": [17],
+  "leave out a removal": [5, 18],
+  "hear twice": [18],
 } as const satisfies Record<Sabotage, readonly Invariant[]>;
 
 describe("L24 the checkers see what they are for", () => {

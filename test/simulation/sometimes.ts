@@ -1,10 +1,7 @@
 /** What must happen in some world, or the worlds prove nothing. */
 import { FAULT_TYPES } from "../../src/core/fault.ts";
 
-/**
- * Left out for want of the part: queues and their limits,
- * poison jobs, leases, slow clients, MCP servers, migrations and torn tails (the files of SQLite).
- */
+/** Left out for want of the part: leases, slow clients, MCP servers, migrations and torn tails (the files of SQLite). */
 export const SOMETIMES: readonly string[] = [
   "retry, then success",
   "retries exhausted",
@@ -39,6 +36,25 @@ export const SOMETIMES: readonly string[] = [
   "submission sent again and answered as the first time",
   "limit reached",
   "job asked to end",
+  "call promoted",
+  "job that asks",
+  "job answered",
+  "job queued",
+  "end of a job waited for",
+  "result: job_parked",
+  "job that is answered again as it was begun",
+  "interrupted job taken up",
+  "job: ok",
+  "job: error",
+  "job: cancelled",
+  "trigger fired",
+  "schedule fired",
+  "trigger removed",
+  "trigger taken up again",
+  "message of a queue heard",
+  "message of a broadcast heard",
+  "operation: say on a channel, resource_busy",
+  "operation: say on a channel, cancelled",
   "waited for a lock",
   "waited for a slot",
   ...FAULT_TYPES.map((type) => `fault: ${type}`),

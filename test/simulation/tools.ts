@@ -2,7 +2,7 @@
 import type { ToolContext } from "../../src/core/context.ts";
 import type { Effects } from "../../src/core/effects.ts";
 import type { Engine } from "../../src/core/engine.ts";
-import { Job } from "../../src/core/job.ts";
+import { RemoteJob } from "../../src/core/remote-job.ts";
 import type { Clock } from "../../src/core/ports.ts";
 import type { CacheSettings, Tool } from "../../src/core/tool.ts";
 import type { Toolset } from "../../src/core/toolset.ts";
@@ -61,6 +61,8 @@ export interface ToolHost {
   /** A write was done by this call. */
   wrote(callId: string, resource: string, version: number): void;
   seen(point: string): void;
+  /** Ends the process. */
+  poison(callId: string): void;
   /** Runs calls in the session of a handler. */
   call(context: ToolContext, order: Order): Promise<unknown>;
 }
@@ -83,7 +85,7 @@ export function toolsetsOf(host: ToolHost): readonly Toolset[] {
     { name: "net", tools: tools("net"), defaults: { deadlineMs: 250 } },
     { name: "work", tools: tools("work"), engine: jobs(host), ...limit("work") },
     { name: "notes", tools: [note, recall], engine: notes(host) },
-    { name: "parts", tools: [compose(host)] },
+    { name: "parts", tools: [compose(host), talk(host), poison(host)] },
   ];
 }
 
@@ -210,7 +212,7 @@ function jobs(host: ToolHost): Engine {
         effect: () => effect(host, { qualified, order, context }),
       });
       Promise.resolve(answer).then(ended.resolve, ended.reject);
-      return new Job({
+      return new RemoteJob({
         id: context.callId,
         result: ended.promise,
         cancel: async () => {
@@ -232,10 +234,47 @@ function compose(host: ToolHost): Tool {
     timeoutMs: 200,
     effects: { reads: [], writes: [] },
     execute: async (order: Order, context: ToolContext) => {
-      const leave = host.enter("parts::compose", order.deed, context);
+      host.enter("parts::compose", order.deed, context)(); // its call borrows what it holds, and runs in its place
+      const version = await host.call(context, order);
+      return { tag: order.tag, key: order.key, version };
+    },
+  };
+}
+
+/** Ends its process. */
+function poison(host: ToolHost): Tool {
+  return {
+    name: "poison",
+    description: "Ends the process.",
+    mode: "background",
+    inputSchema: { type: "object" },
+    maxAttempts: 1,
+    effects: { reads: [], writes: [] },
+    execute: (_input: object, { callId }: ToolContext) => {
+      host.poison(callId);
+      return new Promise(() => {});
+    },
+  };
+}
+
+/** Asks twice, and changes the session's state between. */
+function talk(host: ToolHost): Tool {
+  return {
+    ...BASE,
+    name: "talk",
+    description: "Asks.",
+    mode: "stateful",
+    maxAttempts: 1,
+    timeoutMs: 300,
+    effects: { reads: [], writes: ["session:talk"] },
+    execute: async function* (order: Order, context: ToolContext) {
+      const leave = host.enter("parts::talk", order.deed, context);
       try {
-        const version = await host.call(context, order);
-        return { tag: order.tag, key: order.key, version };
+        context.output("begun\n");
+        yield "And then?";
+        context.state.update("talk", () => order.tag);
+        yield "And now?";
+        return { tag: order.tag, key: order.key, version: 0 };
       } finally {
         leave();
       }

@@ -8,9 +8,12 @@ import { Bank } from "./bank.ts";
 import { Dice } from "./dice.ts";
 import { Disk } from "./disk.ts";
 import { Broken } from "./broken.ts";
+import { cancelJobs, runningJobs } from "./job-operations.ts";
 import { Invariants } from "./invariants.ts";
 import { SimulatedProcess, type Surroundings } from "./process.ts";
 import type { Sabotage } from "./sabotage.ts";
+import { TriggerInvariants } from "./trigger-invariants.ts";
+import { stopTriggers } from "./trigger-operations.ts";
 import { Trace } from "./trace.ts";
 
 export interface WorldOptions {
@@ -22,6 +25,8 @@ export interface WorldOptions {
 
 /** Longest that anything may take to end by itself, on the virtual clock. */
 const PATIENCE_MS = 120_000;
+/** Jobs have no time limit of their own, and are ended after so long. */
+const JOB_PATIENCE_MS = 400;
 
 export class World implements Surroundings {
   readonly seed: number;
@@ -30,6 +35,7 @@ export class World implements Surroundings {
   readonly disk = new Disk();
   readonly bank: Bank;
   readonly invariants: Invariants;
+  readonly triggerInvariants: TriggerInvariants;
   readonly trace: Trace;
   readonly sabotage: Sabotage | undefined;
   readonly faults: FaultPlan | undefined;
@@ -56,6 +62,7 @@ export class World implements Surroundings {
     this.trace = new Trace(onLine);
     const parts = { disk: this.disk, bank: this.bank, now: () => this.clock.now(), seen: (point: string) => this.seen(point) };
     this.invariants = new Invariants(parts);
+    this.triggerInvariants = new TriggerInvariants(this.disk, parts.seen);
     this.startProcess();
     this.startProcess();
   }
@@ -127,15 +134,23 @@ export class World implements Surroundings {
   look(): void {
     if (this.#broken !== undefined) throw this.#broken;
     this.invariants.checkStep(this.processes);
+    this.triggerInvariants.checkStep();
   }
 
   /** Time goes on until nothing is under way. */
   async drain(): Promise<void> {
-    const end = this.clock.now() + PATIENCE_MS;
+    const begun = this.clock.now();
+    const end = begun + PATIENCE_MS;
     await this.clock.advance(0);
-    while (this.processes.some((process) => !this.isQuiet(process))) {
+    while (this.processes.some((process) => !this.isQuiet(process) || runningJobs(process).length > 0)) {
       if (this.#broken !== undefined) throw this.#broken;
       const next = this.clock.nextIn;
+      const areJobs = this.processes.some((process) => runningJobs(process).length > 0);
+      if (areJobs && (next === undefined || this.clock.now() > begun + JOB_PATIENCE_MS)) {
+        this.processes.forEach(cancelJobs);
+        await this.clock.advance(0);
+        continue;
+      }
       if (next === undefined || this.clock.now() > end) throw new Broken(1, `after ${this.clock.now()} ms something never ends.`);
       await this.clock.advance(next);
     }
@@ -146,6 +161,7 @@ export class World implements Surroundings {
 
   /** As `drain`, until what was given up has ended too. */
   async rest(): Promise<void> {
+    stopTriggers(this);
     await this.drain();
     for (let step = 0; step < 1_000 && this.clock.pending > 0; step++) await this.clock.advance(this.clock.nextIn ?? 0);
     this.look();
@@ -179,6 +195,9 @@ export class World implements Surroundings {
     if (event.type === "outcome-resolve") this.seen("outcome known later");
     if (event.type === "batch-rollback") this.seen("rollback of a batch");
     if (event.type === "round-end" && event.voided !== undefined) this.seen("round voided");
+    if (event.type === "job-start" && event.queued === true) this.seen("job queued");
+    if (event.type === "job-end") this.seen(`job: ${event.status}`);
+    if (event.type === "job-output" && event.asks === true) this.seen("job that asks");
     if (event.type !== "call-end") return;
     const { result } = event;
     this.seen(`result: ${result.error?.code ?? result.status}`);

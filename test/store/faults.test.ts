@@ -136,7 +136,7 @@ describe("I01 a log that is damaged", () => {
     const error = {
       code: "corrupt_record",
       message: 'Session "a" is damaged behind its first 2 events (event 3: it does not have the checksum it should have).',
-      hint: "Those can be read: export them, and go on in a new session.",
+      hint: "Those can be read: export them, and continue in a new session.",
     };
     await expect(store.claim("a")).rejects.toMatchObject(error);
     await expect(store.claim("a", { takeOver: true })).rejects.toMatchObject(error);

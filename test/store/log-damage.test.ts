@@ -18,7 +18,7 @@ const broken = join(folder, "broken.db");
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** How many bits are flipped, one at a time. */
-const FLIPS = inCI ? 1_000 : 150;
+const FLIPS = inCI ? 1_000 : 90;
 
 /** What is in the files. */
 const EXPECTED: ReadonlyMap<string, readonly SessionEvent[]> = new Map([
@@ -37,7 +37,7 @@ beforeAll(async () => {
   await store.close();
 });
 
-describe("I01 a damaged file gives no record that was not written there, and says what is lost:", { timeout: 60_000 }, () => {
+describe("I01 a damaged file gives no record that was not written there, and says what is lost:", { timeout: 180_000 }, () => {
   test("L04 cut at each of its last 4,096 bytes", async () => {
     const bytes = readFileSync(whole);
     const found = new Map<string, number>();
@@ -94,13 +94,13 @@ describe("I01 a damaged file gives no record that was not written there, and say
   });
 });
 
-/** Each of the last bytes in CI; elsewhere one of seven, which a page of the file is no multiple of. */
+/** Each of the last bytes in CI; elsewhere every 35th, the last one of which is at the end of a page. */
 const LAST = 4_096;
-const STEP = inCI ? 1 : 7;
+const STEP = inCI ? 1 : 35;
 const CUTS = Math.ceil(LAST / STEP);
 
 async function flipBits(bytes: Buffer, look: (damaged: Buffer) => Promise<string>): Promise<ReadonlyMap<string, number>> {
-  const random = seededRandom(20_261);
+  const random = seededRandom(20_262);
   const found = new Map<string, number>();
   for (let flip = 0; flip < FLIPS; flip++) {
     const at = Math.floor(random.next() * bytes.length);

@@ -1,15 +1,22 @@
-/** The contracts of locks, slots and approvals find an implementation that breaks a promise. */
+/** The contracts of locks, slots, approvals and stored jobs find an implementation that breaks a promise. */
 import { expect, test } from "vitest";
 import { ResourceLocks } from "../../src/call/resource-locks.ts";
 import type { ApprovalDecision, Approvals } from "../../src/core/approvals.ts";
+import type { SessionEvent } from "../../src/core/event.ts";
+import type { JobStore } from "../../src/core/job-store.ts";
 import type { LockRequest, Locks } from "../../src/core/locks.ts";
 import type { Slots } from "../../src/core/slots.ts";
+import type { Store } from "../../src/core/store.ts";
 import { ApprovalGate } from "../../src/policy/approval.ts";
 import { Limit } from "../../src/policy/limit.ts";
+import { memoryStore } from "../../src/store/memory-store.ts";
 import { approvalsContract, type ApprovalsMaker } from "../../src/testing/approvals-contract.ts";
 import { fakePorts } from "../../src/testing/fake-ports.ts";
+import { jobStoreContract } from "../../src/testing/job-store-contract.ts";
 import { locksContract } from "../../src/testing/locks-contract.ts";
 import { slotsContract } from "../../src/testing/slots-contract.ts";
+import { localStore } from "../store/local-store.ts";
+import { temporaryFile } from "../store/temporary-file.ts";
 
 /** The titles of the cases that fail. */
 async function failures<Subject>(
@@ -82,3 +89,122 @@ test.each<[string, ApprovalsMaker, string]>([
 ])("approvals %s break the contract", async (_, make, title) => {
   expect((await failures(approvalsContract, () => make)).join("\n")).toContain(title);
 });
+
+/** A store in memory whose jobs are kept in a way of their own. */
+function storeWith(
+  change: (jobs: JobStore) => Partial<JobStore>,
+  append: (events: readonly SessionEvent[]) => readonly SessionEvent[] = same,
+): Store {
+  const store = memoryStore();
+  const jobs = { ...store.jobs, ...change(store.jobs) };
+  const create: Store["create"] = (id, options) => {
+    const log = store.create(id, options);
+    return new Proxy(log, {
+      get: (target, name) => {
+        if (name === "append") return (events: readonly SessionEvent[]) => target.append(append(events));
+        const value: unknown = Reflect.get(target, name, target);
+        return typeof value === "function" ? (value.bind(target) as unknown) : value;
+      },
+    });
+  };
+  return new Proxy(store, {
+    get: (target, name) => {
+      const value: unknown = name === "jobs" ? jobs : name === "create" ? create : Reflect.get(target, name, target);
+      return typeof value === "function" ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
+
+const same = <T>(value: T): T => value;
+
+test.each<[string, () => Store, string]>([
+  [
+    "that lists the oldest first",
+    () => storeWith((jobs) => ({ list: async (o) => (await jobs.list(o)).toReversed() })),
+    "the newest are listed first",
+  ],
+  [
+    "that lists every job of the id",
+    () => storeWith((jobs) => ({ list: ({ sessionId: _sessionId, ...o } = {}) => jobs.list(o) })),
+    "their own in each session",
+  ],
+  [
+    "that ends a job without its error",
+    () => storeWith((jobs) => ({ list: async (o) => (await jobs.list(o)).map(({ errorCode: _errorCode, ...job }) => job) })),
+    "each way in which a call ends",
+  ],
+  [
+    "that does not see the end",
+    () =>
+      storeWith(
+        () => ({}),
+        (events) => events.filter(({ type }) => type !== "job-end"),
+      ),
+    "a job is listed as",
+  ],
+  [
+    "that does not see a start",
+    () =>
+      storeWith(
+        () => ({}),
+        (events) => events.filter(({ type }) => type !== "job-run"),
+      ),
+    "a job is listed as",
+  ],
+  [
+    "that says of ended jobs that they can be cancelled",
+    () => storeWith((jobs) => ({ requestCancel: async (r) => (await jobs.requestCancel(r), true) })),
+    "is to be cancelled",
+  ],
+  [
+    "that keeps the last reason",
+    () => storeWith((jobs) => ({ cancelRequests: async () => (await jobs.cancelRequests()).map((r) => ({ ...r, reason: "said twice" })) })),
+    "is to be cancelled",
+  ],
+  ["that forgets nothing", () => storeWith(() => ({ prune: async () => 0 })), "forgotten by count and age"],
+  ["that ignores the age", () => storeWith((jobs) => ({ prune: ({ keep }) => jobs.prune({ keep }) })), "forgotten by count and age"],
+  ["that answers when it is closed", () => storeWith(() => ({ list: async () => [] })), "after closing"],
+])("a store %s breaks the contract of jobs", async (_, make, title) => {
+  const contract = jobStoreContract.filter(({ needsAnother }) => !needsAnother);
+  const found = await failures(contract, () => ({ store: make(), another: make }));
+  expect(found.join("\n")).toContain(title);
+});
+
+test.each<[string, (path: string) => Store, string]>([
+  ["names the cancelled jobs of other processes", everybodysRequests, "asked to end, by another process"],
+  ["lets a late owner end a job", lateEnds, "a late owner's end"],
+])("a store that %s breaks the contract of jobs", async (_, make, title) => {
+  const contract = jobStoreContract.filter(({ needsAnother }) => needsAnother);
+  const found = await failures(contract, () => {
+    const path = temporaryFile();
+    return { store: make(path), another: () => make(path) };
+  });
+  expect(found.join("\n")).toContain(title);
+});
+
+function everybodysRequests(path: string): Store {
+  const { store } = localStore(path, { busyTimeoutMs: 5_000 });
+  const cancelRequests: JobStore["cancelRequests"] = async () =>
+    (await store.jobs.list()).flatMap(({ sessionId, id, cancelReason: reason }) =>
+      reason === undefined ? [] : [{ sessionId, id, reason }],
+    );
+  Object.assign(store.jobs, { cancelRequests });
+  return store;
+}
+
+/** Writes the end of a job where it is appended, whoever has the session. */
+function lateEnds(path: string): Store {
+  const { store, file } = localStore(path, { busyTimeoutMs: 5_000 });
+  const create = store.create.bind(store);
+  store.create = (id, options) => {
+    const log = create(id, options);
+    const append = log.append.bind(log);
+    log.append = (events) => {
+      append(events);
+      const end = events.find(({ type }) => type === "job-end");
+      if (end !== undefined) file.prepare("update haft_job set state = 'done', ended_at = ?").run(end.at);
+    };
+    return log;
+  };
+  return store;
+}

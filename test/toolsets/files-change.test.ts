@@ -1,5 +1,7 @@
 import { readdirSync, symlinkSync, utimesSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { createRuntime } from "../../src/runtime/runtime.ts";
+import { filesToolset } from "../../src/toolsets/files.ts";
 import { FakeSession, TemporaryWorkspace } from "./temporary-workspace.ts";
 
 describe("F1.33 read before write", () => {
@@ -170,6 +172,55 @@ describe("F1.66 edit", () => {
       "Updated a.txt: 2 replacements, the first at line 2.",
       "x\nb\nb\n",
     ]);
+  });
+
+  const POEM = "one\n\ntwo\nthree\n\ntwo\nfour\n";
+  test.each([
+    [
+      "one hunk",
+      POEM,
+      "--- a/a.txt\n+++ b/a.txt\n@@ -3,2 +3,3 @@\n two\n-three\n+THREE\n+and a half\n",
+      "one\n\ntwo\nTHREE\nand a half\n\ntwo\nfour\n",
+    ],
+    ["two hunks with wrong lines", POEM, "@@ -40,2 +40,2 @@\n-one\n+1\n@@ -70,2 +70,2 @@\n two\n-four\n+4", "1\n\ntwo\nthree\n\ntwo\n4\n"],
+    ["a line that decides between places", POEM, "@@ -6 +6 @@\n-two\n+second two\n", "one\n\ntwo\nthree\n\nsecond two\nfour\n"],
+    ["an empty line whose space is lost", POEM, "@@\n one\n\n-two\n+2\n", "one\n\n2\nthree\n\ntwo\nfour\n"],
+    ["lines after the last", "a\nb\n", "@@ -2,0 +3,1 @@\n+c\n", "a\nb\nc\n"],
+    [
+      "a file without its last line end",
+      "a\nb",
+      "@@ -2 +2,2 @@\n-b\n\\ No newline at end of file\n+B\n+c\n\\ No newline at end of file\n",
+      "a\nB\nc",
+    ],
+    ["Windows line ends", "a\r\nb\r\n", "@@ -1,2 +1,3 @@\n a\n+new\n b\n", "a\r\nnew\r\nb\r\n"],
+    ["lines that look like the marks of a diff", "-- x\n++ y\n", "@@ -1,2 +1,2 @@\n--- x\n+-- z\n ++ y\n", "-- z\n++ y\n"],
+  ])("F1.66 a unified diff: %s", async (_what, content, diff, after) => {
+    const [text, written] = await edit(content, { diff });
+    expect(written).toBe(after);
+    expect(text).toMatch(/^Updated a\.txt: [12] hunks?, the first at line \d\.$/u);
+  });
+
+  test.each([
+    ["no such lines", "@@ -1 +1 @@\n-five\n+5\n", "hunk 1 shows lines that are not in the file"],
+    ["two places", "@@ -1 +1 @@\n-two\n+2\n", "hunk 1 fits 2 places, at lines 3, 6"],
+    ["a second hunk before the first", "@@ @@\n-four\n+4\n@@ @@\n-one\n+1\n", "hunk 2 shows lines that are not in the file"],
+    ["no hunk", "two becomes 2", "diff cannot be read: it has no hunk"],
+    ["a hunk that changes nothing", "@@ -1 +1 @@\n one\n", "diff cannot be read: a hunk changes nothing"],
+    ["two files", "@@ @@\n-one\n+1\ndiff --git a/b.txt b/b.txt\n@@ @@\n-x\n+y\n", "diff cannot be read: it changes more than one file"],
+    ["other text", "@@ @@\n-one\n+1\nThat is all.", 'diff cannot be read: "That is all." begins with neither a space, "-" nor "+"'],
+  ])("F1.66 a unified diff that does not fit is an error and the file stays as it is: %s", async (_what, diff, problem) => {
+    expect(await edit(POEM, { diff })).toEqual([`Cannot edit "a.txt": ${problem}. Nothing was written.`, POEM]);
+  });
+
+  test.each([
+    [{}, ["$.old: is missing: give old and new, or diff", "$.new: is missing: give old and new, or diff"]],
+    [{ old: "a" }, ["$.new: is missing: give old and new, or diff"]],
+    [{ old: "a", new: "b", diff: "x" }, ["$.diff: cannot be combined with old, new and replaceAll"]],
+  ])("F1.66 neither form whole, or both, is refused: %j", async (input, details) => {
+    const workspace = new TemporaryWorkspace({ "a.txt": "a" });
+    const runtime = createRuntime({ toolsets: [filesToolset({ root: workspace.root })] });
+    const result = await runtime.execute({ name: "files::edit", input: { path: "a.txt", ...input } });
+    expect([result.error?.code, result.error?.details]).toEqual(["invalid_input", details]);
   });
 
   test("F1.66 an edit that would blow the file up is refused", async () => {

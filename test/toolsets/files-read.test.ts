@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, truncateSync, utimesSync } from "node:fs";
 import { createServer } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { pdfOf } from "./pdf-document.ts";
 import { TemporaryWorkspace } from "./temporary-workspace.ts";
 
 /** Where it is missing, the one test that needs it is skipped. */
@@ -209,5 +210,19 @@ describe("F1.36 unchanged reads", () => {
     await workspace.call("write", { path: "a.txt", content: "six" });
     expect(await workspace.say("read", { path: "a.txt" })).toBe("     1\tsix");
     expect(await workspace.say("read", { path: "a.txt" })).toBe(SHORT);
+  });
+});
+
+describe("F1.65 pdfText", () => {
+  test("F1.65 the text of a PDF comes in numbered lines, which offset and limit choose, and it counts as read", async () => {
+    const workspace = new TemporaryWorkspace({ "f.pdf": pdfOf("Ferries of May") }, { pdfText: true });
+    expect(await workspace.say("read", { path: "f.pdf" })).toBe("     1\t--- page 1 of 1 ---\n     2\tFerries of May");
+    expect(await workspace.say("read", { path: "f.pdf", offset: 2 })).toMatch(/^ {5}2\tFerries of May/u);
+    expect((await workspace.refusal("read", { path: "f.pdf", offset: 9 })).message).toBe('"f.pdf" has 2 lines; line 9 is past its end.');
+  });
+
+  test("F1.65 a damaged PDF is refused and says so", async () => {
+    const workspace = new TemporaryWorkspace({ "f.pdf": "%PDF-1.7 nonsense" }, { pdfText: true });
+    expect((await workspace.refusal("read", { path: "f.pdf" })).message).toMatch(/^The PDF document cannot be converted: /u);
   });
 });

@@ -229,7 +229,8 @@ path = "tools/own.json"
     const workspace = new TemporaryWorkspace({ "rights.toml": text, "tools/own.json": tools });
     mkdirSync(dirname(workspace.path("kept/x")));
     symlinkSync("rights.toml", workspace.path("link.txt"));
-    const runtime = createRuntime(await buildRuntimeParts(await loadConfig(workspace.path("rights.toml"))));
+    const { toolsets, sources } = await buildRuntimeParts(await loadConfig(workspace.path("rights.toml")));
+    const runtime = createRuntime({ toolsets, sources });
     const paths = ["rights.toml", "link.txt", "haft.lock", "tools/own.json", "kept/sessions.db", "kept/sessions.db-wal"];
     const results = await runtime.execute(paths.map((path) => ({ name: "files::write", input: { path, content: "x" } })));
     expect(results.map(({ error }) => error?.code)).toEqual(paths.map(() => "permission_denied"));

@@ -20,6 +20,11 @@ export class FakeSession {
     return {
       callId: `call_${this.#calls}_${Math.random().toString(36).slice(2)}`,
       toolName: "files::test",
+      tool: { name: "test", description: "", inputSchema: true },
+      agentName: undefined,
+      workingFolder: "/",
+      resolvePath: (path) => path,
+      environment: {},
       sessionId: "session_1",
       turnId: "turn_1",
       attempt: 1,
@@ -27,9 +32,15 @@ export class FakeSession {
       simulated: false,
       history: [],
       isShown: () => true,
+      execute: () => {
+        throw new Error("No runtime runs this call.");
+      },
+      output: () => undefined,
+      partial: () => undefined,
       signal,
       deadline: Infinity,
       data: {},
+      toolState: { get: () => undefined, update: () => undefined },
       state: {
         get: (key) => this.values.get(key),
         update: (key, change) => {

@@ -162,7 +162,7 @@ test("D04 what it quotes holds no character that is invisible or steers a termin
   expect(suspiciousText(described("Adds.\u001b[8m\u202e\u{e0041}"))).toEqual([
     'description has control characters, which can steer a terminal: "Adds.\\u001b[8m\\u202e\\udb40\\udc41"',
     'description has characters that turn the direction of text around: "Adds.\\u001b[8m\\u202e\\udb40\\udc41"',
-    'description has tag characters, which a model reads and nobody sees: "Adds.\\u001b[8m\\u202e\\udb40\\udc41"',
+    'description has tag characters, which a model reads and a person does not see: "Adds.\\u001b[8m\\u202e\\udb40\\udc41"',
   ]);
 });
 

@@ -275,7 +275,7 @@ describe("a request", () => {
         ["weather__get", "weather::get"],
         ["a__quiet", "a::quiet"],
       ]),
-      notes: [{ kind: "unsupported", note: "bedrock-converse cannot be told to make one call at a time." }],
+      notes: [{ kind: "unsupported", note: "bedrock-converse has no setting for one call at a time." }],
     });
   });
 

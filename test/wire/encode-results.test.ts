@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { ToolResult } from "../../src/core/result.ts";
 import { anthropicMessages } from "../../src/wire/anthropic.ts";
 import { bedrockConverse } from "../../src/wire/bedrock.ts";
@@ -27,7 +27,7 @@ const SEEN: ToolResult = {
   warnings: [],
 };
 
-test.each([
+const FORMATS = [
   openAiChat(),
   openAiResponses(),
   anthropicMessages(),
@@ -37,11 +37,48 @@ test.each([
   mistral(),
   cohere(),
   ollama(),
-])("F4.18 results alone show $name their pictures, once, and say what they are of", (format) => {
+];
+
+test.each(FORMATS)("F4.18 results alone show $name their pictures, once, and say what they are of", (format) => {
   const written = JSON.stringify(format.encodeResults([{ id: "abcdefghi", name: "default::look", result: SEEN }]));
   expect({ words: written.includes("a cat"), id: written.includes("abcdefghi"), pictures: written.split(PICTURE).length - 1 }).toEqual({
     words: true,
     id: true,
     pictures: 1,
+  });
+});
+
+describe.each(FORMATS)("F4.22 $name", (format) => {
+  const calls = ["callAAAAA", "callBBBBB"].map((id) => ({ id, name: "default::look", input: {} }));
+  const answer = (id: string | undefined, of = id) => {
+    const own = of === undefined ? {} : { id: of };
+    return { ...(id === undefined ? {} : { id }), name: "default::look", result: { ...SEEN, ...own } };
+  };
+
+  test("F4.22 answers whose ids do not match the calls of the reply are refused, and say which", () => {
+    const rows: readonly (readonly [answers: readonly (readonly [id?: string, of?: string])[], message: string])[] = [
+      [
+        [["callAAAAA"], ["callBBBBB", "callAAAAA"]],
+        'The answer to the call "callBBBBB" of default::look has the result of the call "callAAAAA".',
+      ],
+      [[["callAAAAA"], ["callAAAAA"]], 'The call "callAAAAA" of default::look is answered twice.'],
+      [[["callAAAAA"]], 'The call "callBBBBB" of default::look has no answer.'],
+      [[["callAAAAA"], ["callBBBBB"], ["unknown"]], 'The model made no call "unknown", which default::look answers.'],
+      [[["callAAAAA"], ["callBBBBB"], []], "2 calls and 3 answers do not match."],
+    ];
+    for (const [answers, message] of rows)
+      expect(() =>
+        format.encodeResults(
+          answers.map(([id, of]) => answer(id, of)),
+          calls,
+        ),
+      ).toThrow(expect.objectContaining({ code: "invalid_argument", message }));
+  });
+
+  test("F4.22 those that match are written, in any order, and without the reply's calls as far as they can be compared", () => {
+    const answers = [answer("callBBBBB"), answer("callAAAAA")];
+    expect(format.encodeResults(answers, calls)).toEqual(format.encodeResults(answers));
+    expect(() => format.encodeResults([answer("x"), answer("x")])).toThrow("answered twice");
+    expect(() => format.encodeResults([answer(undefined), answer(undefined)])).not.toThrow();
   });
 });

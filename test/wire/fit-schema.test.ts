@@ -117,7 +117,7 @@ describe("what cannot be sent", () => {
     for (const schema of [{ $ref: "#" }, { type: "object", allOf: [{ $ref: "#" }] }]) {
       expect(fitSchema(schema, subset).losses).toContainEqual({
         path: "$.$ref",
-        note: "The schema goes on inside itself and is cut off here.",
+        note: "The schema is recursive and is cut off here.",
       });
     }
   });
@@ -165,7 +165,7 @@ describe("the root", () => {
         },
         required: ["kind"],
       },
-      losses: [{ path: "$.oneOf", note: "A union cannot stand at the root: which properties go together is not told." }],
+      losses: [{ path: "$.oneOf", note: "A union cannot be at the root: the combinations of properties are not sent." }],
     });
   });
 
@@ -278,7 +278,7 @@ describe("parts of allOf", () => {
     expect(fitProperty(schema, "openai-strict")).toMatchObject({ a: { type: "null" } });
     const never = { allOf: [{ type: ["string", "integer"] }, { const: true }] };
     expect(fitProperty(never, "deepseek-strict")).toMatchObject({
-      losses: [expect.stringContaining("No value would do")],
+      losses: [expect.stringContaining("No value fits")],
     });
   });
 });
@@ -317,7 +317,7 @@ describe("what is lost is told", () => {
       losses: [
         {
           path: "$.properties.tree.properties.next.properties.next.properties.next.$ref",
-          note: "The schema goes on inside itself and is cut off here.",
+          note: "The schema is recursive and is cut off here.",
         },
       ],
     });

@@ -363,7 +363,7 @@ describe("a request", () => {
     expect(notes).toEqual([
       { kind: "unsupported", tool: "shell", note: "gemini-generateContent does not run this tool, so it is left out." },
       { kind: "quarantined", tool: "bad", note: "The schema allows no input at all." },
-      { kind: "unsupported", note: "Gemini cannot be told to make one call at a time." },
+      { kind: "unsupported", note: "Gemini has no setting for one call at a time." },
     ]);
   });
 

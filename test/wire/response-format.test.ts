@@ -87,7 +87,7 @@ describe("F0.42 a request that asks for JSON says so where its provider has a wo
   });
 
   test.each(["deepseek", "groq", "moonshot", "zhipu", "alibaba"])("%s takes no schema, and is asked for any object", (name) => {
-    const note = `unsupported: openai-chat:${name} cannot be told the schema of the reply.`;
+    const note = `unsupported: openai-chat:${name} has no setting for the schema of the reply.`;
     expect(added(openAiChat(name), { schema: HELD })).toEqual({ fields: ANY_OBJECT, notes: [note] });
   });
 

@@ -3,7 +3,7 @@ import type { LoopResult } from "../../compose/loop-result.ts";
 import type { StopReason } from "../../compose/stop-reason.ts";
 import { ERROR_CODES, type ErrorCode } from "../../core/error-codes.ts";
 
-/** What a run that ended so failed with; undefined where it came to its end. No condition but time stops the runs of commands. */
+/** The error codes of runs that failed; undefined for one that ended well. No condition but time stops the runs of commands. */
 const FAILURES = {
   answered: undefined,
   "tool-ended-turn": undefined,
@@ -25,7 +25,7 @@ const FAILURES = {
   disabled: "unavailable",
 } as const satisfies Readonly<Record<StopReason, ErrorCode | undefined>>;
 
-/** 0 when the model came to its end; else that of its error, or of what stopped it. */
+/** 0 when the model ended well; else that of its error, or of what stopped it. */
 export function exitOf({ reason, error }: LoopResult): number {
   const code = error?.code ?? FAILURES[reason];
   return code === undefined ? 0 : ERROR_CODES[code].exit;

@@ -3,6 +3,7 @@ import type { LoopEvent } from "../../compose/loop-event.ts";
 import type { LoopResult } from "../../compose/loop-result.ts";
 import type { PendingCall } from "../../compose/pending-calls.ts";
 import { STOP_REASONS, type StopReason } from "../../compose/stop-reason.ts";
+import type { SessionMessage } from "../../core/message.ts";
 import type { RuntimeEvent } from "../../core/event.ts";
 import { plural } from "../../core/base/wording.ts";
 import type { EventPrinter } from "../print-event.ts";
@@ -10,7 +11,7 @@ import { errorLines } from "../print-result.ts";
 import { oneLine, safeJson, safeText, type Screen } from "../terminal-text.ts";
 import { StreamedText } from "./streamed-text.ts";
 
-/** What is said stands behind the speaker. */
+/** The indent of text behind the speaker. */
 const MARGIN = "        ";
 const MODEL = "model ";
 const THINKS = "(thinks) ";
@@ -33,18 +34,18 @@ function reasonText(reason: StopReason, detail: string | undefined): string {
 }
 
 export interface Ending {
-  /** What the run came to. */
+  /** A summary of the run. */
   readonly spent: string;
-  /** What can be done about it, where it was stopped. */
+  /** A remedy, where the run was stopped. */
   readonly remedy: string | undefined;
 }
 
 export class ChatPrinter {
   readonly #screen: Screen;
   readonly #events: EventPrinter;
-  /** What is being said. */
+  /** The text that is being streamed. */
   #saying: { readonly what: "text" | "reasoning"; readonly text: StreamedText } | undefined;
-  /** The model's name stands above what comes. */
+  /** The model's name is above its text. */
   #isNamed = false;
 
   constructor(screen: Screen, events: EventPrinter) {
@@ -59,19 +60,21 @@ export class ChatPrinter {
     else if (event.type === "reasoning-delta") this.#say("reasoning", event.text);
     else if (event.type === "provider-call") this.#aside(`the provider runs ${safeText(event.call.name)}`);
     else if (event.type === "reply-void") this.note(`the model took back what it said: ${oneLine(event.reason, MAX_NOTE_LENGTH)}`);
-    else if (event.type === "note-add") this.note(`the model is told: ${oneLine(event.note, MAX_NOTE_LENGTH)}`);
+    else if (event.type === "note-add") this.note(`note for the model: ${oneLine(event.note, MAX_NOTE_LENGTH)}`);
     else if (event.type === "reply-end" || event.type === "round-end") this.#endText();
   }
 
   /** Call with every event of the runtime. */
   notice(event: RuntimeEvent): void {
+    if (event.type === "inbox-add" && event.triggerId !== undefined) this.#fired(event.triggerId, event.message.content);
+    if (event.type === "session-start") return this.#events.print(event); // how its calls are nested
     if (!("callId" in event) && event.type !== "toolset-change" && event.type !== "circuit-change") return;
     this.#endText();
     if (event.type === "call-start") this.#name("");
     this.#events.print(event);
   }
 
-  /** How the run ended, and what it came to. */
+  /** How the run ended, and its usage. */
   end({ reason, detail, error, rounds, results, pending = [] }: LoopResult, { spent, remedy }: Ending): void {
     this.#endText();
     if (error !== undefined) this.#screen.print(`${this.#isNamed ? "" : "\n"}${errorLines(error.toJSON(), this.#screen)}`);
@@ -83,6 +86,12 @@ export class ChatPrinter {
       ...(spent === "" ? [] : [spent]),
     ];
     if (parts.length > 0) this.#events.aside(parts.join(", "));
+  }
+
+  /** A trigger has sent its message. */
+  #fired(id: string, content: SessionMessage["content"]): void {
+    const start = `trigger ${safeText(id)}: `;
+    this.#aside(`${start}${oneLine(typeof content === "string" ? content : safeJson(content), this.#events.width - start.length - 4)}`);
   }
 
   note(text: string): void {
@@ -122,7 +131,7 @@ export class ChatPrinter {
     });
   }
 
-  /** Writes who speaks, where that does not stand there already; without words behind it, the line ends there. */
+  /** Writes the speaker, where it is not there already; without text after it, the line ends there. */
   #name(gap: string): boolean {
     if (this.#isNamed) return false;
     this.#isNamed = true;

@@ -1,115 +1,227 @@
 /** A chat with a model over one session: what is said goes to its loop, and what happens is shown. */
-import { createLoop, type Loop } from "../../compose/loop.ts";
+import { createAgent, type Agent } from "../../compose/agent.ts";
+import { EmergencyStop } from "../../compose/emergency-stop.ts";
 import type { LoopEvent } from "../../compose/loop-event.ts";
-import type { LoopResult } from "../../compose/loop-result.ts";
+import { NO_USAGE, type LoopResult } from "../../compose/loop-result.ts";
 import { configuredLoop } from "../../config/build-model.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import type { ApprovalAnswer, Approver } from "../../core/ask.ts";
-import { ToolError } from "../../core/error.ts";
+import type { ToolError } from "../../core/error.ts";
 import type { RuntimeEvent } from "../../core/event.ts";
+import { onAbort } from "../../policy/deadline.ts";
 import { plural } from "../../core/base/wording.ts";
 import type { ModelTotals } from "../../model/usage-meter.ts";
+import type { Jobs } from "../../call/jobs.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import type { CommandContext } from "../command.ts";
 import { shellWord } from "../open-store.ts";
+import type { SessionTriggers } from "../../triggers/session-triggers.ts";
+import type { Triggers } from "../../triggers/triggers.ts";
 import type { EventPrinter } from "../print-event.ts";
 import { safeJson, safeText } from "../terminal-text.ts";
 import type { ChosenModel } from "./chosen-model.ts";
+import { addJobs, chatPrompt, pinnedTools } from "./chat-tools.ts";
 import { ChatPrinter } from "./chat-printer.ts";
-import { buildPrompt } from "../../compose/prompt/build-prompt.ts";
-import type { RegisteredTool } from "../../registry/registered-tool.ts";
-import type { Registry } from "../../registry/registry.ts";
-import { MANUAL_TOOLSET } from "../../call/manual-reading.ts";
-import { infoToolset } from "../../toolsets/info.ts";
-import { providerName } from "../../wire/provider-name.ts";
 
 export interface ChatOptions {
   readonly context: CommandContext;
   readonly chosen: ChosenModel;
   readonly config: LoadedConfig;
   readonly session: RuntimeSession;
+  readonly runtime: Runtime;
   readonly events: EventPrinter;
   /** Called with the events of a simulation when a round is over: they are not sent while it runs. */
   readonly notice: (event: RuntimeEvent) => void;
   /** The session is in a store, where a later command finds it. */
   readonly isKept: boolean;
+  /** Wake the agent during the chat. @default they do not run */
+  readonly triggers?: Triggers;
   /** Takes a Ctrl-C for the end of what the model does, and not of the program. */
   readonly onInterrupt?: CommandContext["onInterrupt"];
 }
 
+/** Sends what the person says. */
+const PERSON = "person";
+/** Most jobs that one line names. */
+const MAX_NAMES = 5;
+
 /** For a person at the prompt. */
 const REMEDIES: { readonly [Reason in LoopResult["reason"]]?: string } = {
   "emergency-stop": "/clear lets things run again.",
-  "max-rounds": "/go lets it go on.",
-  budget: "/go lets it go on.",
-  "repeated-calls": "/go lets it go on.",
+  "max-rounds": "/go lets it continue.",
+  budget: "/go lets it continue.",
+  "repeated-calls": "/go lets it continue.",
 };
 
 export class Chat {
   readonly session: RuntimeSession;
+  /** Those of the session, where they run. */
+  readonly triggers: SessionTriggers | undefined;
+  /** The names of the triggers of the configuration. */
+  readonly declared: ReadonlySet<string>;
+  readonly #runtime: Runtime;
   readonly #context: CommandContext;
   readonly #chosen: ChosenModel;
-  readonly #loop: Loop;
+  readonly #agent: Agent;
+  readonly #emergencyStop = new EmergencyStop();
   readonly #printer: ChatPrinter;
+  readonly #events: EventPrinter;
   readonly #notice: (event: RuntimeEvent) => void;
   readonly #isKept: boolean;
   readonly #onInterrupt: CommandContext["onInterrupt"];
-  /** What happened at the prompt: told when the next message begins. */
-  readonly #late: RuntimeEvent[] = [];
-  /** How much of the session's log has been told, of a simulation. */
+  /** Set during a run: what it began with, and how it is left. */
+  #run: { readonly before: ModelTotals; readonly end: () => void } | undefined;
+  #last: LoopResult | undefined;
+  /** Ends the waits for the agent to rest. */
+  #answered: PromiseWithResolvers<void> | undefined;
+  /** A trigger has spoken since the model received the person's message. */
+  #goesOn = false;
+  #failure: ToolError | undefined;
+  /** How much of the session's log has been printed, of a simulation. */
   #seen = 0;
 
-  constructor({ context, chosen, config: { config }, session, events, notice, isKept, onInterrupt }: ChatOptions) {
-    const { registry } = session;
-    addManual(registry);
-    const system = chatPrompt(registry, context.options.system ?? config.loop.system);
+  constructor(options: ChatOptions) {
+    const { context, session, triggers } = options;
     this.session = session;
+    this.#runtime = options.runtime;
     this.#context = context;
-    this.#chosen = chosen;
-    this.#notice = notice;
-    this.#isKept = isKept;
-    this.#onInterrupt = onInterrupt;
-    this.#printer = new ChatPrinter(context.out, events);
-    this.#loop = createLoop({
+    this.#chosen = options.chosen;
+    this.#notice = options.notice;
+    this.#isKept = options.isKept;
+    this.#onInterrupt = options.onInterrupt;
+    this.triggers = triggers?.of(session);
+    this.declared = new Set(options.config.config.triggers.map(({ name }) => name));
+    this.#events = options.events;
+    this.#printer = new ChatPrinter(context.out, options.events);
+    this.#agent = this.#makeAgent(options);
+    // An earlier chat may have been stopped on purpose; a trigger waits until its message is received.
+    this.#agent.start({ goOn: triggers !== undefined && session.inbox.some(({ triggerId }) => triggerId !== undefined) });
+  }
+
+  #makeAgent({ context: { options }, chosen, config: { config }, session, triggers }: ChatOptions): Agent {
+    const { registry } = session;
+    const offerBackground = !options.noBackground && !session.simulated;
+    addJobs(registry, { isOffered: offerBackground, triggers });
+    const pinned = pinnedTools(config);
+    const system = chatPrompt(registry, { introduction: options.system ?? config.loop.system, shown: pinned });
+    return createAgent({
       model: chosen.model,
       session,
       ...configuredLoop(chosen.config, config.loop),
+      ...(pinned === undefined ? {} : { deferTools: { pinned } }),
       ...(system() === "" ? {} : { system }),
+      emergencyStop: this.#emergencyStop,
+      offerBackground,
+      ...(triggers === undefined ? {} : { triggers }),
       onEvent: (event) => this.#hear(event),
+      onResult: (result) => this.#ended(result),
+      onError: (error) => this.#failed(error),
     });
   }
 
-  /** Call with every event of the runtime while the chat goes on. */
+  /** Call with every event of the runtime during the chat. */
   notice(event: RuntimeEvent): void {
-    if (this.#context.options.json) return;
-    // A person who can stop a message is at the prompt between two of them, and writes there.
-    if (this.#onInterrupt === undefined || this.#loop.running) this.#printer.notice(event);
-    else this.#late.push(event);
+    if (event.type === "inbox-add" && event.triggerId !== undefined) this.#goesOn ||= this.#wasHeard;
+    if (!this.#context.options.json) this.#printer.notice(event);
   }
 
-  /** What the model has been asked so far. */
+  /** Summarises the requests that were made to the model. */
   get spent(): string {
     return this.#chosen.meter.toString();
   }
 
   /** Why nothing runs any more; undefined while it does. */
   get stopped(): string | undefined {
-    return this.#loop.emergencyStop?.why;
+    return this.#emergencyStop.why;
   }
 
   /** Lets things run again after an emergency stop. */
   clear(): void {
-    this.#loop.emergencyStop?.clear();
+    this.#emergencyStop.clear();
   }
 
-  /** Says something to the model and plays what comes of it. A Ctrl-C meanwhile ends this, and not the program. */
-  say(text: string | undefined): Promise<LoopResult> {
-    return this.#run((signal) => this.#loop.run(text, { signal }));
+  /** The calls that are waited for now, the oldest first. */
+  get waitedFor(): readonly string[] {
+    const jobs = new Set(this.session.jobs.map(({ id }) => id));
+    return this.#runtime.running.map(({ callId }) => callId).filter((callId) => !jobs.has(callId));
   }
 
-  /** Asks a person about the calls that wait for a yes since an earlier run, and goes on. Undefined when there are none. */
+  /** A run is active, started by a message or by itself. */
+  get isRunning(): boolean {
+    return this.#agent.state === "running";
+  }
+
+  /** The run need not be waited for: a call of it is, or triggers keep it going although the model has received the person's message. */
+  get mayTakeLong(): boolean {
+    return this.#goesOn || this.waitedFor.length > 0;
+  }
+
+  /** Triggers, which may do so for ever. */
+  get #isKeptAwake(): boolean {
+    const { session, triggers } = this;
+    return session.inbox.some(({ triggerId }) => triggerId !== undefined) && triggers?.list().some(({ running }) => running) === true;
+  }
+
+  get #wasHeard(): boolean {
+    return !this.session.inbox.some(({ sender }) => sender === PERSON);
+  }
+
+  /** Those of the session and of all others, as programs steer them. */
+  get jobs(): Jobs {
+    return this.#runtime.jobs;
+  }
+
+  /** As a person names it: `#3`, `3`, or its id. */
+  callNamed(name: string): string {
+    return this.#events.callOf(name) ?? name;
+  }
+
+  labelOf(callId: string): string {
+    return this.#events.labelOf(callId).trim();
+  }
+
+  /**
+   * Sends a message to the model, or lets it continue, and resolves to the end of its run. A Ctrl-C meanwhile ends this, and not the
+   * program.
+   *
+   * @throws ToolError what ended a run that has no result. By rejecting
+   */
+  async say(text: string | undefined): Promise<LoopResult> {
+    this.#last = undefined;
+    if (text === undefined) this.#agent.wake();
+    else await this.#agent.send(text, { sender: PERSON });
+    this.#goesOn = false;
+    return (await this.#whenIdle()) ?? this.#waits();
+  }
+
+  /** Stops the triggers, and resolves when no message waits for the model and no job runs; one that asks and is not answered is cancelled. */
+  async finish(): Promise<LoopResult | undefined> {
+    this.#last = undefined;
+    await this.triggers?.stop(); // they would have no end
+    let last: LoopResult | undefined;
+    for (;;) {
+      last = (await this.#whenIdle()) ?? last;
+      const [job] = this.session.jobs;
+      if (job === undefined) return last;
+      if (job.state === "waiting") this.jobs.cancel(job.id, "the chat has ended, and the job cannot be answered");
+      await this.jobs.wait(job.id, { untilAsked: job.state !== "waiting", signal: this.#context.signal });
+    }
+  }
+
+  /** Ends the current run, and takes no more messages. */
+  async leave(): Promise<void> {
+    await this.#agent.stop();
+    const { jobs } = this.session;
+    if (jobs.length === 0 || this.#context.options.json) return;
+    const names = jobs.slice(0, MAX_NAMES).map(({ id, toolName }) => `${this.labelOf(id)} ${safeText(toolName)}`);
+    const more = jobs.length > MAX_NAMES ? ` and ${jobs.length - MAX_NAMES} more` : "";
+    this.#events.aside(`${plural(jobs.length, "background job")} cancelled: ${names.join(", ")}${more}`);
+  }
+
+  /** Asks a person about the calls that wait for a yes since an earlier run, and continues. Undefined when there are none. */
   async settle(approve: Approver): Promise<LoopResult | undefined> {
-    const pending = this.#loop.pending();
+    const pending = this.#agent.pending();
     if (pending.length === 0) return undefined;
     const { signal } = this.#context;
     const decisions = new Map<string, ApprovalAnswer>();
@@ -119,26 +231,65 @@ export class Chat {
       const request = { callId, sessionId: this.session.id, toolName: name, description, input, digest, reason, simulated: false, signal };
       decisions.set(digest, await approve(request));
     }
-    return this.#run((runSignal) => this.#loop.resume({ decisions: Object.fromEntries(decisions) }, { signal: runSignal }));
+    this.#last = undefined;
+    await this.#agent.decide({ decisions: Object.fromEntries(decisions) });
+    return this.#whenIdle();
   }
 
-  async #run(play: (signal: AbortSignal) => Promise<LoopResult>): Promise<LoopResult> {
+  /** The result of the last run since it was asked for. */
+  async #whenIdle(): Promise<LoopResult | undefined> {
     const { signal } = this.#context;
-    const own = new AbortController();
-    const forget = this.#onInterrupt?.(() => own.abort(new ToolError("cancelled", "Stopped by Ctrl-C.")));
-    for (const event of this.#late.splice(0)) this.#printer.notice(event);
-    this.#seen = this.session.ownLog.length;
-    const before = this.#chosen.meter.total;
+    const forget = onAbort(signal, () => void this.#agent.stop());
     try {
-      const result = await play(AbortSignal.any([signal, own.signal]));
-      this.#tell(result, spentSince(before, this.#chosen.meter.total, this.#chosen.config.currency ?? "USD"));
-      return result;
+      await Promise.race([this.#agent.whenIdle(), (this.#answered ??= Promise.withResolvers()).promise]);
     } finally {
-      forget?.();
+      forget();
     }
+    const failure = this.#failure;
+    this.#failure = undefined;
+    if (failure !== undefined) throw failure;
+    return this.#last;
+  }
+
+  /** No run began: calls wait for a person, and the model receives nothing before they are decided. */
+  #waits(): LoopResult {
+    const pending = this.#agent.pending();
+    const result: LoopResult = { text: "", reason: "approval", rounds: 0, results: [], usage: NO_USAGE, pending };
+    this.#tell(result, "");
+    return result;
+  }
+
+  /** A run begins, by what was said or by itself. */
+  #begin(): void {
+    if (this.#run !== undefined) return;
+    const forget = this.#onInterrupt?.(() => this.#agent.cancel("Stopped by Ctrl-C."));
+    this.#run = { before: this.#chosen.meter.total, end: () => forget?.() };
+    this.#seen = this.session.ownLog.length;
+  }
+
+  #ended(result: LoopResult): void {
+    const before = this.#run?.before ?? this.#chosen.meter.total;
+    this.#leaveRun();
+    this.#last = result;
+    if (this.#wasHeard && this.#isKeptAwake) {
+      this.#answered?.resolve();
+      this.#answered = undefined;
+    }
+    this.#tell(result, spentSince(before, this.#chosen.meter.total, this.#chosen.config.currency ?? "USD"));
+  }
+
+  #failed(error: ToolError): void {
+    this.#leaveRun();
+    this.#failure = error;
+  }
+
+  #leaveRun(): void {
+    this.#run?.end();
+    this.#run = undefined;
   }
 
   #hear(event: LoopEvent): void {
+    if (event.type !== "stop") this.#begin();
     if (event.type === "round-end" && this.session.simulated) this.#noticeSimulated();
     if (!this.#context.options.json) this.#printer.hear(event);
   }
@@ -155,13 +306,13 @@ export class Chat {
     else this.#printer.end(result, { spent, remedy: this.#remedy(result) });
   }
 
-  /** What a person can do about a run that was stopped. */
+  /** Returns the remedy for a run that was stopped. */
   #remedy({ reason }: LoopResult): string | undefined {
     if (reason !== "approval") return this.#onInterrupt === undefined ? undefined : REMEDIES[reason];
     const { options } = this.#context;
     const store = options.store === undefined ? "" : ` --store ${shellWord(options.store)}`;
     return this.#isKept
-      ? `At a terminal this asks you and goes on: haft chat --session ${shellWord(this.session.id)}${store}`
+      ? `At a terminal this asks you and continues: haft chat --session ${shellWord(this.session.id)}${store}`
       : "Approval needs a terminal. With --store the calls wait for one; --yes allows everything.";
   }
 }
@@ -170,34 +321,4 @@ function spentSince(before: ModelTotals, after: ModelTotals, currency: string): 
   if (after.inputTokens + after.outputTokens === before.inputTokens + before.outputTokens) return "";
   const tokens = `${plural(after.inputTokens - before.inputTokens, "token")} in, ${after.outputTokens - before.outputTokens} out`;
   return after.cost === undefined ? tokens : `${tokens}, ${(after.cost - (before.cost ?? 0)).toFixed(4)} ${safeText(currency)}`;
-}
-
-/** Adds the tool `info` where any tool has more to read than its description, unless the configuration has a toolset of that name. */
-function addManual(registry: Registry): void {
-  const tools = registry.list();
-  const hasOwn = tools.some(({ toolset }) => toolset.name === MANUAL_TOOLSET);
-  if (!hasOwn && tools.some(({ tool }) => (tool.documentation ?? "") !== "" || tool.requiresReading === true))
-    registry.addToolset(infoToolset());
-}
-
-/**
- * What stands before the conversation: the introduction and, where tools have hints or are to be read about first, what the tools say of
- * themselves. Worked out again only when the tools have changed.
- */
-function chatPrompt(registry: Registry, introduction: string | undefined): () => string {
-  let made = { version: -1, text: "" };
-  return () => {
-    const { version } = registry;
-    if (made.version !== version) made = { version, text: textFor(registry, introduction) };
-    return made.text;
-  };
-}
-
-function textFor(registry: Registry, introduction = ""): string {
-  if (!registry.list().some(hasSomethingToSay)) return introduction;
-  return buildPrompt(registry, { introduction, toolName: (name) => providerName(name) });
-}
-
-function hasSomethingToSay({ tool, toolset }: RegisteredTool): boolean {
-  return tool.promptContribution !== undefined || toolset.promptContribution !== undefined || tool.requiresReading === true;
 }

@@ -61,7 +61,7 @@ function providerOf(name: string): string {
 function noModel(environment: CommandContext["environment"]): ToolError {
   const ready = Object.entries(PROVIDERS).filter(([, { keyVariables }]) => keyVariables.some((name) => (environment[name] ?? "") !== ""));
   const keys = ready.length === 0 ? "" : ` Keys are set for ${ready.map(([provider]) => provider).join(", ")}.`;
-  return new ToolError("invalid_config", `No model is named, so nobody can answer.${keys}`, {
+  return new ToolError("invalid_config", `No model is named.${keys}`, {
     hint: 'Name one: --model anthropic/claude-sonnet-5, or model.name = "ollama/qwen3" in the configuration.',
   });
 }

@@ -4,6 +4,8 @@ import type { Registry } from "../../registry/registry.ts";
 import { columnFor, oneLine, safeText, type Screen } from "../terminal-text.ts";
 import { columnsOf, padColumns } from "../text-width.ts";
 import type { Chat } from "./chat.ts";
+import { JOB_COMMANDS } from "./job-commands.ts";
+import { removeTrigger, triggerLines } from "./trigger-commands.ts";
 
 /** Where there is no terminal to fit. */
 const FILE_WIDTH = 120;
@@ -19,22 +21,30 @@ export interface SlashPlace {
 /** For the help of the command and for `/help`. */
 export const SLASH_HELP: readonly string[] = [
   "  /tools   what the model may call     /usage  what it was asked so far",
-  "  /go      let it go on                /clear  after an emergency stop",
+  "  /go      let it continue            /clear  after an emergency stop",
+  "  /jobs    what runs in the background /cancel <job>  end one",
+  "  /send <job> <text>  answer one       /promote [call]  send one there",
+  "  /triggers  what wakes the model      /remove <trigger>  end one for good",
   "  /help    these lines                 /exit   end the chat",
 ];
 
 /** `/go` and `/exit` are up to the chat. */
-const NAMES = ["/tools", "/usage", "/go", "/clear", "/help", "/exit"];
+const NAMES = ["/tools", "/usage", "/go", "/clear", "/jobs", "/cancel", "/send", "/promote", "/triggers", "/remove", "/help", "/exit"];
 
 const ANSWERS: ReadonlyMap<string, (place: SlashPlace) => readonly string[]> = new Map([
   ["/tools", toolLines],
   ["/usage", ({ chat }) => (chat.spent === "" ? ["Nothing was asked yet."] : safeText(chat.spent).split("\n"))],
   ["/clear", clear],
+  ["/triggers", triggerLines],
   ["/help", () => SLASH_HELP],
 ]);
 
-/** What a line that begins with a slash is answered. */
-export function slashAnswer(text: string, place: SlashPlace): readonly string[] {
+/** Returns the answer to a line that begins with a slash; never rejects. */
+export function slashAnswer(text: string, place: SlashPlace): readonly string[] | Promise<readonly string[]> {
+  const [name = "", ...words] = text.split(/\s+/u);
+  if (name === "/remove") return removeTrigger(place.chat, text.slice(name.length).trim());
+  const command = JOB_COMMANDS.get(name);
+  if (command !== undefined) return command(place, words, text.slice(name.length).trim());
   const answer = ANSWERS.get(text);
   if (answer !== undefined) return answer(place);
   const shown = oneLine(text, MAX_SHOWN);

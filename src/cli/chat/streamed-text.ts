@@ -11,7 +11,7 @@ const TAB = "    ";
 export interface StreamedTextOptions {
   /** Takes what is to be shown, without colours. */
   readonly write: (text: string) => void;
-  /** Asked before the first character: writes what stands before it on its line, as wide as the margin. */
+  /** Called before the first character: writes the text before it on its line, as wide as the margin. */
   readonly begin: () => void;
   readonly margin: string;
   /** Columns behind the margin; `Infinity` = lines are not broken. */
@@ -94,7 +94,7 @@ export class StreamedText {
     this.#column = 0;
   }
 
-  /** What no line holds is broken where the line ends. */
+  /** Words longer than a line are broken where the line ends. */
   #write(text: string): void {
     const columns = columnsOf(text);
     if (this.#column + columns <= this.#options.width) {

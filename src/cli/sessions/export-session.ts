@@ -33,7 +33,7 @@ export const exportSession: Command = {
     "",
     "A file that is there is only replaced with --force. It is written under another",
     "name and renamed when it is complete. Of a damaged session what comes before the",
-    "damage is written, then the error is told, and the exit code is 3.",
+    "damage is written, then the error is printed, and the exit code is 3.",
   ],
   args: [1, 2],
   options: ["store", "config", "as", "force"],
@@ -84,7 +84,7 @@ function unendedText(count: number): string {
   return `${calls}: where it is imported, ${count === 1 ? "it ends" : "they end"} as outcome_unknown.`;
 }
 
-/** The events up to a damage, which is told when all is written. */
+/** The events up to a damage, which is reported when all is written. */
 class SoundEvents implements AsyncIterable<SessionEvent> {
   readonly #events: AsyncIterable<SessionEvent>;
   readonly #open = new Set<string>();
@@ -122,13 +122,22 @@ async function* asMessages(
   format: Exclude<Format, "recording">,
 ): AsyncGenerator<string, void, undefined> {
   const events: SessionEvent[] = [];
-  for await (const event of source) if (SHOWN.has(event.type)) events.push(event);
+  for await (const event of source) if (SHOWN.has(event.type) && (event.type !== "job-output" || event.asks === true)) events.push(event);
   const { toolNames: _toolNames, ...body } = PROVIDERS[format](conversationOf(events));
   yield `${JSON.stringify(body, undefined, 2)}\n`;
 }
 
-/** What a conversation is made of. */
-const SHOWN: ReadonlySet<SessionEvent["type"]> = new Set(["message-add", "call-start", "call-end", "round-end", "batch-rollback"] as const);
+/** The events that make up a conversation. */
+const SHOWN: ReadonlySet<SessionEvent["type"]> = new Set([
+  "message-add",
+  "call-start",
+  "call-end",
+  "round-end",
+  "batch-rollback",
+  "job-start",
+  "job-output",
+  "job-end",
+] as const);
 
 const PROVIDERS = {
   openai: toOpenAiMessages,

@@ -1,4 +1,4 @@
-/** `haft sessions import`: a recording into the store, as a session that can be gone on with. */
+/** `haft sessions import`: a recording into the store, as a session that can be continued. */
 import { ToolError } from "../../core/error.ts";
 import { plural } from "../../core/base/wording.ts";
 import { importRecording } from "../../runtime/import-recording.ts";

@@ -1,4 +1,4 @@
-/** Tells what a stored session holds as `haft run` told it when it happened. */
+/** Prints a stored session as `haft run` printed it when it happened. */
 import type { SessionEvent } from "../../core/event.ts";
 import type { SessionMessage } from "../../core/message.ts";
 import { plural } from "../../core/base/wording.ts";
@@ -16,7 +16,9 @@ export class LogPrinter {
   readonly #printer: EventPrinter;
   #turn: SessionEvent[] = [];
   #turnId: string | undefined;
-  /** The calls of a turn stand under the words of the model, or under its name where it said nothing. */
+  /** Background jobs that have not ended so far. */
+  readonly #jobs = new Map<string, CallStart>();
+  /** The calls of a turn are below the text of the model, or below its name where it wrote none. */
   #modelSpoke = false;
 
   constructor(screen: Screen) {
@@ -36,7 +38,14 @@ export class LogPrinter {
 
   /** Prints what is still held. @param openedBy who may be running the calls that have not ended */
   finish(openedBy: string | undefined): void {
-    this.#flush(openedBy === undefined ? "was interrupted: it has no result" : `has no result yet: the session is open in ${openedBy}`);
+    const unended = openedBy === undefined ? "was interrupted: it has no result" : `has no result yet: the session is open in ${openedBy}`;
+    this.#flush(unended);
+    this.#tellUnended(this.#jobs, unended);
+  }
+
+  #tellUnended(calls: ReadonlyMap<string, CallStart>, unended: string): void {
+    for (const { callId, call } of calls.values())
+      this.#printer.note(`${this.#printer.labelOf(callId)} ${safeText(call.name)}  ${unended}`);
   }
 
   #flush(unended: string): void {
@@ -55,10 +64,19 @@ export class LogPrinter {
       if (round !== undefined) this.#tellRound(round);
       if (event.type === "call-start") open.set(event.callId, event);
       else if (event.type === "call-end") open.delete(event.callId);
+      else if (event.type === "job-end") this.#jobs.delete(event.callId);
+      else if (event.type === "job-start") this.#beginJob(open, event.callId);
       if (event.type === "batch-rollback") this.#printer.note("the batch was rolled back: a model sees none of it");
       else this.#printer.print(event);
     }
-    for (const { callId, call } of open.values()) this.#printer.note(`${this.#printer.labelOf(callId)} ${safeText(call.name)}  ${unended}`);
+    this.#tellUnended(open, unended);
+  }
+
+  /** It may end after its turn. */
+  #beginJob(open: Map<string, CallStart>, callId: string): void {
+    const call = open.get(callId);
+    if (call !== undefined) this.#jobs.set(callId, call);
+    open.delete(callId);
   }
 
   #tellRound({ message, voided }: RoundEnd): void {
@@ -70,12 +88,11 @@ export class LogPrinter {
     printMessage({ screen: this.#screen, width: this.#printer.width }, message);
   }
 
-  /** What belongs to no turn. */
+  /** Prints an event that belongs to no turn. */
   #tell(event: SessionEvent): void {
     this.#modelSpoke = event.type === "message-add" && event.message.role === "assistant";
     if (event.type === "message-add") this.#say(event.message);
-    else if (event.type === "session-start" && event.parent === undefined)
-      this.#printer.aside(`session ${safeText(event.sessionId)}, begun ${timeText(event.at)}`);
+    else if (event.type === "session-start" && event.parent === undefined) this.#printer.aside(beginningText(event));
     else if (event.type === "session-start")
       this.#printer.aside(`here session ${safeText(event.sessionId)} branches off, ${timeText(event.at)}`);
     else if (event.type === "branch-commit")
@@ -83,7 +100,12 @@ export class LogPrinter {
   }
 }
 
-/** Where each message of the model is told: before the first of its calls. */
+function beginningText({ sessionId, at, parentCall }: Extract<SessionEvent, { readonly type: "session-start" }>): string {
+  const by = parentCall === undefined ? "" : ` by the call ${safeText(parentCall.callId)} of session ${safeText(parentCall.sessionId)}`;
+  return `session ${safeText(sessionId)}, begun ${timeText(at)}${by}`;
+}
+
+/** Where each message of the model is printed: before the first of its calls. */
 function roundsOf(turn: readonly SessionEvent[]): ReadonlyMap<SessionEvent, RoundEnd> {
   const starts = new Map(turn.flatMap((event) => (event.type === "call-start" ? [[event.callId, event]] : [])));
   const rounds = new Map<SessionEvent, RoundEnd>();

@@ -38,7 +38,7 @@ async function confirm({ options, ask, err, signal }: CommandContext, { sessionI
   if (options.yes) return;
   const name = JSON.stringify(sessionId);
   if (ask === undefined) {
-    throw new ToolError("approval_required", `Removing the session ${name} must be approved, and nobody is at the terminal.`, {
+    throw new ToolError("approval_required", `Removing the session ${name} must be approved, and there is no terminal.`, {
       hint: "Say so with --yes.",
     });
   }

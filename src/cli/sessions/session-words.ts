@@ -1,4 +1,4 @@
-/** Sessions in words. */
+/** Sessions as text. */
 
 /** Local time to the second, `2026-02-28 14:05:09`; times from outside may be none at all. */
 export function timeText(at: number): string {

@@ -38,7 +38,7 @@ async function show(context: CommandContext, store: Store, id: string): Promise<
       else printer.take(event);
     }
   } finally {
-    // What was read before a damage is shown; what is behind it may have ended the calls that are open here.
+    // Events before a damage are shown; those behind it may have ended the calls that are open here.
     printer.finish((await findSession(store, id).catch(() => undefined))?.openedBy);
   }
 }

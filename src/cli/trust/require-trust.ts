@@ -42,7 +42,7 @@ function notTrusted(path: string, { reason, needs }: { readonly reason: string; 
 
 function reasonOf(needs: TrustNeeds, state: "changed" | "unknown"): string {
   const does = [
-    ...(needs.starts.length === 0 ? [] : ["starts programs"]),
+    ...(needs.starts.length === 0 ? [] : ["runs programs or code"]),
     ...(needs.sends.length === 0 ? [] : ["sends data of yours to servers"]),
     ...(needs.widens.length === 0 ? [] : ["widens what tools may do"]),
   ];

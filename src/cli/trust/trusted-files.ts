@@ -28,7 +28,7 @@ export async function trustOf(environment: Environment, path: string, digest: st
 
 /** Trusts the file as it is now; an earlier word about it no longer holds. @throws ToolError `store_failed` */
 export async function trustFile(environment: Environment, path: string, digest: string): Promise<void> {
-  const files = await readFiles(environment).catch(() => ({})); // damaged: begun anew, and everything else is asked again
+  const files = await readFiles(environment).catch(() => ({})); // damaged: begun again, and everything else is asked again
   await writeFiles(environment, { ...files, [path]: digest });
 }
 

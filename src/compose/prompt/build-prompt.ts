@@ -1,6 +1,7 @@
-/** What a system prompt says of the tools, the same bytes whenever the tools are the same. */
+/** The part of a system prompt that follows from the tools: the same bytes whenever the tools are the same. */
 import { DEFAULT_NAMESPACE, splitName } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { compareText } from "../../trust/pinned-tool.ts";
 import { visibleTools, type VisibilityRules } from "../../policy/visibility.ts";
 import { documentationText, type DocumentationOverrides } from "../../registry/documentation.ts";
@@ -9,7 +10,7 @@ import type { Registry } from "../../registry/registry.ts";
 import { isOfferedBy } from "./model-tools.ts";
 import { toolGuidance, type ProgramContribution } from "./tool-guidance.ts";
 
-/** What a prompt is made of. */
+/** Options of a prompt. */
 export interface PromptOptions {
   /** `dynamic`: a name and a line for each tool, the rest by `info`; `static`: the full documentation of each as well. @default "dynamic" */
   readonly mode?: "dynamic" | "static";
@@ -17,21 +18,34 @@ export interface PromptOptions {
   readonly allow?: VisibilityRules | undefined;
   /** The wire format of the conversation: tools that only other providers run are not spoken of. @default all tools are */
   readonly format?: string;
-  /** What the program says before everything else. */
+  /** The first text of the prompt. */
   readonly introduction?: string;
-  /** How calls are written, in the words of a text format; left out when there is no tool. */
+  /** How calls are written, as a text format describes it; left out when there is no tool. */
   readonly callFormat?: string;
   /** Hints of the program, among those of tools and toolsets. */
   readonly contributions?: readonly ProgramContribution[];
-  /** What stands at the end, in this order: the rules of the loop. */
+  /** The last texts of the prompt, in this order: the rules of the loop. */
   readonly hints?: readonly string[];
   /** In place of the tools' own documentation, as `info` has it. */
   readonly overrides?: DocumentationOverrides;
-  /** What the model is given as the name of a tool. @default the qualified name, without `default::` */
+  /** Returns the name of a tool as the model is given it. @default the qualified name, without `default::` */
   readonly toolName?: (qualifiedName: string) => string;
   /** Called with contributions that are left out or in an unknown bucket. */
   readonly onWarning?: (message: string) => void;
 }
+
+const OPTIONS: OptionNames<PromptOptions> = {
+  mode: true,
+  allow: true,
+  format: true,
+  introduction: true,
+  callFormat: true,
+  contributions: true,
+  hints: true,
+  overrides: true,
+  toolName: true,
+  onWarning: true,
+};
 
 /**
  * Builds the text: introduction, `## Tools`, the call format, in static mode `## Tool documentation`, `## Tool guidance`, hints. A section
@@ -40,6 +54,7 @@ export interface PromptOptions {
  * @throws ToolError `invalid_argument` for rules of `allow` that cannot be used, and for an unknown mode
  */
 export function buildPrompt(registry: Registry, options: PromptOptions = {}): string {
+  checkKnownKeys(options, OPTIONS, "buildPrompt()");
   const { mode = "dynamic", introduction = "", callFormat = "", contributions = [], hints = [], onWarning = () => {} } = options;
   if (mode !== "dynamic" && mode !== "static")
     throw new ToolError("invalid_argument", `The mode of a prompt is "dynamic" or "static", not ${JSON.stringify(mode)}.`);
@@ -87,7 +102,7 @@ interface Family {
   readonly overloads: readonly RegisteredTool[];
 }
 
-/** The tools of one name stand together in a listing, in the order of their registration. */
+/** The tools of one name are next to each other in a listing, in the order of their registration. */
 function familiesOf(listed: readonly RegisteredTool[]): readonly Family[] {
   const families: (Family & { readonly overloads: RegisteredTool[] })[] = [];
   for (const registered of listed) {
@@ -102,7 +117,7 @@ const MAX_LINE = 240;
 /** More of a description is not looked at for its first line. */
 const MAX_LOOKED_AT = 2_000;
 
-/** A description may be a page of third-party text: only its first line is told, and on one line. */
+/** A description may be a page of third-party text: only its first line is used, as one line. */
 function firstLine(description: string): string {
   const [line = ""] = description
     .slice(0, MAX_LOOKED_AT)

@@ -1,4 +1,5 @@
 /** The tools of a registry as a model is shown them. */
+import { checkKnownKeys } from "../../core/known-keys.ts";
 import type { ModelTool } from "../../core/model.ts";
 import type { Tool } from "../../core/tool.ts";
 import { visibilityOf, type Visibility, type VisibilityRules } from "../../policy/visibility.ts";
@@ -22,7 +23,7 @@ interface Made {
 }
 
 interface View {
-  /** What was looked through. */
+  /** The tools that were looked through. */
   readonly list: readonly ModelTool[];
   readonly visible: readonly ModelTool[];
 }
@@ -37,7 +38,9 @@ const MAX_LISTS = 64;
  *
  * @throws ToolError `invalid_argument` for rules of `allow` that cannot be used
  */
-export function modelTools(registry: Registry, { allow, format, onDrop = () => {} }: ModelToolsOptions = {}): readonly ModelTool[] {
+export function modelTools(registry: Registry, options: ModelToolsOptions = {}): readonly ModelTool[] {
+  checkKnownKeys(options, { allow: true, format: true, onDrop: true }, "modelTools()");
+  const { allow, format, onDrop = () => {} } = options;
   const list = listFor(registry, format, onDrop);
   if (allow === undefined) return list;
   const visibility = visibilityOf(allow);
@@ -78,7 +81,7 @@ function makeList(registry: Registry, format: string | undefined, onDrop: (messa
   return tools;
 }
 
-/** None for one of several tools of a name whose schema cannot be told from the others'. */
+/** None for one of several tools of a name whose schema cannot be distinguished from the others'. */
 function modelTool(registered: RegisteredTool, isOverload: boolean): readonly ModelTool[] {
   const { tool, qualifiedName: name } = registered;
   const { description, inputSchema, outputSchema, providers } = tool;

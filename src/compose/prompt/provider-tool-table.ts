@@ -10,9 +10,9 @@ export interface ProviderTool {
   /** As the provider calls it in its replies. */
   readonly name: string;
   readonly description: string;
-  /** What is sent when no option is set. */
+  /** The declaration that is sent when no option is set. */
   readonly declaration: JsonObject;
-  /** The key of the declaration under which options stand. @default beside `type` */
+  /** The key of the declaration that has the options. @default next to `type` */
   readonly optionsAt?: string;
   readonly options: JsonSchema;
 }

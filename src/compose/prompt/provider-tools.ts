@@ -1,5 +1,6 @@
-/** The tools that the provider of a conversation runs itself, beside a program's own. */
+/** The tools that the provider of a conversation runs itself, besides a program's own. */
 import { ToolError } from "../../core/error.ts";
+import { checkKnownKeys } from "../../core/known-keys.ts";
 import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { Log } from "../../core/ports.ts";
 import type { Tool } from "../../core/tool.ts";
@@ -11,7 +12,7 @@ import { PROVIDER_TOOLS, type ProviderTool } from "./provider-tool-table.ts";
 export interface ProviderToolsOptions {
   /** Which of the provider's tools to leave out, by name; `true` = all. @default none */
   readonly disable?: boolean | readonly string[];
-  /** What each of them is told, by name, in the provider's own words: a patch on its defaults, as `patchOptions` takes it. */
+  /** The settings of each tool, by name, in the provider's own words: a patch on its defaults, as `patchOptions` takes it. */
   readonly options?: Readonly<Record<string, JsonObject>>;
   /** Called with each tool that is left out because the provider does not run it. */
   readonly log?: Pick<Log, "debug">;
@@ -24,6 +25,7 @@ export interface ProviderToolsOptions {
  * @throws ToolError `invalid_argument` for options that the tool does not take, and for those of a tool that no provider has
  */
 export function providerTools(tools: readonly Tool[], format: string, options: ProviderToolsOptions = {}): readonly Tool[] {
+  checkKnownKeys(options, { disable: true, options: true, log: true }, "providerTools()");
   const { disable = false, log } = options;
   const patches = new Map(Object.entries(options.options ?? {}));
   for (const name of patches.keys()) checkIsKnown(name, tools);
@@ -43,7 +45,7 @@ export function providerTools(tools: readonly Tool[], format: string, options: P
   ];
 }
 
-/** What a tool is called in one wire format. */
+/** The name of a tool in one wire format. */
 export interface ProviderToolName {
   /** The name of the wire format. */
   readonly format: string;
@@ -57,8 +59,10 @@ export interface ProviderToolName {
  *
  * @throws ToolError `invalid_argument` with each problem: an unknown key, a wrong type, a value out of range
  */
-export function patchOptions({ format, name }: ProviderToolName, current: JsonObject, patch: JsonObject): JsonObject {
-  const known = PROVIDER_TOOLS.get(format)?.find((tool) => tool.name === name);
+export function patchOptions(tool: ProviderToolName, current: JsonObject, patch: JsonObject): JsonObject {
+  checkKnownKeys(tool, { format: true, name: true }, "patchOptions()");
+  const { format, name } = tool;
+  const known = PROVIDER_TOOLS.get(format)?.find((offered) => offered.name === name);
   if (known === undefined) throw new ToolError("invalid_argument", `${format} has no tool ${JSON.stringify(name)} of its own.`);
   if (!isJsonObject(patch)) throw new ToolError("invalid_argument", `The options of ${JSON.stringify(name)} are an object.`);
   const merged = Object.keys(patch).length === 0 ? {} : mergeKeys(current, patch);

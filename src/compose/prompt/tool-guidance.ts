@@ -7,7 +7,7 @@ import type { RegisteredTool } from "../../registry/registered-tool.ts";
 
 /** A hint of the program's own. */
 export interface ProgramContribution extends Omit<PromptContribution, "text"> {
-  /** What it is sorted by among those of its bucket, beside the names of tools and toolsets. */
+  /** The name that it is sorted by within its bucket, besides the names of tools and toolsets. */
   readonly name: string;
   /** A function is asked each time a prompt is built; when it throws, the hint is left out. */
   readonly text: string | (() => string);

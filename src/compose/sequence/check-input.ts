@@ -1,4 +1,4 @@
-/** Checks the input of a call whose references are not resolved yet: what they stand for is not known, that they are there is. */
+/** Checks the input of a call whose references are not resolved yet: their values are not known, their presence is. */
 import { isJsonObject, jsonPath, type JsonObject } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import { compileSchema, type SchemaProblem, type Validator } from "../../schema/compile-schema.ts";
@@ -21,11 +21,11 @@ export interface InputProblem extends Pick<SchemaProblem, "path" | "message"> {
 }
 
 const MAX_PROBLEMS = 100;
-/** What an object or a list may break although values inside it are not known. */
+/** The keywords that an object or an array may break although values inside it are not known. */
 const COUNTED: ReadonlySet<string> = words("type required dependentRequired minItems maxItems minProperties maxProperties limit");
 const FORBIDDEN: ReadonlySet<string> = new Set(["additionalProperties", "unevaluatedProperties"]);
 
-/** What is wrong with an input whatever its references stand for. */
+/** Returns the problems of an input that do not depend on the values of its references. */
 export function checkInput(input: JsonObject, validator: Validator, places: ReferencePlaces, rules: InputRules): readonly InputProblem[] {
   const unknown = rules.declaredOnly ? undeclared(input, validator.schema) : [];
   const strict = validator.problems(input, MAX_PROBLEMS).filter((problem) => isCertain(problem, places));

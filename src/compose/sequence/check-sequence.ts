@@ -1,5 +1,6 @@
 /** Checks a sequence of calls before any of them runs. */
 import { ToolError } from "../../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { jsonPath } from "../../core/base/json.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { checkInput, type InputProblem, type InputRules } from "./check-input.ts";
@@ -9,7 +10,7 @@ import { readSequence, type ReadSequence } from "./read-sequence.ts";
 import type { SequenceCall, SequenceProblem } from "./sequence-problem.ts";
 import { toolFinder, type FindTool, type FoundTool, type SequenceTool } from "./sequence-tools.ts";
 
-/** What a sequence must keep to. */
+/** The rules that a sequence must keep to. */
 export interface SequenceRules extends ReferenceSyntax {
   /** Replace references inside longer texts as well, by the text of the value. @default false: they are `indirect_reference` */
   readonly inText?: boolean;
@@ -24,6 +25,16 @@ export interface SequenceRules extends ReferenceSyntax {
   /** Let a call be made again with the same input. @default false: it is `duplicate_call` */
   readonly allowDuplicates?: boolean;
 }
+
+export const RULE_NAMES: OptionNames<SequenceRules> = {
+  closingDollar: true,
+  inText: true,
+  nesting: true,
+  schemas: true,
+  strictTypes: true,
+  declaredOnly: true,
+  allowDuplicates: true,
+};
 
 export interface CheckSequenceOptions extends SequenceRules {
   /** The tools there are; definitions are found by their names as they are. @default names and inputs are not checked */
@@ -52,13 +63,14 @@ const MAX_PROBLEMS = 100;
  * Says what is wrong with a sequence of calls, or which of them may run side by side.
  *
  * A call is `{id?, name, arguments}`, with `input` for `arguments` where one likes. A text of the input that is a reference, such as
- * `$1.items[0].id`, stands for a place in what an earlier call answered; its type is not known before that, so only its presence is
+ * `$1.items[0].id`, is replaced by a part of an earlier call's output; its type is not known before that, so only its presence is
  * checked. Every problem is reported, at most 100, in call order. At most 1,000 calls. Nothing is thrown for what a sequence holds.
  *
  * A call comes after those that it refers to. Where the tools say what they touch, a call is also in no earlier layer than a call before
  * it, unless both only read.
  */
 export function checkSequence(calls: unknown, options: CheckSequenceOptions = {}): SequenceCheck {
+  checkKnownKeys(options, { ...RULE_NAMES, tools: true }, "checkSequence()");
   const checked = readAndCheck(calls, options);
   return checked.valid ? { valid: true, layers: checked.layers } : checked;
 }
@@ -68,7 +80,6 @@ export function readAndCheck(
   calls: unknown,
   options: CheckSequenceOptions,
 ): CheckedSequence | { readonly valid: false; readonly problems: readonly SequenceProblem[] } {
-  if (typeof options !== "object" || options === null) throw new ToolError("invalid_argument", "The options of a sequence are an object.");
   const { tools, allowDuplicates = false } = options;
   const sequence = readSequence(calls, { ...options, allowDuplicates });
   const checker = new SequenceChecker(sequence, tools === undefined ? undefined : toolFinder(tools), options);
@@ -152,7 +163,7 @@ class SequenceChecker {
     }
   }
 
-  /** Of overloads, one must fit; else what is wrong is said of the first. */
+  /** Of overloads, one must fit; else the problems are those of the first. */
   #checkInput(call: SequenceCall, tool: FoundTool, found: readonly FoundReference[]): readonly InputProblem[] {
     const { strictTypes = false, declaredOnly = false } = this.#rules;
     const rules: InputRules = { strictTypes, declaredOnly };

@@ -111,7 +111,7 @@ class SequenceReader implements ReadSequence {
 
   #checkKeys(raw: JsonObject, index: number): void {
     const extra = Object.keys(raw).filter((key) => !CALL_KEYS.has(key));
-    if (Object.hasOwn(raw, "input") && Object.hasOwn(raw, "arguments")) extra.push("input beside arguments");
+    if (Object.hasOwn(raw, "input") && Object.hasOwn(raw, "arguments")) extra.push("input and arguments");
     if (extra.length === 0) return;
     const named = extra.slice(0, 10).map((key) => key.slice(0, 80));
     this.refuse({ reason: "extra_keys", index, message: `Call ${index} has keys that no call has: ${named.join(", ")}.`, hint: FORM });

@@ -1,7 +1,7 @@
 /** The texts by which a call of a sequence names what an earlier one answered: `$order.items[0].id`. */
 import { ToolError } from "../../core/error.ts";
 import type { JsonValue } from "../../core/base/json.ts";
-import { childOf, outlineOf, unquote } from "../../core/base/json-steps.ts";
+import { describeMissing, followSteps, matchAt, stepAt } from "../../core/base/json-steps.ts";
 
 export interface ReferenceSyntax {
   /** References end with a dollar, as NESTFUL writes them: `$var1.geoId$`; keys may then hold spaces. @default false */
@@ -18,7 +18,7 @@ export interface Reference {
   readonly steps: readonly (string | number)[];
 }
 
-/** A part of a longer text: a reference, or an escaped dollar that stands for itself. */
+/** A part of a longer text: a reference, or an escaped dollar that means itself. */
 export interface TextPart {
   readonly start: number;
   readonly end: number;
@@ -30,9 +30,6 @@ const MAX_LENGTH = 1_024;
 const ID = /\$([\p{L}\p{N}_-]{1,128})/uy;
 const NAME = /\.([\p{L}\p{N}_-]{1,256})/uy;
 const SPACED_NAME = /\.([^.[\]$"]{1,256})/uy;
-const INDEX = /\[(\d{1,9})\]/y;
-const KEY = /\[("(?:[^"\\]|\\.){0,512}")\]/y;
-const PLAIN_KEY = /\['([^'\\]{0,512})'\]/y;
 const AMOUNT = /^\$\d+[.,]\d/;
 const DIGITS = /\d+/g;
 
@@ -48,7 +45,7 @@ export function referenceId(id: string, { closingDollar = false }: ReferenceSynt
  * A reference is `$`, the id of a call (letters, digits, `_` and `-`) and steps: `.name`, `[0]`, `["any key"]`. A text of this form that
  * names no call of the sequence is a reference to a missing call where it has steps or an id that differs from one of the sequence only
  * in its digits, and always with closing dollars; else it is a text like any other: `$HOME`. So are amounts: `$5.00`. A `$$` at the
- * beginning of a text stands for one dollar, and inside it where a reference would follow.
+ * beginning of a text means one dollar, and inside it where a reference would follow.
  */
 export class ReferenceReader {
   readonly #ids: ReadonlySet<string>;
@@ -70,7 +67,7 @@ export class ReferenceReader {
     return reference?.text.length === text.length && this.#isMeant(reference) ? reference : undefined;
   }
 
-  /** The references to calls of the sequence that stand in a text, and its escaped dollars, in their order. For texts that are none as a whole. */
+  /** The references to calls of the sequence in a text, and its escaped dollars, in their order. For texts that are none as a whole. */
   inside(text: string): readonly TextPart[] {
     const parts: TextPart[] = [];
     for (let at = text.indexOf("$"); at >= 0;) {
@@ -88,32 +85,18 @@ export class ReferenceReader {
 
   /** The longest reference that begins here, whether it names a call or not. */
   #scan(text: string, start: number): Reference | undefined {
-    const id = match(ID, text, start)?.[1];
+    const id = matchAt(ID, text, start)?.[1];
     if (id === undefined) return undefined;
     let end = start + 1 + id.length;
     if (AMOUNT.test(text.slice(start, end + 2))) return undefined;
     const steps: (string | number)[] = [];
-    for (let step = this.#step(text, end); step !== undefined && step.end - start < MAX_LENGTH; step = this.#step(text, end)) {
-      steps.push(step.name);
-      ({ end } = step);
+    const name = this.#closingDollar ? SPACED_NAME : NAME;
+    for (let next = stepAt(text, end, name); next !== undefined && next.end - start < MAX_LENGTH; next = stepAt(text, end, name)) {
+      steps.push(next.step);
+      ({ end } = next);
     }
     if (this.#closingDollar && text.charCodeAt(end++) !== DOLLAR) return undefined;
     return { text: text.slice(start, end), id, steps };
-  }
-
-  #step(text: string, at: number): { readonly name: string | number; readonly end: number } | undefined {
-    if (text[at] === ".") {
-      const name = match(this.#closingDollar ? SPACED_NAME : NAME, text, at)?.[1];
-      return name === undefined ? undefined : { name, end: at + 1 + name.length };
-    }
-    if (text[at] !== "[") return undefined;
-    const index = match(INDEX, text, at);
-    if (index !== null) return { name: Number(index[1]), end: at + index[0].length };
-    const plain = match(PLAIN_KEY, text, at);
-    if (plain !== null) return { name: plain[1] ?? "", end: at + plain[0].length };
-    const quoted = match(KEY, text, at);
-    const name = quoted === null ? undefined : unquote(quoted[1] ?? "");
-    return name === undefined || quoted === null ? undefined : { name, end: at + quoted[0].length };
   }
 
   #isMeant({ id, steps }: Reference): boolean {
@@ -123,33 +106,25 @@ export class ReferenceReader {
 
 const DOLLAR = 0x24;
 
-function match(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
-  pattern.lastIndex = at;
-  return pattern.exec(text);
-}
-
 function patternOf(id: string): string {
   return id.replace(DIGITS, "0");
 }
 
 /**
- * The value at a place, by own properties only. A name of digits counts as an index where a list stands.
+ * The value at a place, by own properties only. A name of digits counts as an index in an array.
  *
  * @throws ToolError `invalid_input` that says how far the way led, and what is there
  */
 export function valueAt(output: JsonValue, { text, steps }: Reference): JsonValue {
-  let value = output;
-  for (const step of steps) {
-    const inside = childOf(value, step);
-    if (inside === undefined) {
-      const shown = typeof step === "number" ? `[${step}]` : JSON.stringify(step.slice(0, 100));
-      throw new ToolError("invalid_input", `The reference ${spellReference(text)} leads nowhere: ${shown} is not in ${outlineOf(value)}.`, {
-        hint: "Refer to a place that the earlier call has answered.",
-      });
-    }
-    value = inside;
-  }
-  return value;
+  const followed = followSteps(output, steps);
+  if ("value" in followed) return followed.value;
+  throw new ToolError(
+    "invalid_input",
+    `The reference ${spellReference(text)} leads nowhere: ${describeMissing(followed.missing, followed.in)}.`,
+    {
+      hint: "Refer to a place that the earlier call has answered.",
+    },
+  );
 }
 
 /** A reference in quotes, as messages show it. */

@@ -6,13 +6,13 @@ import type { Reference, ReferenceReader, TextPart } from "./reference.ts";
 
 export interface FoundReference {
   readonly reference: Reference;
-  /** The way down to the text that it stands in. */
+  /** The way down to the text that has it. */
   readonly at: readonly (string | number)[];
   /** False for one inside a longer text. */
   readonly isWhole: boolean;
 }
 
-/** The references in an input, in the order they stand there. @param input plain JSON, no deeper than `copyJson` allows */
+/** The references in an input, in their order. @param input plain JSON, no deeper than `copyJson` allows */
 export function findReferences(input: JsonValue, reader: ReferenceReader): readonly FoundReference[] {
   const found: FoundReference[] = [];
   collect(input, [], (text, at) => {
@@ -40,7 +40,7 @@ function collect(value: JsonValue, at: (string | number)[], see: (text: string, 
 
 /**
  * The input with each text that is a reference replaced by the value, its JSON type kept, and each reference inside a longer text by
- * the value's text. What holds none is not copied.
+ * the value's text. Values without references are not copied.
  *
  * @param input plain JSON, no deeper than `copyJson` allows
  * @throws ToolError what `valueOf` throws; `too_large` for a text that grows past 16,777,216 characters

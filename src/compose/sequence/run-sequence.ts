@@ -1,22 +1,28 @@
 /** Runs a sequence of calls whose inputs refer to what earlier ones answered. */
 import { ToolError } from "../../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { partText, type ToolResult } from "../../core/result.ts";
 import type { RoundOptions } from "../../runtime/round.ts";
 import type { WholeResult } from "../../policy/large-result-store.ts";
 import { Runtime } from "../../runtime/runtime.ts";
+import { ROUND_OPTIONS } from "../../runtime/session-turn.ts";
 import { RuntimeSession, type SessionTurn } from "../../runtime/runtime-session.ts";
 import { NO_USAGE } from "../loop-result.ts";
-import { readAndCheck, type CheckedSequence, type SequenceLayers, type SequenceRules } from "./check-sequence.ts";
+import { RULE_NAMES, readAndCheck, type CheckedSequence, type SequenceLayers, type SequenceRules } from "./check-sequence.ts";
 import { referenceId, spellReference, valueAt, type Reference } from "./reference.ts";
 import { resolveReferences } from "./resolve-input.ts";
+import { wholeResult } from "./whole-result.ts";
 import type { SequenceCall, SequenceProblem } from "./sequence-problem.ts";
 
 /** How the calls are checked and run. */
 export interface RunSequenceOptions extends SequenceRules, Omit<RoundOptions, "rewriteInput"> {}
 
-/** What a sequence came to; one that is not sound has run nothing. */
+const { rewriteInput: _rewriteInput, ...OF_ROUNDS } = ROUND_OPTIONS;
+const OPTIONS: OptionNames<RunSequenceOptions> = { ...OF_ROUNDS, ...RULE_NAMES };
+
+/** The result of a sequence; one that is not sound has run nothing. */
 export type SequenceRun =
   | {
       readonly valid: true;
@@ -33,7 +39,7 @@ export type SequenceRun =
  * The sequence is checked first (see `checkSequence`), with the tools of the runtime: nothing runs of one that is not sound. A text
  * that is a reference is replaced by the value, its JSON type kept, before the input is repaired, validated and run; the log has the call
  * as it came, and each layer as one message. A call whose reference has no value, because the call it names has failed or has answered
- * nothing there, ends `invalid_input` and is not run; calls that do not depend on it go on. Of an output that was cut for the model,
+ * nothing there, ends `invalid_input` and is not run; calls that do not depend on it continue. Of an output that was cut for the model,
  * references see the whole.
  *
  * @throws ToolError `invalid_argument` for options that cannot be and a closed session, also one that is closed meanwhile: its log has
@@ -44,7 +50,7 @@ export async function runSequence(
   calls: readonly unknown[],
   options: RunSequenceOptions = {},
 ): Promise<SequenceRun> {
-  if (typeof options !== "object" || options === null) throw new ToolError("invalid_argument", "The options of a sequence are an object.");
+  checkKnownKeys(options, OPTIONS, "runSequence()");
   if (target instanceof RuntimeSession) return await runInSession(target, calls, options);
   if (!(target instanceof Runtime)) throw new ToolError("invalid_argument", "A sequence runs in a runtime or in a session of one.");
   const session = target.session();
@@ -66,19 +72,9 @@ async function runInSession(session: RuntimeSession, calls: readonly unknown[], 
   return { valid: true, results, layers: checked.layers };
 }
 
-const RULES: Readonly<Record<keyof SequenceRules, true>> = {
-  closingDollar: true,
-  inText: true,
-  nesting: true,
-  schemas: true,
-  strictTypes: true,
-  declaredOnly: true,
-  allowDuplicates: true,
-};
-
 /** Without the rules of the sequence, which a round does not know. */
 function roundOptionsOf(options: RunSequenceOptions): RoundOptions {
-  return Object.fromEntries(Object.entries(options).filter(([name]) => !Object.hasOwn(RULES, name)));
+  return Object.fromEntries(Object.entries(options).filter(([name]) => !Object.hasOwn(RULE_NAMES, name)));
 }
 
 interface Stage {
@@ -137,16 +133,11 @@ class SequenceRunner {
     return valueAt(output, reference);
   }
 
-  /** What the tool answered, also where the model is shown less of it. */
+  /** The tool's whole answer, also where the model is shown less of it. */
   #whole(result: ToolResult, reference: Reference): WholeResult {
-    const { truncation, name } = result;
-    if (truncation === undefined || (result.output !== undefined && result.content !== undefined))
-      return { output: result.output, content: result.content };
-    const { handle, shownBytes, totalBytes } = truncation;
-    const whole = handle === undefined ? undefined : this.#session.wholeResult(handle);
-    if (whole !== undefined) return whole;
-    const hint = "Raise its maxResultBytes; 0 = no limit.";
-    throw noValue(reference, `the output of ${name} was cut to ${shownBytes} of ${totalBytes} bytes, and the rest is not kept`, hint);
+    const whole = wholeResult(this.#session, result);
+    if (typeof whole === "string") throw noValue(reference, whole, "Raise its maxResultBytes; 0 = no limit.");
+    return whole;
   }
 }
 
@@ -155,7 +146,7 @@ function isAnswered({ status }: ToolResult): boolean {
   return status === "ok" || status === "partial";
 }
 
-/** What a tool answered; its text where it answered with content alone. A place is looked for in JSON that came as text as well. */
+/** The output of a tool; its text where it answered with content alone. A place is looked for in JSON that came as text as well. */
 function outputOf({ output, content }: WholeResult, reference: Reference): JsonValue | undefined {
   const answered = output === undefined ? content?.map(partText).join("\n") : output;
   if (typeof answered !== "string" || reference.steps.length === 0) return answered;

@@ -1,4 +1,4 @@
-/** What can be wrong with a sequence of calls: a closed list of reasons. */
+/** The problems that a sequence of calls can have: a closed list of reasons. */
 import type { JsonObject } from "../../core/base/json.ts";
 
 /** Why a sequence is not sound. */
@@ -20,13 +20,13 @@ export const SEQUENCE_REASONS = [
 ] as const;
 
 /**
- * What the names do not say. `unknown_argument`: an argument that the tool does not have; `future_reference`: to the call itself or one after it;
+ * Of the names that need explaining: `unknown_argument`: an argument that the tool does not have; `future_reference`: to the call itself or one after it;
  * `indirect_reference`: inside a longer text; `missing_reference`: to a call that is not in the sequence; `nesting_required`: no call
  * refers to another; `nesting_forbidden`: one does.
  */
 export type SequenceReason = (typeof SEQUENCE_REASONS)[number];
 
-/** One thing that is wrong, where it stands, and what would work. */
+/** One thing that is wrong, its place, and what would work. */
 export interface SequenceProblem {
   readonly reason: SequenceReason;
   /** The call, counted from 0; -1 for the sequence as a whole. */
@@ -36,7 +36,7 @@ export interface SequenceProblem {
   /** The call as it was read: left out where it could not be. */
   readonly call?: SequenceCall;
   readonly message: string;
-  /** What would work. */
+  /** A hint at what would work. */
   readonly hint?: string;
 }
 

@@ -10,7 +10,7 @@ import { compileSchema, type Validator } from "../../schema/compile-schema.ts";
 /** As much of a tool as a check needs. */
 export type SequenceTool = Pick<Tool, "name" | "inputSchema" | "effects">;
 
-/** What a name means: one tool, or its overloads. */
+/** The tool that a name means, or its overloads. */
 export interface FoundTool {
   readonly validators: readonly Validator[];
   /** It is not known to leave everything as it is. */

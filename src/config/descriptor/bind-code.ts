@@ -3,6 +3,7 @@ import { ToolError } from "../../core/error.ts";
 import { missingHandler } from "../../core/missing-handler.ts";
 import type { Tool } from "../../core/tool.ts";
 import { bindingsOf, moduleExports } from "../module-tools.ts";
+import { plainTool } from "../../registry/check-tool-fields.ts";
 
 export interface Described {
   readonly tool: Tool;
@@ -40,7 +41,7 @@ export class CodeBinder {
         `The tool ${name} of ${file} is bound to no code: ${JSON.stringify(module)} exports no function or tool of this name; ${exported}.`,
       );
     } catch (thrown: unknown) {
-      return this.#refuse(tool, `The tool ${name} of ${file} is bound to no code: module ${ToolError.fromUnknown(thrown).message}`);
+      return this.#refuse(tool, `The tool ${name} of ${file} is bound to no code: module: ${ToolError.fromUnknown(thrown).message}`);
     }
   }
 
@@ -54,8 +55,9 @@ export class CodeBinder {
   }
 }
 
-/** What the descriptor says holds. A schema that says nothing is that of the code. */
-function withCode(tool: Tool, code: Tool): Tool {
+/** The descriptor goes before the code. A schema that says nothing is replaced by that of the code. */
+function withCode(tool: Tool, given: Tool): Tool {
+  const code = plainTool(given); // methods of a class would not be copied
   const saysInput = typeof tool.inputSchema === "object" && Object.keys(tool.inputSchema).length > 0;
   return { ...code, ...tool, inputSchema: saysInput ? tool.inputSchema : code.inputSchema };
 }

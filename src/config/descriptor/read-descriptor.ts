@@ -1,4 +1,4 @@
-/** Reads one TOML descriptor, of a format that leaves open what stands in which file. */
+/** Reads one TOML descriptor, of a format that leaves open which file has what. */
 import { SECONDS } from "../../core/base/number-bounds.ts";
 import type { CallSettings } from "../../core/tool.ts";
 import { Problems } from "../../documents/problems.ts";
@@ -11,12 +11,12 @@ import { readMcpServer, type McpServer } from "../toolset/mcp.ts";
 import { serverRights } from "../server-rights.ts";
 import { Variables, type Environment } from "../variables.ts";
 
-/** What one file says. A part that could not be used is among its problems, each told once. */
+/** The content of one file. A part that could not be used is among its problems, each reported once. */
 export interface Descriptor {
   readonly file: string;
   /** SHA-256 of its text, in hex. */
   readonly digest: string;
-  /** What it would run on this machine, one line each, without the values of variables. */
+  /** The programs that it would start on this machine, one line each, without the values of variables. */
   readonly starts: readonly string[];
   /** Which variables it would send to servers, one line each. */
   readonly sends: readonly string[];
@@ -34,7 +34,7 @@ export interface Ensemble {
   readonly name: string | undefined;
   readonly enabled: boolean;
   readonly description?: string;
-  /** The file that exports the code of its tools, beside the descriptor or below. */
+  /** The file that exports the code of its tools, in the folder of the descriptor or below. */
   readonly module?: string;
   readonly defaults: CallSettings;
   readonly invokers: readonly InvokerEntry[];
@@ -47,7 +47,7 @@ export interface InvokerEntry {
   readonly enabled: boolean;
   /** False = something is wrong with it, and has been reported. */
   readonly sound: boolean;
-  /** The descriptor of the tool, beside this one or below. */
+  /** The descriptor of the tool, in the folder of this one or below. */
   readonly source?: string;
   /** The tool itself, where it has no file of its own. */
   readonly inline?: Invoker;
@@ -168,7 +168,7 @@ function readInvokerFile(root: TableReader): Invoker | undefined {
   return readInvoker(table, root);
 }
 
-/** @param schemas where `arguments` and `returns` stand */
+/** @param schemas where `arguments` and `returns` are */
 function readInvoker(table: TableReader, schemas: TableReader): Invoker {
   const enabled = readEnabled(table);
   const module = table.text("module");

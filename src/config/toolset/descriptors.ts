@@ -8,7 +8,7 @@ export interface DescriptorsConfig extends CommonConfig {
   readonly type: "descriptors";
   /** A folder of descriptors, or one of them: relative to the configuration file and inside its folder, or absolute. */
   readonly path: string;
-  /** Beside the descriptors or below. */
+  /** In the folder of the descriptors or below. */
   readonly module?: string;
 }
 

@@ -1,5 +1,6 @@
 /** `type = "files"`: the toolset that works on the files of a folder. */
 import { resolve } from "node:path";
+import { FILE_TOOLS } from "../../toolsets/files/file-tools.ts";
 import { filesToolset, type FilesOptions } from "../../toolsets/files.ts";
 import type { PathGuard } from "../../toolsets/files/workspace-path.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -19,14 +20,18 @@ export const filesType: ToolsetType<FilesConfig> = {
     const flags = omitUndefined({
       guard: table.choice("guard", GUARDS),
       readOnly: table.flag("readOnly"),
+      tools: table.texts("tools", (name) =>
+        FILE_TOOLS.some((known) => known === name) ? undefined : `is none of ${FILE_TOOLS.join(", ")}.`,
+      ),
       allowSensitive: table.texts("allowSensitive"),
       unchangedReads: table.flag("unchangedReads"),
+      pdfText: table.flag("pdfText"),
     });
     if (root === undefined) return undefined;
     return { type: "files", ...common, root: common.enabled ? variables.value(root, [...table.path, "root"]) : root, ...flags };
   },
-  build({ name }, { root, guard, readOnly, allowSensitive, unchangedReads }, { folder, ownPaths }) {
-    const flags = omitUndefined({ guard, readOnly, allowSensitive, unchangedReads, protect: ownPaths });
+  build({ name }, { root, guard, readOnly, tools, allowSensitive, unchangedReads, pdfText }, { folder, ownPaths }) {
+    const flags = omitUndefined({ guard, readOnly, tools, allowSensitive, unchangedReads, pdfText, protect: ownPaths });
     return { toolset: filesToolset({ name, root: resolve(folder, root), ...flags }) };
   },
 };

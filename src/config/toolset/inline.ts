@@ -1,4 +1,4 @@
-/** `type = "inline"`: tools that stand in the configuration itself. */
+/** `type = "inline"`: tools in the configuration itself. */
 import type { SourceContext } from "../../core/source.ts";
 import type { Toolset } from "../../core/toolset.ts";
 import { toToolsets } from "../file-source.ts";

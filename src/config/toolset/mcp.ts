@@ -7,7 +7,7 @@ import { knownTools } from "../../engine/known-tools.ts";
 import { mcpEngine } from "../../engine/mcp.ts";
 import type { McpCommonOptions, McpOptions, McpUrlOptions } from "../../engine/mcp/options.ts";
 import { perSession } from "../../engine/per-session.ts";
-import { readMcpAuth } from "../auth-config.ts";
+import { readKeyHeader, readMcpAuth } from "../auth-config.ts";
 import { COUNT, MILLISECONDS } from "../../core/base/number-bounds.ts";
 import { readEffectsByName } from "../effects-config.ts";
 import { filePath } from "../file-path.ts";
@@ -55,7 +55,7 @@ export const mcpType: ToolsetType<McpConfig> = {
   },
 };
 
-/** What a toolset has whose engine connects to something. */
+/** The settings of a toolset whose engine connects to something. */
 export function readConnection(table: TableReader): ConnectionConfig {
   return omitUndefined({
     openTimeoutMs: table.number("openTimeoutMs", MILLISECONDS),
@@ -64,7 +64,7 @@ export function readConnection(table: TableReader): ConnectionConfig {
   });
 }
 
-/** The keys of a server, also where they stand in an engine. Reports when neither command nor url is there. */
+/** The keys of a server, also in an engine. Reports when neither command nor url is there. */
 export function readMcpServer(table: TableReader, context: ReadContext): McpServer | undefined {
   const isCommand = table.has("command") || !(table.has("url") || (context.otherWords && table.has("base_url")));
   const server = isCommand ? readCommand(table, context) : readAddress(table, context);
@@ -128,7 +128,10 @@ function readAddress(table: TableReader, context: ReadContext): McpAddress | und
   const way = transportKey(table, otherWords);
   const transport = otherWords ? table.choice(way, OTHER_TRANSPORTS) : table.choice(way, TRANSPORTS);
   if (transport === "stdio") table.report(way, 'a server with a url is reached by "http" or "sse"; "stdio" needs a command.');
-  const headers = variables.sentValues(table.textTable("headers") ?? {}, [...table.path, "headers"]);
+  const headers = {
+    ...readKeyHeader(table, context),
+    ...variables.sentValues(table.textTable("headers") ?? {}, [...table.path, "headers"]),
+  };
   const tls = readTls(table, context);
   const auth = readMcpAuth(table, context);
   if (url === undefined || url === "") return undefined;
@@ -175,8 +178,8 @@ function optionsOf(config: McpServer, folder: string): McpOptions {
 
 const MAX_CA_BYTES = 4 * 1024 * 1024;
 
-/** A pipe or device would be waited for, or read, without end. @throws what the system says of a file that cannot be read */
-function readAuthorities(path: string): string {
+/** A pipe or device would be waited for, or read, without end. @throws the system's error for a file that cannot be read */
+export function readAuthorities(path: string): string {
   const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   try {
     const info = fstatSync(file);
@@ -193,7 +196,7 @@ function identityOf(options: McpOptions): JsonObject {
   return isJsonObject(value) ? value : {};
 }
 
-/** Undefined where there is none. What no source could make right is reported where it stands. */
+/** Undefined where there is none. A fault that no source could mend is reported at its place. */
 export function readRename(table: TableReader): Rename | undefined {
   const rename = table.textTable("rename");
   if (rename === undefined) return undefined;

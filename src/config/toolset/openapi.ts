@@ -42,7 +42,7 @@ export const openApiType: ToolsetType<OpenApiConfig> = {
   },
 };
 
-/** The keys of a service, also where they stand in an engine. */
+/** The keys of a service, also in an engine. */
 export function readRestService(table: TableReader, context: ReadContext): RestService {
   const { variables, otherWords } = context;
   const baseKey = otherWords && table.has("base_url") ? "base_url" : "baseUrl";

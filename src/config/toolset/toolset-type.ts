@@ -1,5 +1,6 @@
-/** What there is to know of one type of toolset: how its table is read, and what is made of it. */
+/** The description of one type of toolset: how its table is read, and what is made of it. */
 import type { Engine } from "../../core/engine.ts";
+import type { Model } from "../../core/model.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { ToolSource } from "../../core/source.ts";
 import type { CallSettings } from "../../core/tool.ts";
@@ -7,11 +8,14 @@ import type { Toolset } from "../../core/toolset.ts";
 import type { KeyPath } from "../../documents/key-positions.ts";
 import type { Problems } from "../../documents/problems.ts";
 import type { ToolMemory } from "../../engine/known-tools.ts";
+import type { Triggers } from "../../triggers/triggers.ts";
 import type { CommonToolset } from "../file-source.ts";
+import type { FindToolsConfig } from "../find-tools-config.ts";
+import type { ModelConfig } from "../model-config.ts";
 import type { TableReader } from "../table-reader.ts";
 import type { Environment, Variables } from "../variables.ts";
 
-/** What every toolset of a configuration may have. */
+/** The keys that every toolset of a configuration may have. */
 export interface CommonConfig extends CallSettings, Pick<Toolset, "description" | "maxConcurrent" | "checkFormats"> {
   /** False = not built, not started, not imported. @default true */
   readonly enabled: boolean;
@@ -36,6 +40,13 @@ export interface ReadContext {
   readonly otherWords: boolean;
 }
 
+/** The model that is asked where a configuration names no other. */
+export interface DefaultModel {
+  readonly config: ModelConfig;
+  /** @default made of its configuration */
+  readonly model?: Model;
+}
+
 export interface BuildContext {
   /** The absolute folder of the configuration. */
   readonly folder: string;
@@ -44,7 +55,7 @@ export interface BuildContext {
   readonly clock: Clock;
   /** For variables in files that are read later. */
   readonly environment: Environment;
-  /** Names of variables that may stand in paths. */
+  /** Names of variables that are allowed in paths. */
   readonly allowVariables: readonly string[];
   /** Where lazy servers keep what they listed; undefined = they are started like others. */
   readonly memory: ToolMemory | undefined;
@@ -52,7 +63,13 @@ export interface BuildContext {
   readonly trusted: ReadonlySet<string> | undefined;
   /** The engine that the entry names, or the only one there is; undefined = none. */
   readonly engine: Engine | undefined;
-  /** What the toolsets of a source have in common, the engine included. */
+  /** The model of a program that named none of its own: that of the configuration, where it is not made yet, or the one it has chosen. */
+  readonly model: DefaultModel | undefined;
+  /** Which tools delegates are shown from the beginning; undefined = all. */
+  readonly findTools: FindToolsConfig | undefined;
+  /** Those of the agents that use the tools. */
+  readonly triggers: Triggers;
+  /** The settings that the toolsets of a source share, the engine included. */
   readonly common: CommonToolset;
 }
 

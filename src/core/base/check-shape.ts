@@ -2,7 +2,7 @@
 import { type JsonValue, isJsonArray, isJsonObject } from "./json.ts";
 import { plural } from "./wording.ts";
 
-/** What is wrong with a value, and where in it. */
+/** A problem of a value, and its place. */
 export interface ShapeProblem {
   /** The way down to what is wrong, without the leading `$`. */
   readonly path: string;
@@ -46,7 +46,7 @@ export const count: ShapeCheck = (value) =>
 
 export function oneOf(words: readonly string[]): ShapeCheck {
   const known: ReadonlySet<unknown> = new Set(words);
-  const expected = words.length <= 12 ? `one of ${words.join(", ")}` : "a word of its closed list";
+  const expected = words.length <= 30 ? `one of ${words.join(", ")}` : "a word of its closed list";
   return (value) => (known.has(value) ? undefined : problem(expected, value));
 }
 

@@ -1,4 +1,4 @@
-/** Values that nobody can change any more. */
+/** Values that cannot be changed any more. */
 
 /** Deeper values count as changeable. */
 const MAX_DEPTH = 400;

@@ -39,8 +39,8 @@ interface CopyState {
   wasCut: boolean;
   readonly lookFor: LookFor | undefined;
   found: boolean;
-  /** The keys of the object that ended the quick copy: listing them again would take as long again. */
-  readonly listed: ListedKeys | undefined;
+  /** The keys of the object that ended the quick copy, up to there: listing all of them again would take as long again. */
+  readonly listed: QuickCopy["listed"];
   readonly dropped: string[];
   /** The arrays and objects that the walk is inside of. */
   readonly ancestors: Set<object>;
@@ -65,7 +65,7 @@ export function copyJson(value: unknown, limits: JsonLimits = NO_LIMITS): JsonCo
   const quick = new QuickCopy(limits, undefined);
   const copied = quick.copy(value, limits.maxDepth ?? DEFAULT_MAX_DEPTH);
   if (copied !== UNUSUAL) return { value: copied, dropped: NOTHING_DROPPED };
-  const state = copyState(limits, quick, { fits: false });
+  const state = copyState(limits, quick, false);
   return { value: copySlowly(value, state), dropped: state.dropped };
 }
 
@@ -87,7 +87,7 @@ export interface FittedJson {
 
 /**
  * Copies a value as `copyJson` does, and where it passes a limit keeps what comes before: the first items of arrays, the first members
- * of objects, the head of a text. What nests too deep is replaced by a text that says so.
+ * of objects, the head of a text. Values that nest too deep are replaced by a text that says so.
  *
  * @throws ToolError `not_json` with the `$` path
  */
@@ -95,32 +95,27 @@ export function fitJson(value: unknown, limits: JsonLimits, lookFor: LookFor): F
   const quick = new QuickCopy(limits, lookFor);
   const copied = quick.copy(value, limits.maxDepth ?? DEFAULT_MAX_DEPTH);
   if (copied !== UNUSUAL) return { value: copied, wasCut: false, found: quick.found, maxBytes: quick.maxBytes(limits) };
-  const state = copyState(limits, quick, { fits: true, lookFor });
+  const state = copyState(limits, quick, true);
   return { value: copySlowly(value, state), wasCut: state.wasCut, found: state.found, maxBytes: undefined };
 }
 
 const NO_LIMITS: JsonLimits = Object.freeze({});
 const UNUSUAL = Symbol("unusual");
 
-interface ListedKeys {
-  readonly object: object;
-  readonly keys: readonly string[];
-}
-
 /** Copies what is plain JSON already. Gives up at the first thing that needs a decision, a message or a path. */
 class QuickCopy {
   #nodesLeft: number;
   #charsLeft: number;
   #wideKeysLeft: number;
-  readonly #lookFor: LookFor | undefined;
+  readonly lookFor: LookFor | undefined;
   found = false;
-  listed: ListedKeys | undefined;
+  listed: { readonly object: object; readonly keys: readonly string[] } | undefined = undefined;
 
   constructor(limits: JsonLimits, lookFor: LookFor | undefined) {
     this.#nodesLeft = limits.maxNodes ?? DEFAULT_MAX_NODES;
     this.#charsLeft = limits.maxChars ?? DEFAULT_MAX_CHARS;
     this.#wideKeysLeft = limits.maxWideKeys ?? Infinity;
-    this.#lookFor = lookFor;
+    this.lookFor = lookFor;
   }
 
   /** Of the JSON text of the copy: each character at most as `\uXXXX`, each value a number, or quotes, brackets and a comma. */
@@ -131,7 +126,7 @@ class QuickCopy {
   copy(value: unknown, depthLeft: number): JsonValue | typeof UNUSUAL {
     switch (typeof value) {
       case "string":
-        if (value.length >= MIN_LOOKED_AT && !this.found && this.#lookFor?.(value) === true) this.found = true;
+        if (value.length >= MIN_LOOKED_AT && !this.found && this.lookFor?.(value) === true) this.found = true;
         return (this.#charsLeft -= value.length) < 0 ? UNUSUAL : value;
       case "number":
         return Number.isFinite(value) ? value : UNUSUAL;
@@ -149,45 +144,58 @@ class QuickCopy {
     try {
       if (Array.isArray(value)) return this.#copyArray(value, depthLeft);
       const prototype: unknown = Object.getPrototypeOf(value);
-      if (prototype !== Object.prototype && prototype !== null) return UNUSUAL;
-      const keys = Object.keys(value);
-      if ((this.#nodesLeft -= keys.length) < 0 || this.#isTooWide(value, keys)) return UNUSUAL;
-      const fields = value as Readonly<Record<string, unknown>>; // any object can be asked for its own keys
-      const copy: Record<string, JsonValue> = {};
-      for (const key of keys) {
-        const item = this.copy(fields[key], depthLeft);
-        if (item === UNUSUAL || key === "__proto__" || (this.#charsLeft -= key.length) < 0) return UNUSUAL;
-        copy[key] = item;
-      }
-      return Object.freeze(copy);
+      if (prototype !== null && (prototype !== Object.prototype || !isPrototypeBare())) return UNUSUAL;
+      return this.#copyFields(value as Readonly<Record<string, unknown>>, depthLeft); // any object can be asked for its own keys
     } catch {
       return UNUSUAL; // a getter or a proxy threw: the slow way says where
     }
   }
 
-  #isTooWide(object: object, keys: readonly string[]): boolean {
-    if (keys.length <= WIDE_OBJECT_KEYS || (this.#wideKeysLeft -= keys.length) >= 0) return false;
-    this.listed = { object, keys };
-    return true;
+  /** A loop over the object itself lists no keys in an array, and reads each field by its place: half the time of `Object.keys`. */
+  #copyFields(fields: Readonly<Record<string, unknown>>, depthLeft: number): JsonValue | typeof UNUSUAL {
+    const copy: Record<string, JsonValue> = {};
+    let width = 0;
+    let chars = 0;
+    for (const key in fields) {
+      if (++width > WIDE_OBJECT_KEYS && this.#isTooWide(width)) {
+        this.listed = { object: fields, keys: [...Object.keys(copy), key] };
+        return UNUSUAL;
+      }
+      const item = this.copy(fields[key], depthLeft);
+      if (item === UNUSUAL || key === "__proto__") return UNUSUAL;
+      chars += key.length;
+      copy[key] = item;
+    }
+    if ((this.#nodesLeft -= width) < 0 || (this.#charsLeft -= chars) < 0) return UNUSUAL;
+    return Object.freeze(copy);
+  }
+
+  /** Of an object with many keys, whether there is no room for the one that is next. */
+  #isTooWide(width: number): boolean {
+    this.#wideKeysLeft -= width === WIDE_OBJECT_KEYS + 1 ? width : 1;
+    return this.#wideKeysLeft < 0 || width > this.#nodesLeft;
   }
 
   #copyArray(value: readonly unknown[], depthLeft: number): JsonValue | typeof UNUSUAL {
-    if ((this.#nodesLeft -= value.length) < 0) return UNUSUAL;
-    const copy: JsonValue[] = [];
-    for (let index = 0; index < value.length; index++) {
+    const { length } = value;
+    if (typeof length !== "number" || (this.#nodesLeft -= length) < 0) return UNUSUAL; // a proxy may have any length
+    const copy = new Array<JsonValue>(length); // oxlint-disable-line unicorn/no-new-array -- one that grows keeps room for 17
+    for (let index = 0; index < length; index++) {
       const item = this.copy(value[index], depthLeft);
       if (item === UNUSUAL) return UNUSUAL;
-      copy.push(item);
+      copy[index] = item;
     }
     return Object.freeze(copy);
   }
 }
 
-function copyState(
-  limits: JsonLimits,
-  quick: QuickCopy,
-  { fits, lookFor }: Pick<CopyState, "fits"> & { readonly lookFor?: LookFor },
-): CopyState {
+/** Whether a loop over a plain object meets its own keys only: objects inherit no enumerable one. */
+export function isPrototypeBare(): boolean {
+  for (const _ in Object.prototype) return false;
+  return true;
+}
+
+function copyState(limits: JsonLimits, quick: QuickCopy, fits: boolean): CopyState {
   return {
     maxDepth: limits.maxDepth ?? DEFAULT_MAX_DEPTH,
     nodesLeft: limits.maxNodes ?? DEFAULT_MAX_NODES,
@@ -195,7 +203,7 @@ function copyState(
     wideKeysLeft: limits.maxWideKeys ?? Infinity,
     fits,
     wasCut: false,
-    lookFor,
+    lookFor: quick.lookFor,
     found: false,
     listed: quick.listed,
     dropped: NOTHING_DROPPED,
@@ -266,10 +274,10 @@ function hasRoom(state: CopyState, place: Place): boolean {
 
 /** The keys to copy; of a wide object as many as there is room for. */
 function keysOf(value: object, state: CopyState, place: Place): readonly string[] {
-  const keys = state.listed?.object === value ? state.listed.keys : Object.keys(value);
-  if (keys.length <= WIDE_OBJECT_KEYS) return keys;
-  const room = state.wideKeysLeft;
-  if ((state.wideKeysLeft -= keys.length) >= 0) return keys;
+  const { listed, wideKeysLeft: room, nodesLeft } = state;
+  // An object that is used twice was listed in part where there was no room left; before that it has room for all keys.
+  const keys = listed?.object === value && listed.keys.length > Math.min(room, nodesLeft) ? listed.keys : Object.keys(value);
+  if (keys.length <= WIDE_OBJECT_KEYS || (state.wideKeysLeft -= keys.length) >= 0) return keys;
   leaveOut("keys", state, place);
   state.wideKeysLeft = 0;
   return keys.slice(0, room);

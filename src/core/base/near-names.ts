@@ -8,7 +8,7 @@ const MAX_COMPARED = 2_000;
 const MAX_SEPARATORS = 4;
 
 /**
- * The names nearest to `name`, if they are near at all: those with the fewest edits, in alphabetical order.
+ * The names nearest to `name`, if they are near at all: those with the fewest edits, in alphabetical order. Two letters that changed places are one edit.
  *
  * Differences of case and of separators (`_ - . : /` and white space) do not count. Up to 3 letters one edit is
  * near, up to 7 two, beyond that three. Looks at every name once; where thousands are similar, some may be missed.
@@ -87,12 +87,14 @@ function countBits(bits: number): number {
 class EditDistance {
   readonly #text: string;
   readonly #limit: number;
+  #twoAbove: Uint16Array;
   #above: Uint16Array;
   #row: Uint16Array;
 
   constructor(text: string, limit: number) {
     this.#text = text;
     this.#limit = limit;
+    this.#twoAbove = new Uint16Array(text.length + limit + 1);
     this.#above = new Uint16Array(text.length + limit + 1);
     this.#row = new Uint16Array(text.length + limit + 1);
   }
@@ -105,7 +107,7 @@ class EditDistance {
     for (let column = 0; column <= other.length; column++) this.#above[column] = column;
     for (let row = 1; row <= length; row++) {
       if (this.#fillRow(row, other) > limit) return limit + 1;
-      [this.#above, this.#row] = [this.#row, this.#above];
+      [this.#twoAbove, this.#above, this.#row] = [this.#above, this.#row, this.#twoAbove];
     }
     return this.#above[other.length] ?? limit + 1;
   }
@@ -124,10 +126,18 @@ class EditDistance {
     for (let column = from; column <= to; column++) {
       const replaced = (above[column - 1] ?? 0) + (letter === other.charCodeAt(column - 1) ? 0 : 1);
       const added = Math.min(above[column] ?? 0, cells[column - 1] ?? 0) + 1;
-      const cost = Math.min(replaced, added);
+      let cost = Math.min(replaced, added);
+      if (this.#isSwapped(row, column, other)) cost = Math.min(cost, (this.#twoAbove[column - 2] ?? limit) + 1);
       cells[column] = cost;
       if (cost < least) least = cost;
     }
     return least;
+  }
+
+  /** Two neighbours that changed places are one edit: "lsit" is near "list". */
+  #isSwapped(row: number, column: number, other: string): boolean {
+    if (row < 2 || column < 2) return false;
+    const text = this.#text;
+    return text.charCodeAt(row - 1) === other.charCodeAt(column - 2) && text.charCodeAt(row - 2) === other.charCodeAt(column - 1);
   }
 }

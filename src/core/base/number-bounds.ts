@@ -1,12 +1,12 @@
 /** Checks numbers that a program or a file sets, so that a wrong one is refused where it is set. */
 import { ToolError } from "../error.ts";
 
-/** What a number may be, both ends included. */
+/** The bounds of a number, both ends included. */
 export interface Bounds {
   readonly min: number;
   readonly max: number;
   readonly integer: boolean;
-  /** What 0 means, for messages. */
+  /** The meaning of 0, for messages. */
   readonly zero?: string;
 }
 
@@ -32,7 +32,7 @@ export function numberWithin({ min, max, integer, zero }: Bounds): string {
 }
 
 /**
- * Checks one number; undefined passes, because it stands for the default.
+ * Checks one number; undefined passes, because it means the default.
  *
  * @param what the setting and whose it is: `delayMs of retry`
  * @throws ToolError `invalid_argument` naming the setting, its value and what would work

@@ -2,10 +2,11 @@
 import { ToolError } from "../error.ts";
 import type { JsonLimits, JsonValue } from "./json.ts";
 import { DEFAULT_MAX_CHARS, DEFAULT_MAX_DEPTH, DEFAULT_MAX_NODES, isJsonArray, WIDE_OBJECT_KEYS } from "./json.ts";
+import { endOfString, parseExactly } from "./exact-json.ts";
 import { findJsonFault } from "./json-fault.ts";
 
 export interface ParseOptions extends JsonLimits {
-  /** What becomes of integers whose digits a double cannot keep: `"string"` has them as a string, `"round"` as the nearest number. @default "refuse" */
+  /** How integers whose digits a double cannot keep are read: `"string"` has them as a string, `"round"` as the nearest number. @default "refuse" */
   readonly longIntegers?: "refuse" | "string" | "round";
 }
 
@@ -29,7 +30,7 @@ export function parseJson(text: string, limits: ParseOptions = {}): JsonValue {
     throw new ToolError("too_large", `The JSON text has objects of more than ${maxWideKeys} keys in all.`);
   let value: JsonValue;
   try {
-    value = JSON.parse(text, longIntegers === "string" && LONG_INTEGER.test(text) ? keepDigits : undefined) as JsonValue; // what JSON.parse returns is JSON by definition
+    value = parseExactly(text, longIntegers === "string" && LONG_INTEGER.test(text) ? keepDigits : undefined) as JsonValue; // JSON by definition
   } catch (error: unknown) {
     throw faulty(text, error);
   }
@@ -52,7 +53,6 @@ export function keepDigits(_key: string, value: unknown, context?: { readonly so
 }
 
 const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
 const SAFE_DIGITS = 15;
 
 /** Walks the text once, checks limits and numbers, and returns how many keys it has if it is valid. */
@@ -82,8 +82,8 @@ function scan(text: string, { maxDepth, maxNodes, longIntegers }: Required<Omit<
   return keys;
 }
 
-/** How many keys the objects with more than `WIDE_OBJECT_KEYS` have in all, counted as the text spells them. */
-function wideKeys(text: string): number {
+/** How many keys the objects with more than `WIDE_OBJECT_KEYS` have in all, counted as the text spells them, also where it is cut off. */
+export function wideKeys(text: string): number {
   const open: number[] = [];
   let keys = 0;
   let wide = 0;
@@ -101,17 +101,9 @@ function wideKeys(text: string): number {
       keys = open.pop() ?? 0;
     }
   }
+  const unclosed = open.length === 0 ? [] : [...open.slice(1), keys]; // the first is what is around the first bracket
+  for (const count of unclosed) if (count > WIDE_OBJECT_KEYS) wide += count;
   return wide;
-}
-
-/** The offset of the closing quote, or of the end of the text: the first quote behind an even number of backslashes. */
-export function endOfString(text: string, start: number): number {
-  for (let at = text.indexOf('"', start); at >= 0; at = text.indexOf('"', at + 1)) {
-    let before = at - 1;
-    while (before >= start && text.charCodeAt(before) === BACKSLASH) before--;
-    if ((at - before) % 2 === 1) return at;
-  }
-  return text.length;
 }
 
 /** Refuses a number that a double cannot keep; returns the offset behind it. Its grammar is left to `JSON.parse`. */

@@ -41,7 +41,7 @@ function pickIndex(random: Random, count: number): number {
   return Math.min(count - 1, Math.floor(random.next() * count));
 }
 
-/** Each item once, in random order; those that nobody asks for are not drawn. */
+/** Each item once, in random order; items that are not asked for are not drawn. */
 export function* drawn<Item>(random: Random, items: readonly Item[]): Generator<Item, void, undefined> {
   const left = [...items];
   while (left.length > 0) {

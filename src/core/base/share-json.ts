@@ -18,14 +18,14 @@ export function shareJson(value: unknown, limits: JsonLimits = NO_LIMITS): JsonV
 const NO_LIMITS: JsonLimits = Object.freeze({});
 const UNUSUAL = Symbol("unusual");
 
-/** What is in a container, itself included: what it counts for where it is shared. */
+/** The contents of a container, itself included: what it counts for where it is shared. */
 interface Weight {
   readonly depth: number;
   readonly nodes: number;
   readonly chars: number;
 }
 
-/** Every container that was made here, inner ones too. They are frozen and hold nothing else, so nobody can change them. */
+/** Every container that was made here, inner ones too. They are frozen and hold nothing else, so they cannot be changed. */
 const MADE_HERE = new WeakMap<object, Weight>();
 
 /** Copies what is plain JSON and shares what was copied before. Gives up at the first thing that needs an error. */

@@ -1,7 +1,7 @@
 /** Ends one caller's wait for what others may wait for too, or what heeds no signal. */
 
 /**
- * What `work` comes to, or a rejection as soon as the signal aborts, whatever `work` still does: a late rejection of it is not an
+ * Resolves as `work` does, or rejects as soon as the signal aborts, whatever `work` still does: a late rejection of it is not an
  * unhandled one. Leaves no listener behind.
  *
  * @param reason what it rejects with then. @default the signal's reason

@@ -22,7 +22,7 @@ export function typeInWords(value: unknown): string {
   return withArticle(Array.isArray(value) ? "array" : typeof value);
 }
 
-/** The words of a text, each only once: for lists that stand in the code. */
+/** The words of a text, each only once: for lists written in the code. */
 export function words(text: string): ReadonlySet<string> {
   return new Set(text.split(" "));
 }

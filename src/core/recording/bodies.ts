@@ -22,7 +22,7 @@ export function bodyHash(text: string): string {
  * The bodies that an event may refer to: those of the event itself and the last of those before it.
  *
  * Writer and reader forget at the same events by the same rule, the oldest first, so that neither needs more memory
- * than the window: 16,384 bodies, 32 Mi characters in all. What is needed again after that is written again.
+ * than the window: 16,384 bodies, 32 Mi characters in all. Bodies that are needed again after that are written again.
  */
 export class BodyWindow<Kept> {
   readonly #bodies = new Map<string, { readonly kept: Kept; readonly length: number }>();
@@ -88,7 +88,7 @@ export function detachBodies(event: SessionEvent, keep: KeepBody): JsonValue {
   });
 }
 
-const CARRIED: ReadonlySet<string> = new Set(["call", "input", "patch"]);
+const CARRIED: ReadonlySet<string> = new Set(["call", "input", "patch", "settings"]);
 
 /** The event with its texts in their places. `find` throws for a hash that nothing was kept under. */
 export function attachBodies(event: JsonValue, find: (hash: string) => string): JsonValue {

@@ -23,7 +23,7 @@ const END = shape({ end: shape({ events: count }) });
 
 const BEGINNING = '{"haft":"recording"';
 const FIRST_LINE = `The first line of a recording begins ${BEGINNING}.`;
-/** Instead of the hints on how to write JSON: nobody writes a recording by hand. */
+/** Instead of the hints on how to write JSON: recordings are not written by hand. */
 const EXPORT_AGAIN = "The file was cut or changed: export it again.";
 
 interface OpenBody {

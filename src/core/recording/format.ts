@@ -1,4 +1,4 @@
-/** What a recording looks like: the numbers and the first line that its writer and its reader agree on. */
+/** The format of a recording: the numbers and the first line that its writer and its reader agree on. */
 
 /** The version of the format that this version of Haft writes, and the only one it reads. */
 export const RECORDING_VERSION = 1;
@@ -11,7 +11,7 @@ export const MAX_PART_CHARS = 4 * 1024 * 1024;
 export const MAX_WAITING_CHARS = 256 * 1024 * 1024;
 export const BODY_OVERHEAD = 200;
 
-/** Whose recording it is. */
+/** The session of the recording. */
 export interface RecordingHeader {
   readonly sessionId: string;
   /** Wall-clock milliseconds since the epoch. */

@@ -37,7 +37,7 @@ export const EVENT_LIMITS = { maxDepth: 128, maxNodes: 8_000_000, maxChars: 128 
  *
  * Every field is checked for its type, every word against its closed list. Fields of the event itself that this version does
  * not know are left out; in what it carries (results, inputs, messages) they stay. Keys named `__proto__` are left out
- * wherever they stand, and nothing is ever more than plain data.
+ * wherever they are, and nothing is ever more than plain data.
  *
  * @param where the place it was read from, such as `line 12`: the error's message begins with it
  * @throws ToolError `corrupt_record` naming the path and what was expected there
@@ -62,7 +62,7 @@ const id = textOf(1, MAX_ID_LENGTH);
 const name = textOf(0, MAX_ID_LENGTH);
 /** As in `ErrorInfo`. */
 const MAX_DETAILS = 20;
-/** What a `Date` can hold. */
+/** The values that a `Date` can hold. */
 const at = numberOf(-8.64e15, 8.64e15);
 const duration = numberOf(0, Number.MAX_VALUE);
 const ids = listOf(id);
@@ -100,6 +100,7 @@ const result = allOf(
     status: oneOf(["ok", "partial", "error", "cancelled", "skipped"]),
     output: optional(anyJson),
     content: optional(content),
+    exitCode: optional(numberOf(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)),
     error: optional(error),
     origin: oneOf(["live", "cache", "replay", "simulated", "stub"]),
     fidelity: optional(oneOf(FIDELITIES)),
@@ -125,6 +126,7 @@ const message = shape({
   role: oneOf(["user", "assistant", "system", "document"]),
   content: spoken,
   title: optional(anyText),
+  inboxId: optional(id),
   native: optional(shape({ format: textOf(1, MAX_ID_LENGTH), blocks: listOf(anyJson) })),
 });
 const usage = shape({
@@ -147,20 +149,31 @@ const OF_CALL: Fields = { ...FACT, callId: id, turnId: id };
 
 /** The fields of each type of event. */
 const FIELDS = {
-  "session-start": { ...FACT, parent: optional(branchPoint) },
+  "session-start": { ...FACT, parent: optional(branchPoint), parentCall: optional(shape({ sessionId: id, callId: id })) },
   "message-add": { ...FACT, message, parentCallId: optional(id) },
+  "inbox-add": { ...FACT, id, message, sender: optional(anyText), triggerId: optional(id), tick: optional(at) },
+  "trigger-add": { ...FACT, id, kind: id, settings: jsonObject },
+  "trigger-remove": { ...FACT, id },
   "batch-start": { ...FACT, turnId: id, callIds: ids, idempotencyKey: id, digest: id },
   "call-start": {
     ...OF_CALL,
     call,
     parentCallId: optional(id),
+    ofComposite: optional(truth),
     inRound: optional(truth),
     answerFrom: optional(listOf(oneOf(ANSWER_SOURCES))),
     rewritten: optional(truth),
+    background: optional(truth),
   },
   "call-intent": { ...OF_CALL, toolName: name, input: jsonObject, idempotencyKey: id },
+  "call-remote": { ...OF_CALL, toolName: name, remoteId: id },
   "state-change": { ...OF_CALL, toolset: name, key: anyText, patch },
   "call-end": { ...OF_CALL, result, input: optional(jsonObject) },
+  "job-start": { ...OF_CALL, toolName: name, mode: oneOf(["background", "stateful"]), notify: truth, queued: optional(truth) },
+  "job-run": { ...OF_CALL, toolName: name, starts: count },
+  "job-output": { ...OF_CALL, toolName: name, position: count, text: anyText, asks: optional(truth) },
+  "job-input": { ...OF_CALL, input: anyJson },
+  "job-end": { ...OF_CALL, toolName: name, status: oneOf(["ok", "partial", "error", "cancelled", "skipped"]), notify: truth },
   "output-keep": { ...OF_CALL, output: optional(anyJson), content: optional(content) },
   "outcome-resolve": { ...OF_CALL, toolName: name, outcome: oneOf(["applied"]) },
   "round-end": {

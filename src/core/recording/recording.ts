@@ -1,9 +1,9 @@
 /**
  * A session's events as a file of JSON Lines that notices what was done to it.
  *
- * The first line says whose recording it is, the last how many events it has. In between stand the events, and before an
+ * The first line says whose recording it is, the last how many events it has. In between are the events, and before an
  * event the texts of 1,024 bytes or more that it is the first to need, each under its SHA-256; images, audio and system messages always
- * stand there. Every line ends with the SHA-256 over itself and all lines before it: a file that was cut, edited or put
+ * are there. Every line ends with the SHA-256 over itself and all lines before it: a file that was cut, edited or put
  * in another order is read up to that place. A writer of the file can also compute the sums: they show damage, not forgery.
  */
 import type { SessionEvent } from "../event.ts";
@@ -40,7 +40,7 @@ export async function* writeRecording(
 }
 
 /**
- * Opens a recording. Lines may end with LF or CRLF; a byte order mark before the first is passed over.
+ * Opens a recording. Lines may end with LF or CRLF; a byte order mark before the first is ignored.
  *
  * @throws ToolError `corrupt_record` by rejecting, when the first line is not that of a recording of this version
  */

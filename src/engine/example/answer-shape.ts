@@ -1,17 +1,22 @@
-/** The parts of made-up answers: the thing they tell of, the list they hold; and what tools without an output schema answer. */
+/** The parts of generated answers: the thing they describe, the list they hold; and what tools without an output schema answer. */
 import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../../core/base/json.ts";
-import type { JsonSchema } from "../../core/tool.ts";
-import { type Subject, isCarrier, isListOf } from "../../schema/example/given.ts";
+import type { JsonSchema, Tool } from "../../core/tool.ts";
+import { agree } from "../../schema/example/agree.ts";
+import { type Subject, isCarrier, isListOf, isOfOnePerson } from "../../schema/example/given.ts";
 import { nameWords, plainName, plural } from "../../schema/example/name-words.ts";
+import { isPersonNoun } from "../../schema/example/person-nouns.ts";
+import type { RandomStream } from "../../schema/example/random-stream.ts";
+import { isPaging } from "./read-input.ts";
 import type { ToolIntent, Verb } from "./tool-intent.ts";
+import { nounFields, usualFields } from "./usual-fields.ts";
 
 const MAX_DEPTH = 3;
-/** What an answer says of the call, not of the thing. */
+/** The fields of an answer that describe the call, not the thing. */
 const OF_THE_CALL = new Set("success,ok,error,errors,status_code,request_id".split(","));
 /** The same, where the thing is an object inside. */
 const OF_THE_WRAPPER = new Set("status,message,code,total,count,page,limit".split(","));
 
-/** The thing that an answer tells of: its own properties, and those of the object that holds it once more. */
+/** The thing that an answer describes: its own properties, and those of the object that holds it once more. */
 export function thingIn(output: JsonValue, subject: Subject): JsonObject {
   const values: Record<string, JsonValue> = {};
   for (let at: JsonValue | undefined = output, depth = 0; isJsonObject(at) && depth < MAX_DEPTH; depth++) {
@@ -42,7 +47,7 @@ export function listIn(output: JsonValue, subject: Subject, name = "", depth = 0
   return undefined;
 }
 
-/** What a page says of its list, under the names that are usual. */
+/** The facts about a page and its list, under the names that are usual. */
 export function pageFacts({
   total,
   shown,
@@ -88,7 +93,7 @@ const STATES: Readonly<Partial<Record<Verb, readonly string[]>>> = {
 };
 const DONE = ["success", "succeeded", "ok", "completed", "done"];
 
-/** What the state of a thing may be when the call is done, the likeliest first; undefined where any may. */
+/** The states that a thing may have when the call is done, the likeliest first; undefined where any may. */
 export function statesAfter({ verb, word }: ToolIntent): readonly string[] | undefined {
   const told = STATE_AFTER.get(word);
   const usual = STATES[verb];
@@ -100,44 +105,163 @@ function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** What the thing is after a call of this verb whatever it was before; undefined for one that says nothing of it. */
+/** The state of the thing after a call of this verb, whatever it was before; undefined for a verb that says nothing of it. */
 export function stateTold({ word }: ToolIntent): string | undefined {
   return STATE_AFTER.get(word);
 }
 
-/** What an answer says of the call itself, where it is more than reading. */
-export function saidOf({ verb, word, noun }: ToolIntent): JsonObject {
-  if (verb !== "create" && verb !== "update" && verb !== "remove") return {};
+/** The fields of an answer that describe the call itself, where it is more than reading. */
+export function saidOf({ verb, word, noun, isPlural }: ToolIntent, { name, description }: Tool): JsonObject {
+  if (!isChange(verb)) {
+    if (TELLING.test(name) || TELLING.test(description.slice(0, MAX_READ))) return NO_ERROR;
+    const thing = (noun === "" ? "data" : isPlural || verb === "list" ? plural(noun) : noun).replaceAll("_", " ");
+    const message = `${capital(thing)} ${READ_WORDS[name.length % READ_WORDS.length] ?? "found"}.`;
+    return { ...NO_ERROR, message, msg: message, detail: message, messages: message, status_message: message, info: message };
+  }
   const state = STATE_AFTER.get(word) ?? STATUS_AFTER[verb];
   const message = `${capital((noun === "" ? "item" : noun).replaceAll("_", " "))} ${state}.`;
-  return { message, ...(verb === "remove" && REMOVED), ...(STATE_AFTER.has(word) && { [state]: true, [`is_${state}`]: true }) };
+  return {
+    ...NO_ERROR,
+    message,
+    ...(verb === "remove" && REMOVED),
+    ...(STATE_AFTER.has(word) && { [state]: true, [`is_${state}`]: true }),
+  };
 }
 
-/** What an answer to a removal says of it, besides its state. */
+function isChange(verb: Verb): boolean {
+  return verb === "create" || verb === "update" || verb === "remove";
+}
+
+const NO_ERROR: JsonObject = { error: "none", error_message: "none", error_msg: "none", errors: [] };
+/** Tools whose answer is a text. */
+const TELLING =
+  /message|sms|e?-?mail|chat|joke|quote|fact|advice|riddle|horoscope|text|translat|generat|comment|lyric|story|answer|conversation/iu;
+const READ_WORDS = ["found", "retrieved", "loaded", "returned", "ready", "retrieved successfully", "loaded successfully"];
+const MAX_READ = 200;
+
+/** The fields of an answer to a removal, besides the state. */
 const REMOVED: JsonObject = { deleted: true, removed: true, cancelled: true, canceled: true, is_deleted: true, archived: true };
 const SECRET = /(?:password|secret|token|api_?key|credential)/iu;
 
-/** What a tool of this kind answers where nothing says so. Its names are those of the tool. @param isNamed the call names the thing it is about */
-export function usualSchema({ verb, noun, isPlural, word }: ToolIntent, isNamed: boolean): JsonSchema {
-  const status = { const: (verb === "update" ? STATE_AFTER.get(word) : undefined) ?? STATUS_AFTER[verb] };
+const PERSON = { type: "string", description: "full name of the person" };
+/** People whom a call does not name itself: those of the one that it names. */
+const OF_OTHERS = new Set("follower,follow,following,friend,member,subscriber,contact,connection,fan,colleague,attendee".split(","));
+
+/** Says that the items of a list are people; one only where the call asks for the one with a user name or an address. */
+export function peopleIn({ noun }: ToolIntent, input: JsonObject): Pick<Subject, "isOfPeople" | "atMost"> {
+  if (!isOfPeople(noun)) return {};
+  if (personAsked(input) !== undefined) return { atMost: 1 };
+  const isAsked = !OF_OTHERS.has(lastWord(noun)) && Object.keys(input).some(isOfOnePerson);
+  return isAsked ? { atMost: 1 } : { isOfPeople: true };
+}
+
+const ASKED_AS = new Set("name,full_name,query,q,search,keyword,keywords,search_term,search_query,term".split(","));
+const FULL_NAME = /^[A-Z][a-z]{1,20} [A-Z][a-z]{1,20}$/u;
+
+/** The names of the one person whom a search of people names; undefined where it names none. */
+export function personAsked(input: JsonObject): JsonObject | undefined {
+  const [first, last] = [input["first_name"], input["last_name"]];
+  const both = typeof first === "string" && typeof last === "string" ? `${first} ${last}` : undefined;
+  const asked =
+    both ??
+    Object.entries(input).find(([name, value]) => ASKED_AS.has(plainName(name)) && typeof value === "string" && FULL_NAME.test(value))?.[1];
+  if (typeof asked !== "string" || !FULL_NAME.test(asked)) return undefined;
+  const [given = "", family = ""] = asked.split(" ");
+  return { name: asked, full_name: asked, first_name: given, last_name: family };
+}
+
+function isOfPeople(noun: string): boolean {
+  return isPersonNoun(noun) || OF_OTHERS.has(lastWord(noun));
+}
+
+function lastWord(noun: string): string {
+  return noun.split("_").at(-1) ?? "";
+}
+
+/** How many fields a made-up answer has, and each thing of a list besides its id and name. */
+const READ_FIELDS = 4;
+const LISTED_FIELDS = 2;
+const LISTED_OF_NOUN = 4;
+/** `return_items` gives nothing back to the caller. */
+const ACTED = /^(?:return|exchange)_/u;
+const DONE_STATUS = { const: "completed" };
+/** Descriptions of tools that do something, and have nothing to tell but that. */
+const ACTS =
+  /^(?:this (?:tool|function|endpoint) )?(?:activate|apply|assign|attach|block|cancel|clear|click|close|connect|control|copy|customi[sz]e|deactivate|deploy|detach|disable|disconnect|drag|enable|execute|fill|fire|follow|force|go|hover|insert|install|invite|kill|launch|like|lock|log|mark|merge|move|mute|navigate|notify|pause|play|press|print|publish|push|redirect|reload|rename|replace|reset|resize|restart|restore|resume|rotate|run|save|scroll|select|set|share|shut|skip|snooze|start|stop|submit|subscribe|switch|sync|tap|terminate|toggle|transfer|trigger|turn|type|unblock|unfollow|uninstall|unlock|unmute|unsubscribe|wait|wake|write)(?:s|es)?\b/iu;
+
+/** The schema of the usual answer of a tool of this kind. Its names are those of the tool. @param isNamed the call names the thing it is about */
+export function usualSchema(tool: Tool, { verb, noun, isPlural, word }: ToolIntent, isNamed: boolean): JsonSchema {
+  const status = { const: STATE_AFTER.get(word) ?? STATUS_AFTER[verb] };
   if (verb === "list") {
     const listed = isPlural && noun !== "" ? plural(noun) : "results";
-    const item = { type: "object", properties: { id: ID, name: { type: "string" } }, required: ["id", "name"] };
+    const fields = {
+      id: ID,
+      ...(nounFields(noun) === undefined && { name: isOfPeople(noun) ? PERSON : { type: "string" } }),
+      ...usualFields(tool, {
+        noun,
+        most: nounFields(noun) === undefined ? LISTED_FIELDS : LISTED_OF_NOUN,
+        isRight: (field) => isOfPeople(noun) || !isOfOnePerson(field),
+      }),
+    };
+    const item = { type: "object", properties: fields, required: Object.keys(fields) };
     const properties = { [listed]: { type: "array", items: item }, total: { type: "integer", minimum: 0 } };
     return { type: "object", properties, required: [listed, "total"] };
+  }
+  const isAct = ACTED.test(tool.name) || (verb === "other" && ACTS.test(tool.description.trim()));
+  if (isAct && (verb === "other" || verb === "read")) return { type: "object", properties: { status: DONE_STATUS }, required: ["status"] };
+  if (verb === "read" || verb === "other") {
+    const properties = usualFields(tool, { noun, most: READ_FIELDS });
+    return { type: "object", properties, required: Object.keys(properties) };
   }
   const isNew = verb === "create" && !isNamed;
   return { type: "object", properties: { ...(isNew && { id: ID }), status }, required: isNew ? ["id", "status"] : ["status"] };
 }
 
-/** An answer of the usual schema with what is known of the call and the thing; what was made up stays where nothing is known. */
-export function withKnown(output: JsonValue, known: JsonObject, subject: Subject): JsonValue {
+interface Knowledge {
+  readonly known: JsonObject;
+  readonly subject: Subject;
+  readonly random: RandomStream;
+  readonly verb: Verb;
+}
+
+/**
+ * An answer of the usual schema with what is known of the call and the thing; generated values stay where nothing is known, and agrees
+ * with it. The owner of a list is next to the list.
+ */
+export function withKnown(output: JsonValue, { known: all, subject, random, verb }: Knowledge): JsonValue {
   if (!isJsonObject(output)) return output;
+  const known = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null && value !== ""));
   const list = listIn(output, subject);
   const { records = [] } = subject;
-  if (list === undefined) return { ...output, ...open(known) };
+  if (list === undefined) {
+    const whole = agreeing({ ...output, ...open(known) }, known, random);
+    return Object.fromEntries(Object.entries(whole).filter(([name]) => Object.hasOwn(output, name) || isChange(verb) || isEchoed(name)));
+  }
   const items = list.map((item, index) => open(records[index] ?? (isJsonObject(item) ? item : {})));
-  return Object.fromEntries(Object.entries(output).map(([name, value]) => [name, value === list ? items : value]));
+  const whose = Object.entries(subject.atMost === 1 ? {} : open(known)).filter(([name]) => isOfOnePerson(name));
+  return Object.fromEntries([...whose, ...Object.entries(output).map(([name, value]) => [name, value === list ? items : value] as const)]);
+}
+
+/** Inputs that only say how to answer are not repeated. */
+function isEchoed(name: string): boolean {
+  return !isPaging(name) && (plainName(name).length > 2 || /^(?:id|to)$/u.test(plainName(name))) && !HOW.test(plainName(name));
+}
+
+const HOW =
+  /^(?:.*format|lang|language|locale|units?|sort.*|order|order_by|fields|include.*|exclude.*|callback|verbose|pretty|version|min_.*|max_.*|filter.*|query|q|search|keywords?)$/u;
+
+function agreeing(values: JsonObject, known: JsonObject, random: RandomStream): JsonObject {
+  const entries = new Map(Object.entries(values));
+  agree({
+    entries,
+    random,
+    isMadeUp: (name) => !Object.hasOwn(known, name),
+    replace: (name, value) => entries.set(name, value),
+    redraw: () => undefined,
+    told: () => undefined,
+    known: () => undefined,
+  });
+  return Object.fromEntries(entries);
 }
 
 function open(values: JsonObject): JsonObject {

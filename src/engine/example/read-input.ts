@@ -1,7 +1,8 @@
-/** What the input of a call says of the things it is about: changes, filters, how many. */
+/** Reads from the input of a call the things it is about: changes, filters, how many. */
 import { type JsonObject, type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { plainName } from "../../schema/example/name-words.ts";
+import type { Tool } from "../../core/tool.ts";
 import type { Thing } from "./records.ts";
 import type { Identity } from "./tool-intent.ts";
 
@@ -22,6 +23,18 @@ const TEXT_SEARCH = new Set("query,q,search,keyword,keywords,term,text".split(",
 /** Properties that hold the changes of an update. */
 const CHANGES = new Set("changes,updates,fields,data,patch,values,properties,attributes,body".split(","));
 
+/** Whether an input of this name says which part of a list is wanted. */
+export function isPaging(name: string): boolean {
+  const plain = plainName(name);
+  return plain !== "size" && (LIMITS.has(plain) || OFFSETS.has(plain) || PAGES.has(plain) || CURSORS.has(plain));
+}
+
+/** Whether a tool can be asked for a part of a list. */
+export function takesPages({ inputSchema }: Tool): boolean {
+  const properties = typeof inputSchema === "object" ? inputSchema["properties"] : undefined;
+  return typeof properties === "object" && properties !== null && Object.keys(properties).some(isPaging);
+}
+
 /** How many items the call asks for; undefined where it does not say. */
 export function limitIn(input: JsonObject): number | undefined {
   for (const [name, value] of Object.entries(input)) {
@@ -31,7 +44,7 @@ export function limitIn(input: JsonObject): number | undefined {
   return undefined;
 }
 
-/** How many items come before those that the call asks for: infinitely many where only another answer could have told it. */
+/** How many items come before those that the call asks for: infinitely many where only another answer could have shown it. */
 export function offsetIn(input: JsonObject): number {
   const limit = limitIn(input);
   let offset = 0;
@@ -47,7 +60,7 @@ export function offsetIn(input: JsonObject): number {
   return offset;
 }
 
-/** What an update sets: the input without its id, and what lies in an object of changes; `new_name` sets `name`. */
+/** The fields that an update sets: the input without its id, and the members of an object of changes; `new_name` sets `name`. */
 export function changesIn(input: JsonObject, { key }: Identity, noun: string): JsonObject {
   const changes: Record<string, JsonValue> = {};
   for (const [name, value] of Object.entries(input)) {

@@ -1,4 +1,4 @@
-/** What the made-up world of one session holds: kept in the toolset's state, so that it forks, rolls back and is stored with the session. */
+/** The made-up world of one session: kept in the toolset's state, so that it forks, rolls back and is stored with the session. */
 import type { ToolState } from "../../core/context.ts";
 import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../../core/base/json.ts";
 
@@ -12,14 +12,14 @@ export interface Thing {
   readonly isNew: boolean;
   /** The searches that found it. */
   readonly queries: readonly string[];
-  /** Where it stands in the order in which things became known. */
+  /** Its place in the order in which things became known. */
   readonly at: number;
 }
 
 /** The state keeps things under so many keys, by their ids, so that a change is as small as a few of them. */
 const SLOTS = 32;
 const KEYS = Array.from({ length: SLOTS }, (_, slot) => `haft:records:${slot}`);
-/** Most things under one key. The oldest is forgotten first, what was made up before what was created or removed. */
+/** Most things under one key. The oldest is forgotten first, generated things before those that was created or removed. */
 const MAX_IN_SLOT = 8;
 /** Most searches that are remembered for one thing. */
 const MAX_QUERIES = 8;
@@ -42,6 +42,11 @@ export class Records {
 
   find(nouns: readonly string[], id: string): Thing | undefined {
     return this.#under(keyOf(id)).findLast((thing) => thing.id === id && thing.nouns.some((noun) => nouns.includes(noun)));
+  }
+
+  /** The newest thing of this id, whatever it is called. */
+  withId(id: string): Thing | undefined {
+    return this.#under(keyOf(id)).findLast((thing) => thing.id === id && !thing.isGone);
   }
 
   /** Adds the things, each in the place of the one it was before. */
@@ -122,7 +127,7 @@ function writeThing({ nouns, id, values, isGone, isNew, queries, at }: Thing): J
   return { nouns, id, values, isGone, isNew, queries, at };
 }
 
-/** What was read of values of the state, which never change. */
+/** The things that were read from values of the state, which never change. */
 const read = new WeakMap<object, readonly Thing[]>();
 const NO_THINGS: readonly Thing[] = [];
 

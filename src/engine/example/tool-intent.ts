@@ -1,4 +1,4 @@
-/** What a tool does with which things, as far as its name tells. */
+/** The action of a tool and the things it acts on, as far as its name tells. */
 import { type JsonObject, type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import { nameWords, plainName, singular } from "../../schema/example/name-words.ts";
 
@@ -6,7 +6,7 @@ export type Verb = "create" | "read" | "update" | "remove" | "list" | "other";
 
 export interface ToolIntent {
   readonly verb: Verb;
-  /** What it is about, in the singular, its words joined by `_`; `""` where the name does not say. */
+  /** The thing it is about, in the singular, its words joined by `_`; `""` where the name does not say. */
   readonly noun: string;
   readonly isPlural: boolean;
   /** The word of its name that says what it does; `""` where none does. */
@@ -25,7 +25,9 @@ const VERBS: ReadonlyMap<string, Verb> = new Map([
 ]);
 const PREPOSITIONS = new Set("by for with from in to of at on using via".split(" "));
 const NOISE = new Set(
-  "a an the all list lists details detail info information status data record entry my current pending existing new id".split(" "),
+  "a an the all list lists details detail info information status data record entry my current pending existing new id and or specific single random latest".split(
+    " ",
+  ),
 );
 
 function wordsFor(verb: Verb, words: string): (readonly [string, Verb])[] {
@@ -77,6 +79,59 @@ function nounWords(words: readonly string[]): readonly string[] {
   return words.filter((word) => !NOISE.has(word) && !PREPOSITIONS.has(word) && !/^v?\d+$/u.test(word));
 }
 
+/** A description that opens so is about reading. */
+const READS =
+  /^(?:this (?:endpoint|api|function|tool) (?:will )?)?(?:get|gets|fetch|fetches|retrieve|retrieves|return|returns|show|shows|find|finds|look|looks|provides?|search|searches|list|lists|display|displays)\b/iu;
+const READS_MANY =
+  /^(?:this (?:endpoint|api|function|tool) (?:will )?)?(?:(?:search|searches|list|lists)\b|(?:get|gets|fetch|fetches|retrieve|retrieves|return|returns|show|shows|find|finds|provides?|display|displays)\s+(?:me\s+)?(?:an?\s+|the\s+)?(?:\w+\s+)?(?:lists?\b|all\b|multiple|several))/iu;
+const MAX_NOUN = 11;
+
+/** Whether a word of a name seems to be several in one, such as `getallchannels`. */
+export function isSeveralWords(word: string): boolean {
+  return word.length > MAX_NOUN || /^(?:get|search|fetch|list|find)\p{L}{3,}/u.test(word);
+}
+
+const MANY = /(?:lists? of|\ball)\s+(?:(?:the|all|public|available)\s+)*(\p{L}+s)\b/iu;
+const toldIntents = new Map<string, ToolIntent>();
+
+/**
+ * The same, with what the description adds: where it is about reading, a later word of the name that may be a verb is none, as in
+ * `team_schedule`; and where it is about a list, one is answered.
+ */
+export function intentTold(qualifiedName: string, description: string): ToolIntent {
+  const key = `${qualifiedName}\n${description.slice(0, MAX_TOLD)}`;
+  let told = toldIntents.get(key);
+  if (told !== undefined) return told;
+  told = withDescription(toolIntent(qualifiedName), { qualifiedName, description: description.slice(0, MAX_TOLD).trim() });
+  if (toldIntents.size >= MAX_KEPT) toldIntents.clear();
+  toldIntents.set(key, told);
+  return told;
+}
+
+const MAX_TOLD = 200;
+
+function withDescription(
+  intent: ToolIntent,
+  { qualifiedName, description }: { readonly qualifiedName: string; readonly description: string },
+): ToolIntent {
+  const opens = nameWords(qualifiedName.slice(qualifiedName.lastIndexOf("::") + 2))[0] === intent.word;
+  if (opens || !READS.test(description)) return intent;
+  const isMany = READS_MANY.test(description);
+  const last = intent.noun.split("_").at(-1) ?? "";
+  if (!isSeveralWords(last) || description.toLowerCase().includes(last)) return { ...intent, verb: isMany ? "list" : "read" };
+  const many = isMany ? (MANY.exec(description)?.[1] ?? "") : "";
+  return { ...intent, verb: isMany ? "list" : "read", noun: singular(many.toLowerCase()), isPlural: many !== "" };
+}
+
+/** The same of a tool that answers with several: one that reads, and is named for many or takes a part of a list. */
+export function listIntent(
+  intent: ToolIntent,
+  { isNamed, takesPages }: { readonly isNamed: boolean; readonly takesPages: boolean },
+): ToolIntent {
+  if (intent.verb !== "read") return intent;
+  return takesPages || (intent.isPlural && !isNamed) ? { ...intent, verb: "list", isPlural: intent.noun !== "" } : intent;
+}
+
 /** Which thing a call or an answer names. */
 export interface Identity {
   /** The words it may be known by. */
@@ -85,11 +140,13 @@ export interface Identity {
   /** The property that holds the id, and the last word of its name. */
   readonly key: string;
   readonly kind: string;
-  /** Whose id it is: the noun's; that of the thing it is a part of (`account_id` for an `account_balance`); or of something else. */
+  /** The thing whose id it is: the noun's; that of the thing it is a part of (`account_id` for an `account_balance`); or of something else. */
   readonly of: "noun" | "whole" | "other";
 }
 
 const ID_WORDS = new Set(["id", "uuid", "guid", "key", "number", "code", "reference", "path"]);
+/** Words before `id` that name nothing: `is_id` is the id of what the tool is about. */
+const NO_OWNERS = new Set("is,the,its,my,this,given,unique,by".split(","));
 /** Names that are an id by themselves. */
 const PLAIN_IDS = new Set(["id", "uuid", "path"]);
 
@@ -109,7 +166,8 @@ export function identityIn(values: JsonObject, noun: string): Identity | undefin
     const words = plain.split("_");
     const kind = words.at(-1) ?? "";
     if (!ID_WORDS.has(kind)) continue;
-    const owner = words.slice(0, -1).join("_");
+    const named = words.slice(0, -1).join("_");
+    const owner = NO_OWNERS.has(named) ? "" : named;
     if (owner !== "" && (owner === noun || owner === last)) return { nouns, id, key, kind, of: "noun" };
     if (owner === "" && PLAIN_IDS.has(kind)) plainId ??= { nouns, id, key, kind, of: "noun" };
     else if (owner === "" && kind === "number") number = { nouns, id, key, kind, of: "noun" };
@@ -149,4 +207,10 @@ const MAX_ID = 200;
 export function idText(value: JsonValue | undefined): string | undefined {
   if (typeof value === "number") return String(value);
   return typeof value === "string" && value !== "" && value.length <= MAX_ID ? value : undefined;
+}
+
+/** The names that an id may have in an answer. */
+export function idNames(nouns: readonly string[], id: JsonValue): JsonObject {
+  const names = nouns.filter((noun) => noun !== "").map((noun) => `${noun}_id`);
+  return Object.fromEntries(["id", ...names].map((name) => [name, id]));
 }

@@ -31,7 +31,7 @@ export async function askModel(model: Model, request: ModelRequest, { signal, ma
   throw new ToolError("model_failed", `The model ${model.name} ended without a reply.`, { retryable: false });
 }
 
-/** The model was not there to answer: somebody else may. */
+/** The model could not be reached: another source may answer. */
 const OUT_OF_REACH: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "network_error",
   "unavailable",

@@ -12,14 +12,14 @@ export interface HistoryLimits {
 }
 
 export interface ShownEntry {
-  /** What the user asks. */
+  /** The message of the user. */
   readonly call: string;
-  /** What the assistant answers. */
+  /** The message of the assistant. */
   readonly result: string;
 }
 
 /**
- * The newest entries that the limits allow, the oldest first; none before the first that is too long. Whatever answered a call, it is
+ * The newest entries that the limits allow, the oldest first; none before the first that is too long. An answered call, from any source, is
  * one of them; calls that still run are not.
  *
  * @param toolOf the definition of a qualified name, where it is known

@@ -1,4 +1,4 @@
-/** What of a model's reply counts as the tool's result: the rules by which a candidate is read, checked and chosen. */
+/** Reads, checks and chooses the candidate of a model's reply that counts as the tool's result. */
 import { own } from "../../core/base/own.ts";
 import { valueText } from "../../core/content.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
@@ -64,7 +64,7 @@ function judgeObject(object: JsonObject, { contract, facts }: ReplyRules): Verdi
   return { problems: problems ?? [`the reply has none of the declared properties, only ${namesOf(object)}`] };
 }
 
-/** What the object may mean, the likeliest first. */
+/** The readings of the object, the likeliest first. */
 function* variantsOf(object: JsonObject, contract: OutputContract): Generator<JsonValue> {
   const result = own(object, "result");
   if (contract.isWrapped) {
@@ -87,7 +87,7 @@ function* readings(object: JsonObject, contract: OutputContract): Generator<Json
   if (Object.keys(declared).length !== Object.keys(object).length && Object.keys(declared).length > 0) yield object;
 }
 
-/** Whose value says that there is an error. */
+/** The keys whose value reports an error. */
 function isTruthy(value: JsonValue): boolean {
   return typeof value === "object" && value !== null ? Object.keys(value).length > 0 : Boolean(value);
 }

@@ -1,4 +1,4 @@
-/** What a simulated result must be: the tool's output schema, how the model is asked for it, and the facts that stand in it. */
+/** The contract of a simulated result: the tool's output schema, how the model is asked for it, and the facts in it. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ResponseFormat } from "../../core/model.ts";
 import type { Tool } from "../../core/tool.ts";

@@ -1,22 +1,27 @@
 /** The JSON objects that a model's reply holds: the reply itself, one in a fence, or some among prose. */
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { parseJson } from "../../core/base/parse-json.ts";
+import { parseJson, wideKeys } from "../../core/base/parse-json.ts";
 import { fixJsonText, readJsonText } from "../../schema/fix-json-text.ts";
 
 /** How many objects among prose are read; each costs at most a look at the whole rest. */
 const MAX_OBJECTS = 8;
+/** Most keys, in a whole reply, of objects with over 1,000 each: to read and check those takes longer than a loop may be held up. */
+const MAX_WIDE_KEYS = 10_000;
+/** A key takes at least so many characters. */
+const LEAST_KEY_CHARS = 2;
 const FENCE = "```";
 
 const END_OF_THINKING = "</think>";
 
 /**
- * The objects in the order they stand, deeply frozen; [] where there are none.
+ * The objects in their order, deeply frozen; [] where there are none, or they are too wide to be read.
  *
  * An object whose form alone is broken (quotes, commas, comments) is mended; one that was cut off is not closed, and of words without
- * keys and values nothing is made. What stands in thinking before the reply is none of it.
+ * keys and values nothing is made. Thinking before the reply is not part of it.
  */
 export function readReply(text: string): readonly JsonObject[] {
+  if (isTooWide(text)) return [];
   const whole = objectOf(text);
   if (whole !== undefined) return [whole];
   const said = behindThinking(text);
@@ -24,8 +29,9 @@ export function readReply(text: string): readonly JsonObject[] {
   return inside === undefined ? amongProse(said) : [inside];
 }
 
-/** What is wrong with a reply that is nothing but an object and cannot be read as one; undefined for any other. */
+/** Returns the fault of a reply that is too wide, or nothing but an object and cannot be read as one; undefined for any other. */
 export function faultOf(text: string): string | undefined {
+  if (isTooWide(text)) return `The objects of the answer have more than ${MAX_WIDE_KEYS} keys in all; only smaller ones are read.`;
   const said = behindThinking(text);
   const object = (inFence(said) ?? said).trim();
   if (!object.startsWith("{")) return undefined;
@@ -35,6 +41,10 @@ export function faultOf(text: string): string | undefined {
   } catch (thrown: unknown) {
     return ToolError.fromUnknown(thrown).message;
   }
+}
+
+function isTooWide(text: string): boolean {
+  return text.length > MAX_WIDE_KEYS * LEAST_KEY_CHARS && wideKeys(text) > MAX_WIDE_KEYS;
 }
 
 function behindThinking(text: string): string {
@@ -55,7 +65,7 @@ function fixedObject(text: string): JsonValue | undefined {
   return "value" in fixed && !fixed.isCutShort ? fixed.value : undefined;
 }
 
-/** What stands between the first fence and the next, without the word behind the first. */
+/** Returns the text between the first fence and the next, without the word behind the first. */
 function inFence(text: string): string | undefined {
   const start = text.indexOf(FENCE);
   if (start < 0) return undefined;

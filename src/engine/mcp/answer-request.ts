@@ -10,7 +10,7 @@ import { printable } from "../../processes/stderr-tail.ts";
 import type { McpRoot, McpSampler } from "./options.ts";
 
 export interface Answering {
-  /** What the server is called, for the person and in the log. */
+  /** The name of the server, for the person and in the log. */
   readonly server: string;
   readonly log: Log;
   readonly sampling?: McpSampler | undefined;
@@ -39,7 +39,7 @@ export function isAnswerable(method: string): boolean {
 /**
  * Answers one request on behalf of the call that it belongs to.
  *
- * @param caller "several" when nobody can say whose call it is, "nobody" when none is under way
+ * @param caller "several" when it cannot be known whose call it is, "nobody" when none is under way
  * @throws RpcFailure, by rejecting, for what was not offered or is malformed
  */
 export async function answerRequest(
@@ -53,7 +53,7 @@ export async function answerRequest(
   if (method !== "elicitation/create") throw new RpcFailure(METHOD_NOT_FOUND, `${method} was not offered to this server.`);
   if (caller === "several") {
     answering.log.warn(
-      `MCP server "${answering.server}" asks while calls of several sessions are under way, or were just now: nobody is asked, for it may be the wrong person.`,
+      `MCP server "${answering.server}" asks while calls of several sessions are under way, or were just now; the question is cancelled, because it might reach the wrong person.`,
     );
     return NOBODY;
   }
@@ -87,7 +87,7 @@ async function askForForm(params: JsonObject, caller: Caller, { server, log }: A
   if (typeof form === "string") throw new RpcFailure(INVALID_PARAMS, `This question cannot be asked: ${form}.`);
   if (form.secret !== undefined) {
     log.warn(
-      `MCP server "${server}" asks for ${JSON.stringify(printable(form.secret))}: secrets are not given in forms, and nobody was asked.`,
+      `MCP server "${server}" asks for ${JSON.stringify(printable(form.secret))}: secrets are not given in forms, and the question was declined.`,
     );
     return REFUSED;
   }
@@ -113,7 +113,7 @@ function answered(
 async function askForVisit(params: JsonObject, caller: Caller, { server, log }: Answering): Promise<JsonObject> {
   const { url } = params;
   if (typeof url !== "string" || !isWebAddress(url)) {
-    log.warn(`MCP server "${server}" wants a page opened that has no http or https address; nobody was asked.`);
+    log.warn(`MCP server "${server}" wants a page opened that has no http or https address; the question was declined.`);
     return REFUSED;
   }
   const answer = await caller.ask?.({ message: messageOf(params), url }, server);

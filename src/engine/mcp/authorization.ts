@@ -54,7 +54,7 @@ export function guardedProvider(provider: OAuthClientProvider): OAuthClientProvi
   });
 }
 
-/** Adds the configured headers and credentials to what goes to the server itself, and to nobody else. */
+/** Adds the configured headers and credentials to what goes to the server itself, and to no other. */
 export function withOwnHeaders(fetch: FetchLike, options: McpUrlOptions): FetchLike {
   const own = ownHeaders(options);
   if (own.length === 0) return fetch;

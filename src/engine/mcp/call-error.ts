@@ -18,7 +18,7 @@ import { PeerError } from "./peer.ts";
 import type { Wire } from "./wire.ts";
 
 export interface Situation {
-  /** What the server is called in messages. */
+  /** The name of the server in messages. */
   readonly name: string;
   readonly server: McpOptions;
   readonly signal: AbortSignal;
@@ -31,7 +31,7 @@ export function callError(error: unknown, situation: Situation): ToolError {
   if (error instanceof WorkBegun) return begun(callError(error.cause, situation));
   const { name, server, signal, wire } = situation;
   if (error instanceof ToolError && error.code === "cancelled" && !(error instanceof ServerFault)) return error;
-  if (signal.aborted) return new ToolError("cancelled", `The call was cancelled; MCP server "${name}" was told.`, { cause: error });
+  if (signal.aborted) return new ToolError("cancelled", `The call was cancelled; MCP server "${name}" was notified.`, { cause: error });
   if (error instanceof RpcFailure) return rpcError(error, name);
   if (error instanceof SessionLost) {
     return lost(name, error.message, { outcome: "not_started", cause: error });
@@ -77,7 +77,7 @@ function lost(name: string, reason: string, options: ToolErrorOptions): ToolErro
   );
 }
 
-/** What a request or a step of ours threw, behind the server's name. */
+/** Puts the server's name before the error of a request or a step of ours. */
 function named(error: ToolError, name: string): ToolError {
   const { code, retryable, outcome, details, retryAfterMs } = error;
   const options = { retryable, outcome, details, cause: error, ...hintsOf(error) };
@@ -96,7 +96,7 @@ function rpcError(failure: RpcFailure, name: string): PeerError {
     case ANSWER_TOO_LARGE:
       return said("too_large", { outcome: "unknown", hint: "Ask for less, or in several calls." }); // the call was made
     case HEADER_MISMATCH:
-      return said("unavailable", { retryable: true, hint: "The tool's definition has changed; the server's tools are listed anew." });
+      return said("unavailable", { retryable: true, hint: "The tool's definition has changed; the server's tools are listed again." });
     case MISSING_CAPABILITY:
       return said("unavailable", { operatorHint: "The server wants something that was not offered to it, such as sampling or roots." });
     default:
@@ -111,7 +111,7 @@ function httpError(status: number, name: string, error: unknown): ToolError {
   return new ToolError("execution_failed", message, { outcome: "failed", cause: error });
 }
 
-/** What is wrong with the credentials, when that is what the server says. */
+/** Returns the problem of the credentials, when the server reports one. */
 export function credentialProblem(
   server: McpOptions,
   error: unknown,
@@ -133,7 +133,7 @@ export function credentialProblem(
     };
   if (auth?.type === "oauth") {
     return {
-      reason: "nobody has logged in (HTTP 401)",
+      reason: "there is no login (HTTP 401)",
       operatorHint: "Log in at the address that `redirectToAuthorization` was given, and let `callback` return the answer.",
     };
   }

@@ -1,12 +1,14 @@
-/** One `tools/call`, from the input to an output or to the job that goes on with it. */
+/** One `tools/call`, from the input to an output or to the job that continues it. */
 import type { ToolContext } from "../../core/context.ts";
 import type { EngineRequest } from "../../core/engine.ts";
+import type { RemoteJob } from "../../core/remote-job.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { Tool } from "../../core/tool.ts";
 import type { Answering } from "./answer-request.ts";
 import type { Caller } from "./caller.ts";
 import type { McpConnection } from "./connection.ts";
+import { RpcFailure } from "./failure.ts";
 import { requestWithInput } from "./input-rounds.ts";
 import { parameterHeaders, sendsParameterHeaders, writeParameterHeaders } from "./parameter-headers.ts";
 import { taskIn, taskJob } from "./task.ts";
@@ -17,18 +19,18 @@ export interface CallToolOptions {
   readonly context: ToolContext;
   readonly answering: Answering;
   readonly clock: Clock;
-  /** What the server calls the tool. */
+  /** The server's name of the tool. */
   readonly name: string;
   /** Puts what goes wrong later, in a job, in the words of a call. */
   readonly explain: (error: unknown) => unknown;
 }
 
-/** Returns a `ToolOutput`, or a `Job` when the server goes on with the work after its answer. */
+/** Returns a `ToolOutput`, or a `RemoteJob` when the server continues the work after its answer. */
 export async function callTool(connection: McpConnection, request: EngineRequest, options: CallToolOptions): Promise<unknown> {
   const { tool, input } = request;
-  const { context, answering, clock, explain } = options;
-  const { signal, simulated, sessionId: session } = context;
-  const caller: Caller = { session, ask: (question, asker) => context.ask(question, asker), signal, simulated };
+  const { context, answering, clock } = options;
+  const { signal } = context;
+  const caller = callerOf(context);
   const isTask = connection.era === "modern" || wantsTask(tool, connection);
   const params: JsonObject = { name: options.name, arguments: input, ...(isTask && connection.era === "legacy" ? { task: {} } : {}) };
   const onProgress: ToolContext["progress"] = (update) => context.progress(update);
@@ -36,9 +38,39 @@ export async function callTool(connection: McpConnection, request: EngineRequest
   const answer = await connection.callers.during(caller, () =>
     requestWithInput(connection, "tools/call", params, { signal, headers, onProgress, caller, answering, clock }),
   );
-  const finish = (result: unknown): unknown => toToolOutput(result, answering.server);
   const task = isTask ? taskIn(answer, connection.era) : undefined;
-  return task === undefined ? finish(answer) : taskJob(task, { connection, caller, answering, clock, signal, onProgress, finish, explain });
+  return task === undefined ? toToolOutput(answer, answering.server) : followTask(task, connection, caller, options);
+}
+
+/** Returns the job that continues a task which the server began for an earlier process. @throws ToolError `not_found` where it has none of the id */
+export async function attachToTask(connection: McpConnection, taskId: string, options: CallToolOptions): Promise<unknown> {
+  const { context, answering } = options;
+  const caller = callerOf(context);
+  let task: unknown;
+  try {
+    task = await connection.callers.during(caller, () => connection.request("tasks/get", { taskId }, { signal: context.signal }));
+  } catch (error: unknown) {
+    if (!(error instanceof RpcFailure)) throw error;
+    throw noTask(answering.server, taskId, error.message);
+  }
+  if (!isJsonObject(task)) throw noTask(answering.server, taskId, "it answered something that is not an object");
+  return followTask({ ...task, taskId }, connection, caller, options);
+}
+
+function noTask(server: string, taskId: string, reason: string): ToolError {
+  return new ToolError("not_found", `MCP server ${JSON.stringify(server)} has no task ${JSON.stringify(taskId)} any more: ${reason}`);
+}
+
+function callerOf(context: ToolContext): Caller {
+  const { sessionId: session, signal, simulated } = context;
+  return { session, ask: (question, asker) => context.ask(question, asker), signal, simulated };
+}
+
+function followTask(task: JsonObject, connection: McpConnection, caller: Caller, options: CallToolOptions): RemoteJob {
+  const { context, answering, clock, explain } = options;
+  const onProgress: ToolContext["progress"] = (update) => context.progress(update);
+  const finish = (result: unknown): unknown => toToolOutput(result, answering.server);
+  return taskJob(task, { connection, caller, answering, clock, signal: context.signal, onProgress, finish, explain });
 }
 
 /** In the older era a tool is called as a task only when it cannot be called otherwise. */
@@ -76,7 +108,7 @@ export function toToolOutput(answer: unknown, server: string): ToolOutput {
   });
 }
 
-/** What the server says of an error: in words, else as the JSON that it gave. */
+/** The server's description of an error: as text, else as the JSON that it sent. */
 function reasonOf(content: readonly ContentPart[], output: JsonValue | undefined): string {
   const text = joinedText(content);
   if (text !== "") return text;

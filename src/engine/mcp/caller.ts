@@ -3,7 +3,7 @@ import type { QuestionAnswer, Question } from "../../core/ask.ts";
 import type { Clock } from "../../core/ports.ts";
 
 export interface Caller {
-  /** Questions that could belong to calls of several sessions are answered by nobody. */
+  /** Questions that could belong to calls of several sessions are cancelled. */
   readonly session: unknown;
   /** @default every question is declined */
   readonly ask?: ((question: Question, asker: string) => Promise<QuestionAnswer>) | undefined;

@@ -6,7 +6,7 @@ import type { ListenFilter, McpConnection } from "./connection.ts";
 export interface ChangeStreamOptions {
   readonly connection: McpConnection;
   readonly clock: Clock;
-  /** Called when the stream was gone for a while and is open again: what changed meanwhile was not heard. */
+  /** Called when the stream was gone for a while and is open again: changes in the meantime were missed. */
   readonly onReopened: () => void;
   readonly onProblem: (what: string) => void;
 }

@@ -20,7 +20,7 @@ type ClientModule = typeof import("@modelcontextprotocol/client");
 
 export interface ConnectOptions {
   readonly server: McpOptions;
-  /** What the server is called in messages. */
+  /** The name of the server in messages. */
   readonly name: string;
   readonly signal: AbortSignal;
   readonly clock: Clock;
@@ -29,7 +29,7 @@ export interface ConnectOptions {
   readonly events: ServerEvents;
 }
 
-/** What a server says and asks by itself. */
+/** The messages and requests that a server sends by itself. */
 export interface ServerEvents {
   onNotification(method: string, params: JsonObject): void;
   /** See `RelayEvents`. */
@@ -124,7 +124,7 @@ async function loadClient(): Promise<ClientModule> {
       "unavailable",
       "The package @modelcontextprotocol/client is not installed, and MCP servers are called through it.",
       {
-        operatorHint: "npm install @modelcontextprotocol/client",
+        operatorHint: "Run npm install @modelcontextprotocol/client.",
         cause: error,
       },
     );
@@ -178,7 +178,7 @@ function makeClient(sdk: ClientModule, { kind }: Wire, server: McpOptions): Clie
 
 const CLIENT_INFO = { name: "haft", version: "0" };
 
-/** What servers may ask of this client; a person can always be asked, if only to find that no approver is configured. */
+/** The capabilities that servers may use of this client; a person can always be asked, if only to find that no approver is configured. */
 function clientCapabilities({ sampling, roots }: McpOptions): ClientCapabilities {
   return {
     elicitation: { form: { applyDefaults: true }, url: {} },
@@ -188,7 +188,7 @@ function clientCapabilities({ sampling, roots }: McpOptions): ClientCapabilities
   };
 }
 
-/** What the modern era wants to see in every request instead of a handshake. */
+/** The envelope that the modern era wants in every request instead of a handshake. */
 function envelopeOf(sdk: ClientModule, client: Client, server: McpOptions): JsonObject {
   const capabilities = copyJson(clientCapabilities(server)).value;
   return {

@@ -60,7 +60,7 @@ export class McpConnection {
     return isJsonObject(this.identity.capabilities[capability]);
   }
 
-  /** What is said of the server in the metadata of its tools. */
+  /** The facts about the server in the metadata of its tools. */
   get origin(): JsonObject {
     const { name, version } = this.identity.serverInfo ?? {};
     const { kind, url } = this.wire;
@@ -90,7 +90,7 @@ export class McpConnection {
     return await this.#client.listen({ ...lists, ...subscribed }, { signal });
   }
 
-  /** What is put into `_meta` of every request from now on, beside what the era wants; undefined takes it out. */
+  /** Sets a field of `_meta` of every request from now on, besides those of the era; undefined removes it. */
   setMeta(key: string, value: JsonValue | undefined): void {
     const { [key]: _before, ...rest } = this.#relay.envelope ?? {};
     if (this.era === "modern") this.#relay.envelope = value === undefined ? rest : { ...rest, [key]: value };
@@ -144,7 +144,7 @@ export class McpConnection {
   #named(error: unknown): unknown {
     if (this.#relay.sessionId === undefined || !(error instanceof this.#sdk.SdkHttpError)) return error;
     // 404 is what the specification says; servers made with the older SDK say 400 and why.
-    // An answer that bears the number of a request is about the call, which may have begun.
+    // An answer that has the number of a request is about the call, which may have begun.
     const isRefusal = error.status === 400 && /session/iu.test(error.message) && !/"id"\s*:\s*[\d"]/u.test(error.message);
     const isLost = error.status === 404 || isRefusal;
     if (!isLost) return error;

@@ -1,4 +1,4 @@
-/** What goes wrong between here and a server, before it is put in the words of a call. */
+/** The failures between here and a server, before they are put in the words of a call. */
 import { ToolError } from "../../core/error.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 
@@ -25,12 +25,12 @@ export class SessionLost extends Error {
   override readonly name = "SessionLost";
 }
 
-/** What went wrong, in `cause`, after the server had taken up the work: whatever it was, the work may have had its effect. */
+/** A failure, in `cause`, after the server had begun the work: the work may have had its effect. */
 export class WorkBegun extends Error {
   override readonly name = "WorkBegun";
 }
 
-/** Something that a server did wrong, told without its name: `it …`. */
+/** Something that a server did wrong, described without its name: `it …`. */
 export class ServerFault extends ToolError {}
 
 export const INVALID_PARAMS = -32_602;

@@ -10,18 +10,18 @@ const SIMPLE_TYPES: ReadonlySet<unknown> = new Set(["string", "number", "integer
 
 export interface Form {
   readonly schema: JsonObject;
-  /** What in the form or in the message above it asks for something that nobody should type into a third party's form. */
+  /** The text of the form or of the message above it that asks for something that should not be typed into a third party's form. */
   readonly secret: string | undefined;
   /** It names a secret only to warn of giving it: the person is warned as well. */
   readonly isDoubtful: boolean;
-  /** What was filled in, with the defaults of what was not; or why it does not do. */
+  /** Returns the content with the defaults of missing fields, or why it is not valid. */
   complete(content: JsonObject): { readonly content: JsonObject } | { readonly problem: string };
 }
 
 /**
  * Reads the `requestedSchema` of a form.
  *
- * @param message what stands above the form
+ * @param message the text above the form
  * @returns what is wrong with it, when it is anything but an object of simple fields
  */
 export function readForm(requested: unknown, message = ""): Form | string {
@@ -53,10 +53,10 @@ type Field = readonly [string, JsonValue];
 /** Words around which a secret is mentioned and not asked for: "never share your PIN". */
 const WARNING =
   /\b(?:not|never|don't|don’t|without|no need)\b[^.!?;:\n]{0,40}\b(?:enter|type|give|share|send|paste|put|include|reveal|use|tell|ask)/iu;
-/** What of a field is no text for a person. */
+/** The keys of a field that are no text for a person. */
 const NOT_SAID: ReadonlySet<string> = new Set(["type", "format", "enum", "oneOf", "anyOf", "items"]);
 
-/** What asks for a secret: a field by its name or by anything that it says, or the message where something can be typed at all. */
+/** The texts that ask for a secret: a field by its name or by anything that it says, or the message where something can be typed at all. */
 function judged(schema: JsonObject, fields: readonly Field[], message: string): Pick<Form, "secret" | "isDoubtful"> {
   const open = fields.filter(([, field]) => takesText(field));
   const secret = open.find(([name, field]) => isObject(field, isSecretField) || namesSecret(name))?.[0];
@@ -82,7 +82,7 @@ function isAsked(text: string): boolean {
   return text.split(/(?<=[.!?;:\n])/u).some((sentence) => namesSecret(sentence) && !WARNING.test(sentence)) || !WARNING.test(text);
 }
 
-/** Everything that a field says of itself. */
+/** All texts of a field. */
 function textsOf(field: JsonValue): readonly string[] {
   if (typeof field === "string") return [field];
   if (isJsonArray(field)) return field.flatMap(textsOf);

@@ -143,10 +143,10 @@ function makeTransport({ url, fetch, server, kind, sdk, later }: TransportParts)
   });
 }
 
-/** What was seen of a server's answers. */
+/** The facts that were seen in a server's answers. */
 interface Received {
   bytes: number;
-  /** What last went wrong on the way, in words. */
+  /** The last problem on the way, as text. */
   problem: string | undefined;
 }
 

@@ -58,7 +58,7 @@ async function sent(
     return await connection.request(method, params, request);
   } catch (error: unknown) {
     if (error instanceof RpcFailure && error.code === URL_ELICITATION_REQUIRED) return error;
-    // What came before may have had its effect: only the first request is one that nobody has begun.
+    // Earlier requests may have had their effect: only the first is certain not to have begun.
     throw round > 0 ? new WorkBegun("the server had asked back", { cause: error }) : error;
   }
 }

@@ -20,7 +20,7 @@ type OpenContext = Pick<EngineContext, "clock" | "log" | "toolset">;
 /** How long the server is left alone before the first, second and third restart. */
 const RESTART_DELAYS_MS = [0, 250, 1_000];
 const RESTART_TIMEOUT_MS = 10_000;
-/** Restarts are counted anew when the last start lies this far back. */
+/** Restarts are counted from zero when the last start lies this far back. */
 const FORGIVEN_MS = 60_000;
 
 export class ServerLink {
@@ -66,7 +66,7 @@ export class ServerLink {
   }
 
   /**
-   * Runs `work` on a living connection, made anew if need be, and puts what it throws in the words of a call. Work whose first
+   * Runs `work` on a living connection, opened again if need be, and converts what it throws to errors of a call. Work whose first
    * request found a server that has forgotten the session, and so did nothing, is run once more.
    */
   async use<T>(signal: AbortSignal, work: (connection: McpConnection) => Promise<T>): Promise<T> {
@@ -80,7 +80,7 @@ export class ServerLink {
     }
   }
 
-  /** What went wrong on a connection, in the words of a call and without its secrets. */
+  /** Describes the failure of a connection, in the words of a call and without its secrets. */
   explain(error: unknown, { wire }: McpConnection, signal: AbortSignal): ToolError {
     return redactError(callError(error, { name: this.#name, server: this.#options, signal, wire }), this.#redact);
   }
@@ -92,7 +92,7 @@ export class ServerLink {
     this.#context = undefined;
     this.#connection = undefined;
     await connection?.close();
-    await connecting?.then((late) => late.close()).catch(() => undefined); // its own caller is told
+    await connecting?.then((late) => late.close()).catch(() => undefined); // its own caller gets the error
   }
 
   async #connected(signal: AbortSignal): Promise<McpConnection> {

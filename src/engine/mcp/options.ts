@@ -1,9 +1,9 @@
-/** What an MCP server is reached by, and what is allowed it: checked before anything starts. */
+/** The options of an MCP server, its connection and its rights: checked before anything starts. */
 import { COUNT, checkNumber } from "../../core/base/number-bounds.ts";
 import type { OAuthClientProvider } from "@modelcontextprotocol/client";
 import type { Effects } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
-import { checkKnownKeys } from "../../core/known-keys.ts";
+import { checkKnownKeys, unknownKey, type OptionNames } from "../../core/known-keys.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { checkRename } from "../renamed-tools.ts";
 import type { HttpClientOptions } from "../../net/http-request.ts";
@@ -22,7 +22,7 @@ export interface McpUrlOptions extends McpCommonOptions, Pick<HttpClientOptions,
   readonly command?: never;
   /**
    * http or https. A name and password in it are sent as basic authentication. A private address, or `localhost`, is allowed
-   * when it stands here itself. Without a path, `/mcp` and `/sse` are tried where there is no server at `/`.
+   * when it is written here itself. Without a path, `/mcp` and `/sse` are tried where there is no server at `/`.
    */
   readonly url: string | URL;
   /** `http` is Streamable HTTP, `sse` the older transport of two addresses; `auto` tries them in this order. @default "auto" */
@@ -34,7 +34,7 @@ export interface McpUrlOptions extends McpCommonOptions, Pick<HttpClientOptions,
   readonly allowPrivate?: readonly string[];
 }
 
-/** What holds for an MCP server however it is reached. */
+/** Options of an MCP server, however it is reached. */
 export interface McpCommonOptions {
   /** Take the server's word that a tool only reads or may be repeated. @default false: its hints only add caution */
   readonly trustAnnotations?: boolean;
@@ -54,7 +54,7 @@ export interface McpCommonOptions {
   readonly rename?: Readonly<Record<string, string>>;
   /** A longer list of tools is refused. Integer ≥ 1. @default 100_000 */
   readonly maxTools?: number;
-  /** Folders or other places that the server is told to work in. @default none */
+  /** Folders or other places that the server may work in. @default none */
   readonly roots?: readonly McpRoot[];
   /** Answers the server's requests for a model, at most 16 in one call. @default it may not ask for one */
   readonly sampling?: McpSampler;
@@ -62,7 +62,7 @@ export interface McpCommonOptions {
   readonly protocol?: "auto" | "legacy" | "modern";
 }
 
-/** A folder that an MCP server is told it may work in. */
+/** A folder that an MCP server may work in. */
 export interface McpRoot {
   /** A `file:` address. */
   readonly uri: string;
@@ -78,7 +78,7 @@ export type McpSampler = (
 /** How a client shows an MCP server who it is. */
 export type McpAuth = McpBearerAuth | McpBasicAuth | McpClientCredentialsAuth | McpPrivateKeyAuth | McpOAuth;
 
-/** A token that stands in the request (RFC 6750). */
+/** A token in the request (RFC 6750). */
 export interface McpBearerAuth {
   readonly type: "bearer";
   readonly token: string;
@@ -127,7 +127,7 @@ export interface McpOAuth {
   readonly callback?: (signal: AbortSignal) => Promise<URLSearchParams>;
 }
 
-const OPTIONS: Readonly<Record<keyof McpCommandOptions | keyof McpUrlOptions, true>> = {
+export const MCP_OPTIONS: OptionNames<McpOptions> = {
   command: true,
   args: true,
   env: true,
@@ -152,7 +152,7 @@ const OPTIONS: Readonly<Record<keyof McpCommandOptions | keyof McpUrlOptions, tr
 
 /** @throws ToolError `invalid_argument` for options that cannot work; what is secret is not quoted */
 export function checkOptions(options: McpOptions): void {
-  checkKnownKeys(options, Object.keys(OPTIONS), "mcpEngine()");
+  checkKnownKeys(options, MCP_OPTIONS, "mcpEngine()");
   if (options.url === undefined) checkCommand(options);
   else checkUrl(options);
   const { maxTools, roots = [], sampling, protocol = "auto" } = options;
@@ -175,6 +175,11 @@ function checkChoice({ include = [], exclude = [], effects = {} }: McpOptions): 
 
 function checkCommand(options: McpCommandOptions): void {
   const { command, args = [], env = {} } = options;
+  if (Array.isArray(command)) {
+    throw wrong(
+      `The command of an MCP server is one string, the program that runs it; its arguments are an array of their own: ${inParts(command)}.`,
+    );
+  }
   if (typeof command !== "string" || command === "") {
     throw wrong('An MCP server needs a command, the program that runs it, such as "npx", or a url.');
   }
@@ -182,6 +187,11 @@ function checkCommand(options: McpCommandOptions): void {
   if (texts.some((text) => typeof text !== "string" || text.includes("\0"))) {
     throw wrong(`The arguments, variables and folder of the MCP server ${JSON.stringify(command)} must be strings without NUL.`);
   }
+}
+
+/** An array that was given as the command, as options that would be right. */
+function inParts([program, ...args]: readonly unknown[]): string {
+  return `{ command: ${JSON.stringify(program ?? "npx")}, args: ${JSON.stringify(args)} }`;
 }
 
 /** Headers that belong to the protocol, or to the connection. */
@@ -205,12 +215,22 @@ function checkUrl(options: McpUrlOptions): void {
   if (auth !== undefined && url.username !== "") throw wrong("The url has a name and password and auth is given; one of them is enough.");
 }
 
+const AUTH_FIELDS: { readonly [Type in McpAuth["type"]]: OptionNames<Extract<McpAuth, { readonly type: Type }>> } = {
+  bearer: { type: true, token: true },
+  basic: { type: true, username: true, password: true },
+  "client-credentials": { type: true, clientId: true, clientSecret: true, scope: true, issuer: true },
+  "private-key-jwt": { type: true, clientId: true, privateKey: true, algorithm: true, scope: true, issuer: true },
+  oauth: { type: true, provider: true, callback: true },
+};
+
 function checkAuth(auth: McpAuth): void {
   const texts = auth.type === "bearer" ? [auth.token] : auth.type === "basic" ? [auth.username, auth.password] : [];
   if (texts.some((text) => typeof text !== "string" || text === "" || /[^\u0020-\u007e]/u.test(text))) {
     throw wrong(`The ${auth.type} credentials must be printable ASCII and not empty.`);
   }
-  oneOf("auth.type", auth.type, ["bearer", "basic", "client-credentials", "private-key-jwt", "oauth"]);
+  oneOf("auth.type", auth.type, Object.keys(AUTH_FIELDS));
+  const unknown = unknownKey(auth, AUTH_FIELDS[auth.type], "mcpEngine({ auth })");
+  if (unknown !== undefined) throw unknown;
 }
 
 /** The address, still with what is secret in it. */
@@ -221,7 +241,7 @@ export function serverUrl(options: McpUrlOptions): URL {
   return url;
 }
 
-/** What may be said of where a server is: without a name, password, query or fragment. */
+/** The address of a server that may be shown: without a name, password, query or fragment. */
 export function shownUrl(url: URL): string {
   return url.origin + url.pathname;
 }

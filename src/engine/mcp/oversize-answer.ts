@@ -1,4 +1,5 @@
-/** What is made of an answer that is too large or too deep to be read: the end of its request, and not of the server. */
+/** Turns an answer that is too large or too deep to be read into the end of its request, and not of the server. */
+import { parseExactly } from "../../core/base/exact-json.ts";
 import type { JSONRPCMessage } from "@modelcontextprotocol/client";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { EDGE_LENGTH } from "../../processes/line-reader.ts";
@@ -17,8 +18,7 @@ export function errorInstead(line: string, problem: string): JSONRPCMessage | un
 export function shallowList(line: string): JSONRPCMessage | undefined {
   let message: unknown;
   try {
-    // oxlint-disable-next-line no-restricted-properties -- parseJson refuses what is too deep; this parser does not recurse
-    message = JSON.parse(line);
+    message = parseExactly(line); // parseJson refuses what is too deep; this parser does not recurse
   } catch {
     return undefined;
   }

@@ -99,7 +99,7 @@ function textOf(value: JsonValue | undefined): string | undefined {
   return undefined;
 }
 
-/** What arrives as it was sent: printable ASCII without space around it, and not what looks like the other way of writing. */
+/** Whether a text arrives as it was sent: printable ASCII without space around it, and not like the other way of writing. */
 function isPlain(text: string): boolean {
   return /^[\u0021-\u007e](?:[\t\u0020-\u007e]*[\u0021-\u007e])?$/u.test(text) && !/^=\?base64\?.*\?=$/u.test(text);
 }

@@ -1,4 +1,4 @@
-/** What a connected MCP server offers beside its tools, for a gateway that passes it on: JSON in, JSON out. */
+/** The features of a connected MCP server besides its tools, for a gateway that passes them on: JSON in, JSON out. */
 import type { QuestionAnswer, Question } from "../../core/ask.ts";
 import type { Engine } from "../../core/engine.ts";
 import { ToolError, type ToolErrorOptions } from "../../core/error.ts";
@@ -31,7 +31,7 @@ export interface PeerIdentity {
   readonly capabilities: JsonObject;
   /** Its own claim. */
   readonly serverInfo: JsonObject | undefined;
-  /** How it wants to be used, in its own words: untrusted text. */
+  /** How it wants to be used, as it wrote it: untrusted text. */
   readonly instructions: string | undefined;
 }
 
@@ -72,7 +72,7 @@ export interface McpPeer {
   onNotification(listener: (notification: PeerNotification) => void): () => void;
 }
 
-/** A JSON-RPC error as the server answered it, beside what Haft makes of it. */
+/** A JSON-RPC error as the server answered it, besides the error that Haft makes of it. */
 export class PeerError extends ToolError {
   readonly rpcCode: number;
   readonly rpcMessage: string;

@@ -1,5 +1,5 @@
 /**
- * Stands between the official client and a transport: requests of our own go past the client, whose reading of every answer
+ * Between the official client and a transport: requests of our own go past the client, whose reading of every answer
  * would cost more than the call and lose a whole list for one bad tool; everything else reaches it.
  */
 import type { JSONRPCMessage, Transport, TransportSendOptions } from "@modelcontextprotocol/client";
@@ -13,7 +13,7 @@ export interface RelayRequest {
   readonly method: string;
   readonly params: JsonObject;
   readonly signal: AbortSignal;
-  /** Beside those of the protocol; only over HTTP. */
+  /** Besides those of the protocol; only over HTTP. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly onProgress?: (update: ProgressUpdate) => void;
 }
@@ -22,7 +22,7 @@ export interface RelayEvents {
   onNotification(method: string, params: JsonObject): void;
   /** Answers a request of the server; undefined leaves it to the client. Rejecting with `RpcFailure` chooses the error. */
   onRequest(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> | undefined;
-  /** What was dropped, for the log. */
+  /** Logs a message that was dropped. */
   onDropped(what: string): void;
 }
 
@@ -118,7 +118,7 @@ export class Relay implements Transport {
     return { ...params, _meta: { ...this.envelope, ...own, ...(onProgress === undefined ? {} : { progressToken: id }) } };
   }
 
-  /** Over HTTP the modern era takes the end of the stream for it; the older one wants to be told. */
+  /** Over HTTP the modern era takes the end of the stream for it; the older one needs a notification. */
   #cancel(id: number, stream: AbortController | undefined): void {
     if (this.envelope !== undefined && stream !== undefined) return stream.abort();
     const meta = this.envelope === undefined ? {} : { _meta: { ...this.envelope } };

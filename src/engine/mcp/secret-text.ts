@@ -103,7 +103,7 @@ function asOneLetter(text: string): string {
   return text.replaceAll("rn", "m").replaceAll("vv", "w");
 }
 
-/** What a person reads: without accents and invisible characters, and in Latin letters where it looks like them. */
+/** The text as a person reads it: without accents and invisible characters, and in Latin letters where it looks like them. */
 function latinized(text: string): string {
   let read = "";
   for (const character of text

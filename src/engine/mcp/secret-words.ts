@@ -1,4 +1,4 @@
-/** What secrets are called, in the languages that most people speak. Compared without accents, case and look-alike letters. */
+/** The words for secrets, in the languages that most people speak. Compared without accents, case and look-alike letters. */
 
 const listed = (text: string): readonly string[] =>
   text
@@ -30,7 +30,7 @@ export const SHORT_WORDS: readonly string[] = listed(`
   fjalëkalimi|lykilorð|geslo|пин|пинкод|токен|секрет
 `);
 
-/** Words that stand next to one another, or are written as one. */
+/** Words that are next to one another, or are written as one. */
 export const PHRASES: readonly string[] = listed(`
   api key|api schlüssel|private key|access key|ssh key|pgp key|encryption key|signing key|master key|secret key|recovery key|wallet key|auth key|
   clé api|clé privée|clé secrète|clé d accès|clave api|clave privada|clave secreta|chiave api|chiave privata|chave api|chave privada|chave secreta|
@@ -51,6 +51,6 @@ export const COUNTING: readonly string[] = listed(
   "max|maximum|min|minimum|number|count|limit|many|much|budget|total|per|usage|used|length|size",
 );
 
-/** What is pinned is not typed: "pin it to the top", "shall I pin". */
+/** The phrases in which "pin" is a verb and not a secret: "pin it to the top", "shall I pin". */
 export const PINNING_BEFORE: readonly string[] = listed("to|i|we|you|will|shall|should|can|not");
 export const PINNING_AFTER: readonly string[] = listed("a|an|the|this|that|it|these|those|to|on|up|board|message|post|tab|map");

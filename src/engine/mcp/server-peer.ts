@@ -1,4 +1,4 @@
-/** What a server offers beside its tools, on whichever connection it is reached by; see `McpPeer`. */
+/** The features of a server besides its tools, on whichever connection it is reached by; see `McpPeer`. */
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { Clock, Log } from "../../core/ports.ts";

@@ -15,7 +15,8 @@ import type { Clock } from "../../core/ports.ts";
 import type { Redact } from "../../core/base/redact.ts";
 import { CLOSED, type Wire } from "./wire.ts";
 import { isJsonObject } from "../../core/base/json.ts";
-import { LONG_INTEGER, endOfString, keepDigits } from "../../core/base/parse-json.ts";
+import { endOfString, parseExactly } from "../../core/base/exact-json.ts";
+import { LONG_INTEGER, keepDigits } from "../../core/base/parse-json.ts";
 
 /** How long the last output of a server that has exited is waited for, when something else holds its pipe. */
 const LAST_OUTPUT_MS = 250;
@@ -55,7 +56,7 @@ export class StdioTransport implements Transport, Wire {
     return this;
   }
 
-  /** What the server last wrote to its standard error, or to its standard output without it being a message. */
+  /** The last lines of the server's standard error, and of its standard output that are not messages. */
   get stderrTail(): readonly string[] {
     return this.#words.lines();
   }
@@ -189,8 +190,7 @@ export function parseMessage(line: string): JSONRPCMessage | undefined {
   checkCost(line);
   let message: unknown;
   try {
-    // oxlint-disable-next-line no-restricted-properties -- read as leniently as the sender means it, see above
-    message = JSON.parse(line, LONG_INTEGER.test(line) ? keepDigits : undefined);
+    message = parseExactly(line, LONG_INTEGER.test(line) ? keepDigits : undefined);
   } catch {
     return undefined;
   }

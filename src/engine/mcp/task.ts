@@ -1,7 +1,7 @@
-/** Follows work that a server goes on with after it answered, in the words of either era. */
+/** Follows work that a server continues after it answered, in the terms of either era. */
 import type { ProgressUpdate } from "../../core/context.ts";
 import { ToolError } from "../../core/error.ts";
-import { Job } from "../../core/job.ts";
+import { RemoteJob } from "../../core/remote-job.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { Answering } from "./answer-request.ts";
@@ -39,12 +39,12 @@ export function taskIn(answer: unknown, era: "legacy" | "modern"): JsonObject | 
 }
 
 /** The job behind a task. It is asked about until it has ended, as often as the server wants within bounds. */
-export function taskJob(task: JsonObject, options: TaskOptions): Job {
+export function taskJob(task: JsonObject, options: TaskOptions): RemoteJob {
   const followed = new FollowedTask(task, options);
   const leave = options.connection.callers.join(options.caller);
   const result = followed.result().finally(leave);
   result.catch(() => undefined); // a waiter gets the error; there need not be one
-  return new Job({ id: followed.id, result, cancel: () => followed.cancel() });
+  return new RemoteJob({ id: followed.id, result, cancel: () => followed.cancel() });
 }
 
 class FollowedTask {
@@ -122,7 +122,7 @@ class FollowedTask {
     this.#said = statusMessage;
   }
 
-  /** What the server says; undefined when the connection broke and it may be asked once more. */
+  /** Returns the server's answer; undefined when the connection broke and it may be asked once more. */
   async #ask(method: "tasks/get" | "tasks/result"): Promise<unknown> {
     const { connection, signal, clock, explain } = this.#options;
     try {
@@ -147,7 +147,7 @@ class FollowedTask {
       // The older era answers `tasks/result` with the error of the call itself.
       const isAboutTask = error instanceof RpcFailure && method !== "tasks/result";
       const cause = isAboutTask
-        ? new ServerFault("execution_failed", `it does not tell of its task: ${error.message}`, { cause: error })
+        ? new ServerFault("execution_failed", `it does not report its task: ${error.message}`, { cause: error })
         : error;
       throw new WorkBegun("the task had begun", { cause });
     }

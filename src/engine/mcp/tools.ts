@@ -1,4 +1,4 @@
-/** Lists a server's tools, within bounds, and puts them in our words without believing what they say of themselves. */
+/** Lists a server's tools, within bounds, and converts them to our tools without trusting their hints. */
 import { checkName } from "../../core/call.ts";
 import { type Effects, readOnly } from "../../core/effects.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
@@ -13,7 +13,7 @@ import { renamedTools } from "../renamed-tools.ts";
 import type { McpCommonOptions } from "./options.ts";
 
 export interface ListOptions {
-  /** What the server is called in messages. */
+  /** The name of the server in messages. */
   readonly name: string;
   readonly trustAnnotations: boolean;
   readonly maxTools: number;
@@ -109,7 +109,7 @@ function toTool(item: unknown, connection: McpConnection, options: ListOptions):
   };
 }
 
-/** Whether the server wants to go on with the work after its answer: revision 2025-11-25. */
+/** Whether the server wants to continue the work after its answer: revision 2025-11-25. */
 function taskSupport(execution: unknown): { readonly taskSupport?: "optional" | "required" } {
   const support = isJsonObject(execution) ? execution["taskSupport"] : undefined;
   return support === "optional" || support === "required" ? { taskSupport: support } : {};
@@ -120,7 +120,7 @@ function leftOut(options: ListOptions, what: string): undefined {
 }
 
 /**
- * What a server's hints say, as far as they are taken: without trust they can only add caution.
+ * The effects in a server's hints, as far as they are taken: without trust they can only add caution.
  *
  * MCP calls a tool without hints destructive and open-world; here such a tool is undeclared, which serialises it
  * and keeps it from being repeated, and only an explicit hint makes it ask for approval.
@@ -136,7 +136,7 @@ function effectsOf(hints: JsonObject, trusted: boolean): Effects | undefined {
 
 type ToolChoice = Pick<McpCommonOptions, "include" | "exclude" | "effects" | "rename">;
 
-/** The tools that are taken, in the order of the server and under their new names. What fits no tool is warned of, or refused in `rename`. */
+/** The tools that are taken, in the order of the server and under their new names. A pattern that fits no tool is warned of, or refused in `rename`. */
 function chosenTools(
   tools: readonly Tool[],
   choice: ToolChoice,

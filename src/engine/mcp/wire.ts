@@ -1,4 +1,4 @@
-/** What a connection knows of the way to its server, whichever it is. */
+/** A connection's knowledge of the way to its server, whichever it is. */
 import type { Transport } from "@modelcontextprotocol/client";
 
 export interface Wire {
@@ -10,14 +10,14 @@ export interface Wire {
   readonly ended: string | undefined;
   /** A child process ended by itself, rather than that it was given up or closed. */
   readonly exited: boolean;
-  /** What the server said beside its messages. */
+  /** The server's output besides its messages. */
   readonly stderrTail: readonly string[];
   readonly receivedBytes: number;
   /** Why the last answer was cut short, as the end of a sentence. */
   readonly problem?: string | undefined;
   /** Gives the server up; later requests fail with the reason. */
   lose(reason: string): void;
-  /** Waits for a person to log in; undefined where nobody can be sent to. */
+  /** Waits for a person to log in; undefined where no one can log in. */
   readonly authorize?: ((signal: AbortSignal) => Promise<void>) | undefined;
   /** Ends it, orderly where that can be. Idempotent. */
   close(): Promise<void>;

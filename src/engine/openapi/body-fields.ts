@@ -6,7 +6,7 @@ import { words } from "../../core/base/wording.ts";
 export interface ObjectFields {
   readonly fields: ReadonlyMap<string, SchemaPart>;
   readonly required: ReadonlySet<string>;
-  /** What the body as a whole is said to be. */
+  /** The description of the body as a whole. */
   readonly description: string | undefined;
 }
 
@@ -45,7 +45,7 @@ export function fieldsOf(part: SchemaPart, converter: SchemaConverter): ObjectFi
 }
 
 interface Draft {
-  /** What each part of the body says of a field. */
+  /** The schemas of a field in each part of the body. */
   readonly parts: Map<string, SchemaPart[]>;
   readonly required: Set<string>;
   readonly hidden: Set<string>;

@@ -5,16 +5,16 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../.
 import { decode } from "../../schema/reference-uri.ts";
 import { ROOT, Warnings, below, quote, type Place } from "./warnings.ts";
 
-/** What later versions add is read as 3.1. */
+/** The features of later versions are read as in 3.1. */
 export type OpenApiVersion = "2.0" | "3.0" | "3.1";
 
-/** An object of the document, and where it stands. */
+/** An object of the document, and its place. */
 export interface Found {
   readonly value: JsonObject;
   readonly place: Place;
 }
 
-/** Any value of the document, and where it stands. */
+/** Any value of the document, and its place. */
 export interface Target {
   readonly value: JsonValue;
   readonly place: Place;
@@ -57,7 +57,7 @@ export class OpenApiDocument {
     }
   }
 
-  /** What a reference of the form `#/a/b` leads to, with its place; undefined for one that leads nowhere or out of the document. */
+  /** Returns the target of a reference of the form `#/a/b`, with its place; undefined for one that leads nowhere or out of the document. */
   lookUp(reference: string): Target | undefined {
     if (!this.#targets.has(reference)) this.#targets.set(reference, this.#walk(reference));
     return this.#targets.get(reference);

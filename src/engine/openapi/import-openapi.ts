@@ -31,7 +31,7 @@ export interface ImportOptions {
   readonly origin: string;
   /**
    * Believe `x-haft` where it takes caution away: a POST that only reads, a call that may be repeated, a longer time.
-   * What adds caution is taken from any document. @default false
+   * Whether extensions may lower caution; those that add caution are taken from any document. @default false
    */
   readonly trustExtensions?: boolean;
 }
@@ -45,25 +45,25 @@ export interface ImportedOperation {
 export interface ImportedDocument {
   readonly title: string;
   readonly operations: readonly ImportedOperation[];
-  /** What was left out or could only be read in part, one line each, with its place in the document. */
+  /** Warnings about parts that were left out or could only be read in part, one line each, with the place in the document. */
   readonly warnings: readonly string[];
 }
 
-/** What is the same for all operations of a document. */
+/** The values that are the same for all operations of a document. */
 interface Import {
   readonly document: OpenApiDocument;
   readonly options: ImportOptions;
   readonly inputs: ToolSchemas;
   readonly outputs: ToolSchemas;
   readonly servers: Servers;
-  /** What they read and write. */
+  /** The key that they read and write. */
   readonly key: string;
 }
 
 /**
  * Reads Swagger 2.0 and OpenAPI 3.0 and 3.1. Nothing is fetched: a reference out of the document leaves its part open.
  *
- * Each operation stands for itself. One that cannot be read is left out with a warning, and so is whatever else is wrong in part.
+ * Each operation is imported by itself. One that cannot be read is left out with a warning, and so is whatever else is wrong in part.
  *
  * @param document parsed, and hostile
  * @throws ToolError `invalid_config` for what is no OpenAPI document

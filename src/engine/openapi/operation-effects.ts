@@ -1,4 +1,4 @@
-/** What an operation does to the world, as its method says, and as far as its document may say otherwise. */
+/** The effects of an operation, as its method says, and as far as its document may say otherwise. */
 import { readOnly, type Effects } from "../../core/effects.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { own } from "../../core/base/own.ts";
@@ -7,7 +7,7 @@ import { quote } from "./warnings.ts";
 export interface EffectRules {
   /** Upper case. */
   readonly method: string;
-  /** What all operations of a document read and write: no document says which of its paths change with which. */
+  /** The key that all operations of a document read and write: no document says which of its paths change with which. */
   readonly key: string;
   /** Believe the document where it takes caution away. */
   readonly isTrusted: boolean;
@@ -25,7 +25,7 @@ const MAX_KEY_LENGTH = 500;
 /**
  * Safe methods read; the others write, reach outside, and wait for the end of the model's message.
  *
- * PUT and DELETE may be repeated, DELETE destroys. What the document adds under `x-haft` counts where it adds caution: more keys,
+ * PUT and DELETE may be repeated, DELETE destroys. The document's `x-haft` counts where it adds caution: more keys,
  * `destructive`, `external`, not `idempotent`. Only a trusted document replaces keys or takes caution away.
  */
 export function operationEffects(rules: EffectRules, declared: JsonValue | undefined): Effects {

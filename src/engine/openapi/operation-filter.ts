@@ -11,7 +11,7 @@ export interface OperationFilter {
   readonly operations?: readonly string[];
 }
 
-/** What a filter looks at. */
+/** The facts of an operation that a filter looks at. */
 export interface Filtered {
   readonly method: string;
   readonly path: string;
@@ -102,7 +102,7 @@ function fitsName(text: string): Entry["fits"] {
   return ({ operationId, name }) => fits(name) || (operationId !== undefined && fits(operationId));
 }
 
-/** `*` stands for any characters. The parts between are looked for from left to right, so that no pattern is slow. */
+/** `*` matches any characters. The parts between are looked for from left to right, so that no pattern is slow. */
 function matcher(pattern: string): (text: string) => boolean {
   const [first = "", ...rest] = pattern.split("*");
   const last = rest.pop();

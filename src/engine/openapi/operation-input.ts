@@ -32,7 +32,7 @@ const MAX_DESCRIPTION = 1_000;
 /** Of all properties together, without their definitions. */
 const MAX_WEIGHT = 10_000;
 
-/** A key that stands for nothing is refused: what the request cannot carry would be lost without a word. */
+/** A key that means nothing is refused: what the request cannot carry would be lost without a message. */
 export function operationInput(reading: InputReading, { parameters }: Parameters, body: ReadBody | undefined): OperationInput {
   const named = [
     ...parameters.map(({ http }) => http),
@@ -56,7 +56,7 @@ export function operationInput(reading: InputReading, { parameters }: Parameters
   };
 }
 
-/** What is more than a validator takes is left open, the heavy properties first. */
+/** Schemas that are too large for a validator are left open, the heavy properties first. */
 function objectOf(all: readonly Property[]): SchemaPart {
   const weight = all.reduce((sum, { part }) => sum + part.weight, 1);
   const properties =
@@ -160,7 +160,7 @@ interface Named {
 }
 
 const PLACE_NAMES = Object.keys(PLACES);
-/** What every provider allows as the name of a property. */
+/** The property names that every provider allows. */
 const ALLOWED = /^[A-Za-z0-9_.-]{1,64}$/u;
 
 /**

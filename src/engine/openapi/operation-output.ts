@@ -1,4 +1,4 @@
-/** What an operation answers: the media types for the Accept header, and the schema of its JSON. */
+/** The answer of an operation: the media types for the Accept header, and the schema of its JSON. */
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import { isJsonType, parseMediaType } from "../rest/media-type.ts";
@@ -16,7 +16,7 @@ export interface OperationOutput {
 /** One way an operation may succeed. */
 interface Answer {
   readonly mediaTypes: readonly string[];
-  /** Of its JSON; undefined where it is not JSON, or nothing is said of it. */
+  /** Of its JSON; undefined where it is not JSON, or it is not described. */
   readonly schema: Target | undefined;
   readonly isEmpty: boolean;
 }

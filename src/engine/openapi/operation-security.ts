@@ -1,4 +1,4 @@
-/** What lets a call in, as the document says. */
+/** The security requirements of an operation, as the document says. */
 import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { HttpParameter, SecurityRequirement, SecurityScheme, SecurityUse } from "../rest/http-operation.ts";
 import { own } from "../../core/base/own.ts";

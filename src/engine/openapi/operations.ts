@@ -6,7 +6,7 @@ import { readExtension, type ToolExtension } from "./tool-extension.ts";
 import { ROOT, below, quote } from "./warnings.ts";
 import { hash } from "node:crypto";
 
-/** An operation as it stands in the document. */
+/** An operation as it is in the document. */
 /** Its name is unique in the document. */
 export interface ListedOperation extends Filtered {
   /** The path item. */
@@ -90,7 +90,7 @@ const MAX_LENGTH = 64;
 const ALLOWED = /^[A-Za-z0-9_-]{1,64}$/u;
 const MARK = /_[0-9a-f]{8}$/u;
 const MARK_LENGTH = 9;
-/** What ids and paths are divided by; one line stands in a name for all that come together. */
+/** The separators of ids and paths; one underscore replaces all that come together. */
 const SEPARATORS = /[/.: ]+/gu;
 
 /**
@@ -98,7 +98,7 @@ const SEPARATORS = /[/.: ]+/gu;
  *
  * `repos/get-content` is `repos_get-content`, `chat.post` is `chat_post`, and an operation without an id is named after method and path:
  * `GET /pets/{id}` is `get_pets_by_id`. A name with other characters or more than 64 is made fit and ends with `_` and 8 digits of a hash
- * of the original. Operations that come to the same name are told apart by `distinctName`; the original is kept in the tool's metadata.
+ * of the original. Operations with the same name are distinguished by `distinctName`; the original is kept in the tool's metadata.
  */
 export function operationName({ method, path, operationId }: NamedBy): string {
   if (operationId !== undefined && operationId !== "") return plainName(operationId, operationId);
@@ -106,7 +106,7 @@ export function operationName({ method, path, operationId }: NamedBy): string {
   return plainName(`${method.toLowerCase()}_${slug}`, `${method} ${path}`);
 }
 
-/** For operations that share a name: told apart by method and path. */
+/** For operations that share a name: distinguished by method and path. */
 function distinctName(name: string, operation: NamedBy): string {
   return marked(name, `${operation.method} ${operation.path}`);
 }

@@ -10,7 +10,7 @@ export interface ReadParameter {
   readonly http: Omit<HttpParameter, "key">;
   /** Undefined for one that the document forgot to declare. */
   readonly found: Found | undefined;
-  /** What describes its value. */
+  /** The schema or content of its value. */
   readonly schema: Target | undefined;
 }
 
@@ -31,7 +31,7 @@ const STYLES: Readonly<Record<Place, readonly Style[]>> = {
 };
 const MAX_PARAMETERS = 1_000;
 
-/** Those of the operation, and those of its path that it does not replace; then placeholders nobody declared. */
+/** Those of the operation, and those of its path that it does not replace; then undeclared placeholders. */
 export function readParameters(document: OpenApiDocument, item: Found, operation: Found, path: string): Parameters {
   const found = new Map<string, Found & { readonly name: string; readonly in: string }>();
   for (const level of [operation, item]) {
@@ -159,7 +159,7 @@ export function collectionStyle(value: JsonObject, where: Place): Pick<HttpParam
   }
 }
 
-/** An example beside the schema of a parameter. */
+/** An example next to the schema of a parameter. */
 export function exampleOf({ value }: Found): JsonValue | undefined {
   const example = own(value, "example");
   if (example !== undefined) return example;

@@ -116,7 +116,7 @@ function describe({ document, converter }: Reading, content: Content): Described
   return { mediaType, fields, whole, description: object.description, encoding: Object.fromEntries(binary) };
 }
 
-/** A form is made of named fields, whatever the document says of it. */
+/** A form is made of named fields, whatever the document says. */
 const FORM_FIELDS: Pick<Described, "fields" | "whole" | "encoding"> = {
   fields: undefined,
   whole: { schema: Object.freeze({ type: "object", description: "The fields of the form, by name." }), references: [], weight: 1 },
@@ -128,7 +128,7 @@ function isNoObject(raw: JsonObject): boolean {
   return isBinary(raw) || (typeof type === "string" && type !== "object") || (isJsonArray(type) && !type.includes("object"));
 }
 
-/** Text is given as it is, whatever the document says of the tree that it describes; bytes are given in Base64. */
+/** Text is given as it is, whatever tree the document describes; bytes are given in Base64. */
 function textOrBytes(mediaType: string, isBytes: boolean): Pick<Described, "fields" | "whole" | "encoding" | "binary"> {
   const { type } = parseMediaType(mediaType);
   const isText = isTextType(type) && !isBytes;

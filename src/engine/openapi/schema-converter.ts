@@ -13,7 +13,7 @@ export interface SchemaPart {
   readonly schema: boolean | JsonObject;
   /** The names of the definitions it refers to itself. */
   readonly references: readonly string[];
-  /** What it counts for, definitions left aside, towards the bounds of a schema. */
+  /** Its weight, definitions left aside, towards the bounds of a schema. */
   readonly weight: number;
   /** Of `properties`, by name. */
   readonly fields?: ReadonlyMap<string, SchemaPart>;
@@ -37,7 +37,7 @@ interface Definition {
 interface Position {
   readonly place: Place;
   readonly depth: number;
-  /** It speaks of the same value as the definition it stands in. */
+  /** It is about the same value as the definition around it. */
   readonly inPlace: boolean;
   /** Properties that a schema around it leaves out. */
   readonly hidden: ReadonlySet<string>;
@@ -51,7 +51,7 @@ interface Walk extends Draft {
   isBytes: boolean;
 }
 
-/** What lets any value through; written as an object, because some providers take no `true`. */
+/** Accepts any value; written as an object, because some providers take no `true`. */
 export const OPEN: SchemaPart = Object.freeze({ schema: Object.freeze({}), references: Object.freeze([]), weight: 1 });
 const NONE: ReadonlySet<string> = new Set();
 const NO_REFERENCES: readonly string[] = Object.freeze([]);
@@ -69,7 +69,7 @@ const OBJECT_KEYWORDS = [
 const MAX_DEPTH = 80;
 /** Most schemas that are looked at in one document, whatever refers to whatever. */
 const MAX_SCHEMAS = 2_000_000;
-/** Most of them in one definition, or in one parameter or body, without what they refer to. The same object may stand in many places. */
+/** Most of them in one definition, or in one parameter or body, without what they refer to. The same object may occur in many places. */
 const MAX_PART = 10_000;
 
 /** Of one document, in one direction: what is read only is no input, what is write only is no output. */
@@ -79,7 +79,7 @@ export class SchemaConverter {
   readonly #byReference = new Map<string, Definition | undefined>();
   readonly #byName = new Map<string, Definition>();
   readonly #waiting: Definition[] = [];
-  /** What many places refer to, a parameter say, is converted once. */
+  /** Schemas that many places refer to, such as that of a parameter, are converted once. */
   readonly #converted = new WeakMap<JsonObject, SchemaPart>();
   readonly #hidden = new Map<JsonObject, ReadonlySet<string>>();
   #hiddenDepth = 0;
@@ -102,7 +102,7 @@ export class SchemaConverter {
     return part;
   }
 
-  /** What `#/$defs/<name>` means in a part that was converted. */
+  /** Returns the definition that `#/$defs/<name>` means in a part that was converted. */
   definition(name: string): SchemaPart {
     return this.#byName.get(name)?.part ?? OPEN;
   }
@@ -251,7 +251,7 @@ export class SchemaConverter {
     walk.weight += required.length;
   }
 
-  /** What a schema and the parts it is made of leave out. */
+  /** The properties that a schema and the parts it is made of leave out. */
   #hiddenIn(raw: JsonValue): ReadonlySet<string> {
     const found = this.#resolved(raw);
     if (found === undefined) return NONE;
@@ -379,7 +379,7 @@ export class SchemaConverter {
   }
 }
 
-/** Beside a `$ref`, versions before 3.1 ignore everything; what only describes is kept all the same. */
+/** Next to a `$ref`, versions before 3.1 ignore everything; what only describes is kept all the same. */
 function annotationsOf(raw: JsonObject): JsonObject {
   const kept = ["description", "title", "deprecated", "nullable"].filter((keyword) => Object.hasOwn(raw, keyword));
   return Object.fromEntries(kept.map((keyword) => [keyword, raw[keyword] ?? null]));

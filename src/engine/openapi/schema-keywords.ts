@@ -1,4 +1,4 @@
-/** What a schema of any version says of single values, in the words of JSON Schema 2020-12; what cannot hold is left out. */
+/** The constraints of a schema of any version on single values, in the words of JSON Schema 2020-12; keywords that cannot hold are left out. */
 import { describeThrown } from "../../core/error.ts";
 import { copyJson, isJsonArray, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { linearPattern } from "../../schema/pattern.ts";
@@ -10,7 +10,7 @@ export type Direction = "input" | "output";
 /** The keywords of one schema, as they are written. */
 export interface Draft {
   readonly members: Record<string, JsonValue>;
-  /** What it counts for, besides itself, towards the bounds of a schema. */
+  /** Its weight, besides itself, towards the bounds of a schema. */
   weight: number;
   /** Completed by the place. */
   readonly warn: (problem: string) => void;
@@ -166,8 +166,8 @@ export function usablePattern(source: JsonValue, draft: Draft): string | undefin
 }
 
 /**
- * A default is told to the model and left out: filled in, it would be sent, and a PATCH would set what nobody asked for.
- * Bytes are told to be Base64, which is what JSON can hold.
+ * A default is described to the model and left out: filled in, it would be sent, and a PATCH would set values that were not asked for.
+ * Bytes are described as Base64, which is what JSON can hold.
  */
 function writeInputHints(raw: JsonObject, draft: Draft): void {
   const { members } = draft;

@@ -1,13 +1,13 @@
-/** Reads `x-haft`: what a document says of a tool that OpenAPI has no word for. A third-party document may only add caution. */
+/** Reads `x-haft`: the fields of a tool that OpenAPI does not have. A third-party document may only add caution. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import type { Tool, ToolCategory } from "../../core/tool.ts";
+import { TOOL_CATEGORIES, type Tool } from "../../core/tool.ts";
 import { own } from "../../core/base/own.ts";
 import type { Found, OpenApiDocument } from "./document.ts";
 import { below, cutText, quote, type Place } from "./warnings.ts";
 
 export interface ToolExtension {
   readonly place: Place;
-  /** In place of the operation's own; one that can stand as it is. */
+  /** In place of the operation's own; one that needs no change. */
   readonly name: string | undefined;
   readonly effects: JsonValue | undefined;
   readonly fields: Partial<Pick<Tool, "title" | "description" | "enabled" | "category" | "maxConcurrent" | "oncePerTurn" | "endsTurn">> &
@@ -15,7 +15,6 @@ export interface ToolExtension {
 }
 
 const KEY = "x-haft";
-const CATEGORIES: readonly ToolCategory[] = ["SAFE_CHAIN", "TERMINAL", "DANGEROUS", "ASYNC_REQUIRED"];
 
 interface NumberRule {
   readonly min: number;
@@ -81,8 +80,8 @@ function interpret(
     if (value !== undefined && isNumberFor(value, name, { rule, isTrusted, warn })) fields[name] = value;
   }
   const category = own(given, "category");
-  if (CATEGORIES.some((known) => known === category)) fields["category"] = category ?? null;
-  else if (category !== undefined) warn(`category must be one of ${CATEGORIES.join(", ")}, not ${quote(category)}; it is left out.`);
+  if (TOOL_CATEGORIES.some((known) => known === category)) fields["category"] = category ?? null;
+  else if (category !== undefined) warn(`category must be one of ${TOOL_CATEGORIES.join(", ")}, not ${quote(category)}; it is left out.`);
   for (const [name, maxLength] of [
     ["title", 200],
     ["description", 4_000],

@@ -1,4 +1,4 @@
-/** Where in a document something stands, and what an import has to say about it. */
+/** A place in a document, and the warnings of an import about it. */
 import { plural } from "../../core/base/wording.ts";
 
 /** The way down to a value, as a linked list: it is spelled only for a warning. */

@@ -5,7 +5,7 @@ import type { Secrets } from "./secrets.ts";
 
 export interface MetadataContext {
   readonly secrets: Secrets;
-  /** Of the API: addresses elsewhere are told without their query. */
+  /** Of the API: addresses elsewhere are shown without their query. */
   readonly origin: string;
   /** Query parameters that hold credentials. */
   readonly secretQuery: readonly string[];
@@ -27,7 +27,7 @@ export function answerMetadata(response: HttpResponse, context: MetadataContext)
   };
 }
 
-/** Without what may be secret in it: an address elsewhere may be signed, and is told without its query. */
+/** Without what may be secret in it: an address elsewhere may be signed, and is shown without its query. */
 function toldAddress(address: URL, { secrets, origin, secretQuery }: MetadataContext): string {
   const url = new URL(address);
   url.username = "";
@@ -67,7 +67,7 @@ function nextPage({ headers, url }: HttpResponse, context: MetadataContext): Jso
     : { ...found, next: typeof found.next === "string" ? toldCursor(found.next, context) : found.next };
 }
 
-/** A cursor that is an address is told as one. */
+/** A cursor that is an address is given as one. */
 function toldCursor(text: string, context: MetadataContext): string {
   return /^https?:\/\//iu.test(text) && URL.canParse(text) ? toldAddress(new URL(text), context) : context.secrets.redact(text);
 }

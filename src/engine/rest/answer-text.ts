@@ -1,7 +1,7 @@
 /** Turns the bytes of an answer into text, whatever they say they are. */
 import type { MediaType } from "./media-type.ts";
 
-/** Undefined for an encoding that nobody knows. A byte order mark is left out. */
+/** Undefined for an unknown encoding. A byte order mark is left out. */
 export function decodeText(bytes: Uint8Array, { charset }: Pick<MediaType, "charset">): string | undefined {
   const marked = charsetOfMark(bytes);
   if (marked !== undefined) return new TextDecoder(marked).decode(bytes);

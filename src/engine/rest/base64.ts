@@ -4,9 +4,9 @@ import type { JsonValue } from "../../core/base/json.ts";
 
 export interface GivenBytes {
   readonly bytes: Uint8Array;
-  /** Said by a data: URI. */
+  /** The media type in a data: URI. */
   readonly mediaType: string | undefined;
-  /** Said by the `name` of a data: URI, percent-decoded. */
+  /** The `name` in a data: URI, percent-decoded. */
   readonly filename: string | undefined;
 }
 

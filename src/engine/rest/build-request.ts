@@ -99,7 +99,7 @@ function undeclared(operation: HttpOperation, input: JsonObject): readonly strin
   );
 }
 
-/** What the document says the answer may be, and anything else if need be. */
+/** The media types that the document names for the answer, and any other if need be. */
 function acceptHeader(accepts: readonly string[]): string {
   const named = accepts.filter((type) => parseMediaType(type).type !== "" && VISIBLE.test(type) && !type.includes(",")).slice(0, 10);
   if (named.includes("*/*")) return named.join(", ");

@@ -12,7 +12,7 @@ interface Credential {
   readonly keeper: TokenKeeper | undefined;
 }
 
-/** What is sent to let one call in. */
+/** The credentials of one call. */
 export interface Admission {
   readonly headers: readonly HttpHeader[];
   readonly query: readonly (readonly [name: string, value: string])[];
@@ -25,12 +25,12 @@ export interface Admission {
 
 export class Credentials {
   readonly #credentials: readonly Credential[];
-  /** One way in for every operation, whatever the document calls it. */
+  /** One way in for every operation, or several that go together, whatever the document calls it. */
   readonly #isOne: boolean;
 
   constructor(auth: RestOptions["auth"], ports: TokenPorts) {
     const entries = authEntries(auth);
-    this.#isOne = entries.length === 1 && entries[0]?.[0] === undefined;
+    this.#isOne = entries.length > 0 && entries.every(([scheme]) => scheme === undefined);
     this.#credentials = entries.map(([scheme, each]) => ({
       scheme,
       auth: each,

@@ -23,7 +23,7 @@ const REFUSED: Meaning = { code: "execution_failed", retryable: false, outcome: 
 /** The credentials that were sent do not allow this. */
 const DENIED: Meaning = { code: "permission_denied", retryable: false, outcome: "failed" };
 
-/** Answers that mean something else than that the request was refused (4xx) or came to grief (5xx). */
+/** Answers that mean something else than that the request was refused (4xx) or failed (5xx). */
 const MEANINGS: ReadonlyMap<number, Meaning> = new Map<number, Meaning>([
   [401, DENIED],
   [403, DENIED],

@@ -16,7 +16,7 @@ export interface HttpOperation {
 }
 
 export interface HttpParameter {
-  /** What it is called on the wire. */
+  /** The name on the wire. */
   readonly name: string;
   readonly in: "path" | "query" | "header" | "cookie";
   /** Which property of the input it comes from. */
@@ -38,7 +38,7 @@ export interface HttpBody {
   readonly mediaType: string;
   /** All that the document offers, in its order. */
   readonly mediaTypes: readonly string[];
-  /** The input's keys are beside the parameters, or all of the body is under one of them. */
+  /** The input's keys are next to the parameters, or all of the body is under one of them. */
   readonly fields: readonly BodyField[] | { readonly key: string };
   /** The value of its one key is base64, although the media type is one of text. @default as the media type says */
   readonly binary?: boolean;
@@ -47,7 +47,7 @@ export interface HttpBody {
 }
 
 export interface BodyField {
-  /** What it is called in the body. */
+  /** The name in the body. */
   readonly name: string;
   /** Which property of the input it comes from. */
   readonly key: string;

@@ -10,7 +10,7 @@ import { clientCredentials } from "./secrets.ts";
 
 /** A token is not used in its last moments, which the way to the server may take. */
 const EARLY_MS = 30_000;
-/** What a server does not say. */
+/** The lifetime of a token whose server does not give one. */
 const DEFAULT_LIFE_S = 300;
 const MAX_LIFE_S = 86_400 * 30;
 const FETCH_TIMEOUT_MS = 30_000;

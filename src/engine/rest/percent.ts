@@ -1,4 +1,4 @@
-/** Writes text so that it can stand in an address. */
+/** Writes text for use in an address. */
 import { ToolError } from "../../core/error.ts";
 
 /** Everything but letters, digits and `-._~` becomes percent signs, as in RFC 3986. @throws ToolError `invalid_input` for half a character */

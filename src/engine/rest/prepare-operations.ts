@@ -28,7 +28,7 @@ export interface PreparedOperations {
   readonly warnings: readonly string[];
 }
 
-/** @throws ToolError `invalid_config` when nobody says where the service is */
+/** @throws ToolError `invalid_config` when the address of the service is missing */
 export function prepareOperations(
   imported: readonly ImportedOperation[],
   options: RestOptions,
@@ -94,7 +94,7 @@ function keysOf({ parameters, body }: HttpOperation): readonly string[] {
 }
 
 /**
- * A document that is fetched anew does not take credentials to another server than it did before.
+ * A document that is fetched again does not take credentials to another server than it did before.
  *
  * @throws ToolError `invalid_config`
  */
@@ -111,7 +111,7 @@ export function checkOrigin(before: string | undefined, now: string, { document,
   );
 }
 
-/** What the program says goes before what the document says. */
+/** The address of the program goes before that of the document. */
 function baseOf({ server }: HttpOperation, { baseUrl }: RestOptions, documentOrigin: string): string | undefined {
   const address = baseUrl ?? server ?? (isAddress(documentOrigin) ? new URL(documentOrigin).origin : undefined);
   if (address === undefined || !URL.canParse(address)) return undefined;
@@ -139,7 +139,7 @@ function openWarning(origin: string | undefined, { auth, headers }: RestOptions)
   return [`Calls go to ${url.origin} unencrypted, and with them what lets them in. Use https.`];
 }
 
-/** A name that the document does not know lets nobody in, and every call would say so only when it is refused. */
+/** A name that the document does not know gives no access, and every call would fail only when it is refused. */
 function unusedAuthWarning(imported: readonly ImportedOperation[], { auth }: RestOptions): readonly string[] {
   if (imported.some(({ operation }) => operation.security === undefined)) return [];
   const known = new Set(imported.flatMap(({ operation }) => (operation.security ?? []).flat().map(({ name }) => name)));

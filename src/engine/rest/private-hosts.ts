@@ -5,7 +5,7 @@ import { AddressGuard } from "../../net/address-guard.ts";
 import { authEntries, type RestOptions } from "./rest-options.ts";
 
 /**
- * `host:port` of every address in the options whose host is a literal one, or localhost. What only a document says is not among them,
+ * `host:port` of every address in the options whose host is a literal one, or localhost. Hosts that only a document names are not among them,
  * nor is a name that some server resolves.
  */
 export function allowedByProgram({

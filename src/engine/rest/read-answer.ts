@@ -13,7 +13,7 @@ import { isJsonType, isTextType, parseMediaType, type MediaType } from "./media-
 import type { Secrets } from "./secrets.ts";
 
 export interface AnswerContext extends Omit<MetadataContext, "output"> {
-  readonly operation: HttpOperation;
+  readonly operation: Pick<HttpOperation, "method" | "accepts">;
 }
 
 interface Answered {
@@ -54,7 +54,7 @@ function answerOf(bytes: Uint8Array, received: Received): Answered {
   return { content: [{ type: "file", uri: `data:${type};base64,${data}`, mediaType: type, ...(name === undefined ? {} : { name }) }] };
 }
 
-/** What a server does not name is taken for what it looks like. */
+/** Reads a body without a media type as what it looks like. */
 function unnamedAnswer(bytes: Uint8Array, received: Received): Answered {
   const text = decodeUtf8(bytes);
   const type = text === undefined || text.includes("\0") ? "application/octet-stream" : "text/plain";
@@ -80,7 +80,7 @@ function textAnswer(text: string, { mediaType, context }: Received): Answered {
       maxDepth: MAX_DEPTH,
       maxChars: Number.MAX_SAFE_INTEGER,
       maxWideKeys: ANSWER_LIMITS.maxWideKeys,
-      longIntegers: "string", // an id of 19 digits is no number to calculate with
+      longIntegers: "string", // an id of 19 digits is not a number to calculate with
     });
     return { output: hasSecret(text, value, context.secrets) ? context.secrets.redactValue(value) : value };
   } catch (error: unknown) {
@@ -96,7 +96,7 @@ function hasSecret(text: string, value: JsonValue, secrets: Secrets): boolean {
 }
 
 /** Servers that call their JSON plain text are believed when the document promises JSON. */
-function mayBeJson(text: string, { type }: MediaType, operation: HttpOperation): boolean {
+function mayBeJson(text: string, { type }: MediaType, operation: AnswerContext["operation"]): boolean {
   return (
     type === "text/plain" &&
     /^\s*[[{]/u.test(text) &&
@@ -104,7 +104,7 @@ function mayBeJson(text: string, { type }: MediaType, operation: HttpOperation):
   );
 }
 
-/** What is meant as JSON and is none; undefined for a page sent as JSON, and for JSON that would lose something in the reading. */
+/** Returns the fault of a text that is meant as JSON and is none; undefined for a page sent as JSON, and for JSON that would lose something in the reading. */
 function brokenJson(text: string, error: unknown, { secrets }: AnswerContext): ToolError | undefined {
   if (ToolError.fromUnknown(error).code === "too_large" || !/^\s*["[{]/u.test(text)) return undefined;
   const fault = findJsonFault(text);

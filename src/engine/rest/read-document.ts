@@ -23,7 +23,7 @@ const YAML_LIMITS = {
 };
 
 export interface ReadOptions {
-  /** What a document in memory is called. */
+  /** The name of a document in memory. */
   readonly name: string;
   /** Used for an address only. */
   readonly client: HttpClient;
@@ -103,7 +103,7 @@ function withoutQuery(url: URL): string {
   return told.href;
 }
 
-/** By what stands first: every object in JSON begins with a brace, and hardly any YAML does. */
+/** By the first character: every object in JSON begins with a brace, and hardly any YAML does. */
 async function parseDocument(text: string, origin: string): Promise<unknown> {
   if (/^\s*[{[]/u.test(text) && !/\.ya?ml$/iu.test(origin)) return parseJsonText(text, origin, JSON_LIMITS);
   if (/^\s*</u.test(text)) throw new ToolError("invalid_config", `${origin} is no OpenAPI document but a page: ${excerpt(text, 80)}`);

@@ -31,7 +31,7 @@ export function requestBody(body: HttpBody, input: JsonObject): RequestBody | un
     return { contentType: type, bytes: Buffer.from(pairs.join("&").replaceAll("%20", "+")) };
   }
   if (body.binary === true) return bytesBody(body, value);
-  // A range of types stands for whatever the server takes, and that is JSON more often than not.
+  // A range of types means whatever the server takes, and that is JSON more often than not.
   if (isJsonType(type) || (type.includes("*") && typeof value !== "string") || type === "") {
     return {
       contentType: type.includes("*") || type === "" ? "application/json" : body.mediaType,

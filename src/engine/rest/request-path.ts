@@ -44,7 +44,7 @@ export function requestPath(operation: HttpOperation, input: JsonObject): string
   return filled;
 }
 
-/** What every path of the operation begins with. */
+/** The beginning that every path of the operation shares. */
 export function literalPrefix(operation: HttpOperation): string {
   const template = pathTemplate(operation);
   const end = template.search(/[{?]/u);

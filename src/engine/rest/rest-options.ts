@@ -1,8 +1,8 @@
-/** What a program says about a REST service, and whether it can work. */
+/** The options of a REST service, and whether they can work. */
 import { checkMs } from "../../core/call-settings.ts";
 import type { Effects } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
-import { checkKnownKeys } from "../../core/known-keys.ts";
+import { checkKnownKeys, unknownKey, type OptionNames } from "../../core/known-keys.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { HttpClientOptions } from "../../net/http-request.ts";
 import { CONNECTION_HEADERS } from "../../net/request-head.ts";
@@ -20,9 +20,9 @@ export type RestAuth =
 export interface ApiKey {
   readonly type: "apiKey";
   readonly value: string;
-  /** What the header, query parameter or cookie is called. @default as the document says */
+  /** The name of the header, query parameter or cookie. @default as the document says */
   readonly name?: string;
-  /** @default as the document says of this name, else "header" */
+  /** @default as in the document for this name, else "header" */
   readonly in?: "header" | "query" | "cookie";
 }
 
@@ -55,7 +55,7 @@ export interface RestOptions
    * origin of `baseUrl` only, and not to operations that the document says need nothing. Without `baseUrl`, a refresh of a fetched
    * document that names another server is refused.
    */
-  readonly auth?: RestAuth | Readonly<Record<string, RestAuth>>;
+  readonly auth?: RestAuth | readonly RestAuth[] | Readonly<Record<string, RestAuth>>;
   /** Sent with every call, whatever the model says. Taken for secrets. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Replaces the effects that follow from an operation's method, by tool name or operationId, `*` for any characters; the first that fits. */
@@ -80,7 +80,7 @@ export interface RestOptions
   readonly secrets?: Readonly<Record<string, string>>;
 }
 
-const OPTIONS: Readonly<Record<keyof RestOptions, true>> = {
+export const REST_OPTIONS: OptionNames<RestOptions> = {
   document: true,
   baseUrl: true,
   include: true,
@@ -106,7 +106,7 @@ const COOKIE_VALUE = /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*$/u;
 
 /** @throws ToolError `invalid_argument` for options that cannot work; it names no value that may be a secret */
 export function checkRestOptions(options: RestOptions): void {
-  checkKnownKeys(options, Object.keys(OPTIONS), "restEngine()");
+  checkKnownKeys(options, REST_OPTIONS, "restEngine()");
   checkRename(options.rename);
   const { document, baseUrl, idempotencyHeader } = options;
   if (typeof document === "string" ? document === "" : !isJsonObject(document)) {
@@ -123,21 +123,25 @@ export function checkRestOptions(options: RestOptions): void {
   for (const name of ["maxBytes", "maxRedirects"] as const) checkMs(options[name], name, "a REST engine");
 }
 
-/** What JavaScript lets through. */
+/** Refuses values that JavaScript lets through. */
 function checkShapes({ auth, allowPrivate }: RestOptions): void {
-  if (auth !== undefined && (typeof auth !== "object" || auth === null || Array.isArray(auth))) {
-    throw wrong("auth must be an object with a type, or with such an object for each security scheme.");
-  }
+  if (auth !== undefined && (typeof auth !== "object" || auth === null))
+    throw wrong("auth must be an object with a type, an array of such objects, or one with such an object for each security scheme.");
   if (allowPrivate !== undefined && !Array.isArray(allowPrivate)) throw wrong('allowPrivate must be an array, such as ["localhost:8080"].');
 }
 
 /** One way for all has no scheme's name. */
 export function authEntries(auth: RestOptions["auth"]): readonly (readonly [scheme: string | undefined, auth: RestAuth])[] {
   if (auth === undefined) return [];
+  if (isSeveral(auth)) return auth.map((each) => [undefined, each] as const);
   return isOneAuth(auth) ? [[undefined, auth]] : Object.entries(auth);
 }
 
-function isOneAuth(auth: NonNullable<RestOptions["auth"]>): auth is RestAuth {
+function isSeveral(auth: NonNullable<RestOptions["auth"]>): auth is readonly RestAuth[] {
+  return Array.isArray(auth);
+}
+
+function isOneAuth(auth: Exclude<NonNullable<RestOptions["auth"]>, readonly RestAuth[]>): auth is RestAuth {
   return typeof auth.type === "string";
 }
 
@@ -172,12 +176,21 @@ function checkHeaders(headers: Readonly<Record<string, string>> | undefined, wha
   }
 }
 
+const AUTH_FIELDS: { readonly [Type in RestAuth["type"]]: OptionNames<Extract<RestAuth, { readonly type: Type }>> } = {
+  bearer: { type: true, token: true },
+  basic: { type: true, username: true, password: true },
+  apiKey: { type: true, value: true, name: true, in: true },
+  oauth2: { type: true, tokenUrl: true, clientId: true, clientSecret: true, scopes: true, audience: true, send: true },
+};
+
 function checkAuth(auth: RestAuth, scheme: string | undefined): void {
   const what = scheme === undefined ? "auth" : `auth.${scheme}`;
   if (typeof auth !== "object" || auth === null) throw wrong(`${what} must be an object with a type: bearer, basic, apiKey or oauth2.`);
   for (const [field, value] of Object.entries(textsOf(auth))) {
     if (typeof value !== "string" || value === "") throw wrong(`${what}.${field} must be a string that is not empty.`);
   }
+  const unknown = unknownKey(auth, AUTH_FIELDS[auth.type], `${what} of restEngine()`);
+  if (unknown !== undefined) throw unknown;
   if (auth.type === "bearer" && !/^[\x21-\x7e]+$/u.test(auth.token))
     throw wrong(`${what}.token cannot be sent: it must be plain ASCII without spaces.`);
   if (auth.type === "basic" && (typeof auth.password !== "string" || auth.username.includes(":"))) {

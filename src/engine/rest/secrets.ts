@@ -36,7 +36,7 @@ export class Secrets {
     this.#fixed = secrets;
   }
 
-  /** Which secrets are too short to be told from ordinary words: they are left in answers that repeat them. */
+  /** Which secrets are too short to be distinguished from ordinary words: they are left in answers that repeat them. */
   warnings(): readonly string[] {
     return this.#fixed
       .filter(({ inAnswers, value }) => inAnswers && value !== "" && value.length < MIN_LENGTH_IN_ANSWER)
@@ -60,7 +60,7 @@ export class Secrets {
     return hidden === undefined ? struck : `[text with ${hidden.label.slice(1, -1)}]`;
   };
 
-  /** What a service sent, without what it was sent to let the call in. Unchanged in nearly every case. */
+  /** Removes from a service's answer the credentials that were sent with the call. Unchanged in nearly every case. */
   redactAnswer(text: string): string {
     return strike(text, this.#inAnswers(), MIN_LENGTH_IN_ANSWER);
   }
@@ -106,7 +106,7 @@ function valuesOf(auth: RestAuth): readonly (readonly [what: string, value: stri
   }
 }
 
-/** What stands behind `Basic ` in the header. */
+/** The text behind `Basic ` in the header. */
 export function basicCredentials({ username, password }: { readonly username: string; readonly password: string }): string {
   return Buffer.from(`${username}:${password}`).toString("base64");
 }

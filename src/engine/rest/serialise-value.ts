@@ -4,7 +4,7 @@ import type { HttpParameter } from "./http-operation.ts";
 import { encodeReserved, percentEncode } from "./percent.ts";
 
 export interface ValueStyle {
-  /** What it is called on the wire. */
+  /** The name on the wire. */
   readonly name: string;
   readonly style: HttpParameter["style"];
   readonly explode: boolean;
@@ -35,7 +35,7 @@ function flatten(value: JsonValue): Flat | undefined {
 
 type Encode = (text: string) => string;
 
-/** What stands in the place of a path's placeholder; undefined when the value is null or empty. */
+/** The text for a path's placeholder; undefined when the value is null or empty. */
 export function pathText({ name, style, explode }: ValueStyle, value: JsonValue, encode: Encode = percentEncode): string | undefined {
   const flat = flatten(value);
   if (flat === undefined) return undefined;
@@ -59,7 +59,7 @@ export function headerText(explode: boolean, value: JsonValue): string | undefin
 
 interface Joining {
   readonly encode: Encode;
-  /** What stands between exploded items. */
+  /** The text between exploded items. */
   readonly exploded: string;
 }
 
@@ -71,7 +71,7 @@ function joined(flat: Flat, explode: boolean, { encode, exploded }: Joining): st
   return flat.entries.map(([key, text]) => `${encode(key)}${explode ? "=" : ","}${encode(text)}`).join(separator);
 }
 
-/** What separates items that share one name, as it is sent. */
+/** The separator of items that share one name, as it is sent. */
 const DELIMITERS: Readonly<Record<string, string>> = { spaceDelimited: "%20", pipeDelimited: "%7C", tabDelimited: "%09" };
 
 /** `name=value` as often as it takes, encoded; for queries, cookies and forms. None for null and for what is empty. */

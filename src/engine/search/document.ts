@@ -1,4 +1,4 @@
-/** What a search finds, and how it is read from a record of a corpus. */
+/** The documents that a search finds, and how they are read from the records of a corpus. */
 import { own } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../../core/base/json.ts";
@@ -6,7 +6,7 @@ import { copyJson, isJsonObject, type JsonObject } from "../../core/base/json.ts
 export interface SearchDocument {
   readonly id: string;
   readonly text: string;
-  /** Every other field of the record; what it has under `metadata` stands among them. */
+  /** Every other field of the record; what it has under `metadata` is among them. */
   readonly metadata: JsonObject;
 }
 

@@ -3,7 +3,7 @@ import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { isJsonArray, isJsonObject, jsonPath, type JsonValue } from "../../core/base/json.ts";
 import { showValue } from "../../schema/schema-problem.ts";
 
-/** What a stub asks of an input. */
+/** The input that a stub expects. */
 export interface Expected {
   readonly value: JsonValue;
   /** Set where the input must be this and nothing more: the value as canonical JSON. */

@@ -1,14 +1,14 @@
-/** Answers that somebody wrote, and the check that they can be given. */
+/** Scripted answers, and the check that they can be given. */
 import { ERROR_CODES, type ErrorCode } from "../../core/error-codes.ts";
 import { MAX_MESSAGE_LENGTH, ToolError, describeThrown } from "../../core/error.ts";
 import { copyJson, isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 
 /** An answer to some calls of some tools: an output, or an error. */
 export interface Stub {
-  /** A qualified name, or a bare one for the tools of that name in all toolsets; `*` stands for any characters. */
+  /** A qualified name, or a bare one for the tools of that name in all toolsets; `*` matches any characters. */
   readonly tool: string;
   /**
-   * What the input of the call must hold: each key of an object, with what holds this; lists item by item. @default any input
+   * The values that the input of the call must hold: each key of an object, with what holds this; lists item by item. @default any input
    */
   readonly input?: JsonObject;
   /** The input must be this and nothing more. @default false */

@@ -6,37 +6,42 @@ import { pairMessages } from "../../history/pair-messages.ts";
 import { visibilityOf, type Visibility, type VisibilityRules } from "../../policy/visibility.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { conversationOf } from "../../runtime/session-messages.ts";
-import type { CatalogTool } from "../catalog.ts";
-import { enrich } from "../enrich.ts";
-import { randomSampler } from "../random-sampler.ts";
+import { modelTools } from "../../compose/prompt/model-tools.ts";
+import { OWN_NAMESPACE } from "../../core/call.ts";
+import type { Random } from "../../core/ports.ts";
+import type { Tool } from "../../core/tool.ts";
+import type { Registry } from "../../registry/registry.ts";
+import { NO_PROBLEMS, checkConversation, hasProblems } from "./check-conversation.ts";
 import { DEFAULT_CALLS, type SampledPlan } from "./conversation-plan.ts";
 import type { ConversationTemplate } from "./conversation-template.ts";
-import { KnownIds } from "./known-ids.ts";
-import { playSampled, playScripted, playWithModel, type ConversationEnd, type ConversationPlace } from "./play-conversation.ts";
+import { prepareDraw, type PreparedDraw } from "./draw-tools.ts";
+import { playScripted, playWithModel, type ConversationEnd, type ConversationPlace } from "./play-conversation.ts";
+import { playSampled } from "./play-sampled.ts";
+import { plainWriter } from "./plain-writer.ts";
 import { planFingerprint, type PlanFingerprintParts } from "./plan-fingerprint.ts";
-import { sampledCalls } from "./sampled-calls.ts";
-import { withPlainIds, type Trajectory } from "./trajectory.ts";
-import { modelTools } from "../../compose/prompt/model-tools.ts";
-import type { Random } from "../../core/ports.ts";
-import { OWN_NAMESPACE } from "../../core/call.ts";
-import type { Registry } from "../../registry/registry.ts";
+import { callIds } from "./template-references.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { RecordedMaker } from "./recorded/recorded-maker.ts";
+import { withPlainIds, type Trajectory, type TrajectoryOrigin } from "./trajectory.ts";
 
-export interface ConversationMakerOptions extends Omit<PlanFingerprintParts, "tools" | "label"> {
+export interface ConversationMakerOptions extends Omit<PlanFingerprintParts, "tools" | "label" | "split" | "recorded"> {
   readonly runtime: Runtime;
+  readonly signal?: AbortSignal;
+  readonly split?: number;
   readonly allow?: VisibilityRules;
   readonly label?: string;
 }
 
-/** Draws the tools that a conversation calls, in their order. */
-type Draw = (seed: string) => readonly CatalogTool[];
-
 interface Prepared {
   readonly allow: Visibility | undefined;
   readonly offered: OfferedTools;
-  readonly draw: Draw;
+  /** Of a sampled plan. */
+  readonly drawing: PreparedDraw | undefined;
+  /** Of a recorded plan. */
+  readonly recorded: RecordedMaker | undefined;
 }
 
-/** What is played, and with what. */
+/** The parts of a conversation that is played. */
 interface Cast {
   readonly template: ConversationTemplate | undefined;
   readonly tools: readonly ModelTool[];
@@ -44,53 +49,101 @@ interface Cast {
 }
 
 const INDEX_DIGITS = 6;
+/** How often a conversation is made at most, where one with problems is generated again. */
+const MAX_ATTEMPTS = 3;
 
 export class ConversationMaker {
   readonly seed: string;
   /** The fingerprint of the plan. */
   readonly plan: string;
+  /** Remarks for the person who asked for the conversations. */
+  readonly notes: readonly string[];
   readonly #options: ConversationMakerOptions;
   readonly #prepared: Prepared;
 
   private constructor(options: ConversationMakerOptions, prepared: Prepared) {
-    const { plan, seed, format, maxTools, label = "" } = options;
+    const { plan, seed, format, maxTools, split = 0, label = "" } = options;
     this.seed = seed;
-    this.plan = planFingerprint({ plan, seed, format, maxTools, label, tools: prepared.offered.all });
+    const { drawing, recorded, offered } = prepared;
+    this.plan = planFingerprint({ plan, seed, format, maxTools, split, label, tools: offered.all, recorded: recorded?.digest });
+    this.notes = drawing?.notes ?? recorded?.notes ?? [];
     this.#options = options;
     this.#prepared = prepared;
   }
 
-  /** @throws ToolError `invalid_argument` where there are no tools to draw from, or rules cannot be used */
+  /** @throws ToolError `invalid_argument` where there are no tools to draw from, or rules cannot be used; as `RecordedSet.read`. By rejecting */
   static async prepare(options: ConversationMakerOptions): Promise<ConversationMaker> {
-    const { runtime, plan, maxTools } = options;
+    const { runtime, plan, seed, signal, maxTools } = options;
+    const { registry } = runtime;
     const allow = options.allow === undefined ? undefined : visibilityOf(options.allow);
-    const offered = new OfferedTools(runtime.registry, { allow, maxTools });
-    const draw = plan.kind === "sampled" ? await drawFor(plan, runtime, offered) : () => [];
-    return new ConversationMaker(options, { allow, offered, draw });
+    const offered = new OfferedTools(registry, { allow, maxTools });
+    const names = new Set(offered.all.map(({ name }) => name));
+    const drawing = plan.kind === "sampled" ? await prepareDraw(plan, { registry, offered: names }) : undefined;
+    const recorded = plan.kind === "recorded" ? await RecordedMaker.read(plan, { seed, signal, registry }) : undefined;
+    return new ConversationMaker(options, { allow, offered, drawing, recorded });
   }
 
-  /** The session of the conversation is closed afterwards, and nothing of it kept. Never rejects: what breaks it off is its `error`. */
-  async make(index: number, signal: AbortSignal): Promise<Trajectory> {
+  /** How many conversations the recordings give; undefined for every other plan. */
+  get recordings(): number | undefined {
+    return this.#prepared.recorded?.count;
+  }
+
+  async close(): Promise<void> {
+    await this.#prepared.recorded?.close();
+  }
+
+  /**
+   * The session of the conversation is closed afterwards, and nothing of it kept. Never rejects: what breaks it off is its `error`.
+   *
+   * @param redraw each makes another conversation of the index; 0 = the first
+   */
+  async make(index: number, { signal, redraw }: { readonly signal: AbortSignal; readonly redraw: number }): Promise<Trajectory> {
+    const { onProblems } = this.#options.plan;
+    const first = redraw * MAX_ATTEMPTS + 1;
+    const end = first + (onProblems === "remake" ? MAX_ATTEMPTS : 1);
+    let made = await this.#attempt(index, { attempt: first, signal });
+    for (let attempt = first + 1; attempt < end && made.error === undefined && hasProblems(made.checks); attempt++)
+      made = await this.#attempt(index, { attempt, signal });
+    return made;
+  }
+
+  async #attempt(index: number, { attempt, signal }: { readonly attempt: number; readonly signal: AbortSignal }): Promise<Trajectory> {
     const id = `conversation-${this.seed}-${String(index + 1).padStart(INDEX_DIGITS, "0")}`;
     const { kind } = this.#options.plan;
     const origin = { id, index, seed: this.seed, plan: this.plan, kind };
+    const draws = `${this.seed}:${index}${attempt === 1 ? "" : `:${attempt}`}`;
     try {
-      const { template, tools, play } = this.#cast(index);
-      const { messages, end } = await this.#play(id, { play, signal });
+      const { recorded } = this.#prepared;
+      if (recorded !== undefined) return { ...origin, ...(await this.#recorded(recorded, index, { draws, signal })) };
+      const { template, tools, play } = this.#cast(index, draws);
+      const { messages, end } = await this.#play(id, { play, signal, variation: draws });
       const system = template?.system ?? this.#system;
-      return { ...origin, ...(template?.id === undefined ? {} : { template: template.id }), system, tools, messages, ...end };
+      const found = checkConversation({ system, messages }, template === undefined ? [] : callIds(template.messages).flat());
+      const checks = end.error === undefined ? found : { ...found, openEnds: 0 };
+      const made = template === undefined ? {} : { madeOf: template, ...omitUndefined({ template: template.id }) };
+      return { ...origin, ...made, system, tools, messages, ...end, checks };
     } catch (thrown: unknown) {
-      return { ...origin, system: undefined, tools: [], messages: [], error: ToolError.fromUnknown(thrown).toJSON() };
+      return { ...origin, system: undefined, tools: [], messages: [], error: ToolError.fromUnknown(thrown).toJSON(), checks: NO_PROBLEMS };
     }
+  }
+
+  async #recorded(
+    recorded: RecordedMaker,
+    index: number,
+    { draws, signal }: { readonly draws: string; readonly signal: AbortSignal },
+  ): Promise<Omit<Trajectory, keyof TrajectoryOrigin>> {
+    const { messages, tools, needed } = await recorded.make(index, { draws, signal });
+    const offered = [...this.#offer(needed, index), ...tools];
+    return { system: undefined, tools: offered, messages, checks: checkConversation({ system: undefined, messages }) };
   }
 
   async #play(
     id: string,
-    { play, signal }: Pick<Cast, "play"> & { readonly signal: AbortSignal },
+    { play, signal, variation }: Pick<Cast, "play"> & { readonly signal: AbortSignal; readonly variation: string },
   ): Promise<{ readonly messages: Trajectory["messages"]; readonly end: ConversationEnd }> {
     const session = this.#options.runtime.session(id);
     try {
-      const end = await play({ session, signal, allow: this.#prepared.allow }).catch((thrown: unknown) => ({
+      const end = await play({ session, signal, allow: this.#prepared.allow, variation }).catch((thrown: unknown) => ({
         error: ToolError.fromUnknown(thrown).toJSON(),
       }));
       return { messages: withPlainIds(pairMessages(conversationOf(session.log))), end };
@@ -99,24 +152,30 @@ export class ConversationMaker {
     }
   }
 
-  #cast(index: number): Cast {
-    const { plan } = this.#options;
-    const random = seededRandom(`${this.seed}:${index}`);
-    if (plan.kind === "sampled") {
-      const drawnTools = this.#prepared.draw(`${this.seed}:${index}`);
-      const known = new KnownIds();
-      const calls = sampledCalls(drawnTools, { count: plan.calls ?? DEFAULT_CALLS, random, known });
-      const tools = this.#offer(
-        drawnTools.map(({ qualifiedName }) => qualifiedName),
-        index,
-      );
-      return { template: undefined, tools, play: (place) => playSampled(calls, known, place) };
-    }
+  #cast(index: number, draws: string): Cast {
+    const { plan, runtime } = this.#options;
+    const random = seededRandom(draws);
+    if (plan.kind === "sampled") return this.#sampled(plan, { index, draws, random });
+    if (plan.kind === "recorded") return { template: undefined, tools: [], play: async () => ({}) };
     const template = templateFor(plan.templates, index);
     const tools = this.#offer(calledIn(template), index);
-    if (plan.kind === "scripted") return { template, tools, play: (place) => playScripted(template, place) };
+    if (plan.kind === "scripted") {
+      const writer = plan.writer === false ? undefined : (plan.writer ?? plainWriter());
+      const toolNamed = (name: string): Tool | undefined => runtime.registry.get(name)?.tool;
+      return { template, tools, play: (place) => playScripted({ template, writer, random, toolNamed }, place) };
+    }
     const system = template.system ?? this.#system;
     return { template, tools, play: (place) => playWithModel(template.messages, place, { plan, tools, system }) };
+  }
+
+  #sampled(plan: SampledPlan, { index, draws, random }: { readonly index: number; readonly draws: string; readonly random: Random }): Cast {
+    const { drawing } = this.#prepared;
+    const { calls: count = DEFAULT_CALLS, writer = plainWriter() } = plan;
+    if (drawing === undefined) return { template: undefined, tools: [], play: async () => ({}) };
+    const drawnTools = drawing.draw(draws);
+    const names = drawnTools.map(({ qualifiedName }) => qualifiedName);
+    const script = { tools: drawnTools, count, flow: drawing.flow, writer, random };
+    return { template: undefined, tools: this.#offer(names, index), play: (place) => playSampled(script, place) };
   }
 
   #offer(needed: readonly string[], index: number): readonly ModelTool[] {
@@ -137,36 +196,42 @@ function calledIn({ messages }: ConversationTemplate): readonly string[] {
   return messages.flatMap((message) => (message.role === "assistant" ? (message.calls ?? []).map(({ name }) => name) : []));
 }
 
-async function drawFor({ calls = DEFAULT_CALLS, sampler }: SampledPlan, { registry }: Runtime, { all }: OfferedTools): Promise<Draw> {
-  if (sampler !== undefined) return (seed) => sampler.sample({ seed });
-  const offered = new Set(all.map(({ name }) => name));
-  if (offered.size === 0)
-    throw new ToolError("invalid_argument", "There are no tools to draw from.", { hint: "Offer some, or allow more." });
-  const enriched = await enrich({ list: () => registry.list().filter(({ qualifiedName }) => offered.has(qualifiedName)) }, []);
-  const random = randomSampler(enriched, { k: Math.min(calls, enriched.tools.length) });
-  return (seed) => random.sample({ seed });
-}
-
 class OfferedTools {
   /** Every tool that may be offered, in the order of the registry's listing. */
   readonly all: readonly ModelTool[];
   readonly #maxTools: number;
+  readonly #indices = new Map<string, number[]>();
 
   constructor(registry: Registry, { allow, maxTools }: { readonly allow: Visibility | undefined; readonly maxTools: number }) {
     this.all = modelTools(registry, { allow }).filter(
       ({ name, providerExecuted }) => providerExecuted !== true && !name.startsWith(`${OWN_NAMESPACE}::`),
     );
     this.#maxTools = maxTools;
+    for (const [index, { name }] of this.all.entries()) {
+      const known = this.#indices.get(name);
+      if (known === undefined) this.#indices.set(name, [index]);
+      else known.push(index); // an overload
+    }
   }
 
   /** At most `maxTools`, unless more of them are needed; the same for the same random numbers, in the order of `all`. */
   choose(needed: ReadonlySet<string>, random: Random): readonly ModelTool[] {
     if (this.all.length <= this.#maxTools) return this.all;
-    const chosen = new Set(this.all.filter(({ name }) => needed.has(name)));
-    for (const tool of drawn(random, this.all)) {
+    const chosen = new Set<number>();
+    for (const name of needed) for (const index of this.#indices.get(name) ?? []) chosen.add(index);
+    const isSparse = this.all.length > SPARSE * this.#maxTools;
+    for (const index of isSparse ? anyOf(random, this.all.length) : drawn(random, [...this.all.keys()])) {
       if (chosen.size >= this.#maxTools) break;
-      chosen.add(tool);
+      chosen.add(index);
     }
-    return this.all.filter((tool) => chosen.has(tool));
+    return [...chosen].sort((one, other) => one - other).flatMap((index) => this.all[index] ?? []);
   }
+}
+
+/** With so many tools for each that is chosen, one is seldom drawn twice. */
+const SPARSE = 4;
+
+/** Whole numbers below `count` without end, some of them again and again. */
+function* anyOf(random: Random, count: number): Generator<number, void, undefined> {
+  for (;;) yield Math.floor(random.next() * count);
 }

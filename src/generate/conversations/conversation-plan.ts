@@ -1,74 +1,141 @@
-/** Which conversations are made: drawn from the tools, told by templates, or played by a model. */
+/** Which conversations are made: drawn from the tools, written in templates, played by a model, or recorded. */
 import { COUNT, checkNumber } from "../../core/base/number-bounds.ts";
 import type { LoopOptions } from "../../compose/loop-options.ts";
 import { ToolError } from "../../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Model } from "../../core/model.ts";
+import { plural } from "../../core/base/wording.ts";
 import type { Sampler } from "../sampler.ts";
+import type { CheckedPlan } from "./checked-plan.ts";
+import type { ConversationWriter } from "./conversation-writer.ts";
+import { wrongReferences } from "./template-references.ts";
 import type { ConversationTemplate } from "./conversation-template.ts";
+import { checkRecordedPlan, type RecordedPlan } from "./recorded/recorded-plan.ts";
 
 /** Which conversations are made. */
-export type ConversationPlan = SampledPlan | ScriptedPlan | PlayedPlan;
+export type ConversationPlan = SampledPlan | ScriptedPlan | PlayedPlan | RecordedPlan;
 
-/** Tools are drawn, and called with inputs that are made up; no model and no file is needed. */
-export interface SampledPlan {
+/** How the tools of a conversation are drawn. */
+export const SAMPLE_KINDS = ["chain", "random", "neighbour"] as const;
+/** How the tools of a conversation are drawn: one of `SAMPLE_KINDS`. */
+export type SampleKind = (typeof SAMPLE_KINDS)[number];
+
+/** Tools are drawn, and called with generated inputs; no model and no file is needed. */
+export interface SampledPlan extends CheckedPlan {
   readonly kind: "sampled";
   /** How many conversations. Integer ≥ 1. */
   readonly count: number;
   /** Calls of each. Integer ≥ 1. @default 5 */
   readonly calls?: number;
-  /** Draws the tools of a conversation, which are called in its order, again from the first where there are more calls. @default `calls` tools at random */
+  /**
+   * `chain`: tools that take what others return, each after one that gives its ids; `random`; `neighbour`: tools whose names and
+   * descriptions are alike. Where no tool takes what another returns, a chain is drawn at random, which the summary says. @default "chain"
+   */
+  readonly sample?: SampleKind;
+  /** Draws the tools in place of `sample`: they are called in its order, again from the first where there are more calls. */
   readonly sampler?: Sampler;
+  /** Writes the requests and the answers. @default `plainWriter()`, without a model */
+  readonly writer?: ConversationWriter;
 }
 
-/** The calls stand in the templates. */
-export interface ScriptedPlan {
+/** The calls are in the templates. */
+export interface ScriptedPlan extends CheckedPlan {
   readonly kind: "scripted";
   readonly templates: readonly ConversationTemplate[];
   /** How many conversations, of the templates in turn. Integer ≥ 1. @default one of each template */
   readonly count?: number;
+  /** Writes the answers of turns that the template ends with calls; `false` = they stay without. @default `plainWriter()` */
+  readonly writer?: ConversationWriter | false;
 }
 
 /** A model answers what the users of the templates say. */
-export interface PlayedPlan {
+export interface PlayedPlan extends CheckedPlan {
   readonly kind: "played";
   /** Without lines of the assistant: the model says those. */
   readonly templates: readonly ConversationTemplate[];
   readonly model: Model;
   /** How many conversations, of the templates in turn. Integer ≥ 1. @default one of each template */
   readonly count?: number;
-  /** What the loop of each conversation is given besides; the `system` of a template goes before the one here. */
+  /** Further options of the loop of each conversation; the `system` of a template goes before the one here. */
   readonly loop?: Omit<LoopOptions, "model" | "session" | "system" | "tools" | "allow" | "onEvent"> & { readonly system?: string };
 }
 
+const OF_EVERY_PLAN = { kind: true, onProblems: true } as const;
+const SAMPLED: OptionNames<SampledPlan> = { ...OF_EVERY_PLAN, count: true, calls: true, sample: true, sampler: true, writer: true };
+const SCRIPTED: OptionNames<ScriptedPlan> = { ...OF_EVERY_PLAN, templates: true, count: true, writer: true };
+const PLAYED: OptionNames<PlayedPlan> = { ...OF_EVERY_PLAN, templates: true, model: true, count: true, loop: true };
+
 export const DEFAULT_CALLS = 5;
 
-/** How many conversations the plan comes to. @throws ToolError `invalid_argument` for a plan that cannot be */
-export function checkPlan(plan: ConversationPlan): number {
+/** How many conversations the plan gives; undefined where only its recordings show it. @throws ToolError `invalid_argument` for a plan that cannot be */
+export function checkPlan(plan: ConversationPlan): number | undefined {
   const owner = "the plan of generateConversations()";
   if (typeof plan !== "object" || plan === null)
     throw new ToolError("invalid_argument", "generateConversations() needs a plan.", {
       hint: 'Such as { kind: "sampled", count: 10, calls: 5 }.',
     });
   if (plan.kind === "sampled") {
+    checkKnownKeys(plan, SAMPLED, owner);
     checkNumber(plan.count, `count of ${owner}`, COUNT);
     checkNumber(plan.calls, `calls of ${owner}`, COUNT);
+    if (plan.sample !== undefined && !SAMPLE_KINDS.includes(plan.sample))
+      throw new ToolError(
+        "invalid_argument",
+        `The sample of ${owner} is ${JSON.stringify(plan.sample)}; it is one of ${SAMPLE_KINDS.join(", ")}.`,
+      );
+    checkWriter(plan.writer, owner);
     return plan.count;
+  }
+  if (plan.kind === "recorded") {
+    checkRecordedPlan(plan, owner);
+    checkWriter(plan.writer, owner);
+    return undefined;
   }
   const { kind, templates, count = templates?.length } = plan;
   if (kind !== "scripted" && kind !== "played")
-    throw new ToolError("invalid_argument", `The kind of ${owner} is ${String(kind)}; it is "sampled", "scripted" or "played".`);
+    throw new ToolError(
+      "invalid_argument",
+      `The kind of ${owner} is ${String(kind)}; it is "sampled", "scripted", "played" or "recorded".`,
+    );
+  if (plan.kind === "played") checkKnownKeys(plan, PLAYED, owner);
+  else checkKnownKeys(plan, SCRIPTED, owner);
   if (!Array.isArray(templates) || templates.length === 0)
     throw new ToolError("invalid_argument", `The templates of ${owner} are missing.`);
   checkNumber(count, `count of ${owner}`, COUNT);
+  checkReferences(templates, owner);
   if (kind === "played") checkPlayed(templates);
+  else if (plan.writer !== false) checkWriter(plan.writer, owner);
   return count;
 }
+
+function checkWriter(writer: ConversationWriter | undefined, owner: string): void {
+  if (writer === undefined || (typeof writer.request === "function" && typeof writer.answer === "function")) return;
+  throw new ToolError("invalid_argument", `The writer of ${owner} must have request() and answer().`);
+}
+
+/** No conversation is made of templates that cannot be filled. */
+function checkReferences(templates: readonly ConversationTemplate[], owner: string): void {
+  const problems = templates.flatMap(({ messages }, index) =>
+    wrongReferences(messages).map((problem) => `Template ${index + 1}: ${problem}`),
+  );
+  if (problems.length === 0) return;
+  const [first = ""] = problems;
+  throw new ToolError(
+    "invalid_argument",
+    problems.length === 1 ? first : `${plural(problems.length, "reference")} in the templates of ${owner} cannot be filled.`,
+    {
+      details: problems.slice(0, MAX_PROBLEMS),
+    },
+  );
+}
+
+const MAX_PROBLEMS = 20;
 
 function checkPlayed(templates: readonly ConversationTemplate[]): void {
   const spoken = templates.findIndex(({ messages }) => messages.some(({ role }) => role === "assistant"));
   if (spoken >= 0)
     throw new ToolError("invalid_argument", `Template ${spoken + 1} has lines of the assistant, and with a model the model says those.`, {
-      hint: "Leave those lines out, or leave out the model to make the calls as they stand.",
+      hint: "Leave those lines out, or leave out the model to make the calls as written.",
     });
   const silent = templates.findIndex(({ messages }) => !messages.some(({ role }) => role === "user"));
   if (silent >= 0)

@@ -1,11 +1,11 @@
-/** A conversation that somebody wrote beforehand. */
+/** A conversation that was written beforehand. */
 import type { ToolCall } from "../../core/call.ts";
 
-/** What is said and called in a conversation, as far as its author wanted: a model may say the rest. */
+/** The messages and calls of a conversation, as far as its author wrote them: a model may add the rest. */
 export interface ConversationTemplate {
   /** Called with every conversation that is made of it. */
   readonly id?: string;
-  /** What a model would be told before everything else. */
+  /** The system prompt for a model. */
   readonly system?: string;
   readonly messages: readonly TemplateMessage[];
 }

@@ -1,17 +1,23 @@
 /** Makes many conversations, several at a time, and writes them in order. */
-import { COUNT, checkNumber } from "../../core/base/number-bounds.ts";
+import { COUNT, PORTION, checkNumber } from "../../core/base/number-bounds.ts";
 import { ToolError } from "../../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Ports } from "../../core/ports.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 import { onAbort } from "../../policy/deadline.ts";
 import { Limit } from "../../policy/limit.ts";
 import type { VisibilityRules } from "../../policy/visibility.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
+import type { JsonObject } from "../../core/base/json.ts";
+import { ConversationKeys } from "./conversation-keys.ts";
+import { DatasetWriter } from "./dataset-writer.ts";
 import { ConversationMaker } from "./conversation-maker.ts";
 import { checkPlan, type ConversationPlan } from "./conversation-plan.ts";
+import type { WritingReport } from "./conversation-writer.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { GenerationCounts, type GenerationProgress, type GenerationSummary } from "./generation-summary.ts";
-import { TrajectoryFile, type LineSink } from "./trajectory-file.ts";
-import { OPENINGS, trajectoryWriter, type TrajectoryFormat } from "./trajectory-formats.ts";
+import type { LineSink } from "./trajectory-file.ts";
+import { trajectoryWriter, type TrajectoryFormat } from "./trajectory-formats.ts";
 import type { Trajectory } from "./trajectory.ts";
 
 /** How conversations are generated. */
@@ -19,7 +25,7 @@ export interface GenerateOptions {
   /** Open, without a store, its `answers` such that nothing real happens that should not: conversations call whatever is offered. */
   readonly runtime: Runtime;
   readonly plan: ConversationPlan;
-  /** The path of a file, which is gone on with where the same plan made it; or what takes the lines. */
+  /** The path of a file, which is continued where the same plan made it; or a function that takes the lines. */
   readonly out: string | LineSink;
   /** @default "neutral" */
   readonly format?: TrajectoryFormat;
@@ -33,12 +39,19 @@ export interface GenerateOptions {
   readonly maxTools?: number;
   /** How many conversations in a row may fail before the rest is given up; those are not written. Integer ≥ 1. @default 10 */
   readonly maxFailures?: number;
-  /** What else the conversations depend on, such as the sources that answer: a file of another label is not gone on with. */
+  /** Anything else that the conversations depend on, such as the sources that answer: a file of another label is not continued. */
   readonly label?: string;
-  /** Begin the file anew, whatever it holds. @default false */
+  /**
+   * The share of conversations that go to a second file for tests: beside `train.jsonl` that is `train.test.jsonl`. Conversations of one
+   * template, and those that call the same tools in the same order, are never divided between the two. From 0 to 1; needs a path as `out`.
+   *
+   * @default 0, no second file
+   */
+  readonly split?: number;
+  /** Replace the file. @default false */
   readonly overwrite?: boolean;
   readonly signal?: AbortSignal;
-  /** Told after each conversation that is written. */
+  /** Called after each conversation that is written. */
   readonly onProgress?: (progress: GenerationProgress) => void;
   /** For `durationMs`. @default the real one */
   readonly clock?: Ports["clock"];
@@ -49,13 +62,20 @@ const DEFAULT_MAX_TOOLS = 32;
 const DEFAULT_MAX_FAILURES = 10;
 /** How many conversations may be made ahead of one that takes long, for each that is under way. */
 const AHEAD = 4;
+/** How often a duplicate is generated again, as long as other draws make another conversation. */
+const MAX_REDRAWS = 10;
+/** So many redraws may make a conversation that another redraw made; then draws are taken to change nothing. */
+const MAX_REPEATED = 2;
 
 /**
  * Makes the conversations of a plan, each in a session of its own, and writes each as one line of JSON, in the order of their indices.
  *
  * The same seed gives the same lines whatever the concurrency, as far as what answers is decided by session and call: lines hold no
- * times and no ids of the runtime. A file that was not finished is gone on with: a last line that was cut off is made again, nothing is
+ * times and no ids of the runtime. A file that was not finished is continued: a last line that was cut off is made again, nothing is
  * there twice, and nothing is missing. More conversations of the same plan are added in the same way.
+ *
+ * No two conversations have the same messages: one that is there already is generated again with other draws. Where those make no other one,
+ * and where a model plays it, it is written, marked and counted as a duplicate.
  *
  * A conversation that breaks off is written with its `error`. Resolves as well where it was stopped: see `stopped` of the summary.
  *
@@ -67,8 +87,8 @@ export async function generateConversations(options: GenerateOptions): Promise<G
     throw new ToolError("invalid_argument", "generateConversations() needs a runtime whose tools are called.", {
       hint: "Give one that is open: generateConversations({ runtime, plan, out }).",
     });
-  const total = checkOptions(options);
-  const { out, format = "neutral", overwrite = false, clock = systemPorts.clock } = options;
+  const planned = checkOptions(options);
+  const { out, format = "neutral", split = 0, overwrite = false, clock = systemPorts.clock } = options;
   const startedAt = clock.now();
   const maker = await ConversationMaker.prepare({
     ...options,
@@ -77,35 +97,72 @@ export async function generateConversations(options: GenerateOptions): Promise<G
     maxTools: options.maxTools ?? DEFAULT_MAX_TOOLS,
   });
   const { plan, seed } = maker;
-  const file = typeof out === "string" ? await TrajectoryFile.open(out, { plan, seed, openings: OPENINGS[format], overwrite }) : undefined;
-  const existing = file?.existing ?? 0;
-  const generation = new Generation(options, { maker, sink: file ?? (out as LineSink), total, existing }); // a path has its file
+  const total = planned ?? maker.recordings ?? 0;
+  let writer: DatasetWriter | undefined;
   try {
+    writer = await DatasetWriter.open({ out, format, overwrite, split, seed, plan });
+    const generation = new Generation(options, { maker, writer, total });
     const stopped = await generation.run();
-    const { counts } = generation;
-    const stop = stopped === undefined ? {} : { stopped: stopped.toJSON() };
-    return { conversations: total, existing, ...counts.counts, durationMs: clock.now() - startedAt, ...stop };
+    const { notes, ...facts } = writer.summary();
+    return {
+      conversations: total,
+      existing: writer.existing,
+      ...generation.counts.counts,
+      ...facts,
+      ...omitUndefined({ writing: writingOf(options.plan) }),
+      notes: [...maker.notes, ...notes],
+      durationMs: clock.now() - startedAt,
+      ...(stopped === undefined ? {} : { stopped: stopped.toJSON() }),
+    };
   } finally {
-    await file?.close();
+    await maker.close();
+    await writer?.close();
   }
 }
 
-function checkOptions({ plan, out, concurrency, maxTools, maxFailures, format = "neutral" }: GenerateOptions): number {
+function writingOf(plan: ConversationPlan): WritingReport | undefined {
+  const writer = plan.kind === "played" ? undefined : plan.writer;
+  return writer === undefined || writer === false ? undefined : writer.report?.();
+}
+
+const OPTIONS: OptionNames<GenerateOptions> = {
+  runtime: true,
+  plan: true,
+  out: true,
+  format: true,
+  seed: true,
+  concurrency: true,
+  allow: true,
+  maxTools: true,
+  maxFailures: true,
+  label: true,
+  split: true,
+  overwrite: true,
+  signal: true,
+  onProgress: true,
+  clock: true,
+};
+
+function checkOptions(options: GenerateOptions): number | undefined {
   const owner = "generateConversations()";
+  checkKnownKeys(options, OPTIONS, owner);
+  const { plan, out, concurrency, maxTools, maxFailures, split, format = "neutral" } = options;
   checkNumber(concurrency, `concurrency of ${owner}`, COUNT);
   checkNumber(maxTools, `maxTools of ${owner}`, COUNT);
   checkNumber(maxFailures, `maxFailures of ${owner}`, COUNT);
+  checkNumber(split, `split of ${owner}`, PORTION);
   trajectoryWriter(format);
   if (out === "" || (typeof out !== "string" && typeof out?.write !== "function"))
     throw new ToolError("invalid_argument", `out of ${owner} is the path of a file, or has write().`);
+  if (split !== undefined && split > 0 && typeof out !== "string")
+    throw new ToolError("invalid_argument", `split of ${owner} makes a second file, so out must be the path of the first.`);
   return checkPlan(plan);
 }
 
 interface GenerationParts {
   readonly maker: ConversationMaker;
-  readonly sink: LineSink;
+  readonly writer: DatasetWriter;
   readonly total: number;
-  readonly existing: number;
 }
 
 class Generation {
@@ -142,9 +199,9 @@ class Generation {
   }
 
   async #makeAll(underWay: Promise<Trajectory | undefined>[]): Promise<void> {
-    const { total, existing } = this.#parts;
+    const { total, writer } = this.#parts;
     const { concurrency = DEFAULT_CONCURRENCY } = this.#options;
-    for (let index = existing; index < total || underWay.length > 0;) {
+    for (let index = writer.existing; index < total || underWay.length > 0;) {
       while (index < total && underWay.length < concurrency * AHEAD) underWay.push(this.#make(index++));
       const trajectory = await underWay[0];
       if (trajectory === undefined || this.#controller.signal.aborted) return;
@@ -156,12 +213,12 @@ class Generation {
   }
 
   /** Undefined when it was stopped meanwhile. Never rejects. */
-  async #make(index: number): Promise<Trajectory | undefined> {
+  async #make(index: number, redraw = 0): Promise<Trajectory | undefined> {
     const { signal } = this.#controller;
     await this.#slots.wait("").whenTaken();
     try {
       if (signal.aborted) return undefined;
-      const trajectory = await this.#parts.maker.make(index, signal);
+      const trajectory = await this.#parts.maker.make(index, { signal, redraw });
       return signal.aborted ? undefined : trajectory;
     } finally {
       this.#slots.release();
@@ -183,12 +240,44 @@ class Generation {
     for (const trajectory of held) await this.#writeOne(trajectory);
   }
 
-  async #writeOne(trajectory: Trajectory): Promise<void> {
-    const { sink, total, existing } = this.#parts;
-    await sink.write(`${JSON.stringify(this.#write(trajectory))}\n`);
+  async #writeOne(made: Trajectory): Promise<void> {
+    const { writer, total } = this.#parts;
+    const trajectory = made.error === undefined ? await this.#unlike(made) : made;
+    if (trajectory === undefined) return;
+    await writer.write(this.#write(trajectory) as JsonObject, trajectory); // a line is JSON
     this.counts.add(trajectory);
     const { written, calls, failed } = this.counts;
-    this.#options.onProgress?.({ done: existing + written, total, calls, failed });
+    this.#options.onProgress?.({ done: writer.existing + written, total, calls, failed });
+  }
+
+  /**
+   * The conversation, or another of its index that is not among those written; marked where none was found. Since it is asked for one
+   * after the other, in the order of the indices, the outcome does not depend on the concurrency. Undefined when it was stopped meanwhile.
+   */
+  async #unlike(made: Trajectory): Promise<Trajectory | undefined> {
+    const { keys } = this.#parts.writer;
+    if (keys.add(this.#write(made))) return made;
+    const seen = new ConversationKeys();
+    let latest: Trajectory | undefined = made;
+    const most = this.#options.plan.kind === "played" ? 0 : MAX_REPEATED;
+    let repeated = 0;
+    for (let redraw = 1; redraw <= this.#redraws; redraw++) {
+      if (!seen.add(this.#write(latest)) && ++repeated > most) break;
+      latest = await this.#make(made.index, redraw);
+      if (latest === undefined) return undefined;
+      if (latest.error !== undefined) break;
+      if (!keys.add(this.#write(latest))) continue;
+      this.counts.remade++;
+      return latest;
+    }
+    return { ...made, checks: { ...made.checks, duplicates: 1 } };
+  }
+
+  /** A model is not asked again without being told to: it would cost more, and draws do not decide what it says, nor what was recorded. */
+  get #redraws(): number {
+    const { plan } = this.#options;
+    const isFixed = plan.kind === "recorded" ? plan.faults === undefined : plan.kind === "played" && plan.onProblems !== "remake";
+    return isFixed ? 0 : MAX_REDRAWS;
   }
 
   /** Set when too many have failed in a row. */

@@ -1,8 +1,11 @@
-/** What a generation came to. */
+/** The summary of a generation. */
 import type { ErrorInfo } from "../../core/error.ts";
 import type { Fidelity } from "../../core/fidelity.ts";
 import type { Origin } from "../../core/result.ts";
 import type { StopReason } from "../../compose/stop-reason.ts";
+import { NO_PROBLEMS, type ConversationChecks } from "./check-conversation.ts";
+import type { WritingReport } from "./conversation-writer.ts";
+import type { DatasetSummary } from "./dataset-counts.ts";
 import { Tally } from "./tally.ts";
 import { resultsOf, type Trajectory } from "./trajectory.ts";
 
@@ -13,7 +16,7 @@ export interface GenerationSummary {
   /** How many of them were in the file already. */
   readonly existing: number;
   readonly written: number;
-  /** How many of the written ones broke off with an error, which stands in their line. */
+  /** How many of the written ones broke off with an error, which is in their line. */
   readonly failed: number;
   readonly calls: number;
   readonly statuses: Readonly<Record<string, number>>;
@@ -25,10 +28,30 @@ export interface GenerationSummary {
   readonly faults: Readonly<Record<string, number>>;
   /** Why models said no more. */
   readonly stops: Readonly<{ [Reason in StopReason]?: number }>;
+  /** Sums of the checks of all conversations. */
+  readonly checks: ConversationChecks;
+  /** How many conversations were generated again with other draws, since they were the same as an earlier one. */
+  readonly remade: number;
+  /** The parts of a split, those that were there before included; left out where there is none. */
+  readonly split?: SplitCounts;
+  /** Counts of all conversations, those that were there before included. */
+  readonly dataset: DatasetSummary;
+  /** How a model wrote requests and answers; left out where none did. */
+  readonly writing?: WritingReport;
+  /** Remarks on the plan: tools that were left out, chains that are shorter than asked for. */
+  readonly notes: readonly string[];
   /** In milliseconds. */
   readonly durationMs: number;
-  /** Set where it ended before all were written: `cancelled` when the signal aborted, else what conversations failed with. Run again, it goes on. */
+  /** Set where it ended before all were written: `cancelled` when the signal aborted, else what conversations failed with. Run again, it continues. */
   readonly stopped?: ErrorInfo;
+}
+
+/** How many conversations are in each part. */
+export interface SplitCounts {
+  readonly train: number;
+  readonly test: number;
+  /** The path of the file for tests. */
+  readonly testFile: string;
 }
 
 /** How many calls were answered in one way. */
@@ -59,10 +82,13 @@ export class GenerationCounts {
   written = 0;
   failed = 0;
   calls = 0;
+  remade = 0;
+  #checks: ConversationChecks = NO_PROBLEMS;
 
   add(trajectory: Trajectory): void {
     this.written++;
     if (trajectory.error !== undefined) this.failed++;
+    if (trajectory.checks !== NO_PROBLEMS) this.#checks = summed(this.#checks, trajectory.checks);
     if (trajectory.stop !== undefined) this.#stops.add(trajectory.stop);
     for (const { status, error, fault, origin, answeredBy, fidelity } of resultsOf(trajectory)) {
       this.calls++;
@@ -73,15 +99,29 @@ export class GenerationCounts {
     }
   }
 
-  get counts(): Omit<GenerationSummary, "conversations" | "existing" | "durationMs" | "stopped"> {
-    const { written, failed, calls } = this;
+  get counts(): Omit<
+    GenerationSummary,
+    "conversations" | "existing" | "notes" | "split" | "dataset" | "writing" | "durationMs" | "stopped"
+  > {
+    const { written, failed, calls, remade } = this;
     const answers = Object.entries(this.#answers.counts).map(([key, count]) => answerCount(key, count));
     const [statuses, errors, faults, stops] = [this.#statuses, this.#errors, this.#faults, this.#stops].map(({ counts }) => counts);
-    return { written, failed, calls, statuses: statuses ?? {}, answers, errors: errors ?? {}, faults: faults ?? {}, stops: stops ?? {} };
+    const tallies = { statuses: statuses ?? {}, answers, errors: errors ?? {}, faults: faults ?? {}, stops: stops ?? {} };
+    return { written, failed, calls, ...tallies, checks: this.#checks, remade };
   }
 }
 
-/** The words of a key stand as they were put in. */
+function summed(one: ConversationChecks, other: ConversationChecks): ConversationChecks {
+  return {
+    danglingIds: one.danglingIds + other.danglingIds,
+    unresolvedReferences: one.unresolvedReferences + other.unresolvedReferences,
+    ungroundedAnswers: one.ungroundedAnswers + other.ungroundedAnswers,
+    openEnds: one.openEnds + other.openEnds,
+    duplicates: one.duplicates + other.duplicates,
+  };
+}
+
+/** The words of a key are unchanged. */
 function answerCount(key: string, calls: number): AnswerCount {
   const [origin = "", answeredBy = "", fidelity = ""] = key.split(" ");
   return {

@@ -1,8 +1,10 @@
-/** What tells the conversations of one plan from those of another. */
+/** A fingerprint that distinguishes the conversations of one plan from those of another. */
 import { hash } from "node:crypto";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { copyJson } from "../../core/base/json.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { ModelTool } from "../../core/model.ts";
+import { plainWriter } from "./plain-writer.ts";
 import { DEFAULT_CALLS, type ConversationPlan } from "./conversation-plan.ts";
 import type { TrajectoryFormat } from "./trajectory-formats.ts";
 
@@ -11,18 +13,22 @@ export interface PlanFingerprintParts {
   readonly seed: string;
   readonly format: TrajectoryFormat;
   readonly maxTools: number;
+  /** The share of conversations that go to another file. */
+  readonly split: number;
   readonly tools: readonly ModelTool[];
   readonly label: string;
+  /** Of a recorded plan, a digest of all its conversations. */
+  readonly recorded: string | undefined;
 }
 
 /** Changed whenever the same plan makes other lines. */
-const VERSION = 1;
+const VERSION = 4;
 const LENGTH = 16;
 const MAX_DEPTH = 1_000;
 
 /** The same for the same conversations, however many of them are asked for. */
-export function planFingerprint({ plan, tools, ...rest }: PlanFingerprintParts): string {
-  const content = { version: VERSION, ...rest, tools: tools.map(toolParts), plan: planParts(plan) };
+export function planFingerprint({ plan, tools, recorded, ...rest }: PlanFingerprintParts): string {
+  const content = { version: VERSION, ...rest, ...omitUndefined({ recorded }), tools: tools.map(toolParts), plan: planParts(plan) };
   const text = canonicalJson(copyJson(content, { maxDepth: MAX_DEPTH, maxNodes: Infinity, maxChars: Infinity }).value);
   return hash("sha256", text).slice(0, LENGTH);
 }
@@ -32,13 +38,25 @@ function toolParts({ name, description, inputSchema, outputSchema }: ModelTool):
 }
 
 function planParts(plan: ConversationPlan): object {
-  if (plan.kind === "sampled") return { kind: plan.kind, calls: plan.calls ?? DEFAULT_CALLS };
-  if (plan.kind === "scripted") return { kind: plan.kind, templates: plan.templates };
+  const { onProblems = "mark" } = plan;
+  if (plan.kind === "sampled") {
+    const { kind, calls = DEFAULT_CALLS, sample = "chain", sampler, writer = plainWriter() } = plan;
+    return { kind, calls, sample: sampler === undefined ? sample : "sampler", writer: writer.name, onProblems };
+  }
+  if (plan.kind === "scripted") {
+    const { kind, templates, writer = plainWriter() } = plan;
+    return { kind, templates, writer: writer === false ? "none" : writer.name, onProblems };
+  }
+  if (plan.kind === "recorded") {
+    const { kind, redact, writer, faults, retry } = plan;
+    return { kind, onProblems, redact: redact ?? null, writer: writer?.name ?? "none", faults: faults ?? null, retry: retry ?? null };
+  }
   const { kind, templates, model, loop = {} } = plan;
   const { system, toolChoice, maxOutputTokens, temperature, reasoningEffort } = loop;
   return {
     kind,
     templates,
+    onProblems,
     model: model.name,
     system,
     maxOutputTokens,

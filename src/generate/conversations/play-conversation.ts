@@ -1,17 +1,18 @@
 /** Plays one conversation in a session of its own. */
 import { createLoop } from "../../compose/loop.ts";
 import type { StopReason } from "../../compose/stop-reason.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 import type { ToolCall } from "../../core/call.ts";
 import { ToolError, type ErrorInfo } from "../../core/error.ts";
 import type { ModelTool } from "../../core/model.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { Visibility } from "../../policy/visibility.ts";
-import type { ExecuteOptions } from "../../call/execute-options.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import type { PlayedPlan } from "./conversation-plan.ts";
+import type { Random } from "../../core/ports.ts";
+import type { Tool } from "../../core/tool.ts";
+import type { AnsweredCall, ConversationWriter } from "./conversation-writer.ts";
 import type { ConversationTemplate, TemplateMessage } from "./conversation-template.ts";
-import type { KnownIds } from "./known-ids.ts";
-import type { SampledCall } from "./sampled-calls.ts";
 import { TemplateReferences, callIds } from "./template-references.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
@@ -20,6 +21,8 @@ export interface ConversationPlace {
   readonly session: RuntimeSession;
   readonly signal: AbortSignal;
   readonly allow: Visibility | undefined;
+  /** Of this conversation, for engines that make answers up. */
+  readonly variation: string;
 }
 
 /** How a conversation ended. */
@@ -32,71 +35,86 @@ export interface ConversationEnd {
 
 const WHOLE: ConversationEnd = Object.freeze({});
 
-/** What is wanted is said before each call; the ids of its answer are there for the next. */
-export async function playSampled(calls: Iterable<SampledCall>, known: KnownIds, place: ConversationPlace): Promise<ConversationEnd> {
-  for (const { request, call } of calls) {
-    place.signal.throwIfAborted();
-    await place.session.addMessage({ role: "user", content: request });
-    for (const result of await runCalls([call], place)) known.learn(result);
-  }
-  return WHOLE;
+/** The parts of a scripted conversation. */
+export interface ScriptedPart {
+  readonly template: ConversationTemplate;
+  /** Answers the turns that the template leaves without an answer; undefined = they stay so. */
+  readonly writer: ConversationWriter | undefined;
+  readonly random: Random;
+  /** The definition of a tool, for the answers. */
+  readonly toolNamed: (name: string) => Tool | undefined;
 }
 
-/** Says and calls what stands in the template, with the values that it refers to. */
-export async function playScripted({ messages }: ConversationTemplate, place: ConversationPlace): Promise<ConversationEnd> {
+/** Plays the messages and calls of the template, with the values that it refers to. A reference without a value breaks it off before its message. */
+export async function playScripted(part: ScriptedPart, place: ConversationPlace): Promise<ConversationEnd> {
+  const { messages } = part.template;
   const references = new TemplateReferences(messages);
   const ids = callIds(messages);
+  const turn = new OpenTurn(part, place);
   for (const [index, message] of messages.entries()) {
     place.signal.throwIfAborted();
-    if (message.content !== undefined && message.content !== "")
-      await place.session.addMessage({ role: message.role, content: references.fill(message.content) });
+    if (message.role === "user") await turn.answer();
+    const content = references.fill(message.content ?? "");
     const calls = message.role === "assistant" ? (message.calls ?? []) : [];
-    if (calls.length > 0) await runReferring(calls, { references, ids: ids[index] ?? [], place });
+    const resolved = calls.map((call, at): ToolCall => ({ ...call, id: ids[index]?.[at] ?? "", input: references.resolve(call) }));
+    if (content !== "") await place.session.addMessage({ role: message.role, content });
+    turn.said(message.role, content);
+    if (resolved.length === 0) continue;
+    const results = await runCalls(resolved, place);
+    for (const [at, result] of results.entries()) references.learn(resolved[at]?.id ?? "", result);
+    turn.answered(resolved, results);
   }
+  await turn.answer();
   return WHOLE;
 }
 
-interface Referring {
-  readonly references: TemplateReferences;
-  readonly ids: readonly string[];
-  readonly place: ConversationPlace;
+/** The results that no message has mentioned yet. */
+class OpenTurn {
+  readonly #part: ScriptedPart;
+  readonly #place: ConversationPlace;
+  #index = 0;
+  #request = "";
+  #calls: AnsweredCall[] = [];
+
+  constructor(part: ScriptedPart, place: ConversationPlace) {
+    this.#part = part;
+    this.#place = place;
+  }
+
+  said(role: TemplateMessage["role"], content: string): void {
+    if (role === "user") this.#request = content;
+    if (role === "assistant" && content !== "") this.#calls = [];
+  }
+
+  answered(calls: readonly ToolCall[], results: readonly ToolResult[]): void {
+    const answered = results.map((result, at) => ({
+      tool: this.#part.toolNamed(result.name),
+      input: (calls[at]?.input ?? {}) as JsonValue,
+      result,
+    })); // a template is JSON
+    this.#calls.push(...answered);
+  }
+
+  async answer(): Promise<void> {
+    const { writer, random } = this.#part;
+    const { session, signal } = this.#place;
+    const calls = this.#calls;
+    if (writer === undefined || calls.length === 0) return;
+    this.#calls = [];
+    const turn = { index: this.#index++, request: this.#request, calls, unmade: [] };
+    await session.addMessage({ role: "assistant", content: await writer.answer(turn, { random, signal }) });
+  }
 }
 
-/** A call whose reference has no value is not run, and ends with that as its error. */
-async function runReferring(calls: readonly ToolCall[], { references, ids, place }: Referring): Promise<void> {
-  const failed = new Map<string, ToolError>();
-  const resolved = calls.map((call, index): ToolCall => {
-    const id = ids[index] ?? "";
-    try {
-      return { ...call, id, input: references.resolve(call) };
-    } catch (thrown: unknown) {
-      failed.set(id, ToolError.fromUnknown(thrown));
-      return { ...call, id };
-    }
-  });
-  const results = await runCalls(
-    resolved,
-    place,
-    failed.size === 0
-      ? undefined
-      : ({ id = "", input }) => {
-          const error = failed.get(id);
-          if (error !== undefined) throw error;
-          return input;
-        },
-  );
-  for (const [index, result] of results.entries()) references.learn(ids[index] ?? "", result);
-}
-
-function runCalls(
+/** Runs the calls of one message. */
+export function runCalls(
   calls: readonly ToolCall[],
-  { session, signal, allow }: ConversationPlace,
-  rewriteInput?: ExecuteOptions["rewriteInput"],
+  { session, signal, allow, variation }: ConversationPlace,
 ): Promise<readonly ToolResult[]> {
-  return session.execute(calls, omitUndefined({ signal, allow, rewriteInput }));
+  return session.execute(calls, omitUndefined({ signal, allow, variation }));
 }
 
-/** What a played conversation is told besides. */
+/** Further options of a played conversation. */
 export interface ModelPart {
   readonly plan: PlayedPlan;
   readonly tools: readonly ModelTool[];
@@ -106,11 +124,12 @@ export interface ModelPart {
 /** Says what the users say, one after the other, each when the model has answered the one before. */
 export async function playWithModel(
   messages: readonly TemplateMessage[],
-  { session, signal, allow }: ConversationPlace,
+  { session, signal, allow, variation }: ConversationPlace,
   { plan: { model, loop: options = {} }, tools, system }: ModelPart,
 ): Promise<ConversationEnd> {
   const loop = createLoop({
     ...options,
+    calls: { ...options.calls, variation },
     model,
     session,
     tools: () => tools,

@@ -4,7 +4,7 @@ import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { readJsonLines } from "../../documents/read-json-lines.ts";
 import type { ConversationTemplate, TemplateMessage } from "./conversation-template.ts";
-import { wrongReference } from "./template-references.ts";
+import { wrongReferences } from "./template-references.ts";
 
 const KEYS: ReadonlyMap<string, readonly string[]> = new Map<TemplateMessage["role"], readonly string[]>([
   ["user", ["role", "content"]],
@@ -39,10 +39,9 @@ function readTemplate(value: JsonValue): ConversationTemplate {
   const { id, system, messages } = value;
   if (!isJsonArray(messages) || messages.length === 0) throw wrong('"messages" must be an array of at least one message.');
   const read = messages.map((message, index) => readMessage(message, `messages[${index}]`));
-  if (!read.some(({ role }) => role !== "system"))
-    throw wrong("nobody says or calls anything in it: there is no message of a user or the assistant.");
-  const problem = wrongReference(read);
-  if (problem !== undefined) throw wrong(problem);
+  if (!read.some(({ role }) => role !== "system")) throw wrong("it has no message of a user or the assistant.");
+  const problems = wrongReferences(read);
+  if (problems.length > 0) throw new ToolError("invalid_argument", problems[0] ?? "", { details: problems });
   return {
     ...(id === undefined ? {} : { id: textOf(id, '"id"') }),
     ...(system === undefined || system === "" ? {} : { system: textOf(system, '"system"') }),

@@ -26,14 +26,14 @@ export class TemplateReferences {
     return resolveReferences(input as JsonValue, this.#reader, (reference) => this.#valueOf(reference)); // a template is JSON
   }
 
-  /** A text with the values in it; what has none, and what may be an amount of money, stays as it is. */
+  /** A text with the values in it; what may be an amount of money, such as `$5`, stays as it is. @throws ToolError `invalid_input` where a reference has no value */
   fill(text: string): string {
+    if (!text.includes("$")) return text;
     let filled = "";
     let from = 0;
     for (const { start, end, reference } of [...this.#wholly(text), ...this.#reader.inside(text)]) {
-      const value = reference === undefined || reference.steps.length === 0 ? undefined : this.#valueOrNone(reference);
-      if (value === undefined || start < from) continue;
-      filled += text.slice(from, start) + valueText(value);
+      if (reference === undefined || mayBeMoney(reference) || start < from) continue;
+      filled += text.slice(from, start) + valueText(this.#valueOf(reference));
       from = end;
     }
     return filled + text.slice(from);
@@ -42,14 +42,6 @@ export class TemplateReferences {
   #wholly(text: string): readonly { readonly start: number; readonly end: number; readonly reference: Reference }[] {
     const reference = this.#reader.whole(text);
     return reference === undefined ? [] : [{ start: 0, end: text.length, reference }];
-  }
-
-  #valueOrNone(reference: Reference): JsonValue | undefined {
-    try {
-      return this.#valueOf(reference);
-    } catch {
-      return undefined;
-    }
   }
 
   #valueOf(reference: Reference): JsonValue {
@@ -70,22 +62,43 @@ export function callIds(messages: readonly TemplateMessage[]): readonly (readonl
   );
 }
 
-/** What is wrong with the references of a template, and with the ids that they go by; undefined when nothing is. */
-export function wrongReference(messages: readonly TemplateMessage[]): string | undefined {
+/** `$5` is an amount, or the whole output of a call; in a text it is the amount. */
+function mayBeMoney({ id, steps }: Reference): boolean {
+  return steps.length === 0 && /^\d+$/u.test(id);
+}
+
+/** Returns every problem of the references of a template and of the ids that they go by, in their order. */
+export function wrongReferences(messages: readonly TemplateMessage[]): readonly string[] {
   const ids = callIds(messages);
   const all = ids.flat();
-  const seen = new Set<string>();
-  const twice = all.find((id) => seen.size === seen.add(id).size);
-  if (twice !== undefined) return `two calls have the id ${JSON.stringify(twice)}.`;
+  const twice = [...new Set(all.filter((id, index) => all.indexOf(id) !== index))];
+  const problems = twice.map((id) => `two calls have the id ${JSON.stringify(id)}.`);
   const reader = new ReferenceReader(all);
   const earlier = new Set<string>();
+  const check = (references: readonly Reference[], where: string): void => {
+    for (const { id, text } of references) {
+      if (!earlier.has(id)) problems.push(`${where} refers to ${spellReference(text)}, and no call of an earlier message has that id.`);
+    }
+  };
   for (const [index, message] of messages.entries()) {
+    if (all.length > 0) check(referencesIn(message.content ?? "", reader), `messages[${index}].content`);
     for (const [place, { input = {} }] of (message.role === "assistant" ? (message.calls ?? []) : []).entries()) {
-      const stray = findReferences(input as JsonValue, reader).find(({ reference }) => !earlier.has(reference.id));
-      if (stray !== undefined)
-        return `messages[${index}].calls[${place}] refers to ${spellReference(stray.reference.text)}, and no call of an earlier message has that id.`;
+      const found = findReferences(input as JsonValue, reader).map(({ reference }) => reference); // a template is JSON
+      check(found, `messages[${index}].calls[${place}]`);
     }
     for (const id of ids[index] ?? []) earlier.add(id);
   }
-  return undefined;
+  return problems;
+}
+
+const FORM = /(?<!\$)\$[\p{L}\p{N}_-]+(?:\.[\p{L}_][\p{L}\p{N}_-]*|\[[^\]\s]*\])+/gu;
+
+/** Those to known calls, and what has the form of a reference to another. */
+function referencesIn(text: string, reader: ReferenceReader): readonly Reference[] {
+  if (!text.includes("$")) return [];
+  const known = reader.inside(text).flatMap(({ reference }) => (reference === undefined || mayBeMoney(reference) ? [] : [reference]));
+  const others = Array.from(text.matchAll(FORM), ([form]) => form).filter(
+    (form) => !known.some((one) => form.startsWith(one.text) || one.text.startsWith(form)),
+  );
+  return [...known, ...others.map((form) => ({ text: form, id: /^[\p{L}\p{N}_-]+/u.exec(form.slice(1))?.[0] ?? "", steps: [] }))];
 }

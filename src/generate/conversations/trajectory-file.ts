@@ -1,4 +1,4 @@
-/** The file that trajectories are written to, one a line: taken up where it ends, a line that was cut off left out. */
+/** The file that trajectories are written to, one a line: continued where it ends, a line that was cut off left out. */
 import { open, type FileHandle } from "node:fs/promises";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
@@ -11,12 +11,12 @@ export interface LineSink {
 }
 
 export interface TrajectoryFileOptions {
-  /** What the lines that are there must bear. */
+  /** The fingerprint that the lines already there must have. */
   readonly plan: string;
   readonly seed: string;
   /** How lines may begin. */
   readonly openings: readonly string[];
-  /** Begin anew, whatever is there. */
+  /** Begin again and replace the file. */
   readonly overwrite: boolean;
 }
 
@@ -28,19 +28,19 @@ const LIMITS = { maxChars: MAX_LINE_BYTES, maxNodes: MAX_LINE_BYTES, maxDepth: 2
 export class TrajectoryFile implements LineSink {
   readonly path: string;
   /** How many whole lines were there. */
-  readonly existing: number;
+  readonly lines: number;
   readonly #file: FileHandle;
   #size: number;
 
-  private constructor(path: string, file: FileHandle, { lines, size }: { readonly lines: number; readonly size: number }) {
+  private constructor(path: string, file: FileHandle, { lines, size }: WholeLines) {
     this.path = path;
     this.#file = file;
-    this.existing = lines;
+    this.lines = lines;
     this.#size = size;
   }
 
   /**
-   * Opens a file to add to it. What a process that was killed left of a last line is cut off.
+   * Opens a file to add to it, and looks at its beginning and its end.
    *
    * @throws ToolError `invalid_argument` for a path that cannot be written, and for a file that something else made; by rejecting
    */
@@ -50,14 +50,25 @@ export class TrajectoryFile implements LineSink {
       if (!(await file.stat()).isFile()) throw new ToolError("invalid_argument", `Cannot write ${path}: it is not a regular file.`);
       if (options.overwrite) await file.truncate(0);
       const whole = await wholeLines(path, file);
-      if (whole.lines > 0) await checkLines(path, file, { ...whole, ...options });
+      if (whole.lines > 0) await checkFirst(path, file, { ...whole, ...options });
       await checkRest(path, file, { ...whole, ...options });
-      await file.truncate(whole.size);
       return new TrajectoryFile(path, file, whole);
     } catch (thrown: unknown) {
       await file.close();
       throw thrown;
     }
+  }
+
+  /** The whole lines that were there, one after the other; undefined for one that is none of ours. */
+  async *read(): AsyncGenerator<JsonObject | undefined, undefined, undefined> {
+    if (this.#size === 0) return undefined;
+    for await (const text of this.#file.readLines({ autoClose: false, start: 0, end: this.#size - 1 })) yield lineOf(text);
+    return undefined;
+  }
+
+  /** Cuts off the unfinished last line of a process that was killed. */
+  async cut(): Promise<void> {
+    await this.#file.truncate(this.#size);
   }
 
   async write(line: string): Promise<void> {
@@ -96,19 +107,17 @@ interface WholeLines {
   /** Where the last of them ends. */
   readonly size: number;
   readonly firstEnd: number;
-  readonly lastStart: number;
   /** Where the file ends. */
   readonly end: number;
 }
 
 async function wholeLines(path: string, file: FileHandle): Promise<WholeLines> {
-  const found = { lines: 0, size: 0, firstEnd: 0, lastStart: 0 };
+  const found = { lines: 0, size: 0, firstEnd: 0 };
   const buffer = Buffer.alloc(PIECE_BYTES);
   for (let position = 0; ;) {
     const { bytesRead } = await readInto(path, file, { buffer, position });
     if (bytesRead === 0) return { ...found, end: position };
     for (let at = buffer.indexOf(LINE_FEED); at >= 0 && at < bytesRead; at = buffer.indexOf(LINE_FEED, at + 1)) {
-      found.lastStart = found.size;
       found.size = position + at + 1;
       if (++found.lines === 1) found.firstEnd = found.size;
     }
@@ -128,30 +137,22 @@ async function readInto(
   }
 }
 
-/** @throws ToolError `invalid_argument` unless the lines are those of this plan, each where it belongs */
-async function checkLines(path: string, file: FileHandle, options: WholeLines & TrajectoryFileOptions): Promise<void> {
-  const { lines, size, firstEnd, lastStart, plan, seed } = options;
-  const first = markOf(await readLine(path, file, { start: 0, end: firstEnd }));
-  const last = lines === 1 ? first : markOf(await readLine(path, file, { start: lastStart, end: size }));
-  if (first === undefined || last === undefined) throw occupied(`${path} is there already, and holds something else.`);
-  const madeWith = first["seed"] === seed ? "another plan, other tools or another format" : `the seed ${JSON.stringify(first["seed"])}`;
-  if (first["plan"] !== plan || last["plan"] !== plan) throw occupied(`${path} was made with ${madeWith}, so it cannot be gone on with.`);
-  if (first["index"] !== 0 || last["index"] !== lines - 1) throw await changed(path, file, options);
+/** @throws ToolError `invalid_argument` unless the first line is of this plan */
+async function checkFirst(path: string, file: FileHandle, { firstEnd, plan, seed }: WholeLines & TrajectoryFileOptions): Promise<void> {
+  const line = lineOf(await readLine(path, file, { start: 0, end: firstEnd }));
+  if (line === undefined) throw occupied(`${path} is there already, and holds something else.`);
+  const mark = markOf(line);
+  const madeWith = mark["seed"] === seed ? "another plan, other tools or another format" : `the seed ${JSON.stringify(mark["seed"])}`;
+  if (mark["plan"] !== plan) throw occupied(`${path} was made with ${madeWith}, so it cannot be continued.`);
 }
 
 /** Lines are missing, or there twice. Those before are as they were written, and can be kept. */
-async function changed(path: string, file: FileHandle, { lines, size, plan }: WholeLines & TrajectoryFileOptions): Promise<ToolError> {
-  let sound = 0;
-  for await (const line of file.readLines({ autoClose: false, start: 0, end: size - 1 })) {
-    const mark = markOf(line);
-    if (mark?.["plan"] !== plan || mark["index"] !== sound) break;
-    sound++;
-  }
+export function changedFile({ path, lines }: Pick<TrajectoryFile, "path" | "lines">, sound: number): ToolError {
   return new ToolError(
     "invalid_argument",
     `${path} is not as it was written: of its ${lines} lines only the first ${sound} are there in their order.`,
     {
-      hint: `Copy those to a new file, as head -n ${sound} does, and go on with that; or set overwrite (--overwrite on the command line).`,
+      hint: `Copy those to a new file, as head -n ${sound} does, and continue that; or set overwrite (--overwrite on the command line).`,
     },
   );
 }
@@ -161,7 +162,9 @@ async function checkRest(path: string, file: FileHandle, options: WholeLines & T
   const { size: start, end, openings, plan } = options;
   const text = await readLine(path, file, { start, end });
   const isOurs = openings.some((opening) => text.startsWith(opening) || opening.startsWith(text));
-  if (!isOurs || (isWhole(text) && markOf(text)?.["plan"] !== plan)) throw occupied(`${path} is there already, and holds something else.`);
+  const line = lineOf(text);
+  if (!isOurs || (isWhole(text) && (line === undefined || markOf(line)["plan"] !== plan)))
+    throw occupied(`${path} is there already, and holds something else.`);
 }
 
 function isWhole(text: string): boolean {
@@ -184,17 +187,20 @@ async function readLine(path: string, file: FileHandle, { start, end }: { readon
   return buffer.toString("utf8");
 }
 
-/** What says which conversation a line is: of a provider's form, its metadata. */
-function markOf(line: string): JsonObject | undefined {
+/** Undefined for what is no line of ours. */
+function lineOf(text: string): JsonObject | undefined {
   try {
-    const value = parseJson(line, LIMITS);
-    if (!isJsonObject(value)) return undefined;
-    const { metadata } = value;
-    const mark = isJsonObject(metadata) ? metadata : value;
-    return typeof mark["plan"] === "string" ? mark : undefined;
+    const value = parseJson(text, LIMITS);
+    return isJsonObject(value) && typeof markOf(value)["plan"] === "string" ? value : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** The mark that says which conversation a line is: of a provider's form, its metadata. */
+export function markOf(line: JsonObject): JsonObject {
+  const { metadata } = line;
+  return isJsonObject(metadata) ? metadata : line;
 }
 
 function occupied(message: string): ToolError {
@@ -209,7 +215,7 @@ function otherWriter(path: string): ToolError {
 
 function failed(path: string, thrown: unknown): ToolError {
   return new ToolError("store_failed", `Cannot write ${path}: ${describeThrown(thrown)}`, {
-    hint: "Once it can be written again, the same generation goes on where the file ends.",
+    hint: "Once it can be written again, the same generation continues where the file ends.",
     cause: thrown,
   });
 }

@@ -1,19 +1,23 @@
-/** How a trajectory stands in its line: in our words, or as a provider's request would hold it. */
+/** The form of a trajectory in its line: in our fields, as a provider's request would hold it, or as a trainer reads it. */
 import { ToolError } from "../../core/error.ts";
 import type { JsonObject } from "../../core/base/json.ts";
+import type { ModelMessage } from "../../core/message.ts";
 import type { ModelTool } from "../../core/model.ts";
 import { anthropicMessages } from "../../wire/anthropic.ts";
 import { openAiChat } from "../../wire/openai-chat.ts";
 import type { WireFormat } from "../../wire/wire-format.ts";
+import { shareGptConversation, templateMessages } from "./training-lines.ts";
 import { originOf, reportOf, resultsOf, trajectoryMessages, trajectoryResult, type Trajectory } from "./trajectory.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 /**
- * `neutral`: `{ id, index, seed, plan, kind, tools, messages, report }` in our words, each result whole. `openai`: `{ messages, tools,
+ * `neutral`: `{ id, index, seed, plan, kind, tools, messages, report }` in our fields, each result whole. `openai`: `{ messages, tools,
  * metadata }` as Chat Completions and its fine-tuning take them. `anthropic`: `{ system, messages, tools, metadata }` as the Messages API
- * does. `metadata` holds what the neutral form says besides, and of each result its status, origin and fidelity.
+ * does. `huggingface`: `{ messages, tools, metadata }` for the chat templates of `transformers` and the trainers of TRL, inputs of calls
+ * as objects. `sharegpt`: `{ conversations, tools, metadata }` as LLaMA-Factory reads it, `tools` a text of JSON. `metadata` holds what the
+ * neutral form says besides, and of each result its status, origin and fidelity.
  */
-export const TRAJECTORY_FORMATS = ["neutral", "openai", "anthropic"] as const;
+export const TRAJECTORY_FORMATS = ["neutral", "openai", "anthropic", "huggingface", "sharegpt"] as const;
 /** How a generated conversation is written: one of `TRAJECTORY_FORMATS`. */
 export type TrajectoryFormat = (typeof TRAJECTORY_FORMATS)[number];
 
@@ -22,6 +26,8 @@ export const OPENINGS: Readonly<Record<TrajectoryFormat, readonly string[]>> = {
   neutral: ['{"id":"conversation-'],
   openai: ['{"messages":['],
   anthropic: ['{"messages":[', '{"system":[{"type":"text",'],
+  huggingface: ['{"messages":['],
+  sharegpt: ['{"conversations":['],
 };
 
 export type TrajectoryWriter = (trajectory: Trajectory) => object;
@@ -31,6 +37,8 @@ export function trajectoryWriter(format: TrajectoryFormat): TrajectoryWriter {
   if (format === "neutral") return writeNeutral;
   if (format === "openai") return providerWriter(openAiChat());
   if (format === "anthropic") return providerWriter(anthropicMessages());
+  if (format === "huggingface") return templateWriter();
+  if (format === "sharegpt") return shareGptWriter();
   throw new ToolError("invalid_argument", `The format ${JSON.stringify(format)} is not known.`, {
     hint: `There are: ${TRAJECTORY_FORMATS.join(", ")}.`,
   });
@@ -52,20 +60,45 @@ function writeNeutral(trajectory: Trajectory): object {
   };
 }
 
-/** Each tool is written once, however many conversations it is offered in. */
 function providerWriter(format: WireFormat): TrajectoryWriter {
+  const toolsOf = toolWriter(format);
+  return (trajectory) => {
+    const { messages, system } = format.encodeMessages(spokenMessages(trajectory));
+    return { ...(system === undefined ? {} : { system }), messages, tools: toolsOf(trajectory), metadata: metadataOf(trajectory) };
+  };
+}
+
+function templateWriter(): TrajectoryWriter {
+  const toolsOf = toolWriter(openAiChat());
+  return (trajectory) => ({
+    messages: templateMessages(spokenMessages(trajectory)),
+    tools: toolsOf(trajectory),
+    metadata: metadataOf(trajectory),
+  });
+}
+
+function shareGptWriter(): TrajectoryWriter {
+  const toolsOf = toolWriter(openAiChat());
+  return (trajectory) => {
+    const { conversations, leftOut } = shareGptConversation(spokenMessages(trajectory));
+    const tools = JSON.stringify(toolsOf(trajectory).map(({ function: described }) => described));
+    return { conversations, tools, metadata: { ...metadataOf(trajectory), ...(leftOut.length === 0 ? {} : { leftOut }) } };
+  };
+}
+
+function spokenMessages({ messages, system }: Trajectory): readonly ModelMessage[] {
+  return system === undefined ? messages : [{ role: "system", at: 0, content: system }, ...messages];
+}
+
+/** Each tool is written once, however many conversations it is offered in. */
+function toolWriter(format: WireFormat): (trajectory: Trajectory) => readonly JsonObject[] {
   const written = new Map<ModelTool, readonly JsonObject[]>();
   const toolOf = (tool: ModelTool): readonly JsonObject[] => {
     let own = written.get(tool);
     if (own === undefined) written.set(tool, (own = format.encodeTools([tool]).tools));
     return own;
   };
-  return (trajectory) => {
-    const { tools, messages: conversation, system: said } = trajectory;
-    const spoken = said === undefined ? conversation : [{ role: "system", at: 0, content: said } as const, ...conversation];
-    const { messages, system } = format.encodeMessages(spoken);
-    return { ...(system === undefined ? {} : { system }), messages, tools: tools.flatMap(toolOf), metadata: metadataOf(trajectory) };
-  };
+  return ({ tools }) => tools.flatMap(toolOf);
 }
 
 function metadataOf(trajectory: Trajectory): object {

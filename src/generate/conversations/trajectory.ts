@@ -7,7 +7,9 @@ import type { ModelTool } from "../../core/model.ts";
 import type { ToolResult } from "../../core/result.ts";
 import { groupRounds } from "../../core/rounds.ts";
 import type { StopReason } from "../../compose/stop-reason.ts";
+import type { ConversationTemplate } from "./conversation-template.ts";
 import type { ConversationPlan } from "./conversation-plan.ts";
+import { problemWords, type ConversationChecks } from "./check-conversation.ts";
 import { Tally } from "./tally.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
@@ -22,16 +24,22 @@ export interface TrajectoryOrigin {
   readonly kind: ConversationPlan["kind"];
   /** The id of the template. */
   readonly template?: string;
+  /** Problems that the check found: `1 dangling id`. */
+  readonly problems?: readonly string[];
 }
 
 /** The same whenever it is made again: no times, and ids that count from 1. */
 export interface Trajectory extends TrajectoryOrigin {
   readonly system: string | undefined;
   readonly tools: readonly ModelTool[];
+  /** That it was made of; its id is in the origin. */
+  readonly madeOf?: ConversationTemplate;
   /** Paired, calls with ids `call_1`, `call_2`, …, also as `callId` of their results. */
   readonly messages: readonly ModelMessage[];
   readonly stop?: StopReason;
   readonly error?: ErrorInfo;
+  /** Counts of the check; of a conversation that broke off, its missing end is not counted. */
+  readonly checks: ConversationChecks;
 }
 
 type ToldOfResult = "name" | "status" | "output" | "content" | "error" | "origin" | "fidelity" | "answeredBy" | "fault" | "attempts";
@@ -42,7 +50,7 @@ export interface TrajectoryResult extends Pick<ToolResult, ToldOfResult>, Partia
   readonly id: string;
 }
 
-/** What was said, called or answered, in our words. */
+/** A message, a call or a result, in our fields. */
 export type TrajectoryMessage =
   | { readonly role: "system" | "user" | "document"; readonly content: string | readonly ContentPart[]; readonly title?: string }
   | {
@@ -52,11 +60,11 @@ export type TrajectoryMessage =
     }
   | ({ readonly role: "tool" } & TrajectoryResult);
 
-/** What was answered, counted. */
+/** The counts of the answers. */
 export interface TrajectoryReport {
   readonly calls: number;
   readonly statuses: Readonly<Record<string, number>>;
-  /** Of the calls for which somebody was asked: what ends before, such as a call of a tool that is not there, came from nowhere. */
+  /** Of the calls for which a source was asked: what ends before, such as a call of a tool that is not there, came from nowhere. */
   readonly origins: Readonly<Record<string, number>>;
   readonly fidelities: Readonly<Record<string, number>>;
 }
@@ -73,6 +81,10 @@ export function withPlainIds(messages: readonly ModelMessage[]): readonly ModelM
     if (message.role === "result") {
       const id = ids.get(message.callId) ?? message.callId;
       return { role: "result", at: 0, callId: id, result: plainResult(message.result, message.callId, id) };
+    }
+    if (message.role === "job") {
+      const id = ids.get(message.callId) ?? message.callId;
+      return { ...message, at: 0, callId: id, content: message.content.replaceAll(message.callId, id) };
     }
     const { native: _native, ...said } = message;
     return { ...said, at: 0 };
@@ -130,11 +142,13 @@ export function reportOf(results: readonly ToolResult[]): TrajectoryReport {
   return { calls: results.length, statuses: statuses.counts, origins: origins.counts, fidelities: fidelities.counts };
 }
 
-/** The messages in our words: an assistant's message with its calls, then one message for each result. */
+/** The messages in our fields: an assistant's message with its calls, then one message for each result. */
 export function trajectoryMessages({ system, messages }: Pick<Trajectory, "system" | "messages">): readonly TrajectoryMessage[] {
   const results = new Map(messages.flatMap((message) => (message.role === "result" ? [[message.callId, message.result]] : [])));
   const written: TrajectoryMessage[] = system === undefined ? [] : [{ role: "system", content: system }];
   for (const round of groupRounds(messages)) {
+    if (round.by === "job") written.push({ role: "user", content: round.said.content });
+    if (round.by === "job") continue;
     if (round.by !== "assistant") {
       const { content, title } = round.said;
       written.push({ role: round.by, content, ...(title === undefined ? {} : { title }) });
@@ -151,7 +165,8 @@ export function trajectoryMessages({ system, messages }: Pick<Trajectory, "syste
   return written;
 }
 
-/** What alone says which conversation it is, of which plan. */
-export function originOf({ id, index, seed, plan, kind, template }: Trajectory): TrajectoryOrigin & JsonObject {
-  return { id, index, seed, plan, kind, ...(template === undefined ? {} : { template }) };
+/** Which conversation it is, of which plan, and what is wrong with it. */
+export function originOf({ id, index, seed, plan, kind, template, checks }: Trajectory): TrajectoryOrigin & JsonObject {
+  const problems = problemWords(checks);
+  return { id, index, seed, plan, kind, ...(template === undefined ? {} : { template }), ...(problems.length === 0 ? {} : { problems }) };
 }

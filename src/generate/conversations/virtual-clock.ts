@@ -1,17 +1,21 @@
-/** A clock for worlds that are only made up: nobody waits in them. */
+/** A clock for simulated work: its waits take no real time. */
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import type { Model, ModelEvent } from "../../core/model.ts";
 import type { Clock } from "../../core/ports.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 
 /** The real clock, except while work is fast-forwarded. */
 export interface VirtualClock extends Clock {
   /**
-   * While the work goes on, the next timer is due as soon as nothing else is left to do: pauses before a retry, latencies and timeouts
+   * While the work runs, the next timer is due as soon as nothing else is left to do: pauses before a retry, latencies and timeouts
    * that were put in on purpose pass at once, in their order. Before and after, and for background timers, time takes its time.
    *
-   * For work whose calls are all answered at once, by examples, stubs or a recording. Whatever takes real time, such as a real tool or a
-   * model, would be cut off by its deadline.
+   * For work whose calls are all answered at once, by examples, stubs or a recording. Work that takes real time, such as a real tool,
+   * would be cut off by its deadline; a model that `attend` returns is waited for.
    */
   fastForward<T>(work: () => Promise<T>): Promise<T>;
+  /** The model, whose requests take their time: while one is under way, no time is skipped, and timers fire when they are really due. */
+  attend(model: Model): Model;
 }
 
 /** A clock for `RuntimeOptions.ports`, which is the real one but for what `fastForward` runs. */
@@ -32,11 +36,15 @@ const QUIET_TURNS = 3;
 class SkippingClock implements VirtualClock {
   readonly #real: Clock = systemPorts.clock;
   readonly #timers = new Set<Timer>();
-  /** How much time was passed over, in milliseconds. */
+  /** How much time was skipped, in milliseconds. */
   #skippedMs = 0;
   #running = 0;
   #quietTurns = 0;
   #isTurning = false;
+  /** How many requests to models are under way. */
+  #requests = 0;
+  /** Set while the next timer is left to the real clock. */
+  #disarm: (() => void) | undefined;
 
   now(): number {
     return this.#real.now() + this.#skippedMs;
@@ -59,6 +67,7 @@ class SkippingClock implements VirtualClock {
     const timer: Timer = { dueAt: this.now() + Math.max(0, delayMs), fire };
     this.#timers.add(timer);
     this.#quietTurns = 0;
+    if (this.#requests > 0) this.#arm();
     this.#turn();
     return () => {
       this.#timers.delete(timer);
@@ -75,28 +84,74 @@ class SkippingClock implements VirtualClock {
     }
   }
 
+  attend(model: Model): Model {
+    const { format } = model;
+    return {
+      name: model.name,
+      ...omitUndefined({ format }),
+      ...(model.toolNameOf === undefined ? {} : { toolNameOf: (name: string) => model.toolNameOf?.(name) ?? name }),
+      stream: (request, options) => this.#attended(() => model.stream(request, options)),
+    };
+  }
+
+  async *#attended(open: () => AsyncIterable<ModelEvent>): AsyncGenerator<ModelEvent, void, undefined> {
+    this.#requests++;
+    this.#arm();
+    try {
+      yield* open();
+    } finally {
+      this.#requests--;
+      this.#quietTurns = 0;
+      this.#arm();
+      this.#turn();
+    }
+  }
+
+  /** Leaves the next timer to the real clock while a request is under way. */
+  #arm(): void {
+    this.#disarm?.();
+    this.#disarm = undefined;
+    const next = this.#requests === 0 ? undefined : this.#next();
+    if (next === undefined) return;
+    this.#disarm = this.#real.timer(
+      () => {
+        this.#disarm = undefined;
+        if (this.#timers.delete(next)) next.fire();
+        this.#arm();
+      },
+      Math.max(0, next.dueAt - this.now()),
+    );
+  }
+
   #leaveToReal(): void {
+    this.#disarm?.();
+    this.#disarm = undefined;
     for (const timer of this.#timers) timer.cancel = this.#real.timer(timer.fire, Math.max(0, timer.dueAt - this.now()));
     this.#timers.clear();
   }
 
   #turn(): void {
-    if (this.#isTurning || this.#timers.size === 0) return;
+    if (this.#isTurning || this.#timers.size === 0 || this.#requests > 0) return;
     this.#isTurning = true;
     setImmediate(() => {
       this.#isTurning = false;
-      if (++this.#quietTurns > QUIET_TURNS) this.#fireNext();
+      if (this.#requests === 0 && ++this.#quietTurns > QUIET_TURNS) this.#fireNext();
       this.#turn();
     });
   }
 
   #fireNext(): void {
     this.#quietTurns = 0;
-    let next: Timer | undefined;
-    for (const timer of this.#timers) if (next === undefined || timer.dueAt < next.dueAt) next = timer;
+    const next = this.#next();
     if (next === undefined) return;
     this.#timers.delete(next);
     this.#skippedMs += Math.max(0, next.dueAt - this.now());
     next.fire();
+  }
+
+  #next(): Timer | undefined {
+    let next: Timer | undefined;
+    for (const timer of this.#timers) if (next === undefined || timer.dueAt < next.dueAt) next = timer;
+    return next;
   }
 }

@@ -11,7 +11,7 @@ const CLOSE_TIMEOUT_MS = 10_000;
 const NO_TOOLS: readonly Tool[] = Object.freeze([]);
 
 export class EngineLife {
-  /** Those that share the engine, one that has no tools of its own first, else in the order given; changes at a refresh. The engine is told the name of the first when it opens. */
+  /** Those that share the engine, one that has no tools of its own first, else in the order given; changes at a refresh. The engine is given the name of the first when it opens. */
   toolsets: readonly [Toolset, ...Toolset[]];
   /** The tools it brought when it was opened or last asked. */
   brought: readonly Tool[] = NO_TOOLS;
@@ -27,7 +27,7 @@ export class EngineLife {
   #openingNow: Promise<readonly Tool[]> | undefined;
   /** Set while a closing is under way. */
   #closing: Promise<ToolError | undefined> | undefined;
-  /** Set while an opening that was given up has not come to an end. */
+  /** Set while an opening that was given up has not ended. */
   #givenUp: Promise<void> | undefined;
 
   /** @param toolsets one or more toolsets of the same engine, or one without */
@@ -49,12 +49,12 @@ export class EngineLife {
     return this.#isOpen;
   }
 
-  /** It can say anew which tools it brings. */
+  /** It can list its tools again. */
   get canList(): boolean {
     return this.#isOpen && this.#engine?.list !== undefined;
   }
 
-  /** Asks the engine for its tools anew; they are `brought` from then on. Rejects with the reason, and `brought` stays as it was. */
+  /** Asks the engine for its tools again; they are `brought` from then on. Rejects with the reason, and `brought` stays as it was. */
   async list(): Promise<readonly Tool[]> {
     const controller = new AbortController();
     const timeoutMs = this.#openTimeoutMs();
@@ -75,7 +75,7 @@ export class EngineLife {
    * Opens the engine and returns the tools it brings; nothing to do where the engine has no `open`.
    *
    * An engine that is given up, late or abandoned, has its signal aborted; should it open after all, it is closed. It is not asked
-   * again before that has ended. Who comes meanwhile waits for the same. Rejects with the reason.
+   * again before that has ended. Concurrent callers wait for the same. Rejects with the reason.
    */
   open(): Promise<readonly Tool[]> {
     this.#openingNow ??= this.#open().finally(() => {
@@ -118,7 +118,7 @@ export class EngineLife {
     await this.#givenUp;
   }
 
-  /** Closes an engine that is open; the error, if any, is what went wrong. Never rejects. Who comes meanwhile waits for the same. */
+  /** Closes an engine that is open; the error, if any, is what went wrong. Never rejects. Concurrent callers wait for the same. */
   close(): Promise<ToolError | undefined> {
     if (this.#engine?.close === undefined || !this.#isOpen) return this.#closing ?? Promise.resolve(undefined);
     this.#isOpen = false;

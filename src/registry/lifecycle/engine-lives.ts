@@ -11,15 +11,15 @@ const MAX_OPENING = 16;
 export class EngineLives {
   readonly #ports: Ports;
   readonly #changed: (life: EngineLife) => void;
-  /** By engine; a toolset without one stands alone under its name. */
+  /** By engine; a toolset without one is alone under its name. */
   #lives: ReadonlyMap<Engine | string, EngineLife> = new Map();
-  /** Those that no toolset has any more, until nobody uses them. */
+  /** Those that no toolset has any more, until they are not in use. */
   readonly #dropped = new Set<EngineLife>();
-  /** Those of them that are being closed, or were given up while they opened and have not come to an end. */
+  /** Those of them that are being closed, or were given up while they opened and have not ended. */
   readonly #ending = new Set<EngineLife>();
   #work: Promise<unknown> = Promise.resolve();
 
-  /** @param changed told when an engine says that its tools have changed */
+  /** @param changed called when an engine reports that its tools have changed */
   constructor(ports: Ports, changed: (life: EngineLife) => void) {
     this.#ports = ports;
     this.#changed = changed;
@@ -81,7 +81,7 @@ export class EngineLives {
     await this.#work;
   }
 
-  /** Closes all, needed or not, and says of each what went wrong. */
+  /** Closes all, needed or not, and reports the failure of each. */
   async close(): Promise<readonly (readonly [EngineLife, ToolError | undefined])[]> {
     const lives = [...new Set([...this.all, ...this.#dropped, ...this.#ending])];
     return await Promise.all(lives.map(async (life) => [life, await life.close()] as const));
@@ -95,7 +95,7 @@ export class EngineLives {
   }
 }
 
-/** What its engine brings is all that it can have. */
+/** Whether it can have only the tools that its engine brings. */
 function bringsNone(toolset: Toolset): boolean {
   return toolset.tools === undefined || toolset.tools.length === 0;
 }

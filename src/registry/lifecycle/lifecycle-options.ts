@@ -1,4 +1,4 @@
-/** What opening and closing toolsets needs of the rest. */
+/** The parts of the runtime that opening and closing toolsets needs. */
 import type { Engine } from "../../core/engine.ts";
 import type { ToolsetEvent } from "../../core/event.ts";
 import type { Ports } from "../../core/ports.ts";

@@ -14,7 +14,7 @@ export interface MergedToolsets {
   readonly failed: readonly ToolsetFailure[];
 }
 
-/** Toolsets of one name and one engine have their tools together; what the first says of itself holds. */
+/** Toolsets of one name and one engine have their tools together; the settings of the first apply. */
 export function mergeToolsets(toolsets: readonly Toolset[]): MergedToolsets {
   const merged = new Map<string, Toolset>();
   const failed: ToolsetFailure[] = [];

@@ -1,15 +1,15 @@
-/** What opening and refreshing toolsets came to. */
+/** The reports of opening and refreshing toolsets. */
 import { ToolError } from "../../core/error.ts";
 import type { ToolsetChange } from "../prepare-toolset.ts";
 import type { ToolsetFailure } from "./merge-toolsets.ts";
 
-/** What became of the enabled toolsets, in the order they were given; a source that gave none is under its own name. */
+/** A report on the enabled toolsets, in the order they were given; a source that gave none is under its own name. */
 export interface OpenReport {
   readonly opened: readonly string[];
   readonly failed: readonly ToolsetFailure[];
 }
 
-/** What a refresh came to. What failed stays as it was. */
+/** The report of a refresh. Toolsets that failed stay as they were. */
 export interface RefreshReport {
   readonly changed: readonly ToolsetChange[];
   readonly failed: readonly ToolsetFailure[];

@@ -1,4 +1,4 @@
-/** What the sources of a runtime gave last, each loaded in its time and none harming the others. */
+/** The toolsets that the sources of a runtime gave last, each loaded in its time and none harming the others. */
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Ports } from "../../core/ports.ts";
 import type { ToolSource } from "../../core/source.ts";
@@ -25,12 +25,12 @@ export class ToolSources {
     return this.#sources.length > 0;
   }
 
-  /** What they gave last, in their order. */
+  /** The toolsets that they gave last, in their order. */
   get toolsets(): readonly Toolset[] {
     return this.#sources.flatMap((source) => source.toolsets);
   }
 
-  /** Reads all of them anew. One that fails keeps what it gave before. Never rejects. */
+  /** Reads all of them again. One that fails keeps what it gave before. Never rejects. */
   async load(): Promise<readonly ToolsetFailure[]> {
     const failures = await Promise.all(this.#sources.map((source) => source.load()));
     return failures.filter((failure) => failure !== undefined);
@@ -106,7 +106,7 @@ class SourceLife {
   }
 }
 
-/** What makes a value unfit to be looked at as a toolset; everything else about it is checked when it is registered. */
+/** The fault that makes a value unfit to be looked at as a toolset; everything else about it is checked when it is registered. */
 function faultOf(toolset: unknown, index: number): string | undefined {
   const which = `toolset ${index + 1}`;
   try {

@@ -1,18 +1,21 @@
 /** Opens, refreshes and closes toolsets: all at once, each in its time, and a failure does not affect the others. */
+import { OWN_NAMESPACE } from "../../core/call.ts";
 import type { Engine } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";
-import type { ToolsetEvent } from "../../core/event.ts";
 import type { Toolset } from "../../core/toolset.ts";
 import { EngineLife } from "./engine-life.ts";
+import { EngineRelister } from "./engine-relister.ts";
 import { EngineLives } from "./engine-lives.ts";
 import { mergeToolsets, type MergedToolsets, type ToolsetFailure } from "./merge-toolsets.ts";
 import { closedMeanwhile, couldNotOpen, type OpenReport, type RefreshReport } from "./open-report.ts";
+import { nearNames } from "../../core/base/near-names.ts";
+import { missingToolset } from "../missing-tool.ts";
 import type { ToolsetChange, ToolsetParts } from "../prepare-toolset.ts";
 import type { LifecycleOptions } from "./lifecycle-options.ts";
 import { ToolSources } from "./tool-sources.ts";
+import { ToolsetStates } from "./toolset-states.ts";
 
-/** An engine that says all the time that its tools have changed is asked this often. */
-const MIN_RELIST_MS = 1_000;
+const MAX_NEAR = 3;
 
 export class ToolsetLifecycle {
   readonly #options: LifecycleOptions;
@@ -21,13 +24,9 @@ export class ToolsetLifecycle {
   readonly #late = new Set<Toolset>();
   readonly #sources: ToolSources;
   readonly #lives: EngineLives;
-  /** By toolset or source, the first to fail first. */
-  readonly #failures = new Map<string, ToolError>();
-  /** Engines whose tools are to be listed anew, each with what takes that back. */
-  readonly #relisting = new Map<EngineLife, () => void>();
-  /** Toolsets that somebody was told are open. */
-  readonly #opened = new Set<string>();
-  /** What there is now, in order. */
+  readonly #states: ToolsetStates;
+  readonly #relister: EngineRelister;
+  /** The current toolsets, in order. */
   #toolsets: readonly Toolset[];
   #opening: Promise<OpenReport> | undefined = undefined;
   #closing: Promise<readonly ToolError[]> | undefined = undefined;
@@ -43,14 +42,16 @@ export class ToolsetLifecycle {
   constructor(toolsets: readonly Toolset[], options: LifecycleOptions) {
     const { registry, ports } = options;
     this.#options = options;
+    this.#states = new ToolsetStates(options);
     for (const toolset of toolsets) registry.addToolset(toolset);
-    // What a registry has of toolsets without an engine to open is its own affair.
+    // Toolsets of the registry without an engine to open are left to it.
     const kept = (options.kept ?? []).filter((toolset) => toolset.engine?.open !== undefined);
     this.#declared = [...kept, ...toolsets];
     for (const toolset of this.#declared) if (toolset.engine?.open !== undefined) registry.setToolsetState(toolset.name, "closed");
     this.#toolsets = this.#declared;
     this.#sources = new ToolSources(options.sources ?? [], ports);
-    this.#lives = new EngineLives(ports, (life) => this.#relist(life));
+    this.#relister = new EngineRelister(ports.clock, (life) => void (this.#refreshed = this.#refreshed.then(() => this.#listOne(life))));
+    this.#lives = new EngineLives(ports, (life) => this.#closing === undefined && this.#relister.ask(life));
     this.#lives.serve(this.#declared.filter(isEnabled));
     registry.late.opener = { takeIn: (toolset) => this.#takeIn(toolset), letGo: (name) => this.#letGo(name) };
   }
@@ -71,8 +72,8 @@ export class ToolsetLifecycle {
   }
 
   /**
-   * Reads the sources anew, asks engines that can say it which tools they have, opens those that are new or did not open before, and
-   * puts what is different in place at one moment. What fails stays as it was. Refreshes run one by one.
+   * Reads the sources again, asks engines that can say it which tools they have, opens those that are new or did not open before, and
+   * puts what is different in place at one moment. Toolsets that fail stay as they were. Refreshes run one by one.
    *
    * Rejects before `open` and after `close`; with `strict` also when anything failed, and then nothing has changed.
    */
@@ -88,12 +89,61 @@ export class ToolsetLifecycle {
   }
 
   /**
-   * Makes every tool of the registry unavailable, gives up what is still opening, then, once nobody uses them, closes
+   * Makes every tool of the registry unavailable, gives up what is still opening, then, once they are not in use, closes
    * every open engine whatever the others do. Idempotent; resolves to what went wrong.
    */
   close(whenUnused: () => Promise<void> = () => Promise.resolve()): Promise<readonly ToolError[]> {
     this.#closing ??= this.#closeAll(whenUnused);
     return this.#closing;
+  }
+
+  /**
+   * Opens one toolset, before, after or without the others.
+   *
+   * @throws ToolError `not_found`; `unavailable` where it could not be opened or is disabled. By rejecting
+   */
+  async openOne(name: string): Promise<void> {
+    this.#refuseClosed();
+    const toolset = this.#named(name);
+    if (!isEnabled(toolset)) throw couldNotOpen(name, new ToolError("unavailable", "it is disabled."));
+    this.#states.allow(name);
+    await this.#opening?.catch(() => {}); // it may be among those
+    const life = this.#lives.of(toolset);
+    if (life !== undefined) await this.#openOne(life);
+    const failure = this.#states.failureOf(name);
+    if (failure !== undefined) throw couldNotOpen(name, failure);
+    // Its closing may not have got further than its tools, and one without an engine may have been added late.
+    if (!this.#states.isShut(name)) this.#options.registry.setToolsetState(name, "open");
+  }
+
+  /**
+   * Takes the tools of one toolset away at once and, when no call uses it any more, closes its engine unless others share it. Neither
+   * `open` nor `refresh` opens it again.
+   *
+   * @throws ToolError `not_found`; `unavailable` where the engine would not close. By rejecting
+   */
+  async closeOne(name: string): Promise<void> {
+    this.#refuseClosed();
+    const life = this.#lives.of(this.#named(name));
+    this.#states.shut(name);
+    if (life?.engine !== undefined && this.#states.areShut(life)) {
+      life.abandon(closedMeanwhile());
+      await this.#options.whenUnused?.(life.engine);
+    }
+    if (!this.#states.isShut(name)) return; // it was opened again meanwhile
+    const error = life !== undefined && this.#states.areShut(life) ? await life.close() : undefined;
+    this.#states.noteClosed(name, error);
+    if (error !== undefined) throw error;
+  }
+
+  /** @throws ToolError `not_found`; `invalid_argument` of a program without types */
+  #named(name: string): Toolset {
+    if (typeof name !== "string") throw new ToolError("invalid_argument", "The name of a toolset is a string.");
+    const known = this.#options.registry.toolsets().filter((toolset) => toolset.name !== OWN_NAMESPACE);
+    const toolset = this.#toolsets.find((one) => one.name === name) ?? known.find((one) => one.name === name);
+    if (toolset !== undefined) return toolset;
+    const names = new Set([...this.#toolsets, ...known].map((one) => one.name));
+    throw missingToolset(name, nearNames(name, names, MAX_NEAR));
   }
 
   /** A toolset that the program adds later is opened with the others, or at once when they are open already. */
@@ -113,9 +163,9 @@ export class ToolsetLifecycle {
   async #openLate(life: EngineLife, toolset: Toolset): Promise<void> {
     if (!this.#isServed(life)) return;
     if (!life.isOpen) return this.#openOne(life);
-    if (!life.toolsets.includes(toolset) || this.#opened.has(toolset.name)) return;
+    if (!life.toolsets.includes(toolset) || this.#states.isOpen(toolset.name)) return;
     this.#putBrought(life);
-    this.#noteOpen(toolset);
+    this.#states.noteOpen([toolset]);
   }
 
   /** A toolset that was added later is removed: what is still opening only for it is given up; an open engine is closed with the others. */
@@ -127,8 +177,7 @@ export class ToolsetLifecycle {
       this.#declared.filter((toolset) => toolset !== gone),
       name,
     );
-    this.#failures.delete(name);
-    this.#noteClosed(name, undefined);
+    this.#states.noteGone(name);
     if (life !== undefined && !this.#isServed(life)) life.abandon(new ToolError("cancelled", "it was removed before it was open."));
   }
 
@@ -147,49 +196,39 @@ export class ToolsetLifecycle {
   async #openAll(): Promise<OpenReport> {
     this.#refuseClosed();
     if (this.#sources.any) await this.#loadSources();
-    await this.#lives.forEach((life) => this.#openOne(life));
-    const [first] = this.#failures;
+    await this.#lives.forEach(async (life) => void (this.#states.areShut(life) || (await this.#openOne(life))));
+    const first = this.#states.firstFailure;
     if (this.#options.strict === true && first !== undefined) {
       await this.close();
       throw couldNotOpen(...first);
     }
-    return this.#report();
+    return this.#states.report(this.#toolsets.filter(isEnabled));
   }
 
-  /** Registers what the sources give, beside what the program declared. */
+  /** Registers what the sources give, besides those that the program declared. */
   async #loadSources(): Promise<void> {
     const unread = await this.#sources.load();
     this.#refuseClosed();
     const { toolsets, failed } = mergeToolsets([...this.#declared, ...this.#sources.toolsets]);
     const declared = new Set(this.#declared);
     const unusable = this.#put(toolsets.filter((toolset) => !declared.has(toolset))).failed;
-    for (const { toolset, error } of [...unread, ...unusable, ...failed]) this.#noteFailure(toolset, error);
+    for (const { toolset, error } of [...unread, ...unusable, ...failed]) this.#states.noteFailure(toolset, error);
     this.#toolsets = toolsets;
-    this.#lives.serve(toolsets.filter((toolset) => isEnabled(toolset) && !this.#failures.has(toolset.name)));
-  }
-
-  #report(): OpenReport {
-    const names = this.#toolsets.filter(isEnabled).map((toolset) => toolset.name);
-    const failed = Array.from(this.#failures, ([toolset, error]) => ({ toolset, error }));
-    const place = (failure: ToolsetFailure): number => names.indexOf(failure.toolset);
-    return {
-      opened: names.filter((name) => !this.#failures.has(name)),
-      failed: failed.toSorted((one, other) => place(one) - place(other)),
-    };
+    this.#lives.serve(toolsets.filter((toolset) => isEnabled(toolset) && this.#states.failureOf(toolset.name) === undefined));
   }
 
   async #openOne(life: EngineLife): Promise<void> {
     try {
       if (this.#closing !== undefined) throw closedMeanwhile();
-      await life.open();
+      if (!life.isOpen) await life.open();
       if (this.#closing !== undefined) throw closedMeanwhile();
       if (!this.#isServed(life)) return;
       this.#putBrought(life);
-      for (const toolset of life.toolsets) if (!this.#opened.has(toolset.name)) this.#noteOpen(toolset);
+      this.#states.noteOpen(life.toolsets);
     } catch (thrown: unknown) {
       if (!this.#isServed(life)) return;
       const error = ToolError.fromUnknown(thrown, "unavailable");
-      for (const toolset of life.toolsets) this.#noteFailure(toolset.name, error);
+      for (const toolset of life.toolsets) this.#states.noteFailure(toolset.name, error);
       if (this.#options.strict === true) this.#lives.abandon(new ToolError("cancelled", "another toolset failed to open."));
     }
   }
@@ -228,6 +267,7 @@ export class ToolsetLifecycle {
     await this.#lives.forEach(async (life) => {
       try {
         if (this.#closing !== undefined) throw closedMeanwhile();
+        if (this.#states.areShut(life)) return;
         if (!life.isOpen) await life.open();
         else if (life.canList) await life.list();
       } catch (thrown: unknown) {
@@ -243,7 +283,7 @@ export class ToolsetLifecycle {
     const { changed, failed } = this.#put(toolsets);
     const gone = this.#options.registry.replace([], this.#namesWithout(toolsets));
     this.#toolsets = toolsets;
-    for (const { toolset, error } of [...failures, ...failed]) if (!this.#opened.has(toolset)) this.#noteFailure(toolset, error);
+    for (const { toolset, error } of [...failures, ...failed]) if (!this.#states.isOpen(toolset)) this.#states.noteFailure(toolset, error);
     return this.#tell([...changed, ...gone], [...failures, ...failed]);
   }
 
@@ -286,21 +326,8 @@ export class ToolsetLifecycle {
   }
 
   #tell(changed: readonly ToolsetChange[], failed: readonly ToolsetFailure[]): RefreshReport {
-    for (const change of changed) this.#emit({ type: "toolset-change", ...change });
+    for (const change of changed) this.#states.emit({ type: "toolset-change", ...change });
     return { changed, failed };
-  }
-
-  /** Lists the tools of an engine anew, as it asked for: soon, once for all changes until then, and not more than once a second. */
-  #relist(life: EngineLife): void {
-    if (this.#closing !== undefined || this.#relisting.has(life)) return;
-    const { clock } = this.#options.ports;
-    const begin = (): void => {
-      this.#relisting.delete(life);
-      life.askedAt = clock.now();
-      this.#refreshed = this.#refreshed.then(() => this.#listOne(life));
-    };
-    const delayMs = Math.max(0, life.askedAt + MIN_RELIST_MS - clock.now());
-    this.#relisting.set(life, clock.timer(begin, delayMs, { background: true }));
   }
 
   async #listOne(life: EngineLife): Promise<void> {
@@ -318,7 +345,7 @@ export class ToolsetLifecycle {
     }
   }
 
-  /** What the registry is to have of a toolset: its own tools, and those of the engine that it is the first of. */
+  /** The tools that the registry is to have of a toolset: its own, and those of the engine that it is the first of. */
   #partsOf(toolset: Toolset): ToolsetParts {
     const life = this.#lives.of(toolset);
     const brought = life?.toolsets[0].name === toolset.name ? life.brought : [];
@@ -328,31 +355,8 @@ export class ToolsetLifecycle {
 
   /** After a refresh: what opened now is open, what is gone is closed. */
   #noteStates(): void {
-    const names = new Set(this.#toolsets.map((toolset) => toolset.name));
-    for (const name of this.#opened) if (!names.has(name)) this.#noteClosed(name, undefined);
-    for (const name of this.#failures.keys()) if (!names.has(name)) this.#failures.delete(name);
-    for (const life of this.#lives.all) {
-      if (life.isOpen) for (const toolset of life.toolsets) if (!this.#opened.has(toolset.name)) this.#noteOpen(toolset);
-    }
-  }
-
-  #noteOpen({ name }: Toolset): void {
-    const { registry } = this.#options;
-    this.#opened.add(name);
-    this.#failures.delete(name);
-    registry.setToolsetState(name, "open");
-    this.#emit({ type: "toolset-open", toolset: name, tools: registry.sizeOf(name) });
-  }
-
-  #noteFailure(toolset: string, error: ToolError): void {
-    this.#failures.set(toolset, error);
-    if (this.#closing === undefined) this.#options.registry.setToolsetState(toolset, error);
-    this.#emit({ type: "toolset-fail", toolset, error: error.toJSON() });
-  }
-
-  #noteClosed(toolset: string, error: ToolError | undefined): void {
-    if (!this.#opened.delete(toolset)) return;
-    this.#emit({ type: "toolset-close", toolset, ...(error === undefined ? {} : { error: error.toJSON() }) });
+    this.#states.keepOnly(this.#toolsets);
+    for (const life of this.#lives.all) if (life.isOpen) this.#states.noteOpen(life.toolsets);
   }
 
   async #closeDropped(): Promise<void> {
@@ -361,22 +365,17 @@ export class ToolsetLifecycle {
   }
 
   async #closeAll(whenUnused: () => Promise<void>): Promise<readonly ToolError[]> {
-    const { registry } = this.#options;
-    for (const name of registry.namespaces()) registry.setToolsetState(name, "closed");
-    for (const cancel of this.#relisting.values()) cancel();
+    this.#states.closeAll();
+    this.#relister.cancelAll();
     this.#lives.abandon(closedMeanwhile());
     this.#sources.abandon(closedMeanwhile());
     await Promise.all([this.#lives.settled(), whenUnused()]);
     const errors: ToolError[] = [];
     for (const [life, error] of await this.#lives.close()) {
-      for (const toolset of life.toolsets) this.#noteClosed(toolset.name, error);
+      for (const toolset of life.toolsets) this.#states.noteClosed(toolset.name, error);
       if (error !== undefined) errors.push(error);
     }
     return errors;
-  }
-
-  #emit(event: Unstamped<ToolsetEvent>): void {
-    this.#options.emit({ ...event, at: this.#options.ports.clock.wallTime() });
   }
 
   #refuseClosed(): void {
@@ -384,8 +383,6 @@ export class ToolsetLifecycle {
     throw new ToolError("invalid_argument", "The toolsets are closed and cannot be opened again.", { hint: "Create a new runtime." });
   }
 }
-
-type Unstamped<Event> = Event extends unknown ? Omit<Event, "at"> : never;
 
 function isEnabled(toolset: Toolset): boolean {
   return toolset.enabled !== false;

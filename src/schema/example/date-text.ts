@@ -1,4 +1,4 @@
-/** Reads and writes the dates that stand in examples, in the spellings they have there. */
+/** Reads and writes the dates in examples, in the spellings they have there. */
 import type { JsonValue } from "../../core/base/json.ts";
 
 interface ReadDate {

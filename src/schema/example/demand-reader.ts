@@ -78,7 +78,7 @@ class Reading {
     return hidesSiblings || (this.#visitBranches(raw) && this.#visitConditions(raw) && this.#visitDependent(raw) && this.#refuse(raw));
   }
 
-  /** What the references of a subschema lead to. */
+  /** The targets of a subschema's references. */
   #targets(node: SchemaNode): readonly SchemaNode[] {
     const { raw } = node;
     const isDynamic = Object.hasOwn(raw, "$dynamicRef") || Object.hasOwn(raw, "$recursiveRef");

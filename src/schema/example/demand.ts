@@ -1,4 +1,4 @@
-/** What a value has to be: everything that the subschemas for one place ask, put together. */
+/** The demands on a value: everything that the subschemas for one place ask, put together. */
 import { own } from "../../core/base/own.ts";
 import { type JsonValue, isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";

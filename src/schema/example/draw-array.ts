@@ -4,12 +4,15 @@ import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { dateOf, dateTextLike, dayOf } from "./date-text.ts";
 import type { Demand, Part } from "./demand.ts";
 import type { Drawing, Manner, Place } from "./drawing.ts";
-import { Given, type Subject, isListOf } from "./given.ts";
+import { Given, type Subject, isListOf, isOfOnePerson } from "./given.ts";
+import { ownId } from "./own-ids.ts";
 import { singular } from "./name-words.ts";
 
 /** Longest array that is made. */
 const MAX_LENGTH = 10_000;
 const TRIES_FOR_ANOTHER = 10;
+/** Strings repeat only where there are few. */
+const TRIES_FOR_OTHER_TEXT = 3;
 
 export function drawArray(
   demand: Demand,
@@ -23,11 +26,15 @@ export function drawArray(
   );
   const items: JsonValue[] = [];
   const seen = new Set<string>();
+  const ids = new Set<string>();
   for (let index = 0; index < Math.max(length, wanted.length); index++) {
     const parts = itemParts(demand, index, drawing);
     const contained = wanted[index];
     const item = drawItem(contained === undefined ? parts : [...parts, contained], { demand, place, drawing, index, seen });
     if (item === undefined) break;
+    const id = drawing.facts === undefined || !isJsonObject(item) ? undefined : ownId(item, singular(place.name), drawing.subject);
+    if (id !== undefined && ids.has(id) && items.length >= demand.minItems) continue; // one thing is in a list once
+    if (id !== undefined) ids.add(id);
     items.push(item);
   }
   if (items.length < demand.minItems) return undefined;
@@ -93,7 +100,7 @@ interface Item {
   readonly place: Place;
   readonly drawing: Drawing;
   readonly index: number;
-  /** The items before it, where all must differ. */
+  /** The items before it that it should differ from. */
   readonly seen: Set<string>;
 }
 
@@ -105,34 +112,37 @@ function drawItem(parts: readonly Part[], { demand, place, drawing, index, seen 
     ...place,
     name: singular(place.name),
     depth: place.depth + 1,
+    hint: demand.description === "" ? place.hint : demand.description,
     given,
     isSubject: record !== undefined,
     owner: undefined,
   };
-  const tries = demand.unique ? TRIES_FOR_ANOTHER : 1;
+  const tries = demand.unique ? TRIES_FOR_ANOTHER : TRIES_FOR_OTHER_TEXT;
+  let last: JsonValue | undefined;
   for (let attempt = 0; attempt < tries; attempt++) {
     const drawn = drawing.draw(parts, {
       ...inner,
       random: place.random.branch(index + attempt * MAX_LENGTH),
       ...(attempt > 2 && NOTHING_GIVEN),
     });
-    if (drawn === undefined || !demand.unique) return drawn;
+    if (drawn === undefined || (!demand.unique && typeof drawn !== "string")) return drawn;
+    last = drawn;
     const text = canonicalJson(drawn);
     if (seen.has(text)) continue;
     seen.add(text);
     return drawn;
   }
-  return undefined;
+  return demand.unique ? undefined : last;
 }
 
-/** What the items of the subject's list are drawn with: not what is said of the list. */
+/** The given values of the items of the subject's list: not those of the list. */
 function itemGiven(
   { values }: Given,
   { subject, record = {} }: { readonly subject: Subject; readonly record: JsonObject | undefined },
 ): Given {
-  const { ofList = {} } = subject;
-  const own = Object.entries(values).filter(([name]) => !Object.hasOwn(ofList, name));
-  return new Given({ ...Object.fromEntries(own), ...record }, true);
+  const { ofList = {}, isOfPeople = false, named = {} } = subject;
+  const own = Object.entries(values).filter(([name]) => !Object.hasOwn(ofList, name) && !(isOfPeople && isOfOnePerson(name)));
+  return new Given({ ...Object.fromEntries(own), ...named, ...record }, true);
 }
 
 const NOTHING_GIVEN = { given: new Given({}) };

@@ -5,8 +5,10 @@ import { agree } from "./agree.ts";
 import { own } from "../../core/base/own.ts";
 import type { Demand, Part } from "./demand.ts";
 import type { Drawing, Manner, Place } from "./drawing.ts";
+import { ownIdName } from "./own-ids.ts";
 import { isCarrier, isNextPage, isOfPages } from "./given.ts";
 import { patternText } from "./pattern-text.ts";
+import type { RandomStream } from "./random-stream.ts";
 
 /** Most properties that are made up to reach `minProperties`. */
 const MAX_MADE_UP = 1_000;
@@ -16,10 +18,13 @@ const MAX_OPTIONAL = [40, 24, 12, 6];
 
 interface Object {
   readonly demand: Demand;
-  readonly place: Place;
+  /** Its random numbers and given values are those of the thing, once its id is known. */
+  place: Place;
   readonly drawing: Drawing;
   readonly manner: Manner;
   readonly entries: Map<string, JsonValue>;
+  /** Its own id, drawn before all else. */
+  id: { readonly name: string; readonly value: JsonValue } | undefined;
 }
 
 /** Undefined where a property that must be there cannot be made. */
@@ -28,11 +33,13 @@ export function drawObject(
   place: Place,
   { drawing, manner }: { readonly drawing: Drawing; readonly manner: Manner },
 ): JsonValue | undefined {
-  const object: Object = { demand, place, drawing, manner, entries: new Map() };
+  const object: Object = { demand, place, drawing, manner, entries: new Map(), id: undefined };
   const required = closure(demand.required, demand);
   if (required.size > demand.maxProperties || demand.minProperties > demand.maxProperties || demand.minProperties > MAX_MADE_UP)
     return undefined;
-  for (const name of namesFor(object, required)) {
+  const names = namesFor(object, required);
+  identify(object, names);
+  for (const name of names) {
     if (object.entries.size >= demand.maxProperties) break;
     if (!addProperty(object, name) && required.has(name)) return undefined;
   }
@@ -42,7 +49,28 @@ export function drawObject(
   return Object.fromEntries(object.entries);
 }
 
-function agreeing({ demand, place, drawing, entries }: Object): void {
+/** Draws the id of the object first: what else is made up of the thing follows from it, and what is known of the thing is given. */
+function identify(object: Object, names: readonly string[]): void {
+  const { demand, place, drawing } = object;
+  const { facts, subject } = drawing;
+  if (facts === undefined) return;
+  const name = ownIdName(names, place.name, subject);
+  const parts = name === undefined ? undefined : propertyParts(demand, name, drawing);
+  if (name !== undefined && parts !== undefined) {
+    const value = valueFor(object, { name, parts, random: place.random.branch(name) });
+    if (value !== undefined) object.id = { name, value };
+  }
+  const isWhole = place.isSubject && place.depth === 0;
+  const id = object.id?.value ?? (isWhole ? subject?.id : undefined);
+  if ((typeof id !== "string" && typeof id !== "number") || id === "") return;
+  const known = place.isSubject ? undefined : subject?.factsOf?.(String(id));
+  const given = known === undefined ? place : { ...place, given: place.given.with(known), isSubject: true };
+  object.place = { ...given, random: facts.branch(String(id)) };
+}
+
+function agreeing(object: Object): void {
+  const { demand, place, drawing, entries } = object;
+  const parts = (name: string): readonly Part[] | undefined => propertyParts(demand, name, drawing);
   agree({
     entries,
     random: place.random,
@@ -52,9 +80,14 @@ function agreeing({ demand, place, drawing, entries }: Object): void {
       return found === undefined || (found !== value && String(found) !== String(value));
     },
     replace(name, value) {
-      const parts = propertyParts(demand, name, drawing);
-      if (parts?.every((part) => drawing.fits(part, value)) === true) entries.set(name, value);
+      if (parts(name)?.every((part) => drawing.fits(part, value)) === true) entries.set(name, value);
     },
+    redraw(name, turn) {
+      const found = parts(name);
+      return found && valueFor(object, { name, parts: found, random: place.random.branch(`${name} ${turn}`) });
+    },
+    told: (name) => drawing.told(parts(name) ?? []),
+    known: (plain) => place.given.find(plain, true),
   });
 }
 
@@ -98,20 +131,36 @@ function addProperty(object: Object, name: string): boolean {
   if (entries.has(name)) return true;
   const parts = propertyParts(demand, name, drawing);
   if (parts === undefined) return false;
-  const isSubject = place.isSubject && (isCarrier(name, drawing.subject) || isOfPages(name, drawing.subject));
-  const owner = place.isSubject ? "subject" : "other";
-  const whose = place.name === "" && place.isSubject ? (drawing.subject?.noun ?? "") : place.name;
   if (drawing.subject?.isLastPage === true && isNextPage(name)) {
     if (endPage(object, name, parts)) return true;
     if (!demand.required.has(name)) return false;
   }
-  const value = drawing.draw(parts, { ...place, name, whose, depth: place.depth + 1, random: place.random.branch(name), isSubject, owner });
+  const value = object.id?.name === name ? object.id.value : valueFor(object, { name, parts, random: place.random.branch(name) });
   if (value === undefined) return false;
   entries.set(name, value);
   return true;
 }
 
-/** What leads to a next page says that there is none; false where it has no such value. */
+interface Property {
+  readonly name: string;
+  readonly parts: readonly Part[];
+  readonly random: RandomStream;
+}
+
+function nameIn(entries: ReadonlyMap<string, JsonValue>): string | undefined {
+  const name = entries.get("name") ?? entries.get("title");
+  return typeof name === "string" ? name : undefined;
+}
+
+function valueFor({ place, drawing, entries }: Object, { name, parts, random }: Property): JsonValue | undefined {
+  const isSubject = place.isSubject && (isCarrier(name, drawing.subject) || isOfPages(name, drawing.subject));
+  const owner = place.isSubject ? "subject" : "other";
+  const whose = place.name === "" && place.isSubject ? (drawing.subject?.noun ?? "") : place.name;
+  const at: Place = { ...place, name, whose, hint: "", depth: place.depth + 1, random, isSubject, owner, called: nameIn(entries) };
+  return drawing.draw(parts, at);
+}
+
+/** Sets the value that leads to a next page to one that says there is none; false where it has no such value. */
 function endPage({ demand, drawing, entries }: Object, name: string, parts: readonly Part[]): boolean {
   for (const value of [null, "", 0]) {
     if (value !== null && !demand.required.has(name)) break;
@@ -180,6 +229,7 @@ function* madeUpNames({ demand, place, drawing }: Object): Generator<string> {
         ...place,
         name: "key",
         whose: "",
+        hint: "",
         depth: place.depth + 1,
         random: place.random.branch(`name ${index}`),
         isSubject: false,

@@ -1,7 +1,8 @@
-/** What the parts that draw values share. */
+/** The state that the parts that draw values share. */
 import type { JsonValue } from "../../core/base/json.ts";
 import type { SchemaNode } from "../compiled-schema.ts";
 import type { Part } from "./demand.ts";
+import type { Described } from "./described.ts";
 import type { Given, Subject } from "./given.ts";
 import type { RandomStream } from "./random-stream.ts";
 
@@ -12,13 +13,17 @@ export interface Place {
   /** The name of the object that it is a property of; `""` for none. */
   readonly whose: string;
   readonly depth: number;
+  /** The description of the array that it is an item of; `""` elsewhere. */
+  readonly hint: string;
   readonly random: RandomStream;
   readonly given: Given;
   /** The given values speak of this object. */
   readonly isSubject: boolean;
-  /** Whose property it is: of that object, or of another; undefined = of none. */
+  /** The object that the property belongs to; undefined = none. */
   readonly owner: "subject" | "other" | undefined;
   readonly trail: Trail | undefined;
+  /** The name or title of the object that it is a property of, where it is known already. */
+  readonly called?: string | undefined;
 }
 
 /** The subschemas on the way down to a place. */
@@ -30,10 +35,14 @@ export interface Trail {
 export interface Drawing {
   readonly maxItems: number;
   readonly subject: Subject | undefined;
+  /** Decides what is made up of a thing with an id: equal ids, equal facts. Undefined = as of any other object. */
+  readonly facts: RandomStream | undefined;
   /** A value that fits, or one that was the best there is; undefined for none. */
   draw(parts: readonly Part[], place: Place): JsonValue | undefined;
   /** The subschema that a keyword holds; undefined where it asks nothing. */
   part(raw: unknown): Part | undefined;
+  /** The facts that the descriptions of a place state; undefined for none. */
+  told(parts: readonly Part[]): Described | undefined;
   fits(part: Part, value: JsonValue): boolean;
   /** Charges for work that is not drawing: one unit is some microseconds. */
   spend(work: number): void;

@@ -1,5 +1,6 @@
 /** Plausible values that fit a schema, without a model: what a tool might have answered. */
 import { ToolError } from "../../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { Random } from "../../core/ports.ts";
 import type { JsonSchema } from "../../core/tool.ts";
@@ -10,18 +11,27 @@ import { MAX_STEPS } from "../schema-limits.ts";
 import { DemandReader } from "./demand-reader.ts";
 import { Given, type Subject } from "./given.ts";
 import { RandomStream } from "./random-stream.ts";
+import { topicOf } from "./topics.ts";
 import { type Budget, ValueDrawer, newBudget } from "./value-drawer.ts";
 
 /** How one value is made up. */
 export interface ExampleOptions {
   /** Decides the value: equal numbers, equal value. One is drawn. */
   readonly random: Random;
-  /** What the value is called, as a hint. @default none */
+  /** The name of the value, as a hint. @default none */
   readonly name?: string;
   /** Values that are taken over by properties of the same name, where they fit. @default none */
   readonly given?: JsonObject;
-  /** What `given` speaks of, and the things of its kind that a list of them begins with. @default nothing that has a name */
+  /** The thing that `given` describes, and the things of its kind that a list of them begins with. @default nothing that has a name */
   readonly subject?: Subject;
+  /**
+   * Objects with an id get the same facts wherever that id is in values that are drawn with this number.
+   *
+   * @default an id decides nothing
+   */
+  readonly factsSeed?: number;
+  /** The purpose of the values, such as the name and description of a tool: texts are written about it. @default nothing */
+  readonly about?: string;
   /** Deeper than this only what must be there is made. @default 6 */
   readonly maxDepth?: number;
   /** Longest list that need not be longer. @default 3 */
@@ -35,8 +45,18 @@ export interface Example {
   readonly valid: boolean;
 }
 
+const OPTIONS: OptionNames<ExampleOptions> = {
+  random: true,
+  about: true,
+  factsSeed: true,
+  name: true,
+  given: true,
+  subject: true,
+  maxDepth: true,
+  maxItems: true,
+};
 const MAX_ATTEMPTS = 6;
-/** What is left to try for schemas that only say what a value is not. */
+/** The last values to try for schemas that only say what a value is not. */
 const LAST_RESORTS: readonly JsonValue[] = [{}, [], "", 0, null, true, false, 1.5, "example", [1], { name: "example" }, -1, 1_000_000];
 const NO_VALUES = new Given({});
 const plans = new WeakMap<object, ExamplePlan>();
@@ -46,13 +66,14 @@ const plans = new WeakMap<object, ExamplePlan>();
  *
  * Properties get what their name, description and `format` suggest; examples and defaults of the schema go first. Properties that need
  * not be there mostly are, up to a bound. The schema may be untrusted: nothing of it is run, and texts, lists and tries are
- * bounded. What was read of a schema is kept with its object, which must not be changed afterwards.
+ * bounded. The parts of a schema that were read are kept with its object, which must not be changed afterwards.
  *
  * @throws ToolError `invalid_schema` as `compileSchema` does; `invalid_argument` without `random`
  */
 export function exampleValue(schema: JsonSchema, options: ExampleOptions): Example {
   if (typeof options?.random?.next !== "function")
     throw new ToolError("invalid_argument", "exampleValue() needs a source of chance: exampleValue(schema, { random }).");
+  checkKnownKeys(options, OPTIONS, "exampleValue()");
   return planFor(schema).example(options);
 }
 
@@ -86,13 +107,15 @@ class ExamplePlan {
     const budget = newBudget();
     let best: JsonValue | undefined;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      const { maxDepth = 6, maxItems = 3, name = "", subject } = options;
-      const drawer = new ValueDrawer({ reader: this.#reader, budget, maxDepth, maxItems, subject, attempt });
+      const { maxDepth = 6, maxItems = 3, name = "", subject, about = "", factsSeed } = options;
+      const facts = factsSeed === undefined ? undefined : new RandomStream(factsSeed);
+      const drawer = new ValueDrawer({ reader: this.#reader, budget, maxDepth, maxItems, subject, topic: topicOf(about), facts, attempt });
       const given = options.given === undefined || attempt > 2 ? NO_VALUES : new Given(options.given);
       const random = attempt === 0 ? seed : seed.branch(attempt);
       const value = drawer.draw([this.#document.root], {
         name,
         whose: "",
+        hint: "",
         depth: 0,
         random,
         given,

@@ -14,11 +14,15 @@ const CARRIERS = new Set("data,result,response,item,record,body,payload,object,e
 /** Names of a property that lists things. */
 const LISTS = new Set("data,results,result,items,records,list,values,entries,objects,rows,hits,matches,elements,content".split(","));
 const MAX_NAMES = 200;
+/** Names of values that only one person has. */
+const OF_ONE = /(?:^|_)(?:user_?name|login|handle|screen_name|nick_?name|e_?mail(?:_address)?|phone(?:_number)?)$/u;
+
+const UNBOUNDED = { least: -Infinity, most: Infinity };
 
 /** Dates that are not those a call asks for. */
 const UNDATED = /(?:^|_)(?:created|updated|modified|opened|joined|registered|last|birth|birthday|dob|expires|expiry|as_of)(?=_|$)/u;
 
-/** What an example speaks of. */
+/** The thing that an example describes. */
 export interface Subject {
   /** Its word in the singular, such as `order`. */
   readonly noun: string;
@@ -28,11 +32,19 @@ export interface Subject {
   readonly atMost?: number;
   /** How many items its list has besides `records`. @default as without a subject */
   readonly more?: number;
-  /** What is said of its list, by name, and not of the items. */
+  /** The values of its list, by name, and not of the items. */
   readonly ofList?: JsonObject;
+  /** Its items are people of whom each has a name and an address of its own. */
+  readonly isOfPeople?: boolean;
+  /** The names of the one person that its list is of. */
+  readonly named?: JsonObject | undefined;
   /** Nothing comes after its list: what leads to a next page is empty. */
   readonly isLastPage?: boolean;
-  /** What its state is, the likeliest first, where nothing says otherwise. */
+  /** The id of the thing, where no property of it may say it. */
+  readonly id?: string | number;
+  /** The known values of other things, by their ids. */
+  readonly factsOf?: (id: string) => JsonObject | undefined;
+  /** Its states, the likeliest first, where nothing says otherwise. */
   readonly states?: readonly string[];
 }
 
@@ -43,6 +55,8 @@ const ALIKE: readonly (readonly string[])[] = [
   ["origin", "from", "departure_city", "departure_airport", "origin_airport"],
   ["destination", "to", "arrival_city", "arrival_airport", "destination_airport"],
   ["currency", "currency_code"],
+  ["unit_price", "price"],
+  ["departs_at", "departure_time", "departure_date_time"],
   ["start", "start_time", "starts_at", "start_datetime", "start_date_time"],
   ["end", "end_time", "ends_at", "end_datetime", "end_date_time"],
 ];
@@ -63,9 +77,16 @@ export function isOfThing(name: string): boolean {
   return !EVERYWHERE.has(plainName(name));
 }
 
+/** Whether a property has what only one person has: a list of people has it once each. */
+export function isOfOnePerson(name: string): boolean {
+  return OF_ONE.test(plainName(name));
+}
+
 /** Whether a property leads to the next page of a list. */
 export function isNextPage(name: string): boolean {
-  return /^(?:next|prev|previous)(?:_|$)|^(?:cursor|page_token|continuation_token)$/u.test(plainName(name));
+  return /^(?:next|prev|previous)(?:_(?:page|cursor|token|offset|url|uri|link|href|marker|start|results))*$|^(?:cursor|page_token|continuation_token)$/u.test(
+    plainName(name),
+  );
 }
 
 export class Given {
@@ -74,6 +95,8 @@ export class Given {
   readonly values: JsonObject;
 
   readonly #isList: boolean;
+  /** A name speaks of a least or a most. */
+  readonly #hasBounds: boolean;
 
   /** @param isList they are what a list was asked for, and speak of its items */
   constructor(values: JsonObject, isList = false) {
@@ -83,14 +106,21 @@ export class Given {
       const value = values[name];
       if (value !== undefined) this.#values.set(plainName(name), value);
     }
+    this.#hasBounds = [...this.#values.keys()].some((name) => /min|max/u.test(name));
   }
 
   /** @param isSubject the property is one of the object that the values speak of */
   find(name: string, isSubject: boolean): JsonValue | undefined {
     if (this.#values.size === 0) return undefined;
     const plain = plainName(name);
-    if (!isSubject && EVERYWHERE.has(plain) && !(this.#isList && FILTERS.has(plain))) return undefined;
+    const isOfItems = this.#isList && (FILTERS.has(plain) || (plain === "name" && this.#values.has("full_name")));
+    if (!isSubject && EVERYWHERE.has(plain) && !isOfItems) return undefined;
     return this.#values.get(plain);
+  }
+
+  /** The same, with what is known of one thing. */
+  with(values: JsonObject): Given {
+    return new Given({ ...this.values, ...values }, this.#isList);
   }
 
   /** A value by another name for the same. */
@@ -101,6 +131,7 @@ export class Given {
 
   /** The bounds that `min_price` and `max_price` set for a price. */
   boundsOf(name: string): { readonly least: number; readonly most: number } {
+    if (!this.#hasBounds) return UNBOUNDED;
     const plain = plainName(name);
     const words = plain.split("_");
     const stems = [plain, words[0] ?? "", words.at(-1) ?? ""];
@@ -121,7 +152,8 @@ export class Given {
     const plain = plainName(name);
     if (this.#values.size === 0 || UNDATED.test(plain)) return undefined;
     const stem = plain.replace(/_(?:date_?time|time|at|on|date|day)$/u, "");
-    const one = this.#dayAt([`${stem}_date`, `${stem}_on`, stem, "date", "day", "on"]);
+    const named = /^(?:departs?|departing|leaves|outbound)$/u.test(stem) ? ["departure_date", "outbound_date", "travel_date"] : [];
+    const one = this.#dayAt([...named, `${stem}_date`, `${stem}_on`, stem, "date", "day", "on"]);
     if (one !== undefined) return { from: one, to: one };
     const from = this.#dayAt(["from_date", "start_date", "date_from", "since", "after", "from", "start", "time_min"]);
     const to = this.#dayAt(["to_date", "end_date", "date_to", "until", "before", "to", "end", "time_max"]);

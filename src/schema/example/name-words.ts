@@ -1,8 +1,12 @@
 /** The words that a name is made of. */
 
+/** Names in one word that end with `id`: `leagueid`. */
+const JOINED_ID =
+  /^(?:league|team|player|user|product|order|game|match|event|item|post|video|channel|account|customer|brand|season|tournament|category|country|city|hotel|property|movie|book|song|artist|album|track|page|group|image|photo|file|message|task|zone|series|episode|transaction|session|project|campaign|ticket|course|location|station|store|vehicle|company|document|list|playlist|article|comment|room|race|driver|fixture|contact|device|phone|show|tag|type|performance|competition|round|stage|venue|region|state|district|section|media|asset|coin|token)ids?$/u;
 const MAX_NAME = 200;
 const MAX_KEPT = 5_000;
 const kept = new Map<string, readonly string[]>();
+const plain = new Map<string, string>();
 
 /** The words of `createdAt`, `created_at`, `HTTPStatus` or `orders::find-one`, in lower case. Only the first 200 characters are read. */
 export function nameWords(name: string): readonly string[] {
@@ -14,7 +18,8 @@ export function nameWords(name: string): readonly string[] {
     .replaceAll(/(\p{Lu})(\p{Lu}\p{Ll})/gu, "$1 $2")
     .toLowerCase()
     .split(/[^\p{L}\p{N}]+/u)
-    .filter((word) => word !== "");
+    .filter((word) => word !== "")
+    .flatMap((word) => (JOINED_ID.test(word) ? word.replace(/(ids?)$/u, " $1").split(" ") : word));
   if (kept.size >= MAX_KEPT) kept.clear();
   if (name.length <= MAX_NAME) kept.set(name, words);
   return words;
@@ -22,18 +27,28 @@ export function nameWords(name: string): readonly string[] {
 
 /** Spells a name so that `orderId`, `order_id` and `ORDER-ID` are one. */
 export function plainName(name: string): string {
-  return nameWords(name).join("_");
+  const known = plain.get(name);
+  if (known !== undefined) return known;
+  const joined = nameWords(name).join("_");
+  if (plain.size >= MAX_KEPT) plain.clear();
+  if (name.length <= MAX_NAME) plain.set(name, joined);
+  return joined;
 }
+
+/** These end with `ie` in the singular. */
+const IE = /(?:movie|cookie|calorie|zombie|selfie|hoodie|rookie|brownie|smoothie|prairie|foodie|birdie|genie|pie|tie|lie)s$/u;
 
 /** `orders` to `order`, `cities` to `city`, `boxes` to `box`; others stay. */
 export function singular(word: string): string {
   if (word.length < 4 || /(?:ss|us|is|news|series)$/u.test(word)) return word;
+  if (IE.test(word)) return word.slice(0, -1);
   if (word.endsWith("ies")) return `${word.slice(0, -3)}y`;
   if (/(?:s|x|z|ch|sh)es$/u.test(word)) return /(?:[ao]ses|uses|nses|rses|zes)$/u.test(word) ? word.slice(0, -1) : word.slice(0, -2);
   return word.endsWith("s") ? word.slice(0, -1) : word;
 }
 
 export function plural(word: string): string {
+  if (/(?:news|series|species)$/u.test(word)) return word;
   if (/(?:s|x|z|ch|sh)$/u.test(word)) return `${word}es`;
   return /[^aeiou]y$/u.test(word) ? `${word.slice(0, -1)}ies` : `${word}s`;
 }

@@ -2,7 +2,7 @@
 import { compilePattern } from "../pattern.ts";
 import { formatText } from "./format-text.ts";
 import { patternText } from "./pattern-text.ts";
-import { plausibleText } from "./plausible-text.ts";
+import { type TextNames, plausibleText } from "./plausible-text.ts";
 import type { RandomStream } from "./random-stream.ts";
 
 export interface StringBounds {
@@ -12,20 +12,15 @@ export interface StringBounds {
   readonly format: string | undefined;
 }
 
-export interface StringNames {
-  readonly name: string;
-  readonly description: string;
-}
-
 /** Longest text that is made. */
 const MAX_LENGTH = 100_000;
 const PATTERN_TRIES = 12;
 
 /** A string within the bounds; undefined where none is found. Lengths count code points. */
-export function plausibleString(bounds: StringBounds, { name, description }: StringNames, random: RandomStream): string | undefined {
+export function plausibleString(bounds: StringBounds, names: TextNames, random: RandomStream): string | undefined {
   const { minLength, maxLength, patterns, format } = bounds;
   if (minLength > maxLength || minLength > MAX_LENGTH) return undefined;
-  const plain = (format === undefined ? undefined : formatText(format, random)) ?? plausibleText(name, description, random);
+  const plain = (format === undefined ? undefined : formatText(format, random)) ?? plausibleText(names, random);
   const fitted = toLength(plain, minLength, maxLength);
   if (patterns.length === 0) return fitted;
   const tests = patterns.map(compilePattern);

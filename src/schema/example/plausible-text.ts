@@ -1,153 +1,191 @@
-/** Texts that fit what a property is called and how it is described. */
-import { dateText, digitsText, formatText, hexText, phoneText, timeText } from "./format-text.ts";
-import { nameWords } from "./name-words.ts";
+/** Texts that fit what a property is called, how it is described, and what the tool is about. */
+import { writeDate } from "./date-mask.ts";
+import type { Described } from "./described.ts";
+import type { Literal } from "./described-literals.ts";
+import { TEXT_KINDS, freeText } from "./free-text.ts";
+import { nameWords, plainName, singular } from "./name-words.ts";
+import { isWholeByName, plausibleNumber } from "./plausible-number.ts";
 import type { RandomStream } from "./random-stream.ts";
-import * as words from "./words.ts";
+import { fieldText, fileText } from "./field-texts.ts";
+import { type NamedMaker, type TextMaker, idMaker, makerNamed, thing, unixTime } from "./text-makers.ts";
+import { type Topic, topicOf } from "./topics.ts";
+import { CURRENCIES, SETTINGS } from "./words.ts";
+import { kindOfExample, likeId, momentFor } from "./word-sets.ts";
 
-type TextMaker = (random: RandomStream) => string;
-
-const from =
-  (list: readonly string[]): TextMaker =>
-  (random) =>
-    random.pick(list);
-const format =
-  (name: string): TextMaker =>
-  (random) =>
-    formatText(name, random) ?? "";
-const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
-const phrase: TextMaker = (random) => `${capital(random.pick(words.ADJECTIVES))} ${random.pick(words.NOUNS)}`;
-const person: TextMaker = (random) => `${random.pick(words.FIRST_NAMES)} ${random.pick(words.LAST_NAMES)}`;
-const reference: TextMaker = (random) => hexText(random, 12);
-const dateTime = format("date-time");
-
-/** By the words of the name, joined by `_`; the first that fits decides. */
-const BY_NAME: readonly (readonly [RegExp, TextMaker])[] = [
-  [/(?:^|_)e?_?mail(?:_address)?$/u, format("email")],
-  [/(?:^|_)(?:message|mail|msg)_(?:from|to)$/u, format("email")],
-  [/(?:^|_)(?:birth_?date|date_of_birth|dob|birthday)$/u, (random) => `${random.integer(1960, 2004)}${dateText(random).slice(4)}`],
-  [/(?:^|_)(?:priority|severity|urgency)$/u, from(words.PRIORITIES)],
-  [/(?:^|_)amenit(?:y|ies)$/u, from(words.AMENITIES)],
-  [/(?:^|_)ts$/u, (random) => `${random.integer(1_704_067_200, 1_798_761_600)}.${digitsText(random, 6)}`],
-  [/(?:^|_)(?:ip|ip_?address)$/u, format("ipv4")],
-  [/(?:^|_)(?:first|given|fore)_?name$/u, from(words.FIRST_NAMES)],
-  [/(?:^|_)(?:last|family|sur)_?name$/u, from(words.LAST_NAMES)],
-  [/(?:^|_)(?:user_?name|login|handle|nick_?name)$/u, (random) => `${random.pick(words.NOUNS)}${random.integer(1, 99)}`],
-  [/(?:^|_)(?:created|updated|assigned|requested|reported|opened|closed|approved|submitted|booked|sent)_(?:by|to)$/u, person],
-  [/(?:^|_)flight_(?:number|no|code)$/u, (random) => `${random.pick(words.CARRIER_CODES)}${digitsText(random, 3)}`],
-  [/(?:^|_)iban$/u, (random) => `XX${digitsText(random, 18)}`],
-  [/(?:^|_)(?:account|card|routing)_(?:number|no)$/u, (random) => digitsText(random, 10)],
-  [/(?:^|_)(?:gate|seat)$/u, (random) => `${random.pick(["A", "B", "C"])}${random.integer(1, 30)}`],
-  [/(?:^|_)terminal$/u, (random) => String(random.integer(1, 4))],
-  [/(?:^|_)sunrise$/u, (random) => `0${random.integer(5, 7)}:${random.integer(10, 59)}`],
-  [/(?:^|_)sunset$/u, (random) => `${random.integer(17, 21)}:${random.integer(10, 59)}`],
-  [/(?:^|_)(?:file_?name|file)$/u, (random) => `${random.pick(words.NOUNS)}.txt`],
-  [/(?:^|_)(?:path|directory|folder)$/u, (random) => `/${random.pick(words.NOUNS)}/${random.pick(words.NOUNS)}.txt`],
-  [
-    /(?:company|organi[sz]ation|brand|vendor|employer|publisher|manufacturer|merchant|supplier|provider)(?:_name)?$/u,
-    from(words.COMPANIES),
-  ],
-  [/(?:city|town)(?:_name)?$/u, from(words.CITIES)],
-  [/(?:country|nationality|market|region)_?(?:code|iso)$|(?:^|_)iso(?:_?2)?$/u, from(words.COUNTRY_CODES)],
-  [/country(?:_name)?$|^nation$|^pays$/u, from(words.COUNTRIES)],
-  [/currency(?:_code)?$/u, from(words.CURRENCIES)],
-  [/(?:airport|iata)(?:_code)?$/u, from(words.AIRPORTS)],
-  [/(?:airline|carrier)(?:_name)?$/u, from(words.CARRIERS)],
-  [
-    /(?:full_?name|author|customer|owner|person|contact|recipient|sender|assignee|attendee|requester|submitter|organi[sz]er|participant|reviewer|creator|reporter|client|holder|buyer|seller|manager|invitee|speaker|traveler|traveller|patient|doctor|teacher|artist|player|director|actor|driver|guest|passenger|user|member|employee|student)(?:_name)?$/u,
-    person,
-  ],
-  [/(?:phone|mobile|fax|telephone|cell)(?:_?number)?$/u, phoneText],
-  [
-    /(?:^|_)(?:pnr|record_locator|reference|ref|confirmation|[a-z]+_number)$/u,
-    (random) => `${hexText(random, 2).toUpperCase()}${digitsText(random, 6)}`,
-  ],
-  [/(?:zip|postal|post)_?(?:code)?$/u, (random) => digitsText(random, 5)],
-  [/(?:street|address)(?:_?(?:line|name))?(?:_?\d)?$/u, (random) => `${random.integer(1, 120)} ${random.pick(words.STREETS)}`],
-  [/(?:origin|destination|departure|arrival|location|place|venue)(?:_name)?$/u, from(words.CITIES)],
-  [/(?:province|region|county|district)(?:_name)?$/u, from(words.REGIONS)],
-  [/(?:^|_)(?:latitude|lat)$/u, (random) => (random.integer(-60, 60) + 0.25).toFixed(4)],
-  [/(?:^|_)(?:longitude|lng|lon)$/u, (random) => (random.integer(-170, 170) + 0.75).toFixed(4)],
-  [/(?:time_?zone|tz)$/u, from(words.TIME_ZONES)],
-  [/(?:^|_)(?:at|timestamp|date_?time|modified|updated|created|published)$/u, dateTime],
-  [/(?:weekday|day_of_week)$/u, from(words.WEEKDAYS)],
-  [/(?:^|_)month$/u, from(words.MONTHS)],
-  [/(?:^|_)year$/u, (random) => String(random.integer(2_024, 2_026))],
-  [/(?:date|day|deadline|expiry|expires|expiration)$|(?:^|_)(?:since|until|from|to)$/u, dateText],
-  [/(?:^|_)(?:time|hour|start|end)$/u, (random) => timeText(random).slice(0, 5)],
-  [/duration$/u, (random) => `${random.integer(5, 90)} min`],
-  [
-    /(?:^|_)(?:image|avatar|photo|picture|logo|icon|thumbnail|poster)(?:_?url)?$/u,
-    (random) => `https://example.com/images/${random.pick(words.NOUNS)}.png`,
-  ],
-  [/(?:^|_)(?:url|uri|link|website|homepage|href|web|webhook)$/u, format("uri")],
-  [/(?:^|_)(?:uuid|guid)$/u, format("uuid")],
-  [
-    /(?:^|_)(?:token|hash|secret|signature|checksum|digest|sha|etag|cursor)$|(?:api|access|session)_?key$/u,
-    (random) => hexText(random, 24),
-  ],
-  [
-    /(?:^|_)(?:sku|code|symbol|ticker|isbn|serial)$/u,
-    (random) => `${hexText(random, 2).replaceAll(/\d/gu, "K").toUpperCase()}${digitsText(random, 4)}`,
-  ],
-  [/(?:^|_)(?:domain|host|host_?name|server)$/u, format("hostname")],
-  [/version$/u, (random) => `${random.integer(1, 4)}.${random.integer(0, 9)}.${random.integer(0, 9)}`],
-  [/colou?r$/u, from(words.COLOURS)],
-  [/(?:language|lang)(?:_code)?$/u, from(words.LANGUAGES)],
-  [/locale$/u, (random) => `${random.pick(words.LANGUAGES)}-${random.pick(words.COUNTRY_CODES)}`],
-  [/(?:gender|sex)$/u, from(words.GENDERS)],
-  [/(?:status|state|phase|stage)$/u, from(words.STATUSES)],
-  [/(?:role|job_?title|position|occupation)$/u, from(words.ROLES)],
-  [/(?:condition|weather|forecast|sky)s?$/u, from(words.CONDITIONS)],
-  [/(?:mime|content|media)_?type$/u, from(words.MIME_TYPES)],
-  [/(?:^|_)units?$/u, from(words.UNITS)],
-  [/(?:type|kind|category|genre|class|tag|topic|group|tier|plan|method|mode|industry)$/u, from(words.CATEGORIES)],
-  [
-    /(?:description|summary|content|text|body|message|note|comment|review|snippet|details?|abstract|bio|info|reason|answer|explanation|overview)s?$/u,
-    from(words.SENTENCES),
-  ],
-  [/(?:price|amount|cost|fee|balance|total|tax|salary|rate|score|rating|value|distance|weight|height|temperature)$/u, format("decimal")],
-  [/(?:count|quantity|number|num|size|age|index|rank|page|limit)$/u, (random) => String(random.integer(1, 50))],
-  [/(?:percent|percentage)$/u, (random) => `${random.integer(1, 99)}%`],
-];
-
-const MAX_DESCRIPTION = 300;
-
-/** By the description, where it says how the text looks. */
-const BY_DESCRIPTION: readonly (readonly [RegExp, TextMaker])[] = [
-  [/%Y-%m-%d[ T]%H:%M|YYYY-MM-DD[ T]HH:MM/iu, (random) => `${dateText(random)} ${timeText(random)}`],
-  [/%Y-%m-%d|YYYY-MM-DD/iu, dateText],
-  [/%H:%M:%S|HH:MM:SS/iu, timeText],
-  [/%H:%M|HH:MM/iu, (random) => timeText(random).slice(0, 5)],
-  [/ISO[ -]?8601/iu, dateTime],
-  [/\bURL\b/u, format("uri")],
-];
-
-const MAX_KEPT = 5_000;
-const kept = new Map<string, TextMaker>();
-
-/** A text for a property of this name; never empty. */
-export function plausibleText(name: string, description: string, random: RandomStream): string {
-  const told = description.slice(0, MAX_DESCRIPTION);
-  const key = `${name}\n${told}`;
-  let maker = kept.get(key);
-  if (maker === undefined) {
-    maker = makerFor(nameWords(name), told);
-    if (kept.size >= MAX_KEPT) kept.clear();
-    if (key.length < 2 * MAX_DESCRIPTION) kept.set(key, maker);
-  }
-  return maker(random);
+/** The name, description and topic of a text. */
+export interface TextNames {
+  readonly name: string;
+  readonly description: string;
+  readonly told: Described;
+  /** The topic of the tool. */
+  readonly topic: Topic | undefined;
 }
 
-function makerFor(named: readonly string[], description: string): TextMaker {
-  const choice = /^["']?(\w{2,20})["']? or ["']?(\w{2,20})["']?\.?$/u.exec(description.trim());
-  if (choice !== null) return () => choice[1] ?? "";
-  const byDescription = BY_DESCRIPTION.find(([pattern]) => pattern.test(description));
-  if (byDescription !== undefined) return byDescription[1];
-  const joined = named.join("_");
-  const last = named.at(-1);
-  if (last === "id" || last === "ids") {
-    const of = named.at(-2);
-    return of === undefined ? reference : (random) => `${of}_${hexText(random, 8)}`;
+const CURRENCY_SIDE = /^(?:base|quote|from|to|source|target|symbols?|counter)$/iu;
+const MAX_KEPT = 20_000;
+const MAX_DESCRIPTION = 1_000;
+const kept = new Map<string, { readonly make: TextMaker; readonly topic: Topic | undefined }>();
+
+/** A text for a property of this name; never empty. */
+export function plausibleText(names: TextNames, random: RandomStream): string {
+  const { name, description, topic } = names;
+  const key = `${name}\n${description}`;
+  let known = kept.get(key);
+  if (known === undefined) {
+    const own = topicOf(name) ?? topicOf(names.told.head);
+    known = { make: makerFor(names), topic: own };
+    if (kept.size >= MAX_KEPT) kept.clear();
+    if (key.length < MAX_DESCRIPTION) kept.set(key, known);
   }
-  return BY_NAME.find(([pattern]) => pattern.test(joined))?.[1] ?? phrase;
+  const isSide = topic?.noun === "currency" && CURRENCY_SIDE.test(names.name) && names.told.mask === undefined;
+  if (isSide && !/date|time/u.test(names.told.head)) return random.pick(CURRENCIES);
+  // An `article` of a shop is none of a newspaper.
+  const isOfTool = topic?.words.includes(name) === true;
+  return known.make(random, isOfTool ? topic : (known.topic ?? topic));
+}
+
+function makerFor(names: TextNames): TextMaker {
+  const one = makerOfOne(names);
+  const { separator } = names.told;
+  if (separator === undefined || names.told.examples.some(({ text }) => text.includes(separator))) return one;
+  return (random, topic) => {
+    const count = random.integer(1, 3);
+    const texts = new Set(Array.from({ length: count }, (_, index) => one(random.branch(index), topic)));
+    return [...texts].join(separator);
+  };
+}
+
+function makerOfOne(names: TextNames): TextMaker {
+  const { told } = names;
+  const joined = nameWords(names.name).join("_");
+  const { mask, examples, fallback, choices } = told;
+  if (told.separator !== undefined && choices.length > 1) return (random) => random.pick(choices).text;
+  if (mask !== undefined)
+    return /birth|dob/u.test(joined) ? (random) => writeDate(mask, bornAt(random)) : (random) => writeDate(mask, momentFor(random));
+  if (told.unit === "unix") return unixTime;
+  const named = namedMaker(joined, told.head);
+  const isIdTold = /(?:^|_)(?:ids?|identifier)$/u.test(told.head);
+  const isId = isIdTold || /(?:^|_)(?:ids?|identifiers?|asin|key|uid|mid)$/u.test(joined);
+  if (told.type === "boolean" || (isFlagName(names.name) && examples.length === 0 && told.head === "")) return switchText(fallback);
+  if (examples.length > 0) return fromExamples(examples, { joined, named, isId });
+  const counted = isId ? undefined : countedMaker(names, named);
+  if (counted !== undefined) return counted;
+  const kind = fallback === undefined ? undefined : kindOfExample(fallback.text, joined);
+  const free = FORM.test(told.head) ? undefined : freeNamed(joined, told.head, named);
+  const file = fallback === undefined ? fileText(joined, names.description) : undefined;
+  if (file !== undefined && !isIdTold) return file;
+  const field = fallback === undefined ? (fieldText(joined) ?? (named === undefined ? fieldText(told.head) : undefined)) : undefined;
+  if (field !== undefined && !isIdTold) return field;
+  if (kind !== undefined && free === undefined) return kind;
+  if (isIdTold || (isId && (named === undefined || named.certainty === "weak")))
+    return fallback === undefined ? idMaker(ownerOfId(joined, told.head)) : (random) => likeId(fallback.text, random);
+  if (free !== undefined && named?.certainty !== "open") return free;
+  if (fallback !== undefined && (named === undefined || named.certainty !== "open")) return () => fallback.text;
+  return named?.make ?? plainMaker(joined, told.head);
+}
+
+const SWITCHES: readonly (readonly [string, string])[] = [
+  ["true", "false"],
+  ["True", "False"],
+  ["1", "0"],
+  ["yes", "no"],
+  ["on", "off"],
+];
+
+/** `has_garden`, `includeDeleted` */
+export function isFlagName(name: string): boolean {
+  return /^(?:has|include|includes|exclude|show|hide|enable|enabled|disable|allow|with|without|only|do|use|is)_(?!id$|by|mode|type|fields?$|domains?$|sources?$)/u.test(
+    plainName(name),
+  );
+}
+
+function switchText(fallback: Literal | undefined): TextMaker {
+  const pair = SWITCHES.find((one) => one.some((text) => text === fallback?.text)) ?? SWITCHES[0];
+  return (random) => random.pick(pair ?? []);
+}
+
+/** Texts of numbers, where the description says that it is one. */
+function countedMaker({ name, told }: TextNames, named: NamedMaker | undefined): TextMaker | undefined {
+  const { fallback, type, bounds } = told;
+  const isTold = type === "number" || bounds.maximum < Infinity || /^-?\d{1,9}(?:\.\d{1,6})?$/u.test(fallback?.text ?? "");
+  const isNumber = type === "number" ? named?.certainty !== "open" : named === undefined || named.certainty === "weak";
+  if (!isTold || !isNumber) return undefined;
+  const asked = { ...bounds, belowMaximum: false, multiplesOf: [], whole: isWholeByName({ name, told }) };
+  return (random) => String(plausibleNumber({ name, told }, asked, random) ?? random.integer(1, 9));
+}
+
+/** Names of any text: the description knows better which. */
+const GENERAL = /^(?:text|input|string|content|data|phrase|term|value|words?)$/u;
+
+/** Names that say too little without their description. */
+const VAGUE =
+  /^(?:from|to|code|value|values|type|name|number|symbol|symbols|key|start|end|source|target|base|quote|unit|units|input|data|param|parameter|s|t|q|c|d|l|a|b|x|y|n|in|out|at|on|by|item|items|is_\w+|of|iso|abbreviation)$/u;
+
+/** A description that ends so tells the form of a value, whatever it is called: the e-mail address of a `recipient`. */
+const FORM =
+  /(?:^|_)(?:codes?|e?mail|e?mail_address|user_?name|url|link|uuid|dates?|timestamp|time_?zone|ip_address|phone_number|latitude|longitude|(?:latitude|longitude)_coordinate|abbreviation|symbol|iata)$/u;
+
+/** The "first name of the user" is no user name. */
+const PERSONAL = /(?:^|_)(?:first|last|given|family|middle|full|sur|fore)_?name$/u;
+
+/** The name decides before the words of the description, unless it is vague or they tell the form. */
+function namedMaker(joined: string, head: string): NamedMaker | undefined {
+  const byForm = FORM.test(head) && !PERSONAL.test(joined) ? makerNamed(head) : undefined;
+  if (byForm !== undefined && byForm.certainty !== "weak") return byForm;
+  const byName = makerNamed(joined);
+  if (byName !== undefined && byName.certainty !== "weak" && !VAGUE.test(joined)) return byName;
+  const byHead = head === "" ? undefined : makerNamed(head);
+  return byHead !== undefined && byHead.certainty !== "weak" ? byHead : (byName ?? byHead);
+}
+
+interface Known {
+  readonly joined: string;
+  readonly named: NamedMaker | undefined;
+  readonly isId: boolean;
+}
+
+/** Values of the kind of the examples, where it is known; else those themselves. */
+function fromExamples(examples: readonly Literal[], { joined, named, isId }: Known): TextMaker {
+  const makers = examples.map(({ text }): TextMaker => {
+    const kind = kindOfExample(text, joined);
+    if (kind !== undefined) return kind;
+    return isId ? (random) => likeId(text, random) : () => text;
+  });
+  const isOpen = named?.certainty === "open" && examples.every(({ text }) => /[A-Za-z]/u.test(text));
+  return (random, topic) => {
+    const make = random.pick(makers);
+    return isOpen && random.next() < 0.6 ? named.make(random, topic) : make(random);
+  };
+}
+
+function freeNamed(joined: string, head: string, named: NamedMaker | undefined): TextMaker | undefined {
+  const byHead = named === undefined || GENERAL.test(joined) ? freeMaker(head) : undefined;
+  return GENERAL.test(joined) ? (byHead ?? freeMaker(joined)) : (freeMaker(joined) ?? byHead);
+}
+
+function freeMaker(joined: string): TextMaker | undefined {
+  const found = TEXT_KINDS.find(([pattern]) => pattern.test(joined));
+  if (found === undefined) return undefined;
+  const [, kind] = found;
+  if (kind === "title") return (random, topic) => (topic?.named === "works" ? thing(random, topic) : freeText("title", topic, random));
+  return (random, topic) => freeText(kind, topic, random);
+}
+
+/** A thing where the name is one of a thing's. */
+function plainMaker(joined: string, head: string): TextMaker {
+  const isNamed = /(?:^|_)names?$/u.test(joined) || /(?:^|_)names?$/u.test(head);
+  if (isNamed || topicOf(joined.split("_").at(-1) ?? "") !== undefined) return thing;
+  return topicOf(head.split("_").at(-1) ?? "") === undefined ? (random) => random.pick(SETTINGS) : thing;
+}
+
+const OF_NO_THING = new Set("is,min,max,next,last,first,since,before,after,from,to,minimum,maximum,unique".split(","));
+
+function ownerOfId(joined: string, head: string): string | undefined {
+  const words = joined.split("_");
+  const own = words.length > 1 && !OF_NO_THING.has(words.at(-2) ?? "") ? words.at(-2) : head.split("_").at(-2);
+  return own === undefined || own === "" || OF_NO_THING.has(own) ? undefined : singular(own);
+}
+
+function bornAt(random: RandomStream): number {
+  return Date.UTC(random.integer(1960, 2004), random.integer(0, 11), random.integer(1, 28));
 }

@@ -9,10 +9,18 @@ import { drawArray } from "./draw-array.ts";
 import { drawObject } from "./draw-object.ts";
 import { type Drawing, type Manner, type Place, isOnTrail } from "./drawing.ts";
 import { onDays } from "./date-text.ts";
+import { eraOf, inEra } from "./eras.ts";
+import { type Described, described } from "./described.ts";
+import { literalValues } from "./literal-values.ts";
 import { type Subject, isState, spellings } from "./given.ts";
+import { isAnyItem } from "./own-ids.ts";
+import { isPersonNoun } from "./person-nouns.ts";
 import { plainName } from "./name-words.ts";
-import { plausibleNumber } from "./plausible-number.ts";
+import { isFlagName } from "./plausible-text.ts";
+import { isWholeByName, plausibleNumber } from "./plausible-number.ts";
 import { plausibleString } from "./plausible-string.ts";
+import type { RandomStream } from "./random-stream.ts";
+import { type Topic, topicOf } from "./topics.ts";
 
 /** Values that may be drawn for one example, thrown away ones included. */
 const MAX_DRAWS = 20_000;
@@ -45,6 +53,9 @@ export interface DrawerOptions {
   readonly maxDepth: number;
   readonly maxItems: number;
   readonly subject: Subject | undefined;
+  /** The topic of the whole value. */
+  readonly topic: Topic | undefined;
+  readonly facts: RandomStream | undefined;
   /** Which draw of the whole value this is, from 0. */
   readonly attempt: number;
 }
@@ -52,6 +63,7 @@ export interface DrawerOptions {
 export class ValueDrawer implements Drawing {
   readonly maxItems: number;
   readonly subject: Subject | undefined;
+  readonly facts: RandomStream | undefined;
   readonly #options: DrawerOptions;
   #drawn = 0;
 
@@ -59,10 +71,19 @@ export class ValueDrawer implements Drawing {
     this.#options = options;
     this.maxItems = options.maxItems;
     this.subject = options.subject;
+    this.facts = options.facts;
   }
 
   part(raw: unknown): Part | undefined {
     return this.#options.reader.part(raw);
+  }
+
+  told(parts: readonly Part[]): Described | undefined {
+    for (const part of parts) {
+      const description = part === false ? undefined : part.raw["description"];
+      if (typeof description === "string" && description !== "") return described(description);
+    }
+    return undefined;
   }
 
   fits(part: Part, value: JsonValue): boolean {
@@ -110,21 +131,39 @@ export class ValueDrawer implements Drawing {
 
   #text(demand: Demand, place: Place): string | undefined {
     const { name, random, given } = place;
-    const text = plausibleString(demand, { name: fullName(place), description: demand.description }, random);
+    const description = descriptionOf(demand, place);
+    const named = fullName(place, this.subject);
+    const topic = aboutItself(place, topicOf(place.whose) ?? this.#options.topic);
+    const told = described(description);
+    const text = plausibleString(demand, { name: named, description, told, topic }, random);
     this.spend((text?.length ?? 0) / CHARACTERS_PER_DRAW);
-    const days = text === undefined || demand.patterns.length > 0 ? undefined : given.daysFor(name);
-    return text === undefined || days === undefined ? text : onDays(text, days);
+    if (text === undefined || demand.patterns.length > 0) return text;
+    const days = given.daysFor(name);
+    if (days !== undefined) return onDays(text, days);
+    const era = told.examples.length > 0 || told.fallback !== undefined ? undefined : eraOf(plainName(name));
+    return era === undefined ? text : inEra(text, era, random.branch("year"));
   }
 
-  #number(demand: Demand, { name, given, random, owner }: Place, whole: boolean): number | undefined {
+  #number(demand: Demand, place: Place, whole: boolean): number | undefined {
+    const { name, given, random, owner } = place;
+    const names = { name, told: described(descriptionOf(demand, place)) };
     const bounds = { ...boundsOf(demand), whole };
+    const { minimum, maximum, aboveMinimum } = names.told.bounds;
     const { least, most } = owner === undefined ? NO_BOUNDS : given.boundsOf(name);
-    const isNarrower = least <= most && (least > bounds.minimum || most < bounds.maximum);
-    const low = Math.max(bounds.minimum, least === -Infinity && most > 0 ? 0 : least);
-    const narrow = isNarrower
-      ? plausibleNumber(name, { ...bounds, minimum: low, maximum: Math.min(bounds.maximum, most) }, random)
-      : undefined;
-    return narrow ?? plausibleNumber(name, bounds, random);
+    const low = Math.max(minimum, least === -Infinity && most > 0 && most < Infinity ? 0 : least);
+    const high = Math.min(maximum, most);
+    for (const [from, to] of [
+      [low, high],
+      [minimum, maximum],
+    ] as const) {
+      if (from > to || (from <= bounds.minimum && to >= bounds.maximum)) continue;
+      const narrow = { ...bounds, minimum: Math.max(bounds.minimum, from), maximum: Math.min(bounds.maximum, to) };
+      const isAbove = from > bounds.minimum ? aboveMinimum && from === minimum : bounds.aboveMinimum;
+      const isBelow = to >= bounds.maximum && bounds.belowMaximum;
+      const found = plausibleNumber(names, { ...narrow, aboveMinimum: isAbove, belowMaximum: isBelow }, random);
+      if (found !== undefined) return found;
+    }
+    return plausibleNumber(names, bounds, random);
   }
 
   #tries(parts: readonly Part[]): number {
@@ -158,6 +197,8 @@ export class ValueDrawer implements Drawing {
       const example = place.random.branch("shown").pick(shown);
       if (parts.every((part) => this.fits(part, example))) return example;
     }
+    const told = manner.attempt < 2 ? this.#told(demand, at) : undefined;
+    if (told !== undefined) return told;
     const type = typeFor(demand, place, manner);
     switch (type) {
       case TYPE_BIT.object:
@@ -174,6 +215,24 @@ export class ValueDrawer implements Drawing {
       default:
         return type === TYPE_BIT.null ? null : undefined;
     }
+  }
+
+  /** One of the values that the description names, where it fits. */
+  #told(demand: Demand, { parts, place }: { readonly parts: readonly Part[]; readonly place: Place }): JsonValue | undefined {
+    const description = demand.format === undefined ? descriptionOf(demand, place) : "";
+    if (description === "") return undefined;
+    const { choices: all, separator, type } = described(description);
+    const good = all.filter((choice) => !FAILED.test(choice.text));
+    const choices = good.length > 0 ? good : all;
+    const isWhole = separator === undefined && (type !== "array" || demand.types !== -1 || place.hint !== "");
+    if (choices.length === 0 || !isWhole) return undefined;
+    const start = place.random.branch("told").integer(0, choices.length - 1);
+    for (let step = 0; step < choices.length; step++) {
+      const choice = choices[(start + step) % choices.length];
+      for (const value of choice === undefined ? [] : literalValues(choice, demand.types))
+        if (parts.every((part) => this.fits(part, value))) return value;
+    }
+    return undefined;
   }
 
   #choice(
@@ -199,13 +258,30 @@ function boundsOf({
   return { minimum, maximum, aboveMinimum, belowMaximum, multiplesOf };
 }
 
+/** Of "success or failed" the success is drawn. */
+const FAILED = /^(?:fail(?:ed|ure)?|errors?|unsuccessful)$/iu;
 const NO_BOUNDS = { least: -Infinity, most: Infinity };
 /** Names that say nothing without the thing they belong to. */
 const BARE = new Set(["name", "code", "number", "from", "to"]);
 
-function fullName({ name, whose }: Place): string {
-  if (whose === "user" && plainName(name) === "name") return "full_name";
-  return whose !== "" && BARE.has(plainName(name)) ? `${whose}_${name}` : name;
+const QUERY = /^(?:query|q|search|keywords?|term|search_term|search_query)$/u;
+
+function fullName({ name, whose }: Place, subject: Subject | undefined): string {
+  const plain = plainName(name);
+  const owner = whose === "" || (isAnyItem(whose) && subject !== undefined) ? (subject?.noun ?? "") : whose;
+  if (plain === "name" && isPersonNoun(owner)) return "full_name";
+  if (plain === "full_name" && owner !== "" && !isPersonNoun(owner) && topicOf(owner) !== undefined) return `${owner}_name`;
+  if (QUERY.test(plain) && subject !== undefined && isPersonNoun(subject.noun)) return "full_name";
+  return whose !== "" && BARE.has(plain) ? `${whose}_${name}` : name;
+}
+
+const OF_ITSELF = /(?:description|summary|overview|synopsis|bio|about)$/u;
+const MAX_CALLED = 60;
+
+/** The topic of a text that describes a thing with a name is that thing. */
+function aboutItself({ name, called }: Place, topic: Topic | undefined): Topic | undefined {
+  if (called === undefined || called.length > MAX_CALLED || !OF_ITSELF.test(plainName(name))) return topic;
+  return { words: [], noun: topic?.noun ?? "", things: [called], named: undefined };
 }
 
 const CERTAIN = /^(?:success|ok|succeeded|successful)$/u;
@@ -221,7 +297,8 @@ function booleanFor({ name, random }: Place): boolean {
 const ALL_TYPES = [TYPE_BIT.object, TYPE_BIT.string, TYPE_BIT.integer, TYPE_BIT.array, TYPE_BIT.boolean, TYPE_BIT.fraction, TYPE_BIT.null];
 
 /** The type to draw: the one that the keywords speak of at first, null last, and each in turn where attempts fail. */
-function typeFor(demand: Demand, { name, depth }: Place, { attempt, lean }: Manner): number | undefined {
+function typeFor(demand: Demand, place: Place, { attempt, lean }: Manner): number | undefined {
+  const { depth } = place;
   const allowed = ALL_TYPES.filter((type) => (demand.types & type) !== 0);
   const isNumber = (demand.types & TYPE_BIT.fraction) !== 0;
   const usual = allowed.filter((type) => type !== TYPE_BIT.null && !(type === TYPE_BIT.integer && isNumber && demand.types !== -1));
@@ -233,7 +310,32 @@ function typeFor(demand: Demand, { name, depth }: Place, { attempt, lean }: Mann
   const told = list.find((type) => speaksOf(demand, type));
   if (told !== undefined) return told;
   if (demand.types !== -1) return list[attempt % list.length];
-  return depth === 0 ? TYPE_BIT.object : /(?:count|total|price|amount|number|page)$/iu.test(name) ? TYPE_BIT.integer : TYPE_BIT.string;
+  return depth === 0 ? TYPE_BIT.object : typeTold(place, described(descriptionOf(demand, place)));
+}
+
+/** The type of what no schema gives a type, as its description and its name tell. */
+function typeTold({ name, hint }: Place, told: Described): number {
+  const shown = told.fallback ?? (told.type === "boolean" ? undefined : told.examples[0]);
+  const isQuoted = shown?.quoted === true;
+  const bare = shown === undefined || isQuoted ? undefined : literalValues(shown, -1).next().value;
+  if (told.type === "array" && hint === "" && !isQuoted) return TYPE_BIT.array;
+  const isFlag = told.type === "boolean" || (isFlagName(name) && told.examples.length === 0);
+  if (typeof bare === "boolean" || (isFlag && !isQuoted && typeof bare !== "number")) return TYPE_BIT.boolean;
+  if (told.mask !== undefined || told.separator !== undefined) return TYPE_BIT.string;
+  const isNumber =
+    typeof bare === "number" ||
+    (!isQuoted &&
+      (told.type === "number" ||
+        Number.isFinite(told.bounds.maximum - told.bounds.minimum) ||
+        (told.unit !== "" && !/(?:units?|format)$/u.test(told.head))));
+  if (!isNumber && !(shown === undefined && /(?:count|total|price|amount|number|page)$/iu.test(name) && told.head === ""))
+    return TYPE_BIT.string;
+  return Number.isInteger(bare) || isWholeByName({ name, told }) ? TYPE_BIT.integer : TYPE_BIT.fraction;
+}
+
+/** The description, or that of the array it is an item of. */
+function descriptionOf({ description }: Demand, { hint }: Place): string {
+  return description === "" ? hint : description;
 }
 
 function speaksOf(demand: Demand, type: number): boolean {

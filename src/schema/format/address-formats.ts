@@ -18,7 +18,7 @@ export function isIpv4(text: string): boolean {
   return parts.length === 4 && parts.every((part) => IPV4_PART.test(part) && Number(part) <= 255);
 }
 
-/** RFC 4291: eight groups, of which `::` stands for some; the last two may be an IPv4 address. No zone. */
+/** RFC 4291: eight groups, some of which `::` replaces; the last two may be an IPv4 address. No zone. */
 export function isIpv6(text: string): boolean {
   if (text.length > 45) return false;
   const halves = text.split("::");

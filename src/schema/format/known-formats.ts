@@ -4,7 +4,7 @@ import { isIri, isIriReference, isUri, isUriReference, isUriTemplate } from "./u
 
 export interface KnownFormat {
   readonly fits: (text: string) => boolean;
-  /** What it is, with its article. */
+  /** The format as text, with the article. */
   readonly meaning: string;
   readonly example: string;
 }

@@ -7,7 +7,7 @@ const BAD_ESCAPE = /%(?![0-9A-Fa-f]{2})/u;
 const IP_FUTURE = /^v[0-9A-Fa-f]+\.[A-Za-z0-9._~!$&'()*+,;=:-]+$/iu;
 const PORT = /^\d*$/u;
 
-/** What no part of this kind may hold. */
+/** The characters that no part of this kind may hold. */
 interface Alphabet {
   readonly user: RegExp;
   readonly host: RegExp;

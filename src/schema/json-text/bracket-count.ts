@@ -1,6 +1,6 @@
 /** How many closing brackets of a kind a text has too many, outside its strings. */
 
-import { endOfString } from "../../core/base/parse-json.ts";
+import { endOfString } from "../../core/base/exact-json.ts";
 
 const OPENERS: ReadonlyMap<string, string> = new Map([
   ["{", "}"],
@@ -20,7 +20,7 @@ export class BracketCount {
     }
   }
 
-  /** True where one stands in the place of another that is missing, which is then counted as there. */
+  /** True where one is in the place of a missing one, which is then counted as there. */
   takeSwapped(close: string, expected: string): boolean {
     if ((this.#extra.get(close) ?? 0) <= 0 || (this.#extra.get(expected) ?? 0) >= 0) return false;
     this.#count(close, -1);
@@ -28,7 +28,7 @@ export class BracketCount {
     return true;
   }
 
-  /** True where there is one too many, which is then counted as passed over. */
+  /** True where there is one too many, which is then counted as skipped. */
   takeExtra(close: string): boolean {
     const extra = this.#extra.get(close) ?? 0;
     if (extra <= 0) return false;

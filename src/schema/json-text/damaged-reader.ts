@@ -23,7 +23,7 @@ export interface DamagedJsonOptions {
   readonly maxDepth?: number;
   /** Every string begins and ends with its quotes: fails where that cannot be. @default false */
   readonly exactStrings?: boolean;
-  /** Takes in where members stand, keys given twice and numbers that would lose digits, which are refused without it. */
+  /** Records the places of members, keys given twice and numbers that would lose digits, which are refused without it. */
   readonly outline?: Outline;
 }
 
@@ -41,7 +41,7 @@ class DamagedReader extends TokenReader {
   readonly #maxDepth: number;
   readonly #start: number;
   #brackets: BracketCount | undefined;
-  /** Something stands behind an array or object that was closed inside this one. */
+  /** There is text after an array or object that was closed inside this one. */
   #closedInside = false;
 
   constructor(text: DamagedText, { start = 0, maxDepth = DEFAULT_MAX_DEPTH, exactStrings = false, outline }: DamagedJsonOptions) {
@@ -155,7 +155,7 @@ class DamagedReader extends TokenReader {
   }
 
   /**
-   * Whether the comma that is missing behind a value may stand inside it, or more than a comma may be missing: `"a.ts," "b": 1`,
+   * Whether the comma that is missing behind a value may be inside it, or more than a comma may be missing: `"a.ts," "b": 1`,
    * `12"b": 3`, `[1 500]`, `5 // 2,`.
    */
   #mayHoldMore(valueEnd: number): boolean {
@@ -242,7 +242,7 @@ class DamagedReader extends TokenReader {
     if (this.open.length > this.#maxDepth) throw new Unreadable(`it nests deeper than ${this.#maxDepth} levels`, this.at, true);
   }
 
-  /** Passes over commas, and `...`; returns how many there were. */
+  /** Skips commas, and `...`; returns how many there were. */
   #commas(first: boolean, extra: MendKind): number {
     let commas = 0;
     for (this.skip(); ; this.skip()) {
@@ -304,7 +304,7 @@ class DamagedReader extends TokenReader {
     this.skip();
   }
 
-  /** Remembers that an array or object ended inside another that goes on. */
+  /** Remembers that an array or object ended inside another that continues. */
   #markClosed(): void {
     if (this.#closedInside || this.open.length === 1) return;
     const at = this.spaces.skip(this.at);

@@ -3,7 +3,7 @@ import { decodeString, withoutCutEscape } from "./decode-string.ts";
 import type { MendKind } from "./mend.ts";
 import type { ReadBudget } from "./read-budget.ts";
 
-/** Where a string stands: a key, a value of an object or an array, or the whole text. */
+/** The place of a string: a key, a value of an object or an array, or the whole text. */
 export type StringRole = "key" | "object" | "array" | "top";
 
 export interface StringPlace {
@@ -48,7 +48,7 @@ const SPACE = /\s/u;
 const WORD = /[\p{L}\p{N}_$.-]/u;
 /** How far it is looked ahead at a quote. */
 const MAX_LOOK_AHEAD = 256;
-/** What may stand between a string that lacks its closing quote and the next quote. */
+/** Matches the text that is allowed between a string that lacks its closing quote and the next quote. */
 const STRUCTURE_AT_END = /(?:[\s}\]]*,[\s{[]*|\s*(?:\/\*[^*]*\*\/)?\+(?:\/\*[^*]*\*\/)?\s*)$/u;
 const MAX_STRUCTURE = 64;
 
@@ -79,7 +79,7 @@ export class StringReader {
     return { text, end: end + 1, closed: true, mends };
   }
 
-  /** The same where quotes are missing, or stand inside strings. */
+  /** The same where quotes are missing, or are inside strings. */
   guess(start: number, place: StringPlace): ReadString {
     const source = this.#source;
     const tripled = source.startsWith(TRIPLE, start) ? source.indexOf(TRIPLE, start + 3) : -1;
@@ -153,7 +153,7 @@ export class StringReader {
     return fits ? next - found[0].length : -1;
   }
 
-  /** What stands behind the string that opens at a quote, if that string is short: the offset of the first character that is no space. */
+  /** The offset behind the string that opens at a quote, if that string is short: that of the first character that is no space. */
   #quotedBehind(quote: number): number {
     const end = this.#source.indexOf('"', quote + 1);
     this.#look(Math.max(0, end - quote));
@@ -175,14 +175,14 @@ export class StringReader {
     return -1;
   }
 
-  /** 1 where the opening quote stands twice and the next one closes the string, as in `""value"`. */
+  /** 1 where the opening quote is doubled and the next one closes the string, as in `""value"`. */
   #doubled(start: number, quote: string, place: StringPlace): number {
     if (this.#source[start + 1] !== quote || !WORD.test(this.#source[start + 2] ?? "")) return 0;
     const end = this.#find(start + 2, CLOSING.get(quote) ?? quote);
     return end >= 0 && this.#closes(end + 1, place) ? 1 : 0;
   }
 
-  /** Whether a quote ends its string, by what stands behind it. */
+  /** Whether a quote ends its string, by the text after it. */
   #closes(behind: number, { role, open }: StringPlace): boolean {
     const source = this.#source;
     const at = this.#skipSpace(behind);
@@ -228,7 +228,7 @@ export class StringReader {
     return this.#lastQuote < at; // prose behind the end, in which no other quote could be the one that closes
   }
 
-  /** True where a key with its colon stands, or the end of the object; where `likely`, any quote will do. */
+  /** True where a key with its colon is, or the end of the object; where `likely`, any quote will do. */
   #startsMember(start: number, likely: boolean): boolean {
     const source = this.#source;
     const char = source[start];

@@ -5,7 +5,7 @@ import { Unreadable } from "./unreadable.ts";
 
 export interface ReadWord {
   readonly value: JsonValue;
-  /** What had to be done for it. */
+  /** The repair that was made for it. */
   readonly mend: MendKind | undefined;
 }
 
@@ -26,7 +26,7 @@ const HEX_NUMBER = /^[+-]?0[xX][0-9a-fA-F]{1,13}$/u;
 const UNFINISHED = /^([+-]?(?:0|[1-9]\d*)?(?:\.\d*)?)[eE][+-]?$/u;
 const SPACED_SIGN = /^([+-])\s+(\d.*)$/u;
 
-/** What a word stands for; undefined for one that is only text. Exact JSON needs no mend. */
+/** Reads the value of a word; undefined for one that is only text. Exact JSON needs no repair. */
 export function readWord(word: string, at: number): ReadWord | undefined {
   if (word === "true") return { value: true, mend: undefined };
   if (word === "false") return { value: false, mend: undefined };

@@ -1,4 +1,4 @@
-/** What a string of damaged JSON says: its escapes read, those that JSON does not know kept as they stand. */
+/** Decodes a string of damaged JSON: its escapes read, those that JSON does not know kept unchanged. */
 import type { MendKind } from "./mend.ts";
 import { Unreadable } from "./unreadable.ts";
 
@@ -7,7 +7,7 @@ export interface DecodedString {
   readonly mends: MendKind[];
 }
 
-/** What may stand behind a backslash in JSON, but for `u`. @see RFC 8259, section 7 */
+/** The characters that may follow a backslash in JSON, but for `u`. @see RFC 8259, section 7 */
 export const JSON_ESCAPES: ReadonlyMap<string, string> = new Map([
   ['"', '"'],
   ["\\", "\\"],
@@ -24,7 +24,7 @@ const HEX = /^[0-9a-fA-F]{4}$/u;
 const CONTROL = /[\u0000-\u001f]/u;
 /** Control characters that no text has. */
 const NO_TEXT = /[\u0000-\u0007\u000b\u000e-\u001f]/u;
-/** A path to a share whose backslashes were not doubled: nowhere else do two stand together. */
+/** A path to a share whose backslashes were not doubled: nowhere else are two next to each other. */
 const SHARE = /^\\\\[\w.](?!.*\\\\)/su;
 /** Begins a path of Windows, whose backslashes are no escapes. */
 const PATH = /^(?:[A-Za-z]:\\|\\\\[\w.])/u;
@@ -32,7 +32,7 @@ const PATH = /^(?:[A-Za-z]:\\|\\\\[\w.])/u;
 /**
  * A text between quotes, decoded.
  *
- * An escape that JSON does not know keeps its backslash. Beside one, `\b` and `\f` are text as well, and in a path of Windows every
+ * An escape that JSON does not know keeps its backslash. Next to one, `\b` and `\f` are text as well, and in a path of Windows every
  * backslash is: its writer did not escape backslashes.
  */
 export function decodeString(raw: string, quote: string): DecodedString {

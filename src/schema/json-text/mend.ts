@@ -1,4 +1,4 @@
-/** What a reader of damaged JSON did to a text, and how sure it may be of it. */
+/** The repairs that a reader of damaged JSON made to a text, and how sure it may be of them. */
 
 /**
  * - `sure`: only one value can be meant.
@@ -9,7 +9,7 @@ export type Certainty = "sure" | "guess" | "cut";
 
 interface MendInfo {
   readonly certainty: Certainty;
-  /** What was done, for people. */
+  /** A description of the repair, for people. */
   readonly note: string;
 }
 

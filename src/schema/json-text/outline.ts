@@ -1,6 +1,6 @@
-/** What stands where in the objects of a damaged text, and what in it may not be taken. */
+/** The places in the objects of a damaged text, and the values in it that may not be taken. */
 
-/** Where a value stands. */
+/** The place of a value. */
 export interface Span {
   readonly start: number;
   /** The offset behind it. */
@@ -27,7 +27,7 @@ export class Outline {
     if (contradicts) this.contradicts = true;
   }
 
-  /** Where the value of a member stands. */
+  /** The place of the value of a member. */
   spanOf(object: object, key: string): Span | undefined {
     return this.#members.get(object)?.get(key);
   }

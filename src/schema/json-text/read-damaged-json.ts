@@ -13,19 +13,19 @@ export interface MeantJson {
 }
 
 const FENCE = "```";
-/** A bracket, with what stands in it where that is one word. */
+/** A bracket, with its content where that is one word. */
 const BRACKET = /[{[](?:[^\s{}[\]":,]+[}\]])?/gu;
-/** What prose has not that damaged JSON may have. */
+/** The characters that damaged JSON may have and prose has not. */
 const STRUCTURE = /["“”„{}[\]]/u;
 const MAX_ENCODINGS = 1;
 
-/** What stands behind a value. */
+/** The kind of text behind a value. */
 export type Rest = "nothing" | "prose" | "structure" | "attached" | "value";
 
 /**
  * The value that a text means, with everything that had to be mended for it.
  *
- * Strings are taken as they stand where all of the text can be read so; only then it is guessed where quotes are missing, or stand
+ * Strings are read as they are where all of the text can be read so; only then it is guessed where quotes are missing, or are
  * inside strings.
  *
  * @throws Unreadable where there is no value, several, or none that may be taken
@@ -50,7 +50,7 @@ export function readDamagedJson(text: string, maxDepth: number = DEFAULT_MAX_DEP
   return readAmongProse(damaged, maxDepth);
 }
 
-/** What stands behind an offset. */
+/** The kind of text behind an offset. */
 export function restBehind({ source, spaces, budget }: DamagedText, end: number): Rest {
   const at = spaces.skip(end, ",;`");
   if (at >= source.length) return "nothing";
@@ -107,7 +107,7 @@ function readEncoded(source: string, maxDepth: number, encodings: number): Meant
   return { value, mends };
 }
 
-/** What stands in the first fence. */
+/** Reads the content of the first fence. */
 function readFenced(damaged: DamagedText, maxDepth: number, opens: boolean): MeantJson | undefined {
   const { source } = damaged;
   const fence = source.indexOf(FENCE);

@@ -1,4 +1,4 @@
-/** Readings of damaged JSON for those who take a value only where no other can be meant, or need to know what stands where. */
+/** Readings of damaged JSON for those who take a value only where no other can be meant, or need the places of values. */
 import { DEFAULT_MAX_DEPTH, type JsonValue } from "../../core/base/json.ts";
 import { readDamaged, type DamagedJson, type DamagedJsonOptions } from "./damaged-reader.ts";
 import { isQuote } from "./damaged-string.ts";
@@ -13,7 +13,7 @@ import { Unreadable } from "./unreadable.ts";
 export interface SureJson {
   /** Deeply frozen. */
   readonly value: JsonValue;
-  /** What was mended, for people. */
+  /** A description of the repair, for people. */
   readonly note: string;
 }
 
@@ -44,11 +44,11 @@ export interface OutlinedJson {
   readonly value: JsonValue;
   readonly mends: Mends;
   readonly outline: Outline;
-  /** What the outline's places are places in. */
+  /** The text that the outline's places refer to. */
   readonly source: string;
 }
 
-/** An array or object although something in it may not be taken, with what stands where; undefined where it cannot be read to its end. */
+/** An array or object although something in it may not be taken, with the places of values; undefined where it cannot be read to its end. */
 export function readOutline(text: string): OutlinedJson | undefined {
   const source = text.trim();
   if (!isOpening(source[0])) return undefined;

@@ -36,7 +36,7 @@ export class Spaces {
     return at;
   }
 
-  /** What stands in comments may belong to the value: where a bracket of its own line ends one, it has quotes, or it is `#general`. */
+  /** The text of comments may belong to the value: where a bracket of its own line ends one, it has quotes, or it is `#general`. */
   #markComment(start: number, end: number): void {
     const comment = this.#source.slice(start, end);
     const unsure = CLOSER.test(this.#source[end] ?? "") || comment.includes('"') || HASHED_WORD.test(comment);
@@ -44,7 +44,7 @@ export class Spaces {
     else this.#comment ??= "comment";
   }
 
-  /** What comments were passed over since the last time. */
+  /** The comments that were skipped since the last time. */
   takeComment(): "comment" | "comment-guess" | undefined {
     const found = this.#comment;
     if (found !== undefined) this.#comment = undefined;

@@ -168,7 +168,7 @@ export class TokenReader {
     return word;
   }
 
-  /** A number whose digits would be lost is refused, or stands in the outline. */
+  /** A number whose digits would be lost is refused, or is in the outline. */
   #readWord(word: string, at: number): ReadWord | undefined {
     try {
       return readWord(word, at);
@@ -218,7 +218,7 @@ export class TokenReader {
     return this.joined(role);
   }
 
-  /** Passes over a word behind a value that belongs to nothing. */
+  /** Skips a word after a value that belongs to nothing. */
   protected stray(close: string): void {
     this.skip();
     const char = this.char;

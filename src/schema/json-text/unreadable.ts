@@ -2,7 +2,7 @@
 export class Unreadable extends Error {
   /** The offset of what is wrong. */
   readonly at: number;
-  /** What is wrong is in the value itself (a key twice, digits that would be lost), so that another reading would not help. */
+  /** Whether the fault is in the value itself (a key twice, digits that would be lost), so that another reading would not help. */
   readonly final: boolean;
 
   constructor(problem: string, at: number, final = false) {

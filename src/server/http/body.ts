@@ -1,7 +1,7 @@
 /** Reads a request's body, no further than it may be long. */
 import { Buffer } from "node:buffer";
 
-/** Its text; undefined when it is longer. What lies beyond the limit is not read. */
+/** Its text; undefined when it is longer. Bytes beyond the limit are not read. */
 export async function readBody({ headers, body }: Request, maxBytes: number): Promise<string | undefined> {
   const declared = headers.get("content-length");
   if (declared !== null && !(Number(declared) <= maxBytes)) return undefined;

@@ -2,12 +2,14 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { ToolError, describeThrown } from "../../core/error.ts";
+import { checkKnownKeys } from "../../core/known-keys.ts";
 import { http } from "../../net/node-http.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { HttpGateway } from "../mcp/http.ts";
 import { refusal } from "./guard.ts";
-import { isLocalAddress, type McpHttpOptions } from "../mcp/http-options.ts";
+import { HTTP_OPTIONS, isLocalAddress, type McpHttpOptions } from "../mcp/http-options.ts";
 import { settingsOf } from "../mcp/options.ts";
+import { loadServer } from "../mcp/sdk.ts";
 
 export interface McpListenOptions extends McpHttpOptions {
   /** 0 = one that is free. */
@@ -20,7 +22,7 @@ export interface McpListenOptions extends McpHttpOptions {
 
 /** A server that listens. */
 export interface McpListener {
-  /** What clients are told: `http://127.0.0.1:3000/mcp`. */
+  /** The address for clients: `http://127.0.0.1:3000/mcp`. */
   readonly url: string;
   readonly port: number;
   /** As `McpHandler.close`, then lets the port go. */
@@ -35,12 +37,14 @@ const DRAIN_MS = 1_000;
 
 /** See `listenMcp` of `../mcp.ts`. */
 export async function listen(runtime: Runtime, options: McpListenOptions): Promise<McpListener> {
+  checkKnownKeys(options, { ...HTTP_OPTIONS, port: true, host: true, path: true }, "listenMcp()");
   const { port, host = "127.0.0.1", path = "/mcp", token, allowedHosts } = options;
   if (!isLocalAddress(host) && (token === undefined || allowedHosts === undefined)) {
     throw new ToolError("invalid_argument", `An MCP server on ${host} can be reached by others, and needs a token and allowedHosts.`, {
       hint: "Give it both, or leave host out to be reached from this machine only.",
     });
   }
+  await loadServer(); // at once, so that a missing library is not found out by the first client
   const gateway = new HttpGateway(runtime, options);
   const { log, clock } = settingsOf(options);
   const answering = new Set<Promise<void>>();
@@ -128,7 +132,7 @@ async function copy(body: ReadableStream<Uint8Array>, outgoing: ServerResponse, 
   }
 }
 
-/** Resolves when the last of it has been handed to the system, or nobody reads it. */
+/** Resolves when the last of it has been handed to the system, or it is not read. */
 function ended(outgoing: ServerResponse, gone: AbortSignal): Promise<void> {
   if (gone.aborted) return Promise.resolve();
   return new Promise((resolve) => {

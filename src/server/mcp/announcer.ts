@@ -1,4 +1,4 @@
-/** Tells every connection what has changed: the tools of the runtime, and what connected servers say of their own. */
+/** Notifies every connection of changes: the tools of the runtime, and the notifications of connected servers. */
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { PeerNotification } from "../../engine/mcp/peer.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
@@ -112,7 +112,7 @@ export class Announcer {
         const uri = isJsonObject(params) ? params["uri"] : undefined;
         return typeof uri === "string" ? this.#tell((audience) => audience.resourceUpdated(uri)) : undefined;
       }
-      case "notifications/tools/list_changed": // the runtime lists them anew and says so itself
+      case "notifications/tools/list_changed": // the runtime lists them again and says so itself
     }
   }
 

@@ -1,17 +1,30 @@
 /** Puts approvals to the person at the other end of the call, through the client that made it. */
 import type { ApprovalAnswer, ApprovalRequest } from "../../core/ask.ts";
+import { ToolError } from "../../core/error.ts";
 import { currentClient } from "./client.ts";
 
 const MAX_INPUT_LENGTH = 4_000;
 
-/** Asks whether the call may run, and shows all of it. Denied where the client cannot ask, or nobody decides. */
-export async function mcpApprover({ toolName, reason, input, signal }: ApprovalRequest): Promise<ApprovalAnswer> {
+/**
+ * An approver that asks the person behind the MCP client whether the call may run, and shows all of its input.
+ *
+ * The call ends with `approval_required` where there is no decision: it did not come over MCP, the client cannot ask, the person dismisses
+ * the question, or the input is longer than 4,000 characters of JSON.
+ */
+export async function mcpApprover({ toolName, reason, input, within = [], signal }: ApprovalRequest): Promise<ApprovalAnswer> {
   const client = currentClient();
-  const shown = visible(JSON.stringify(input, undefined, 2));
-  if (client === undefined || shown.length > MAX_INPUT_LENGTH) return "deny";
+  const outer = within.map((call) => `\n\nIt is made in ${call.toolName}:\n${JSON.stringify(call.input, undefined, 2)}`).join("");
+  const shown = visible(JSON.stringify(input, undefined, 2) + outer);
+  if (client === undefined) throw undecided("the call did not come over MCP, so there is no client to ask");
+  if (shown.length > MAX_INPUT_LENGTH) throw undecided("its input is too long to be shown in a question of MCP");
   const schema = { type: "object", properties: { allow: { type: "boolean", title: "Let it run", default: false } }, required: ["allow"] };
   const answer = await client.elicit({ message: `May ${toolName} run? ${reason}\n${shown}`, schema }, { key: "approval", signal });
+  if (answer.action === "cancel") throw undecided("the MCP client did not ask, or its user did not decide");
   return answer.action === "accept" && answer.content?.["allow"] === true ? "allow-once" : "deny";
+}
+
+function undecided(why: string): ToolError {
+  return new ToolError("approval_required", why);
 }
 
 /** As the same JSON, with what could make a person see something else than it is written out. */

@@ -1,12 +1,15 @@
 /** The client of one exchange, as handlers know it. */
 import type { QuestionAnswer, AskRequest, Question } from "../../core/ask.ts";
 import { ToolError } from "../../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { validateInput } from "../../schema/validation-result.ts";
 import type { InputOptions, McpClient, McpLogLevel } from "./client.ts";
 import type { Exchange } from "./exchange.ts";
 
 const NOBODY: QuestionAnswer = Object.freeze({ action: "cancel" });
+
+const INPUT_OPTIONS: OptionNames<InputOptions> = { key: true, signal: true };
 
 export interface ClientFacts {
   readonly era: "legacy" | "modern";
@@ -18,7 +21,7 @@ export interface ClientFacts {
 export class CallClient implements McpClient {
   readonly era: "legacy" | "modern";
   readonly capabilities: JsonObject;
-  /** What a handler wanted of a client that does not offer it: the capabilities it lacks. */
+  /** The capabilities that a handler needed of a client that does not offer them. */
   missing: JsonObject | undefined;
   readonly #exchange: Exchange<unknown>;
   readonly #newId: () => string;
@@ -40,7 +43,9 @@ export class CallClient implements McpClient {
     return this.elicit({ message: asker === toolName ? message : `${asker}: ${message}`, ...question }, { signal });
   };
 
-  async elicit(question: Question, { key, signal }: InputOptions = {}): Promise<QuestionAnswer> {
+  async elicit(question: Question, options: InputOptions = {}): Promise<QuestionAnswer> {
+    checkKnownKeys(options, INPUT_OPTIONS, "elicit()");
+    const { key, signal } = options;
     const number = ++this.#questions;
     if (!this.#canElicit(question.url === undefined ? "form" : "url")) return NOBODY;
     // Only the older revision wants pages to have an id.
@@ -58,7 +63,9 @@ export class CallClient implements McpClient {
     }
   }
 
-  async sample(params: JsonObject, { key, signal }: InputOptions = {}): Promise<JsonObject> {
+  async sample(params: JsonObject, options: InputOptions = {}): Promise<JsonObject> {
+    checkKnownKeys(options, INPUT_OPTIONS, "sample()");
+    const { key, signal } = options;
     const number = ++this.#samples;
     this.#require("sampling", params["tools"] === undefined ? {} : { tools: {} });
     const request = { method: "sampling/createMessage", params } as const;
@@ -70,7 +77,9 @@ export class CallClient implements McpClient {
     });
   }
 
-  async listRoots({ key, signal }: InputOptions = {}): Promise<JsonObject> {
+  async listRoots(options: InputOptions = {}): Promise<JsonObject> {
+    checkKnownKeys(options, INPUT_OPTIONS, "listRoots()");
+    const { key, signal } = options;
     const number = ++this.#roots;
     this.#require("roots", {});
     const request = { method: "roots/list", params: {} } as const;

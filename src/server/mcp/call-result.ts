@@ -19,9 +19,9 @@ export interface CallAnswer {
  * The answer of a call, whole for clients that read only `content` and for those that read only `structuredContent`: some show a model
  * nothing but `structuredContent` wherever there is one.
  *
- * `structuredContent` is sent where the tool promises it with an output schema, and where an object is the whole answer; JSON stands in
+ * `structuredContent` is sent where the tool promises it with an output schema, and where an object is the whole answer; JSON is in
  * `content` as well then. A tool that answers with content parts and promises nothing is answered with these parts only: its output is
- * for the program that runs it. Whatever is not `ok` is marked as an error, with the text that a model would read, and with no structured
+ * for the program that runs it. A result that is not `ok` is marked as an error, with the text that a model would read, and with no structured
  * content: a client refuses one that breaks the tool's schema.
  *
  * @see https://modelcontextprotocol.io/specification/2025-11-25/server/tools#structured-content
@@ -71,7 +71,7 @@ function toBlock(part: ContentPart): JsonObject {
   return { type: "resource_link", uri, name: name ?? uri, ...mimeType };
 }
 
-/** What is for programs: the tool's own metadata, and what was done to the call. */
+/** The metadata for programs: that of the tool, and what was done to the call. */
 function metaOf({ metadata, repairs, warnings, origin }: ToolResult): { readonly _meta?: JsonObject } {
   const notes: JsonObject = {
     ...(repairs.length === 0 ? {} : { repairs: repairs.map(({ path, kind, note }) => ({ path, kind, note })) }),

@@ -9,9 +9,9 @@ export type McpLogLevel = "debug" | "info" | "notice" | "warning" | "error" | "c
 
 /** How a client of the server is asked for input. */
 export interface InputOptions {
-  /** What the request is called among those of its call, on the wire. @default its kind and number */
+  /** The name of the request among those of its call, on the wire. @default its kind and number */
   readonly key?: string;
-  /** Aborts when the answer is not wanted any more: the client is told, and the method rejects or answers `cancel`. */
+  /** Aborts when the answer is not wanted any more: the client is notified, and the method rejects or answers `cancel`. */
   readonly signal?: AbortSignal;
 }
 

@@ -10,9 +10,9 @@ export interface InputRequest {
 }
 
 /** One JSON-RPC request of the client: the one that began the work, or a later one that brings what was asked for. */
-export interface Round {
+export interface ExchangeRound {
   readonly signal: AbortSignal;
-  /** What it brought, by key. Untrusted. */
+  /** The answers that it brought, by key. Untrusted. */
   readonly answers: ReadonlyMap<string, unknown>;
   /** Puts a request to the client at once; undefined in the era whose servers cannot. */
   readonly send: ((request: InputRequest, signal: AbortSignal) => Promise<unknown>) | undefined;
@@ -21,8 +21,8 @@ export interface Round {
   log(level: McpLogLevel, data: JsonValue, logger: string | undefined): void;
 }
 
-/** What a round is answered with: the result, or what the client must bring first. */
-export type RoundEnd<T> =
+/** The response to a round: the result, or the input that the client must bring first. */
+export type ExchangeRoundEnd<T> =
   | { readonly done: true; readonly result: T }
   | { readonly done: false; readonly requests: ReadonlyMap<string, InputRequest> };
 
@@ -34,32 +34,32 @@ interface Waiting {
 }
 
 export interface AskOptions<T> {
-  /** What the request is called among those of its work. */
+  /** The name of the request among those of its work. */
   readonly key: string;
   /** Makes of an answer what the handler gets; undefined when it is not one. */
   readonly read: (answer: unknown) => T | undefined;
-  /** Aborts when nobody waits for the answer any more: the client is told, or not asked at all. */
+  /** Aborts when the answer is not waited for any more: the client is notified, or not asked at all. */
   readonly signal?: AbortSignal;
 }
 
 export class Exchange<T> {
   readonly #stop = new AbortController();
   readonly #waiting = new Map<string, Waiting>();
-  readonly #work: Promise<RoundEnd<T>>;
-  #round: Round | undefined;
+  readonly #work: Promise<ExchangeRoundEnd<T>>;
+  #round: ExchangeRound | undefined;
   #wake: (() => void) | undefined;
   #over = false;
   /** The client was asked something while a round was open. */
   #hasSent = false;
 
   /** The work begins at once, in the first round. */
-  constructor(round: Round, work: (exchange: Exchange<T>) => Promise<T>) {
+  constructor(round: ExchangeRound, work: (exchange: Exchange<T>) => Promise<T>) {
     this.#round = round;
     this.#work = this.#run(work);
     this.#work.catch(() => {}); // the waiter gets the error
   }
 
-  /** Aborts when the client calls the work off, or nobody brings what was asked for. */
+  /** Aborts when the client cancels the work, or the answer to a question does not come. */
   get signal(): AbortSignal {
     return this.#stop.signal;
   }
@@ -68,13 +68,13 @@ export class Exchange<T> {
     return this.#over;
   }
 
-  /** The round that is open; undefined while nobody waits for the work. */
-  get round(): Round | undefined {
+  /** The round that is open; undefined while no request waits for the work. */
+  get round(): ExchangeRound | undefined {
     return this.#round;
   }
 
-  /** Goes on until the work is done or waits for the client. One round at a time. */
-  async serve(round: Round): Promise<RoundEnd<T>> {
+  /** Runs until the work is done or waits for the client. One round at a time. */
+  async serve(round: ExchangeRound): Promise<ExchangeRoundEnd<T>> {
     this.#round = round;
     const cancel = (): void => this.cancel("the client called it off");
     if (round.signal.aborted) cancel();
@@ -118,13 +118,13 @@ export class Exchange<T> {
     if (this.#waiting.size > 0) this.refuseWaiting(calledOff());
   }
 
-  /** Ends only what waits; the work goes on without it. */
+  /** Ends only what waits; the work continues without it. */
   refuseWaiting(error: ToolError): void {
     for (const waiting of this.#waiting.values()) waiting.fail(error);
     this.#waiting.clear();
   }
 
-  async #run(work: (exchange: Exchange<T>) => Promise<T>): Promise<RoundEnd<T>> {
+  async #run(work: (exchange: Exchange<T>) => Promise<T>): Promise<ExchangeRoundEnd<T>> {
     try {
       return { done: true, result: await work(this) };
     } finally {
@@ -162,12 +162,12 @@ export class Exchange<T> {
     setImmediate(() => this.#wake?.());
   }
 
-  #needs(): RoundEnd<T> | Promise<RoundEnd<T>> {
+  #needs(): ExchangeRoundEnd<T> | Promise<ExchangeRoundEnd<T>> {
     if (this.#waiting.size === 0) return this.#work;
     return { done: false, requests: new Map(Array.from(this.#waiting, ([key, { request }]) => [key, request])) };
   }
 
-  /** What was not asked for is left alone; what is not an answer is asked for again. */
+  /** Answers that were not asked for are left alone; a value that is not an answer is asked for again. */
   #deliver(answers: ReadonlyMap<string, unknown>): void {
     for (const [key, waiting] of this.#waiting) {
       if (answers.has(key) && waiting.take(answers.get(key))) this.#waiting.delete(key);

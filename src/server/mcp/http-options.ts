@@ -1,6 +1,7 @@
-/** What an MCP server over HTTP can be told, and what holds where nothing is said. */
+/** The options of an MCP server over HTTP, and their defaults. */
 import { ToolError } from "../../core/error.ts";
-import { checkWhole, type McpServerOptions } from "./options.ts";
+import type { OptionNames } from "../../core/known-keys.ts";
+import { SERVER_OPTIONS, checkWhole, type McpServerOptions } from "./options.ts";
 
 export interface McpHttpOptions extends McpServerOptions {
   /** Host names that requests may be sent to, without ports; an empty list lets nothing in. @default names of this machine only */
@@ -20,6 +21,18 @@ export interface McpHttpOptions extends McpServerOptions {
   /** How long `close` waits for calls under way before it cancels them, in milliseconds. @default 10_000 */
   readonly graceMs?: number;
 }
+
+export const HTTP_OPTIONS: OptionNames<McpHttpOptions> = {
+  ...SERVER_OPTIONS,
+  allowedHosts: true,
+  allowedOrigins: true,
+  token: true,
+  maxBodyBytes: true,
+  maxBatch: true,
+  maxSessions: true,
+  sessionIdleMs: true,
+  graceMs: true,
+};
 
 export interface HttpSettings {
   readonly allowedHosts: readonly string[];

@@ -30,7 +30,7 @@ interface Parts {
 const PARSE_ERROR = -32_700;
 const INVALID_REQUEST = -32_600;
 const HEADER_MISMATCH = -32_020;
-/** What does not heed that it was cancelled is not waited for any longer. */
+/** The longest wait for work that ignores its cancellation. */
 const DRAIN_MS = 1_000;
 /** The message around an input may take a few levels more than the input itself. */
 const MAX_DEPTH = 80;
@@ -75,7 +75,7 @@ export class HttpGateway {
 
   async close(): Promise<void> {
     this.#closing = true;
-    const parts = await this.#parts?.catch(() => undefined); // its own caller was told
+    const parts = await this.#parts?.catch(() => undefined); // its own caller got the error
     if (parts === undefined) return;
     const { gateway, modern, sessions } = parts;
     await gateway.stop(this.settings.graceMs);

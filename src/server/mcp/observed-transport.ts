@@ -99,7 +99,7 @@ export class ObservedTransport implements Transport {
     this.#ears.congested(isCongested);
   }
 
-  /** Requests wait in line while too much is open; whatever else a client says may be what they wait for, and goes on at once. */
+  /** Requests wait in line while too much is open; whatever else a client says may be what they wait for, and is passed on at once. */
   #receive(message: JSONRPCMessage, extra: MessageExtraInfo | undefined): void {
     if (!("method" in message)) return this.#pass(message, extra);
     if (!("id" in message)) {

@@ -1,12 +1,14 @@
-/** What can be said of an MCP server, and what holds where nothing is said. */
+/** The options of an MCP server, and their defaults. */
 import { ToolError } from "../../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Clock, Ids, Log } from "../../core/ports.ts";
 import { systemPorts } from "../../core/system-ports.ts";
+import { nameMatcher } from "../../policy/permission.ts";
 import type { McpProvider } from "./provider.ts";
 
-/** What every MCP server of ours can be told, whatever it is reached through. */
+/** Options of every MCP server of ours, whatever it is reached through. */
 export interface McpServerOptions {
-  /** What the server calls itself. @default "haft" */
+  /** The name of the server. @default "haft" */
   readonly name?: string;
   /** @default "0.0.0" */
   readonly version?: string;
@@ -15,13 +17,18 @@ export interface McpServerOptions {
   /** Serve only these toolsets. @default all */
   readonly toolsets?: readonly string[];
   /**
+   * List only these tools, by patterns over qualified names. With `findToolsToolset({ callTool: true })` of `haft/find-tools` a client's
+   * model finds and calls the others: `["catalog::*", "haft::*"]`, and what is pinned. @default all
+   */
+  readonly only?: readonly string[];
+  /**
    * `connection`: the calls of one connection share a session, so that state works, and run side by side as far as their effects
    * allow. A request over HTTP of the revision 2026-07-28 has no connection and no session. @default "connection"
    */
   readonly session?: "connection" | "none";
   /** Tools about the tools. `validate`: `haft_validate_input` checks an input without a call. @default none */
   readonly tools?: { readonly validate?: boolean };
-  /** Resources, prompts and completions of the program itself, beside those of connected MCP servers. */
+  /** Resources, prompts and completions of the program itself, besides those of connected MCP servers. */
   readonly providers?: readonly McpProvider[];
   /** Most entries of one page of a list. Integer ≥ 1. @default 1_000 */
   readonly pageSize?: number;
@@ -35,12 +42,29 @@ export interface McpServerOptions {
   readonly ports?: { readonly clock?: Clock; readonly ids?: Ids; readonly log?: Log };
 }
 
+export const SERVER_OPTIONS: OptionNames<McpServerOptions> = {
+  name: true,
+  version: true,
+  instructions: true,
+  toolsets: true,
+  only: true,
+  session: true,
+  tools: true,
+  providers: true,
+  pageSize: true,
+  listTtlMs: true,
+  maxSuspended: true,
+  suspendedTtlMs: true,
+  ports: true,
+};
+
 /** The same with nothing left open. */
 export interface Settings {
   readonly name: string;
   readonly version: string;
   readonly instructions: string | undefined;
   readonly toolsets: ReadonlySet<string> | undefined;
+  readonly isListed: (qualifiedName: string) => boolean;
   readonly session: "connection" | "none";
   readonly validate: boolean;
   readonly providers: readonly McpProvider[];
@@ -63,6 +87,7 @@ export function settingsOf(options: McpServerOptions): Settings {
     suspendedTtlMs = 600_000,
     ports = {},
   } = options;
+  if (options.tools !== undefined) checkKnownKeys(options.tools, { validate: true }, "The option tools of an MCP server");
   checkWhole({ pageSize }, 1);
   checkWhole({ listTtlMs, maxSuspended, suspendedTtlMs }, 0);
   if (session !== "connection" && session !== "none")
@@ -72,6 +97,7 @@ export function settingsOf(options: McpServerOptions): Settings {
     version: options.version ?? "0.0.0",
     instructions: options.instructions,
     toolsets: options.toolsets === undefined ? undefined : new Set(options.toolsets),
+    isListed: listedBy(options.only),
     session,
     validate: options.tools?.validate ?? false,
     providers: options.providers ?? [],
@@ -83,6 +109,13 @@ export function settingsOf(options: McpServerOptions): Settings {
     ids: ports.ids ?? systemPorts.ids,
     log: plainLog(ports.log ?? systemPorts.log),
   };
+}
+
+/** @throws ToolError `invalid_argument` for a pattern that cannot be */
+function listedBy(only: readonly string[] | undefined): Settings["isListed"] {
+  if (only === undefined) return () => true;
+  const matches = nameMatcher(only, "only");
+  return (name) => matches(name) !== undefined;
 }
 
 /** @throws ToolError `invalid_argument` for a number that is not whole or too small */

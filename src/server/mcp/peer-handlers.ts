@@ -72,7 +72,7 @@ function addResources(serving: Serving): (uri: string) => boolean {
   return serving.connection.era === "legacy" ? addSubscriptions(serving) : () => true;
 }
 
-/** Of the older revision; the newer one's clients say what they want to hear when they begin to listen. */
+/** Of the older revision; the newer one's clients list the notifications they want when they begin to listen. */
 function addSubscriptions({ gateway, handle, atEnd }: Serving): (uri: string) => boolean {
   const watched = new Map<string, () => void>();
   handle("resources/subscribe", (request) => {
@@ -119,7 +119,7 @@ const NO_COMPLETION: Promise<JsonObject> = Promise.resolve(Object.freeze({ compl
 interface ListRequest {
   readonly method: "listPrompts" | "listResources" | "listResourceTemplates";
   readonly field: string;
-  /** What tells the entries apart. */
+  /** The key that tells the entries apart. */
   readonly key: string;
   readonly signal: AbortSignal;
 }
@@ -133,7 +133,7 @@ async function listPage({ gateway }: Serving, { params }: McpRequest, { method, 
   return { [field]: page.items, ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }) };
 }
 
-/** What a peer is sent: without the envelope of our own connection. */
+/** The parameters for a peer: without the envelope of our own connection. */
 function plainParams({ params = {} }: McpRequest): JsonObject {
   const { _meta, ...own } = params;
   const copy = copyJson(own).value;

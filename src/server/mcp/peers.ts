@@ -83,7 +83,7 @@ export class Peers {
     return Array.from(entries.values(), ({ item }) => item);
   }
 
-  /** What is behind a prompt's name; `not_found` by rejecting. */
+  /** Finds the peer behind a prompt's name; `not_found` by rejecting. */
   async findPrompt(name: string, signal: AbortSignal): Promise<{ readonly source: Source; readonly own: string }> {
     const found = this.#known.get("listPrompts")?.get(name) ?? (await this.#load("listPrompts", signal)).get(name);
     if (found === undefined) throw new ToolError("not_found", `No prompt ${JSON.stringify(name)}.`);
@@ -103,7 +103,7 @@ export class Peers {
     return found?.source;
   }
 
-  /** Reads from the server that lists the resource; one that nobody lists, as behind a template, from the first that has it. */
+  /** Reads from the server that lists the resource; one that is not listed, as behind a template, from the first that has it. */
   async read(params: JsonObject & { readonly uri: string }, options: PeerOptions): Promise<JsonObject> {
     const owner = await this.findResource(params.uri, options.signal);
     const candidates =
@@ -121,7 +121,7 @@ export class Peers {
     throw new ToolError("not_found", `No resource ${JSON.stringify(params.uri)}.`, { cause: last });
   }
 
-  /** What was listed may have changed. */
+  /** Forgets the lists, which may have changed. */
   forget(): void {
     this.#known.clear();
     this.#loading.clear();
@@ -137,7 +137,7 @@ export class Peers {
     return untilAborted(loading, signal);
   }
 
-  /** What was forgotten while it was being made is out of date. */
+  /** A list that was forgotten while it was being made is out of date. */
   async #keep(method: ListMethod, loading: Promise<Entries>): Promise<void> {
     const entries = await loading;
     if (this.#loading.get(method) !== loading) return;
@@ -188,7 +188,7 @@ export class Peers {
     return entries;
   }
 
-  /** Prompts are told apart by their toolset; URIs stay as they are. */
+  /** Prompts are distinguished by their toolset; URIs stay as they are. */
   #shown({ source, own, item }: Entry, method: ListMethod): readonly [string, JsonObject] {
     if (method !== "listPrompts" || source.name === undefined || source.name === "") return [own, item];
     const name = providerName(qualifiedName(source.name, own));

@@ -1,4 +1,4 @@
-/** What a program offers over MCP beside its tools: resources, prompts, completions. */
+/** The features that a program offers over MCP besides its tools: resources, prompts, completions. */
 import type { McpPeer } from "../../engine/mcp/peer.ts";
 
 type Offered = Omit<McpPeer, "name" | "identity" | "subscribe" | "unsubscribe" | "setLogLevel">;

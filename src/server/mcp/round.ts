@@ -1,9 +1,9 @@
-/** The SDK's view of one request, in our words. */
+/** The SDK's view of one request, as our types. */
 import type { Server, ServerContext } from "@modelcontextprotocol/server";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ClientFacts } from "./call-client.ts";
 import type { McpLogLevel } from "./client.ts";
-import type { InputRequest, Round } from "./exchange.ts";
+import type { InputRequest, ExchangeRound } from "./exchange.ts";
 
 /** From the least to the most urgent. */
 const LEVELS: readonly McpLogLevel[] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
@@ -11,7 +11,7 @@ const LEVELS: readonly McpLogLevel[] = ["debug", "info", "notice", "warning", "e
 const NO_TIMEOUT_MS = 2_147_483_647;
 const CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities";
 
-/** What the handlers of one server instance share. */
+/** The state that the handlers of one server instance share. */
 export interface Connection {
   readonly era: "legacy" | "modern";
   /** The least urgent level that a client of the older era wants. @default all */
@@ -26,7 +26,7 @@ export function wantsLevel({ logLevel }: Connection, level: unknown): boolean {
   return logLevel === undefined || (isLogLevel(level) && LEVELS.indexOf(level) >= LEVELS.indexOf(logLevel));
 }
 
-export function roundOf(context: ServerContext, connection: Connection): Round {
+export function roundOf(context: ServerContext, connection: Connection): ExchangeRound {
   const { mcpReq } = context;
   return {
     signal: mcpReq.signal,
@@ -43,7 +43,7 @@ export function roundOf(context: ServerContext, connection: Connection): Round {
   };
 }
 
-/** What the client says of itself: with each request in the newer era, once in the older one. */
+/** The client's description of itself: with each request in the newer era, once in the older one. */
 export function clientFacts(context: ServerContext, server: Server, connection: Connection): Omit<ClientFacts, "newId"> {
   const { era } = connection;
   const declared: unknown =

@@ -24,7 +24,7 @@ export async function loadStdio(): Promise<StdioModule> {
 
 function notInstalled(cause: unknown): ToolError {
   return new ToolError("unavailable", "The package @modelcontextprotocol/server is not installed, and tools are served over MCP by it.", {
-    operatorHint: "npm install @modelcontextprotocol/server",
+    operatorHint: "Run npm install @modelcontextprotocol/server.",
     cause,
   });
 }

@@ -1,4 +1,4 @@
-/** What nobody may guess: ids will not do, since those of one process begin alike and are told to every client. */
+/** A secret that cannot be guessed: ids will not do, since those of one process begin alike and are sent to every client. */
 // oxlint-disable-next-line no-restricted-imports -- the program that gives the ports must not know it
 import { randomBytes } from "node:crypto";
 

@@ -15,7 +15,7 @@ export interface Work<T> {
   readonly client: CallClient;
 }
 
-/** Runs `begin` for a new request; one that brings a state goes on where that left off. Resolves to the protocol's result. */
+/** Runs `begin` for a new request; one with a state continues where that left off. Resolves to the protocol's result. */
 export async function serveExchange<T>(
   { request, context, serving }: { readonly request: McpRequest; readonly context: ServerContext; readonly serving: Serving },
   begin: (work: Work<T>) => Promise<T>,

@@ -1,4 +1,4 @@
-/** What the handlers of one server instance are given. */
+/** The context of the handlers of one server instance. */
 import type { Server, ServerContext } from "@modelcontextprotocol/server";
 import { ToolError } from "../../core/error.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
@@ -11,7 +11,7 @@ import type { ServerModule } from "./sdk.ts";
 import type { Suspensions } from "./suspensions.ts";
 import type { ToolList } from "./tool-list.ts";
 
-/** What all connections share. */
+/** The state that all connections share. */
 export interface Shared {
   readonly runtime: Runtime;
   readonly settings: Settings;
@@ -22,12 +22,12 @@ export interface Shared {
   readonly announcer: Announcer;
 }
 
-/** What a connection adds to the instance that serves it. */
+/** The parts that a connection adds to the instance that serves it. */
 export interface ConnectionInfo {
   readonly era: "legacy" | "modern";
   /** Changes are sent to this instance itself. */
   readonly isTold: boolean;
-  /** The ids of the requests that are being answered, where somebody wants to know. */
+  /** The ids of the requests that are being answered, where they are needed. */
   readonly requests?: Set<RequestId>;
   /** The session of the connection; undefined where it has none. */
   session(): RuntimeSession | undefined;
@@ -46,7 +46,7 @@ export interface Serving {
   readonly server: Server;
   readonly connection: Connection;
   readonly info: ConnectionInfo;
-  /** Answers one method. What the handler throws is answered as an error of the protocol. */
+  /** Answers one method. An error of the handler is answered as an error of the protocol. */
   readonly handle: (method: string, handler: (request: McpRequest, context: ServerContext) => unknown) => void;
   /** Called once, when the instance's connection is closed. */
   readonly atEnd: (end: () => void) => void;

@@ -2,6 +2,7 @@
 import { Transform, type Readable, type Writable } from "node:stream";
 import type { JSONRPCMessage } from "@modelcontextprotocol/server";
 import { ToolError, describeThrown, isToolError } from "../../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { Gateway } from "./gateway.ts";
@@ -9,7 +10,7 @@ import { ObservedTransport } from "./observed-transport.ts";
 import { requestId } from "../../engine/mcp/oversize-answer.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { Listened } from "./listened.ts";
-import type { McpServerOptions } from "./options.ts";
+import { SERVER_OPTIONS, type McpServerOptions } from "./options.ts";
 import { loadServer, loadStdio } from "./sdk.ts";
 import { LineReader } from "../../processes/line-reader.ts";
 
@@ -21,6 +22,8 @@ export interface McpStdioOptions extends McpServerOptions {
   /** How long `close` waits for calls under way before it cancels them, in milliseconds. @default 5_000 */
   readonly graceMs?: number;
 }
+
+const OPTIONS: OptionNames<McpStdioOptions> = { ...SERVER_OPTIONS, input: true, output: true, graceMs: true };
 
 /** A connection that is being served. */
 export interface McpStdioServer {
@@ -34,7 +37,7 @@ export interface McpStdioServer {
 }
 
 const DEFAULT_GRACE_MS = 5_000;
-/** What does not heed that it was cancelled is not waited for any longer. */
+/** The longest wait for work that ignores its cancellation. */
 const DRAIN_MS = 1_000;
 
 const INVALID_REQUEST = -32_600;
@@ -86,6 +89,7 @@ function endWaiting(transport: ObservedTransport, clock: Clock): void {
 
 /** See `serveMcpStdio` of `../mcp.ts`. */
 export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Promise<McpStdioServer> {
+  checkKnownKeys(options, OPTIONS, "serveMcpStdio()");
   const [sdk, stdio] = await Promise.all([loadServer(), loadStdio()]);
   const gateway = new Gateway(runtime, options, sdk);
   const { log, session: wanted } = gateway.settings;

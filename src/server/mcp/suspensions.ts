@@ -5,7 +5,7 @@ import type { Settings } from "./options.ts";
 import { newSecret } from "./secret.ts";
 import type { ServerModule } from "./sdk.ts";
 
-/** What the state of a request says of the work it belongs to. Signed, not secret. */
+/** The state of a request, which names the work it belongs to. Signed, not secret. */
 interface State {
   readonly id: string;
   /** Which answer it came with: an older one leads nowhere. */
@@ -59,7 +59,7 @@ export class Suspensions {
     return this.#codec.mint({ id, round, digest }, context);
   }
 
-  /** The work that a request takes up, once; undefined when there is none, or it is another's. */
+  /** The work that a request resumes, once; undefined when there is none, or it is another's. */
   resume(state: unknown, digest: string): Exchange<unknown> | undefined {
     if (!isState(state)) return undefined;
     const found = this.#suspended.get(state.id);

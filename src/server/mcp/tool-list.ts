@@ -54,12 +54,11 @@ export class ToolList {
   #current(): Offer {
     const { version } = this.#registry;
     if (this.#offer?.version === version) return this.#offer;
-    const { toolsets, session } = this.#settings;
+    const { toolsets, session, isListed } = this.#settings;
     const listed = this.#registry
       .list()
-      .filter(({ toolset }) =>
-        toolsets === undefined ? session !== "none" || toolset.name !== OWN_NAMESPACE : toolsets.has(toolset.name),
-      );
+      .filter(({ toolset }) => (toolsets === undefined ? session !== "none" || toolset.name !== OWN_NAMESPACE : toolsets.has(toolset.name)))
+      .filter(({ qualifiedName }) => isListed(qualifiedName));
     const shared = new Set<string>();
     listed.forEach(({ qualifiedName }, index) => {
       if (listed[index + 1]?.qualifiedName === qualifiedName) shared.add(qualifiedName);
@@ -106,7 +105,7 @@ function nameOf(registered: RegisteredTool, shared: boolean): string {
   try {
     return `${name}_${registered.fingerprint.slice(0, 16)}`;
   } catch {
-    return `${name}_`; // its schema cannot be hashed: it is put aside
+    return `${name}_`; // its schema cannot be hashed: it is disabled
   }
 }
 

@@ -28,7 +28,7 @@ export const VALIDATE_TOOL: JsonObject = {
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false, title: "Check an input" },
 };
 
-/** What the tools are asked for: those that bear a name, and the names there are. */
+/** The tools that are asked for: those that bear a name, and the names there are. */
 export interface KnownTools {
   overloads(name: string): readonly RegisteredTool[];
   names(): readonly string[];

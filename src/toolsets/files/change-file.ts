@@ -1,4 +1,4 @@
-/** The one way a file is changed: read before, compared, written beside, and put in place in one step. */
+/** The one way a file is changed: read before, compared, written to a temporary file, and put in place in one step. */
 import type { Stats } from "node:fs";
 import { constants, lstat, open, rename, rm, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
@@ -42,7 +42,7 @@ export interface CurrentFile {
  *
  * An existing file must have been read in this session, what was read still be shown, and the file be unchanged since. Changes of one file run one
  * after the other, and afterwards the session counts as having read what it wrote. The new text is written to
- * a file beside it, flushed, and renamed: nobody ever sees half of it, and hard links elsewhere keep the old text.
+ * a file next to it, flushed, and renamed: no reader sees half of it, and hard links elsewhere keep the old text.
  * New files and folders are for their owner only (0600, 0700); a replaced file keeps its permissions.
  */
 export async function changeFile(request: ChangeRequest): Promise<Change> {

@@ -8,11 +8,14 @@ import { type CurrentFile, changeFile, textOf } from "./change-file.ts";
 import { letOthersRun } from "./file-bytes.ts";
 import { refusal } from "./file-error.ts";
 import { supersedesFileCalls } from "./superseded-views.ts";
-import { type TextEdit, applyEdit } from "./text-edit.ts";
+import { applyDiff } from "./text-diff.ts";
+import { type EditOutcome, type TextEdit, applyEdit } from "./text-edit.ts";
 import { MAX_PATH_LENGTH, type Workspace } from "./workspace-path.ts";
 
-interface EditInput extends TextEdit {
+/** One exact replacement, or a diff. */
+interface EditInput extends Partial<TextEdit> {
   readonly path: string;
+  readonly diff?: string;
 }
 
 /** `strict`: all or nothing; `partial`: up to the first that fails; `best_effort`: all that can be applied. */
@@ -35,6 +38,12 @@ const EDIT = {
   replaceAll: { type: "boolean", description: "Replace every occurrence. Default false." },
 };
 
+const DIFF = {
+  type: "string",
+  minLength: 1,
+  description: "A unified diff of this file, in place of old and new. Its line numbers may be wrong; the lines it shows may not.",
+};
+
 const MULTI_EDIT_SCHEMA: JsonSchema = {
   type: "object",
   properties: {
@@ -54,8 +63,10 @@ const MULTI_EDIT_SCHEMA: JsonSchema = {
 export function editTool(workspace: Workspace): Tool {
   return {
     name: "edit",
-    description: "Replaces an exact piece of text in a file. The file must have been read before, and must not have changed since.",
-    inputSchema: { type: "object", properties: { path: PATH, ...EDIT }, required: ["path", "old", "new"], additionalProperties: false },
+    description:
+      "Replaces an exact piece of text in a file: give old and new, or a unified diff. The file must have been read before, and must not have changed since.",
+    inputSchema: { type: "object", properties: { path: PATH, ...EDIT, diff: DIFF }, required: ["path"], additionalProperties: false },
+    validate: ({ old, new: replacement, diff, replaceAll }) => editProblems({ old, replacement, diff, replaceAll }),
     effects: { writes: (input) => [workspace.key(input["path"])], idempotent: false },
     supersedes: supersedesFileCalls(workspace),
     execute: (input: EditInput, context: ToolContext) => editFile(workspace, input, context),
@@ -75,6 +86,28 @@ export function multiEditTool(workspace: Workspace): Tool {
   };
 }
 
+/** Either form whole, and not both. */
+function editProblems(given: {
+  readonly old: unknown;
+  readonly replacement: unknown;
+  readonly diff: unknown;
+  readonly replaceAll: unknown;
+}): readonly string[] {
+  const { old, replacement, diff, replaceAll } = given;
+  if (diff === undefined)
+    return [
+      ...(old === undefined ? ["$.old: is missing: give old and new, or diff"] : []),
+      ...(replacement === undefined ? ["$.new: is missing: give old and new, or diff"] : []),
+    ];
+  return old === undefined && replacement === undefined && replaceAll === undefined
+    ? []
+    : ["$.diff: cannot be combined with old, new and replaceAll"];
+}
+
+function outcomeOf(before: string, { old = "", new: replacement = "", replaceAll = false, diff }: EditInput): EditOutcome {
+  return diff === undefined ? applyEdit(before, { old, new: replacement, replaceAll }) : applyDiff(before, diff);
+}
+
 async function editFile(workspace: Workspace, input: EditInput, context: ToolContext): Promise<ToolOutput> {
   let replacements = 0;
   let line = 0;
@@ -84,14 +117,15 @@ async function editFile(workspace: Workspace, input: EditInput, context: ToolCon
     context,
     isWhole: false,
     revise: (before) => {
-      const outcome = applyEdit(textToEdit(before, input.path), input);
+      const outcome = outcomeOf(textToEdit(before, input.path), input);
       if ("problem" in outcome)
         throw refusal(`Cannot edit ${JSON.stringify(input.path)}: ${outcome.problem}. Nothing was written.`, outcome.hint);
       ({ replacements, line } = outcome);
       return outcome.text;
     },
   });
-  const text = `Updated ${change.shown}: ${plural(replacements, "replacement")}, the first at line ${line}.`;
+  const changes = plural(replacements, input.diff === undefined ? "replacement" : "hunk");
+  const text = `Updated ${change.shown}: ${changes}, the first at line ${line}.`;
   return new ToolOutput({ content: [{ type: "text", text }], output: { path: change.shown, replacements, line } });
 }
 

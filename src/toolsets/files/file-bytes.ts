@@ -49,7 +49,7 @@ export async function readWhole(
   return Buffer.concat(kept, size);
 }
 
-/** What a file was at one moment; `hash` is empty for files that are too large to compare byte by byte. */
+/** The state of a file at one moment; `hash` is empty for files that are too large to compare byte by byte. */
 export interface Fingerprint {
   readonly mtimeMs: number;
   readonly size: number;
@@ -65,7 +65,7 @@ export function sameFingerprint(one: Fingerprint, other: Fingerprint): boolean {
   return one.mtimeMs === other.mtimeMs && one.size === other.size && one.hash === other.hash;
 }
 
-/** Lets the rest of the program run before long work goes on. */
+/** Lets the rest of the program run before long work continues. */
 export async function letOthersRun(signal: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => setImmediate(resolve));
   signal.throwIfAborted();

@@ -112,7 +112,7 @@ function readTokens(characters: readonly string[]): Token[] {
   return tokens;
 }
 
-/** Reads `[…]` from its opening bracket; undefined when it is never closed, and the bracket stands for itself. */
+/** Reads `[…]` from its opening bracket; undefined when it is never closed, and the bracket means itself. */
 function readClass(characters: readonly string[], open: number): { readonly token: CharacterClass; readonly end: number } | undefined {
   const negated = characters[open + 1] === "!" || characters[open + 1] === "^";
   const first = open + (negated ? 2 : 1);
@@ -159,7 +159,7 @@ function matchCharacter(token: Token, character: string): boolean {
   return token.ranges.some(([low, high]) => character >= low && character <= high) !== token.negated;
 }
 
-/** Writes out `{a,b}`; braces without a comma or a partner stand for themselves. */
+/** Writes out `{a,b}`; braces without a comma or a partner mean themselves. */
 function expandBraces(pattern: string): readonly string[] {
   const done: string[] = [];
   const open = [pattern];

@@ -3,7 +3,7 @@ import { type PathMatcher, MAX_PATTERN_LENGTH, compilePlainGlob } from "./glob-p
 
 /** Left out wherever they lie, with or without a .gitignore. */
 const ALWAYS_IGNORED: ReadonlySet<string> = new Set([".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv"]);
-/** A file with more rules is not read further; nobody writes them by hand. */
+/** A file with more rules is not read further; such files are not written by hand. */
 const MAX_RULES = 1000;
 /** Nor is one once so many rules hold in a folder with those above it: each entry is compared with all of them. */
 const MAX_RULES_TOGETHER = 2000;
@@ -24,7 +24,7 @@ export interface IgnoreRules {
   readonly count: number;
 }
 
-/** The rules of a folder from the text of its .gitignore; lines that are no rule are passed over, as git does. */
+/** The rules of a folder from the text of its .gitignore; lines that are no rule are ignored, as git does. */
 export function ignoreRules(above: IgnoreRules | undefined, gitignore: string): IgnoreRules {
   const before = above?.count ?? 0;
   const own = gitignore === "" ? NO_RULES : readRules(gitignore, Math.min(MAX_RULES, MAX_RULES_TOGETHER - before));
@@ -85,7 +85,7 @@ function readRule(line: string): Rule | undefined {
   return { negated, foldersOnly, anchored: pattern.includes("/"), matches: compilePlainGlob(pattern) };
 }
 
-/** Trailing spaces do not count, unless a backslash stands before them. */
+/** Trailing spaces do not count, unless a backslash is before them. */
 function withoutTrailingSpaces(line: string): string {
   let end = line.length;
   while (end > 0 && line[end - 1] === " " && line[end - 2] !== "\\") end--;

@@ -118,7 +118,7 @@ function parseDocument(text: string, shown: string): JsonValue {
 }
 
 /** With the indentation, the byte order mark and the last line end that the file had. */
-function writeDocument(document: JsonValue, before: string | undefined): string {
+export function writeDocument(document: JsonValue, before: string | undefined): string {
   if (before === undefined) return `${JSON.stringify(document, null, DEFAULT_INDENT)}\n`;
   const indent = /^[[{]\r?\n([ \t]{1,10})\S/u.exec(withoutMark(before))?.[1] ?? (before.includes("\n") ? DEFAULT_INDENT : "");
   const mark = before.startsWith("\ufeff") ? "\ufeff" : "";

@@ -1,24 +1,18 @@
 /** Places in a JSON document, spelled `a.b[0].c`: read one, or replace one. */
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, jsonPath, type JsonValue } from "../../core/base/json.ts";
-import { childOf, outlineOf, readSteps, type JsonStep } from "../../core/base/json-steps.ts";
-
-const MAX_STEPS = 64;
-const MAX_PLACE_CHARS = 16_384;
+import { childOf, outlineOf, readPath, type JsonStep } from "../../core/base/json-steps.ts";
 
 /**
- * Reads `a.b[0]["c.d"]`, with or without a leading `$`; nothing or `$` alone is the whole document.
+ * Reads `a.b[0]["c.d"]`, with or without a leading `$`; nothing or `$` alone is the whole document. At most 64 steps.
  *
  * @throws ToolError `invalid_input`
  */
 export function parsePlace(text: string): readonly JsonStep[] {
-  if (text.length > MAX_PLACE_CHARS) throw new ToolError("invalid_input", `The place has more than ${MAX_PLACE_CHARS} characters.`);
-  const path = /^[^$.[]/u.test(text) ? `.${text}` : text;
-  const steps = readSteps(path, path.startsWith("$") ? 1 : 0);
-  if (steps !== undefined && steps.length <= MAX_STEPS) return steps;
-  if (steps !== undefined) throw new ToolError("invalid_input", `The place has more than ${MAX_STEPS} steps.`);
+  const steps = readPath(text);
+  if (steps !== undefined) return steps;
   throw new ToolError("invalid_input", `${JSON.stringify(text.slice(0, 200))} is not a place in a JSON document.`, {
-    hint: 'Write it as a.b[0].c, a key with other characters as ["my.key"], and "" for the whole document.',
+    hint: 'Write it as a.b[0].c, a key with other characters as ["my.key"], and "" for the whole document; at most 64 steps.',
   });
 }
 
@@ -43,7 +37,7 @@ export function withValueAt(document: JsonValue | undefined, steps: readonly Jso
   return replaceAt({ steps, value }, document, 0);
 }
 
-/** Goes one level deeper a step, at most `MAX_STEPS` levels. */
+/** Goes one level deeper a step, at most as many levels as a path has steps. */
 function replaceAt(
   change: { readonly steps: readonly JsonStep[]; readonly value: JsonValue },
   within: JsonValue | undefined,

@@ -76,7 +76,7 @@ export class LineSearch {
   }
 }
 
-/** Searches a file until its end, the wanted matches, or `maxBytes`; a binary file is passed over. Returns how many bytes it read. */
+/** Searches a file until its end, the wanted matches, or `maxBytes`; a binary file is skipped. Returns how many bytes it read. */
 export async function searchFile(
   search: LineSearch,
   file: OpenFile,

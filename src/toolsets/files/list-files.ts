@@ -66,7 +66,7 @@ interface Collecting {
   readonly depth: number;
 }
 
-/** Level by level, so that a large folder deep down does not hide what lies beside it. */
+/** Level by level, so that a large folder deep down does not hide the files next to it. */
 async function collect(walk: Walk, { workspace, start, depth }: Collecting): Promise<{ paths: readonly string[]; more: boolean }> {
   const paths: string[] = [];
   let levels = [start];

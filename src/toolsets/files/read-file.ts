@@ -1,11 +1,13 @@
 /** The tool `read`: numbered lines of a text file, an image, or a PDF. */
 import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
+import type { ToolError } from "../../core/error.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
 import { plural } from "../../core/base/wording.ts";
 import { createHash } from "node:crypto";
+import { convertDocument } from "../convert/convert-document.ts";
 import { HEAD_BYTES, type Media, detectMedia, refuseBinary } from "./binary.ts";
-import { type Fingerprint, MAX_TEXT_BYTES, fingerprint, pieces, readHead, readWhole } from "./file-bytes.ts";
+import { type Fingerprint, MAX_TEXT_BYTES, fingerprint, pieces, readHead, readWhole, tooLargeFile } from "./file-bytes.ts";
 import { fileError, refusal } from "./file-error.ts";
 import { LineWindow, MAX_LINE_CHARS } from "./line-window.ts";
 import { type OpenFile, openFile } from "./open-place.ts";
@@ -22,6 +24,9 @@ import { type Place, type Workspace, MAX_PATH_LENGTH } from "./workspace-path.ts
  * @see https://docs.anthropic.com/en/docs/build-with-claude/vision#faq
  */
 const MAX_MEDIA_BYTES = { image: 3_500_000, pdf: 4_500_000 } as const satisfies Record<Media["kind"], number>;
+
+/** The largest PDF whose text is read, in bytes. */
+const MAX_PDF_BYTES = 32 * 1024 * 1024;
 
 interface ReadInput {
   readonly path: string;
@@ -43,14 +48,16 @@ const INPUT_SCHEMA: JsonSchema = {
 export interface ReadOptions {
   /** Answer a repeated read of an unchanged file with one line. */
   readonly unchangedReads: boolean;
+  /** Read the text of PDFs in place of the documents themselves. */
+  readonly pdfText: boolean;
 }
 
 export function readTool(workspace: Workspace, options: ReadOptions): Tool {
   return {
     name: "read",
     description:
-      "Reads a file of the workspace. Text comes with line numbers (the number and the tab after it are not part of the file); images (PNG, JPEG, GIF, WebP) up to 3.5 MB and PDFs up to 4.5 MB come as they are. " +
-      `Long files stop at 200 kB and say how to go on; lines over ${MAX_LINE_CHARS} characters are cut. A file must be read before it can be changed.`,
+      `Reads a file of the workspace. Text comes with line numbers (the number and the tab after it are not part of the file); images (PNG, JPEG, GIF, WebP) up to 3.5 MB${options.pdfText ? " come as they are, and PDFs as text. " : " and PDFs up to 4.5 MB come as they are. "}` +
+      `Long files stop at 200 kB and say how to continue; lines over ${MAX_LINE_CHARS} characters are cut. A file must be read before it can be changed.`,
     inputSchema: INPUT_SCHEMA,
     effects: { reads: (input) => [workspace.key(input["path"])], writes: [], idempotent: true },
     supersedes: supersedesFileCalls(workspace),
@@ -72,6 +79,7 @@ async function readFile(request: ReadRequest): Promise<ToolOutput> {
   try {
     const head = await readHead(file.handle, HEAD_BYTES);
     const media = detectMedia(head);
+    if (media?.kind === "pdf" && request.options.pdfText) return await readPdfText(request, place, file);
     if (media !== undefined) return await readMedia(request, { place, file, media });
     refuseBinary(place.shown, head);
     return await readLines(request, place, file);
@@ -97,6 +105,28 @@ async function readMedia(request: ReadRequest, found: { place: Place; file: Open
   return new ToolOutput({ content: [{ type: "file", uri, mediaType: media.mediaType, name: place.shown }], output });
 }
 
+/** The lines of all pages, numbered as those of a text file are. */
+async function readPdfText(request: ReadRequest, place: Place, file: OpenFile): Promise<ToolOutput> {
+  const { input, context } = request;
+  const bytes = await readWhole(file, { maxBytes: MAX_PDF_BYTES, signal: context.signal });
+  if (bytes === undefined) throw tooLargeFile(place.shown, MAX_PDF_BYTES);
+  const known = fingerprint(file.stats, file.stats.size > MAX_TEXT_BYTES ? undefined : bytes);
+  const earlier = earlierRead(request, place, known);
+  if (earlier !== undefined) return unchanged(place, earlier);
+  const { text } = await convertDocument({ kind: "pdf", bytes }, context.signal);
+  const first = input.offset ?? 1;
+  const window = new LineWindow(first, input.limit ?? Number.MAX_SAFE_INTEGER);
+  window.add(Buffer.from(text));
+  window.end();
+  if (first > 1 && window.lines.length === 0 && window.stoppedAt === undefined) throw pastEnd(place, window, first);
+  recordRead(context, place.real, known, viewOf(input));
+  return describeLines(place, { first, window, total: window.count });
+}
+
+function pastEnd(place: Place, window: LineWindow, first: number): ToolError {
+  return refusal(`${JSON.stringify(place.shown)} has ${plural(window.count, "line")}; line ${first} is past its end.`);
+}
+
 /** Not shown, so it does not count as read. */
 function mentionOf(place: Place, { file, media }: { readonly file: OpenFile; readonly media: Media }): ToolOutput {
   const [kind, limit] = media.kind === "image" ? ["image", "3.5 MB"] : ["PDF", "4.5 MB"];
@@ -110,9 +140,7 @@ async function readLines(request: ReadRequest, place: Place, file: OpenFile): Pr
   const first = request.input.offset ?? 1;
   const window = new LineWindow(first, request.input.limit ?? Number.MAX_SAFE_INTEGER);
   const known = await scan(file, window, request.context.signal);
-  if (first > 1 && window.lines.length === 0 && window.stoppedAt === undefined) {
-    throw refusal(`${JSON.stringify(place.shown)} has ${plural(window.count, "line")}; line ${first} is past its end.`);
-  }
+  if (first > 1 && window.lines.length === 0 && window.stoppedAt === undefined) throw pastEnd(place, window, first);
   const earlier = earlierRead(request, place, known.fingerprint);
   if (earlier !== undefined) return unchanged(place, earlier);
   recordRead(request.context, place.real, known.fingerprint, viewOf(request.input));

@@ -1,4 +1,4 @@
-/** What the model of a session has read and still has before it, so that nothing is changed unseen. */
+/** The parts of files that the model of a session has read and still has before it, so that nothing is changed unseen. */
 import type { ToolContext, ToolState } from "../../core/context.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import { refusal } from "./file-error.ts";

@@ -97,7 +97,7 @@ const GIT_HOOKS: ReadonlySet<string> = new Set(
 );
 
 /**
- * What kind of sensitive file a path is or lies in; undefined for an ordinary one.
+ * The kind of sensitive file that a path is or lies in; undefined for an ordinary one.
  *
  * Names are compared as the least strict file systems do: without case, ignorable characters, named streams or trailing dots.
  *
@@ -138,7 +138,7 @@ const ENVIRONMENT = /^\.env(?:rc)?(?![a-z0-9])/u;
 const BACKUP_MARK = /(?:~|\.(?:bak|backup|old|orig|save|saved|copy|tmp|swp|swo|\d{1,8}))$/u;
 const MAX_BACKUP_MARKS = 4;
 
-/** What editors and people make copies of under: `id_rsa.bak`, `.env~`, `.id_rsa.swp`. */
+/** Removes the marks that editors and people add to the names of copies: `id_rsa.bak`, `.env~`, `.id_rsa.swp`. */
 function withoutBackupMarks(name: string): string {
   let original = name;
   for (let mark = 0; mark < MAX_BACKUP_MARKS && BACKUP_MARK.test(original); mark++) original = original.replace(BACKUP_MARK, "");

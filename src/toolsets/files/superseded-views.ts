@@ -1,4 +1,4 @@
-/** Which results a newer call makes worthless: it tells of the same place, and of no less of it than the older one. */
+/** Which results a newer call makes worthless: it shows the same place, and no less of it than the older one. */
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { PastCall, Supersedes } from "../../core/tool.ts";
 import { supersedesAt } from "../../history/supersede.ts";
@@ -17,7 +17,7 @@ const WHOLE: Lines = { first: 1, last: Infinity, toEnd: true };
 /**
  * The rule of all tools that read or change one file.
  *
- * What shows the whole file (`write`, an uncut `read`, `json_write` of the whole document, an edit that answers with the content)
+ * A call that shows the whole file (`write`, an uncut `read`, `json_write` of the whole document, an edit that answers with the content)
  * replaces every earlier call; a read of a part replaces what read that part or less. An edit of ours answers without the
  * content, so it replaces nothing. A JSON value is replaced by what was written as a whole, or read at the same place.
  */
@@ -47,7 +47,7 @@ function showsAllOf(newer: PastCall, older: PastCall): boolean {
   return shown.first <= needed.first && (shown.toEnd || shown.last >= needed.last);
 }
 
-/** What the model knows of a file by this call alone; undefined = nothing. */
+/** The lines of a file that the model knows by this call alone; undefined = none. */
 function shownBy({ name, input, output }: PastCall): Lines | undefined {
   if (name === "write") return WHOLE;
   if (name === "json_write") return input["at"] === "" || input["at"] === "$" ? WHOLE : undefined;

@@ -105,7 +105,7 @@ export class Walk {
     }
   }
 
-  /** A folder below the first one that may not be read, or is gone by now, is passed over. */
+  /** A folder below the first one that may not be read, or is gone by now, is skipped. */
   async #entriesIfReadable(level: Level, start: Level): Promise<readonly Entry[]> {
     try {
       return await this.entries(level);

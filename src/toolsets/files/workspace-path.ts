@@ -11,7 +11,7 @@ import { type PathMatcher, compileGlob } from "./glob-pattern.ts";
 import { type Sensitivity, sensitivityOf } from "./sensitive-paths.ts";
 
 /**
- * What happens to a path outside the workspace: `block` refuses it; `warn` refuses it the first time, and lets
+ * The treatment of a path outside the workspace: `block` refuses it; `warn` refuses it the first time, and lets
  * the same path pass when the session asks for it again; `off` lets it pass.
  */
 export type PathGuard = "block" | "warn" | "off";

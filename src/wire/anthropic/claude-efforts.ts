@@ -1,4 +1,4 @@
-/** How much Claude may be asked to reason, by what the name of a model says of its version. */
+/** How much Claude may be asked to reason, by the version in the name of a model. */
 import type { JsonObject } from "../../core/base/json.ts";
 import type { ToolChoice } from "../../core/model.ts";
 import { effortsAs, type EffortFields } from "../reasoning-effort.ts";
@@ -12,7 +12,7 @@ const VERSION = /claude-(?:[a-z]+-)?v?(?<major>\d+)(?:[.-](?<minor>\d{1,2})(?!\d
 const ALWAYS_THINKS = /claude-(?:fable|mythos)/u;
 
 /**
- * What a model can be asked for, as `thinking` and `effort`. Thinking is not asked for where a call is required, as the API refuses both at
+ * The efforts that a model can be asked for, as `thinking` and `effort`. Thinking is not asked for where a call is required, as the API refuses both at
  * once. Efforts came with Opus 4.5, thinking without a budget with 4.6; a name without a version is a new model.
  *
  * @see https://platform.claude.com/docs/en/build-with-claude/effort

@@ -3,13 +3,13 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../.
 import { inputObject } from "../conversation-steps.ts";
 import { readArguments } from "../reply-builder.ts";
 
-/** Which field of a block a delta's text goes on with. */
+/** Which field of a block a delta's text is appended to. */
 const GROWING: ReadonlyMap<JsonValue | undefined, string> = new Map([
   ["text_delta", "text"],
   ["thinking_delta", "thinking"],
   ["compaction_delta", "content"],
 ]);
-/** What a delta's block begins as, where a gateway did not say that it begins. */
+/** The block that a delta belongs to, where a gateway did not say that it begins. */
 const UNTOLD: ReadonlyMap<JsonValue | undefined, JsonObject> = new Map([
   ["text_delta", { type: "text", text: "" }],
   ["thinking_delta", { type: "thinking", thinking: "", signature: "" }],
@@ -67,7 +67,7 @@ export class ContentBlock {
     return this.#citations.length > 0;
   }
 
-  /** A call by the model itself, of a tool that stands alone. */
+  /** A call by the model itself, of a tool alone. */
   get isPlainCall(): boolean {
     const { type: _type, id: _id, name: _name, input: _input, caller, ...rest } = this.#fields;
     return Object.keys(rest).length === 0 && (!isJsonObject(caller) || caller["type"] === "direct");

@@ -22,7 +22,7 @@ const FINISH: ReadonlyMap<string, FinishReason> = new Map([
 ]);
 const PROVIDER_CALLS: ReadonlySet<string> = new Set(["server_tool_use", "mcp_tool_use"]);
 
-/** A message, from the events of a stream or all at once. What comes after its end is passed over. */
+/** A message, from the events of a stream or all at once. Events after its end are ignored. */
 export class MessageReader implements StreamDecoder {
   readonly #reply: ReplyBuilder;
   readonly #maxChars: number;

@@ -23,7 +23,7 @@ import { asTextNotes } from "../text-notes.ts";
 import type { EncodeMessagesOptions, EncodedMessages } from "../wire-format.ts";
 import { isSettled, settle, writtenOnce } from "../written-once.ts";
 
-/** What `NativeMessage.format` of its messages says, and `ModelTool.providers`. */
+/** The value of `NativeMessage.format` of its messages, and of `ModelTool.providers`. */
 export const BEDROCK = "bedrock-converse";
 
 /** Which ids it takes of others. */
@@ -87,7 +87,7 @@ const writeResults = writtenOnce(({ calls }: AssistantStep, rules: ConverseRules
   return calls.map(({ id, result }) => writer.result(id, result));
 });
 
-/** What came of settled steps: it depends on them and those before them, which stay the same. */
+/** The restored form of settled steps: it depends on them and those before them, which stay the same. */
 const RESTORED = new WeakMap<AssistantStep, AssistantStep>();
 
 /** Ids that the API gave itself go back to it, though it would not take them from others. */
@@ -212,7 +212,7 @@ const FORMATS: ReadonlyMap<string, string> = new Map([
 ]);
 const MAX_NAME_LENGTH = 200;
 
-/** What Bedrock calls the files of a media type; undefined for those that it does not read. */
+/** Bedrock's name for the files of a media type; undefined for those that it does not read. */
 function documentFormat(mediaType: string): string | undefined {
   return FORMATS.get(mediaType);
 }

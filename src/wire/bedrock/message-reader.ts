@@ -211,7 +211,7 @@ function count(tokens: JsonValue | undefined): number {
 /** Names of errors that are not in the table. */
 const ERROR_NAME = /(?:exception|error|failure|fault)$/iu;
 
-/** The error that an event's name and payload tell of; undefined for every other event. */
+/** The error that an event's name and payload describe; undefined for every other event. */
 function bedrockError(name: string, payload: JsonValue): ToolError | undefined {
   if (!isKnownError(name) && !ERROR_NAME.test(name)) return undefined;
   const { message, Message } = isJsonObject(payload) ? payload : {};

@@ -1,4 +1,4 @@
-/** What turns the bytes of a streamed reply into its pieces. */
+/** Turns the bytes of a streamed reply into its pieces. */
 import type { JsonValue } from "../../core/base/json.ts";
 
 /** Takes the bytes of one reply in any pieces and gives what a `StreamDecoder` takes. Linear in the bytes. */

@@ -1,4 +1,4 @@
-/** Server-sent events, of which providers use the data: the name of an event stands in it, or says nothing. */
+/** Server-sent events, of which providers use the data: the name of an event is in it, or is not needed. */
 import { ToolError } from "../../core/error.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import type { FrameReader } from "./frames.ts";
@@ -50,7 +50,7 @@ class Events {
       throw new ToolError("too_large", `The provider sent an event of more than ${MAX_FRAME} characters.`);
   }
 
-  /** What the open event holds; it is over then. */
+  /** Returns the data of the open event, which is over then. */
   data(): string | undefined {
     const text = this.#data;
     this.#data = undefined;

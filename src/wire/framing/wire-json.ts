@@ -1,5 +1,6 @@
 /** Reads what a provider sends as JSON, as leniently as it is safe: refusing a whole reply for one number would leave its calls without an answer. */
 import { copyJson, type JsonLimits, type JsonValue } from "../../core/base/json.ts";
+import { parseExactly } from "../../core/base/exact-json.ts";
 import { keepDigits, parseJson } from "../../core/base/parse-json.ts";
 import { ToolError } from "../../core/error.ts";
 
@@ -9,7 +10,7 @@ const MAX_DEPTH = 256;
 const LIMITS: JsonLimits = { maxDepth: MAX_DEPTH };
 /** JSON of no more characters cannot nest too deep: every level takes two. */
 const SHORT_CHARS = 2 * MAX_DEPTH;
-/** What may be a number whose digits a double cannot keep, or one too large for it. */
+/** Matches text that may be a number whose digits a double cannot keep, or one too large for it. */
 const UNUSUAL_NUMBER = /\d{16}|\d[eE]\+?\d{3}/u;
 
 /**
@@ -25,8 +26,7 @@ export function readWireJson(text: string): JsonValue | undefined {
 /** Nothing of it can be too deep, too large or changed by being read; most frames are such. */
 function readShort(text: string): JsonValue | undefined {
   try {
-    // oxlint-disable-next-line no-restricted-properties -- see above; of repeated keys the last one counts
-    return JSON.parse(text) as JsonValue; // what JSON.parse returns is JSON by definition
+    return parseExactly(text) as JsonValue; // JSON by definition; of repeated keys the last one counts
   } catch {
     return readChecked(text);
   }
@@ -44,8 +44,7 @@ function readChecked(text: string): JsonValue | undefined {
 function readLeniently(text: string): JsonValue | undefined {
   let value: unknown;
   try {
-    // oxlint-disable-next-line no-restricted-properties -- read as the sender means it; its depth and size are checked below
-    value = JSON.parse(text, keepDigits);
+    value = parseExactly(text, keepDigits); // as the sender means it; its depth and size are checked below
   } catch {
     return undefined;
   }

@@ -1,4 +1,4 @@
-/** What went wrong at Gemini, in our words. */
+/** The errors of Gemini, as our error codes. */
 import type { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { providerError } from "../provider-error.ts";

@@ -1,4 +1,4 @@
-/** What Gemini draws and says aloud, in our words. */
+/** The images and sounds of Gemini, as our content parts. */
 import type { ContentPart } from "../../core/content.ts";
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 

@@ -39,13 +39,13 @@ const FINISH: ReadonlyMap<string, FinishReason> = new Map([
 /** A call whose arguments come value by value. */
 interface StreamedCall {
   readonly key: number;
-  /** The part it began with, and where that stands. */
+  /** The part it began with, and its place. */
   readonly part: JsonObject;
   readonly place: number;
   readonly args: StreamedArguments;
 }
 
-/** A reply, from the chunks of a stream or all at once. Of candidates beside the first, only the text is read. */
+/** A reply, from the chunks of a stream or all at once. Of candidates after the first, only the text is read. */
 export class GeminiReader implements StreamDecoder {
   readonly #reply: ReplyBuilder;
   readonly #maxChars: number;
@@ -103,7 +103,7 @@ export class GeminiReader implements StreamDecoder {
     if (typeof finishReason === "string" && finishReason !== "FINISH_REASON_UNSPECIFIED") this.#finishAs(finishReason, finishMessage);
   }
 
-  /** A candidate beside the first. */
+  /** A candidate after the first. */
   #other(candidate: JsonObject): void {
     const { index, content } = candidate;
     if (typeof index !== "number" || index < 1) return;
@@ -145,7 +145,7 @@ export class GeminiReader implements StreamDecoder {
     if (call !== undefined) this.#reply.providerCall(call);
   }
 
-  /** Text that goes on is put together with what it goes on from. */
+  /** Text that continues is joined to the text before it. */
   #remember(part: JsonObject): void {
     const last = this.#parts.at(-1);
     const goesOn = last !== undefined && isPlainText(last) && isPlainText(part) && last["thought"] === part["thought"];

@@ -59,7 +59,7 @@ export class InteractionStep {
     return text === "" ? (this.field("arguments") ?? {}) : text;
   }
 
-  /** As it stands in `steps`. @param input the arguments as they were read */
+  /** As it is in `steps`. @param input the arguments as they were read */
   whole(input?: JsonObject): JsonObject {
     return {
       ...this.#fields,

@@ -23,7 +23,7 @@ export const INTERACTIONS = "gemini-interactions";
 
 const ID_RULE = { allowed: /^[A-Za-z0-9_-]+$/u, maxLength: 64 };
 
-/** What Gemini did itself goes back as it came, thoughts and their signatures included. */
+/** Gemini's own steps go back as they came, thoughts and their signatures included. */
 export function toInteractionSteps(messages: readonly ModelMessage[]): EncodedMessages {
   const { steps, toolNames } = conversationSteps(messages, ID_RULE);
   const system: JsonObject[] = [];
@@ -69,7 +69,7 @@ function resultStep(id: string, name: string, result: ToolResult | undefined): J
   return { ...step, result: [...textContent(answerText({ ...rest, content: [] })), ...content.flatMap(answerContent)] };
 }
 
-/** Images and sounds: what stands in the answer itself. */
+/** Images and sounds: the media in the answer itself. */
 function isShown(part: ContentPart): boolean {
   return !isDocument(part) && inlineMedia(part) !== undefined;
 }

@@ -81,7 +81,7 @@ export class OllamaReader implements StreamDecoder {
     this.#builder.seal(key);
   }
 
-  /** What the model thought goes back with the calls it led to. */
+  /** The model's reasoning goes back with the calls it led to. */
   #finish(): ModelReply {
     const thinking = this.#thinking.join("");
     if (thinking !== "" && this.#calls.length > 0) {

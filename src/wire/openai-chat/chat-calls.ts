@@ -18,7 +18,7 @@ interface ChatCall {
   kept: JsonObject;
 }
 
-/** What a piece says, with what servers leave out as empty text. */
+/** The fields of a piece, with those that servers leave out as empty text. */
 interface Piece {
   readonly index: number | undefined;
   readonly id: string;

@@ -2,7 +2,7 @@
 import type { ContentPart } from "../../core/content.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 
-/** What a message says, piece by piece. */
+/** Takes the content of a message, piece by piece. */
 export interface ContentSink {
   text(text: string): void;
   reasoning(text: string): void;

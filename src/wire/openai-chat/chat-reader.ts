@@ -99,7 +99,7 @@ export class ChatReader implements StreamDecoder {
     if (reason !== undefined && this.#builder.finished === undefined) this.#seal(reason);
   }
 
-  /** A choice beside the first. */
+  /** A choice after the first. */
   #other(choice: JsonObject): void {
     const { index, delta, message = delta } = choice;
     if (typeof index !== "number" || index < 1) return;

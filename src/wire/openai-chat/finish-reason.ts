@@ -22,7 +22,7 @@ const BY_WORD: ReadonlyMap<string, FinishReason> = new Map(
   Object.entries(REASONS).flatMap(([reason, words]) => words.split(" ").map((word) => [word, reason as FinishReason] as const)), // the keys above
 );
 
-/** What a provider's word means; `other` for one we do not know. Case and hyphens make no difference. */
+/** The meaning of a provider's word; `other` for one we do not know. Case and hyphens make no difference. */
 export function finishReason(word: string): FinishReason {
   return BY_WORD.get(word.toLowerCase().replaceAll("-", "_")) ?? "other";
 }

@@ -35,7 +35,7 @@ export class ResponsesDecoder implements StreamDecoder {
   #words: Wording;
   #responseId: string | undefined;
   #refused = false;
-  /** An item says of itself that it is not whole. */
+  /** The item itself has the status of an incomplete one. */
   #cutOff = false;
   #over = false;
 
@@ -87,7 +87,7 @@ export class ResponsesDecoder implements StreamDecoder {
   /** A second beginning before the end is another message in place of the first. */
   #created(id: string | undefined): void {
     if (this.#slots.length > 0 && id !== this.#responseId) {
-      this.#builder.void("The provider began its message anew.");
+      this.#builder.void("The provider restarted its message.");
       this.#slots = [];
       this.#byPlace = new Map();
       this.#providerSlots = [];
@@ -206,7 +206,7 @@ export class ResponsesDecoder implements StreamDecoder {
     }
   }
 
-  /** What the whole response adds: what was missed, how it ended, and what it cost. */
+  /** Adds the parts of the whole response: what was missed, how it ended, and what it cost. */
   #ended(response: JsonObject): void {
     if (isJsonObject(response["error"]) || response["status"] === "failed") throw responseError(response);
     this.#catchUp(response["output"]);

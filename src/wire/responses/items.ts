@@ -24,7 +24,7 @@ export function itemType(item: JsonObject): string {
   return textOf(item["type"]) ?? "";
 }
 
-/** What an item is to us. A custom call of a tool that was not offered is one that the provider has run (xAI). */
+/** The role of an item for us. A custom call of a tool that was not offered is one that the provider has run (xAI). */
 export function itemRole(item: JsonObject, toolNames: ReadonlyMap<string, string> | undefined): ItemRole {
   const type = itemType(item);
   if (type === "function_call") return "call";

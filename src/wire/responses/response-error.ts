@@ -13,7 +13,7 @@ export function responseError(from: JsonObject): ToolError {
   return providerError({ report: `The model's provider failed${named}: ${message}`, words: [word], text: message });
 }
 
-/** An error stands by itself, in the event, or in the response that the event is of. */
+/** An error is alone, in the event, or in the response that the event is of. */
 function errorIn({ error, response }: JsonObject): JsonObject | undefined {
   if (isJsonObject(error)) return error;
   return isJsonObject(response) && isJsonObject(response["error"]) ? response["error"] : undefined;

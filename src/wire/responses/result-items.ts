@@ -91,7 +91,7 @@ function shellLimit(call: JsonObject | undefined): JsonObject {
   return typeof limit === "number" ? { max_output_length: limit } : {};
 }
 
-/** What the tool said in the provider's own form, else its text. */
+/** The tool's output in the provider's own form, else its text. */
 function shellOutput(result: ToolResult | undefined): JsonValue {
   const output = result?.output;
   const own = isJsonObject(output) ? output["output"] : output;

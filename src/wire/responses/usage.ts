@@ -2,7 +2,7 @@
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { TokenUsage } from "../../core/model.ts";
 
-/** What is told; nothing for what is not a count. */
+/** Reads the counts; values that are not counts are left out. */
 export function readUsage(usage: JsonValue | undefined): Partial<TokenUsage> {
   if (!isJsonObject(usage)) return {};
   const { input_tokens_details: input, output_tokens_details: output } = usage;

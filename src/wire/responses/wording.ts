@@ -1,4 +1,4 @@
-/** What a model says and thinks, part by part, so that a stream and a whole reply give the same text. */
+/** The text and reasoning of a model, part by part, so that a stream and a whole reply give the same text. */
 import type { ReplyBuilder } from "../reply-builder.ts";
 
 /** `text` is said; `summary` and `thought` are reasoning as the provider tells it and as it is. */

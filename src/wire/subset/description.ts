@@ -13,7 +13,7 @@ export class Description {
     this.#text = typeof text === "string" ? text : "";
   }
 
-  /** Says `minLength: 5`. What takes more than 300 characters is named only. */
+  /** Says `minLength: 5`. A keyword that takes more than 300 characters is named only. */
   add(name: string, value: JsonValue): void {
     const text = this.hasRoomFor(value) ? `${name}: ${JSON.stringify(value)}` : name;
     if (!this.#more.includes(text)) this.#more.push(text);
@@ -50,7 +50,7 @@ export function isTrivial(keyword: string, value: JsonValue): boolean {
   return TRIVIAL.has(keyword) && TRIVIAL.get(keyword) === value;
 }
 
-/** Whether a keyword that may stand may have this value. */
+/** Whether an allowed keyword may have this value. */
 export function hasAccepted(
   accepts: Readonly<Record<string, (value: JsonValue) => boolean>> | undefined,
   keyword: string,

@@ -99,7 +99,7 @@ export class Flattener {
     if (place.inside.filter((schema) => schema === target).length <= this.#options.maxRecursion)
       return { node: without(target, "$defs", "definitions", "$schema", "$id", "$anchor"), schema: target };
     this.cut = true;
-    this.#losses.lose(place, "$ref", "The schema goes on inside itself and is cut off here.");
+    this.#losses.lose(place, "$ref", "The schema is recursive and is cut off here.");
     return { node: { type: namedTypes(target)?.[0] ?? "object", description: "The same again, as deep as needed." } };
   }
 
@@ -121,10 +121,10 @@ export class Flattener {
       if (only !== undefined && others.length === 0) plain = this.merge(plain, only, place);
       else plain = joinRootUnion(plain, members);
       if (others.length > 0)
-        this.#losses.lose(place, keyword, "A union cannot stand at the root: which properties go together is not told.");
+        this.#losses.lose(place, keyword, "A union cannot be at the root: the combinations of properties are not sent.");
     }
     for (const keyword of ["not", "enum", "const"]) {
-      if (Object.hasOwn(plain, keyword)) this.#losses.lose(place, keyword, "It cannot stand at the root.");
+      if (Object.hasOwn(plain, keyword)) this.#losses.lose(place, keyword, "It cannot be at the root.");
     }
     return without(plain, "not", "enum", "const");
   }
@@ -132,7 +132,7 @@ export class Flattener {
   pick(node: JsonObject, kept: ReadonlySet<string>, place: Place): JsonObject {
     for (const [keyword, value] of Object.entries(node)) {
       if (!kept.has(keyword) && CONSTRAINT_KEYWORDS.has(keyword) && !isTrivial(keyword, value))
-        this.#losses.lose(place, keyword, "It cannot stand at the root.");
+        this.#losses.lose(place, keyword, "It cannot be at the root.");
     }
     return Object.fromEntries(Object.entries(node).filter(([keyword]) => kept.has(keyword) || keyword === "description"));
   }

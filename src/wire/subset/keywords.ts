@@ -4,7 +4,7 @@ import { words } from "../../core/base/wording.ts";
 /** They say nothing about a value and nothing to a model. */
 export const SILENT_KEYWORDS: ReadonlySet<string> = words("$schema $id $comment $anchor $dynamicAnchor $vocabulary $defs definitions");
 
-/** They decide nothing, but a model is better off knowing them: where they may not stand they go into the description. */
+/** They decide nothing, but a model is better off knowing them: where they are not allowed they go into the description. */
 export const ANNOTATION_KEYWORDS: ReadonlySet<string> = words(
   "title default examples format deprecated readOnly writeOnly contentEncoding contentMediaType contentSchema",
 );

@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { equal, namedTypes, namedValues, objectOf, schemasOf, textsOf, without } from "./schema-node.ts";
 import { words } from "../../core/base/wording.ts";
 
-/** Told what one schema cannot say. */
+/** Called with the constraints that one schema cannot express. */
 export type OnLoss = (keyword: string, note: string) => void;
 
 /** Of two values of these the greater, or the smaller one, says both. */
@@ -12,12 +12,12 @@ const GREATER: ReadonlySet<string> = new Set(["minimum", "exclusiveMinimum", "mi
 const SMALLER: ReadonlySet<string> = new Set(["maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"]);
 /** The first one is as good as the others: they decide nothing. */
 const FIRST: ReadonlySet<string> = words("title description default examples format $comment deprecated readOnly writeOnly");
-/** What they mean hangs on their neighbours, so that they cannot be laid over those of another schema. */
+/** Their meaning depends on their neighbours, so that they cannot be laid over those of another schema. */
 const TIED: ReadonlySet<string> = words(
   "prefixItems additionalItems contains if then else patternProperties unevaluatedItems unevaluatedProperties",
 );
 
-/** Lays schemas without `$ref` and `allOf` over each other: a value fits the result if it fits both, but for what `onLoss` is told. */
+/** Lays schemas without `$ref` and `allOf` over each other: a value fits the result if it fits both, except for the parts passed to `onLoss`. */
 export function mergeSchemas(first: JsonObject, second: JsonObject, onLoss: OnLoss): JsonObject {
   const merged: Record<string, JsonValue> = { ...without(first, "type", "enum", "const", "properties", "required", "anyOf", "oneOf") };
   for (const [keyword, value] of Object.entries(second)) {
@@ -25,7 +25,7 @@ export function mergeSchemas(first: JsonObject, second: JsonObject, onLoss: OnLo
     const known = Object.hasOwn(merged, keyword) ? merged[keyword] : undefined;
     merged[keyword] = known === undefined ? value : mergeKeyword(keyword, [known, value], onLoss);
     if (TIED.has(keyword) && Object.keys(first).some((word) => sameFamily(word, keyword)))
-      onLoss(keyword, "It means something else beside the keywords of another part of allOf.");
+      onLoss(keyword, "It has another meaning together with the keywords of another part of allOf.");
   }
   return { ...merged, ...mergeTypes(first, second, onLoss), ...mergeProperties(first, second, onLoss), ...mergeUnions(first, second) };
 }

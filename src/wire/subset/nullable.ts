@@ -3,7 +3,7 @@ import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json
 import { textsOf, without } from "./schema-node.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
-/** How strict subsets say that a property need not be there: it is required, and null stands for nothing. */
+/** How strict subsets say that a property need not be there: it is required, and null means nothing. */
 export function withNull(schema: JsonObject): JsonObject {
   const { type, anyOf, enum: members, description } = schema;
   if (isJsonArray(anyOf)) {

@@ -9,10 +9,10 @@ export interface SchemaLoss {
   readonly note: string;
 }
 
-export type Step = string | number;
+export type PathStep = string | number;
 
 export interface Place {
-  readonly steps: readonly Step[];
+  readonly steps: readonly PathStep[];
   /** Targets of the references that were written out on the way here, the last one first. */
   readonly inside: readonly JsonObject[];
 }
@@ -27,12 +27,12 @@ export class Losses {
   readonly #told = new Set<string>();
 
   /** Of a keyword. */
-  lose({ steps }: Place, keyword: Step, note: string): void {
+  lose({ steps }: Place, keyword: PathStep, note: string): void {
     this.loseAt([...steps, keyword], note);
   }
 
   /** Of a schema. */
-  loseAt(steps: readonly Step[], note: string): void {
+  loseAt(steps: readonly PathStep[], note: string): void {
     if (this.all.length >= MAX_LOSSES) return;
     const path = jsonPath(steps);
     if (this.#told.has(`${path} ${note}`)) return;

@@ -13,7 +13,7 @@ import {
 import { Flattener, type FitterOptions } from "./flatten.ts";
 import { withNull } from "./nullable.ts";
 import { isCircular } from "./references.ts";
-import { Losses, ROOT, type Place, type SchemaLoss, type Step } from "./place.ts";
+import { Losses, ROOT, type Place, type SchemaLoss, type PathStep } from "./place.ts";
 import {
   excludeEachOther,
   isAllOf,
@@ -253,7 +253,7 @@ export class SchemaFitter {
 
   #keep(keyword: string, value: JsonValue, work: Work, node: JsonObject): void {
     const { out, place } = work;
-    const at = (...more: readonly Step[]): Place => ({ ...place, steps: [...place.steps, keyword, ...more] });
+    const at = (...more: readonly PathStep[]): Place => ({ ...place, steps: [...place.steps, keyword, ...more] });
     if (keyword === "properties") out[keyword] = this.#properties(value, node, place);
     else if (keyword === "required") out[keyword] = this.#required(textsOf(value), node, place);
     else if (keyword === "additionalProperties" && this.#rules.closed === true) return;
@@ -315,13 +315,13 @@ export class SchemaFitter {
     const { items, prefixItems } = node;
     const first = schemasOf(isJsonArray(items) ? items : prefixItems);
     description.add("items in order", first);
-    this.#losses.lose(place, isJsonArray(items) ? "items" : "prefixItems", "Which item is which stands in the description only.");
+    this.#losses.lose(place, isJsonArray(items) ? "items" : "prefixItems", "The order of the items is in the description only.");
     const rest = isJsonObject(items) ? [items] : [];
     if (this.#rules.keeps.has("items"))
       out["items"] = this.#fit({ anyOf: [...first, ...rest] }, { ...place, steps: [...place.steps, "items"] });
   }
 
-  /** A constraint that may not stand: said in another way, or in the description. */
+  /** A constraint that is not allowed: written in another way, or in the description. */
   #replace(keyword: string, value: JsonValue, work: Work, node: JsonObject): void {
     const { out } = work;
     const step = keyword === "exclusiveMinimum" ? 1 : keyword === "exclusiveMaximum" ? -1 : 0;
@@ -381,7 +381,7 @@ export class SchemaFitter {
 
   #nothing(place: Place): JsonObject {
     if (this.#rules.keeps.has("not")) return { not: {} };
-    this.#losses.loseAt(place.steps, "No value would do, which the provider cannot be told.");
+    this.#losses.loseAt(place.steps, "No value fits, and the provider cannot express that.");
     return this.#rules.typed === true ? { type: "string" } : {};
   }
 }

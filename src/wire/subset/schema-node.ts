@@ -5,7 +5,7 @@ import { KEYWORD_TYPES } from "./keywords.ts";
 
 const TYPE_WORDS: ReadonlySet<unknown> = new Set(["object", "array", "string", "number", "integer", "boolean", "null"]);
 
-/** The types that `type` names; undefined where it says nothing. A whole number is a number, so `integer` beside that goes. */
+/** The types that `type` names; undefined without `type`. An integer is a number, so `integer` next to it is dropped. */
 export function namedTypes({ type }: JsonObject): readonly string[] | undefined {
   const listed = isJsonArray(type) ? type : [type];
   const types = listed.filter((word): word is string => typeof word === "string" && TYPE_WORDS.has(word));
@@ -69,7 +69,7 @@ export function without(node: JsonObject, ...keywords: readonly string[]): JsonO
   return Object.fromEntries(Object.entries(node).filter(([keyword]) => !keywords.includes(keyword)));
 }
 
-/** The schema for values of one type alone: without what is said of others. */
+/** The schema for values of one type alone: without the constraints of others. */
 export function narrowed(node: JsonObject, type: string): JsonObject {
   const family = type === "integer" ? "number" : type;
   const kept = Object.entries(node).filter(([keyword]) => {
@@ -100,7 +100,7 @@ function exclude(one: JsonObject, other: JsonObject): boolean {
   );
 }
 
-/** What the schema itself says, not what its keywords let guess. */
+/** The types that the schema itself names, not those that its keywords suggest. */
 function surelyTypes(node: JsonObject): readonly string[] | undefined {
   const values = namedValues(node);
   return namedTypes(node) ?? (values === undefined || values.length === 0 ? undefined : typesOfValues(values));

@@ -1,4 +1,4 @@
-/** What each provider takes of JSON Schema, as data: one walker does what these say. */
+/** The parts of JSON Schema that each provider takes, as data: one walker does what these say. */
 import { words } from "../../core/base/wording.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { KNOWN_KEYWORDS } from "./keywords.ts";
@@ -19,28 +19,28 @@ export type SchemaSubset =
   | "deepseek-strict";
 
 export interface SubsetRules {
-  /** Keywords that may stand, at the root too unless `rootKeeps` says otherwise. */
+  /** Allowed keywords, at the root too unless `rootKeeps` says otherwise. */
   readonly keeps: ReadonlySet<string>;
   readonly rootKeeps?: ReadonlySet<string>;
   /** Keep what we do not know as well. */
   readonly keepsUnknown?: boolean;
-  /** By keyword that may stand, which values it may have. */
+  /** By allowed keyword, which values it may have. */
   readonly accepts?: Readonly<Record<string, (value: JsonValue) => boolean>>;
   /** `keep`: `$ref` to `$defs`; `acyclic`: the same, but not in circles; `inline`: none. */
   readonly references: "keep" | "acyclic" | "inline";
-  /** A `$ref` stands alone; what is said beside it goes around it. */
+  /** A `$ref` is alone; keywords next to it are put around it. */
   readonly bareReferences?: boolean;
-  /** `list`: several may stand in one `type`; `single`: they become `anyOf`; `nullable`: null becomes `nullable`. */
+  /** `list`: several may be in one `type`; `single`: they become `anyOf`; `nullable`: null becomes `nullable`. */
   readonly types: "list" | "single" | "nullable";
   /** Every schema has a type, and every array says what it holds. */
   readonly typed?: boolean;
-  /** An `anyOf` has no constraints beside it: they go into its members. */
+  /** An `anyOf` has no constraints next to it: they go into its members. */
   readonly unionsAlone?: boolean;
   /** Every object refuses other keys than it names. */
   readonly closed?: boolean;
   /** Every property is required: one that need not be there may be null instead. */
   readonly allRequired?: boolean;
-  /** Kinds of values that may stand in `enum`. */
+  /** Kinds of values that are allowed in `enum`. */
   readonly enums: ReadonlySet<string>;
   /** Only properties that are named may be required. */
   readonly requiredAreNamed?: boolean;
@@ -144,7 +144,7 @@ export const SUBSET_RULES: Readonly<Record<SchemaSubset, SubsetRules>> = {
     propertyNames: /^[A-Za-z_][A-Za-z0-9_]{0,63}$/u,
     countsAsText: true,
   },
-  /** Ollama's server reads these and passes over the rest. */
+  /** Ollama's server reads these and ignores the rest. */
   ollama: {
     keeps: words("type description enum properties required items anyOf"),
     rootKeeps: words("type properties required items"),

@@ -34,11 +34,11 @@ export function namedWriting([open, between, close]: Around, rest: Partial<TextW
 export interface ParameterTags {
   readonly call: readonly [string, string];
   readonly argument: readonly [string, string];
-  /** Values stand between their tags as they are: no line ends around them, nothing marked as data. @default false */
+  /** Values are between their tags as they are: no line ends around them, nothing marked as data. @default false */
   readonly exact?: boolean;
 }
 
-/** An argument a tag; `%` stands for the name. */
+/** An argument a tag; `%` is replaced by the name. */
 export function parameterWriting(tags: ParameterTags, rest: Partial<TextWriting>): TextWriting {
   const fill = (template: string, name: string): string => template.split("%").join(name);
   const [open, end] = tags.argument;

@@ -38,7 +38,7 @@ export class CodeSpan {
     }
   }
 
-  /** Nothing but white space stands before this place on its line. */
+  /** Nothing but white space is before this place on its line. */
   get beginsLine(): boolean {
     return this.#lineIsBlank && this.#run === "";
   }

@@ -39,7 +39,7 @@ class TextReader implements TextDecoding, ReadPlace {
   #charsLeft: number;
   #calls = 0;
   #thought = false;
-  /** A mark was text, as no call stood behind it: the mark that ends the call is text as well. */
+  /** A mark was text, as no call followed it: the mark that ends the call is text as well. */
   #failed = false;
   #unknownTools: "text" | "call" = "call";
   /** Read as the beginning of a call, before what the input keeps. */
@@ -48,7 +48,7 @@ class TextReader implements TextDecoding, ReadPlace {
   #pending = "";
   /** White space that is left out if a call or nothing follows. */
   #space = "";
-  /** Said since the last event. */
+  /** The text since the last event. */
   #said: string[] = [];
   #skipSpace = false;
   #silent = true;
@@ -122,7 +122,7 @@ class TextReader implements TextDecoding, ReadPlace {
     return this.anyTool || (this.#options.unknownTools ?? this.#unknownTools) === "call" || this.#tools.has(name);
   }
 
-  accept({ name, input, id, reasoning }: ReadCall): boolean {
+  accept({ name, input, id, reasoning, warnings = [] }: ReadCall): boolean {
     if (this.#calls >= MAX_CALLS || !this.knows(name) || (this.#cutOff && this.input.ended)) return false;
     if (this.#calls === 0) for (const [given, qualified] of this.#tools.qualified()) this.#toolNames.set(given, qualified);
     const key = this.#calls++;
@@ -132,7 +132,8 @@ class TextReader implements TextDecoding, ReadPlace {
     if (this.#silent) this.#space = "";
     this.#held = "";
     this.input.mark();
-    this.#builder.open(key, { name, id, reasoning });
+    for (const warning of warnings) this.warn(`The call of ${JSON.stringify(name)} was corrected. ${warning}`);
+    this.#builder.open(key, { name, id, reasoning, ...(warnings.length === 0 ? {} : { warnings }) });
     if (typeof input === "string") this.#argumentText(key, name, input);
     else this.#builder.setInput(key, input);
     this.#builder.seal(key);
@@ -275,7 +276,7 @@ class TextReader implements TextDecoding, ReadPlace {
     yield* this.#think(this.#roles.begun, "");
   }
 
-  /** Thinking streams; white space around it does not belong to it. What is kept as text is kept as it is. */
+  /** Thinking streams; white space around it does not belong to it. Thinking that is kept as text is kept as it is. */
   *#think(end: ThinkingEnd, open: string): Reading<void> {
     const tell = this.#keepThinking ? (text: string): void => this.#say(text) : this.#thinker();
     if (this.#keepThinking) this.#say(open);
@@ -311,7 +312,7 @@ class TextReader implements TextDecoding, ReadPlace {
     this.#skipSpace = this.#silent;
   }
 
-  /** At a mark that ends thinking without closing it. Where it is closed all the same, what stands between is thinking, calls included. */
+  /** At a mark that ends thinking without closing it. Where it is closed all the same, the text between is thinking, calls included. */
   *#endThinking(end: ThinkingEnd, mark: string, tell: (text: string) => void): Reading<void> {
     if (!this.#neverClosed.has(end)) {
       const { text, marker } = yield* this.input.textUntil(end.closes);

@@ -1,6 +1,7 @@
 /** Calls between delimiters of one's choice that bear the tool's name: `[/read]…[read/]`, `<read path="x"/>`, and any like them. */
 import { splitName } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { MarkerSet } from "./marker-set.ts";
 import { TextArguments } from "./parameter-calls.ts";
 import type { CallReader, ReadPlace, TextGrammar } from "./text-grammar.ts";
@@ -13,9 +14,9 @@ export interface Delimiters {
   readonly start: string;
   /** Behind it. */
   readonly end: string;
-  /** What the slash beside a name means: `opens`: `[/name]…[name/]`; `closes`: `<name>…</name>`. */
+  /** The meaning of the slash next to a name: `opens`: `[/name]…[name/]`; `closes`: `<name>…</name>`. */
   readonly slash: "opens" | "closes";
-  /** `lines`: one argument a line below the opening, before the body; `attributes`: `key="value"` in the opening. */
+  /** `lines`: one argument a line below the opening, before the body; `attributes`: `key="value"` in the opening, which is read with `lines` as well. */
   readonly arguments: "lines" | "attributes";
   /** Before the key of an argument line. @default "@@" */
   readonly prefix?: string;
@@ -28,11 +29,21 @@ export interface Delimiters {
 export const BRACKETS: Delimiters = { start: "[", end: "]", slash: "opens", arguments: "lines" };
 export const TAGS: Delimiters = { start: "<", end: ">", slash: "closes", arguments: "attributes" };
 
+const DELIMITERS: OptionNames<Delimiters> = {
+  start: true,
+  end: true,
+  slash: true,
+  arguments: true,
+  prefix: true,
+  separator: true,
+  bodyArguments: true,
+};
 const CHOICES: Readonly<Record<string, readonly unknown[]>> = { slash: ["opens", "closes"], arguments: ["lines", "attributes"] };
 
 /** @throws ToolError `invalid_argument`, for what plain JavaScript may pass */
 export function checkDelimiters(format: string, delimiters: Delimiters): void {
-  const { start, end, prefix = "@@", separator = "=" } = delimiters ?? {};
+  checkKnownKeys(delimiters, DELIMITERS, `The text format ${JSON.stringify(format)}`);
+  const { start, end, prefix = "@@", separator = "=" } = delimiters;
   for (const [key, text] of Object.entries({ start, end, prefix, separator }))
     if (typeof text !== "string" || text === "") throw wrongDelimiter(format, key, "must be a string that is not empty");
   for (const [key, words] of Object.entries(CHOICES))
@@ -73,7 +84,7 @@ function delimitedCall(delimiters: Delimiters): CallReader {
     if (!place.knows(name)) return false;
     const values = new TextArguments(place, name, (text) => text);
     const { close } = delimitersOf(name, delimiters);
-    const opened = delimiters.arguments === "lines" ? yield* input.take(delimiters.end) : yield* readAttributes(place, values, delimiters);
+    const opened = yield* readAttributes(place, values, delimiters);
     if (opened === false) return false;
     if (opened !== "whole") {
       const body = yield* readInside(place, values, { delimiters, close });
@@ -85,11 +96,11 @@ function delimitedCall(delimiters: Delimiters): CallReader {
 }
 
 /** False for what is no opening; `whole` for one that closes itself. */
-function* readAttributes(place: ReadPlace, values: TextArguments, { end }: Delimiters): Reading<boolean | "whole"> {
+function* readAttributes(place: ReadPlace, values: TextArguments, { end, ...delimiters }: Delimiters): Reading<boolean | "whole"> {
   const { input } = place;
   for (;;) {
     const space = yield* input.while(/\s/u, MAX_NAME);
-    if (yield* input.take(`/${end}`)) return "whole";
+    if (delimiters.arguments === "attributes" && (yield* input.take(`/${end}`))) return "whole";
     if (yield* input.take(end)) return true;
     const key = space === "" ? "" : yield* input.while(KEY, MAX_NAME);
     yield* input.while(/\s/u, MAX_NAME);
@@ -137,9 +148,9 @@ const FIRST_LINE_END = /^\r?\n/u;
 const LAST_LINE_END = /\r?\n$/u;
 
 interface Head {
-  /** What ended the argument lines: the end of the call, a line of the prefix alone, or the body. */
+  /** The end of the argument lines: the end of the call, a line of the prefix alone, or the body. */
   readonly end: "call" | "mark" | "body";
-  /** What was read of the body. */
+  /** The part of the body that was read. */
   readonly space: string;
 }
 
@@ -171,7 +182,7 @@ interface Body {
   readonly delimiters: Delimiters;
 }
 
-/** A body that stands for no argument, or for one that is there already, is kept under a name of its own, with a warning. */
+/** A body that belongs to no argument, or to one that is there already, is kept under a name of its own, with a warning. */
 function setBody(place: ReadPlace, values: TextArguments, { name, body, delimiters }: Body): void {
   const argument = bodyArgument(place, values, { name, body, delimiters });
   if (argument !== undefined && !values.has(argument)) return values.set(argument, body);
@@ -179,8 +190,7 @@ function setBody(place: ReadPlace, values: TextArguments, { name, body, delimite
   let free = argument === undefined ? DEFAULT_BODY : "body";
   for (let count = 2; values.has(free); count++) free = `body_${count}`;
   values.setValue(free, body);
-  const why =
-    argument === undefined ? "a body, and no argument that it stands for" : `both a body and the argument ${JSON.stringify(argument)}`;
+  const why = argument === undefined ? "a body, and no argument for it" : `both a body and the argument ${JSON.stringify(argument)}`;
   place.warn(`The call of ${JSON.stringify(name)} has ${why}; the body is kept as ${JSON.stringify(free)}.`);
 }
 

@@ -191,7 +191,7 @@ const HTML_STRIKE_END = "</s>";
 /** Everything whose marks are its own, at once. */
 const AUTO = merged(Object.values(PARTS).map(({ grammar }) => grammar));
 
-/** The first to have a mark keeps it; a mark that begins calls in one format and stands before them in another does both. */
+/** The first to have a mark keeps it; a mark that begins calls in one format and precedes them in another does both. */
 function merged(grammars: readonly TextGrammar[]): TextGrammar {
   const calls = new Map<string, CallMark>();
   const before = new Set(grammars.flatMap((grammar) => grammar.before ?? []));

@@ -1,4 +1,4 @@
-/** What each mark of a grammar means, found out once for each grammar. */
+/** The role of each mark of a grammar, found out once for each grammar. */
 import { MarkerSet } from "./marker-set.ts";
 import type { CallMark, TextGrammar, ThinkingMarks } from "./text-grammar.ts";
 
@@ -34,7 +34,7 @@ export function rolesOf(grammar: TextGrammar): Roles {
   return found;
 }
 
-/** Where a mark means several things, the last of these counts: a call before a pair, a pair before what stands around calls. */
+/** Where a mark means several things, the last of these counts: a call before a pair, a pair before marks around calls. */
 function readRoles(grammar: TextGrammar): Roles {
   const { thinking = DEFAULT_THINKING, thinkingEnds = [] } = grammar;
   const roles = new Map<string, Role>();

@@ -40,7 +40,7 @@ function isAnalysis(head: string, open: string): boolean {
   return [...(open === "<|channel|>" ? [first ?? ""] : []), ...channels].some((channel) => /^\s*analysis\b/u.test(channel));
 }
 
-/** What ends a call for sure: all else may begin where one was left unfinished. */
+/** The marks that end a call for sure: all others may begin where one was left unfinished. */
 const CALL_ENDS: ReadonlySet<string> = new Set(["<|call|>", "<|end|>", "<|return|>"]);
 
 interface CallBody {
@@ -55,20 +55,20 @@ function* readBody({ input }: ReadPlace, json: boolean): Reading<CallBody | unde
     const ended = marker === undefined ? text !== "" : CALL_ENDS.has(marker);
     return ended && (!json || text.trim() === "") ? { input: text.trim(), end: marker } : undefined;
   }
-  const text = yield* input.nested();
+  const text = yield* input.object();
   if (text === undefined) return undefined;
   return { input: readObject(text), end: yield* readEnd({ input }) };
 }
 
-/** The mark that stands right behind a call. */
+/** The mark right after a call. */
 function* readEnd({ input }: Pick<ReadPlace, "input">): Reading<string | undefined> {
   yield* input.space();
-  if (yield* input.take("<|call|>commentary")) return "<|call|>"; // as some models go on
+  if (yield* input.take("<|call|>commentary")) return "<|call|>"; // as some models continue
   for (const mark of ["<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|channel|>"]) if (yield* input.take(mark)) return mark;
   return undefined;
 }
 
-/** The prompt ends behind `<|start|>assistant`: a message may begin with whom it is for, and its next mark stands right behind. */
+/** The prompt ends behind `<|start|>assistant`: a message may begin with whom it is for, and its next mark follows at once. */
 const begun: CallReader = function* (place) {
   const { input } = place;
   yield* input.take("assistant");

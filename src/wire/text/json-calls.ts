@@ -10,7 +10,7 @@ import { readObject, readStrict } from "./typed-value.ts";
 const NAME_KEYS = ["name", "tool", "tool_name", "function_name", "function", "action"] as const;
 const INPUT_KEYS = ["arguments", "parameters", "args", "input", "action_input"] as const;
 const WHY_KEYS = ["reasoning", "thought"] as const;
-/** With what an object that is a call may begin: all other text goes on at once. */
+/** With what an object that is a call may begin: all other text is passed on at once. */
 const FIRST_KEYS: ReadonlySet<string> = new Set<string>([
   ...NAME_KEYS,
   ...INPUT_KEYS,
@@ -32,7 +32,7 @@ export interface JsonCallsOptions {
   readonly keyed?: boolean;
   /** Only JSON on one line is a call. */
   readonly oneLine?: boolean;
-  /** Names that stand for no call, unless a tool has them. */
+  /** Names that are no calls, unless a tool has them. */
   readonly ignored?: ReadonlySet<string>;
   /** Where there is neither `{` nor `[`, what else may be read. */
   readonly otherwise?: CallReader;
@@ -72,12 +72,12 @@ export function jsonCalls(options: JsonCallsOptions = {}): CallReader {
 }
 
 /** An object with one closing bracket too many behind it: the reader can say whether that one ended something in it too early. */
-function* readObjectText(input: TextInput, stops: MarkerSet): Reading<string | undefined> {
-  const text = yield* input.object("", { stops });
+function* readObjectText(input: TextInput, stops?: MarkerSet, begun = ""): Reading<string | undefined> {
+  const text = yield* input.object(begun, stops === undefined ? {} : { stops });
   return text !== undefined && (yield* input.take("}")) ? `${text}}` : text;
 }
 
-/** A tag and its end stand in no JSON but in its strings. */
+/** A tag and its end occur in JSON only in strings. */
 function tagsOf(mark: string): readonly string[] {
   return mark.startsWith("<") ? [mark, mark.replace("<", "</")] : [];
 }
@@ -104,11 +104,11 @@ function* readList({ input }: ReadPlace, read: ReadJson, stops: MarkerSet): Read
 function acceptJson(text: string | undefined, place: ReadPlace, options: JsonCallsOptions): boolean {
   const { keyed = false, oneLine = false, ignored } = options;
   if (text === undefined || (oneLine && text.includes("\n"))) return false;
-  const calls = readCalls(text, (value) => (keyed ? keyedCalls(value) : callsOf(value, { loose: true })));
+  const calls = readCalls(text, (value) => (keyed ? keyedCalls(value) : callsOf(value, () => true)));
   return calls !== undefined && acceptAll(calls, place, ignored);
 }
 
-/** A call in a value that was read, and where its arguments stand in it. */
+/** A call in a value that was read, and the place of its arguments in it. */
 interface FoundCall extends ReadCall {
   readonly given?: { readonly holder: JsonObject; readonly key: string } | undefined;
 }
@@ -152,11 +152,11 @@ export const openJsonCalls: CallReader = function* (place, mark) {
   if (inner >= 0 && (input.seen(inner) ?? (yield* input.peek(inner))) !== "{") return false;
   if (!(yield* beginsLikeCall(place, inner + 1))) return false;
   if (mark === "[") return yield* readOpenList(place);
-  const text = (yield* input.object("{")) ?? "";
+  const text = (yield* readObjectText(input, undefined, "{")) ?? "";
   let said = false;
   const calls = readCalls(text, (value) => {
     said = sayResponse(value, place);
-    return said ? undefined : callsOf(value, { loose: false });
+    return said ? undefined : callsOf(value, (name) => mayLackInput(name, value, place));
   });
   if (said) return true;
   if (calls === undefined || !acceptAll(calls, place)) return false;
@@ -174,7 +174,7 @@ function sayResponse(value: JsonValue | undefined, place: ReadPlace): boolean {
 function* readOpenList(place: ReadPlace): Reading<boolean> {
   const { input } = place;
   const read = (text: string | undefined): boolean => {
-    const calls = readCalls(text ?? "", (value) => callsOf(value, { loose: false }));
+    const calls = readCalls(text ?? "", (value) => callsOf(value, (name) => mayLackInput(name, value, place)));
     return calls !== undefined && acceptAll(calls, place);
   };
   let found = false;
@@ -182,7 +182,7 @@ function* readOpenList(place: ReadPlace): Reading<boolean> {
     yield* input.space();
     const next = yield* input.peek();
     if (next === "{") {
-      if (!read(yield* input.object())) return false;
+      if (!read(yield* readObjectText(input))) return false;
       found = true;
     } else if (next === "," && found) yield* input.take(",");
     else return found && (next === "" || (yield* input.take("]")));
@@ -213,38 +213,72 @@ function* beginsLikeCall(place: ReadPlace, from: number): Reading<boolean> {
   return false;
 }
 
-interface Looseness {
-  /** A call may leave out its arguments. */
-  readonly loose: boolean;
+/** In the open, an object without a place for arguments is a call only where it names a tool that is there by the word `tool`. */
+function mayLackInput(name: string, value: JsonValue | undefined, place: ReadPlace): boolean {
+  return isJsonObject(value) && own(value, "tool") === name && place.has(name);
 }
 
-/** The calls that a value stands for; undefined where it is none. */
-function callsOf(value: JsonValue | undefined, looseness: Looseness): readonly FoundCall[] | undefined {
+/** Whether a call of this name may leave out its arguments. */
+type MayLackInput = (name: string) => boolean;
+
+/** The calls in a value; undefined where it is none. */
+function callsOf(value: JsonValue | undefined, mayLack: MayLackInput): readonly FoundCall[] | undefined {
   if (!isJsonObject(value)) return undefined;
   const { tool_calls: many, tool_call: one } = value;
-  if (isJsonArray(many)) return allOf(many.map((call) => callOf(call, looseness)));
-  const call = callOf(isJsonObject(one) ? one : value, looseness);
+  if (isJsonArray(many)) return allOf(many.map((call) => callOf(call, mayLack)));
+  const call = callOf(isJsonObject(one) ? one : value, mayLack);
   return call === undefined ? undefined : [call];
 }
 
-function callOf(value: JsonValue, looseness: Looseness): FoundCall | undefined {
+function callOf(value: JsonValue, mayLack: MayLackInput): FoundCall | undefined {
   if (!isJsonObject(value)) return undefined;
   const { function: nested } = value;
   const holder = isJsonObject(nested) ? nested : value;
   const name = NAME_KEYS.map((key) => own(holder, key)).find((found) => typeof found === "string" && found !== "");
   const key = INPUT_KEYS.find((one) => own(holder, one) !== undefined);
-  if (typeof name !== "string" || (key === undefined && !looseness.loose)) return undefined;
+  if (typeof name !== "string" || (key === undefined && !mayLack(name))) return undefined;
   const input = key === undefined ? {} : inputOf(own(holder, key) ?? {});
   if (input === undefined) return undefined;
   const reasoning = WHY_KEYS.map((one) => own(value, one)).find((found) => typeof found === "string");
   const id = [own(value, "id"), own(value, "tool_call_id")].find((found) => typeof found === "string" && found !== "");
+  const misplaced = isJsonObject(input) && Object.keys(input).length === 0 ? misplacedInput(holder) : undefined;
+  const beside = misplaced === undefined && key !== undefined && isJsonObject(input) ? misplacedInput(holder) : undefined;
   return {
     name,
-    input,
-    ...(key === undefined ? {} : { given: { holder, key } }),
+    ...(beside === undefined ? {} : leftOut(name, beside)),
+    ...(misplaced === undefined ? { input, ...(key === undefined ? {} : { given: { holder, key } }) } : corrected(misplaced)),
     ...(typeof id === "string" ? { id } : {}),
     ...(typeof reasoning === "string" ? { reasoning } : {}),
   };
+}
+
+/** Keys of a call that are never taken for arguments. */
+const CALL_KEYS: ReadonlySet<string> = new Set<string>([
+  ...NAME_KEYS,
+  ...INPUT_KEYS,
+  ...WHY_KEYS,
+  "id",
+  "call_id",
+  "tool_call_id",
+  "type",
+  "index",
+  "__proto__",
+]);
+
+/** The arguments next to the name of a call, where there are none in their place; undefined where there are none at all. */
+function misplacedInput(holder: JsonObject): JsonObject | undefined {
+  const found = Object.entries(holder).filter(([key, value]) => !CALL_KEYS.has(key) && value !== null);
+  return found.length === 0 ? undefined : Object.fromEntries(found);
+}
+
+function corrected(input: JsonObject): Pick<FoundCall, "input" | "warnings"> {
+  return { input, warnings: [`The input was next to the name instead of in "parameters": ${Object.keys(input).join(", ")}.`] };
+}
+
+/** Keys next to arguments that are in their place are not arguments: models write comments there as well. */
+function leftOut(name: string, beside: JsonObject): Pick<FoundCall, "warnings"> {
+  const keys = Object.keys(beside);
+  return { warnings: [`The call of ${JSON.stringify(name)} has ${keys.join(", ")} beside its arguments; it is left out.`] };
 }
 
 /** Arguments are an object, or the text of one, for the runtime to mend or refuse: text without a brace is none. */

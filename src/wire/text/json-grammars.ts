@@ -21,7 +21,7 @@ const OPEN_JSON: readonly CallMark[] = [
 /** JSON in the message itself: `{"tool", "parameters", "reasoning"}` or `{"name", "arguments"}`, at the beginning of a line. */
 export const JSON_CONTENT: TextGrammar = { calls: OPEN_JSON, unknownTools: "text" };
 
-/** Llama 3: one object, or several with `;` between them, wherever they stand. */
+/** Llama 3: one object, or several with `;` between them, wherever they are. */
 export const LLAMA_3: TextGrammar = {
   calls: [
     { mark: "{", read: openJsonCalls, where: "prose", behind: [QUOTE] },
@@ -161,7 +161,7 @@ export const COMMAND_R7B = marked(["<|START_ACTION|>"], ["<|END_ACTION|>"], {
 });
 
 /**
- * Command R and R+: `Action:` and a fenced list; a call of `directly_answer` stands for none.
+ * Command R and R+: `Action:` and a fenced list; a call of `directly_answer` means none.
  *
  * @see https://docs.cohere.com/docs/prompting-command-r
  */

@@ -14,7 +14,7 @@ export interface LiteralOptions {
 }
 
 /**
- * The object that a text is; JSON text for the runtime to refuse where a key stands twice or an integer would lose digits. Undefined
+ * The object that a text is; JSON text for the runtime to refuse where a key occurs twice or an integer would lose digits. Undefined
  * where it is none, or is deeper than 64 levels.
  */
 export function readLiteral(text: string, options: LiteralOptions = {}): JsonObject | string | undefined {
@@ -30,7 +30,7 @@ export function readKeywords(text: string): JsonObject | string | undefined {
   return values !== undefined && reader.done ? reader.written.input(values) : undefined;
 }
 
-/** What a value cannot say: members whose key stands twice, and integers that would lose digits. */
+/** Keeps what a value cannot: members whose key occurs twice, and integers that would lose digits. */
 class AsWritten {
   readonly #texts = new WeakMap<object, string>();
   #isLossy = false;
@@ -40,7 +40,7 @@ class AsWritten {
     this.#isLossy = true;
   }
 
-  /** What stands in its place. */
+  /** Returns the object in its place. */
   addInteger(digits: string): JsonObject {
     const place = {};
     this.#texts.set(place, digits);
@@ -137,7 +137,7 @@ class LiteralReader {
     let all: [string, JsonValue][] | undefined;
     while (!this.#takes(close)) {
       if (members.size > 0 && !this.#takes(",")) return undefined;
-      if (this.#takes(close)) break; // a comma may stand behind the last one
+      if (this.#takes(close)) break; // a comma may follow the last one
       const key = this.#key(between);
       if (key === undefined || !this.#takes(between)) return undefined;
       const value = this.value();
@@ -219,7 +219,7 @@ class LiteralReader {
     return undefined;
   }
 
-  /** What stands behind a backslash. As in Python, one that means nothing is kept. */
+  /** Reads the text behind a backslash. As in Python, one that means nothing is kept. */
   #escape(at: number): { readonly text: string; readonly length: number } {
     const char = this.#text.charAt(at);
     const text = ESCAPES.get(char);

@@ -6,7 +6,7 @@ interface MarkerNode {
 }
 
 export interface MarkerMatch {
-  /** Of the longest marker that stands here; 0 for none. */
+  /** Of the longest marker at this place; 0 for none. */
   readonly length: number;
   /** The text ends where a longer one might still come. */
   readonly open: boolean;

@@ -9,7 +9,7 @@ import { MarkerSet } from "./marker-set.ts";
 import type { CallReader, ReadPlace, TextGrammar } from "./text-grammar.ts";
 import { allowsType, guessValue, itemSchema, memberSchema, readObject, typedValue } from "./typed-value.ts";
 
-/** Stands before each tag. */
+/** The text before each tag. */
 export const TOKEN = "]<]minimax[>[";
 const INVOKE = `${TOKEN}<invoke`;
 const CLOSE = `${TOKEN}</invoke>`;
@@ -43,7 +43,7 @@ const invoke: CallReader = function* (place) {
   }
 };
 
-/** The tags of a call as a tree; undefined where one has no end, or text stands beside tags. */
+/** The tags of a call as a tree; undefined where one has no end, or there is text next to tags. */
 function readElements(body: string): Element | undefined {
   const root: Element = { name: "", text: "", children: [] };
   const open = [root];
@@ -86,7 +86,7 @@ function isPlain({ text, children }: Element): boolean {
   return children.length === 0 || text.trim() === "";
 }
 
-/** Text where an argument stands twice, for the runtime to refuse. */
+/** Text where an argument occurs twice, for the runtime to refuse. */
 function argumentsOf(place: ReadPlace, tool: string, root: Element): JsonValue {
   const schema = place.tool(tool)?.inputSchema as JsonValue | undefined; // it was read from JSON
   const writer = new ElementWriter(schema);

@@ -1,4 +1,4 @@
-/** Calls that begin with the tool's name and go on with its arguments as JSON. */
+/** Calls that begin with the tool's name and continue with its arguments as JSON. */
 import { type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import { readSureJson } from "../../schema/json-text/read-sure-json.ts";
 import { jsonCalls } from "./json-calls.ts";
@@ -14,7 +14,7 @@ const HEAD = /[^{[<\n]/u;
 const IN_HEAD = /[^<\n]/u;
 const NAME = /^[\p{L}\p{M}\p{N}_.:/-]+$/u;
 
-/** The arguments that stand here; empty for none, undefined where they do not end. What is no strict JSON is text, for the runtime to mend or refuse. */
+/** The arguments at this place; empty for none, undefined where they do not end. Anything but strict JSON is text, for the runtime to mend or refuse. */
 export function* readArgumentText(place: ReadPlace, close: readonly string[] = []): Reading<JsonValue | undefined> {
   const { input } = place;
   if ((yield* input.peek()) !== "{") return {};
@@ -43,7 +43,7 @@ export interface NamedCallOptions {
   readonly separators: readonly string[];
   /** Behind the arguments. */
   readonly close: readonly string[];
-  /** What the head begins with before the separator, where the name stands behind it: `function`. */
+  /** The beginning of the head before the separator, where the name follows it: `function`. */
   readonly kind?: string;
   /** Separators before which a name without its number is one only where a tool has it. */
   readonly numbered?: readonly string[];

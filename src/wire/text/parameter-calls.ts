@@ -1,4 +1,4 @@
-/** Calls whose arguments stand in tags of their own, as plain text: `<function=name><parameter=key>value</parameter></function>`. */
+/** Calls whose arguments are in tags of their own, as plain text: `<function=name><parameter=key>value</parameter></function>`. */
 import { type JsonObject, type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import { jsonMembers } from "./literal.ts";
 import { readArgumentText } from "./named-calls.ts";
@@ -20,7 +20,7 @@ export class TextArguments {
   readonly #untyped: (text: string) => JsonValue;
   /** Text is typed when all of it is there. */
   readonly #values = new Map<string, Written>();
-  /** What stands behind a key that was there already. */
+  /** The values behind a key that was there already. */
   readonly #again: [key: string, written: Written][] = [];
   /** The last argument has no end of its own before that of the call: it may have been cut off. */
   isCutShort = false;
@@ -44,7 +44,7 @@ export class TextArguments {
     return this.#values.has(key);
   }
 
-  /** Only what the schema tells of; undefined where something required is missing. */
+  /** Only arguments of the schema; undefined where something required is missing. */
   fitted(): JsonValue | undefined {
     const { schema } = this;
     if (schema === undefined) return this.all();
@@ -58,7 +58,7 @@ export class TextArguments {
     return this.#written(schema, ([key]) => all.includes(key));
   }
 
-  /** JSON text where an argument stands twice, which the runtime refuses; without its end where that is missing, which no tool that writes is given. */
+  /** JSON text where an argument occurs twice, which the runtime refuses; without its end where that is missing, which no tool that writes is given. */
   all(): JsonValue {
     const { schema } = this;
     return (schema === undefined ? undefined : this.#unwrap(schema)) ?? this.#written(schema, () => true);
@@ -121,17 +121,17 @@ function leftOut(tool: string, keys: readonly string[]): string {
 export interface ParameterCallOptions {
   /** The call's end: `</function>`. */
   readonly close: string;
-  /** What a parameter's tag begins with: `<parameter`. */
+  /** The beginning of a parameter's tag: `<parameter`. */
   readonly open: string;
   /** The end of a parameter: `</parameter>`. */
   readonly end: string;
-  /** What of the opening tag the mark holds behind its first word: `name=`. */
+  /** The part of the opening tag behind the mark's first word: `name=`. */
   readonly attribute?: string;
-  /** Arguments that the schema does not tell of are left out, and a call without one it requires is text. @default false */
+  /** Arguments that are not in the schema are left out, and a call without one it requires is text. @default false */
   readonly fit?: boolean;
 }
 
-/** The mark is the beginning of the call's tag, up to the name: `<function=` or `<invoke`, which bears `name="…"`. */
+/** The mark is the beginning of the call's tag, up to the name: `<function=` or `<invoke`, which has `name="…"`. */
 export function parameterCall({ close, open, end, attribute = "", fit = false }: ParameterCallOptions): CallReader {
   const outside = new MarkerSet([open, close]);
   const inside = new MarkerSet([end, open, close]);
@@ -200,7 +200,7 @@ function setParameter(values: TextArguments, { key, tag, text }: Parameter): voi
   else values.set(key, data);
 }
 
-/** Of `=name`, `name`, or ` name="…"` with whatever else the tag bears. */
+/** Of `=name`, `name`, or ` name="…"` with the other attributes of the tag. */
 function tagName(tag: string): string | undefined {
   const quoted = /(?:^|\s)name\s?=\s?["']([^"']+)["']/u.exec(tag)?.[1];
   const name =

@@ -85,7 +85,7 @@ function* taggedCalls(place: ReadPlace): Reading<boolean> {
   return found;
 }
 
-/** Code as it stands, to the end of the turn. */
+/** Code unchanged, to the end of the turn. */
 function* readCode(place: ReadPlace): Reading<boolean> {
   const { input } = place;
   const name = codeTool(place);
@@ -112,7 +112,7 @@ export function gemmaCall(marks: readonly string[]): CallReader {
     if (!(yield* input.take("call:"))) return false;
     const name = (yield* input.while(/[^{\s<]/u, MAX_NAME)).trim();
     if (name === "" || (yield* input.peek()) !== "{") return false;
-    const text = yield* input.nested("", { quotes });
+    const text = yield* input.object("", { quotes, bareKeys: true });
     if (text === undefined) return false;
     const value = readLiteral(text, { marks, bare: true });
     return value !== undefined && place.accept({ name, input: value });

@@ -23,7 +23,7 @@ const action: CallReader = function* (place) {
     const line = space.includes("\n") || fenced ? "" : (yield* input.while(/[^\n]/u)).trim();
     return !fenced && place.accept({ name, input: lineInput(place, name, line) });
   }
-  const text = yield* input.nested();
+  const text = yield* input.object();
   if (text === undefined) return false;
   if (!place.accept({ name, input: readObject(text) })) return false;
   if (fenced) yield* input.while(/[\s`]/u, MAX_SPACE);
@@ -40,7 +40,7 @@ function lineInput(place: ReadPlace, name: string, line: string): JsonValue {
   return values.all();
 }
 
-/** What a model says it observed it has made up: nothing in it is a call. */
+/** Observations in a model's message are invented: nothing in them is a call. */
 const observation: CallReader = function* (place, mark) {
   place.say(mark);
   yield* place.input.until(NOTHING, (text) => {

@@ -1,4 +1,4 @@
-/** Formats whose calls stand in tags: JSON in `<tool_call>`, or an argument a tag. */
+/** Formats whose calls are in tags: JSON in `<tool_call>`, or an argument a tag. */
 import { fencedCalls, jsonCalls, openJsonCalls } from "./json-calls.ts";
 import { keyValueCall, parameterCall } from "./parameter-calls.ts";
 import { pythonTag } from "./pythonic-calls.ts";

@@ -8,13 +8,13 @@ export interface TextFormat {
   readonly name: string;
   /** Reads one message of a model, piece by piece. */
   decodeText(options?: DecodeTextOptions): TextDecoding;
-  /** What a tool is called in the text. */
+  /** Returns the name of a tool in the text. */
   nameOf(tool: Pick<ModelTool, "name" | "fingerprint">): string;
   /** Teaches a model the tools and how to call them. The same tools in the same order give the same text. Empty for no tools. */
   describeTools(tools: readonly ModelTool[]): string;
   /** Calls of an earlier message, as the model should have written them. */
   writeCalls(calls: readonly WrittenCall[]): string;
-  /** What calls were answered, as one message of the user. Marks of the format in an answer are made harmless. */
+  /** Writes the answers to calls, as one message of the user. Marks of the format in an answer are made harmless. */
   writeResults(answers: readonly WrittenAnswer[]): string;
 }
 
@@ -22,16 +22,16 @@ export interface TextFormat {
 export interface DecodeTextOptions {
   /** The tools that the model was shown. @default none: any name is a tool's, and values that are only text are taken for what they look like */
   readonly tools?: readonly ModelTool[];
-  /** What becomes of a call of a name that no tool has. @default the format's: `text` where people write alike, `call` where only models do */
+  /** How a call of a name that no tool has is read. @default the format's: `text` where people write alike, `call` where only models do */
   readonly unknownTools?: "text" | "call";
   /**
-   * What becomes of thinking in the text. `begun`: the prompt opened it already, the message begins inside; `keep`: it stays text.
+   * How thinking in the text is read. `begun`: the prompt opened it already, the message begins inside; `keep`: it stays text.
    *
    * @default "split"
    */
   readonly thinking?: "split" | "begun" | "keep";
   /**
-   * By tool, the argument that stands as the body of its call, for formats whose calls have one (`bracket`, `xml`). A body that stands for
+   * By tool, the argument that is the body of its call, for formats whose calls have one (`bracket`, `xml`). A body that belongs to
    * no argument is kept as `content` and reported in `warnings`.
    *
    * @default the format's; else `content`, the one required argument that is left, or the only one that can be text
@@ -51,15 +51,15 @@ export interface TextEnding {
   readonly id?: string;
 }
 
-/** One message on its way. Whatever the pieces, the calls and the text are the same. */
+/** One message on its way. The calls and the text do not depend on how it is split into pieces. */
 export interface TextDecoding {
   /** @throws ToolError `too_large` */
   push(text: string): readonly ModelEvent[];
-  /** Thinking that came beside the text. */
+  /** Thinking that came with the text. */
   pushReasoning(text: string): readonly ModelEvent[];
   /** The message is over. A call that lacks its end is text. Returns at least `reply-end`, the first time. */
   end(ending?: TextEnding): readonly ModelEvent[];
-  /** What was odd about calls, for people: a body beside the argument it stands for, a key that stands twice. Also in the reply. */
+  /** Notes for people on odd calls: a body together with its argument, a key that occurs twice. Also in the reply. */
   readonly warnings: readonly string[];
 }
 
@@ -76,6 +76,6 @@ export interface WrittenCall {
 export interface WrittenAnswer {
   readonly name: string;
   readonly id?: string;
-  /** What the model reads of the result. */
+  /** The text of the result that the model reads. */
   readonly text: string;
 }

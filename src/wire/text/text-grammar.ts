@@ -1,4 +1,4 @@
-/** What a text format is made of: marks, and for each what stands behind it. */
+/** The parts of a text format: marks, and for each the text that follows it. */
 import type { JsonValue } from "../../core/base/json.ts";
 import type { ModelTool } from "../../core/model.ts";
 import type { Reading, TextInput } from "./text-input.ts";
@@ -9,6 +9,8 @@ export interface ReadCall {
   readonly input: JsonValue;
   readonly id?: string | undefined;
   readonly reasoning?: string | undefined;
+  /** Corrections made when the call was read. */
+  readonly warnings?: readonly string[] | undefined;
 }
 
 /** Where readers read from, and whom they tell. */
@@ -30,13 +32,13 @@ export interface ReadPlace {
   say(text: string): void;
   think(text: string): void;
   warn(warning: string): void;
-  /** What was read so far is done with: it is no text, whatever follows. */
+  /** Consumes what was read so far: it is no text, whatever follows. */
   settle(): void;
   /** Nothing but white space was said so far. */
   readonly silent: boolean;
 }
 
-/** Reads what stands behind a mark. False: it was no call, and what was read since the last one is text. */
+/** Reads the text after a mark. False: it was no call, and what was read since the last one is text. */
 export type CallReader = (place: ReadPlace, mark: string) => Reading<boolean>;
 
 export interface CallMark {
@@ -51,7 +53,7 @@ export interface CallMark {
   readonly where?: "anywhere" | "prose" | "line" | "start";
   /** Of what kind the next characters must be that are no white space, one kind a character: all else is text at once. */
   readonly behind?: readonly RegExp[];
-  /** Where no call stands behind it, the mark is one that stands before calls. */
+  /** Where no call follows it, the mark is one that precedes calls. */
   readonly wraps?: boolean;
   /** People and other programs write the mark, too: `auto` does not read it. @default false; what does not count `anywhere` is shared */
   readonly shared?: boolean;
@@ -68,13 +70,13 @@ export interface TextGrammar {
   readonly before?: readonly string[];
   /** Marks behind calls: left out in a message that has a call or thinking, text in any other. */
   readonly after?: readonly string[];
-  /** Marks that models say and nobody should read. */
+  /** Marks that models write and a reader should not see. */
   readonly unsaid?: readonly string[];
   /** Marks around thinking. A token that closes where nothing is open is left out, a tag (`</think>`) is text. @default `<think>` and `</think>` */
   readonly thinking?: readonly ThinkingMarks[];
   /** Marks that end thinking which no mark closes later, and mean what they mean elsewhere: calls in thinking are thinking. */
   readonly thinkingEnds?: readonly string[];
-  /** Pairs of marks around what is nobody's business. */
+  /** Pairs of marks around text that is not shown. */
   readonly hidden?: readonly (readonly [open: string, close: string])[];
   /** Reads the beginning of a message, before any mark; `shared` where people begin theirs so, too. */
   readonly start?: Pick<CallMark, "read" | "shared">;

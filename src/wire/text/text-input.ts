@@ -47,7 +47,7 @@ export class TextInput {
     this.#keptFrom = this.#at;
   }
 
-  /** What was read since the mark. */
+  /** The text that was read since the mark. */
   kept(): string {
     return this.#kept.join("") + this.#text.slice(this.#keptFrom, this.#at);
   }
@@ -68,7 +68,7 @@ export class TextInput {
     return at < this.#text.length && ahead <= MAX_LOOK ? this.#text.charAt(at) : undefined;
   }
 
-  /** How many characters of white space stand at a place ahead, at most `max`; nothing is read. */
+  /** How many characters of white space are at a place ahead, at most `max`; nothing is read. */
   *spacesAt(from: number, max: number): Reading<number> {
     let count = 0;
     while (count < max && SPACE.test(this.seen(from + count) ?? (yield* this.peek(from + count)))) count++;
@@ -87,13 +87,13 @@ export class TextInput {
     return true;
   }
 
-  /** Whether a text stands here. */
+  /** Whether a text is at this place. */
   *stands(text: string): Reading<boolean> {
     for (let ahead = 0; ahead < text.length; ahead++) if ((yield* this.peek(ahead)) !== text.charAt(ahead)) return false;
     return true;
   }
 
-  /** Reads a text if it stands here. */
+  /** Reads a text if it is at this place. */
   *take(text: string): Reading<boolean> {
     if (!(yield* this.stands(text))) return false;
     this.#at += text.length;
@@ -188,7 +188,7 @@ export class TextInput {
   /** The same, with the members behind it where a closing bracket too many ended it early: `{"a": {}}, "b": 1}`. */
   *object(begun = "", options: NestedOptions = {}): Reading<string | undefined> {
     let text = yield* this.nested(begun, options);
-    while (text !== undefined && (yield* this.#goesOn())) {
+    while (text !== undefined && (yield* this.#goesOn(options.bareKeys === true))) {
       const rest: string | undefined = yield* this.nested("{", options);
       if (rest === undefined) return undefined;
       text += rest.slice(1);
@@ -196,12 +196,21 @@ export class TextInput {
     return text;
   }
 
-  /** Whether a comma, a key and its colon stand here. */
-  *#goesOn(): Reading<boolean> {
+  /** Whether a key without quotes and its colon are so far ahead. */
+  *#isBareKey(from: number): Reading<boolean> {
+    for (let at = from; ; at++) {
+      const next = this.seen(at) ?? (yield* this.peek(at));
+      if (!BARE_KEY.test(next)) return next === ":";
+    }
+  }
+
+  /** Whether a comma, a key and its colon are at this place. */
+  *#goesOn(bareKeys: boolean): Reading<boolean> {
     const comma = yield* this.spacesAt(0, MAX_SPACE);
     if ((yield* this.peek(comma)) !== ",") return false;
     let at = comma + 1 + (yield* this.spacesAt(comma + 1, MAX_SPACE));
     const quote = yield* this.peek(at);
+    if (bareKeys && BARE_KEY.test(quote)) return yield* this.#isBareKey(at);
     if (quote !== '"' && quote !== "'") return false;
     for (at++; ; at++) {
       const next = this.seen(at) ?? (yield* this.peek(at));
@@ -214,10 +223,13 @@ export class TextInput {
 }
 
 const SPACE = /\s/u;
+const BARE_KEY = /[\p{L}\p{N}_-]/u;
 
 export interface NestedOptions {
   readonly quotes?: MarkerSet;
   readonly stops?: MarkerSet;
+  /** Keys need no quotes. */
+  readonly bareKeys?: boolean;
 }
 
 /** How deep in brackets we are, and whether in a string. */

@@ -1,4 +1,4 @@
-/** Formats whose calls stand between tokens of their own and begin with the tool's name. */
+/** Formats whose calls are between tokens of their own and begin with the tool's name. */
 import { readArgumentText, mistralCalls, namedBehind, namedCall } from "./named-calls.ts";
 import { MarkerSet } from "./marker-set.ts";
 import { parameterCall } from "./parameter-calls.ts";

@@ -156,7 +156,7 @@ function partOf(
 
 const MAX_CHOICES = 16;
 
-/** The names of all arguments a schema tells of, and of those it requires. */
+/** The names of all arguments a schema has, and of those it requires. */
 export function argumentNames(schema: unknown): { readonly all: readonly string[]; readonly required: readonly string[] } {
   const { properties, required }: JsonObject = isJsonObject(schema) ? schema : {};
   return {

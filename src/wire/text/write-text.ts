@@ -79,7 +79,7 @@ const CONTROL = [
   "</s>",
 ];
 
-/** What an answer must not hold: marks that open or close a call or an answer. */
+/** Matches the marks that an answer must not hold: those that open or close a call or an answer. */
 function forgeable(
   { calls, before = [], after = [], unsaid = [], thinking = DEFAULT_THINKING }: TextGrammar,
   answer: readonly string[],
@@ -130,7 +130,7 @@ export function describeTools(tools: readonly ModelTool[], writing: TextWriting,
     lines.join("\n"),
     "To call a tool, write the call in your message exactly in this form:",
     writeCalls([{ name: nameOf(first), input: example(first.inputSchema), reasoning: "why you call it" }], writing),
-    "Then end your message; the results come in the next one. Write calls only to have them run. Several calls may stand one after the other.",
+    "Then end your message; the results come in the next one. Write calls only to have them run. Several calls may follow one another.",
   ].join("\n\n");
 }
 

@@ -1,7 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { copyJson } from "../../../src/core/base/json.ts";
+import { copyJson, type JsonValue } from "../../../src/core/base/json.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
+
+const EVERY_OBJECT: object = Object.prototype;
 
 class Entity {
   readonly #secret = 1;
@@ -69,9 +71,29 @@ describe("F0.10 an answer of a handler", () => {
     expect(() => copyJson(deep)).toThrow(expect.objectContaining({ code: "too_large", message: expect.stringMatching(/^.{1,240}$/u) }));
   });
 
+  test("that is copied has its own fields only, also where all objects were given one", () => {
+    Object.defineProperty(EVERY_OBJECT, "polluted", { value: { shared: 1 }, enumerable: true, writable: true, configurable: true });
+    let copied: JsonValue;
+    try {
+      copied = copyJson({ id: 1, rows: [{ id: 2 }] }).value;
+    } finally {
+      Reflect.deleteProperty(EVERY_OBJECT, "polluted");
+    }
+    expect(copied).toEqual({ id: 1, rows: [{ id: 2 }] });
+  });
+
   test("that cannot be recorded says what would work", async () => {
     const runtime = createRuntime({ tools: [{ name: "rows", description: "", inputSchema: {}, execute: () => ({ rows: new Map() }) }] });
     const { error } = await runtime.execute({ name: "rows" });
     expect(error).toMatchObject({ code: "not_json", outcome: "unknown", hint: "Give its entries: Object.fromEntries(map)." });
   });
+});
+
+test("a proxy of an array whose length is not a number leaves nothing of itself in the copy", () => {
+  const length = { valueOf: () => 0, call: () => "live" };
+  for (const lie of [length, "0", "2", NaN, -1, 0.5, null]) {
+    const liar: unknown = new Proxy([7, 8], { get: (target, key) => (key === "length" ? lie : Reflect.get(target, key)) });
+    const { value } = copyJson({ liar });
+    expect([[], [7], [7, 8]]).toContainEqual((value as { readonly liar: JsonValue }).liar);
+  }
 });

@@ -73,6 +73,16 @@ describe("F1.19 an answer that is larger than the limits", () => {
     expect(listed).toBe(1);
   });
 
+  test("keeps all keys of a wide object that is used more than once, up to the limit", () => {
+    const row = wide(2_000);
+    for (const within of [{ maxWideKeys: 3_000 }, { maxNodes: 3_002 }]) {
+      const { value: kept, wasCut } = fitJson([row, row], within, never);
+      expect([wasCut, (kept as readonly object[]).map((one) => Object.keys(one).length)]).toEqual([true, [2_000, 1_000]]);
+      expect(() => copyJson([row, row], within)).toThrow("$[1]: more");
+      expect(copyJson([row, row], { maxNodes: 5_000, maxWideKeys: 4_000 }).value).toEqual([row, row]);
+    }
+  });
+
   test("says where something nested too deep was, and splits no character", () => {
     expect(fitJson({ a: [[1]] }, { maxDepth: 2 }, never).value).toEqual({ a: ["[left out: nesting deeper than 2 levels]"] });
     expect(fitJson("ab😀", { maxChars: 3 }, never).value).toBe("ab");

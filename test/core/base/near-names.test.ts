@@ -23,12 +23,18 @@ test.each([
   ["cat", "cut", true],
   ["cat", "cuts", false],
   ["search", "saerch", true],
-  ["search", "saercx", false],
+  ["search", "saercx", true],
+  ["search", "saexcx", false],
   ["create_issue", "craete_isue", true],
   ["create_issue", "delete_issue", false],
   ["list", "last", true],
 ])("the distance allowed grows with the length: %s and %s", (name, other, near) => {
   expect(nearNames(name, [other])).toEqual(near ? [other] : []);
+});
+
+test("two letters that changed places are one edit, so that the word that was meant comes before others", () => {
+  expect(nearNames("lsit", ["init", "list", "lint"])).toEqual(["list"]);
+  expect(nearNames("caht", ["chat", "call"])).toEqual(["chat"]);
 });
 
 test("agrees with the distance worked out plainly", () => {
@@ -61,6 +67,8 @@ function plainDistance(one: string, other: string): number {
         at(row, column - 1) + 1,
         at(row - 1, column - 1) + (one[row - 1] === other[column - 1] ? 0 : 1),
       );
+      const isSwapped = row > 1 && column > 1 && one[row - 1] === other[column - 2] && one[row - 2] === other[column - 1];
+      if (isSwapped) cells[column] = Math.min(at(row, column), at(row - 2, column - 2) + 1);
     }
   }
   return at(one.length, other.length);

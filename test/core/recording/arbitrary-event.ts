@@ -67,6 +67,7 @@ const result = fc
       status: fc.constantFrom("ok" as const, "partial" as const, "error" as const, "cancelled" as const, "skipped" as const),
       output: json,
       content: fc.array(part, { maxLength: 2 }),
+      exitCode: fc.integer(),
       error,
       origin: fc.constantFrom("live" as const, "cache" as const, "replay" as const, "simulated" as const, "stub" as const),
       attempts: fc.nat(4),
@@ -91,7 +92,12 @@ const step = fc.oneof(
 /** Every type of event, each field that may be left out now there and now not. */
 export const arbitraryEvent: fc.Arbitrary<SessionEvent> = fc.oneof(
   fc.record(
-    { type: fc.constant("session-start" as const), ...fact, parent: fc.record({ sessionId: id, length: fc.nat() }) },
+    {
+      type: fc.constant("session-start" as const),
+      ...fact,
+      parent: fc.record({ sessionId: id, length: fc.nat() }),
+      parentCall: fc.record({ sessionId: id, callId: id }),
+    },
     { requiredKeys: ["type", "sessionId", "at"] },
   ),
   fc.record(
@@ -110,6 +116,20 @@ export const arbitraryEvent: fc.Arbitrary<SessionEvent> = fc.oneof(
     },
     { requiredKeys: ["type", "sessionId", "at", "message"] },
   ),
+  fc.record(
+    {
+      type: fc.constant("inbox-add" as const),
+      ...fact,
+      id,
+      message: fc.record({ role: fc.constant("user" as const), content: text, inboxId: id }, { requiredKeys: ["role", "content"] }),
+      sender: text,
+      triggerId: id,
+      tick: fact.at,
+    },
+    { requiredKeys: ["type", "sessionId", "at", "id", "message"] },
+  ),
+  fc.record({ type: fc.constant("trigger-add" as const), ...fact, id, kind: id, settings: object }),
+  fc.record({ type: fc.constant("trigger-remove" as const), ...fact, id }),
   fc.record({
     type: fc.constant("batch-start" as const),
     ...fact,
@@ -119,7 +139,14 @@ export const arbitraryEvent: fc.Arbitrary<SessionEvent> = fc.oneof(
     digest: id,
   }),
   fc.record(
-    { type: fc.constant("call-start" as const), ...ofCall, call, parentCallId: id },
+    {
+      type: fc.constant("call-start" as const),
+      ...ofCall,
+      call,
+      parentCallId: id,
+      ofComposite: fc.constant(true as const),
+      background: fc.boolean(),
+    },
     { requiredKeys: ["type", "sessionId", "at", "callId", "turnId", "call"] },
   ),
   fc.record({ type: fc.constant("call-intent" as const), ...ofCall, toolName: id, input: object, idempotencyKey: id }),
@@ -161,6 +188,31 @@ export const arbitraryEvent: fc.Arbitrary<SessionEvent> = fc.oneof(
     },
     { requiredKeys: ["type", "sessionId", "at", "turnId", "callIds", "message", "finish", "usage"] },
   ),
+  fc.record(
+    {
+      type: fc.constant("job-start" as const),
+      ...ofCall,
+      toolName: id,
+      mode: fc.constantFrom("background" as const, "stateful" as const),
+      notify: fc.boolean(),
+      queued: fc.constant(true as const),
+    },
+    { requiredKeys: ["type", "sessionId", "at", "callId", "turnId", "toolName", "mode", "notify"] },
+  ),
+  fc.record({ type: fc.constant("job-run" as const), ...ofCall, toolName: id, starts: fc.nat() }),
+  fc.record({ type: fc.constant("call-remote" as const), ...ofCall, toolName: id, remoteId: id }),
+  fc.record(
+    { type: fc.constant("job-output" as const), ...ofCall, toolName: id, position: fc.nat(), text, asks: fc.constant(true as const) },
+    { requiredKeys: ["type", "sessionId", "at", "callId", "turnId", "toolName", "position", "text"] },
+  ),
+  fc.record({ type: fc.constant("job-input" as const), ...ofCall, input: json }),
+  fc.record({
+    type: fc.constant("job-end" as const),
+    ...ofCall,
+    toolName: id,
+    status: fc.constantFrom("ok" as const, "partial" as const, "error" as const, "cancelled" as const),
+    notify: fc.boolean(),
+  }),
   fc.record({ type: fc.constant("batch-rollback" as const), ...fact, turnId: id, callIds: fc.array(id, { maxLength: 2 }) }),
   fc.record({ type: fc.constant("branch-commit" as const), ...fact, branchId: id, events: fc.nat() }),
 );

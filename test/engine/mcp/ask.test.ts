@@ -83,7 +83,7 @@ describe("revision 2026-07-28: input_required", () => {
 
       expect(await engine.call(request("greet"), somebody)).toEqual(said({ responses: { who: { action: "decline" } }, state: "state-1" }));
       expect(somebody.asked).toEqual([]);
-      expect(warnings()).toEqual([`MCP server "far" asks for "${name}": secrets are not given in forms, and nobody was asked.`]);
+      expect(warnings()).toEqual([`MCP server "far" asks for "${name}": secrets are not given in forms, and the question was declined.`]);
     },
   );
 
@@ -204,7 +204,7 @@ describe("revision 2025-11-25: requests of the server", () => {
     expect(answers).toEqual([said({ action: "cancel" }), said({ action: "cancel" })]);
     expect([...one.asked, ...other.asked]).toEqual([]);
     expect(log.lines.filter(({ level }) => level === "warn").map(({ message }) => message)).toEqual([
-      'MCP server "strange" asks while calls of several sessions are under way, or were just now: nobody is asked, for it may be the wrong person.',
+      'MCP server "strange" asks while calls of several sessions are under way, or were just now; the question is cancelled, because it might reach the wrong person.',
     ]);
   });
 

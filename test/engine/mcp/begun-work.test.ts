@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Job } from "../../../src/core/job.ts";
+import { RemoteJob } from "../../../src/core/remote-job.ts";
 import type { JsonObject } from "../../../src/core/base/json.ts";
 import { mcpEngine } from "../../../src/engine/mcp.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
@@ -36,9 +36,9 @@ function withTask(more: Answers): Answers {
   return { ...modern(), "tools/call": () => ({ ...task, resultType: "task", pollIntervalMs: 1 }), ...more };
 }
 
-async function jobOf(answer: unknown): Promise<Job> {
+async function jobOf(answer: unknown): Promise<RemoteJob> {
   const job = await answer;
-  if (!(job instanceof Job)) throw new Error("no job was returned");
+  if (!(job instanceof RemoteJob)) throw new Error("no job was returned");
   return job;
 }
 

@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { ToolOutput } from "../../../src/core/content.ts";
-import { Job } from "../../../src/core/job.ts";
+import { RemoteJob } from "../../../src/core/remote-job.ts";
 import type { JsonObject } from "../../../src/core/base/json.ts";
 import { request, requestOf, toolContext } from "../engine-contexts.ts";
 import { openReference, rejection } from "../mcp-engine.ts";
@@ -22,9 +22,9 @@ function withTask(...states: readonly JsonObject[]): Answers {
   };
 }
 
-async function jobOf(answer: unknown): Promise<Job> {
+async function jobOf(answer: unknown): Promise<RemoteJob> {
   const job = await answer;
-  if (!(job instanceof Job)) throw new Error("no job was returned");
+  if (!(job instanceof RemoteJob)) throw new Error("no job was returned");
   return job;
 }
 

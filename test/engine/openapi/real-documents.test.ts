@@ -110,7 +110,6 @@ test.skipIf(NAMES.length === 0).each(NAMES)(
     expect(registered.length).toBe(expected.length);
     expect(registered.flatMap(({ quarantine }) => quarantine?.message ?? [])).toEqual([]);
     expect(registered.filter(({ tool }) => !/^[A-Za-z0-9_-]{1,64}$/u.test(tool.name))).toEqual([]);
-    expect(ms).toBeLessThan(5_000);
     console.info(`${name}: ${operations.length} operations in ${ms.toFixed(0)} ms, ${warnings.length} warnings`);
   },
 );

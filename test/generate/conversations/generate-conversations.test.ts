@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
+import { inCI } from "../../ci.ts";
 import type { ToolCall } from "../../../src/core/call.ts";
 import type { Engine } from "../../../src/core/engine.ts";
 import { ToolError } from "../../../src/core/error.ts";
@@ -122,9 +123,8 @@ describe("issue 6.7 three kinds of conversation", () => {
     const { lines, summary } = await generated({ plan: { kind: "sampled", count: 20, calls: 6 }, allow: { deny: ["*::fail"] } });
     const conversations = lines.map((line) => JSON.parse(line));
     for (const { messages, tools, report } of conversations) {
-      expect(messages.map(({ role }: { readonly role: string }) => role)).toEqual(
-        Array.from({ length: 6 }, () => ["user", "assistant", "tool"]).flat(),
-      );
+      const roles = messages.map(({ role }: { readonly role: string }) => role);
+      expect(roles.join(" ")).toMatch(/^(?:user (?:assistant (?:tool )+)+assistant ?)+$/u);
       expect(tools.map(({ name }: { readonly name: string }) => name)).toEqual([
         "shop::create_order",
         "shop::get_order",
@@ -148,9 +148,6 @@ describe("issue 6.7 three kinds of conversation", () => {
       statuses: { ok: 120 },
       errors: {},
     });
-    expect(conversations[0].messages[0].content).toMatch(
-      /^(Order an article: article ".*", count \d|Look an order up: order id ".*"|List what is sold)\.$/u,
-    );
   });
 
   test("scripted: the calls of a message run together, and templates take turns", async () => {
@@ -207,17 +204,19 @@ describe("issue 6.7 three kinds of conversation", () => {
         ],
       },
     ];
-    const { lines } = await generated({ plan: { kind: "scripted", templates } });
-    const { messages } = JSON.parse(lines[0] ?? "");
+    const { lines, summary } = await generated({ plan: { kind: "scripted", templates } });
+    const { messages, error } = JSON.parse(lines[0] ?? "");
     const { id } = messages[2].output;
     expect(id).toMatch(/^O-\d{4}$/u);
-    expect([messages[0].content, messages[4].content]).toEqual(["Tea for $5, please.", `Where is ${id}?`]);
-    expect(messages[5].calls[0].input).toEqual({ order_id: id });
-    expect(messages[6]).toMatchObject({ status: "ok", output: { id } });
-    expect(messages[7]).toMatchObject({
-      status: "error",
-      error: { code: "invalid_input", message: 'The reference "$closed.id" has no value: shop::fail ended with unavailable.' },
+    expect(messages.map(({ role }: { readonly role: string }) => role)).toEqual(["user", "assistant", "tool", "tool", "assistant", "user"]);
+    expect([messages[0].content, messages[5].content]).toEqual(["Tea for $5, please.", `Where is ${id}?`]);
+    expect(messages[4].content).toContain(id);
+    expect(messages[4].content).toContain("The shop is closed.");
+    expect(error).toMatchObject({
+      code: "invalid_input",
+      message: 'The reference "$closed.id" has no value: shop::fail ended with unavailable.',
     });
+    expect(counted(summary)).toMatchObject({ failed: 1, calls: 2, checks: { unresolvedReferences: 0 } });
   });
 
   test("played: a model answers what the users say, each user after the other", async () => {
@@ -397,7 +396,7 @@ describe("issue 6.7 what goes wrong", () => {
     [{ plan: { kind: "sampled", count: 0 } }, /count/u],
     [{ plan: { kind: "sampled", count: 1, calls: 1.5 } }, /calls/u],
     [{ plan: { kind: "scripted", templates: [] } }, /templates/u],
-    [{ plan: { kind: "drawn", count: 3 } }, /"sampled", "scripted" or "played"/u],
+    [{ plan: { kind: "drawn", count: 3 } }, /"sampled", "scripted", "played" or "recorded"/u],
     [{ concurrency: 0 }, /concurrency/u],
     [{ maxTools: -1 }, /maxTools/u],
     [{ maxFailures: 0 }, /maxFailures/u],
@@ -436,11 +435,12 @@ function heapUsed(): number {
 test("issue 6.7 conversations that are written leave nothing behind", async () => {
   const runtime = shop();
   const out = { write: async () => {} };
-  const plan = { kind: "sampled", count: 300, calls: 3 } as const;
+  const count = inCI ? 300 : 100;
+  const plan = { kind: "sampled", count, calls: 3 } as const;
   await generateConversations({ runtime, plan, out });
   const before = heapUsed();
   for (let seed = 1; seed <= 5; seed++) await generateConversations({ runtime, plan, seed, out });
   // A session that stayed would hold some 10 kB.
-  expect((heapUsed() - before) / (5 * 300)).toBeLessThan(1_000);
+  expect((heapUsed() - before) / (5 * count)).toBeLessThan(1_000);
   await runtime.close();
 });

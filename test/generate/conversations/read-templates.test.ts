@@ -37,7 +37,7 @@ test.for([
   ['{"messages": [{"role": "assistant"}]}', /neither "content" nor "calls"/u],
   ['{"messages": [{"role": "assistant", "content": "", "calls": []}]}', /neither "content" nor "calls"/u],
   ['{"messages": [{"role": "user", "content": " "}]}', /messages\[0\]\.content is empty/u],
-  ['{"messages": [{"role": "system", "content": "x"}]}', /nobody says or calls anything/u],
+  ['{"messages": [{"role": "system", "content": "x"}]}', /it has no message/u],
   ['{"messages": [{"role": "assistant", "calls": {}}]}', /must be an array of calls/u],
   ['{"messages": [{"role": "assistant", "calls": [{"input": {}}]}]}', /calls\[0\] must be a call/u],
   [
@@ -58,4 +58,24 @@ test("issue 6.7 of many bad lines the first are told, and an empty file is refus
     expect.objectContaining({ details: expect.arrayContaining(["and 11 more lines"]) }),
   );
   expect(() => readTemplates("\n\n", "t.jsonl")).toThrow(/t\.jsonl has no templates/u);
+});
+
+test("issue 16.3 every reference of a line that names no earlier call is told, those in texts too; amounts are none", () => {
+  const line = {
+    messages: [
+      { role: "user", content: "For $5, or $5.50? Not $1.id yet." },
+      { role: "assistant", content: "It is $2.id.", calls: [{ name: "a::b" }, { id: "c", name: "a::c", input: { d: "$3.id" } }] },
+      { role: "assistant", content: "$c.id, $$c.id, $C.id and $1.id" },
+    ],
+  };
+  expect(() => readTemplates(JSON.stringify(line), "t.jsonl")).toThrow(
+    expect.objectContaining({
+      details: [
+        'messages[0].content refers to "$1.id"',
+        'messages[1].content refers to "$2.id"',
+        'messages[1].calls[1] refers to "$3.id"',
+        'messages[2].content refers to "$C.id"',
+      ].map((problem) => `t.jsonl:1: ${problem}, and no call of an earlier message has that id.`),
+    }),
+  );
 });

@@ -1,5 +1,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
+import { collectReply } from "../../../src/core/model.ts";
+import { scriptedModel } from "../../../src/model/scripted-model.ts";
 import { generateConversations } from "../../../src/generate/conversations/generate-conversations.ts";
 import { virtualClock } from "../../../src/generate/conversations/virtual-clock.ts";
 import { linesOf, plainAnswer, shop } from "./shop.ts";
@@ -61,4 +63,35 @@ test("issue 6.7 faults that take long and retries cost a generation no time, and
     await runtime.close();
   }
   expect(texts[0]).toBe(texts[1]);
+});
+
+test("issue 16.3 while a model is asked no time is passed over; before and after its requests it is", async () => {
+  const clock = virtualClock();
+  const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+  const model = clock.attend(scriptedModel(async () => (await answered, { text: "Yes." })));
+  const fired: string[] = [];
+  await clock.fastForward(async () => {
+    await new Promise<void>((resolve) => clock.timer(() => (fired.push("before"), resolve()), HOUR_MS));
+    const reply = collectReply(model.stream({ messages: [] }));
+    const after = new Promise<void>((resolve) => clock.timer(() => (fired.push("after"), resolve()), HOUR_MS));
+    for (let turns = 0; turns < 50; turns++) await turn();
+    expect(fired).toEqual(["before"]);
+    answer();
+    expect((await reply)?.text).toBe("Yes.");
+    await after;
+  });
+  expect(fired).toEqual(["before", "after"]);
+});
+
+test("issue 16.3 a timer that is due while a model is asked fires then, and a request that is left holds nothing up", async () => {
+  const clock = virtualClock();
+  const model = clock.attend(scriptedModel([{ text: "One two." }]));
+  await clock.fastForward(async () => {
+    for await (const event of model.stream({ messages: [] })) {
+      await new Promise<void>((resolve) => clock.timer(resolve, 1));
+      if (event.type === "text-delta") break;
+    }
+    await new Promise<void>((resolve) => clock.timer(resolve, HOUR_MS));
+  });
+  expect([model.name, model.toolNameOf]).toEqual(["scripted", undefined]);
 });

@@ -1,4 +1,6 @@
 /** What a handler is told of its session, and what becomes of the session when a batch is taken back. */
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import type { ToolContext } from "../../../src/core/context.ts";
 import type { Engine } from "../../../src/core/engine.ts";
@@ -7,6 +9,7 @@ import type { Tool } from "../../../src/core/tool.ts";
 import { parseJson } from "../../../src/core/base/parse-json.ts";
 import { readEvent } from "../../../src/core/recording/read-event.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
+import { toolFromJson, toolToJson } from "../../../src/registry/tool-definition.ts";
 import { settle } from "../../../src/testing/fake-ports.ts";
 import { gate, testRuntime, tool } from "../bench-runtime.ts";
 
@@ -41,6 +44,101 @@ test("F1.31 a handler finds its call, session, turn, state, data, history and ke
     history: [session.history[0]],
     key: true,
   });
+});
+
+test("F1.31 F4.3 a handler finds its tool, its agent and the folder that its paths start at", async () => {
+  const folder = join(tmpdir(), "mill");
+  const seen: unknown[] = [];
+  const grind = tool(
+    "grind",
+    (_, { tool: own, agentName, workingFolder, resolvePath, data }) =>
+      void seen.push(own, agentName, workingFolder, resolvePath("flour/a.txt"), resolvePath("/abs"), resolvePath(".."), data["host"]),
+    { tags: ["stone"] },
+  );
+  const { runtime } = testRuntime({ agentName: "miller", workingFolder: folder, data: { host: "north" }, tools: [grind] });
+  await runtime.execute({ name: "grind" });
+  expect(seen).toEqual([grind, "miller", folder, join(folder, "flour", "a.txt"), resolve("/abs"), tmpdir(), "north"]);
+
+  const bare: unknown[] = [];
+  const look = tool("look", (_, context) => void bare.push(context.agentName, context.workingFolder, context.resolvePath("x")));
+  await testRuntime({ tools: [look] }).runtime.execute({ name: "look" });
+  expect(bare).toEqual([undefined, process.cwd(), resolve("x")]);
+  for (const workingFolder of ["", 5 as unknown as string]) expect(() => testRuntime({ workingFolder })).toThrow("workingFolder");
+});
+
+test("F1.31 a tool has a folder and variables of its own, which its handler and no other tool sees, and which no handler can change", async () => {
+  const folder = join(tmpdir(), "mill");
+  const show = (name: string, more: Partial<Tool> = {}) =>
+    tool(
+      name,
+      ({ write }, { workingFolder, resolvePath, environment, tool: own }) => {
+        if (write === true) Reflect.set(environment, "GRAIN", "rye");
+        if (write === true) Reflect.set(own, "description", "changed");
+        return [workingFolder, resolvePath("bag.txt"), environment, own.description];
+      },
+      more,
+    );
+  const tools = [
+    show("sieve", { workingFolder: "upstairs", environment: { GRAIN: "oat" } }),
+    show("cart", { workingFolder: resolve("/yard") }),
+    show("sweep"),
+  ];
+  const { runtime } = testRuntime({ workingFolder: folder, tools });
+  const results = await runtime.execute([
+    { name: "sieve", input: { write: true } },
+    { name: "sieve" },
+    { name: "cart" },
+    { name: "sweep" },
+  ]);
+  const upstairs = [join(folder, "upstairs"), join(folder, "upstairs", "bag.txt"), { GRAIN: "oat" }, "Does sieve."];
+  expect(results.map(({ output }) => output)).toEqual([
+    upstairs,
+    upstairs,
+    [resolve("/yard"), resolve("/yard/bag.txt"), {}, "Does cart."],
+    [folder, join(folder, "bag.txt"), {}, "Does sweep."],
+  ]);
+
+  const json = toolToJson(runtime.registry.require("sieve"));
+  expect([json.workingFolder, JSON.stringify(json).includes("oat")]).toEqual(["upstairs", false]);
+  expect(toolFromJson({ ...json, environment: { GRAIN: "oat" } }).tool).toMatchObject({
+    workingFolder: "upstairs",
+    environment: { GRAIN: "oat" },
+  });
+  for (const wrong of [{ workingFolder: "" }, { workingFolder: 5 }, { environment: { A: 1 } }, { environment: "A=1" }])
+    expect(() => testRuntime({ tools: [{ ...show("x"), ...wrong } as unknown as Tool] })).toThrow(
+      `${Object.keys(wrong)[0]} of tool "x" is`,
+    );
+});
+
+test("F4.3 the store of a tool is its own, lives in its session, and goes with a snapshot, a fork and a rollback", async () => {
+  const count = (name: string) =>
+    tool(name, (_, { toolState, state }) => {
+      state.update("all", (before) => Number(before ?? 0) + 1);
+      toolState.update("own", (before) => Number(before ?? 0) + 1);
+      return [toolState.get("own"), toolState.get("all") ?? null, state.get("all"), state.get("own") ?? null] as unknown;
+    });
+  const boom = tool("boom", () => Promise.reject(new Error("no")));
+  const { runtime } = testRuntime({ toolsets: [{ name: "mill", tools: [count("grind"), count("sift"), boom] }] });
+  const session = runtime.session("s");
+  const outputs = [];
+  for (const name of ["mill::grind", "mill::grind", "mill::sift"]) outputs.push((await session.execute({ name })).output);
+  expect(outputs).toEqual([
+    [1, null, 1, null],
+    [2, null, 2, null],
+    [1, null, 3, null],
+  ]);
+  await expect(session.execute([{ name: "mill::grind" }, { name: "mill::boom" }], { onError: "throw" })).rejects.toThrow("no");
+  expect(session.state("mill::grind", "own")).toBe(2);
+  const other = await runtime.session("other").execute({ name: "mill::grind" });
+  const forked = await session.fork().execute({ name: "mill::grind" });
+  const restored = runtime.session("r", { from: JSON.parse(JSON.stringify(await session.snapshot())) });
+  const again = await restored.execute({ name: "mill::grind" });
+  expect([other, forked, again].map(({ output }) => output)).toEqual([
+    [1, null, 1, null],
+    [3, null, 4, null],
+    [3, null, 4, null],
+  ]);
+  expect(session.state("mill::grind", "own")).toBe(2);
 });
 
 function pick(context: ToolContext | undefined): Partial<ToolContext> {

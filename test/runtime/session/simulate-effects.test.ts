@@ -107,7 +107,7 @@ test("F0.34 without a stand-in a read of what an engine pretended is refused, ne
   const { results } = await runtime.simulate([{ name: "t::put" }, { name: "see" }]);
   expect(results.map((result) => result.error?.message)).toEqual([
     undefined,
-    "default::see reads what this simulation has only pretended to write, and nothing stands in for it.",
+    "default::see reads what this simulation has only pretended to write, and there is no stand-in for it.",
   ]);
   expect(calls).toBe(0);
 });

@@ -201,5 +201,9 @@ test("C06 what a deaf handler does after its simulation was over is not heard of
   late.open();
   await settle();
   expect(problem).toMatchObject({ code: "invalid_argument" });
-  expect([events, session.length, runtime.counters]).toEqual([[], 0, { calls: 0, attempts: 0, repairs: 0, orphans: 0, abandoned: 0 }]);
+  expect([events, session.length, runtime.counters]).toEqual([
+    [],
+    0,
+    { calls: 0, succeeded: 0, attempts: 0, repairs: 0, orphans: 0, abandoned: 0 },
+  ]);
 });

@@ -2,7 +2,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, test } from "vitest";
 import type { Random } from "../../../src/core/ports.ts";
-import type { RuntimeSession, Simulation } from "../../../src/runtime/runtime-session.ts";
+import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
+import type { Simulation } from "../../../src/runtime/session-options.ts";
 import { seededRandom } from "../../../src/testing/fake-ports.ts";
 import { inCI } from "../../ci.ts";
 import { beginTask, comparable, hashOf, inBatches, pick, play, tryOut } from "./play-task.ts";

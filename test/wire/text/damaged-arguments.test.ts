@@ -149,3 +149,24 @@ test("F1.9 F1.37 an integer that would lose digits is given to no tool, whatever
   expect(ran).toEqual([]);
   await runtime.close();
 });
+
+test("F1.9 F3.2 members behind a bracket that closed their object too early are not lost: no tool runs without them, whatever the format", async () => {
+  const properties = { first: { type: "string" }, second: { type: "integer" } };
+  const ran: unknown[] = [];
+  const runtime = createRuntime({
+    tools: [{ name: "place", description: "", inputSchema: { type: "object", properties }, execute: (input) => ran.push(input) }],
+  });
+  const tools = [tool("place", properties)];
+  const tried: string[] = [];
+  for (const name of TEXT_FORMATS.keys()) {
+    const written = textFormat(name).writeCalls([{ name: "place", input: { first: "a", second: 2 } }]);
+    const says = written.replace(/(first"?:[^,]*)(,\s*"?second)/u, "$1}$2");
+    if (says === written) continue; // arguments that are no object
+    tried.push(name);
+    const { calls } = readPieces(textFormat(name), [says], { tools }).reply;
+    await runtime.execute(calls.map(({ name: called, input }) => ({ name: called, input })));
+  }
+  expect(tried.length).toBeGreaterThan(20);
+  expect(ran.filter((input) => !isJsonObject(input) || input["second"] !== 2)).toEqual([]);
+  await runtime.close();
+});

@@ -15,6 +15,11 @@ describe("what stays text", () => {
     expect(readText(xml, 'See <a href="x">this</a> and <div/>.')).toEqual([[], 'See <a href="x">this</a> and <div/>.', ""]);
   });
 
+  test("F1.40 a block for another output is text, as no tool has its name", () => {
+    const text = "[/output_discord]\nHello all.\n[output_discord/]";
+    expect(readText(textFormat("bracket"), text)).toEqual([[], text, ""]);
+  });
+
   test("F1.40 a call without its end is text, and nothing is called", () => {
     expect(readText(bracket, "Look: [/bash]\nls [bash]")).toEqual([[], "Look: [/bash]\nls [bash]", ""]);
     expect(readText(xml, '<write path="a">never closed <read/>')).toEqual([[], '<write path="a">never closed <read/>', ""]);
@@ -90,7 +95,7 @@ describe("what is called", () => {
     expect(readText(xml, '<list depth="2">src</list>', { tools })[0]).toEqual([["files::list", { depth: 2, path: "src" }]]);
     const { reply, warnings } = readPieces(bracket, ["[/mail::send]Hi[mail::send/]"], { tools });
     expect(reply.calls).toEqual([{ name: "mail::send", input: { content: "Hi" } }]);
-    expect(warnings).toEqual(['The call of "mail::send" has a body, and no argument that it stands for; the body is kept as "content".']);
+    expect(warnings).toEqual(['The call of "mail::send" has a body, and no argument for it; the body is kept as "content".']);
     expect(reply.warnings).toEqual(warnings);
     for (const name of ["mail::send", "send"])
       expect(readText(bracket, `[/${name}]Hi[${name}/]`, { tools, bodyArguments: { "mail::send": "text" } })[0]).toEqual([
@@ -174,7 +179,7 @@ test("F1.41 H07 any split gives the same calls, text and warnings", () => {
 describe("F1.37 delimiters that cannot work are refused at once", () => {
   const whole = { start: "[", end: "]", slash: "opens", arguments: "lines" };
   test.each([
-    ["none", undefined, 'start of the text format "x" must be a string that is not empty.'],
+    ["none", undefined, 'The options of the text format "x" are an object.'],
     ["without any", {}, 'start of the text format "x" must be a string that is not empty.'],
     ["an empty start", { ...whole, start: "" }, 'start of the text format "x" must be a string that is not empty.'],
     ["no end", { ...whole, end: undefined }, 'end of the text format "x" must be a string that is not empty.'],

@@ -1,0 +1,99 @@
+/** Whether a wait could never end, because those who are waited for wait in the end for the one that waits. */
+import type { CallRun } from "./call-run.ts";
+import { BorrowedSlot, LentSlot, LentTicket, NestedTicket, limitOf, type HeldSlot } from "./lent-hold.ts";
+
+/** Most owners looked at of each wait, and most calls in all; a circle that is larger ends with a deadline. */
+const MAX_OWNERS = 1_000;
+const MAX_CALLS = 10_000;
+
+/** A call, by its id: one that has ended may still have lent what it held. */
+interface Wait {
+  /** It continues when all of these do. */
+  readonly all: readonly string[];
+  /** And, where there are any, one of these. */
+  readonly any: readonly string[];
+}
+
+/**
+ * True where a call that begins to wait for its locks or its slot closes a circle.
+ *
+ * A call is taken to wait for every call that its handler made and that waits itself, but for background jobs.
+ */
+export function waitsForItself(run: CallRun): boolean {
+  const { nestedWaits } = run.parts;
+  if (run.madeBy === undefined && nestedWaits.size === 0) return false; // those that wait hold nothing that is waited for
+  const waits = waitsFrom(run, waitingInside([run, ...nestedWaits]));
+  return waits !== undefined && !endingCalls(waits).has(run.callId);
+}
+
+/** Those that can still end. */
+function endingCalls(waits: ReadonlyMap<string, Wait>): ReadonlySet<string> {
+  const ending = new Set<string>();
+  const ends = (id: string): boolean => !waits.has(id) || ending.has(id);
+  for (let before = -1; before < ending.size;) {
+    before = ending.size;
+    for (const [id, { all, any }] of waits) if (!ending.has(id) && all.every(ends) && (any.length === 0 || any.some(ends))) ending.add(id);
+  }
+  return ending;
+}
+
+/** Every wait that this one depends on; undefined where there are too many. */
+function waitsFrom(run: CallRun, inside: ReadonlyMap<string, readonly CallRun[]>): ReadonlyMap<string, Wait> | undefined {
+  const waits = new Map<string, Wait>();
+  const open: (readonly [id: string, run: CallRun | undefined])[] = [[run.callId, run]];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [id, one] = next;
+    if (waits.has(id)) continue;
+    if (waits.size >= MAX_CALLS) return undefined;
+    const below = (inside.get(id) ?? []).filter((other) => other.job === undefined || one === undefined);
+    const owners = one?.ticket?.granted === false ? one.ticket.waitingFor(MAX_OWNERS).filter((owner) => owner !== id) : [];
+    const slots = one === undefined ? [] : holdersOf(one);
+    waits.set(id, { all: [...owners.map(locksOf), ...below.map(({ callId }) => callId)], any: slots.map(({ callId }) => callId) });
+    for (const owner of owners) {
+      const holding = run.parts.running.get(owner);
+      const borrowers = (inside.get(owner) ?? []).filter((other) => other.job !== undefined && borrows(other, holding));
+      waits.set(locksOf(owner), { all: [owner, ...borrowers.map(({ callId }) => callId)], any: [] });
+      open.push([owner, holding], ...borrowers.map((other) => [other.callId, other] as const));
+    }
+    for (const other of [...below, ...slots]) open.push([other.callId, other]);
+  }
+  return waits;
+}
+
+/** The locks of a call: they may be held longer than it runs, by background jobs that they were lent to. */
+function locksOf(callId: string): string {
+  return `locks of ${callId}`;
+}
+
+function borrows({ ticket }: CallRun, lender: CallRun | undefined): boolean {
+  return ticket instanceof NestedTicket && lender?.ticket instanceof LentTicket && ticket.lines.includes(lender.ticket.inside);
+}
+
+/** The calls that wait, by each call that they were made inside of. */
+function waitingInside(waiting: readonly CallRun[]): ReadonlyMap<string, readonly CallRun[]> {
+  const inside = new Map<string, CallRun[]>();
+  for (const run of waiting)
+    for (let around = run.madeBy; around !== undefined; around = around.madeBy) {
+      const known = inside.get(around.callId);
+      if (known === undefined) inside.set(around.callId, [run]);
+      else known.push(run);
+    }
+  return inside;
+}
+
+/** The calls that hold a slot of the limit that this one waits for. */
+function holdersOf({ awaitedSlot, parts }: CallRun): readonly CallRun[] {
+  if (awaitedSlot === undefined) return [];
+  return parts.running.all().filter(({ slots }) => slots?.some((slot) => isOf(slot, awaitedSlot)) === true);
+}
+
+function isOf(slot: HeldSlot, awaited: object): boolean {
+  if (!(awaited instanceof LentSlot)) return limitOf(slot) === awaited;
+  let one = slot;
+  for (;;) {
+    if (one instanceof LentSlot) one = one.slot;
+    else if (!(one instanceof BorrowedSlot)) return false;
+    else if (one.lender === awaited) return true;
+    else one = one.lender;
+  }
+}

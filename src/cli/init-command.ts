@@ -1,0 +1,191 @@
+/** `haft init`: a first configuration, with three questions. */
+import { existsSync, statSync } from "node:fs";
+import { basename, dirname, join, relative, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { findConfig } from "../config/load-config.ts";
+import { ToolError } from "../core/error.ts";
+import { findProvider, nearProviders } from "../model/providers.ts";
+import type { Command, CommandContext } from "./command.ts";
+import { safeJson, safeText } from "./terminal-text.ts";
+import { writeFileWhole } from "./write-file.ts";
+
+/** The answers to the questions. */
+interface Answers {
+  /** As it is written in the file. */
+  readonly folder: string;
+  /** Undefined = none. */
+  readonly model: string | undefined;
+  readonly shell: boolean;
+}
+
+const FILE = "haft.toml";
+const SCHEMA = "haft.schema.json";
+
+export const initCommand: Command = {
+  name: "init",
+  usage: "",
+  summary: "Write a first haft.toml, with three questions.",
+  details: [
+    "Asks for the folder that tools may work in, for the model, and whether it may",
+    "run commands in a sandbox; --yes asks nothing and takes this folder, the model",
+    "of --model or none, and no commands. The file is commented, and names its JSON",
+    "Schema, so that an editor completes and checks it. An existing file is replaced",
+    "with --overwrite only.",
+  ],
+  args: [0, 0],
+  options: ["yes", "model", "out", "overwrite"],
+  examples: ["haft init", "haft init --yes --model ollama/qwen3"],
+  async run(context) {
+    const { out = FILE, overwrite, json } = context.options;
+    if (!out.toLowerCase().endsWith(".toml")) throw new ToolError("invalid_argument", `--out ${JSON.stringify(out)} must end in .toml.`);
+    const folder = dirname(resolve(out));
+    refuseOther(folder, out);
+    if (existsSync(out) && !overwrite)
+      throw new ToolError("invalid_argument", `${out} is there already.`, { hint: "Give --overwrite to replace it." });
+    const answers = await answersOf(context, folder);
+    await writeFileWhole(out, pieces(configText(answers, schemaOf(folder))), { force: overwrite, signal: context.signal });
+    if (json) context.out.write(`${safeJson({ file: out, ...answers, model: answers.model ?? null })}\n`);
+    else context.out.print(`${safeText(out)}: written\n\n${nextSteps(answers)}`);
+    return 0;
+  },
+};
+
+/** Two configurations in one folder are an error later. */
+function refuseOther(folder: string, out: string): void {
+  const found = findConfig(folder);
+  if (found === undefined || basename(found) === basename(out)) return;
+  throw new ToolError("invalid_argument", `There is a configuration here already: ${basename(found)}.`, {
+    hint: "Change that one, or remove it.",
+  });
+}
+
+async function answersOf(context: CommandContext, folder: string): Promise<Answers> {
+  const { options, ask, signal } = context;
+  const model = options.model === undefined ? undefined : checkedModel(options.model);
+  if (options.yes) return { folder: ".", model, shell: false };
+  if (ask === undefined)
+    throw new ToolError("invalid_argument", "There is no terminal to ask questions at.", { hint: "Give --yes to take the defaults." });
+  const put = async <Answer>(question: string, read: (text: string) => Answer): Promise<Answer> => {
+    for (;;) {
+      const text = await ask(question, signal);
+      if (text === undefined) throw new ToolError("cancelled", "Nothing was written: the questions were not answered.");
+      try {
+        return read(text.trim());
+      } catch (thrown: unknown) {
+        const { message, hint } = ToolError.fromUnknown(thrown);
+        context.err.print(`  ${message}${hint === undefined ? "" : ` ${hint}`}`);
+      }
+    }
+  };
+  return {
+    folder: await put("Which folder may tools work in? [.] ", (text) => checkedFolder(text === "" ? "." : text, folder)),
+    model:
+      model ??
+      (await put("Which model, such as anthropic/claude-sonnet-5 or ollama/qwen3? [none] ", (text) =>
+        text === "" ? undefined : checkedModel(text),
+      )),
+    shell: await put("May the model run commands there, in a sandbox, each after your yes? [y/N] ", checkedYes),
+  };
+}
+
+function checkedFolder(text: string, folder: string): string {
+  if (!statSync(resolve(folder, text), { throwIfNoEntry: false })?.isDirectory())
+    throw new ToolError("invalid_argument", `There is no folder ${JSON.stringify(text)} here.`);
+  const path = relative(folder, resolve(folder, text));
+  return path === "" ? "." : path.startsWith("..") ? resolve(folder, text) : `./${path}`;
+}
+
+function checkedModel(text: string): string {
+  const [provider = "", ...name] = text.split("/");
+  if (name.join("/").trim() === "")
+    throw new ToolError("invalid_argument", `The model ${JSON.stringify(text)} needs a provider: provider/model.`);
+  if (findProvider(provider) !== undefined) return text;
+  const near = nearProviders(provider).map((one) => JSON.stringify(one));
+  throw new ToolError("invalid_argument", `There is no provider ${JSON.stringify(provider)}.`, {
+    hint: `Did you mean ${near.join(" or ")}?`,
+  });
+}
+
+function checkedYes(text: string): boolean {
+  if (/^(?:y|yes)$/iu.test(text)) return true;
+  if (/^(?:n|no)?$/iu.test(text)) return false;
+  throw new ToolError("invalid_argument", "Type y or n.");
+}
+
+/** Where an editor finds the schema: in the project's packages, or in this one. Undefined where there is none. */
+function schemaOf(folder: string): string | undefined {
+  if (existsSync(join(folder, "node_modules", "haft", SCHEMA))) return `./node_modules/haft/${SCHEMA}`;
+  const own = fileURLToPath(new URL(`../../${SCHEMA}`, import.meta.url));
+  return existsSync(own) ? pathToFileURL(own).href : undefined;
+}
+
+function configText({ folder, model, shell }: Answers, schema: string | undefined): string {
+  const root = JSON.stringify(folder);
+  return [
+    `${schema === undefined ? "" : `#:schema ${schema}\n`}${HEAD}`,
+    `${FILES}root = ${root}\n# readOnly = true`,
+    commented(!shell, `${SHELL}root = ${root}\n# network = true`),
+    commented(model === undefined, `${MODEL}name = ${JSON.stringify(model ?? "anthropic/claude-sonnet-5")}`),
+    REST,
+  ].join("\n\n");
+}
+
+const HEAD = `# The tools of this folder, for Haft. "haft list" shows them, "haft chat" talks with the model.
+# All keys: docs/reference/configuration.md of the package.
+
+[approval]
+# Patterns of tools that must be approved, besides those that destroy something.
+always = ["files::write", "files::edit"]`;
+
+const FILES = `# The files of a folder: read, list, glob, grep, write, edit and more. Nothing outside of it is touched.
+[toolsets.files]
+type = "files"
+`;
+
+const SHELL = `# Commands in a sandbox (Linux, bubblewrap): they change this folder only, and have no network.
+[toolsets.shell]
+type = "shell"
+`;
+
+const MODEL = `# The model of "haft chat". Its key is read from the environment, such as ANTHROPIC_API_KEY.
+[model]
+`;
+
+const REST = `# Sessions are kept in this file, and can be resumed.
+[store]
+path = "haft.db"
+
+# An MCP server:
+# [toolsets.memory]
+# type = "mcp"
+# command = "npx"
+# args = ["-y", "@modelcontextprotocol/server-memory@2026.8.31"]
+
+# A program, without a shell: each {name} is a property of the input.
+# [toolsets.git]
+# type = "command"
+# [[toolsets.git.tools]]
+# name = "log"
+# description = "Shows the latest commits of a file."
+# command = ["git", "log", "--oneline", "--max-count={count}", "--", "{path}"]
+# effects = "readOnly"
+# inputSchema = { type = "object", properties = { path = { type = "string" }, count = { type = "integer", default = 10 } }, required = ["path"] }
+`;
+
+/** A table that is not wanted is written as a comment, to be switched on. */
+function commented(isOff: boolean, text: string): string {
+  return isOff ? text.replaceAll(/^(?!#|$)/gmu, "# ") : text;
+}
+
+function nextSteps({ model, shell }: Answers): string {
+  return [
+    ...(shell ? ["haft trust   once, because models may run commands"] : []),
+    "haft list    the tools",
+    ...(model === undefined ? [] : ["haft chat    talk with the model"]),
+    "haft check   whether everything opens",
+  ].join("\n");
+}
+
+async function* pieces(text: string): AsyncGenerator<string> {
+  yield text;
+}

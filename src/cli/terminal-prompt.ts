@@ -1,0 +1,182 @@
+/** The line that a person types at a terminal: whatever is written meanwhile appears above it. */
+import { clearScreenDown, createInterface, cursorTo, moveCursor, type Interface } from "node:readline";
+import type { Output } from "./terminal-text.ts";
+
+/** A terminal, its keys and its screen. */
+export interface Terminal {
+  readonly input: NodeJS.ReadableStream;
+  readonly output: NodeJS.WritableStream;
+  /** Called at Ctrl-C. */
+  readonly onInterrupt: () => void;
+}
+
+/** A question that was not answered yet. */
+interface Question {
+  readonly text: string;
+  readonly resolve: (line: string | undefined) => void;
+  /** The lines typed so far; of a question that waits behind others, also what was being typed. */
+  readonly typed: string[];
+  draft: { readonly line: string; readonly cursor: number };
+  line: Interface | undefined;
+}
+
+/** The empty lines before a question of one line, which move with it. */
+function gapOf(text: string): string {
+  const gap = /^\n*/u.exec(text)?.[0] ?? "";
+  return text.indexOf("\n", gap.length) < 0 ? gap : "";
+}
+
+/** One question at a time has the line; one that comes meanwhile goes first, and what was typed is there again afterwards. */
+export class TerminalPrompt {
+  readonly #terminal: Terminal;
+  readonly #questions: Question[] = [];
+  readonly #outputs: HeldOutput[] = [];
+  /** The line of the last question. */
+  #line: Interface | undefined;
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal;
+  }
+
+  /** Resolves to the line that was typed, undefined at Ctrl-D; rejects with the reason when the signal aborts. */
+  readonly ask = (text: string, signal: AbortSignal): Promise<string | undefined> => {
+    const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
+    const question: Question = { text, resolve, typed: [], draft: { line: "", cursor: 0 }, line: undefined };
+    const withdraw = (): void => {
+      if (this.#questions.at(-1) === question) this.#terminal.output.write("\n");
+      reject(signal.reason);
+    };
+    if (signal.aborted) withdraw();
+    else {
+      signal.addEventListener("abort", withdraw, { once: true });
+      this.#suspend();
+      this.#questions.push(question);
+      const start = text.lastIndexOf("\n") + 1;
+      this.#terminal.output.write(text.slice(0, start));
+      this.#open(question);
+    }
+    return promise.finally(() => {
+      signal.removeEventListener("abort", withdraw);
+      this.#end(question);
+    });
+  };
+
+  /** The output, whose whole lines appear above an open question; the rest of its text waits for the end of its line, or of the question. */
+  above(output: Output): Output {
+    const held = new HeldOutput(output, this);
+    this.#outputs.push(held);
+    return {
+      write: (text) => held.write(text),
+      isTTY: output.isTTY === true,
+      get columns() {
+        return output.columns ?? 0;
+      },
+      get writableNeedDrain() {
+        return output.writableNeedDrain === true;
+      },
+      once: (event, listener) => output.once?.(event, listener),
+    };
+  }
+
+  get isOpen(): boolean {
+    return this.#line !== undefined;
+  }
+
+  /** Writes without harm to the line being typed. */
+  around(write: () => void): void {
+    const line = this.#line;
+    const question = this.#questions.at(-1);
+    if (line === undefined || question === undefined) return write();
+    this.#hide(line, question);
+    write();
+    this.#terminal.output.write(gapOf(question.text));
+    Object.assign(line, { prevRows: 0 }); // the rows that it was drawn in are gone
+    line.prompt(true);
+  }
+
+  #hide(line: Interface, { text }: Question): void {
+    const { output } = this.#terminal;
+    moveCursor(output, 0, -line.getCursorPos().rows - gapOf(text).length);
+    cursorTo(output, 0);
+    clearScreenDown(output);
+  }
+
+  #open(question: Question): void {
+    const { input, output, onInterrupt } = this.#terminal;
+    const line = createInterface({ input, output });
+    this.#line = line;
+    question.line = line;
+    line.on("SIGINT", onInterrupt);
+    line.on("close", () => {
+      if (this.#line !== line) return;
+      output.write("\n");
+      question.resolve(undefined);
+    });
+    // Pasted lines come at once: all of them are one answer, so that none of them answers a question not yet asked.
+    line.on("line", (text) => question.typed.push(text));
+    line.question(question.text.slice(question.text.lastIndexOf("\n") + 1), (text) => {
+      question.typed.push(text);
+      this.#leaveLine(); // from here on it stays on the screen as it is
+      queueMicrotask(() => question.resolve([...question.typed, ...(line.line === "" ? [] : [line.line])].join("\n")));
+    });
+    const { draft } = question;
+    if (draft.line === "") return;
+    line.write(draft.line);
+    for (let left = draft.line.length; left > draft.cursor; left--) line.write(null, { name: "left" });
+  }
+
+  /** Takes the line from the question that has it, which gets it back. */
+  #suspend(): void {
+    const line = this.#line;
+    const question = this.#questions.at(-1);
+    if (line === undefined || question === undefined) return;
+    question.draft = { line: line.line, cursor: line.cursor };
+    this.#hide(line, question);
+    this.#leaveLine();
+    line.close();
+  }
+
+  /** Nothing is typed on it any more. */
+  #leaveLine(): void {
+    this.#line = undefined;
+    for (const output of this.#outputs) output.flush();
+  }
+
+  #end(question: Question): void {
+    const at = this.#questions.indexOf(question);
+    if (at < 0) return;
+    const hadLine = at === this.#questions.length - 1;
+    this.#questions.splice(at, 1);
+    if (!hadLine) return;
+    if (this.#line !== undefined) this.#leaveLine();
+    question.line?.close(); // its own listener for that gives the keys back
+    const next = this.#questions.at(-1);
+    if (next !== undefined) this.#open(next);
+  }
+}
+
+/** Keeps the beginning of a line back while a person types. */
+class HeldOutput {
+  readonly #output: Output;
+  readonly #prompt: TerminalPrompt;
+  #held = "";
+
+  constructor(output: Output, prompt: TerminalPrompt) {
+    this.#output = output;
+    this.#prompt = prompt;
+  }
+
+  write(text: string): void {
+    if (!this.#prompt.isOpen) return void this.#output.write(text);
+    const all = this.#held + text;
+    const end = all.lastIndexOf("\n") + 1;
+    this.#held = all.slice(end);
+    if (end > 0) this.#prompt.around(() => this.#output.write(all.slice(0, end)));
+  }
+
+  flush(): void {
+    const held = this.#held;
+    this.#held = "";
+    if (held !== "") this.#output.write(held);
+  }
+}

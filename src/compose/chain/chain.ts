@@ -1,0 +1,233 @@
+/** A chain: tools that are called one after the other, each with what the ones before it have answered. */
+import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { own } from "../../core/base/own.ts";
+import { ToolError } from "../../core/error.ts";
+import type { ToolContext } from "../../core/context.ts";
+import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
+import type { Tool } from "../../core/tool.ts";
+import { Registry } from "../../registry/registry.ts";
+import { Runtime } from "../../runtime/runtime.ts";
+import { RuntimeSession } from "../../runtime/runtime-session.ts";
+import { wholeResult } from "../sequence/whole-result.ts";
+import type { SequenceTool } from "../sequence/sequence-tools.ts";
+import { readStep, type ChainStep, type ReadStep } from "./chain-step.ts";
+import { registryOf } from "../../call/tool-context.ts";
+import { problemsOf, type ChainCheck, type ChainProblem } from "./check-chain.ts";
+import { runSteps, type ChainResult } from "./run-steps.ts";
+
+/** How a chain is run. */
+export interface RunChainOptions {
+  /** Whether a step that fails ends the chain. Otherwise its output is left out of the context, later steps run, and `success` is false. @default true */
+  readonly stopOnFailure?: boolean;
+  /** Run nothing unless every step names an existing tool, with its required arguments, from paths that may exist. @default true */
+  readonly validateTools?: boolean;
+  /** Cancels the step that runs; the chain ends with it. */
+  readonly signal?: AbortSignal;
+  /**
+   * In a session: names this run. A chain that is run again with the same key, such as after a crash, is answered with the first results
+   * of the steps that were called before, and continues after them. 1 to 1,000 characters.
+   */
+  readonly idempotencyKey?: string;
+}
+
+const OPTIONS: OptionNames<RunChainOptions> = { stopOnFailure: true, validateTools: true, signal: true, idempotencyKey: true };
+/** Most steps of a chain. */
+const MAX_STEPS = 1_000;
+
+/** How a chain is offered as a tool. */
+export interface ChainToolOptions extends Omit<Tool, "execute" | "composite" | "effects" | "cache" | "mode" | "reducer" | "inputSchema"> {
+  /** Where the context begins. @default any object */
+  readonly inputSchema?: Tool["inputSchema"];
+  /** Whether a step that fails ends the chain. @default true */
+  readonly stopOnFailure?: boolean;
+  /** The key of the context that is the answer. @default the keys that the steps have added */
+  readonly answerKey?: string;
+}
+
+/** Tools whose chain is checked. */
+export type ChainTools = Runtime | RuntimeSession | Registry | readonly SequenceTool[];
+
+/**
+ * Makes a chain of these steps, and of those that `addStep` adds. At most 1,000.
+ *
+ * @throws ToolError `invalid_argument` naming the step and what is wrong with it
+ */
+export function createChain(steps: Iterable<ChainStep> = []): Chain {
+  const chain = new Chain();
+  for (const step of steps) chain.addStep(step);
+  return chain;
+}
+
+/** The steps of a pipeline. It keeps nothing of its runs, so it may be run many times, also at the same time. */
+export class Chain {
+  readonly #steps: ReadStep[] = [];
+
+  /** The steps, in their order; a copy. */
+  get steps(): readonly ChainStep[] {
+    return this.#steps.map(({ step }) => step);
+  }
+
+  get length(): number {
+    return this.#steps.length;
+  }
+
+  /** Appends a step and returns the chain. @throws ToolError `invalid_argument` */
+  addStep(step: ChainStep): this {
+    if (this.#steps.length >= MAX_STEPS) throw new ToolError("invalid_argument", `A chain has at most ${MAX_STEPS} steps.`);
+    this.#steps.push(readStep(step, this.#steps.length));
+    return this;
+  }
+
+  /** Removes all steps. */
+  clear(): void {
+    this.#steps.length = 0;
+  }
+
+  /**
+   * Says what is wrong with the chain, as far as that is known before it runs. The same tool may be in several steps.
+   *
+   * @param input where its context is to begin: then paths that lead nowhere in it are found too
+   */
+  validate(tools: ChainTools, input?: JsonObject): ChainCheck {
+    const context = input === undefined ? undefined : readContext(input);
+    const problems = problemsOf(this.#steps, tools instanceof Runtime || tools instanceof RuntimeSession ? tools.registry : tools, context);
+    return problems.length === 0 ? { valid: true } : { valid: false, problems };
+  }
+
+  /**
+   * Runs the steps in one turn of a session; of a runtime, in a session that is begun for it and closed. Each is a call like any other:
+   * checked, approved, retried, cached and recorded. A tool whose mode is `background` is waited for.
+   *
+   * @param input where the context begins: a JSON object, which is copied
+   * @throws ToolError `invalid_argument` for options and input that cannot be and for a closed session; `cancelled` when the signal aborts
+   * before the turn begins; `conflict` when another chain or input was run under the key; `store_failed`. All by rejecting
+   */
+  async run(target: Runtime | RuntimeSession, input: JsonObject = {}, options: RunChainOptions = {}): Promise<ChainResult> {
+    checkKnownKeys(options, OPTIONS, "the run of a chain");
+    const context = readContext(input);
+    if (target instanceof RuntimeSession) return await this.#runIn(target, context, options);
+    if (!(target instanceof Runtime)) throw new ToolError("invalid_argument", "A chain runs in a runtime or in a session of one.");
+    if (options.idempotencyKey !== undefined)
+      throw new ToolError(
+        "invalid_argument",
+        'The option "idempotencyKey" of a chain belongs to a session: without one, nothing remembers the first results.',
+      );
+    const session = target.session();
+    try {
+      return await this.#runIn(session, context, options);
+    } finally {
+      await session.close();
+    }
+  }
+
+  /**
+   * Returns the chain, as it is now, as one tool. Its calls are made in the session of the call: with the rights of the caller, each approved
+   * by itself, simulated in a simulation. After a crash it continues after the steps that had ended. Where a step fails, the call ends as
+   * `execution_failed`; its details say what became of every step.
+   *
+   * It has no limit of time by itself and is not tried again, unless `timeoutMs` and `maxAttempts` say so: its steps have their own.
+   */
+  toTool({ stopOnFailure = true, answerKey, ...tool }: ChainToolOptions): Tool {
+    const steps = [...this.#steps];
+    return {
+      inputSchema: { type: "object" },
+      timeoutMs: 0,
+      maxAttempts: 1,
+      ...tool,
+      composite: true,
+      execute: (input: JsonObject, context: ToolContext) => answer(steps, { input, context, stopOnFailure, answerKey }),
+    };
+  }
+
+  toString(): string {
+    return `Chain(${this.#steps.map(({ step }) => step.tool).join(" → ")})`;
+  }
+
+  async #runIn(session: RuntimeSession, context: JsonObject, options: RunChainOptions): Promise<ChainResult> {
+    const { stopOnFailure = true, validateTools = true, signal, idempotencyKey } = options;
+    const steps = [...this.#steps];
+    const problems = validateTools ? problemsOf(steps, session.registry, context) : [];
+    if (problems.length > 0)
+      return refused(
+        context,
+        problems.map(({ message }) => message),
+      );
+    const common = signal === undefined ? {} : { signal };
+    return await session.turn(
+      () =>
+        runSteps(
+          steps,
+          context,
+          {
+            call: (call, index) =>
+              session.execute(call, {
+                ...common,
+                background: false,
+                ...(idempotencyKey === undefined ? {} : { idempotencyKey: `${idempotencyKey}:${index}` }),
+              }),
+            whole: (result) => wholeResult(session, result),
+            signal,
+          },
+          stopOnFailure,
+        ),
+      common,
+    );
+  }
+}
+
+interface ChainCall {
+  readonly input: JsonObject;
+  readonly context: ToolContext;
+  readonly stopOnFailure: boolean;
+  readonly answerKey: string | undefined;
+}
+
+/** @throws ToolError `invalid_input` for a chain that cannot be run, which has run nothing; `execution_failed` when a step fails; `cancelled` with the call */
+async function answer(steps: readonly ReadStep[], { input, context, stopOnFailure, answerKey }: ChainCall): Promise<JsonValue> {
+  const { execute, signal, progress } = context;
+  const problems = problemsOf(steps, registryOf(context), input);
+  if (problems.length > 0) throw cannotRun(problems);
+  const result = await runSteps(
+    steps,
+    input,
+    {
+      call: (call, index) => {
+        progress({ message: call.name, done: index, total: steps.length });
+        return execute(call, { background: false });
+      },
+      whole: (result) => wholeResult(undefined, result),
+      signal,
+    },
+    stopOnFailure,
+  );
+  signal.throwIfAborted();
+  if (result.success) return answerKey === undefined ? addedTo(result.context, input) : (own(result.context, answerKey) ?? null);
+  const done = result.stepResults.map(({ name, status }, index) => `Step ${index}: ${name} ended as ${status}.`);
+  throw new ToolError("execution_failed", result.errors.at(-1) ?? "A step failed.", {
+    outcome: result.stepResults.some(({ status }) => status === "ok") ? "unknown" : "failed",
+    details: [...done, ...result.errors.slice(0, -1)],
+  });
+}
+
+function cannotRun(problems: readonly ChainProblem[]): ToolError {
+  const messages = problems.map(({ message }) => message);
+  return new ToolError("invalid_input", messages[0] ?? "The chain cannot be run.", {
+    outcome: "not_started",
+    details: messages.slice(1),
+  });
+}
+
+/** The keys that the steps have set. */
+function addedTo(context: JsonObject, input: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(context).filter(([key, value]) => !Object.hasOwn(input, key) || input[key] !== value));
+}
+
+function refused(context: JsonObject, errors: readonly string[]): ChainResult {
+  return Object.freeze({ success: false, context, stepResults: [], errors, warnings: [], durationMs: 0 });
+}
+
+function readContext(input: unknown): JsonObject {
+  const { value } = copyJson(input);
+  if (!isJsonObject(value)) throw new ToolError("invalid_argument", "The input of a chain is an object: where its context begins.");
+  return value;
+}

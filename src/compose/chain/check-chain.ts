@@ -1,0 +1,63 @@
+/** Checks a chain before any of its steps runs. */
+import type { JsonObject } from "../../core/base/json.ts";
+import { ToolError } from "../../core/error.ts";
+import type { Registry } from "../../registry/registry.ts";
+import { checkInput } from "../sequence/check-input.ts";
+import { toolFinder, type FoundTool, type SequenceTool } from "../sequence/sequence-tools.ts";
+import { KnownContext } from "./check-paths.ts";
+import type { ReadStep } from "./chain-step.ts";
+
+/** One thing that is wrong with a chain, and its place. */
+export interface ChainProblem {
+  /** The step, counted from 0; -1 for the chain as a whole. */
+  readonly step: number;
+  /** As the step names it; left out for the chain as a whole. */
+  readonly tool?: string;
+  readonly message: string;
+  readonly hint?: string;
+}
+
+/** Whether every step can be run, or all that is known to be wrong before. */
+export type ChainCheck = { readonly valid: true } | { readonly valid: false; readonly problems: readonly ChainProblem[] };
+
+/** Returns the problems of the steps, in their order. @param input where the context begins; undefined where that is not known */
+export function problemsOf(
+  steps: readonly ReadStep[],
+  tools: Registry | readonly SequenceTool[],
+  input: JsonObject | undefined,
+): readonly ChainProblem[] {
+  if (steps.length === 0) return [{ step: -1, message: "The chain has no steps." }];
+  const find = toolFinder(tools);
+  const context = new KnownContext(input);
+  return steps.flatMap((read, index): readonly ChainProblem[] => {
+    const { tool } = read.step;
+    const paths = context.problemsOf(read);
+    if (tool === "") return [{ step: index, tool, message: `Step ${index} of the chain names no tool.` }];
+    const found = find(tool);
+    if (found instanceof ToolError) {
+      const hint = found.hint === undefined ? {} : { hint: found.hint };
+      return [{ step: index, tool, message: `Step ${index} of the chain: ${found.message}`, ...hint }];
+    }
+    return [...inputProblems(read, found), ...paths].map((message) => ({
+      step: index,
+      tool,
+      message: `Step ${index} of the chain (${tool}): ${message}`,
+    }));
+  });
+}
+
+/** Of the arguments it is known which there are, and the values of some. The input of a step that is given the whole context is not known. */
+function inputProblems({ sources }: ReadStep, { validators }: FoundTool): readonly string[] {
+  if (sources === undefined) return [];
+  const input: JsonObject = Object.fromEntries(
+    sources.map(({ argument, path, value }) => [argument, path === undefined ? (value ?? null) : null]),
+  );
+  const open = sources.filter(({ path }) => path !== undefined).map(({ argument }) => [argument]);
+  let first: readonly string[] = [];
+  for (const [index, validator] of validators.entries()) {
+    const problems = checkInput(input, validator, open, { strictTypes: false, declaredOnly: false });
+    if (problems.length === 0) return [];
+    if (index === 0) first = problems.map(({ path, message }) => `${path}: ${message}`);
+  }
+  return first;
+}

@@ -1,0 +1,137 @@
+/** Runs the steps of a chain, one after the other, over a context that grows. */
+import type { ToolCall } from "../../core/call.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { followSteps, outlineOf } from "../../core/base/json-steps.ts";
+import { partText, type ToolResult } from "../../core/result.ts";
+import type { WholeResult } from "../../policy/large-result-store.ts";
+import { leadsNowhere } from "./check-paths.ts";
+import type { ArgumentSource, ChainStep, ReadStep } from "./chain-step.ts";
+
+/** The outcome of a chain. It is JSON. */
+export interface ChainResult {
+  /** Whether every step has run and succeeded. */
+  readonly success: boolean;
+  /** The input, and what the steps that succeeded have answered. Frozen. */
+  readonly context: JsonObject;
+  /** One for each step that was called, in their order. */
+  readonly stepResults: readonly ToolResult[];
+  /** For each step that failed what was wrong, then `Step 1 (flights::book) failed: …`; steps count from 0. */
+  readonly errors: readonly string[];
+  /** Outputs that could not be put into the context. */
+  readonly warnings: readonly string[];
+  /** The time that its calls took together, in milliseconds. */
+  readonly durationMs: number;
+}
+
+/** How the steps of a chain are called. */
+export interface StepRunner {
+  /** Resolves to the result of one call, not to a placeholder. @param index of the step */
+  call(call: ToolCall, index: number): Promise<ToolResult>;
+  /** The whole answer, also where the model is shown less of it; or why there is no more of it. */
+  whole(result: ToolResult): WholeResult | string;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** @param context frozen */
+export async function runSteps(
+  steps: readonly ReadStep[],
+  context: JsonObject,
+  runner: StepRunner,
+  stopOnFailure: boolean,
+): Promise<ChainResult> {
+  const run = new ChainRun(context, runner);
+  for (const [index, read] of steps.entries()) {
+    const succeeded = await run.step(read, index);
+    if (!succeeded && (stopOnFailure || runner.signal?.aborted === true)) break;
+  }
+  return run.result();
+}
+
+class ChainRun {
+  readonly #runner: StepRunner;
+  readonly #stepResults: ToolResult[] = [];
+  readonly #errors: string[] = [];
+  readonly #warnings: string[] = [];
+  #context: JsonObject;
+
+  constructor(context: JsonObject, runner: StepRunner) {
+    this.#context = context;
+    this.#runner = runner;
+  }
+
+  /** Resolves to whether it succeeded. */
+  async step({ step, sources }: ReadStep, index: number): Promise<boolean> {
+    const name = `Step ${index} (${step.tool})`;
+    try {
+      const input = sources === undefined ? this.#context : inputFrom(sources, this.#context);
+      const result = await this.#runner.call({ name: step.tool, input }, index);
+      this.#stepResults.push(result);
+      const output = this.#outputOf(result);
+      if (output !== undefined) this.#keep(output, step, name);
+      return true;
+    } catch (thrown: unknown) {
+      if (!(thrown instanceof StepFailure)) throw thrown;
+      this.#errors.push(...thrown.details, `${name} failed: ${thrown.message}`);
+      return false;
+    }
+  }
+
+  result(): ChainResult {
+    return Object.freeze({
+      success: this.#errors.length === 0,
+      context: this.#context,
+      stepResults: Object.freeze(this.#stepResults),
+      errors: Object.freeze(this.#errors),
+      warnings: Object.freeze(this.#warnings),
+      durationMs: this.#stepResults.reduce((sum, { durationMs }) => sum + durationMs, 0),
+    });
+  }
+
+  /** @throws StepFailure where there is none that can be used */
+  #outputOf(result: ToolResult): JsonValue | undefined {
+    const { status, error } = result;
+    if (status === "pending") throw new StepFailure("it takes messages while it runs, in the background");
+    if (status !== "ok") throw new StepFailure(error?.message ?? `it ended as ${status}`, error?.details);
+    const whole = this.#runner.whole(result);
+    if (typeof whole === "string") throw new StepFailure(`${whole}: raise its maxResultBytes`);
+    return whole.output ?? whole.content?.map(partText).join("\n");
+  }
+
+  #keep(output: JsonValue, { outputKey = "" }: ChainStep, name: string): void {
+    if (outputKey !== "") this.#context = withKeys(this.#context, [[outputKey, output]]);
+    else if (isJsonObject(output)) this.#context = withKeys(this.#context, Object.entries(output));
+    else
+      this.#warnings.push(
+        `${name} answered ${outlineOf(output)}, which has no keys for the context: give the step an outputKey to keep it.`,
+      );
+  }
+}
+
+/** Why a step has no output; its message is that of the chain's error. */
+class StepFailure extends Error {
+  readonly details: readonly string[];
+
+  constructor(message: string, details: readonly string[] = []) {
+    super(message);
+    this.details = details;
+  }
+}
+
+/** Also `__proto__` is a key like any other. */
+function withKeys(context: JsonObject, entries: Iterable<readonly [string, JsonValue]>): JsonObject {
+  return Object.freeze(Object.fromEntries([...Object.entries(context), ...entries]));
+}
+
+/** @throws StepFailure naming the path that leads nowhere */
+function inputFrom(sources: readonly ArgumentSource[], context: JsonObject): JsonObject {
+  return Object.freeze(Object.fromEntries(sources.map((source) => [source.argument, valueOf(source, context)])));
+}
+
+function valueOf(source: ArgumentSource, context: JsonObject): JsonValue {
+  const { path, steps, value } = source;
+  if (path === undefined) return value ?? null;
+  const followed = followSteps(context, steps);
+  if ("value" in followed) return followed.value;
+  if (value !== undefined) return value;
+  throw new StepFailure(leadsNowhere(source, followed, followed.in === context ? context : undefined));
+}

@@ -1,0 +1,167 @@
+/** The options of a delegate: how it is offered as a tool, and the loop that it runs. */
+import type { JsonObject } from "../../core/base/json.ts";
+import { ToolError } from "../../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
+import { checkReasoningEffort } from "../../core/model.ts";
+import type { Tool } from "../../core/tool.ts";
+import { visibilityOf, type VisibilityRules } from "../../policy/visibility.ts";
+import type { SchemaSource } from "../../registry/define-tool.ts";
+import { checkLoopLimits } from "../loop-limits.ts";
+import type { LoopOptions } from "../loop-options.ts";
+import { SHARED_CONTEXTS, type SharedContext } from "./shared-context.ts";
+
+/** The options of the loop that a delegate runs. */
+export type DelegateLoopOptions = Pick<
+  LoopOptions,
+  | "model"
+  | "system"
+  | "deferTools"
+  | "toolChoice"
+  | "parallelCalls"
+  | "maxOutputTokens"
+  | "temperature"
+  | "reasoningEffort"
+  | "native"
+  | "history"
+  | "limits"
+  | "stopWhen"
+  | "taint"
+  | "refuse"
+  | "cost"
+  | "earlyDispatch"
+  | "onEvent"
+>;
+
+type OfTool = Omit<
+  Tool,
+  | "execute"
+  | "composite"
+  | "effects"
+  | "cache"
+  | "reducer"
+  | "inputSchema"
+  | "outputSchema"
+  | "parseInput"
+  | "parseOutput"
+  | "providerExecuted"
+  | "workingFolder"
+  | "environment"
+  | "maxConcurrent"
+>;
+
+/** Options of a delegate: its name and purpose, its model, its tools and its limits. */
+export interface DelegateOptions extends OfTool, DelegateLoopOptions {
+  /** The tools that it is shown and may call; it only ever narrows what its caller may. @default all that its caller may */
+  readonly allow?: VisibilityRules;
+  /** The part of its caller's conversation that it is given with its task. @default "task" */
+  readonly share?: SharedContext;
+  /** At most this many runs at once in one conversation, those of its delegates included; further calls end `resource_busy`. Integer ≥ 1. @default 3 */
+  readonly maxRunning?: number;
+  /** The arguments of the tool. @default `{ task: string }` */
+  readonly inputSchema?: Tool["inputSchema"];
+  /** Makes the first message of the arguments. @default the argument `task`; else all of them, as JSON */
+  readonly prompt?: (input: JsonObject) => string;
+  /** The schema of the answer, an object, as `LoopRunOptions.output`: it is the output schema of the tool as well. @default its last text */
+  readonly output?: SchemaSource;
+}
+
+export const LOOP_KEYS: OptionNames<DelegateLoopOptions> = {
+  model: true,
+  system: true,
+  deferTools: true,
+  toolChoice: true,
+  parallelCalls: true,
+  maxOutputTokens: true,
+  temperature: true,
+  reasoningEffort: true,
+  native: true,
+  history: true,
+  limits: true,
+  stopWhen: true,
+  taint: true,
+  refuse: true,
+  cost: true,
+  earlyDispatch: true,
+  onEvent: true,
+};
+const TOOL_KEYS: OptionNames<OfTool> = {
+  name: true,
+  title: true,
+  description: true,
+  validate: true,
+  tags: true,
+  oncePerTurn: true,
+  mode: true,
+  notify: true,
+  endsTurn: true,
+  category: true,
+  providers: true,
+  unknownKeys: true,
+  supersedes: true,
+  requires: true,
+  documentation: true,
+  requiresReading: true,
+  promptContribution: true,
+  enabled: true,
+  unusable: true,
+  metadata: true,
+  timeoutMs: true,
+  deadlineMs: true,
+  maxAttempts: true,
+  maxResultBytes: true,
+  promoteAfterMs: true,
+};
+const KEYS: OptionNames<DelegateOptions> = {
+  ...LOOP_KEYS,
+  ...TOOL_KEYS,
+  allow: true,
+  share: true,
+  maxRunning: true,
+  inputSchema: true,
+  prompt: true,
+  output: true,
+};
+
+/** @throws ToolError `invalid_argument` for what no call of it could work with */
+export function checkDelegate(options: DelegateOptions): void {
+  checkKnownKeys(options, KEYS, "delegateTool()");
+  const { name, model, share = "task", mode, prompt, allow, reasoningEffort } = options;
+  const owner = `The delegate ${JSON.stringify(name)}`;
+  if (typeof model !== "string" && typeof model?.stream !== "function")
+    throw new ToolError("invalid_argument", `${owner} has no model.`, {
+      hint: 'Name one, "provider/model", or make one with haft/model.',
+    });
+  if (!SHARED_CONTEXTS.includes(share))
+    throw new ToolError(
+      "invalid_argument",
+      `share of ${owner.replace("The", "the")} is ${JSON.stringify(share)}; it takes ${SHARED_CONTEXTS.map((one) => JSON.stringify(one)).join(", ")}.`,
+    );
+  if (mode === "stateful")
+    throw new ToolError("invalid_argument", `${owner} cannot be stateful: it is given one task, and has one answer.`, {
+      hint: 'Its mode is "direct" or "background".',
+    });
+  if (prompt !== undefined && typeof prompt !== "function")
+    throw new ToolError("invalid_argument", `prompt of ${owner.replace("The", "the")} is a function of its arguments.`);
+  checkLoopLimits(options.limits);
+  checkReasoningEffort(reasoningEffort, `reasoningEffort of ${owner.replace("The", "the")}`);
+  if (allow !== undefined) visibilityOf(allow);
+}
+
+/** @throws ToolError `invalid_argument` */
+export function checkMaxRunning(maxRunning: number, owner: string): void {
+  if (!Number.isSafeInteger(maxRunning) || maxRunning < 1)
+    throw new ToolError("invalid_argument", `maxRunning of ${owner} is ${String(maxRunning)}; it takes an integer from 1.`);
+}
+
+/** The first message of a delegate that says nothing else. */
+export function taskOf(input: JsonObject): string {
+  const { task } = input;
+  return typeof task === "string" ? task : JSON.stringify(input);
+}
+
+export const TASK_SCHEMA: Tool["inputSchema"] = {
+  type: "object",
+  properties: { task: { type: "string", minLength: 1, description: "The task, with everything that is needed to do it." } },
+  required: ["task"],
+  additionalProperties: false,
+};

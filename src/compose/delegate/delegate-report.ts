@@ -1,0 +1,99 @@
+/** The account of a delegate: its text and calls so far, and the answer of its call. */
+import { ToolOutput } from "../../core/content.ts";
+import type { ToolContext } from "../../core/context.ts";
+import { ToolError } from "../../core/error.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import type { ModelReply } from "../../core/model.ts";
+import { resultText, type ResultStatus } from "../../core/result.ts";
+import type { Registry } from "../../registry/registry.ts";
+import type { LoopEvent } from "../loop-event.ts";
+import { addUsage, type LoopResult } from "../loop-result.ts";
+import { delegatedUsage } from "./delegated-usage.ts";
+import { STOP_REASONS, type StopReason } from "../stop-reason.ts";
+
+/** Ends after which the delegate has done what it was to do. */
+const DONE: ReadonlySet<StopReason> = new Set(["answered", "tool-ended-turn", "one-action", "stop-condition"]);
+/** Most calls that a report names. */
+const MAX_CALLS = 20;
+
+export class DelegateReport {
+  readonly #context: ToolContext;
+  readonly #registry: Registry;
+  readonly #calls = new Map<string, { readonly name: string; status: ResultStatus | undefined }>();
+  /** The text of the message that is being said. */
+  #saying = "";
+  #said = "";
+  /** That text has been written out. */
+  #isWritten = false;
+
+  constructor(context: ToolContext, registry: Registry) {
+    this.#context = context;
+    this.#registry = registry;
+  }
+
+  /** Call with every event of its loop. */
+  hear(event: LoopEvent): void {
+    if (event.type === "round-start" || event.type === "reply-void") this.#begin();
+    else if (event.type === "text-delta") this.#saying += event.text;
+    else if (event.type === "call-seal") this.#writeText();
+    else if (event.type === "reply-end") this.#hearReply(event.reply);
+    else if (event.type === "call-add") {
+      this.#calls.set(event.callId, { name: event.call.name, status: undefined });
+      this.#context.progress({ message: event.call.name });
+    } else if (event.type === "round-end") for (const { callId, name, status } of event.results) this.#calls.set(callId, { name, status });
+    else return;
+    this.#context.partial(this.soFar);
+  }
+
+  #begin(): void {
+    this.#saying = "";
+    this.#isWritten = false;
+  }
+
+  #hearReply({ text, calls }: ModelReply): void {
+    this.#saying = text;
+    if (calls.length > 0) this.#writeText();
+    if (text !== "") this.#said = text;
+  }
+
+  /** Writes its text out before its calls, for those who watch it. A text without calls is its answer. */
+  #writeText(): void {
+    if (!this.#isWritten && this.#saying !== "") this.#context.output(`${this.#saying}\n`);
+    this.#isWritten = true;
+  }
+
+  /** Its latest words, and the calls that it made. */
+  get soFar(): string {
+    const text = this.#saying === "" ? this.#said : this.#saying;
+    return [text, this.#callsText].filter((part) => part !== "").join("\n\n");
+  }
+
+  /** @throws ToolError where its model could not be asked at all */
+  answer({ text, reason, detail, output, error, results, rounds, usage }: LoopResult, sessionId: string): ToolOutput {
+    const spent = results.map((result) => delegatedUsage(result, this.#registry)).reduce(addUsage, usage);
+    const metadata = { delegate: { sessionId, reason, rounds, calls: this.#calls.size, usage: spent } };
+    if (DONE.has(reason)) {
+      const last = results.at(-1);
+      return new ToolOutput({ output: output ?? (text === "" && last !== undefined ? resultText(last) : text), metadata });
+    }
+    const { toolName } = this.#context;
+    const why = reason === "model-error" && error !== undefined ? error.message : [STOP_REASONS[reason], detail].filter(Boolean).join(" ");
+    const message = `${toolName} did not finish its task. ${why}`;
+    if (error !== undefined && this.soFar === "")
+      throw new ToolError(error.code, message, {
+        cause: error,
+        retryable: error.retryable,
+        outcome: "failed",
+        ...omitUndefined({ hint: error.hint, operatorHint: error.operatorHint }),
+      });
+    return new ToolOutput({ output: this.soFar, error: message, metadata });
+  }
+
+  get #callsText(): string {
+    if (this.#calls.size === 0) return "";
+    const calls = [...this.#calls.values()];
+    const lines = calls.slice(-MAX_CALLS).map(({ name, status }) => `- ${name}: ${status ?? "had not ended"}`);
+    const left = calls.length - lines.length;
+    return ["Calls that were made:", ...(left === 0 ? [] : [`- ${left} earlier ones`]), ...lines].join("\n");
+  }
+}

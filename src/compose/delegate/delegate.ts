@@ -1,0 +1,186 @@
+/** A delegate: a sub-agent, or any other loop, that a model calls as a tool. */
+import type { JsonObject } from "../../core/base/json.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import type { ToolContext } from "../../core/context.ts";
+import type { ToolOutput } from "../../core/content.ts";
+import { ToolError } from "../../core/error.ts";
+import { checkKnownKeys } from "../../core/known-keys.ts";
+import type { ModelMessage } from "../../core/message.ts";
+import { partText } from "../../core/result.ts";
+import type { Tool } from "../../core/tool.ts";
+import type { Toolset } from "../../core/toolset.ts";
+import { callerVisibility, sessionIn, shownTo } from "../../call/tool-context.ts";
+import { onAbort } from "../../policy/deadline.ts";
+import { visibilityOf, type Visibility } from "../../policy/visibility.ts";
+import { RuntimeSession } from "../../runtime/runtime-session.ts";
+import type { Session } from "../../session/session.ts";
+import { sessionWithin } from "../../runtime/session-within.ts";
+import { createLoop } from "../loop.ts";
+import { NO_USAGE, type LoopResult } from "../loop-result.ts";
+import { StructuredOutput } from "../structured-output.ts";
+import {
+  checkDelegate,
+  checkMaxRunning,
+  LOOP_KEYS,
+  TASK_SCHEMA,
+  taskOf,
+  type DelegateLoopOptions,
+  type DelegateOptions,
+} from "./delegate-options.ts";
+import { DelegateReport } from "./delegate-report.ts";
+import { RunningDelegates } from "./running-delegates.ts";
+import { sharedContext } from "./shared-context.ts";
+
+const DEFAULT_MAX_RUNNING = 3;
+
+/** The delegates of a toolset. */
+export interface DelegatesToolsetOptions {
+  /** @default "delegates" */
+  readonly name?: string;
+  readonly description?: string;
+  readonly delegates: readonly DelegateOptions[];
+  /** At most this many runs of them at once in one conversation. Integer ≥ 1. @default 3 */
+  readonly maxRunning?: number;
+}
+
+/**
+ * A sub-agent as a tool: a model calls it with a task, and it answers with the last text of a loop of its own.
+ *
+ * The loop has a session of its own, and at most the tools that the caller of this call may use. Its calls are checked, approved and recorded
+ * like any other, cancelled with this call, and simulated where this call is. Delegates may call delegates, 3 deep at most, and `maxRunning`
+ * at once. A delegate that is stopped by a limit, by its model or by a call that waits for approval ends `execution_failed`, and one that
+ * is cancelled ends `cancelled`; both keep the latest text and the list of calls as their output.
+ *
+ * In a session that a store keeps, its session is kept under the id `<session>/<call>`: after a crash it continues where it was. By default
+ * it has no time limit and is attempted once: see `timeoutMs` and `maxAttempts`.
+ *
+ * @throws ToolError `invalid_argument`, `invalid_schema`
+ */
+export function delegateTool(options: DelegateOptions): Tool {
+  checkDelegate(options);
+  const { maxRunning = DEFAULT_MAX_RUNNING } = options;
+  checkMaxRunning(maxRunning, `the delegate ${JSON.stringify(options.name)}`);
+  return toolOf(options, new RunningDelegates(maxRunning));
+}
+
+/** Delegates as a toolset, which share one limit of how many run at once. @throws ToolError `invalid_argument`, `invalid_schema` */
+export function delegatesToolset(options: DelegatesToolsetOptions): Toolset {
+  checkKnownKeys(options, { name: true, description: true, delegates: true, maxRunning: true }, "delegatesToolset()");
+  const { name = "delegates", description = "Sub-agents that do a task on their own.", maxRunning = DEFAULT_MAX_RUNNING } = options;
+  checkMaxRunning(maxRunning, "delegatesToolset()");
+  const running = new RunningDelegates(maxRunning);
+  const tools = options.delegates.map((delegate) => {
+    checkDelegate(delegate);
+    if (delegate.maxRunning === undefined) return toolOf(delegate, running);
+    checkMaxRunning(delegate.maxRunning, `the delegate ${JSON.stringify(delegate.name)}`);
+    return toolOf(delegate, running, new RunningDelegates(delegate.maxRunning));
+  });
+  return { name, description, tools };
+}
+
+/** @param limits each of them gives its runs a place */
+function toolOf(options: DelegateOptions, ...limits: readonly RunningDelegates[]): Tool {
+  const { share: _share, maxRunning: _maxRunning, prompt: _prompt, allow: _allow, output, inputSchema = TASK_SCHEMA, ...rest } = options;
+  const tool = Object.fromEntries(Object.entries(rest).filter(([key]) => !Object.hasOwn(LOOP_KEYS, key)));
+  const reader = output === undefined ? undefined : new StructuredOutput(output);
+  return {
+    timeoutMs: 0,
+    maxAttempts: 1,
+    ...(tool as Pick<Tool, "name" | "description">), // the fields that are those of a tool
+    inputSchema,
+    ...(reader === undefined ? {} : { outputSchema: reader.responseFormat.schema }),
+    composite: true,
+    execute: (input: JsonObject, context: ToolContext) => execute(options, { input, context, reader, limits }),
+  };
+}
+
+interface DelegateCall {
+  readonly input: JsonObject;
+  readonly context: ToolContext;
+  readonly reader: StructuredOutput | undefined;
+  readonly limits: readonly RunningDelegates[];
+}
+
+/** @throws ToolError `resource_busy`; what its model could not be asked for; `cancelled` with the call */
+async function execute(options: DelegateOptions, call: DelegateCall): Promise<ToolOutput> {
+  const { context, limits } = call;
+  const caller = sessionIn(context);
+  const leave: (() => void)[] = [];
+  try {
+    for (const limit of limits) leave.push(limit.enter(caller, context.toolName));
+    const session = await sessionWithin(context, omitUndefined({ allow: options.allow }));
+    for (const limit of limits) limit.belongs(session, caller);
+    try {
+      return await endingWith(caller, session, () => runIn(session, options, call));
+    } finally {
+      await session.close();
+    }
+  } finally {
+    for (const end of leave) end();
+  }
+}
+
+/** Ends the session of the delegate as its caller's ends: no call is begun in it any more, and those that run are waited for. */
+async function endingWith(caller: Session, session: RuntimeSession, work: () => Promise<ToolOutput>): Promise<ToolOutput> {
+  const forget = caller instanceof RuntimeSession ? onAbort(caller.whenClosed, () => void session.close().catch(() => {})) : undefined;
+  try {
+    return await work();
+  } catch (thrown: unknown) {
+    if (caller.closed) throw new ToolError("cancelled", "The session of its caller was closed.", { cause: thrown });
+    throw thrown;
+  } finally {
+    forget?.();
+  }
+}
+
+/** Begins its loop, or continues it after a crash. */
+async function runIn(session: RuntimeSession, options: DelegateOptions, { input, context, reader }: DelegateCall): Promise<ToolOutput> {
+  const { share = "task", prompt = taskOf, output, onEvent } = options;
+  const { ask, data, variation, signal } = context;
+  const report = new DelegateReport(context, session.registry);
+  const said = session.messages();
+  const ended = await endedBefore(said, reader);
+  if (ended !== undefined) return report.answer(ended, session.id);
+  const loop = createLoop({
+    ...loopOptions(options),
+    session,
+    allow: allowedIn(context, options),
+    // its session ends with the loop, so nothing of it can go on in the background
+    calls: {
+      data,
+      background: false,
+      ask: ({ asker, message, schema, url }) => ask({ message, ...omitUndefined({ schema, url }) }, asker),
+      ...omitUndefined({ variation }),
+    },
+    onEvent: (event) => {
+      report.hear(event);
+      onEvent?.(event);
+    },
+  });
+  const isBegun = said.some(({ role }) => role === "user");
+  const shared = isBegun || said.length > 0 ? undefined : sharedContext(share, shownTo(context) ?? []);
+  if (shared !== undefined) await session.addMessage(shared);
+  const result = await loop.run(isBegun ? undefined : prompt(input), { signal, ...omitUndefined({ output }) });
+  signal.throwIfAborted();
+  return report.answer(result, session.id);
+}
+
+function loopOptions(options: DelegateOptions): DelegateLoopOptions {
+  return Object.fromEntries(Object.entries(options).filter(([key]) => Object.hasOwn(LOOP_KEYS, key))) as unknown as DelegateLoopOptions; // those keys alone
+}
+
+/** At most what the caller of the delegate may use. */
+function allowedIn(context: ToolContext, { allow }: DelegateOptions): Visibility {
+  return visibilityOf([callerVisibility(context), allow === undefined ? undefined : visibilityOf(allow)]);
+}
+
+/** The end of a loop that had answered before a crash; undefined for one that had not. */
+async function endedBefore(said: readonly ModelMessage[], reader: StructuredOutput | undefined): Promise<LoopResult | undefined> {
+  const last = said.at(-1);
+  if (last?.role !== "assistant") return undefined;
+  const text = typeof last.content === "string" ? last.content : last.content.map(partText).join("\n");
+  const result: LoopResult = { text, reason: "answered", rounds: 0, results: [], usage: NO_USAGE };
+  if (reader === undefined) return result;
+  const reading = await reader.read(text);
+  return "value" in reading ? { ...result, output: reading.value } : undefined;
+}

@@ -1,0 +1,163 @@
+/** A program that was run, kept as a chain: which argument of a call comes from where is found by running it with marked values. */
+import { isDeepStrictEqual } from "node:util";
+import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import type { JsonStep } from "../../core/base/json-steps.ts";
+import { parseJson } from "../../core/base/parse-json.ts";
+import { ToolError } from "../../core/error.ts";
+import type { ToolResult } from "../../core/result.ts";
+import type { RuntimeSession } from "../../runtime/runtime-session.ts";
+import { createChain, type Chain } from "../chain/chain.ts";
+import type { ChainSource, ChainStep } from "../chain/chain-step.ts";
+import { MarkedValues, type Origin } from "./marked-values.ts";
+import { PROGRAM_LIMITS } from "./program-limits.ts";
+import { PROGRAM_TOOL } from "./program-offer.ts";
+import { runProgram } from "./run-program.ts";
+
+/** A chain that does what a program did. */
+export interface KeptProgram {
+  readonly chain: Chain;
+  /** For `toTool`: the key of the context that the program returned. Undefined where it returned something else: the tool then answers with all that its steps have answered. */
+  readonly answerKey: string | undefined;
+}
+
+interface Recorded {
+  readonly code: string;
+  readonly input: JsonObject;
+  readonly calls: readonly RecordedCall[];
+}
+
+interface RecordedCall {
+  readonly name: string;
+  readonly input: JsonObject;
+  readonly result: ToolResult;
+}
+
+/** An argument: a value, or where it comes from. */
+type Source = { readonly value: JsonValue } | Origin;
+
+interface Run {
+  readonly calls: readonly { readonly name: string; readonly sources: ReadonlyMap<string, Source> }[];
+  readonly returned: Source | undefined;
+}
+
+/**
+ * Makes a chain of a program that a session has run: its calls in their order, each argument a value of the program or a path to what
+ * an earlier call answered or to the program's `input`.
+ *
+ * Nothing is called. The program is run twice with the recorded outputs, their values replaced by others, so that each argument shows where
+ * it comes from.
+ *
+ * @throws ToolError `not_found` when the session has no such call in memory; `invalid_argument` for a program that failed, and for one
+ * that is no chain: it decides by what was answered, computes an argument, or passes on parts of several answers in one. By rejecting
+ */
+export async function chainOfProgram(session: RuntimeSession, callId: string): Promise<KeptProgram> {
+  const recorded = readRecorded(session, callId);
+  const [one, other] = [await markedRun(session, recorded, false), await markedRun(session, recorded, true)];
+  if (one.calls.length !== recorded.calls.length || other.calls.length !== one.calls.length) throw decides();
+  const keys = recorded.calls.map((_, index) => freeKey(`call${index + 1}`, recorded.input));
+  const steps = one.calls.map(({ name, sources }, index): ChainStep => {
+    const same = other.calls[index];
+    if (name !== same?.name || name !== recorded.calls[index]?.name) throw decides();
+    const inputMapping: Record<string, ChainSource> = Object.create(null);
+    for (const [argument, source] of sources) {
+      if (!isDeepStrictEqual(source, same.sources.get(argument))) throw computed(argument, index);
+      inputMapping[argument] = "value" in source ? { value: source.value } : pathText(source, keys, argument);
+    }
+    if (same.sources.size !== sources.size) throw decides();
+    if (sources.size === 0)
+      throw refusal(`call ${index + 1} (${name}) takes no argument, and a step without any is given the whole context`);
+    return { tool: name, inputMapping, outputKey: keys[index] ?? "" };
+  });
+  if (steps.length === 0) throw refusal("it makes no call");
+  const { returned } = one;
+  const isWhole = returned !== undefined && "step" in returned && returned.path.length === 0 && returned.step > 0;
+  return { chain: createChain(steps), answerKey: isWhole ? keys[returned.step - 1] : undefined };
+}
+
+function readRecorded({ log }: RuntimeSession, callId: string): Recorded {
+  const ends = new Map(log.flatMap((event) => (event.type === "call-end" ? [[event.callId, event] as const] : [])));
+  const program = ends.get(callId);
+  if (program === undefined) throw new ToolError("not_found", `The session has no call ${JSON.stringify(callId)} that has ended.`);
+  const { code, input = {} } = program.input ?? {};
+  if (!program.result.name.endsWith(`::${PROGRAM_TOOL}`) || typeof code !== "string")
+    throw new ToolError("invalid_argument", `The call ${callId} is one of ${program.result.name}, which is no program.`);
+  if (program.result.status !== "ok") throw refusal("it failed");
+  if (input !== null && !isJsonObject(input)) throw refusal("its input is not an object, and the context of a chain is one");
+  const starts = log.filter((event) => event.type === "call-start" && event.parentCallId === callId);
+  const calls = starts.map((event, index): RecordedCall => {
+    const end = "callId" in event ? ends.get(event.callId) : undefined;
+    if (end?.input === undefined || end.result.status !== "ok") throw refusal(`call ${index + 1} did not end well`);
+    if (end.result.truncation !== undefined && end.result.output === undefined)
+      throw refusal(`the answer of call ${index + 1} was too large to be kept whole`);
+    return { name: end.result.name, input: end.input, result: end.result };
+  });
+  return { code, input: input ?? {}, calls };
+}
+
+/** @param differs other values, longer arrays, another time and chance */
+async function markedRun({ ports }: RuntimeSession, { code, input, calls }: Recorded, differs: boolean): Promise<Run> {
+  const marked = new MarkedValues(differs);
+  const made: { name: string; input: JsonValue }[] = [];
+  const outcome = await runProgram({
+    ...defaultLimits(),
+    code,
+    input: JSON.stringify(marked.mark(input, 0)),
+    toolNames: [],
+    seed: differs ? "other" : "one",
+    wallTime: differs ? 1_000_000_000_000 : 1_500_000_000_000,
+    clock: ports.clock,
+    signal: new AbortController().signal,
+    execute: ({ name, input: given }) => {
+      const recorded = calls[made.push({ name, input: copyJson(given).value }) - 1];
+      if (recorded === undefined || !recorded.name.endsWith(name)) return Promise.reject(decides());
+      const { result } = recorded;
+      const output = marked.mark(result.output ?? null, made.length);
+      return Promise.resolve({ ...result, name: recorded.name, output, durationMs: differs ? 2 : 1 });
+    },
+  });
+  if (outcome.end.kind !== "returned") throw decides();
+  return {
+    calls: made.map((call, index) => ({ name: calls[index]?.name ?? "", sources: sourcesOf(call.input, marked, index) })),
+    returned: marked.sourceOf(parseJson(outcome.end.text, { longIntegers: "round" })),
+  };
+}
+
+function sourcesOf(input: JsonValue, marked: MarkedValues, index: number): ReadonlyMap<string, Source> {
+  if (!isJsonObject(input)) throw refusal(`call ${index + 1} is given something else than an object`);
+  return new Map(
+    Object.entries(input).map(([argument, value]) => {
+      const source = marked.sourceOf(value);
+      if (source === undefined) throw computed(argument, index);
+      return [argument, source] as const;
+    }),
+  );
+}
+
+function pathText({ step, path }: Origin, keys: readonly string[], argument: string): string {
+  const steps: readonly JsonStep[] = step === 0 ? path : [keys[step - 1] ?? "", ...path];
+  if (steps.length === 0) throw refusal(`the argument ${JSON.stringify(argument)} is the whole input`);
+  return steps.map((part) => (typeof part === "number" ? `[${part}]` : `[${JSON.stringify(part)}]`)).join("");
+}
+
+function freeKey(key: string, input: JsonObject): string {
+  return Object.hasOwn(input, key) ? freeKey(`${key}_`, input) : key;
+}
+
+function defaultLimits() {
+  const { maxRunMs, maxMemoryMb, maxCalls, maxLogChars } = PROGRAM_LIMITS;
+  return { maxRunMs: maxRunMs.default, maxMemoryMb: maxMemoryMb.default, maxCalls: maxCalls.default, maxLogChars: maxLogChars.default };
+}
+
+function decides(): ToolError {
+  return refusal("which calls it makes depends on what was answered");
+}
+
+function computed(argument: string, index: number): ToolError {
+  return refusal(`it computes the argument ${JSON.stringify(argument)} of call ${index + 1}`);
+}
+
+function refusal(why: string): ToolError {
+  return new ToolError("invalid_argument", `The program cannot be kept as a chain: ${why}.`, {
+    hint: "A chain calls the same tools each time, with values or with parts of earlier answers. Keep the program itself for anything else.",
+  });
+}

@@ -1,0 +1,163 @@
+/** The tool `run_program`. */
+import { OWN_NAMESPACE } from "../../core/call.ts";
+import type { ToolContext } from "../../core/context.ts";
+import { ToolError } from "../../core/error.ts";
+import type { ToolResult } from "../../core/result.ts";
+import type { Tool } from "../../core/tool.ts";
+import { parseJson } from "../../core/base/parse-json.ts";
+import { plural } from "../../core/base/wording.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { callerVisibility, portsOf, registryOf, sessionIn } from "../../call/tool-context.ts";
+import { visibleTools } from "../../policy/visibility.ts";
+import type { ProgramEnd, ProgramLimits, ThrownInProgram } from "../../processes/program/thread-messages.ts";
+import { PROGRAM_TOOL, type ProgramOffer } from "./program-offer.ts";
+import { runProgram, type ProgramOutcome } from "./run-program.ts";
+
+export interface ProgramInput {
+  readonly code: string;
+  readonly input?: JsonValue;
+}
+
+const MAX_CODE = 200_000;
+/** More tools are found by their names all the same, but not listed by `Object.keys(tools)`. */
+const MAX_NAMES = 2_000;
+/** Most calls that an error tells of. */
+const MAX_TOLD = 50;
+
+const DESCRIPTION = `Runs a program in JavaScript that calls tools. Use it for several calls that depend on one another, for loops and for filtering: you are shown only what the program returns and prints.
+
+\`code\` is the body of an async function. tools.<toolset>.<tool>(input) calls a tool and resolves to its output; a tool without toolset is tools.<tool>(input), and a name that is no identifier is written tools["my-tools"]["do-it"](input). Calls that do not wait for one another run at the same time: await Promise.all([…]). A call that fails throws a ToolError with code and message. Return the answer as JSON; console.log shows text beside it. There are no files, timers, modules or network but by tools.
+
+Example: const items = await tools.shop.list({ page: 1 }); return items.filter((item) => item.left < 5).map((item) => item.name);`;
+
+export function programTool(limits: ProgramLimits, offer: ProgramOffer): Tool {
+  return {
+    name: PROGRAM_TOOL,
+    description: DESCRIPTION,
+    inputSchema: {
+      type: "object",
+      properties: {
+        code: { type: "string", minLength: 1, maxLength: MAX_CODE, description: "The body of an async function, in JavaScript." },
+        input: { description: "Any JSON; the program has it as the variable `input`." },
+      },
+      required: ["code"],
+      additionalProperties: false,
+    },
+    tags: ["haft"],
+    metadata: { program: offer },
+    composite: true,
+    timeoutMs: 0,
+    maxAttempts: 1,
+    execute: (input: ProgramInput, context: ToolContext) => answer(input, context, limits),
+  };
+}
+
+async function answer({ code, input = null }: ProgramInput, context: ToolContext, limits: ProgramLimits): Promise<JsonObject> {
+  const { execute, signal } = context;
+  const { clock } = portsOf(context);
+  const outcome = await runProgram({
+    ...limits,
+    code,
+    input: JSON.stringify(input),
+    toolNames: namesFor(context),
+    seed: context.callId,
+    wallTime: beginningOf(context),
+    clock,
+    signal,
+    execute: (call, stopped) => execute(call, { background: false, signal: stopped }),
+  });
+  return answerOf(outcome, limits);
+}
+
+/** The names that `Object.keys(tools)` lists. */
+function namesFor(context: ToolContext): readonly string[] {
+  const names = new Set<string>();
+  for (const { tool, toolset, qualifiedName } of visibleTools(registryOf(context), callerVisibility(context))) {
+    if (tool.providerExecuted === true || toolset.name === OWN_NAMESPACE || qualifiedName === context.toolName) continue;
+    names.add(qualifiedName.startsWith("default::") ? qualifiedName.slice("default::".length) : qualifiedName);
+    if (names.size >= MAX_NAMES) break;
+  }
+  return [...names].sort();
+}
+
+/** When the call began, as it is recorded: a program that is run again sees the same time. */
+function beginningOf(context: ToolContext): number {
+  const start = sessionIn(context).log.findLast((event) => event.type === "call-start" && event.callId === context.callId);
+  return Math.round(start?.at ?? portsOf(context).clock.wallTime());
+}
+
+/** @throws ToolError saying how the program ended and which calls it made */
+function answerOf({ end, log, results }: ProgramOutcome, limits: ProgramLimits): JsonObject {
+  if (end.kind !== "returned") throw failure(end, { log, results }, limits);
+  const note =
+    end.returnedNothing && results.length === 0 && log === ""
+      ? {
+          note: "The program made no call and returned nothing. Write the body of a function, with its own return: not a function that nobody calls.",
+        }
+      : {};
+  return { returned: parseJson(end.text, { longIntegers: "round" }), ...(log === "" ? {} : { printed: log }), ...note };
+}
+
+type Failure = Exclude<ProgramOutcome["end"], { readonly kind: "returned" }>;
+
+function failure(end: Failure, { log, results }: Pick<ProgramOutcome, "log" | "results">, limits: ProgramLimits): ToolError {
+  const mayHaveActed = results.some(({ status, error }) => status === "ok" || status === "partial" || error?.outcome === "unknown");
+  const told = results.slice(0, MAX_TOLD).map(toldResult);
+  const more = results.length > told.length ? [`And ${plural(results.length - told.length, "more call")}.`] : [];
+  const printed = log === "" ? [] : [`Printed: ${log.trimEnd()}`];
+  const options = { outcome: mayHaveActed ? "unknown" : "failed", details: [...told, ...more, ...printed], retryable: false } as const;
+  if (end.kind === "missing")
+    return new ToolError("unavailable", "Programs cannot be run: the package quickjs-emscripten is not installed.", {
+      operatorHint: "npm install quickjs-emscripten",
+      details: [end.message],
+    });
+  if (end.kind === "limit") return limitReached(end.limit, limits, options);
+  if (end.kind === "invalid")
+    return new ToolError("invalid_input", `The program has a syntax error${placeText(end)}: ${end.message}.`, {
+      hint: "`code` is the body of an async function, in JavaScript: no import, no types.",
+    });
+  if (end.kind === "threw") {
+    const error = end.name === "" ? `by throwing ${end.message}` : `with ${end.name}: ${end.message}`;
+    return new ToolError("execution_failed", `The program ended${placeText(end)} ${error}`, {
+      ...options,
+      ...hintFor(end),
+      details: [...end.details, ...options.details],
+    });
+  }
+  if (end.kind === "waiting")
+    return new ToolError("execution_failed", "The program waits for a promise that nothing resolves.", {
+      ...options,
+      hint: "Only calls of tools take time; there are no timers.",
+    });
+  return new ToolError("execution_failed", `The interpreter of the program failed: ${end.message}.`, options);
+}
+
+type LimitEnd = Extract<ProgramEnd, { readonly kind: "limit" }>["limit"];
+
+function limitReached(limit: LimitEnd, limits: ProgramLimits, options: ConstructorParameters<typeof ToolError>[2]): ToolError {
+  const texts: Readonly<Record<LimitEnd, readonly [string, string]>> = {
+    time: [`it computed for more than ${limits.maxRunMs} ms`, "Do less at once. Waiting for tools does not count."],
+    memory: [`it needed more than ${limits.maxMemoryMb} MiB of memory`, "Keep less at once, or ask tools for less."],
+    stack: ["its functions called one another too deep", "Use a loop in place of recursion."],
+    calls: [`it made more than ${plural(limits.maxCalls, "call")}`, "Split the work over several programs."],
+    text: ["it returned, or gave to tools at once, more than 4 MiB of text", "Return less: a summary, or what is asked for."],
+  };
+  const [what, hint] = texts[limit];
+  return new ToolError("limit_exceeded", `The program was stopped: ${what}.`, { ...options, hint });
+}
+
+function toldResult({ name, status, error }: ToolResult, index: number): string {
+  return `Call ${index + 1}: ${name} ended as ${status}${error === undefined ? "" : ` (${error.code})`}.`;
+}
+
+function placeText({ place }: { readonly place: { readonly line: number; readonly column: number } | undefined }): string {
+  return place === undefined ? "" : ` in line ${place.line}, column ${place.column}`;
+}
+
+/** For what a model takes for granted that is not there. */
+function hintFor({ name, message, hint }: ThrownInProgram): { readonly hint?: string } {
+  if (hint !== "") return { hint };
+  const missing = name === "ReferenceError" ? /^'?(\w+)'? is not defined$/u.exec(message)?.[1] : undefined;
+  if (missing === undefined && !message.startsWith("could not load module")) return {};
+  return { hint: "A program has the language itself, tools, input, console and ToolError: no timers, modules, process, fetch or files." };
+}

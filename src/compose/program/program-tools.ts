@@ -1,0 +1,55 @@
+/** The tools that a model is offered where programs take the place of the others. */
+import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
+import { OWN_NAMESPACE } from "../../core/call.ts";
+import type { ModelTool } from "../../core/model.ts";
+import type { Registry } from "../../registry/registry.ts";
+import { modelTools, type ModelToolsOptions } from "../prompt/model-tools.ts";
+import { declareTools, type DeclaredTool } from "./declare-tools.ts";
+import { PROGRAM_TOOL, type ProgramOffer } from "./program-offer.ts";
+
+const VIEWS = new WeakMap<readonly ModelTool[], readonly ModelTool[]>();
+
+/**
+ * As `modelTools`; where one of the tools is `run_program` with the mode `only`, that tool alone, and those that the model's provider runs.
+ * Its description then declares all the others in TypeScript. The same array as long as neither registry nor options change, and the same
+ * text whenever the tools are the same.
+ *
+ * @throws ToolError `invalid_argument` as `modelTools`
+ */
+export function programTools(registry: Registry, options: ModelToolsOptions = {}): readonly ModelTool[] {
+  const tools = modelTools(registry, options);
+  let view = VIEWS.get(tools);
+  if (view === undefined) VIEWS.set(tools, (view = viewOf(registry, tools)));
+  return view;
+}
+
+function viewOf(registry: Registry, tools: readonly ModelTool[]): readonly ModelTool[] {
+  const offers = new Map(tools.map((tool) => [tool, offerOf(registry, tool)] as const));
+  const only = [...offers.values()].find((offer) => offer?.mode === "only");
+  if (only === undefined) return tools;
+  const declared = tools.filter((tool) => offers.get(tool) === undefined && tool.providerExecuted !== true && !isOwn(tool));
+  const text = declareTools(
+    declared.map((tool): DeclaredTool => tool),
+    only.maxDeclarationChars,
+  );
+  return Object.freeze(
+    tools
+      .filter((tool) => !declared.includes(tool))
+      .map((tool) => (offers.get(tool) === only ? { ...tool, description: `${tool.description}\n\n${text}` } : tool)),
+  );
+}
+
+/** Programs are given results whole, and have no use for the tools that read the rest of one. */
+function isOwn({ name }: ModelTool): boolean {
+  return name.startsWith(`${OWN_NAMESPACE}::`);
+}
+
+/** Undefined for a tool that is no program of ours. */
+function offerOf(registry: Registry, { name }: ModelTool): ProgramOffer | undefined {
+  if (!name.endsWith(`::${PROGRAM_TOOL}`)) return undefined;
+  const offer = registry.get(name)?.tool.metadata?.["program"] as JsonValue | undefined;
+  if (!isJsonObject(offer)) return undefined;
+  const { mode, maxDeclarationChars } = offer;
+  if ((mode !== "beside" && mode !== "only") || typeof maxDeclarationChars !== "number") return undefined;
+  return { mode, maxDeclarationChars };
+}

@@ -1,0 +1,195 @@
+/** Runs one program: makes its calls in their order, and settles them in the same order. */
+import { ToolError } from "../../core/error.ts";
+import type { ToolCall } from "../../core/call.ts";
+import type { Clock } from "../../core/ports.ts";
+import { partText, type ToolResult } from "../../core/result.ts";
+import type { JsonValue } from "../../core/base/json.ts";
+import { parseJson } from "../../core/base/parse-json.ts";
+import { ProgramThread } from "../../processes/program/program-thread.ts";
+import type { ProgramCall, ProgramEnd, ProgramStart, SettledCall, ToThread } from "../../processes/program/thread-messages.ts";
+
+/** Most calls of one program that run at a time; the others wait for one to end. */
+const MAX_AT_ONCE = 64;
+
+export interface ProgramOptions extends ProgramStart {
+  /** Makes a call. Rejecting ends the program with the error. */
+  readonly execute: (call: ToolCall, signal: AbortSignal) => Promise<ToolResult>;
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+}
+
+/** The end of a program, and its calls. */
+export interface ProgramOutcome {
+  /** `waiting`: it waits for something that never comes. */
+  readonly end: ProgramEnd | { readonly kind: "waiting" };
+  readonly log: string;
+  /** In the order of the calls. */
+  readonly results: readonly ToolResult[];
+}
+
+/**
+ * Resolves when the program and all its calls have ended.
+ *
+ * @throws what `execute` rejects with, and the reason of the signal; `unavailable` where no program can be run. By rejecting
+ */
+export async function runProgram(options: ProgramOptions): Promise<ProgramOutcome> {
+  const { execute: _execute, signal, clock, ...start } = options;
+  signal.throwIfAborted();
+  const thread = new ProgramThread(start, clock);
+  const calls = new ProgramCalls(options);
+  const aborted = whenAborted(signal);
+  try {
+    let log = "";
+    let message = await aborted.or(thread.next());
+    let isReady = false;
+    while (message.end === undefined) {
+      let ended: ToThread = [];
+      if (isReady) {
+        calls.make(message.calls);
+        if (calls.waiting === 0) return { end: { kind: "waiting" }, log, results: calls.results };
+        ended = await aborted.or(calls.nextEnded());
+      }
+      isReady = true;
+      thread.goOn(ended);
+      message = await aborted.or(thread.next());
+      log += message.log;
+    }
+    // Calls that it began and did not wait for are made all the same, unless the program was stopped.
+    if (message.end.kind === "returned") calls.make(message.calls);
+    else calls.cancel();
+    await calls.allEnded();
+    return { end: message.end, log, results: calls.results };
+  } catch (thrown: unknown) {
+    if (!signal.aborted) await calls.stop();
+    throw thrown;
+  } finally {
+    aborted.forget();
+    await thread.stop();
+  }
+}
+
+interface RunningCall {
+  readonly call: ProgramCall;
+  /** The time on the clock of the program when it was made. */
+  readonly madeAt: number;
+  readonly done: Promise<ToolResult>;
+  result: ToolResult | undefined;
+}
+
+class ProgramCalls {
+  readonly #options: ProgramOptions;
+  readonly #controller = new AbortController();
+  /** In call order; the first is the next whose end the program sees. */
+  readonly #queue: RunningCall[] = [];
+  readonly #results: (ToolResult | undefined)[] = [];
+  readonly #waitingForRoom: (() => void)[] = [];
+  #running = 0;
+  #wallTime: number;
+
+  constructor(options: ProgramOptions) {
+    this.#options = options;
+    this.#wallTime = options.wallTime;
+  }
+
+  get waiting(): number {
+    return this.#queue.length;
+  }
+
+  get results(): readonly ToolResult[] {
+    return this.#results.filter((result) => result !== undefined);
+  }
+
+  make(calls: readonly ProgramCall[]): void {
+    for (const call of calls) {
+      const running: RunningCall = { call, madeAt: this.#wallTime, done: this.#execute(call), result: undefined };
+      void this.#keepResult(running);
+      this.#queue.push(running);
+    }
+  }
+
+  async #keepResult(running: RunningCall): Promise<void> {
+    try {
+      running.result = this.#results[running.call.number] = await running.done;
+    } catch {
+      // thrown where it is waited for
+    }
+  }
+
+  /** Waits for the oldest call, and takes those behind it that have ended as well. */
+  async nextEnded(): Promise<ToThread> {
+    await this.#queue[0]?.done;
+    const ended: SettledCall[] = [];
+    for (let first = this.#queue[0]; first?.result !== undefined; first = this.#queue[0]) {
+      this.#queue.shift();
+      // Its own time, which is recorded with its result: run again, the program sees the same.
+      this.#wallTime = Math.max(this.#wallTime, Math.round(first.madeAt + first.result.durationMs));
+      ended.push({ number: first.call.number, wallTime: this.#wallTime, ...tellResult(first.result) });
+    }
+    return ended;
+  }
+
+  cancel(): void {
+    this.#controller.abort(new ToolError("cancelled", "The program that made this call was stopped."));
+  }
+
+  /** @throws what a call was rejected with */
+  async allEnded(): Promise<void> {
+    for (const { done } of this.#queue) await done;
+  }
+
+  /** Cancels what runs and waits for its end, however that is. */
+  async stop(): Promise<void> {
+    this.cancel();
+    await Promise.allSettled(this.#queue.map(({ done }) => done));
+  }
+
+  async #execute({ name, input }: ProgramCall): Promise<ToolResult> {
+    if (this.#running >= MAX_AT_ONCE) await new Promise<void>((resolve) => this.#waitingForRoom.push(resolve));
+    else this.#running++;
+    try {
+      return await this.#options.execute({ name, input: readInput(input) }, this.#controller.signal);
+    } finally {
+      const next = this.#waitingForRoom.shift();
+      if (next === undefined) this.#running--;
+      else next();
+    }
+  }
+}
+
+/** One that is too deep or too large is refused where the call is checked. */
+function readInput(text: string): unknown {
+  try {
+    return parseJson(text, { longIntegers: "round" });
+  } catch {
+    return text;
+  }
+}
+
+function tellResult(result: ToolResult): Pick<SettledCall, "succeeded" | "text"> {
+  const { status, output, content, error, name } = result;
+  const answer: JsonValue = output ?? content?.map(partText).join("\n") ?? null;
+  if (status === "ok") return { succeeded: true, text: JSON.stringify(answer) };
+  if (status === "pending") {
+    const message = `${name} is talked to while it runs, and goes on in the background.`;
+    return { succeeded: false, text: JSON.stringify({ code: "not_executable", message, tool: name }) };
+  }
+  const { code = status, message = `${name} ended as ${status}.`, hint, details, retryable, outcome } = error ?? {};
+  const fields = { code, message, hint, details, retryable, outcome, tool: name, ...(answer === null ? {} : { output: answer }) };
+  return { succeeded: false, text: JSON.stringify(fields) };
+}
+
+/** Rejects what is waited for when the signal aborts. */
+function whenAborted(signal: AbortSignal): { or: <T>(work: Promise<T>) => Promise<T>; forget: () => void } {
+  let abort: (() => void) | undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => reject(signal.reason instanceof Error ? signal.reason : new ToolError("cancelled", "The program was cancelled."));
+    signal.addEventListener("abort", abort, { once: true });
+  });
+  aborted.catch(() => {});
+  return {
+    or: (work) => Promise.race([work, aborted]),
+    forget: () => {
+      if (abort !== undefined) signal.removeEventListener("abort", abort);
+    },
+  };
+}

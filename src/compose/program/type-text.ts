@@ -1,0 +1,136 @@
+/** A JSON Schema as a type of TypeScript, for a model to read. */
+import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
+import { own } from "../../core/base/own.ts";
+import { visibleText } from "../../core/base/visible-text.ts";
+import type { JsonSchema } from "../../core/tool.ts";
+import { SchemaShapes, type SchemaShape } from "../../schema/schema-shape.ts";
+
+/** Deeper parts are `unknown`. */
+const MAX_DEPTH = 6;
+/** Of one schema; further parts are `unknown`. */
+const MAX_PARTS = 300;
+/** Of the keys and their comments in one schema; the rest is left out. */
+const MAX_CHARS = 20_000;
+/** An `enum` with more members is the type of its members. */
+const MAX_MEMBERS = 30;
+const MAX_LITERAL = 100;
+const MAX_COMMENT = 200;
+/** More of a description is not looked at. */
+const MAX_LOOKED_AT = 1_000;
+
+/** On one line. The same schema always gives the same text. Never throws: what cannot be read is `unknown`. */
+export function typeText(schema: JsonSchema | undefined): string {
+  if (schema === undefined || schema === true) return "unknown";
+  try {
+    return new TypeWriter(schema).write();
+  } catch {
+    return "unknown"; // a schema that cannot be read is refused where its tool is called
+  }
+}
+
+/** A key as it is written in a type: in quotes unless it is an identifier. */
+export function keyText(key: string): string {
+  return /^[A-Za-z_$][\w$]*$/u.test(key) ? key : quoted(key);
+}
+
+/** `/** … *\/` with a description on one line; empty where there is none. It cannot end early, and nothing in it is invisible. */
+export function commentText(description: unknown): string {
+  if (typeof description !== "string") return "";
+  const line = visibleText(description.slice(0, MAX_LOOKED_AT).trim().replaceAll(/\s+/gu, " ")).replaceAll("*/", "* /").toWellFormed();
+  if (line === "") return "";
+  return `/** ${line.length > MAX_COMMENT ? `${line.slice(0, MAX_COMMENT - 1).toWellFormed()}…` : line} */`;
+}
+
+/** Whether every property may be left out. */
+export function takesNothing(schema: JsonSchema): boolean {
+  if (typeof schema === "boolean") return schema;
+  try {
+    const shapes = new SchemaShapes(schema);
+    return (shapes.shapeOf(shapes.root)?.required.size ?? 0) === 0;
+  } catch {
+    return false;
+  }
+}
+
+class TypeWriter {
+  readonly #shapes: SchemaShapes;
+  #partsLeft = MAX_PARTS;
+  #charsLeft = MAX_CHARS;
+
+  constructor(schema: JsonSchema) {
+    this.#shapes = new SchemaShapes(schema);
+  }
+
+  write(): string {
+    return this.#type(this.#shapes.root, 0);
+  }
+
+  get #isFull(): boolean {
+    return this.#partsLeft < 0 || this.#charsLeft < 0;
+  }
+
+  #type(schema: JsonValue | undefined, depth: number): string {
+    if (schema === false) return "never";
+    this.#partsLeft--;
+    if (depth > MAX_DEPTH || this.#isFull) return "unknown";
+    const shape = this.#shapes.shapeOf(schema);
+    if (shape === undefined) return "unknown";
+    const { members, unions, types } = shape;
+    if (members !== undefined && members.length <= MAX_MEMBERS) {
+      const literals = members.map(literalText);
+      if (!literals.includes(undefined)) return either(literals);
+    }
+    const [union] = unions;
+    if (union !== undefined && shape.properties.size === 0) return either(union.map((part) => this.#type(part, depth + 1)));
+    if (types === undefined) return shape.properties.size > 0 ? this.#object(shape, depth) : "unknown";
+    return either(types.map((type) => this.#named(type, shape, depth)));
+  }
+
+  #named(type: string, shape: SchemaShape, depth: number): string {
+    if (type === "string" || type === "boolean" || type === "null") return type;
+    if (type === "number" || type === "integer") return "number";
+    if (type === "array") return this.#array(shape, depth);
+    return type === "object" ? this.#object(shape, depth) : "unknown";
+  }
+
+  #array({ prefixItems, items }: SchemaShape, depth: number): string {
+    if (prefixItems.length > 0 && (items === false || items === undefined))
+      return `[${prefixItems.map((item) => this.#type(item, depth + 1)).join(", ")}]`;
+    const item = this.#type(items, depth + 1);
+    return /^[\w$]+$|^\{.*\}$/u.test(item) && !item.includes("} | {") ? `${item}[]` : `(${item})[]`;
+  }
+
+  #object({ properties, required, additional, closed }: SchemaShape, depth: number): string {
+    const fields: string[] = [];
+    for (const [key, schema] of properties) {
+      if (this.#isFull) {
+        fields.push("/* … */");
+        break;
+      }
+      const comment = commentText(isJsonObject(schema) ? own(schema, "description") : undefined);
+      const start = `${comment === "" ? "" : `${comment} `}${keyText(key)}${required.has(key) ? "" : "?"}: `;
+      this.#charsLeft -= start.length;
+      fields.push(start + this.#type(schema, depth + 1));
+    }
+    if (isJsonObject(additional)) fields.push(`[key: string]: ${this.#type(additional, depth + 1)}`);
+    if (fields.length > 0) return `{ ${fields.join("; ")} }`;
+    return closed ? "{}" : "{ [key: string]: unknown }";
+  }
+}
+
+function either(types: readonly (string | undefined)[]): string {
+  const different = [...new Set(types)].filter((type) => type !== undefined && type !== "never");
+  if (different.includes("unknown")) return "unknown";
+  return different.length === 0 ? "never" : different.join(" | ");
+}
+
+/** Undefined for a value that is no short literal. */
+function literalText(value: JsonValue): string | undefined {
+  if (typeof value === "string") return value.length > MAX_LITERAL ? undefined : quoted(value);
+  return isJsonArray(value) || isJsonObject(value) ? undefined : JSON.stringify(value);
+}
+
+/** Nothing in it is invisible, and what ends a line for some reader is escaped. */
+function quoted(text: string): string {
+  return visibleText(JSON.stringify(text)).replaceAll(/[\u2028\u2029]/gu, (mark) => `\\u${mark.charCodeAt(0).toString(16)}`);
+}

@@ -1,0 +1,54 @@
+/** The tools of a loop that shows its model a few of them, and the others when it has found them. */
+import { OWN_NAMESPACE } from "../../core/call.ts";
+import type { JsonValue } from "../../core/base/json.ts";
+import { ToolError } from "../../core/error.ts";
+import { checkKnownKeys } from "../../core/known-keys.ts";
+import type { ModelTool } from "../../core/model.ts";
+import { nameMatcher } from "../../policy/permission.ts";
+import { CALL_TOOL, FIND_TOOLS, foundNames } from "../../registry/found-tools.ts";
+import type { Registry } from "../../registry/registry.ts";
+
+/** Which tools a model is shown from the beginning. */
+export interface DeferToolsOptions {
+  /** Patterns over qualified names. @default `find_tools` alone, and the tools of the runtime itself */
+  readonly pinned?: readonly string[];
+}
+
+const NO_LIST: readonly ModelTool[] = Object.freeze([]);
+
+/**
+ * First the pinned tools, in the order of the listing, then those that were found, in the order in which they were: what a model was shown
+ * stays where it is, so that a provider's cache of the prompt holds up to it.
+ */
+export class DeferredTools {
+  readonly #isPinned: (qualifiedName: string) => boolean;
+  #list = NO_LIST;
+  #pinned = NO_LIST;
+  #byName: ReadonlyMap<string, readonly ModelTool[]> = new Map();
+  #found: JsonValue | undefined;
+  #offered = NO_LIST;
+
+  /** @throws ToolError `invalid_argument` */
+  constructor(options: DeferToolsOptions, registry: Registry) {
+    checkKnownKeys(options, { pinned: true }, "createLoop({ deferTools })");
+    if (!registry.has(FIND_TOOLS))
+      throw new ToolError("invalid_argument", "deferTools of createLoop() needs the tool find_tools: without it, no tool could be found.", {
+        hint: "Give the runtime its toolset: createRuntime({ toolsets: [findToolsToolset()] }), of haft/find-tools.",
+      });
+    const matches = nameMatcher([FIND_TOOLS, CALL_TOOL, `${OWN_NAMESPACE}::*`, ...(options.pinned ?? [])], "pinned");
+    this.#isPinned = (name) => matches(name) !== undefined;
+  }
+
+  /** The same array until the list changes or more is found. @param found the state that `find_tools` keeps */
+  offered(list: readonly ModelTool[], found: JsonValue | undefined): readonly ModelTool[] {
+    if (list === this.#list && found === this.#found) return this.#offered;
+    if (list !== this.#list) {
+      this.#list = list;
+      this.#pinned = list.filter(({ name }) => this.#isPinned(name));
+      this.#byName = Map.groupBy(list, ({ name }) => name);
+    }
+    this.#found = found;
+    const others = foundNames(found).filter((name) => !this.#isPinned(name));
+    return (this.#offered = Object.freeze([...this.#pinned, ...others.flatMap((name) => this.#byName.get(name) ?? [])]));
+  }
+}

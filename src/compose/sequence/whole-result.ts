@@ -1,0 +1,12 @@
+/** The whole answer of a call whose result was cut for the model. */
+import type { ToolResult } from "../../core/result.ts";
+import type { WholeResult } from "../../policy/large-result-store.ts";
+import type { RuntimeSession } from "../../runtime/runtime-session.ts";
+
+/** The answer, or why there is no more of it than the result shows. @param session undefined where the result has all that is kept */
+export function wholeResult(session: RuntimeSession | undefined, { name, output, content, truncation }: ToolResult): WholeResult | string {
+  if (truncation === undefined || (output !== undefined && content !== undefined)) return { output, content };
+  const { handle, shownBytes, totalBytes } = truncation;
+  const whole = handle === undefined ? undefined : session?.wholeResult(handle);
+  return whole ?? `the output of ${name} was cut to ${shownBytes} of ${totalBytes} bytes, and the rest is not kept`;
+}

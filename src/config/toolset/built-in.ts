@@ -1,0 +1,55 @@
+/** The types of toolsets that need a folder at most: `ask`, `memory`, `notebook`, `scratchpad` and `skills`. */
+import { resolve } from "node:path";
+import type { Toolset } from "../../core/toolset.ts";
+import type { CommonConfig, ToolsetType } from "./toolset-type.ts";
+
+/** A toolset without keys of its own. */
+export interface PlainConfig<Type extends string> extends CommonConfig {
+  readonly type: Type;
+}
+
+/** `folder` is relative to the configuration file. */
+export interface FolderConfig<Type extends string> extends CommonConfig {
+  readonly type: Type;
+  readonly folder: string;
+}
+
+// A toolset is loaded when a configuration has it.
+export const askType = plainType("ask", async (options) => (await import("../../toolsets/ask.ts")).askToolset(options));
+export const memoryType = plainType("memory", async (options) => (await import("../../toolsets/memory.ts")).memoryToolset(options));
+export const scratchpadType = plainType("scratchpad", async (options) =>
+  (await import("../../toolsets/scratchpad.ts")).scratchpadToolset(options),
+);
+export const notebookType = folderType("notebook", "whose notebooks the tools may use", async ({ folder, name }) =>
+  (await import("../../toolsets/notebook.ts")).notebookToolset({ root: folder, name }),
+);
+export const skillsType = folderType("skills", "that the skills are in", async (options) =>
+  (await import("../../toolsets/skills.ts")).skillsToolset(options),
+);
+
+function plainType<const Type extends string>(
+  type: Type,
+  make: (options: { readonly name: string }) => Promise<Toolset>,
+): ToolsetType<PlainConfig<Type>> {
+  return {
+    keyAtFault: () => "type",
+    read: (_table, common) => ({ type, ...common }),
+    build: async ({ name }) => ({ toolset: await make({ name }) }),
+  };
+}
+
+function folderType<const Type extends string>(
+  type: Type,
+  purpose: string,
+  make: (options: { readonly folder: string; readonly name: string }) => Promise<Toolset>,
+): ToolsetType<FolderConfig<Type>> {
+  return {
+    keyAtFault: () => "folder",
+    read(table, common, { variables }) {
+      const folder = table.requiredText("folder", `the folder ${purpose}`);
+      if (folder === undefined) return undefined;
+      return { type, ...common, folder: common.enabled ? variables.value(folder, [...table.path, "folder"]) : folder };
+    },
+    build: async ({ name }, config, { folder }) => ({ toolset: await make({ folder: resolve(folder, config.folder), name }) }),
+  };
+}

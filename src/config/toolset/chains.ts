@@ -1,0 +1,80 @@
+/** `type = "chains"`: tools that are called one after the other, each chain offered as one tool. */
+import { createChain, type Chain, type ChainToolOptions } from "../../compose/chain/chain.ts";
+import type { ChainStep } from "../../compose/chain/chain-step.ts";
+import { checkName } from "../../core/call.ts";
+import { describeThrown } from "../../core/error.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { firstPresentKey } from "../first-present-key.ts";
+import type { TableReader } from "../table-reader.ts";
+import type { CommonConfig, ToolsetType } from "./toolset-type.ts";
+
+/** One chain of a configuration. */
+export interface NamedChain {
+  readonly chain: Chain;
+  /** How it is offered as a tool. */
+  readonly offer: ChainToolOptions;
+}
+
+export interface ChainsConfig extends CommonConfig {
+  readonly type: "chains";
+  /** By name. */
+  readonly chains: ReadonlyMap<string, NamedChain>;
+}
+
+export const chainsType: ToolsetType<ChainsConfig> = {
+  keyAtFault: () => "chains",
+  read(table, common) {
+    const list = table.table("chains");
+    if (list === undefined) {
+      if (!table.has("chains")) table.report(undefined, '"chains" is missing: the chains by their names.');
+      return undefined;
+    }
+    const chains = new Map<string, NamedChain>();
+    for (const name of list.names()) {
+      try {
+        checkName(name, "tool");
+      } catch (thrown: unknown) {
+        list.report(name, describeThrown(thrown));
+      }
+      const chain = list.section(name, (entry) => readChain(name, entry));
+      if (chain !== undefined) chains.set(name, chain);
+    }
+    return { type: "chains", ...common, chains };
+  },
+  build({ name }, { chains }) {
+    return { toolset: { name, tools: [...chains.values()].map(({ chain, offer }) => chain.toTool(offer)) } };
+  },
+};
+
+function readChain(name: string, table: TableReader): NamedChain | undefined {
+  const description = table.requiredText("description", "what the model reads");
+  const steps = table.tables("steps");
+  if (steps === undefined && !table.has("steps")) table.report(undefined, '"steps" is missing: the list of steps.');
+  const chain = createChain();
+  for (const step of steps ?? []) addStep(chain, step);
+  if (steps?.length === 0) table.report("steps", "is empty: a chain has at least one step.");
+  const inputSchema = table.value(firstPresentKey(table, ["inputSchema", "input_schema"]));
+  const more = omitUndefined({
+    title: table.text("title"),
+    answerKey: table.text(firstPresentKey(table, ["answerKey", "answer_key"])),
+    stopOnFailure: table.flag(firstPresentKey(table, ["stopOnFailure", "stop_on_failure"])),
+  });
+  if (description === undefined) return undefined;
+  const schema = inputSchema === undefined ? {} : { inputSchema: inputSchema as NonNullable<ChainToolOptions["inputSchema"]> }; // checked where it is registered
+  return { chain, offer: { name, description, ...schema, ...more } };
+}
+
+function addStep(chain: Chain, table: TableReader): void {
+  const tool = table.requiredText(firstPresentKey(table, ["tool", "tool_name"]), "the name of the tool that the step calls");
+  const mappingKey = firstPresentKey(table, ["inputMapping", "input_mapping"]);
+  const inputMapping = table.table(mappingKey);
+  const outputKey = table.text(firstPresentKey(table, ["outputKey", "output_key"]));
+  table.finish();
+  if (tool === undefined) return;
+  const mapping = inputMapping?.rest() as ChainStep["inputMapping"]; // each source is checked below
+  try {
+    chain.addStep({ tool, ...omitUndefined({ inputMapping: mapping, outputKey }) });
+  } catch (thrown: unknown) {
+    table.report(inputMapping === undefined ? undefined : mappingKey, describeThrown(thrown));
+  }
+}

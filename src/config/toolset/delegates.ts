@@ -1,0 +1,127 @@
+/** `type = "delegates"`: sub-agents, each offered as one tool. */
+import type { DelegateOptions } from "../../compose/delegate/delegate-options.ts";
+import { SHARED_CONTEXTS, type SharedContext } from "../../compose/delegate/shared-context.ts";
+import { checkName } from "../../core/call.ts";
+import { ToolError, describeThrown, operatorText } from "../../core/error.ts";
+import type { Model } from "../../core/model.ts";
+import { COUNT, MILLISECONDS } from "../../core/base/number-bounds.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import type { PermissionRules } from "../../policy/permission.ts";
+import { readModelOf } from "../lm-config.ts";
+import { readLoop, type LoopConfig, type ModelConfig } from "../model-config.ts";
+import { readPermission } from "../policy-config.ts";
+import type { TableReader } from "../table-reader.ts";
+import type { BuildContext, CommonConfig, Place, ToolsetType } from "./toolset-type.ts";
+
+/** One delegate of a configuration. */
+export interface DelegateConfig {
+  readonly description: string;
+  readonly title?: string;
+  /** @default that of the configuration */
+  readonly model?: ModelConfig;
+  readonly share?: SharedContext;
+  readonly mode?: (typeof MODES)[number];
+  readonly timeoutMs?: number;
+  readonly loop: LoopConfig;
+  /** Which tools it may use. */
+  readonly tools: PermissionRules;
+}
+
+export interface DelegatesConfig extends CommonConfig {
+  readonly type: "delegates";
+  /** By name. */
+  readonly delegates: ReadonlyMap<string, DelegateConfig>;
+  readonly maxRunning?: number;
+}
+
+const MODES = ["direct", "background"] as const;
+
+export const delegatesType: ToolsetType<DelegatesConfig> = {
+  keyAtFault: () => "delegates",
+  read(table, common) {
+    const maxRunning = table.number("maxRunning", COUNT);
+    const list = table.table("delegates");
+    if (list === undefined) {
+      if (!table.has("delegates")) table.report(undefined, '"delegates" is missing: the delegates by their names.');
+      return undefined;
+    }
+    const delegates = new Map<string, DelegateConfig>();
+    for (const name of list.names()) {
+      try {
+        checkName(name, "tool");
+      } catch (thrown: unknown) {
+        list.report(name, describeThrown(thrown));
+      }
+      const delegate = list.section(name, readDelegate);
+      if (delegate !== undefined) delegates.set(name, delegate);
+    }
+    return { type: "delegates", ...common, delegates, ...omitUndefined({ maxRunning }) };
+  },
+  async build(place, { delegates, maxRunning }, context) {
+    const { delegatesToolset } = await import("../../compose/delegate/delegate.ts");
+    const options = await Promise.all(Array.from(delegates, ([name, config]) => delegateOptions(name, config, { place, context })));
+    return { toolset: delegatesToolset({ name: place.name, delegates: options, ...omitUndefined({ maxRunning }) }) };
+  },
+};
+
+function readDelegate(table: TableReader): DelegateConfig | undefined {
+  const description = table.requiredText("description", "what the model that calls it reads");
+  const more = omitUndefined({
+    title: table.text("title"),
+    model: readModelOf(table, "model"),
+    share: table.choice("share", SHARED_CONTEXTS),
+    mode: table.choice("mode", MODES),
+    timeoutMs: table.number("timeoutMs", MILLISECONDS),
+  });
+  const rest = { loop: readLoop(table), tools: readPermission(table) };
+  return description === undefined ? undefined : { description, ...more, ...rest };
+}
+
+interface Building {
+  readonly place: Place;
+  readonly context: BuildContext;
+}
+
+/** One whose model cannot be made is listed with the reason, and takes no other along. */
+async function delegateOptions(name: string, config: DelegateConfig, building: Building): Promise<DelegateOptions> {
+  const { description, title, share, mode, timeoutMs, loop, tools } = config;
+  const { configuredLoop } = await import("../build-model.ts");
+  const { model: configured, findTools } = building.context;
+  const own = config.model ?? configured?.config;
+  const built = await modelOf(name, config, building);
+  return {
+    name,
+    description,
+    ...omitUndefined({ title, share, mode, timeoutMs }),
+    ...configuredLoop(own ?? {}, loop),
+    ...(tools.allow === undefined && tools.deny === undefined ? {} : { allow: tools }),
+    ...(findTools === undefined || tools.allow !== undefined ? {} : { deferTools: { pinned: findTools.pinned } }),
+    ...built,
+  };
+}
+
+type Made = Pick<DelegateOptions, "model" | "unusable">;
+
+async function modelOf(name: string, { model }: DelegateConfig, { place, context }: Building): Promise<Made> {
+  const key = `${place.path.join(".")}.delegates.${name}.model`;
+  const config = model ?? context.model?.config;
+  if (config === undefined) return without(`It has no model: name one in ${key}, or in model.name.`);
+  if (model === undefined && context.model?.model !== undefined) return { model: context.model.model };
+  const { buildModel } = await import("../build-model.ts");
+  try {
+    const keyName = model === undefined ? "model.apiKey" : `${key}.apiKey`;
+    return { model: buildModel(config, { environment: context.environment, keyName }).model };
+  } catch (thrown: unknown) {
+    return without(`Its model cannot be made: ${operatorText(thrown)}`);
+  }
+}
+
+function without(unusable: string): Made {
+  const model: Model = {
+    name: "none",
+    stream() {
+      throw new ToolError("unavailable", unusable);
+    },
+  };
+  return { model, unusable };
+}

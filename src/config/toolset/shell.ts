@@ -1,0 +1,82 @@
+/** `type = "shell"` and `type = "python"`: the toolsets that run what a model writes. */
+import { resolve } from "node:path";
+import { COUNT } from "../../core/base/number-bounds.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { TIME } from "../../toolsets/programs/program-options.ts";
+import type { ProgramOptions, PythonOptions, ShellOptions } from "../../toolsets/shell.ts";
+import type { TableReader } from "../table-reader.ts";
+import type { BuildContext, CommonConfig, ReadContext, ToolsetType } from "./toolset-type.ts";
+
+/** Paths are relative to the configuration file. `timeoutMs` is the time of a program where the call says none; 0 = the most that a call may ask for. */
+type ProgramConfig = CommonConfig & Omit<ProgramOptions, "name" | "protect" | "timeoutMs">;
+
+export type ShellConfig = ProgramConfig & Pick<ShellOptions, "shell"> & { readonly type: "shell" };
+export type PythonConfig = ProgramConfig & Pick<PythonOptions, "python"> & { readonly type: "python" };
+
+const SANDBOXES = ["bubblewrap", "none"] as const;
+
+export const shellType: ToolsetType<ShellConfig> = {
+  keyAtFault: () => "root",
+  read(table, common, context) {
+    const shell = table.text("shell");
+    const program = readProgram(table, common, context);
+    return program === undefined ? undefined : { type: "shell", ...common, ...program, ...omitUndefined({ shell }) };
+  },
+  async build({ name }, config, context) {
+    const { shell } = config;
+    const { shellToolset } = await import("../../toolsets/shell.ts");
+    return { toolset: shellToolset({ name, ...optionsOf(config, context), ...omitUndefined({ shell }) }) };
+  },
+};
+
+export const pythonType: ToolsetType<PythonConfig> = {
+  keyAtFault: () => "root",
+  read(table, common, context) {
+    const python = table.text("python");
+    const program = readProgram(table, common, context);
+    return program === undefined ? undefined : { type: "python", ...common, ...program, ...omitUndefined({ python }) };
+  },
+  async build({ name }, config, context) {
+    const { python } = config;
+    const { pythonToolset } = await import("../../toolsets/shell.ts");
+    const own = python?.includes("/") === true ? resolve(context.folder, python) : python;
+    return { toolset: pythonToolset({ name, ...optionsOf(config, context), ...omitUndefined({ python: own }) }) };
+  },
+};
+
+function readProgram(table: TableReader, common: CommonConfig, context: ReadContext): Omit<ProgramConfig, keyof CommonConfig> | undefined {
+  const variables = common.enabled ? context.variables : context.variables.untouched();
+  const root = table.requiredText("root", "the folder in which programs run");
+  const path = (text: string, ...place: readonly (string | number)[]): string => variables.path(text, [...table.path, ...place]);
+  const more = omitUndefined({
+    sandbox: table.choice("sandbox", SANDBOXES),
+    network: table.flag("network"),
+    read: table.texts("read")?.map((text, index) => path(text, "read", index)),
+    write: table.texts("write")?.map((text, index) => path(text, "write", index)),
+    env: readVariables(table, variables),
+    allowSensitive: table.texts("allowSensitive"),
+    maxTimeoutMs: table.number("maxTimeoutMs", TIME),
+    maxMemoryBytes: table.number("maxMemoryBytes", COUNT),
+    maxProcesses: table.number("maxProcesses", COUNT),
+    overlap: table.flag("overlap"),
+  });
+  return root === undefined ? undefined : { root: path(root, "root"), ...more };
+}
+
+/** A model can print them, so they count as sent. */
+function readVariables(table: TableReader, variables: ReadContext["variables"]): Readonly<Record<string, string>> | undefined {
+  const env = table.textTable("env");
+  return env === undefined ? undefined : variables.sentValues(env, [...table.path, "env"]);
+}
+
+function optionsOf(config: ProgramConfig, { folder, ownPaths }: BuildContext): ProgramOptions {
+  const { root, sandbox, network, read, write, env, allowSensitive, timeoutMs, maxTimeoutMs, maxMemoryBytes, maxProcesses, overlap } =
+    config;
+  const absolute = (path: string): string => (path.startsWith("~") ? path : resolve(folder, path));
+  return {
+    root: absolute(root),
+    protect: ownPaths,
+    ...omitUndefined({ sandbox, network, read: read?.map(absolute), write: write?.map(absolute), env, allowSensitive }),
+    ...omitUndefined({ timeoutMs: timeoutMs === 0 ? TIME.max : timeoutMs, maxTimeoutMs, maxMemoryBytes, maxProcesses, overlap }),
+  };
+}

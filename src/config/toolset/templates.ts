@@ -1,0 +1,170 @@
+/** `type = "command"` and `type = "http"`: tools for people who write no code. */
+import { resolve } from "node:path";
+import { copyJson, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
+import type { JsonSchema, Tool } from "../../core/tool.ts";
+import { COMMAND_OUTPUTS, commandTool, type CommandTemplate } from "../../toolsets/templates/command-tool.ts";
+import { HttpTemplateEngine, readHttpTemplate, type HttpRequestTemplate, type HttpService } from "../../toolsets/templates/http-tools.ts";
+import { InputTemplate, jsonTemplate } from "../../toolsets/templates/input-template.ts";
+import { filePath } from "../file-path.ts";
+import { readAuthorities, readTls } from "./mcp.ts";
+import { serverEnvironment } from "../../processes/process.ts";
+import { kindOf, type TableReader } from "../table-reader.ts";
+import { toolFromFile } from "../tool-from-file.ts";
+import type { BuildContext, CommonConfig, ToolsetType } from "./toolset-type.ts";
+
+export interface CommandConfig extends CommonConfig {
+  readonly type: "command";
+  /** Where the programs run, relative to the configuration file. @default the folder of the configuration */
+  readonly root?: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly tools: readonly { readonly tool: Tool; readonly template: CommandTemplate }[];
+}
+
+/** `ca` is the path of a file. */
+export interface HttpConfig extends CommonConfig, HttpService {
+  readonly type: "http";
+  readonly tools: readonly { readonly tool: Tool; readonly template: HttpRequestTemplate }[];
+}
+
+export const commandType: ToolsetType<CommandConfig> = {
+  keyAtFault: () => "tools",
+  read(table, common, context) {
+    const variables = common.enabled ? context.variables : context.variables.untouched();
+    const root = table.text("root");
+    const env = variables.values(table.textTable("env") ?? {}, [...table.path, "env"]);
+    const tools = readTools(table, (entry) => readCommandTool(entry));
+    if (tools === undefined) return undefined;
+    return {
+      type: "command",
+      ...common,
+      env,
+      tools,
+      ...omitUndefined({ root: root === undefined ? undefined : variables.path(root, [...table.path, "root"]) }),
+    };
+  },
+  build(_place, { root = ".", env, tools }, { folder, clock }) {
+    const place = { folder: resolve(folder, root), environment: serverEnvironment(env), clock };
+    return { toolset: { tools: tools.map(({ tool, template }) => commandTool(tool, template, place)) } };
+  },
+};
+
+export const httpType: ToolsetType<HttpConfig> = {
+  keyAtFault: () => "baseUrl",
+  read(table, common, context) {
+    const variables = common.enabled ? context.variables : context.variables.untouched();
+    const written = table.requiredText("baseUrl", "the address of the service");
+    const headers = variables.sentValues(table.textTable("headers") ?? {}, [...table.path, "headers"]);
+    const allowPrivate = table.texts("allowPrivate");
+    const tls = readTls(table, { ...context, variables });
+    const tools = readTools(table, (entry) => readHttpTool(entry));
+    const baseUrl = written === undefined ? undefined : variables.sentValue(written, [...table.path, "baseUrl"]);
+    if (tools === undefined || baseUrl === undefined || baseUrl === "") return undefined;
+    return { type: "http", ...common, baseUrl, headers, tools, ...omitUndefined({ allowPrivate }), ...tls };
+  },
+  build(_place, { baseUrl, headers, allowPrivate, verifyTls, ca, tools }, { folder }: Pick<BuildContext, "folder">) {
+    const pem = ca === undefined ? undefined : readAuthorities(filePath(ca, folder));
+    const service = { baseUrl, headers, ...omitUndefined({ allowPrivate, verifyTls, ca: pem }) };
+    const engine = new HttpTemplateEngine(service, new Map(tools.map(({ tool, template }) => [tool.name, template])));
+    return { toolset: { tools: tools.map(({ tool }) => tool), engine } };
+  },
+};
+
+function readTools<Read>(table: TableReader, readOne: (entry: TableReader) => Read | undefined): readonly Read[] | undefined {
+  const entries = table.tables("tools");
+  if (entries === undefined && !table.has("tools")) table.report(undefined, '"tools" is missing: the array of tools.');
+  if (entries?.length === 0) table.report("tools", "must not be empty: the array of tools.");
+  return entries?.flatMap((entry) => readOne(entry) ?? []);
+}
+
+/** The fields that are those of every tool in a file. Keys of the template have been asked for. */
+function readTool(entry: TableReader): Tool | undefined {
+  const fields: JsonObject = entry.rest();
+  try {
+    const { tool, unknown } = toolFromFile(fields);
+    for (const line of unknown) {
+      const [key = "", ...problem] = line.split(": ");
+      entry.report(key, problem.join(": "));
+    }
+    return tool;
+  } catch (thrown: unknown) {
+    entry.report(undefined, describeThrown(thrown));
+    return undefined;
+  }
+}
+
+function readCommandTool(entry: TableReader): CommandConfig["tools"][number] | undefined {
+  for (const key of ["command", "stdin", "output", "okExitCodes"]) entry.value(key);
+  const tool = readTool(entry);
+  if (tool === undefined) return undefined;
+  const fault = (text: string): string | undefined => faultOf(() => new InputTemplate(text, tool.inputSchema));
+  const command = entry.texts("command", fault);
+  if (command === undefined && !entry.has("command"))
+    entry.report(undefined, '"command" is missing: the program and its arguments, an array of strings.');
+  if (command?.length === 0 || command?.[0] === "") entry.report("command", "must not be empty: the program and its arguments.");
+  const stdin = entry.text("stdin");
+  const inStdin = stdin === undefined ? undefined : fault(stdin);
+  if (inStdin !== undefined) entry.report("stdin", inStdin);
+  const output = entry.choice("output", COMMAND_OUTPUTS);
+  const okExitCodes = readExitCodes(entry);
+  if (command === undefined || command.length === 0) return undefined;
+  return { tool, template: { command, ...omitUndefined({ stdin, output, okExitCodes }) } };
+}
+
+function readExitCodes(entry: TableReader): readonly number[] | undefined {
+  const value = entry.value("okExitCodes");
+  if (value === undefined) return undefined;
+  const codes: readonly unknown[] = Array.isArray(value) ? value : [undefined];
+  const numbers = codes.filter((code): code is number => typeof code === "number" && Number.isInteger(code) && code >= 0 && code <= 255);
+  if (numbers.length === codes.length && numbers.length > 0) return numbers;
+  entry.report("okExitCodes", "must be an array of integers from 0 to 255.");
+  return undefined;
+}
+
+function readHttpTool(entry: TableReader): HttpConfig["tools"][number] | undefined {
+  for (const key of ["method", "url", "headers", "body"]) entry.value(key);
+  const tool = readTool(entry);
+  const url = entry.requiredText("url", 'the address below baseUrl, such as "/users/{id}"');
+  const method = entry.text("method")?.toUpperCase();
+  const headers = entry.textTable("headers");
+  if (tool === undefined || url === undefined) return undefined;
+  const body = readBody(entry, tool.inputSchema);
+  const problem = faultOf(() => readHttpTemplate({ url, ...omitUndefined({ method }) }, tool.inputSchema));
+  if (problem !== undefined) entry.report(problem.includes("method") ? "method" : "url", problem);
+  for (const [name, text] of Object.entries(headers ?? {})) {
+    const inHeader = faultOf(() => new InputTemplate(text, tool.inputSchema));
+    if (inHeader !== undefined) entry.report("headers", `${name}: ${inHeader}`);
+  }
+  const template = valueOf(() => readHttpTemplate({ url, ...omitUndefined({ method, headers, body }) }, tool.inputSchema));
+  return template === undefined ? undefined : { tool: { ...tool, effects: tool.effects ?? { external: true } }, template };
+}
+
+function readBody(entry: TableReader, schema: JsonSchema): JsonValue | undefined {
+  const written = entry.value("body");
+  if (written === undefined) return undefined;
+  const body = valueOf(() => copyJson(written).value);
+  if (body === undefined) entry.report("body", `must be JSON or a string, not ${kindOf(written)}.`);
+  const problem = body === undefined ? undefined : faultOf(() => jsonTemplate(body, schema));
+  if (problem !== undefined) entry.report("body", problem);
+  return problem === undefined ? body : undefined;
+}
+
+function faultOf(make: () => unknown): string | undefined {
+  try {
+    make();
+    return undefined;
+  } catch (thrown: unknown) {
+    const { message, hint } = ToolError.fromUnknown(thrown);
+    return hint === undefined ? message : `${message} ${hint}`;
+  }
+}
+
+/** Undefined where it cannot be made, which has been reported. */
+function valueOf<Value>(make: () => Value): Value | undefined {
+  try {
+    return make();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,99 @@
+/** `JSON.parse` without a fault of V8 that gives keys another name. */
+
+const QUOTE = '"';
+const BACKSLASH = "\\";
+
+/**
+ * Reads JSON as `JSON.parse` does, keys that are written with an escape included.
+ *
+ * V8 13 (Node 24) remembers the keys of earlier objects and compares them with the text of a key before its escapes are read, but by the
+ * length it has afterwards: once `{"a":1,"\\":2}` was parsed, `{"a":1,"\n":2}` comes with the key `\` in place of the line break. Such keys are
+ * read under another name here, and named afterwards.
+ *
+ * A reviver is given those other names.
+ *
+ * @throws SyntaxError as `JSON.parse` does; its position may be another where a key has an escape
+ */
+export function parseExactly(
+  text: string,
+  reviver?: (key: string, value: unknown, context?: { readonly source?: string }) => unknown,
+): unknown {
+  const keys = escapedKeys(text);
+  // oxlint-disable-next-line no-restricted-properties -- the one place
+  if (keys.length === 0) return JSON.parse(text, reviver);
+  const mark = unusedMark(text);
+  const names: string[] = [];
+  let renamed = "";
+  let end = 0;
+  for (const key of keys) {
+    renamed += `${text.slice(end, key.start)}${QUOTE}${mark}${names.length}${QUOTE}`;
+    end = key.end;
+    // oxlint-disable-next-line no-restricted-properties -- a string by itself has no key
+    names.push(JSON.parse(text.slice(key.start, end)) as string); // quotes around it: a string, or JSON.parse throws
+  }
+  // oxlint-disable-next-line no-restricted-properties -- see above
+  const value: unknown = JSON.parse(renamed + text.slice(end), reviver);
+  nameKeys(value, (key) => (key.startsWith(mark) ? names[Number(key.slice(mark.length))] : undefined));
+  return value;
+}
+
+/** A short string that the text does not have, found in one pass. */
+function unusedMark(text: string): string {
+  const used = new Set(Array.from(text.matchAll(/\uE000(\d+)\./gu), ([, number]) => number));
+  let number = 0;
+  while (used.has(String(number))) number++;
+  return `\uE000${number}.`;
+}
+
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Where the keys with a backslash are, quotes included. */
+function escapedKeys(text: string): readonly Span[] {
+  let backslash = text.indexOf(BACKSLASH);
+  if (backslash < 0) return [];
+  const keys: Span[] = [];
+  for (let start = text.indexOf(QUOTE); start >= 0;) {
+    const end = endOfString(text, start + 1) + 1;
+    if (backslash < start) {
+      backslash = text.indexOf(BACKSLASH, start);
+      if (backslash < 0) return keys;
+    }
+    if (backslash < end && isKey(text, end)) keys.push({ start, end });
+    start = text.indexOf(QUOTE, end);
+  }
+  return keys;
+}
+
+function isKey(text: string, end: number): boolean {
+  let at = end;
+  while (text[at] === " " || text[at] === "\n" || text[at] === "\r" || text[at] === "\t") at++;
+  return text[at] === ":";
+}
+
+/** The offset of the closing quote, or of the end of the text: the first quote behind an even number of backslashes. */
+export function endOfString(text: string, start: number): number {
+  for (let at = text.indexOf(QUOTE, start); at >= 0; at = text.indexOf(QUOTE, at + 1)) {
+    let before = at - 1;
+    while (before >= start && text[before] === BACKSLASH) before--;
+    if ((at - before) % 2 === 1) return at;
+  }
+  return text.length;
+}
+
+/** Renames keys in place; the order of keys stays. It does not recurse: what is read may be nested deeper than the stack. */
+function nameKeys(value: unknown, nameOf: (key: string) => string | undefined): void {
+  const open: unknown[] = [value];
+  while (open.length > 0) {
+    const container = open.pop();
+    if (typeof container !== "object" || container === null) continue;
+    for (const item of Object.values(container)) if (typeof item === "object") open.push(item);
+    if (Array.isArray(container) || !Object.keys(container).some((key) => nameOf(key) !== undefined)) continue;
+    const entries = Object.entries(container);
+    for (const [key] of entries) Reflect.deleteProperty(container, key);
+    for (const [key, item] of entries)
+      Object.defineProperty(container, nameOf(key) ?? key, { value: item, writable: true, enumerable: true, configurable: true });
+  }
+}

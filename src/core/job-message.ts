@@ -1,0 +1,68 @@
+/** Background jobs in a conversation: that a call has become one, what it asks, and how it ended. */
+import type { JobMessage } from "./message.ts";
+import type { JobMode } from "./job-status.ts";
+import { resultText, type OfferedName, type ToolResult } from "./result.ts";
+
+/** The call that a placeholder answers. */
+export interface PendingCall {
+  readonly callId: string;
+  /** The provider's id. */
+  readonly id: string | undefined;
+  /** Qualified. */
+  readonly name: string;
+  /** `elsewhere`: the job belongs to the session that a branch or a snapshot was taken from. */
+  readonly mode: JobMode | "elsewhere";
+}
+
+const NOTHING: readonly never[] = Object.freeze([]);
+
+/** The answer to a call that continues in the background; the same whenever it is made, so that a history stays as it is. */
+export function pendingResult({ callId, id, name, mode }: PendingCall): ToolResult {
+  return Object.freeze({
+    callId,
+    ...(id === undefined ? {} : { id }),
+    name,
+    status: "pending",
+    content: Object.freeze([
+      Object.freeze({ type: "text", text: `This call continues in the background as the job ${callId}. ${LATER[mode]}` }),
+    ]),
+    origin: "live",
+    attempts: 0,
+    durationMs: 0,
+    repairs: NOTHING,
+    warnings: NOTHING,
+  } as const);
+}
+
+const LATER: Readonly<Record<PendingCall["mode"], string>> = {
+  background: "Its end comes in a later message.",
+  stateful: "What it says and asks comes in later messages, and so does its end.",
+  elsewhere: "It belongs to another session: its end does not come here, and no tool here reaches it.",
+};
+
+/** @param result set for one that has ended */
+export function jobMessage(job: Pick<PendingCall, "callId" | "name">, said: { readonly question: string } | ToolResult): JobMessage {
+  const { callId, name } = job;
+  const message = "question" in said ? { question: said.question } : { result: said };
+  const parts = { role: "job", callId, toolName: name, ...message } as const;
+  return { ...parts, content: jobText(parts) };
+}
+
+/** As a model reads it. @param offeredName the name that the model was given a tool under. @default its qualified name */
+export function jobText(
+  { callId, toolName, question, result }: Omit<JobMessage, "content">,
+  offeredName: OfferedName = (name) => name,
+): string {
+  const job = `The background job ${callId} (${offeredName(toolName)})`;
+  if (result === undefined) return `${job} says, and waits for an answer:\n${question ?? ""}`;
+  return `${job} ${ENDINGS[result.status]}\n${resultText(result, offeredName)}`.trimEnd();
+}
+
+const ENDINGS: Readonly<Record<ToolResult["status"], string>> = {
+  ok: "has ended well:",
+  partial: "has ended, and its output breaks its schema:",
+  error: "has failed:",
+  cancelled: "was cancelled:",
+  skipped: "was not begun:",
+  pending: "continues:",
+};

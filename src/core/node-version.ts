@@ -1,0 +1,12 @@
+/** Whether this Node can run Haft. Imports nothing, so that it can be asked on a Node on which the rest fails. */
+
+const LEAST = [22, 13] as const;
+
+/** Why this Node cannot run Haft, with what would; undefined for one that can, and for other runtimes. @param versions as `process.versions` */
+export function tooOld(versions: Readonly<Record<string, string | undefined>>): string | undefined {
+  const { node, bun, deno } = versions;
+  if (node === undefined || bun !== undefined || deno !== undefined) return undefined;
+  const [major = 0, minor = 0] = node.split(".").map(Number);
+  const isOld = major < LEAST[0] || (major === LEAST[0] && minor < LEAST[1]);
+  return isOld ? `haft needs Node ${LEAST.join(".")} or newer; this is Node ${node}. Install a newer one: https://nodejs.org.` : undefined;
+}

@@ -1,0 +1,13 @@
+/** How a tool fails that says so in its answer. */
+import { ToolError, type ToolErrorOptions } from "./error.ts";
+import type { JsonValue } from "./base/json.ts";
+
+/** A failure that a tool returned in place of throwing it: the whole answer is kept with the error, and is what the model reads. */
+export class ReturnedFailure extends ToolError {
+  readonly answer: JsonValue | undefined;
+
+  constructor(code: ToolError["code"], message: string, options: ToolErrorOptions & { readonly answer: JsonValue | undefined }) {
+    super(code, message, options);
+    this.answer = options.answer;
+  }
+}

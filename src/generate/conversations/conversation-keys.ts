@@ -1,0 +1,56 @@
+/** Tells conversations that are the same: of each that was written, 8 bytes are kept. */
+import { hash } from "node:crypto";
+
+/** A line of a file, in whichever format. */
+export interface WrittenConversation {
+  readonly system?: unknown;
+  readonly messages?: unknown;
+  readonly conversations?: unknown;
+}
+
+const FIRST_CAPACITY = 1_024;
+
+/**
+ * The keys of conversations. Two that differ have the same key with a probability of 1 in 10^19, so even among a million nothing is
+ * taken for a duplicate that is none; and that would only be generated again.
+ */
+export class ConversationKeys {
+  /** Two words for each place; a place whose words are both 0 is free. */
+  #places = new Uint32Array(2 * FIRST_CAPACITY);
+  #count = 0;
+
+  /** Adds the key of a conversation. @returns false where it was there already */
+  add(conversation: WrittenConversation): boolean {
+    const [high, low] = keyOf(conversation);
+    if (!place(this.#places, high, low)) return false;
+    if (++this.#count * 4 > this.#places.length) this.#grow(); // half of the places are taken
+    return true;
+  }
+
+  #grow(): void {
+    const before = this.#places;
+    this.#places = new Uint32Array(2 * before.length);
+    for (let at = 0; at < before.length; at += 2) {
+      const [high = 0, low = 0] = [before[at], before[at + 1]];
+      if (high !== 0 || low !== 0) place(this.#places, high, low);
+    }
+  }
+}
+
+/** @returns false where it is there already */
+function place(places: Uint32Array, high: number, low: number): boolean {
+  for (let at = (2 * low) % places.length; ; at = (at + 2) % places.length) {
+    if (places[at] === high && places[at + 1] === low) return false;
+    if (places[at] === 0 && places[at + 1] === 0) {
+      places[at] = high;
+      places[at + 1] = low;
+      return true;
+    }
+  }
+}
+
+/** Ids of calls count from 1 in every conversation, so that they tell none from another. */
+function keyOf({ system, messages, conversations }: WrittenConversation): readonly [high: number, low: number] {
+  const digest = hash("sha256", JSON.stringify([system, messages ?? conversations]), "buffer");
+  return [digest.readUInt32LE(0), digest.readUInt32LE(4) || 1];
+}

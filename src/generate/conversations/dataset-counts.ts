@@ -1,0 +1,77 @@
+/** Counts all conversations of a generation, those that were in the file before included: from their lines, whatever the format. */
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { CHECK_WORDS, NO_PROBLEMS, type ConversationChecks } from "./check-conversation.ts";
+import { Tally } from "./tally.ts";
+import { markOf } from "./trajectory-file.ts";
+
+/** The counts of all conversations, for a description of the data. */
+export interface DatasetSummary {
+  readonly seed: string;
+  /** The fingerprint that all lines bear. */
+  readonly plan: string;
+  readonly conversations: number;
+  /** How many broke off with an error. */
+  readonly failed: number;
+  readonly calls: number;
+  /** Calls by tool, the most frequent first. */
+  readonly tools: Readonly<Record<string, number>>;
+  readonly statuses: Readonly<Record<string, number>>;
+  /** Where the answers came from: `simulated by example (schema-valid)`. */
+  readonly answers: Readonly<Record<string, number>>;
+  readonly checks: ConversationChecks;
+}
+
+const CHECK_NAMES = Object.keys(CHECK_WORDS) as readonly (keyof ConversationChecks)[]; // its keys are these
+
+export class DatasetCounts {
+  readonly #tools = new Tally();
+  readonly #statuses = new Tally();
+  readonly #answers = new Tally();
+  readonly #checks: Record<keyof ConversationChecks, number> = { ...NO_PROBLEMS };
+  #conversations = 0;
+  #failed = 0;
+  #calls = 0;
+
+  add(line: JsonObject): void {
+    const mark = markOf(line);
+    this.#conversations++;
+    if (mark["error"] !== undefined) this.#failed++;
+    for (const problem of itemsOf(mark["problems"])) this.#addProblem(String(problem));
+    const results = mark["results"] ?? itemsOf(line["messages"]).filter((message) => isJsonObject(message) && message["role"] === "tool");
+    for (const result of itemsOf(results)) if (isJsonObject(result)) this.#addResult(result);
+  }
+
+  summary(origin: Pick<DatasetSummary, "seed" | "plan">): DatasetSummary {
+    return {
+      ...origin,
+      conversations: this.#conversations,
+      failed: this.#failed,
+      calls: this.#calls,
+      tools: this.#tools.counts,
+      statuses: this.#statuses.counts,
+      answers: this.#answers.counts,
+      checks: { ...this.#checks },
+    };
+  }
+
+  #addResult({ name, status, origin, answeredBy = origin, fidelity }: JsonObject): void {
+    this.#calls++;
+    this.#tools.add(String(name));
+    this.#statuses.add(String(status));
+    if (status !== "ok" && status !== "partial") return;
+    const by = answeredBy === origin ? "" : ` by ${String(answeredBy)}`;
+    this.#answers.add(`${String(origin)}${by}${fidelity === undefined ? "" : ` (${String(fidelity)})`}`);
+  }
+
+  /** `2 dangling ids`, as `problemWords` writes it. */
+  #addProblem(problem: string): void {
+    const [count = "", ...rest] = problem.split(" ");
+    const words = rest.join(" ");
+    const name = CHECK_NAMES.find((each) => CHECK_WORDS[each].some((known) => known === words));
+    if (name !== undefined) this.#checks[name] += Number(count);
+  }
+}
+
+function itemsOf(value: JsonValue | undefined): readonly JsonValue[] {
+  return value !== undefined && isJsonArray(value) ? value : [];
+}

@@ -1,0 +1,80 @@
+/** The lines of a generation: where they go, how many are where, and which conversations are among them. */
+import type { JsonObject } from "../../core/base/json.ts";
+import { ConversationKeys } from "./conversation-keys.ts";
+import { DatasetCounts } from "./dataset-counts.ts";
+import type { GenerationSummary } from "./generation-summary.ts";
+import { markOf, type LineSink } from "./trajectory-file.ts";
+import { OPENINGS, type TrajectoryFormat } from "./trajectory-formats.ts";
+import { TrajectoryParts, partOf, testFileOf, type Part } from "./trajectory-parts.ts";
+import type { Trajectory } from "./trajectory.ts";
+
+export interface DatasetWriterOptions {
+  readonly out: string | LineSink;
+  readonly format: TrajectoryFormat;
+  readonly overwrite: boolean;
+  /** The share of conversations for tests; above 0 only where `out` is a path. */
+  readonly split: number;
+  readonly seed: string;
+  /** The fingerprint of the plan. */
+  readonly plan: string;
+}
+
+export class DatasetWriter {
+  /** Of the conversations that were written, without those that broke off. */
+  readonly keys = new ConversationKeys();
+  readonly #options: DatasetWriterOptions;
+  readonly #counts = new DatasetCounts();
+  readonly #parts = { train: 0, test: 0 };
+  #files: TrajectoryParts | undefined;
+
+  private constructor(options: DatasetWriterOptions) {
+    this.#options = options;
+  }
+
+  /** @throws ToolError as `TrajectoryParts.open`; by rejecting */
+  static async open(options: DatasetWriterOptions): Promise<DatasetWriter> {
+    const writer = new DatasetWriter(options);
+    const { out, format, split, ...rest } = options;
+    const onLine = (line: JsonObject, part: Part): void => {
+      writer.#count(line, part);
+      if (markOf(line)["error"] === undefined) writer.keys.add(line);
+    };
+    if (typeof out === "string")
+      writer.#files = await TrajectoryParts.open(out, { ...rest, openings: OPENINGS[format], isSplit: split > 0, onLine });
+    return writer;
+  }
+
+  /** How many lines were there. */
+  get existing(): number {
+    return this.#files?.existing ?? 0;
+  }
+
+  async write(line: JsonObject, trajectory: Trajectory): Promise<void> {
+    const { out, split, seed } = this.#options;
+    const part = split > 0 ? partOf(trajectory, { seed, split }) : "train";
+    const text = `${JSON.stringify(line)}\n`;
+    await (typeof out === "string" ? this.#files?.write(text, part) : out.write(text));
+    this.#count(line, part);
+  }
+
+  /** The counts of all lines, and a remark on a part that is empty. */
+  summary(): Pick<GenerationSummary, "dataset" | "split" | "notes"> {
+    const { out, split, seed, plan } = this.#options;
+    const dataset = this.#counts.summary({ seed, plan });
+    if (split === 0 || typeof out !== "string") return { dataset, notes: [] };
+    const { train, test } = this.#parts;
+    const empty = test === 0 ? "tests" : "training";
+    const note = `There is nothing for ${empty}: conversations of one template, or of the same tools in the same order, stay in one file.`;
+    return { dataset, split: { train, test, testFile: testFileOf(out) }, notes: train > 0 && test > 0 ? [] : [note] };
+  }
+
+  /** Resolves when all of it is on the disk. */
+  async close(): Promise<void> {
+    await this.#files?.close();
+  }
+
+  #count(line: JsonObject, part: Part): void {
+    this.#parts[part]++;
+    this.#counts.add(line);
+  }
+}

@@ -1,0 +1,255 @@
+/** Draws the tools of a conversation, in the order in which they are called. */
+import { ToolError } from "../../core/error.ts";
+import type { Random } from "../../core/ports.ts";
+import { drawn, seededRandom } from "../../core/base/seeded-random.ts";
+import { plural } from "../../core/base/wording.ts";
+import { toolSubject } from "./tool-subject.ts";
+import type { CatalogTool } from "../catalog.ts";
+import { dataflow, DATAFLOW } from "../dataflow.ts";
+import { DataflowGraph } from "../dataflow-graph.ts";
+import { enrich } from "../enrich.ts";
+import { matchByWords } from "../text-match.ts";
+import type { Registry } from "../../registry/registry.ts";
+import { DEFAULT_CALLS, type SampledPlan, type SampleKind } from "./conversation-plan.ts";
+import { ToolFlow } from "./tool-flow.ts";
+
+/** Draws the tools that a conversation calls, in their order. The same seed draws the same. */
+export type DrawTools = (seed: string) => readonly CatalogTool[];
+
+export interface PreparedDraw {
+  readonly draw: DrawTools;
+  readonly flow: ToolFlow;
+  /** Remarks for the person who asked for the sample. */
+  readonly notes: readonly string[];
+}
+
+export interface DrawOptions {
+  readonly registry: Registry;
+  /** The qualified names of the tools that may be called. */
+  readonly offered: ReadonlySet<string>;
+}
+
+/** @throws ToolError `invalid_argument` where there are no tools to draw from */
+export async function prepareDraw(plan: SampledPlan, { registry, offered }: DrawOptions): Promise<PreparedDraw> {
+  const { calls = DEFAULT_CALLS, sampler } = plan;
+  const listed = registry.list().filter(({ qualifiedName }) => offered.has(qualifiedName));
+  const tools = { list: () => listed.filter(({ quarantine }) => quarantine === undefined) };
+  const enriched = await enrich(tools, [dataflow()]);
+  const usable = enriched.tools.filter(({ tool }) => saysInput(tool.inputSchema));
+  const silent = enriched.tools.filter((tool) => !usable.includes(tool));
+  const notes = [
+    ...leftOut(namesOf(listed.filter(({ quarantine }) => quarantine !== undefined)), "they cannot be used"),
+    ...leftOut(namesOf(silent), "they do not say what they take"),
+  ];
+  const flow = new ToolFlow(usable, enriched.artifacts.require(DATAFLOW, DataflowGraph));
+  if (sampler !== undefined) return { draw: (seed) => sampler.sample({ seed }), flow, notes };
+  if (usable.length === 0)
+    throw new ToolError("invalid_argument", "There are no tools to draw from.", { details: notes, hint: "Offer some, or allow more." });
+  const asked: SampleKind = plan.sample ?? "chain";
+  const isLinked = asked !== "chain" || flow.hasEdges;
+  if (!isLinked) notes.push(`No tool takes what another returns, so the tools are drawn at random.`);
+  const kind = isLinked ? asked : "random";
+  if (calls > usable.length) notes.push(`${plural(calls, "call")} were asked for, and ${thereAre(usable.length)} called more than once.`);
+  const size = Math.min(calls, usable.length);
+  const draw = drawOf(kind, { usable, flow, size });
+  if (kind === "chain") notes.push(...howFar(flow, draw, size));
+  return { draw, flow, notes };
+}
+
+function thereAre(tools: number): string {
+  return tools === 1 ? "there is 1 tool: it is" : `there are ${tools} tools: they are`;
+}
+
+/** An empty schema says nothing of what the tool takes. */
+function saysInput(schema: unknown): boolean {
+  return typeof schema === "object" && schema !== null && Object.keys(schema).length > 0;
+}
+
+const MAX_NAMED = 5;
+
+function namesOf(tools: readonly { readonly qualifiedName: string }[]): readonly string[] {
+  return tools.map(({ qualifiedName }) => qualifiedName);
+}
+
+function leftOut(names: readonly string[], reason: string): readonly string[] {
+  if (names.length === 0) return [];
+  const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : "";
+  return [`Left out, since ${reason}: ${names.slice(0, MAX_NAMED).join(", ")}${more}.`];
+}
+
+interface Drawing {
+  readonly usable: readonly CatalogTool[];
+  readonly flow: ToolFlow;
+  readonly size: number;
+}
+
+function drawOf(kind: SampleKind, { usable, flow, size }: Drawing): DrawTools {
+  if (kind === "chain") return (seed) => drawChain(flow, size, seededRandom(seed));
+  if (kind === "random") return (seed) => inOrder(flow, [...firstOf(drawn(seededRandom(seed), usable), size)]);
+  const alike = nearest(usable);
+  return (seed) => inOrder(flow, alike(seededRandom(seed), size));
+}
+
+function* firstOf<Item>(items: Iterable<Item>, count: number): Generator<Item, void, undefined> {
+  let left = count;
+  if (left <= 0) return;
+  for (const item of items) {
+    yield item;
+    if (--left <= 0) return;
+  }
+}
+
+/** How deep the givers of the givers of a tool are looked for. */
+const MAX_DEPTH = 4;
+
+/**
+ * Follows what tools give to what others take; a tool whose ids another one gives comes after such a one. Where nothing leads on, it
+ * begins again with another tool.
+ */
+function drawChain(flow: ToolFlow, size: number, random: Random): readonly CatalogTool[] {
+  const chain: CatalogTool[] = [];
+  const inChain = new Set<string>();
+  const add = (id: string, depth: number): void => {
+    const tool = flow.tools.get(id);
+    if (tool === undefined || inChain.has(id) || chain.length >= size) return;
+    inChain.add(id); // before its givers, so that a circle ends
+    for (const input of flow.inputsOf(id)) {
+      if (!input.isId || depth >= MAX_DEPTH) continue;
+      const givers = flow.giversOf(id, input);
+      if (givers.length === 0 || givers.some((giver) => chain.some((one) => one.id === giver))) continue;
+      const giver = pick(random, givers);
+      if (giver !== undefined) add(giver, depth + 1);
+    }
+    if (chain.length < size) chain.push(tool);
+  };
+  while (chain.length < size) {
+    const next = follower(flow, { chain, inChain, random }) ?? start(flow.ids, inChain, random);
+    if (next === undefined) break;
+    add(next, 0);
+  }
+  return removalsLast(flow, chain);
+}
+
+/** A tool that removes a thing comes after the other tools that take its id. */
+function removalsLast(flow: ToolFlow, tools: readonly CatalogTool[]): readonly CatalogTool[] {
+  const idsOf = (id: string): readonly string[] => flow.inputsOf(id).flatMap(({ isId, key }) => (isId && key !== "" ? [key] : []));
+  const isEarly = tools.map(({ id, qualifiedName }, index) => {
+    if (toolSubject(qualifiedName).verb !== "remove") return false;
+    const ids = idsOf(id);
+    return tools.slice(index + 1).some((later) => idsOf(later.id).some((key) => ids.includes(key)));
+  });
+  return isEarly.includes(true)
+    ? [...tools.filter((_, index) => isEarly[index] !== true), ...tools.filter((_, index) => isEarly[index] === true)]
+    : tools;
+}
+
+/** Most draws before those that are left are looked for. */
+const MAX_DRAWS = 20;
+
+function start(ids: readonly string[], inChain: ReadonlySet<string>, random: Random): string | undefined {
+  for (let draw = 0; draw < MAX_DRAWS; draw++) {
+    const id = pick(random, ids);
+    if (id !== undefined && !inChain.has(id)) return id;
+  }
+  return pick(
+    random,
+    ids.filter((id) => !inChain.has(id)),
+  );
+}
+
+interface Chain {
+  readonly chain: readonly CatalogTool[];
+  readonly inChain: ReadonlySet<string>;
+  readonly random: Random;
+}
+
+/** A tool that takes what one of the chain gives, of the last one where it can be. */
+function follower(flow: ToolFlow, { chain, inChain, random }: Chain): string | undefined {
+  for (let at = chain.length - 1; at >= Math.max(0, chain.length - LOOK_BACK); at--) {
+    const takers = flow.takersOf(chain[at]?.id ?? "").filter((id) => !inChain.has(id));
+    if (takers.length > 0) return pick(random, takers);
+  }
+  return undefined;
+}
+
+const LOOK_BACK = 3;
+
+function pick<Item>(random: Random, items: readonly Item[]): Item | undefined {
+  return items[Math.floor(random.next() * items.length)];
+}
+
+/** Tools that give ids come before those that take them; else the order stays. */
+function inOrder(flow: ToolFlow, tools: readonly CatalogTool[]): readonly CatalogTool[] {
+  const ordered: CatalogTool[] = [];
+  const placed = new Set<string>();
+  const place = (tool: CatalogTool): void => {
+    if (placed.has(tool.id)) return;
+    placed.add(tool.id);
+    for (const input of flow.inputsOf(tool.id)) {
+      if (!input.isId) continue;
+      const givers = new Set(flow.giversOf(tool.id, input));
+      if (ordered.some(({ id }) => givers.has(id))) continue;
+      const giver = tools.find(({ id }) => givers.has(id) && !placed.has(id));
+      if (giver !== undefined) place(giver);
+    }
+    ordered.push(tool);
+  };
+  for (const tool of tools) place(tool);
+  return removalsLast(flow, ordered);
+}
+
+const MIN_SIMILARITY = 0.05;
+
+/** A tool at random, and those whose names and descriptions share most words with its own. */
+function nearest(tools: readonly CatalogTool[]): (random: Random, size: number) => readonly CatalogTool[] {
+  const texts = tools.map(({ tool }) => `${tool.name} ${tool.description}`);
+  const matcher = matchByWords(texts, texts, { minSimilarity: MIN_SIMILARITY });
+  const byText = new Map<number, CatalogTool[]>();
+  for (const [index, text] of matcher.inputs.entries()) {
+    const tool = tools[index];
+    if (tool !== undefined) byText.set(text, [...(byText.get(text) ?? []), tool]);
+  }
+  return (random, size) => {
+    const index = Math.floor(random.next() * tools.length);
+    const start = tools[index];
+    if (start === undefined) return [];
+    const alike = [...matcher.matches(matcher.outputs[index] ?? 0)].sort(
+      (one, other) => other.similarity - one.similarity || one.text - other.text,
+    );
+    const found = new Set([
+      start,
+      ...firstOf(
+        alike.flatMap(({ text }) => byText.get(text) ?? []),
+        size,
+      ),
+    ]);
+    for (const tool of drawn(random, tools)) {
+      if (found.size >= size) break;
+      found.add(tool);
+    }
+    return [...firstOf(found, size)];
+  };
+}
+
+/** So many chains are drawn to see how long they get. */
+const TRIALS = 16;
+
+/** Says so where no chain gets as long as asked. */
+function howFar(flow: ToolFlow, draw: DrawTools, size: number): readonly string[] {
+  let longest = 0;
+  for (let trial = 0; trial < TRIALS && longest < size; trial++) longest = Math.max(longest, linkedLength(flow, draw(`trial ${trial}`)));
+  if (longest >= size) return [];
+  return [`At most ${longest} of ${plural(size, "tool")} in a row take what an earlier one returns; where a chain ends, another begins.`];
+}
+
+/** The most tools in a row of which each takes what one before it in the row gives. */
+function linkedLength(flow: ToolFlow, tools: readonly CatalogTool[]): number {
+  let longest = 0;
+  let row: string[] = [];
+  for (const { id } of tools) {
+    const isFed = flow.inputsOf(id).some((input) => flow.giversOf(id, input).some((giver) => row.includes(giver)));
+    row = isFed ? [...row, id] : [id];
+    longest = Math.max(longest, row.length);
+  }
+  return longest;
+}

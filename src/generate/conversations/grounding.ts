@@ -1,0 +1,77 @@
+/** Whether what is said is known: numbers and ids of a text, and the values they may come from. */
+import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
+
+/** Words of letters and digits with the marks that ids, dates, amounts and addresses have inside. */
+const TOKEN = /[\p{L}\p{N}][\p{L}\p{N}._:@/+#-]*/gu;
+const DIGIT = /\d/u;
+const MAX_DEPTH = 64;
+const MAX_VALUES = 100_000;
+
+/** The numbers and ids in a text, as they are compared. */
+function claimsIn(text: string): readonly string[] {
+  if (!DIGIT.test(text)) return [];
+  const claims: string[] = [];
+  const plain = text.includes(",") ? text.replaceAll(/(?<=\d),(?=\d{3}\b)/gu, "") : text;
+  for (const token of plain.match(TOKEN) ?? []) if (DIGIT.test(token)) claims.push(normal(token));
+  return claims;
+}
+
+/** Values that may be spoken of. */
+export class Grounds {
+  readonly #tokens = new Set<string>();
+  readonly #texts: string[] = [];
+
+  /** Every scalar in the value, and how long its lists are. */
+  addValue(value: JsonValue | undefined): void {
+    let left = MAX_VALUES;
+    const visit = (one: JsonValue, depth: number): void => {
+      if (depth > MAX_DEPTH || left-- <= 0) return;
+      if (typeof one === "string") this.addText(one);
+      else if (typeof one === "number") this.#tokens.add(normal(String(Math.abs(one))));
+      else if (isJsonArray(one)) {
+        this.#tokens.add(String(one.length));
+        for (const item of one) visit(item, depth + 1);
+      } else if (isJsonObject(one)) {
+        for (const name in one) {
+          if (DIGIT.test(name)) this.addText(name);
+          const inner = one[name];
+          if (inner !== undefined) visit(inner, depth + 1);
+        }
+      }
+    };
+    if (value !== undefined) visit(value, 0);
+  }
+
+  addText(text: string): void {
+    if (text === "") return;
+    this.#texts.push(text);
+    if (!DIGIT.test(text)) return;
+    for (const token of claimsIn(text)) {
+      this.#tokens.add(token);
+      if (!PLAIN_NUMBER.test(token))
+        for (const part of token.split(/[^\p{L}\p{N}.]+|(?<=\d)t(?=\d)/u)) if (DIGIT.test(part)) this.#tokens.add(normal(part));
+    }
+  }
+
+  has(claim: string): boolean {
+    return this.#tokens.has(claim);
+  }
+
+  /** Whether the text is in one of those that were added, or is one of the values. */
+  holds(text: string): boolean {
+    return this.#tokens.has(normal(text)) || this.#texts.some((known) => known.includes(text));
+  }
+
+  /** The claims of a text that nothing says. */
+  missing(text: string): readonly string[] {
+    return claimsIn(text).filter((claim) => !this.#tokens.has(claim));
+  }
+}
+
+const PLAIN_NUMBER = /^\d+(?:\.\d+)?$/u;
+
+/** `1.50` and `1.5` are the same number, `12.` at the end of a sentence is 12. */
+function normal(token: string): string {
+  const bare = /[\p{L}\p{N}]$/u.test(token) ? token : token.replace(/[._:@/+#-]+$/u, "");
+  return PLAIN_NUMBER.test(bare) ? String(Number(bare)) : bare.toLowerCase();
+}

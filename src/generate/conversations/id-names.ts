@@ -1,0 +1,41 @@
+/** Which properties hold ids, and of what. */
+import { nameWords, singular } from "../../schema/example/name-words.ts";
+import { plainName } from "./plain-names.ts";
+
+/** The words that names of ids end with. */
+const ID_WORDS = new Set("id,ids,uuid,uuids,guid,guids,uid,identifier,identifiers".split(","));
+/** Ids only with the thing before them: an `order_number` is one, a `number` is a number. */
+const NUMBERS = new Set(
+  "order,account,tracking,flight,invoice,ticket,booking,reservation,confirmation,case,customer,reference,policy,serial".split(","),
+);
+
+/** Whether a property of this name holds an id, or several. */
+export function isIdName(name: string): boolean {
+  let isId = known.get(name);
+  if (isId !== undefined) return isId;
+  isId = readsAsId(name);
+  if (known.size >= MAX_KNOWN) known.clear();
+  known.set(name, isId);
+  return isId;
+}
+
+const known = new Map<string, boolean>();
+const MAX_KNOWN = 20_000;
+
+function readsAsId(name: string): boolean {
+  const words = nameWords(name);
+  const last = words.at(-1) ?? "";
+  if (ID_WORDS.has(last)) return true;
+  const before = words.at(-2) ?? "";
+  return (last === "number" || last === "code" || last === "reference") && NUMBERS.has(before);
+}
+
+/** Words before `id` that name nothing: `is_id` is the id of what the tool is about. */
+const NO_NOUNS = new Set("is,a,the,its,by,my,this,your,new,get,given,unique,some,any".split(","));
+
+/** `order` for `order_id` and `orderIds`; `""` for `id`. */
+export function idNoun(name: string): string {
+  const words = plainName(name).split("_").slice(0, -1);
+  if (words.length === 1 && NO_NOUNS.has(words[0] ?? "")) return "";
+  return [...words.slice(0, -1), singular(words.at(-1) ?? "")].join("_");
+}

@@ -1,0 +1,94 @@
+/** The values that a conversation has seen, so that what was answered or said can be asked about. */
+import type { JsonObject } from "../../core/base/json.ts";
+import type { ToolResult } from "../../core/result.ts";
+import { toolSubject } from "./tool-subject.ts";
+import type { FlowInput } from "./tool-flow.ts";
+import { plainName } from "./plain-names.ts";
+import { fieldsOf, inputKey, type OutputField } from "./value-keys.ts";
+import { isIdName, idNoun } from "./id-names.ts";
+
+/** A value that a call can be given. */
+export interface KnownValue {
+  readonly value: string | number;
+  readonly noun: string;
+  readonly ofList: boolean;
+}
+
+const MAX_VALUES = 400;
+/** Fields that say what a thing has cost. */
+const PAID = /^(?:total|total_price|total_amount|total_cost|amount|amount_paid|paid|price|cost|charged|grand_total)$/u;
+
+export class KnownValues {
+  /** By key, the newest. */
+  readonly #byKey = new Map<string, KnownValue>();
+  /** By tool and top-level field, the newest. */
+  readonly #byField = new Map<string, KnownValue>();
+  /** By id, the amount that was paid for the thing. */
+  readonly #paid = new Map<string, number>();
+
+  /** Remembers what a call answered. @param tool its id in the catalog */
+  learnResult(tool: string, { name, status, output }: ToolResult): void {
+    if ((status !== "ok" && status !== "partial") || output === undefined) return;
+    const fields = fieldsOf(output, toolSubject(name).noun);
+    this.#learnPaid(fields);
+    const seen = new Set<string>();
+    for (const { name: field, key, noun, ofList, onTop, value } of fields) {
+      const known = { value, noun, ofList };
+      if (onTop) keep(this.#byField, `${tool} ${field}`, known);
+      if (key === "" || seen.has(key)) continue; // the thing itself comes before those inside it
+      seen.add(key);
+      keep(this.#byKey, key, known);
+    }
+  }
+
+  /** The amount that was paid for the thing of this id; undefined where no result has said it. */
+  paidFor(id: string | number): number | undefined {
+    return this.#paid.get(String(id));
+  }
+
+  #learnPaid(fields: readonly OutputField<string | number>[]): void {
+    const amounts = fields.flatMap(({ name, value }) =>
+      PAID.test(plainName(name)) && typeof value === "number" && value > 0 ? [value] : [],
+    );
+    if (amounts.length === 0) return;
+    for (const { name, value } of fields)
+      if (isIdName(name) && (this.#paid.size < MAX_VALUES || this.#paid.has(String(value))))
+        this.#paid.set(String(value), Math.max(...amounts));
+  }
+
+  /** Remembers the user's message about a call. */
+  learnGiven(qualifiedName: string, given: JsonObject): void {
+    const { noun } = toolSubject(qualifiedName);
+    for (const [name, value] of Object.entries(given)) {
+      const key = inputKey(name, noun);
+      if (key === "" || (typeof value !== "string" && typeof value !== "number") || this.#byKey.has(key)) continue;
+      keep(this.#byKey, key, { value, noun: isIdName(name) ? idNoun(name) || noun : "", ofList: false });
+    }
+  }
+
+  /** Forgets the thing that a call has removed: it is not asked for any more. */
+  forget(qualifiedName: string, input: JsonObject): void {
+    const { noun } = toolSubject(qualifiedName);
+    for (const [name, value] of Object.entries(input)) {
+      if (!isIdName(name)) continue;
+      const key = inputKey(name, noun);
+      if (this.#byKey.get(key)?.value === value) this.#byKey.delete(key);
+      for (const [field, known] of this.#byField) if (known.value === value) this.#byField.delete(field);
+    }
+  }
+
+  /** The newest value for an input; an edge of the dataflow graph goes before a name. */
+  find({ key, edges }: FlowInput): KnownValue | undefined {
+    for (const { tool, name } of edges) {
+      const known = this.#byField.get(`${tool} ${name}`);
+      if (known !== undefined) return known;
+    }
+    return key === "" ? undefined : this.#byKey.get(key);
+  }
+}
+
+function keep(values: Map<string, KnownValue>, key: string, known: KnownValue): void {
+  if (values.size >= MAX_VALUES && !values.has(key)) return;
+  values.delete(key);
+  values.set(key, known);
+}

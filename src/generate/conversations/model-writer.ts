@@ -1,0 +1,167 @@
+/** Lets a model write what is said, and holds its words to the values of the plan and the results. */
+import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
+import type { JsonValue } from "../../core/base/json.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { ToolError } from "../../core/error.ts";
+import { collectReply, endedWell, type Model, type ModelRequest } from "../../core/model.ts";
+import type { AnsweredTurn, ConversationWriter, PlannedTurn, WriterOptions, WritingReport } from "./conversation-writer.ts";
+import { Grounds } from "./grounding.ts";
+import { isIdName } from "./id-names.ts";
+import { plainWriter } from "./plain-writer.ts";
+import { spokenDay } from "./words/value-words.ts";
+
+/** How a model writes. */
+export interface ModelWriterOptions extends Pick<ModelRequest, "temperature" | "maxOutputTokens" | "reasoningEffort"> {
+  readonly model: Model;
+  /** Added to the system prompt of the model: who the users are, in which language they write. */
+  readonly instructions?: string;
+}
+
+const OPTIONS: OptionNames<ModelWriterOptions> = {
+  model: true,
+  instructions: true,
+  temperature: true,
+  maxOutputTokens: true,
+  reasoningEffort: true,
+};
+
+/**
+ * A writer that asks a model for each request and each answer.
+ *
+ * A request must hold the ids and numbers that the user gives; an answer may hold only numbers and ids that are in a result or were
+ * said by the user. Where one does not, the model is asked once more with what was wrong, and then the text is written by code, which
+ * `report` counts. An error of the model breaks the conversation off.
+ *
+ * @throws ToolError `invalid_argument` at once without a model
+ */
+export function modelWriter(options: ModelWriterOptions): ConversationWriter {
+  if (typeof options?.model?.stream !== "function")
+    throw new ToolError("invalid_argument", "modelWriter() needs a model.", {
+      hint: 'Such as modelWriter({ model: modelFrom("ollama/qwen3") }).',
+    });
+  checkKnownKeys(options, OPTIONS, "modelWriter()");
+  return new ModelWriter(options);
+}
+
+const REQUEST_SYSTEM = `You write one message of a person who talks to an assistant. You are given the calls that the assistant will make
+because of it, as JSON: what each tool does, the values that the person must give, and the values that come from earlier results.
+Write what the person says, in plain words: the goal, not the tool. Name every given value exactly; refer to values from results by
+what they are, such as "that booking". No JSON, no names of tools or parameters. Answer with the message alone.`;
+const ANSWER_SYSTEM = `You are the assistant in a conversation. You are given what the person asked and what the tools answered, as JSON.
+Write the answer: say what was found or done, from the results alone. Every number, id and name must stand in a result; make nothing up and
+work nothing out. Where a call failed, say that it failed and why. Answer with the text alone.`;
+
+const MAX_RESULT_CHARS = 20_000;
+
+/** Returns the problem of a text; undefined where there is none. */
+type Judge = (text: string) => string | undefined;
+
+class ModelWriter implements ConversationWriter {
+  readonly name: string;
+  readonly #options: ModelWriterOptions;
+  #written = 0;
+  #retried = 0;
+  #byCode = 0;
+
+  constructor(options: ModelWriterOptions) {
+    this.#options = options;
+    this.name = JSON.stringify([
+      options.model.name,
+      options.instructions ?? "",
+      options.temperature ?? null,
+      options.maxOutputTokens ?? null,
+      options.reasoningEffort ?? null,
+    ]);
+  }
+
+  readonly report = (): WritingReport => ({ written: this.#written, retried: this.#retried, byCode: this.#byCode });
+
+  async request(turn: PlannedTurn, options: WriterOptions): Promise<string> {
+    const calls = turn.calls.map(({ tool, given, taken }) => ({
+      does: tool.description,
+      given,
+      fromResults: Object.fromEntries(
+        Object.entries(taken).map(([name, { noun, value }]) => [name, { of: noun, ...omitUndefined({ value }) }]),
+      ),
+    }));
+    const judge: Judge = (text) => {
+      const missing = valuesToSay(turn).filter((value) => !says(text, value));
+      return missing.length === 0 ? undefined : `These values are missing: ${missing.map((value) => JSON.stringify(value)).join(", ")}.`;
+    };
+    const text = await this.#ask(
+      { system: REQUEST_SYSTEM, content: JSON.stringify({ isFirstMessage: turn.index === 0, calls }), judge },
+      options,
+    );
+    return text ?? plainWriter().request(turn, options);
+  }
+
+  async answer(turn: AnsweredTurn, options: WriterOptions): Promise<string> {
+    const grounds = new Grounds();
+    grounds.addText(turn.request);
+    const results = turn.calls.map(({ tool, result: { status, output, error } }) => {
+      grounds.addValue(output);
+      grounds.addText(error?.message ?? "");
+      return { does: tool?.description, status, ...omitUndefined({ output: cut(output), error: error?.message }) };
+    });
+    const judge: Judge = (text) => {
+      const missing = grounds.missing(text);
+      return missing.length === 0 ? undefined : `No result says: ${missing.join(", ")}.`;
+    };
+    const content = JSON.stringify({ request: turn.request, results, notDone: turn.unmade.map(({ description }) => description) });
+    return (await this.#ask({ system: ANSWER_SYSTEM, content, judge }, options)) ?? plainWriter().answer(turn, options);
+  }
+
+  /** Undefined where the model's texts were no good. */
+  async #ask(
+    { system, content, judge }: { readonly system: string; readonly content: string; readonly judge: Judge },
+    { signal }: WriterOptions,
+  ): Promise<string | undefined> {
+    const { model, instructions, temperature, maxOutputTokens, reasoningEffort } = this.#options;
+    const told = instructions === undefined ? system : `${system}\n\n${instructions}`;
+    let asked = content;
+    for (let attempt = 1; attempt <= 2; attempt++) {
+      if (attempt === 1) this.#written++;
+      else this.#retried++;
+      const request: ModelRequest = {
+        system: told,
+        messages: [{ role: "user", at: 0, content: asked }],
+        ...omitUndefined({ temperature, maxOutputTokens, reasoningEffort }),
+      };
+      const reply = await collectReply(model.stream(request, { signal }));
+      const text = reply !== undefined && endedWell(reply.finish) ? reply.text.trim() : "";
+      const problem = text === "" ? "There was no whole text." : judge(text);
+      if (problem === undefined) return text;
+      asked = `${content}\n\nYour last text was: ${JSON.stringify(text)}\n${problem} Write it again.`;
+    }
+    this.#byCode++;
+    return undefined;
+  }
+}
+
+function cut(output: JsonValue | undefined): JsonValue | undefined {
+  const text = output === undefined ? "" : JSON.stringify(output);
+  return text.length <= MAX_RESULT_CHARS ? output : text.slice(0, MAX_RESULT_CHARS);
+}
+
+/** Ids whole, and numbers. */
+function valuesToSay({ calls }: PlannedTurn): readonly (string | number)[] {
+  return calls.flatMap(({ given }) =>
+    Object.entries(given).flatMap(([name, value]) =>
+      scalarsIn(value).filter((one) => typeof one === "number" || isIdName(name) || /\d/u.test(one)),
+    ),
+  );
+}
+
+function scalarsIn(value: JsonValue): readonly (string | number)[] {
+  if (typeof value === "string" || typeof value === "number") return [value];
+  return typeof value === "object" && value !== null
+    ? Object.values(value).flatMap((one: JsonValue) => (typeof one === "object" ? [] : scalarsIn(one)))
+    : [];
+}
+
+function says(text: string, value: string | number): boolean {
+  if (typeof value === "string") return text.includes(value) || text.includes(spokenDay(value) ?? value);
+  const grounds = new Grounds();
+  grounds.addText(text);
+  return grounds.has(String(value));
+}

@@ -1,0 +1,18 @@
+/** Writes what is said without a model: from the purposes of tools, the values of calls and the fields of results. */
+import type { ConversationWriter } from "./conversation-writer.ts";
+import { answerWords } from "./words/answer-words.ts";
+import { requestWords } from "./words/request-words.ts";
+
+const PLAIN_WRITER: ConversationWriter = {
+  name: "code",
+  request: (turn, { random }) => requestWords(turn, random),
+  answer: (turn, { random }) => answerWords(turn, random),
+};
+
+/**
+ * A writer that needs no model: requests are made from the descriptions of tools and the values of their calls, answers of the fields
+ * of results. In English.
+ */
+export function plainWriter(): ConversationWriter {
+  return PLAIN_WRITER;
+}

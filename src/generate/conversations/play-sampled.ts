@@ -1,0 +1,58 @@
+/** Plays one sampled conversation: the user asks, the calls are made, the assistant answers, turn after turn. */
+import type { Random } from "../../core/ports.ts";
+import type { CatalogTool } from "../catalog.ts";
+import type { AnsweredCall, ConversationWriter } from "./conversation-writer.ts";
+import { TurnPlanner, type DraftCall, type DraftResult } from "./plan-turns.ts";
+import { runCalls, type ConversationEnd, type ConversationPlace } from "./play-conversation.ts";
+import type { ToolFlow } from "./tool-flow.ts";
+
+export interface SampledScript {
+  /** In the order of their calls. */
+  readonly tools: readonly CatalogTool[];
+  readonly count: number;
+  readonly flow: ToolFlow;
+  readonly writer: ConversationWriter;
+  readonly random: Random;
+}
+
+const WHOLE: ConversationEnd = Object.freeze({});
+
+/** Ends when there are enough calls, each turn with an answer. */
+export async function playSampled(
+  { tools, count, flow, writer, random }: SampledScript,
+  place: ConversationPlace,
+): Promise<ConversationEnd> {
+  const planner = new TurnPlanner({ tools, count, random, flow });
+  const { session, signal } = place;
+  for (let index = 0; !planner.isDone; index++) {
+    const drafts = planner.next();
+    if (drafts.length === 0) break;
+    signal.throwIfAborted();
+    const request = await writer.request({ index, calls: drafts }, { random, signal });
+    await session.addMessage({ role: "user", content: request });
+    const results = await runDrafts(drafts, planner, place);
+    const calls: readonly AnsweredCall[] = results.map(({ input, result }, at) => ({ tool: drafts[at]?.tool, input, result }));
+    const unmade = drafts.slice(results.length).map(({ tool }) => tool);
+    const answer = await writer.answer({ index, request, calls, unmade }, { random, signal });
+    await session.addMessage({ role: "assistant", content: answer });
+    planner.learn(drafts, results);
+  }
+  return WHOLE;
+}
+
+/** Message by message, up to a call whose values have not come. */
+async function runDrafts(drafts: readonly DraftCall[], planner: TurnPlanner, place: ConversationPlace): Promise<readonly DraftResult[]> {
+  const results: DraftResult[] = [];
+  for (let at = 0; at < drafts.length;) {
+    let end = at + 1;
+    while (drafts[end]?.parallel === true) end++;
+    const together = drafts.slice(at, end);
+    const calls = together.flatMap((draft) => planner.callOf(draft, results) ?? []);
+    if (calls.length < together.length) break;
+    const answered = await runCalls(calls, place);
+    for (const [index, result] of answered.entries())
+      results.push({ id: together[index]?.id ?? "", input: calls[index]?.input ?? {}, result });
+    at = end;
+  }
+  return results;
+}

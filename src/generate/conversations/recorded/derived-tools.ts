@@ -1,0 +1,110 @@
+/** Definitions of tools that are known only from their recorded calls. */
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../../core/base/json.ts";
+import { splitName } from "../../../core/call.ts";
+import type { ErrorCode } from "../../../core/error-codes.ts";
+import type { ModelMessage } from "../../../core/message.ts";
+import type { ModelTool } from "../../../core/model.ts";
+import type { ToolResult } from "../../../core/result.ts";
+import { nameWords } from "../../../schema/example/name-words.ts";
+
+const MAX_DEPTH = 4;
+/** An object with more properties, or with values in their names, is a table. */
+const MAX_PROPERTIES = 40;
+const PROPERTY = /^(?!.*\d{4})[A-Za-z_$][\w$.-]{0,63}$/u;
+
+/** The shape of the values in one place. */
+class SeenValues {
+  readonly #types = new Set<string>();
+  readonly #properties = new Map<string, SeenValues>();
+  #items: SeenValues | undefined;
+  #objects = 0;
+  #isTable = false;
+  #seen = 0;
+
+  add(value: JsonValue, depth = 0): void {
+    this.#seen++;
+    this.#types.add(typeOf(value));
+    if (depth >= MAX_DEPTH) this.#isTable = true;
+    else if (isJsonArray(value)) {
+      this.#items ??= new SeenValues();
+      for (const item of value) this.#items.add(item, depth + 1);
+    } else if (isJsonObject(value)) this.#addObject(value, depth);
+  }
+
+  get schema(): JsonObject {
+    const types = [...this.#types].filter((type) => type !== "integer" || !this.#types.has("number"));
+    const type = types.length === 1 ? (types[0] ?? "object") : types;
+    const items = this.#items === undefined || this.#items.#seen === 0 ? {} : { items: this.#items.schema };
+    return { ...(types.length === 0 ? {} : { type }), ...items, ...this.#objectSchema() };
+  }
+
+  #addObject(value: JsonObject, depth: number): void {
+    this.#objects++;
+    for (const [name, item] of Object.entries(value)) {
+      if (!PROPERTY.test(name) || (this.#properties.size >= MAX_PROPERTIES && !this.#properties.has(name))) this.#isTable = true;
+      if (this.#isTable) return;
+      const seen = this.#properties.get(name) ?? new SeenValues();
+      this.#properties.set(name, seen);
+      seen.add(item, depth + 1);
+    }
+  }
+
+  #objectSchema(): JsonObject {
+    if (this.#objects === 0 || this.#isTable) return {};
+    const properties = Object.fromEntries([...this.#properties].map(([name, seen]) => [name, seen.schema]));
+    const required = [...this.#properties].flatMap(([name, seen]) => (seen.#seen === this.#objects ? [name] : []));
+    return { properties, ...(required.length === 0 ? {} : { required }) };
+  }
+}
+
+function typeOf(value: JsonValue): string {
+  if (value === null) return "null";
+  if (isJsonArray(value)) return "array";
+  return typeof value === "number" && Number.isInteger(value) ? "integer" : typeof value;
+}
+
+const NO_TOOL: ReadonlySet<string> = new Set<ErrorCode>(["not_found", "ambiguous", "invalid_call"]);
+
+/** Whether the call was of a name that no tool had. */
+function isNoTool({ attempts, error }: ToolResult): boolean {
+  return attempts === 0 && error !== undefined && NO_TOOL.has(error.code);
+}
+
+/** Collects calls, and describes the tools that they were made of. */
+export class DerivedTools {
+  readonly #inputs = new Map<string, SeenValues>();
+  #tools: ReadonlyMap<string, ModelTool> | undefined;
+
+  learn(messages: readonly ModelMessage[]): void {
+    const stray = new Set(messages.flatMap((message) => (message.role === "result" && isNoTool(message.result) ? [message.callId] : [])));
+    for (const message of messages) {
+      if (message.role !== "call" || stray.has(message.callId)) continue;
+      const { name } = message.call;
+      const input = (message.call.input ?? {}) as JsonValue; // recorded calls are JSON
+      let seen = this.#inputs.get(name);
+      if (seen === undefined) this.#inputs.set(name, (seen = new SeenValues()));
+      if (isJsonObject(input)) seen.add(input);
+    }
+  }
+
+  get names(): readonly string[] {
+    return [...this.#inputs.keys()];
+  }
+
+  /** The definition of a tool, from all calls of it; undefined where it was never called. */
+  get(name: string): ModelTool | undefined {
+    this.#tools ??= new Map(
+      [...this.#inputs].map(([each, seen]) => [
+        each,
+        { name: each, description: sentence(each), inputSchema: { type: "object", ...seen.schema } },
+      ]),
+    );
+    return this.#tools.get(name);
+  }
+}
+
+/** `Get order.` for `shop::get_order`. */
+function sentence(qualifiedName: string): string {
+  const text = nameWords(splitName(qualifiedName).name).join(" ");
+  return text === "" ? "A tool." : `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+}

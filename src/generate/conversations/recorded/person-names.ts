@@ -1,0 +1,70 @@
+/** Which values are names of people, by the names of the properties that hold them. */
+import { nameWords } from "../../../schema/example/name-words.ts";
+import { MONTHS, WEEKDAYS } from "../../../schema/example/words.ts";
+
+const PEOPLE = new Set(
+  (
+    "person,user,customer,client,guest,patient,passenger,traveler,traveller,employee,member,contact,author,owner,assignee,reporter,recipient,sender," +
+    "student,teacher,doctor,driver,holder,cardholder,applicant,candidate,buyer,seller,manager,lead,attendee,participant,organizer,host,reviewer,signer," +
+    "beneficiary,payee,payer,agent,player,friend,colleague,requester,approver,creator,first,last,middle,given,family,full,maiden,nick,display,legal,sur"
+  ).split(","),
+);
+/** A property that is called so holds a person's name itself. */
+const ALONE = new Set(
+  "firstname,lastname,fullname,surname,forename,assignee,reporter,recipient,sender,author,passenger,patient,guest,attendee,customer,cardholder,requester,approver,reviewer".split(
+    ",",
+  ),
+);
+/** An object with one of these and a `name` is a person. */
+const PERSONAL = /^(?:e_?mail(?:_address)?|phone(?:_number)?|first_?name|last_?name|birth_?day|date_of_birth|dob|gender|age)$/iu;
+const NAME_FORM =
+  /^\p{Lu}[\p{L}'’.-]{0,40}(?: (?:(?:van|von|de|der|den|da|di|del|la|le|el|bin|al|ten|ter) ){0,3}\p{Lu}[\p{L}'’.-]{0,40}){0,4}$/u;
+const NO_NAMES = new Set([
+  ...MONTHS,
+  ...WEEKDAYS,
+  "Unknown",
+  "None",
+  "Null",
+  "Admin",
+  "User",
+  "Customer",
+  "Guest",
+  "System",
+  "Support",
+  "Team",
+  "The",
+  "You",
+]);
+
+/** The object that a property belongs to. */
+export interface PropertyPlace {
+  /** The names of the object's properties. */
+  readonly siblings: readonly string[];
+  /** The name of the property that holds the object, or the array that it is in. */
+  readonly parent: string;
+}
+
+/** Whether a property holds the name of a person. @param parent the property that holds the object */
+export function isPersonName(name: string, { siblings, parent }: PropertyPlace): boolean {
+  const words = nameWords(name);
+  const last = words.at(-1) ?? "";
+  if (words.length === 1 && ALONE.has(last)) return true;
+  if (last !== "name" && last !== "names") return ["by", "to"].includes(last) && words.length === 2;
+  if (words.length > 1) return PEOPLE.has(words.at(-2) ?? "");
+  return siblings.some((sibling) => PERSONAL.test(sibling)) || isPerson(parent);
+}
+
+function isPerson(name: string): boolean {
+  const last = nameWords(name).at(-1) ?? "";
+  return PEOPLE.has(last) || (last.endsWith("s") && PEOPLE.has(last.slice(0, -1)));
+}
+
+/** Whether a text has the form of a name: words that begin with capitals. */
+export function looksLikeName(text: string): boolean {
+  return text.length <= 120 && NAME_FORM.test(text) && !NO_NAMES.has(text);
+}
+
+/** The words of a name that may replace it. */
+export function nameParts(name: string): readonly string[] {
+  return name.split(" ").filter((part) => /^\p{Lu}[\p{L}'’-]{2,}$/u.test(part) && !NO_NAMES.has(part));
+}

@@ -1,0 +1,167 @@
+/** Puts faults into the calls of recorded conversations, which are answered as recorded once the fault is over. */
+import { ToolOutput } from "../../../core/content.ts";
+import type { ToolContext } from "../../../core/context.ts";
+import { pure } from "../../../core/effects.ts";
+import type { Engine, EngineRequest } from "../../../core/engine.ts";
+import { ToolError } from "../../../core/error.ts";
+import type { CallMessage, ModelMessage, ResultMessage } from "../../../core/message.ts";
+import { OWN_NAMESPACE, checkName, splitName } from "../../../core/call.ts";
+import { omitUndefined } from "../../../core/base/omit-undefined.ts";
+import { groupRounds } from "../../../core/rounds.ts";
+import type { ToolResult } from "../../../core/result.ts";
+import type { CallSettings, Tool } from "../../../core/tool.ts";
+import type { Toolset } from "../../../core/toolset.ts";
+import type { Registry } from "../../../registry/registry.ts";
+import { createRuntime, type Runtime } from "../../../runtime/runtime.ts";
+import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
+import { withPlainIds } from "../trajectory.ts";
+import type { RecordedPlan } from "./recorded-plan.ts";
+
+/** How often a call that a fault failed is made, the first time included. */
+const MAX_CALLS = 4;
+
+/** Gives each session the result that was recorded for the call it makes. */
+class RecordedAnswers implements Engine {
+  readonly kind = "recorded";
+  readonly origin = "replay";
+  readonly effectFree = true;
+  readonly #answers = new Map<string, ToolResult>();
+
+  expect(sessionId: string, result: ToolResult): void {
+    this.#answers.set(sessionId, result);
+  }
+
+  forget(sessionId: string): void {
+    this.#answers.delete(sessionId);
+  }
+
+  call(_request: EngineRequest, { sessionId }: ToolContext): ToolOutput {
+    const { output, content, exitCode, fidelity } = this.#answers.get(sessionId) ?? {};
+    return new ToolOutput(omitUndefined({ output, content, exitCode, fidelity }));
+  }
+}
+
+export class FaultPlayer {
+  readonly #answers = new RecordedAnswers();
+  readonly #runtime: Runtime;
+  readonly #played: ReadonlySet<string>;
+
+  /**
+   * @param names of the tools that were called; known ones are tried as often as their definitions say
+   * @throws ToolError `invalid_argument` for faults that cannot be
+   */
+  constructor(
+    { faults, retry, clock }: Pick<RecordedPlan, "faults" | "retry" | "clock">,
+    { names, registry }: { readonly names: readonly string[]; readonly registry: Registry },
+  ) {
+    const played = names.filter(isToolName);
+    const toolsets = [...Map.groupBy(played, (name) => splitName(name).namespace ?? "")].map(([name, tools]): Toolset => ({
+      name,
+      engine: this.#answers,
+      tools: tools.map((tool) => answered(tool, registry.get(tool)?.settings)),
+    }));
+    this.#played = new Set(played);
+    this.#runtime = createRuntime({
+      toolsets,
+      circuit: false,
+      ...omitUndefined({ faults, retry }),
+      ports: { log: { debug() {}, warn() {} }, ...omitUndefined({ clock }) },
+    });
+  }
+
+  /**
+   * The conversation with the failures that its calls met, each in a message before the call that succeeded.
+   *
+   * @throws ToolError that a call failed with as often as it was made; by rejecting
+   */
+  async play(
+    id: string,
+    messages: readonly ModelMessage[],
+    { signal }: { readonly signal: AbortSignal },
+  ): Promise<readonly ModelMessage[]> {
+    const session = this.#runtime.session(id);
+    try {
+      return withPlainIds(await this.#playRounds(session, messages, signal));
+    } finally {
+      this.#answers.forget(id);
+      await session.close();
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#runtime.close();
+  }
+
+  async #playRounds(session: RuntimeSession, messages: readonly ModelMessage[], signal: AbortSignal): Promise<readonly ModelMessage[]> {
+    const results = new Map(messages.flatMap((message) => (message.role === "result" ? [[message.callId, message]] : [])));
+    const played: ModelMessage[] = [];
+    for (const round of groupRounds(messages)) {
+      if (round.said !== undefined) played.push(round.said);
+      if (round.by !== "assistant") continue;
+      let calls: readonly CallMessage[] = round.calls;
+      for (let time = 1; calls.length > 0; time++) {
+        const answers = await this.#answer(session, { calls, results, signal });
+        played.push(...calls.map((call) => numbered(call, time)), ...answers.map((answer) => numbered(answer, time)));
+        const failed = new Set(
+          answers.filter(({ result }) => result.fault !== undefined && result.error !== undefined).map(({ callId }) => callId),
+        );
+        const [first] = answers.filter(({ callId }) => failed.has(callId));
+        if (time === MAX_CALLS && first?.result.error !== undefined) throw failure(first.result);
+        calls = calls.filter(({ callId }) => failed.has(callId));
+      }
+    }
+    return played;
+  }
+
+  async #answer(
+    session: RuntimeSession,
+    {
+      calls,
+      results,
+      signal,
+    }: { readonly calls: readonly CallMessage[]; readonly results: ReadonlyMap<string, ResultMessage>; readonly signal: AbortSignal },
+  ): Promise<readonly ResultMessage[]> {
+    const answers: ResultMessage[] = [];
+    for (const { callId, call } of calls) {
+      const recorded = results.get(callId);
+      if (recorded === undefined) continue;
+      if (recorded.result.status !== "ok" || !this.#played.has(call.name)) {
+        answers.push(recorded);
+        continue;
+      }
+      signal.throwIfAborted();
+      this.#answers.expect(session.id, recorded.result);
+      const result = await session.execute({ name: call.name, input: call.input ?? {} }, { signal });
+      answers.push({ ...recorded, result: result.fault === undefined ? recorded.result : { ...result, callId } });
+    }
+    return answers;
+  }
+}
+
+/** Each time that a call is made it is another call. */
+function numbered<Message extends CallMessage | ResultMessage>(message: Message, time: number): Message {
+  return time === 1 ? message : { ...message, callId: `${message.callId}:${time}` };
+}
+
+function failure({ name, error }: ToolResult): ToolError {
+  const { code = "execution_failed", message = "" } = error ?? {};
+  return new ToolError(code, `${name} failed ${MAX_CALLS} times because of faults, the last time with: ${message}`);
+}
+
+function isToolName(qualifiedName: string): boolean {
+  const { namespace, name } = splitName(qualifiedName);
+  if (namespace === OWN_NAMESPACE) return false;
+  try {
+    checkName(namespace ?? "", "toolset");
+    checkName(name, "tool");
+    return true;
+  } catch {
+    return false; // of a call that no tool could answer
+  }
+}
+
+function answered(qualifiedName: string, settings: CallSettings = {}): Tool {
+  const { maxAttempts, timeoutMs } = settings;
+  const described = { name: splitName(qualifiedName).name, description: "Answers as recorded.", inputSchema: { type: "object" } };
+  return { ...described, effects: pure, maxResultBytes: 0, ...omitUndefined({ maxAttempts, timeoutMs }) };
+}

@@ -1,0 +1,77 @@
+/** From the events of a session to a conversation that can be learned from. */
+import type { JsonValue } from "../../../core/base/json.ts";
+import type { SessionEvent } from "../../../core/event.ts";
+import type { ModelMessage } from "../../../core/message.ts";
+import { groupRounds } from "../../../core/rounds.ts";
+import type { Tool } from "../../../core/tool.ts";
+import { conversationOf } from "../../../runtime/session-messages.ts";
+import { pairMessages } from "../../../history/pair-messages.ts";
+import type { AnsweredTurn } from "../conversation-writer.ts";
+import { withPlainIds } from "../trajectory.ts";
+import type { RecordedSource } from "./recorded-plan.ts";
+
+/** How a recorded conversation ends, and whether it is one. */
+export type RecordedEnd = "answered" | "unanswered" | "cut off" | "without a user";
+
+/** The messages of a recorded session, its calls under the full names of their tools. @throws ToolError as reading does, `corrupt_record` with the place */
+export async function recordedMessages({ events }: RecordedSource): Promise<readonly ModelMessage[]> {
+  const read: SessionEvent[] = [];
+  for await (const event of events()) if (SPOKEN.has(event.type)) read.push(event);
+  return withFullNames(withPlainIds(pairMessages(conversationOf(read))));
+}
+
+const SPOKEN: ReadonlySet<SessionEvent["type"]> = new Set<SessionEvent["type"]>([
+  "message-add",
+  "call-start",
+  "call-end",
+  "round-end",
+  "batch-rollback",
+  "job-start",
+  "job-output",
+  "job-end",
+]);
+
+function withFullNames(messages: readonly ModelMessage[]): readonly ModelMessage[] {
+  const names = new Map(messages.flatMap((message) => (message.role === "result" ? [[message.callId, message.result.name]] : [])));
+  return messages.map((message) =>
+    message.role === "call" ? { ...message, call: { ...message.call, name: names.get(message.callId) || message.call.name } } : message,
+  );
+}
+
+/** `unanswered`: all calls have results, and no message has mentioned the last of them. */
+export function endOf(messages: readonly ModelMessage[]): RecordedEnd {
+  const first = messages.findIndex(({ role }) => role === "user" || role === "document");
+  const spokenFirst = messages.findIndex(({ role }) => role === "assistant" || role === "call");
+  if (first < 0 || (spokenFirst >= 0 && spokenFirst < first)) return "without a user";
+  if (messages.some(wasInterrupted)) return "cut off";
+  const last = messages.at(-1);
+  if (last?.role === "assistant" && last.content.length > 0) return "answered";
+  return last?.role === "result" && last.result.status !== "pending" ? "unanswered" : "cut off";
+}
+
+/** Its result is that of `pairMessages`, so its effect is unknown. */
+function wasInterrupted(message: ModelMessage): boolean {
+  return message.role === "result" && message.result.origin === "stub" && message.result.error?.code === "outcome_unknown";
+}
+
+/** The last turn of a conversation that is unanswered. */
+export function lastTurn(messages: readonly ModelMessage[], toolNamed: (name: string) => Tool | undefined): AnsweredTurn {
+  const results = new Map(messages.flatMap((message) => (message.role === "result" ? [[message.callId, message.result]] : [])));
+  const rounds = groupRounds(messages);
+  const asked = rounds.findLastIndex(({ by }) => by === "user");
+  const request = rounds[asked];
+  const calls = rounds.slice(asked + 1).flatMap((round) => (round.by === "assistant" ? round.calls : []));
+  return {
+    index: rounds.slice(0, asked).filter(({ by }) => by === "user").length,
+    request: request?.by === "user" ? textOf(request.said.content) : "",
+    calls: calls.flatMap(({ callId, call: { name, input = {} } }) => {
+      const result = results.get(callId);
+      return result === undefined ? [] : [{ tool: toolNamed(name), input: input as JsonValue, result }]; // recorded calls are JSON
+    }),
+    unmade: [],
+  };
+}
+
+function textOf(content: string | readonly { readonly type: string; readonly text?: string }[]): string {
+  return typeof content === "string" ? content : content.map(({ text = "" }) => text).join("\n");
+}

@@ -1,0 +1,82 @@
+/** Makes the conversation of an index from its recording: redacted, with the faults it meets, and with an answer at its end. */
+import { seededRandom } from "../../../core/base/seeded-random.ts";
+import { OWN_NAMESPACE, splitName } from "../../../core/call.ts";
+import type { ModelMessage } from "../../../core/message.ts";
+import type { ModelTool } from "../../../core/model.ts";
+import type { Registry } from "../../../registry/registry.ts";
+import { FaultPlayer } from "./play-faults.ts";
+import { endOf, lastTurn } from "./recorded-conversation.ts";
+import type { RecordedPlan } from "./recorded-plan.ts";
+import { RecordedSet } from "./recorded-set.ts";
+
+/** A conversation, and its tools. */
+export interface MadeOfRecording {
+  readonly messages: readonly ModelMessage[];
+  /** The names of those that the registry defines. */
+  readonly needed: readonly string[];
+  /** Those that are known from their calls alone. */
+  readonly tools: readonly ModelTool[];
+}
+
+interface RecordedMakerOptions {
+  readonly seed: string;
+  readonly signal: AbortSignal | undefined;
+  readonly registry: Registry;
+}
+
+export class RecordedMaker {
+  readonly #plan: RecordedPlan;
+  readonly #set: RecordedSet;
+  readonly #registry: Registry;
+  readonly #faults: FaultPlayer | undefined;
+
+  private constructor(plan: RecordedPlan, set: RecordedSet, registry: Registry) {
+    this.#plan = plan;
+    this.#set = set;
+    this.#registry = registry;
+    this.#faults = plan.faults === undefined ? undefined : new FaultPlayer(plan, { names: set.tools.names, registry });
+  }
+
+  /** @throws ToolError as `RecordedSet.read`; by rejecting */
+  static async read(plan: RecordedPlan, { seed, signal, registry }: RecordedMakerOptions): Promise<RecordedMaker> {
+    return new RecordedMaker(plan, await RecordedSet.read(plan, { seed, signal }), registry);
+  }
+
+  get count(): number {
+    return this.#set.count;
+  }
+
+  get digest(): string {
+    return this.#set.digest;
+  }
+
+  get notes(): readonly string[] {
+    return this.#set.notes;
+  }
+
+  /** @throws ToolError where the recording has changed, a call fails too often, or the writer fails; by rejecting */
+  async make(index: number, { draws, signal }: { readonly draws: string; readonly signal: AbortSignal }): Promise<MadeOfRecording> {
+    const recorded = await this.#set.messages(index);
+    const played = (await this.#faults?.play(draws, recorded, { signal })) ?? recorded;
+    const messages = await this.#answered(played, { draws, signal });
+    const isDefined = (name: string): boolean => splitName(name).namespace !== OWN_NAMESPACE && this.#registry.get(name) !== undefined;
+    const called = messages.flatMap((message) => (message.role === "call" ? [message.call.name] : []));
+    return { messages, needed: called.filter(isDefined), tools: this.#set.derived(messages, isDefined) };
+  }
+
+  async close(): Promise<void> {
+    await this.#faults?.close();
+  }
+
+  async #answered(
+    messages: readonly ModelMessage[],
+    { draws, signal }: { readonly draws: string; readonly signal: AbortSignal },
+  ): Promise<readonly ModelMessage[]> {
+    const { writer } = this.#plan;
+    if (writer === undefined || endOf(messages) !== "unanswered") return messages;
+    signal.throwIfAborted();
+    const turn = lastTurn(messages, (name) => this.#registry.get(name)?.tool);
+    const content = await writer.answer(turn, { random: seededRandom(draws), signal });
+    return [...messages, { role: "assistant", at: 0, content }];
+  }
+}

@@ -1,0 +1,361 @@
+/** Replaces the values of the chosen kinds in a whole conversation: the same value is replaced by the same one wherever it is. */
+import { isJsonArray, isJsonObject, type JsonValue } from "../../../core/base/json.ts";
+import { parseJson } from "../../../core/base/parse-json.ts";
+import type { ContentPart } from "../../../core/content.ts";
+import type { ErrorInfo } from "../../../core/error.ts";
+import type { ModelMessage } from "../../../core/message.ts";
+import type { Random } from "../../../core/ports.ts";
+import type { ToolResult } from "../../../core/result.ts";
+import { isIdName } from "../id-names.ts";
+import { isPersonName, looksLikeName, nameParts, type PropertyPlace } from "./person-names.ts";
+import { Replacements, type RedactedKind, type Redaction } from "./redaction.ts";
+import { emailsIn, isSecretName, phonesIn, reservedIn, secretsIn, undisguised, unsplit, type Found } from "./sensitive-text.ts";
+
+/** A value that should not be in training data. */
+export interface Sensitive {
+  readonly kind: "secrets" | "emails" | "phones";
+  readonly what: string;
+  /** Counts from 1. */
+  readonly message: number;
+}
+
+export interface RedactedConversation {
+  readonly messages: readonly ModelMessage[];
+  /** Values of kinds that are not replaced. */
+  readonly left: readonly Sensitive[];
+}
+
+/** Without calls' reasoning and native blocks, which belong to their provider. Nothing is replaced with `redact` undefined or `none`. */
+export function redactConversation(
+  messages: readonly ModelMessage[],
+  { redact, random }: { readonly redact: Redaction | undefined; readonly random: Random },
+): RedactedConversation {
+  const finder = new Finder();
+  for (const [index, message] of messages.entries()) finder.read(message, index + 1);
+  const kinds: ReadonlySet<RedactedKind> = new Set(redact === "none" ? [] : redact);
+  const left = finder.sensitive.filter(({ kind }) => !kinds.has(kind));
+  if (kinds.size === 0) return { messages, left };
+  const redactor = new Redactor(kinds, finder, random);
+  return { messages: messages.map((message) => redactor.message(message)), left };
+}
+
+const MAX_DEPTH = 128;
+const LIMITS = { maxDepth: 64, maxNodes: 100_000, maxChars: 1_000_000 } as const;
+/** A shorter id is part of many words and numbers, and identifies no one. */
+const MIN_ID_LENGTH = 4;
+const MIN_NUMBER_LENGTH = 5;
+const MAX_ID_LENGTH = 256;
+
+/** Properties that hold what the name of their object says. */
+const HOLDERS = /^(?:value|data|text|plain|raw|current|new|old|default)$/iu;
+
+/** Collects the values that are known by their property's name. */
+class Finder {
+  readonly secrets = new Set<string>();
+  readonly names = new Set<string>();
+  readonly ids = new Set<string>();
+  /** Values that no replacement may be equal to. */
+  readonly reserved = new Set<string>();
+  readonly sensitive: Sensitive[] = [];
+  #message = 0;
+
+  read(message: ModelMessage, number: number): void {
+    this.#message = number;
+    forEachPart(message, {
+      text: (text) => this.#text(text, 0),
+      value: (value) => this.#value(value, { name: "", siblings: [], parent: "" }, 0),
+    });
+  }
+
+  #value(value: JsonValue, place: PropertyPlace & { readonly name: string }, depth: number): void {
+    if (depth > MAX_DEPTH) return;
+    if (isJsonArray(value)) for (const item of value) this.#value(item, place, depth + 1);
+    else if (isJsonObject(value)) {
+      const siblings = Object.keys(value);
+      for (const [name, item] of Object.entries(value)) {
+        this.#text(name, depth);
+        const isHeld = HOLDERS.test(name) && isSecretName(place.name); // password: { value: … }
+        this.#value(item, { name: isHeld ? place.name : name, siblings, parent: place.name }, depth + 1);
+      }
+    } else this.#scalar(value, place, depth);
+  }
+
+  #scalar(value: JsonValue, { name, ...place }: PropertyPlace & { readonly name: string }, depth: number): void {
+    if (typeof value === "number" && Number.isSafeInteger(value) && isIdName(name)) this.#id(String(value));
+    if (typeof value === "number" && isSecretName(name)) this.#secret(String(value), name);
+    if (typeof value !== "string") return;
+    if (isSecretName(name)) this.#secret(value, name);
+    else if (isIdName(name) && !/[\s@]/u.test(value)) this.#id(value);
+    else if (isPersonName(name, place) && looksLikeName(value)) this.names.add(value);
+    this.#text(value, depth);
+  }
+
+  #secret(value: string, name: string): void {
+    if (value.length < MIN_ID_LENGTH || this.secrets.has(value) || /^\[secret \d+\]$|^[*•]+$/u.test(value)) return;
+    this.secrets.add(value);
+    this.sensitive.push({ kind: "secrets", what: JSON.stringify(name), message: this.#message });
+  }
+
+  #id(value: string): void {
+    const isLong = value.length >= (/^\d+$/u.test(value) ? MIN_NUMBER_LENGTH : MIN_ID_LENGTH) && value.length <= MAX_ID_LENGTH;
+    if (isLong && /\d/u.test(value)) this.ids.add(value);
+  }
+
+  #text(given: string, depth: number): void {
+    const text = undisguised(given);
+    for (const value of reservedIn(text)) this.reserved.add(value);
+    const add = (kind: Sensitive["kind"], found: readonly Found[]): void => {
+      for (const { what } of found) this.sensitive.push({ kind, what, message: this.#message });
+    };
+    const secrets = secretsIn(text);
+    for (const { start, end } of secrets) this.secrets.add(text.slice(start, end));
+    add("secrets", secrets);
+    add("emails", emailsIn(text));
+    add("phones", phonesIn(text));
+    if (!/^\s*["[{]/u.test(text) || depth > MAX_DEPTH || text.length > LIMITS.maxChars) return;
+    const value = jsonIn(text);
+    if (value !== undefined) this.#value(value, { name: "", siblings: [], parent: "" }, depth + 1);
+  }
+}
+
+/** Undefined for what is none, and for a single scalar that is not JSON once more. */
+function jsonIn(text: string): JsonValue | undefined {
+  try {
+    const value = parseJson(text, LIMITS);
+    if (typeof value === "string") return /^\s*["[{]/u.test(value) ? value : undefined;
+    return typeof value === "object" && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+interface PartReader {
+  readonly text: (text: string) => void;
+  readonly value: (value: JsonValue) => void;
+}
+
+function forEachPart(message: ModelMessage, { text, value }: PartReader): void {
+  if (message.role === "call") {
+    text(message.call.name);
+    value((message.call.input ?? {}) as JsonValue); // recorded calls are JSON
+  } else if (message.role === "result") {
+    const { output, content = [], error, warnings, repairs } = message.result;
+    if (output !== undefined) value(output);
+    contentTexts(content).forEach(text);
+    errorTexts(error).forEach(text);
+    warnings.forEach(text);
+    for (const { note } of repairs) text(note);
+  } else {
+    contentTexts(message.content).forEach(text);
+    if ("title" in message && message.title !== undefined) text(message.title);
+  }
+}
+
+function contentTexts(content: string | readonly ContentPart[]): readonly string[] {
+  if (typeof content === "string") return [content];
+  return unsplitParts(content).flatMap((part) => {
+    if (part.type === "text") return [part.text];
+    return part.type === "file" ? [part.uri, part.text ?? "", part.name ?? ""] : [];
+  });
+}
+
+/** The parts, with those of text as one where a value is cut by their edges. */
+function unsplitParts(content: readonly ContentPart[]): readonly ContentPart[] {
+  const texts = content.flatMap((part) => (part.type === "text" ? [part.text] : []));
+  const [whole, ...more] = unsplit(texts);
+  if (whole === undefined || more.length > 0 || texts.length < 2) return content;
+  const first = content.findIndex(({ type }) => type === "text");
+  return content.flatMap((part, index): readonly ContentPart[] => {
+    if (part.type !== "text") return [part];
+    return index === first ? [{ ...part, text: whole }] : [];
+  });
+}
+
+function errorTexts(error: ErrorInfo | undefined): readonly string[] {
+  return error === undefined ? [] : [error.message, error.hint ?? "", error.operatorHint ?? "", ...(error.details ?? [])];
+}
+
+/** A text that is replaced already, or one that is still looked through. */
+type Piece = { readonly text: string; readonly isDone: boolean };
+
+/** A name or an id, and the place in it of the word that it is found by. */
+interface KnownText {
+  readonly value: string;
+  readonly kind: "names" | "ids";
+  readonly offset: number;
+}
+
+class Redactor {
+  readonly #kinds: ReadonlySet<RedactedKind>;
+  readonly #drawn: Replacements;
+  readonly #secrets: readonly string[];
+  /** Names and ids by their longest word, the longest first. */
+  readonly #values = new Map<string, KnownText[]>();
+  readonly #ids: ReadonlySet<string>;
+
+  constructor(kinds: ReadonlySet<RedactedKind>, { secrets, names, ids, reserved }: Finder, random: Random) {
+    this.#kinds = kinds;
+    this.#drawn = new Replacements(random, [...names, ...[...names].flatMap(nameParts), ...ids, ...reserved]);
+    this.#secrets = kinds.has("secrets") ? [...secrets].toSorted((one, other) => other.length - one.length) : [];
+    this.#ids = kinds.has("ids") ? ids : new Set();
+    if (kinds.has("names")) for (const name of names) for (const value of [name, ...nameParts(name)]) this.#add(value, "names");
+    for (const value of this.#ids) this.#add(value, "ids");
+    for (const values of this.#values.values()) values.sort((one, other) => other.value.length - one.value.length);
+  }
+
+  message(message: ModelMessage): ModelMessage {
+    if (message.role === "call") {
+      const { reasoning: _reasoning, ...call } = message.call;
+      return { ...message, call: { ...call, name: this.#toolName(call.name), input: this.#value((call.input ?? {}) as JsonValue) } }; // recorded calls are JSON
+    }
+    if (message.role === "result") return { ...message, result: this.#result(message.result) };
+    if (message.role === "job") return { ...message, content: this.#text(message.content) };
+    const { native: _native, title, ...said } = message;
+    return { ...said, content: this.#content(said.content), ...(title === undefined ? {} : { title: this.#text(title) }) };
+  }
+
+  #result({ output, content, error, metadata: _metadata, repairs, warnings, name, ...rest }: ToolResult): ToolResult {
+    return {
+      ...rest,
+      name: this.#toolName(name),
+      ...(output === undefined ? {} : { output: this.#value(output) }),
+      ...(content === undefined ? {} : { content: this.#parts(content) }),
+      ...(error === undefined ? {} : { error: this.#error(error) }),
+      repairs: repairs.map((repair) => ({ ...repair, note: this.#text(repair.note) })),
+      warnings: warnings.map((warning) => this.#text(warning)),
+    };
+  }
+
+  /** Names and ids stay: a tool is known by its name. */
+  #toolName(name: string): string {
+    const pieces = this.#formed(name);
+    return pieces.map(({ text, isDone }) => (isDone ? text.replaceAll(/[^\w.-]+/gu, "_") : text)).join("");
+  }
+
+  #error({ message, hint, operatorHint, details, ...rest }: ErrorInfo): ErrorInfo {
+    return {
+      ...rest,
+      message: this.#text(message),
+      ...(hint === undefined ? {} : { hint: this.#text(hint) }),
+      ...(operatorHint === undefined ? {} : { operatorHint: this.#text(operatorHint) }),
+      ...(details === undefined ? {} : { details: details.map((detail) => this.#text(detail)) }),
+    };
+  }
+
+  #content(content: string | readonly ContentPart[]): string | readonly ContentPart[] {
+    return typeof content === "string" ? this.#text(content) : this.#parts(content);
+  }
+
+  /** Images and sounds cannot be looked through, so they are left out. */
+  #parts(content: readonly ContentPart[]): readonly ContentPart[] {
+    return unsplitParts(content).map((part): ContentPart => {
+      if (part.type === "text") return { ...part, text: this.#text(part.text) };
+      if (part.type !== "file") return { type: "text", text: `[${part.type} left out]` };
+      const { uri, text, name, ...rest } = part;
+      return {
+        ...rest,
+        uri: uri.startsWith("data:") ? "data:," : this.#text(uri),
+        ...(text === undefined ? {} : { text: this.#text(text) }),
+        ...(name === undefined ? {} : { name: this.#text(name) }),
+      };
+    });
+  }
+
+  #value(value: JsonValue, depth = 0): JsonValue {
+    if (typeof value === "string") return this.#text(value);
+    if (typeof value === "number") return this.#number(value);
+    if (typeof value !== "object" || value === null) return value;
+    if (depth > MAX_DEPTH) return "[left out]";
+    if (isJsonArray(value)) return value.map((item) => this.#value(item, depth + 1));
+    return Object.fromEntries(Object.entries(value).map(([name, item]) => [this.#text(name), this.#value(item, depth + 1)]));
+  }
+
+  #number(value: number): JsonValue {
+    const text = String(value);
+    if (this.#ids.has(text)) return Number(this.#drawn.id(text));
+    return this.#secrets.includes(text) ? this.#drawn.secret(text) : value;
+  }
+
+  #text(given: string): string {
+    if (given === "") return given;
+    let pieces = this.#formed(given);
+    if (this.#values.size > 0) pieces = pieces.flatMap((piece) => (piece.isDone ? [piece] : this.#knownValues(piece.text)));
+    return pieces.length === 1 ? (pieces[0]?.text ?? "") : pieces.map((piece) => piece.text).join("");
+  }
+
+  /** With what is known by its form replaced, and known secrets. */
+  #formed(given: string): readonly Piece[] {
+    const text = undisguised(given);
+    let pieces: readonly Piece[] = [{ text, isDone: false }];
+    const take = (find: (text: string) => readonly Found[], draw: (value: string) => string): void => {
+      pieces = pieces.flatMap((piece) => (piece.isDone ? [piece] : replaced(piece.text, find(piece.text), draw)));
+    };
+    for (const secret of this.#secrets) if (text.includes(secret)) take(occurrences(secret), (value) => this.#drawn.secret(value));
+    if (this.#kinds.has("secrets")) take(secretsIn, (value) => this.#drawn.secret(value));
+    if (this.#kinds.has("emails")) take(emailsIn, (value) => this.#drawn.email(value));
+    if (this.#kinds.has("phones")) take(phonesIn, (value) => this.#drawn.phone(value));
+    return pieces;
+  }
+
+  #add(value: string, kind: "names" | "ids"): void {
+    let word = "";
+    let offset = 0;
+    for (const { 0: one, index } of value.matchAll(WORD)) if (one.length >= word.length) [word, offset] = [one, index];
+    if (word === "") return;
+    const known = this.#values.get(word);
+    if (known === undefined) this.#values.set(word, [{ value, kind, offset }]);
+    else if (!known.some((one) => one.value === value)) known.push({ value, kind, offset });
+  }
+
+  /** Names and ids, where they are not part of a longer word or number. */
+  #knownValues(text: string): readonly Piece[] {
+    const pieces: Piece[] = [];
+    let from = 0;
+    for (const { 0: word, index } of text.matchAll(WORD)) {
+      if (index < from) continue;
+      for (const { value, kind, offset } of this.#values.get(word) ?? []) {
+        const start = index - offset;
+        const end = start + value.length;
+        if (start < from || !text.startsWith(value, start) || isInside(text, { start, end, value })) continue;
+        if (start > from) pieces.push({ text: text.slice(from, start), isDone: true });
+        pieces.push({ text: kind === "names" ? this.#drawn.name(value) : this.#drawn.id(value), isDone: true });
+        from = end;
+        break;
+      }
+    }
+    if (from === 0) return [{ text, isDone: true }];
+    return from < text.length ? [...pieces, { text: text.slice(from), isDone: true }] : pieces;
+  }
+}
+
+const WORD = /[\p{L}\p{N}]+/gu;
+const WORD_SIGN = /[\p{L}\p{N}]/u;
+
+function isInside(text: string, { start, end, value }: { readonly start: number; readonly end: number; readonly value: string }): boolean {
+  if (WORD_SIGN.test(value.at(-1) ?? "") && WORD_SIGN.test(text.charAt(end))) return true;
+  if (WORD_SIGN.test(value.charAt(0)) && WORD_SIGN.test(text.charAt(start - 1))) return true;
+  return /^\d+$/u.test(value) && (/^[.,]\d/u.test(text.slice(end, end + 2)) || /\d[.,]$/u.test(text.slice(Math.max(0, start - 2), start)));
+}
+
+function occurrences(value: string): (text: string) => readonly Found[] {
+  return (text) => {
+    const found: Found[] = [];
+    for (let at = text.indexOf(value); at >= 0; at = text.indexOf(value, at + value.length))
+      found.push({ start: at, end: at + value.length, what: "" });
+    return found;
+  };
+}
+
+/** Of places that overlap the first counts. */
+function replaced(text: string, found: readonly Found[], draw: (value: string) => string): readonly Piece[] {
+  const pieces: Piece[] = [];
+  let from = 0;
+  for (const { start, end } of found.toSorted((one, other) => one.start - other.start || other.end - one.end)) {
+    if (start < from) continue;
+    if (start > from) pieces.push({ text: text.slice(from, start), isDone: false });
+    pieces.push({ text: draw(text.slice(start, end)), isDone: true });
+    from = end;
+  }
+  if (from < text.length) pieces.push({ text: text.slice(from), isDone: false });
+  return pieces;
+}

@@ -1,0 +1,126 @@
+/** The kinds of values that are replaced in recorded conversations, and their replacements. */
+import { ToolError } from "../../../core/error.ts";
+import type { Random } from "../../../core/ports.ts";
+import { FIRST_NAMES, LAST_NAMES } from "../../../schema/example/words.ts";
+
+/** The kinds of values that can be replaced in a recorded conversation. */
+export const REDACTED_KINDS = ["secrets", "emails", "phones", "names", "ids"] as const;
+/** One of `REDACTED_KINDS`. */
+export type RedactedKind = (typeof REDACTED_KINDS)[number];
+/** The kinds of values that are replaced in recorded conversations; `none` accepts them as they are. */
+export type Redaction = "none" | readonly RedactedKind[];
+
+/** @throws ToolError `invalid_argument` for what is none of them */
+export function checkRedaction(redact: unknown, owner: string): void {
+  if (redact === undefined || redact === "none") return;
+  const stray = Array.isArray(redact) ? redact.find((kind) => !REDACTED_KINDS.includes(kind)) : redact;
+  if (Array.isArray(redact) && redact.length > 0 && stray === undefined) return;
+  throw new ToolError("invalid_argument", `redact of ${owner} is ${JSON.stringify(stray ?? redact)}.`, {
+    hint: `It takes "none", or an array of ${REDACTED_KINDS.join(", ")}.`,
+  });
+}
+
+const MAX_DRAWS = 40;
+/** The letters that lead an id say what it is of: `ord_` stays. */
+const ID_PREFIX = /^[A-Za-z]{1,12}[-_:.](?=.*\d)/u;
+const UUID = /^[\da-f]{8}-[\da-f]{4}-[1-8][\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/iu;
+
+/**
+ * Draws replacements of values. The n-th value of a conversation is given the n-th draw, so that a replacement reveals nothing
+ * of what it replaces: the value cannot be found by trying values out.
+ */
+export class Replacements {
+  /** By kind and value. */
+  readonly #drawn = new Map<string, string>();
+  readonly #taken = new Set<string>();
+  readonly #random: Random;
+  #secrets = 0;
+
+  /** @param kept values that no replacement may be equal to: those of the conversation */
+  constructor(random: Random, kept: Iterable<string>) {
+    this.#random = random;
+    for (const value of kept) this.#taken.add(value);
+  }
+
+  secret(value: string): string {
+    return this.#known(`secret ${value}`, () => this.#unlike(() => `[secret ${++this.#secrets}]`));
+  }
+
+  email(value: string): string {
+    const isEncoded = /%40/iu.test(value);
+    const drawn = this.#known(`email ${value.toLowerCase().replace("%40", "@")}`, () =>
+      this.#unlike((round) => `${this.#pick(FIRST_NAMES)}.${this.#pick(LAST_NAMES)}${round === 0 ? "" : round}@example.com`.toLowerCase()),
+    );
+    return isEncoded ? drawn.replace("@", "%40") : drawn;
+  }
+
+  phone(value: string): string {
+    return this.#known(`phone ${value.replaceAll(/\D/gu, "")}`, () =>
+      this.#unlike((round) => `+1-555-01${this.#digits(2 + Math.ceil(round / 10))}`),
+    );
+  }
+
+  /** Each part of a name has one replacement, so that a person is called the same with and without the last name. */
+  name(value: string): string {
+    const words = value.split(" ");
+    return words.map((word, at) => (/^\p{Lu}/u.test(word) ? this.#namePart(word, at > 0 && at === words.length - 1) : word)).join(" ");
+  }
+
+  id(value: string): string {
+    return this.#known(`id ${value}`, () => this.#unlike(() => this.#likeId(value)));
+  }
+
+  #namePart(part: string, isLast: boolean): string {
+    const pool = isLast ? LAST_NAMES : FIRST_NAMES;
+    return this.#known(`name ${part}`, () =>
+      this.#unlike((round) => `${this.#pick(pool)}${round < pool.length ? "" : `-${this.#pick(pool)}`}`),
+    );
+  }
+
+  #known(key: string, draw: () => string): string {
+    let drawn = this.#drawn.get(key);
+    if (drawn === undefined) this.#drawn.set(key, (drawn = draw()));
+    return drawn;
+  }
+
+  #unlike(draw: (round: number) => string): string {
+    for (let round = 0; ; round++) {
+      const drawn = draw(round);
+      if (this.#taken.has(drawn) && round < MAX_DRAWS) continue;
+      this.#taken.add(drawn);
+      return drawn;
+    }
+  }
+
+  /** Digits for digits and letters for letters; a UUID stays one. */
+  #likeId(value: string): string {
+    if (UUID.test(value)) return value.replaceAll(/[\da-f]/giu, (digit, at: number) => (at === 14 || at === 19 ? digit : this.#hex(digit)));
+    const prefix = ID_PREFIX.exec(value)?.[0] ?? "";
+    const rest = value.slice(prefix.length);
+    const isHex = /^(?=.*\d)[\da-f-]{6,}$/iu.test(rest);
+    const drawn = rest.replaceAll(/[A-Za-z\d]/gu, (sign, at: number) => {
+      if (isHex && rest.search(/[a-f]/iu) >= 0) return this.#hex(sign);
+      if (/\d/u.test(sign)) return String(at === 0 ? this.#below(9) + 1 : this.#below(10));
+      const letter = String.fromCodePoint(97 + this.#below(26));
+      return sign === sign.toUpperCase() ? letter.toUpperCase() : letter;
+    });
+    return prefix + drawn;
+  }
+
+  #hex(sign: string): string {
+    const digit = this.#below(16).toString(16);
+    return sign === sign.toLowerCase() ? digit : digit.toUpperCase();
+  }
+
+  #digits(count: number): string {
+    return Array.from({ length: count }, () => this.#below(10)).join("");
+  }
+
+  #pick(items: readonly string[]): string {
+    return items[this.#below(items.length)] ?? "";
+  }
+
+  #below(count: number): number {
+    return Math.floor(this.#random.next() * count);
+  }
+}

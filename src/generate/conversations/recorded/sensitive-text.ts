@@ -1,0 +1,152 @@
+/** Finds secrets, e-mail addresses and telephone numbers in text, by their form. */
+import { nameWords, singular } from "../../../schema/example/name-words.ts";
+
+/** A place in a text. */
+export interface Found {
+  readonly start: number;
+  readonly end: number;
+  /** Such as `API key`; never the value. */
+  readonly what: string;
+}
+
+/** The part of a match that is secret is its group `secret`, else the whole of it. */
+interface SecretForm {
+  readonly what: string;
+  readonly pattern: RegExp;
+}
+
+const NAMED_SECRET = String.raw`(?:pass(?:word|wd|phrase|code)|secret|api[_-]?key|access[_-]?key|private[_-]?key|client[_-]?secret|(?:access|auth|refresh|bearer|id|session)[_-]?token)`;
+
+/** @see https://docs.github.com/en/code-security/secret-scanning/introduction/supported-secret-scanning-patterns */
+const FORMS: readonly SecretForm[] = [
+  {
+    what: "private key",
+    pattern: /-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----(?:[^-]|-(?!----END))*(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?/dgu,
+  },
+  { what: "signed token", pattern: /\beyJ[\w-]{8,}\.[\w-]{4,}\.[\w-]{0,}/dgu },
+  {
+    what: "API key",
+    pattern:
+      /\b(?:sk|rk|pk)[-_](?:[a-z\d]+[-_]){0,3}[A-Za-z\d]{16,}[\w-]*|\bgh[opsur]_[A-Za-z\d]{16,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}|\bxox[a-z]-[\w-]{10,}|\b(?:AKIA|ASIA)[A-Z\d]{16}\b|\bAIza[\w-]{30,}|\bya29\.[\w-]{20,}|\bnpm_[A-Za-z\d]{30,}|\bhf_[A-Za-z\d]{20,}|\bSG\.[\w-]{16,}\.[\w-]{16,}|\bdop_v1_[a-f\d]{32,}|\bwhsec_[\w+/=]{16,}/dgu,
+  },
+  { what: "credentials of a header", pattern: /\b(?:bearer|basic)\s+(?<secret>[\w.~+/-]{8,}={0,2})/dgiu },
+  { what: "password of an address", pattern: /:\/\/[^\s/:@]{0,100}:(?<secret>[^\s/@]{1,200})@/dgu },
+  {
+    what: "named secret",
+    pattern: new RegExp(
+      String.raw`(?<![\p{L}\d])${NAMED_SECRET}\\?["']?\s{0,3}(?:=|:|\bis\b)\s{0,3}\\?["']?(?<secret>[^\s"',;&<>\\]{4,})`,
+      "gdiu",
+    ),
+  },
+];
+
+const CARD = /(?<![\d.-])\d(?:[ -]?\d){12,18}(?![\d-]|\.\d)/dgu;
+const EMAIL = /[\p{L}\d._%+-]{1,64}(?:@|%40)(?:[\p{L}\d-]{1,63}\.){1,8}\p{L}{2,24}/dgu;
+/** With an international prefix, or with an area code in brackets or set off by marks. */
+const PHONE =
+  /(?<![\p{L}\d+./:#-])(?:\+\d{1,3}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d(?:[ .-]?\d){5,12}|\(\d{3}\) ?\d{3}[ .-]\d{4}|\d{3}-\d{3}-\d{4})(?![\p{L}\d-]|\.\d)/dgu;
+/** Addresses and numbers that are set apart for documentation. @see https://www.rfc-editor.org/rfc/rfc2606 */
+const RESERVED_EMAIL = /(?:@|%40|\.)(?:example(?:\.(?:com|org|net))?|test|invalid|localhost)$/iu;
+const RESERVED_PHONE = /555\D?01\d\d$/u;
+
+export function secretsIn(text: string): readonly Found[] {
+  const found = text.length < MIN_SECRET ? [] : [...writtenSecrets(text), ...encodedSecrets(text)];
+  const cards = /\d/u.test(text) ? matches(text, CARD, "card number").filter(({ start, end }) => isCard(text.slice(start, end))) : [];
+  return [...found.filter(({ start, end }) => !MASKED.test(text.slice(start, end))), ...cards];
+}
+
+function writtenSecrets(text: string): readonly Found[] {
+  return FORMS.flatMap(({ what, pattern }) => matches(text, pattern, what));
+}
+
+const BASE64 = /(?<![\w+/=-])[A-Za-z\d+/_-]{16,}={0,2}(?![\w+/=-])/dgu;
+
+/** Base64 of a text that holds a secret, an address or a number, the whole of it. */
+function encodedSecrets(text: string): readonly Found[] {
+  return matches(text, BASE64, "encoded secret").filter(({ start, end }) => {
+    const plain = Buffer.from(text.slice(start, end), "base64").toString("utf8");
+    return (
+      !/[^\P{C}\s]|\uFFFD/u.test(plain) && (writtenSecrets(plain).length > 0 || emailsIn(plain).length > 0 || phonesIn(plain).length > 0)
+    );
+  });
+}
+
+/** Characters that are not seen, and wide forms of others. */
+const DISGUISE = /[\p{Cf}\uFF01-\uFF5E]/u;
+
+/** The text without what disguises a value in it; the same text where that shows nothing more. */
+export function undisguised(text: string): string {
+  if (!DISGUISE.test(text)) return text;
+  const plain = text
+    .replaceAll(/\p{Cf}/gu, "")
+    .replaceAll(/[\uFF01-\uFF5E]/gu, (sign) => String.fromCodePoint((sign.codePointAt(0) ?? 0) - 0xfe_e0));
+  return sensitiveCount(plain) > sensitiveCount(text) ? plain : text;
+}
+
+/** Pieces of one text that hide a value at their edges, as one; else as they are. */
+export function unsplit(texts: readonly string[]): readonly string[] {
+  if (texts.length < 2) return texts;
+  const whole = texts.join("");
+  return sensitiveCount(whole) > texts.reduce((sum, text) => sum + sensitiveCount(text), 0) ? [whole] : texts;
+}
+
+function sensitiveCount(text: string): number {
+  return secretsIn(text).length + emailsIn(text).length + phonesIn(text).length;
+}
+
+/** Values that look like replacements, so that no replacement is one of them. */
+export function reservedIn(text: string): readonly string[] {
+  const found = [/\[secret \d+\]/gu, EMAIL, PHONE].flatMap((pattern) => Array.from(text.matchAll(pattern), ([value]) => value));
+  return found.map((value) => value.toLowerCase());
+}
+
+export function emailsIn(text: string): readonly Found[] {
+  if (!text.includes("@") && !text.includes("%40")) return [];
+  return matches(text, EMAIL, "e-mail address").filter(({ start, end }) => !RESERVED_EMAIL.test(text.slice(start, end)));
+}
+
+export function phonesIn(text: string): readonly Found[] {
+  if (!/\d{3}/u.test(text)) return [];
+  return matches(text, PHONE, "telephone number").filter(({ start, end }) => !RESERVED_PHONE.test(text.slice(start, end)));
+}
+
+const MIN_SECRET = 4;
+/** Values that are masked already, and placeholders. */
+const MASKED = /^(?:[*•x.…]+|\[.*|<.*|\$\{.*|\{\{.*|null|none|true|false|undefined|required|string|redacted.*)$/iu;
+
+function matches(text: string, pattern: RegExp, what: string): readonly Found[] {
+  return Array.from(text.matchAll(pattern), (match): Found => {
+    const [start, end] = match.indices?.groups?.["secret"] ?? match.indices?.[0] ?? [0, 0];
+    return { start, end, what };
+  });
+}
+
+/** Whether its last digit is the check digit of the others. @see https://www.iso.org/standard/70484.html — the Luhn algorithm */
+function isCard(text: string): boolean {
+  const digits = text.replaceAll(/\D/gu, "");
+  if (!/^[3-6]/u.test(digits) || /^(\d)\1*$/u.test(digits)) return false;
+  let sum = 0;
+  for (let at = 0; at < digits.length; at++) {
+    const digit = Number(digits[digits.length - 1 - at]);
+    const counted = at % 2 === 0 ? digit : digit * 2;
+    sum += counted > 9 ? counted - 9 : counted;
+  }
+  return sum % 10 === 0;
+}
+
+const SECRET_WORDS = new Set(
+  "password,passwd,passphrase,passcode,secret,credential,credentials,authorization,cookie,apikey,pin,cvv,cvc,otp,ssn".split(","),
+);
+const TOKEN_OWNERS = new Set("access,auth,refresh,bearer,api,session,secret,security,csrf,jwt,oauth,personal,login,reset".split(","));
+const KEY_OWNERS = new Set("api,access,private,secret,encryption,signing,license,ssh".split(","));
+
+/** Whether the value of a property of this name is a secret: `password`, `api_key`, `accessToken`, `api_keys`; a `page_token` and a `max_tokens` are none. */
+export function isSecretName(name: string): boolean {
+  const words = nameWords(name);
+  const last = singular(words.at(-1) ?? "");
+  const before = words.at(-2) ?? "";
+  if (SECRET_WORDS.has(last) || SECRET_WORDS.has(words.at(-1) ?? "")) return true;
+  if (last === "token" && words.length === 1) return words[0] === "token";
+  if (last === "token") return TOKEN_OWNERS.has(before);
+  return last === "key" && KEY_OWNERS.has(before);
+}

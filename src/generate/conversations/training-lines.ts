@@ -1,0 +1,94 @@
+/** Conversations as the two forms that open trainers read: messages for a chat template, and ShareGPT. */
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import type { ModelMessage } from "../../core/message.ts";
+import { contentText, conversationSteps, documentHeading, inputObject, shownAnswer } from "../../wire/conversation-steps.ts";
+import type { AssistantStep, ConversationStep, IdRule, SpokenStep, WireCall } from "../../wire/conversation-steps.ts";
+
+/** The chat templates of Mistral's models refuse other ids; those of other models take any. */
+const TEMPLATE_IDS: IdRule = { allowed: /^[A-Za-z0-9]{9}$/u, maxLength: 9, exactLength: 9 };
+
+/**
+ * The messages that chat templates of `transformers` are given: inputs are objects, and results name their tool. Every message has a
+ * text, if only an empty one; images and sounds are described as text.
+ *
+ * @see https://huggingface.co/docs/trl/dataset_formats#tool-calling
+ */
+export function templateMessages(messages: readonly ModelMessage[]): readonly JsonObject[] {
+  return conversationSteps(messages, TEMPLATE_IDS).steps.flatMap((step): readonly JsonObject[] => {
+    if (step.kind !== "assistant") return [{ role: step.kind === "system" ? "system" : "user", content: spokenText(step) }];
+    const said = { role: "assistant", content: contentText(step.content) };
+    if (step.calls.length === 0) return [said];
+    const calls = step.calls.map(({ id, name, input }) => ({ id, type: "function", function: { name, arguments: inputObject(input) } }));
+    const results = step.calls.map(({ id, name, result }) => ({ role: "tool", tool_call_id: id, name, content: shownAnswer(result) }));
+    return [{ ...said, tool_calls: calls }, ...results];
+  });
+}
+
+/** One entry of a ShareGPT conversation. */
+type Turn = { readonly from: "system" | "human" | "gpt" | "function_call" | "observation"; readonly value: string };
+
+/** A conversation in turns, and the texts that have no place in one. */
+export interface ShareGptConversation {
+  readonly conversations: readonly Turn[];
+  /** Texts that the assistant said right before calls: a turn of its own is refused there, and a turn of calls holds nothing else. */
+  readonly leftOut: readonly string[];
+}
+
+/**
+ * The turns as LLaMA-Factory reads them: a turn of the user or of results, then one of the assistant, and so on. What is said twice in a
+ * row by one side becomes one turn. Several calls of a message are one turn, an array, and so are their results.
+ *
+ * @see https://github.com/hiyouga/LLaMA-Factory/blob/main/data/README.md#sharegpt-format
+ */
+export function shareGptConversation(messages: readonly ModelMessage[]): ShareGptConversation {
+  const conversations: Turn[] = [];
+  const leftOut: string[] = [];
+  for (const step of conversationSteps(messages, TEMPLATE_IDS).steps)
+    for (const turn of turnsOf(step)) {
+      const last = conversations.at(-1);
+      if (turn.from === "function_call" && last?.from === "gpt") leftOut.push(conversations.pop()?.value ?? "");
+      if (last?.from === turn.from && isSpoken(turn)) conversations[conversations.length - 1] = joined(last, turn);
+      else conversations.push(turn);
+    }
+  return { conversations, leftOut };
+}
+
+function turnsOf(step: ConversationStep): readonly Turn[] {
+  if (step.kind !== "assistant") return [{ from: step.kind === "system" ? "system" : "human", value: spokenText(step) }];
+  const text = contentText(step.content);
+  const said: readonly Turn[] = text === "" && step.calls.length > 0 ? [] : [{ from: "gpt", value: text }];
+  return step.calls.length === 0 ? said : [...said, ...calledTurns(step)];
+}
+
+function calledTurns({ calls }: AssistantStep): readonly Turn[] {
+  const made = calls.map(({ name, input }) => ({ name, arguments: inputObject(input) }));
+  const [only] = calls;
+  if (calls.length === 1)
+    return [
+      { from: "function_call", value: JSON.stringify(made[0]) },
+      { from: "observation", value: shownAnswer(only?.result) },
+    ];
+  return [
+    { from: "function_call", value: JSON.stringify(made) },
+    { from: "observation", value: JSON.stringify(calls.map(answerOf)) },
+  ];
+}
+
+/** As JSON where the tool answered so, else the text that a model reads. */
+function answerOf({ result }: WireCall): JsonValue {
+  const isJson = result?.content === undefined && result?.error === undefined && result?.output !== undefined;
+  return isJson ? result.output : shownAnswer(result);
+}
+
+function isSpoken({ from }: Turn): boolean {
+  return from !== "function_call" && from !== "observation";
+}
+
+function joined(one: Turn, other: Turn): Turn {
+  return { from: one.from, value: `${one.value}\n\n${other.value}` };
+}
+
+function spokenText({ kind, content, title }: SpokenStep): string {
+  const text = contentText(content);
+  return kind === "document" ? `${documentHeading(title)}\n${text}` : text;
+}

@@ -1,0 +1,109 @@
+/** The files of a generation: one, or one for training and one for tests, whose lines together are in the order of their indices. */
+import { parse, join } from "node:path";
+import { ToolError } from "../../core/error.ts";
+import type { JsonObject } from "../../core/base/json.ts";
+import { seededRandom } from "../../core/base/seeded-random.ts";
+import { TrajectoryFile, changedFile, markOf, type TrajectoryFileOptions } from "./trajectory-file.ts";
+import type { Trajectory } from "./trajectory.ts";
+
+/** For training or for tests. */
+export type Part = "train" | "test";
+
+const PARTS = ["train", "test"] as const;
+
+/** `train.test.jsonl` for `train.jsonl`. */
+export function testFileOf(path: string): string {
+  const { dir, name, ext } = parse(path);
+  return join(dir, `${name}.test${ext}`);
+}
+
+/** The same for all conversations of one template, or of the same tools called in the same order, so that none leaks to the other part. */
+export function partOf({ messages, madeOf }: Trajectory, { seed, split }: { readonly seed: string; readonly split: number }): Part {
+  const called = messages.flatMap((message) => (message.role === "call" ? [message.call.name] : []));
+  const group = madeOf === undefined ? ["called", ...called] : ["template", madeOf.messages];
+  return seededRandom(`${seed}:split:${JSON.stringify(group)}`).next() < split ? "test" : "train";
+}
+
+export interface TrajectoryPartsOptions extends TrajectoryFileOptions {
+  readonly isSplit: boolean;
+  /** Called with each whole line that is there, in the order of the indices. */
+  readonly onLine: (line: JsonObject, part: Part) => void;
+}
+
+export class TrajectoryParts {
+  /** How many whole lines were there, in all files. */
+  readonly existing: number;
+  readonly #files: readonly TrajectoryFile[];
+
+  private constructor(files: readonly TrajectoryFile[], existing: number) {
+    this.#files = files;
+    this.existing = existing;
+  }
+
+  /**
+   * Opens the files to add to them. The unfinished last line of a process that was killed is cut off.
+   *
+   * @throws ToolError `invalid_argument` for a path that cannot be written, and for files that something else made; by rejecting
+   */
+  static async open(path: string, { isSplit, onLine, ...options }: TrajectoryPartsOptions): Promise<TrajectoryParts> {
+    const files: TrajectoryFile[] = [];
+    try {
+      for (const each of isSplit ? [path, testFileOf(path)] : [path]) files.push(await TrajectoryFile.open(each, options));
+      const existing = await readInOrder(files, { plan: options.plan, onLine });
+      for (const file of files) await file.cut();
+      return new TrajectoryParts(files, existing);
+    } catch (thrown: unknown) {
+      for (const file of files) await file.close();
+      throw thrown;
+    }
+  }
+
+  /** Resolves when the line, which ends with a line feed, need not be kept any longer. */
+  async write(line: string, part: Part): Promise<void> {
+    await this.#files[PARTS.indexOf(part)]?.write(line);
+  }
+
+  /** Resolves when all of it is on the disk. */
+  async close(): Promise<void> {
+    await Promise.all(this.#files.map((file) => file.close()));
+  }
+}
+
+/** @returns how many lines there are in all. @throws ToolError `invalid_argument` unless each is of this plan, and none is missing or there twice */
+async function readInOrder(
+  files: readonly TrajectoryFile[],
+  { plan, onLine }: Pick<TrajectoryPartsOptions, "plan" | "onLine">,
+): Promise<number> {
+  const readers = files.map((file) => file.read()[Symbol.asyncIterator]());
+  try {
+    const heads = await Promise.all(readers.map((reader) => reader.next()));
+    for (let index = 0; ; index++) {
+      const at = heads.findIndex(({ value, done }) => done !== true && isLine(value, { plan, index }));
+      const [head, reader, part] = [heads[at], readers[at], PARTS[at]];
+      if (head?.value === undefined || reader === undefined || part === undefined) {
+        if (heads.every(({ done }) => done)) return index;
+        throw changed(files, index);
+      }
+      onLine(head.value, part);
+      heads[at] = await reader.next();
+    }
+  } finally {
+    for (const reader of readers) await reader.return(undefined);
+  }
+}
+
+function isLine(line: JsonObject | undefined, { plan, index }: { readonly plan: string; readonly index: number }): boolean {
+  if (line === undefined) return false;
+  const mark = markOf(line);
+  return mark["plan"] === plan && mark["index"] === index;
+}
+
+function changed(files: readonly TrajectoryFile[], sound: number): ToolError {
+  const [only] = files;
+  if (only !== undefined && files.length === 1) return changedFile(only, sound);
+  return new ToolError(
+    "invalid_argument",
+    `${files.map(({ path }) => path).join(" and ")} are not as they were written: only the first ${sound} conversations are there in their order.`,
+    { hint: "Put both back as they were, take another name, or set overwrite (--overwrite on the command line)." },
+  );
+}

@@ -1,0 +1,386 @@
+/** The assistant's answer, made of fields of results and nothing else. */
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../../core/base/json.ts";
+import type { Random } from "../../../core/ports.ts";
+import type { ToolResult } from "../../../core/result.ts";
+import type { Tool } from "../../../core/tool.ts";
+import { isSeveralWords } from "../../../engine/example/tool-intent.ts";
+import { toolSubject } from "../tool-subject.ts";
+import { nameWords, plural } from "../../../schema/example/name-words.ts";
+import { plainName } from "../plain-names.ts";
+import type { AnsweredCall, AnsweredTurn } from "../conversation-writer.ts";
+import { isIdName } from "../id-names.ts";
+import { purposeOf, purposeText } from "./purpose-words.ts";
+import {
+  briefWords,
+  clauseWords,
+  excerpt,
+  flagAnswer,
+  flagSentence,
+  flagWords,
+  scalarWords,
+  sentence,
+  singularLast,
+} from "./field-words.ts";
+import { capital, joined, label, oneOf } from "./value-words.ts";
+import { CLAIM, MAX_WANTED, unmadeWords } from "./unmade-words.ts";
+import { withWholeNames } from "./whole-names.ts";
+
+/** A sentence or more for each call of the turn. */
+export function answerWords({ calls, unmade }: AnsweredTurn, random: Random): string {
+  const told = new Set<string>();
+  const said = calls.map((call, index) => callWords(call, { random, isFirst: index === 0, told }));
+  if (unmade.length > 0) said.push(unmadeWords(unmade, random));
+  return [...new Set(said)].join(" ");
+}
+
+interface Saying {
+  readonly random: Random;
+  readonly isFirst: boolean;
+  /** Fields that the answer has already. */
+  readonly told: Set<string>;
+}
+
+function callWords({ tool, input, result }: AnsweredCall, saying: Saying): string {
+  const { noun } = toolSubject(result.name);
+  const thing = spokenThing(noun, tool);
+  if (result.status !== "ok" && result.status !== "partial") return failureWords(result, tool, saying.random);
+  const value = outputOf(result);
+  if (isNothing(value)) return nothingWords(thing, saying.random);
+  if (!isJsonObject(value) && !isJsonArray(value)) return plainWords(value, saying.random);
+  if (isJsonArray(value)) return listWords(value, thing, saying.random);
+  return objectWords(value, { ...saying, thing, name: result.name, input });
+}
+
+/** The noun of a tool; `""` where it is only a long word of the name, such as `getcurrentbyvalue`. */
+function spokenThing(noun: string, tool: Tool | undefined): string {
+  const last = noun.split("_").at(-1) ?? "";
+  if (isSeveralWords(last) && tool?.description.toLowerCase().includes(last) !== true) return "";
+  return [...new Set(noun.split("_"))].join(" ");
+}
+
+function outputOf({ output, content }: ToolResult): JsonValue {
+  if (output !== undefined) return output;
+  const texts = (content ?? []).flatMap((part) => (part.type === "text" ? [part.text] : []));
+  return texts.length === 0 ? null : texts.join("\n");
+}
+
+function failureWords({ name, error }: ToolResult, tool: AnsweredCall["tool"], random: Random): string {
+  const why = sentence(error?.message ?? "");
+  const wanted = tool === undefined ? "" : purposeText(purposeOf(tool));
+  const isClean = wanted !== "" && wanted.length <= MAX_WANTED && !CLAIM.test(wanted);
+  const opening = isClean
+    ? oneOf(random, [`I couldn't ${wanted}`, `I was not able to ${wanted}`, `I tried to ${wanted}, but it failed`])
+    : oneOf(random, ["That did not work", `The call of ${label(name.slice(name.lastIndexOf(":") + 1))} failed`]);
+  return why === "" ? `${opening}.` : `${opening}: ${why}`;
+}
+
+function nothingWords(thing: string, random: Random): string {
+  return thing === ""
+    ? oneOf(random, ["Nothing was found.", "There is nothing.", "I found nothing."])
+    : oneOf(random, [`I found no ${plural(thing)}.`, `There are no ${plural(thing)}.`, `No ${plural(thing)} were found.`]);
+}
+
+function plainWords(value: JsonValue, random: Random): string {
+  if (typeof value === "boolean") return value ? "Yes." : "No.";
+  if (typeof value === "number") return `${oneOf(random, ["The result is", "It is", "I get"])} ${value}.`;
+  const text = excerpt(String(value));
+  return /[.!?]$/u.test(text) && /\s/u.test(text)
+    ? oneOf(random, [text, `It says: ${text}`])
+    : `${oneOf(random, ["The result is", "I get", "Here it is:"])} ${text}.`;
+}
+
+const MAX_SHOWN = 3;
+
+function listWords(items: readonly JsonValue[], thing: string, random: Random): string {
+  if (items.length === 0) return nothingWords(thing, random);
+  const isPlain = thing !== "" && !/\d|(?:ing|ed)$/u.test(thing) && !UNCOUNTED.test(thing) && thing.split(" ").length <= 3;
+  const things = isPlain ? plural(thing) : "results";
+  const one = isPlain ? thing : "result";
+  const shown = items.slice(0, items.length <= MAX_SHOWN ? items.length : MAX_SHOWN - 1).map(itemWords);
+  if (shown.some((words) => words === "")) return `I found ${countWords(items.length, { one, things })}.`;
+  if (items.length === 1) return `${oneOf(random, [`I found one ${one}:`, `There is one ${one}:`])} ${shown[0]}.`;
+  const opening = oneOf(random, [
+    `I found ${items.length} ${things}`,
+    `There are ${items.length} ${things}`,
+    `Here are ${items.length} ${things}`,
+  ]);
+  const all = shown.length === items.length;
+  return `${opening}${all ? ":" : `. The first ${shown.length === 1 ? "is" : "are"}`} ${separated(shown)}.`;
+}
+
+const UNCOUNTED =
+  /(?:music|news|weather|information|data|equipment|advice|traffic|history|feedback|content|inventory|metadata|software|media|result)$/u;
+
+function countWords(count: number, { one, things }: { readonly one: string; readonly things: string }): string {
+  return count === 1 ? `one ${one}` : `${count} ${things}`;
+}
+
+function separated(parts: readonly string[]): string {
+  return parts.some((part) => part.includes(",") || part.includes(" and ")) ? parts.join("; ") : joined(parts);
+}
+
+/** A field of an object, as far as an answer speaks of it. */
+interface Field {
+  readonly name: string;
+  readonly value: string | number | boolean;
+}
+
+/** Names that tell most of an item, the most telling first. */
+const HEADS =
+  /^(?:name|title|full_name|display_name|label|subject|summary|.*_name|.*_title|city|email|username|symbol|code|word|text|content|message|question|description|type)$/u;
+const MAX_ITEM_FIELDS = 3;
+
+/** `Aurora Air (flight ID F-12, price 94)`. */
+function itemWords(item: JsonValue): string {
+  if (item === null) return "";
+  if (isJsonArray(item)) return item.every((one) => typeof one !== "object") ? joined(item.slice(0, MAX_SHOWN).map(scalarWords)) : "";
+  if (!isJsonObject(item)) return scalarWords(item);
+  const fields = fieldsIn(withWholeNames(item));
+  const texts = fields.filter(
+    ({ name, value }) => typeof value === "string" && value.length <= MAX_HEAD && !isIdName(name) && !NO_HEAD.test(value),
+  );
+  const head =
+    texts.find(({ name }) => HEADS.test(plainName(name))) ??
+    texts.find(({ name }) => !/(?:status|state|url|currency|unit|type)$/u.test(plainName(name)));
+  const rest = ranked(fields.filter((field) => field !== head)).slice(0, MAX_ITEM_FIELDS - 1);
+  const told = rest.map(({ name, value }) => (typeof value === "boolean" ? flagWords(name, value) : briefWords(name, value, "")));
+  if (head === undefined) return told.join(", ");
+  return told.length === 0 ? scalarWords(head.value) : `${scalarWords(head.value)} (${told.join(", ")})`;
+}
+
+const MAX_HEAD = 80;
+/** Dates, addresses of pages and numbers name nothing. */
+const NO_HEAD = /^(?:[\d\s:.,+-]+|-?[\d.]+ [A-Z]{3}|\d{4}-\d\d-\d\d.*|https?:.*)$/u;
+
+interface ObjectSaying extends Saying {
+  readonly thing: string;
+  readonly name: string;
+  readonly input: JsonValue;
+}
+
+/** Names of fields that only say that a call went well. */
+const OF_THE_CALL = new Set("success,ok,status_code,error,errors,request_id,http_status,code".split(","));
+const CARRIERS = new Set("data,result,response,item,record,body,payload,object,entity,output,resource".split(","));
+const MAX_DEPTH = 4;
+
+function objectWords(output: JsonObject, saying: ObjectSaying): string {
+  const { thing, random, name } = saying;
+  const [inside, list] = carried(output, thing);
+  if (list !== undefined && !(CHANGING.has(toolSubject(name).verb) && Object.hasOwn(output, "status")))
+    return listWords(list.items, list.thing, random);
+  const fields = fieldsIn(withWholeNames(inside)).filter(({ name: field }) => !OF_THE_CALL.has(plainName(field)));
+  if (fields.length === 0) return bareWords(inside, saying);
+  const sent = isJsonObject(saying.input) ? new Set(Object.values(saying.input)) : new Set();
+  const message = fields.find(
+    ({ name: field, value }) => plainName(field) === "message" && typeof value === "string" && /\s/u.test(value) && !sent.has(value),
+  );
+  const told = newest(
+    fields.filter((field) => field !== message),
+    saying,
+  );
+  const sentences = message === undefined ? [] : [sentence(excerpt(String(message.value)))];
+  if (told.length > 0)
+    sentences.push(
+      fieldSentence(told, { ...saying, all: fields, changes: CHANGING.has(toolSubject(name).verb), hasMessage: message !== undefined }),
+    );
+  return sentences.join(" ");
+}
+
+const CHANGING: ReadonlySet<string> = new Set(["create", "update", "remove"]);
+const MAX_FIELDS = 5;
+
+/** The fields that say most, without what the call said and what the answer has said, where there is more. */
+function newest(fields: readonly Field[], { input, told }: ObjectSaying): readonly Field[] {
+  const asked = isJsonObject(input)
+    ? new Map(Object.entries(input).map(([name, value]) => [plainName(name), value]))
+    : new Map<string, JsonValue>();
+  const keyOf = ({ name, value }: Field): string => `${plainName(name)} ${value}`;
+  const fresh = fields.filter((field) => asked.get(plainName(field.name)) !== field.value && !told.has(keyOf(field)));
+  const chosen = ranked(fresh.length > 0 ? fresh : fields).slice(0, MAX_FIELDS);
+  for (const field of chosen) told.add(keyOf(field));
+  return chosen;
+}
+
+/** The object inside that tells of the thing, or the list. */
+function carried(
+  output: JsonObject,
+  thing: string,
+): readonly [JsonObject, { readonly items: readonly JsonValue[]; readonly thing: string } | undefined] {
+  let at = output;
+  for (let depth = 0; depth < MAX_DEPTH; depth++) {
+    const entries = Object.entries(at);
+    const scalars = entries.filter(
+      ([name, value]) => typeof value !== "object" && !OF_THE_CALL.has(plainName(name)) && !OF_A_LIST.test(plainName(name)),
+    );
+    const lists = entries.filter((entry): entry is [string, readonly JsonValue[]] => isJsonArray(entry[1]));
+    const list = lists.length === 1 ? lists[0] : undefined;
+    if (list !== undefined && scalars.length <= 1) {
+      const own = listName(list[0]);
+      return [at, { items: list[1], thing: own === "" ? thing : own }];
+    }
+    const inner = entries.find(([name, value]) => isJsonObject(value) && (CARRIERS.has(plainName(name)) || label(name) === thing));
+    const only = entries.length === 1 ? entries[0] : inner;
+    if (only === undefined || !isJsonObject(only[1]) || scalars.length > 2) return [at, undefined];
+    at = only[1];
+  }
+  return [at, undefined];
+}
+
+const OF_A_LIST =
+  /^(?:total|count|page|limit|offset|size|has_more|next.*|per_page|pages|status|message|total_.*|.*_count|num_.*|list_length)$/u;
+
+function listName(name: string): string {
+  const words = nameWords(name);
+  if (
+    /^(?:data|results?|items|records|list|values|entries|objects|rows|hits|matches|elements|content|response|info)$/u.test(words.join("_"))
+  )
+    return "";
+  const all = words.join(" ");
+  if (/\d/u.test(all)) return "";
+  return all.endsWith("s") && !/(?:ss|us|is|news|series)$/u.test(all) ? singularLast(words) : "";
+}
+
+function bareWords(output: JsonObject, { thing, random, isFirst }: ObjectSaying): string {
+  const entries = Object.entries(output);
+  if (entries.length === 0) return nothingWords(thing, random);
+  const ok = entries.find(([name]) => /^(?:success|ok)$/u.test(plainName(name)));
+  if (ok?.[1] === false) return "It did not succeed.";
+  const nested = entries.flatMap(([name, value]) => {
+    const words = isJsonObject(value) ? itemWords(value) : isJsonArray(value) ? listed(value, label(name)) : "";
+    return words === "" ? [] : [isJsonArray(value) ? words : `${label(name)}: ${words}`];
+  });
+  if (nested.length > 0) return sentence(capital(nested.slice(0, MAX_SHOWN).join("; ")));
+  const status = entries.find(([name, value]) => typeof value === "string" && /^(?:error|code)$/u.test(plainName(name)));
+  if (status?.[1] === "none")
+    return sentence(
+      oneOf(random, [
+        "There was no error",
+        `No error with the ${thing === "" ? "request" : thing}`,
+        `The ${thing === "" ? "call" : thing} went well`,
+      ]),
+    );
+  if (status !== undefined) return `The ${label(status[0])} is ${scalarWords(status[1] as string)}.`; // it is a string
+  return isFirst ? "Done." : "That is done, too.";
+}
+
+function listed(items: readonly JsonValue[], name: string): string {
+  if (items.length === 0) return `no ${name}`;
+  const shown = items.slice(0, MAX_SHOWN).map(itemWords);
+  if (shown.some((words) => words === "")) return "";
+  return items.length <= MAX_SHOWN ? `${name}: ${separated(shown)}` : `${items.length} ${name}, such as ${separated(shown)}`;
+}
+
+/** Scalar fields, those of objects inside as well, and short lists of texts left out. */
+function fieldsIn(value: JsonObject, depth = 0): readonly Field[] {
+  return Object.entries(value).flatMap(([name, one]): readonly Field[] => {
+    if (one === null || one === "" || SECRET.test(name) || /\d/u.test(name)) return []; // a digit of a name would read as a value
+    if (isJsonArray(one)) return [];
+    if (isJsonObject(one))
+      return depth >= 1
+        ? []
+        : fieldsIn(one, depth + 1)
+            .slice(0, 2)
+            .map((field) => ({ ...field, name: `${label(name)} ${field.name}` }));
+    return [{ name, value: one }];
+  });
+}
+
+const SECRET = /password|secret/iu;
+
+/** Ids, names, states and amounts before what else there is; in their order otherwise. */
+function ranked(fields: readonly Field[]): readonly Field[] {
+  if (fields.length < 2) return fields;
+  const ranks = fields.map(rankOf);
+  const order = [...fields.keys()].sort((one, other) => (ranks[one] ?? 0) - (ranks[other] ?? 0) || one - other);
+  return order.flatMap((index) => fields[index] ?? []);
+}
+
+function rankOf({ name, value }: Field): number {
+  const rank = rankOfName(name);
+  if (rank < NAMES_LAST) return rank;
+  if (typeof value === "string" && value.length > MAX_HEAD) return 5;
+  if (rank > NAMES_LAST) return rank;
+  return typeof value === "number" ? 2 : 3;
+}
+
+/** The rank of a field whose name says nothing of it. */
+const NAMES_LAST = 3;
+const ranks = new Map<string, number>();
+const MAX_RANKS = 20_000;
+
+function rankOfName(name: string): number {
+  let rank = ranks.get(name);
+  if (rank !== undefined) return rank;
+  const plain = plainName(name);
+  if (isIdName(name)) rank = 0;
+  else if (/(?:^|_)(?:status|state)$/u.test(plain)) rank = 1;
+  else if (/(?:^|_)(?:url|image|icon|link|href|created_at|updated_at|timestamp|hash|etag)$/u.test(plain)) rank = 4;
+  else rank = HEADS.test(plain) ? 2 : NAMES_LAST;
+  if (ranks.size >= MAX_RANKS) ranks.clear();
+  ranks.set(name, rank);
+  return rank;
+}
+
+interface FieldSaying extends ObjectSaying {
+  /** All fields of the output, those that are not said included. */
+  readonly all: readonly Field[];
+  readonly changes: boolean;
+  readonly hasMessage: boolean;
+}
+
+/** `Done. The booking ID is B-12, the status is confirmed and the price is 94.` */
+function fieldSentence(fields: readonly Field[], saying: FieldSaying): string {
+  const { random, changes, hasMessage, thing } = saying;
+  const [only] = fields;
+  if (only !== undefined && fields.length === 1 && plainName(only.name) === "status" && !hasMessage)
+    return statusSentence(only.value, saying);
+  const flags = fields.filter(({ value }) => typeof value === "boolean");
+  const plain = fields.filter(({ value }) => typeof value !== "boolean");
+  const isBrief = plain.length > 1 && random.next() < BRIEF;
+  const said = plain.map(({ name, value }) => (isBrief ? briefWords(name, value, thing) : clauseWords(name, value, thing)));
+  if (plain.length === 0 && flags.length === 1 && only !== undefined && !hasMessage && !changes) return flagAnswer(only, { thing, random });
+  const flagged = flags.map(({ name, value }) => flagSentence(name, value === true));
+  const all = separated([...said, ...flagged]);
+  if (isBrief)
+    return sentence(
+      changes && !hasMessage
+        ? `${oneOf(random, ["Done:", "That is done:", "It is done:"])} ${all}`
+        : `${oneOf(random, ["Here is what I found:", "Here you go:", "I found this:"])} ${all}`,
+    );
+  const words = sentence(capital(all));
+  if (!changes || hasMessage) return words;
+  return random.next() < BRIEF ? sentence(`${oneOf(random, ["Done:", "That is done:", "All set:"])} ${all}`) : words;
+}
+
+/** `Order 81405 is cancelled.`, with the name or the id that the result has. */
+function statusSentence(status: Field["value"], { random, thing, all }: FieldSaying): string {
+  const noun = thing === "" ? "request" : thing;
+  const id = all.find(({ name, value }) => typeof value !== "boolean" && isIdName(name));
+  const head = all.find(({ name, value }) => typeof value === "string" && value.length <= MAX_HEAD && HEADS.test(plainName(name)));
+  const subject =
+    id !== undefined ? `${noun} ${String(id.value)}` : head === undefined ? `the ${noun}` : `the ${noun} ${scalarWords(head.value)}`;
+  if (typeof status === "boolean" || DONE.test(String(status)))
+    return sentence(
+      capital(
+        status === false ? `${subject} did not work` : oneOf(random, [`${subject} is done`, `done: ${subject}`, `${subject} went through`]),
+      ),
+    );
+  const said = scalarWords(status);
+  if (!/(?:ed|ent)$/u.test(said))
+    return sentence(capital(oneOf(random, [`the status of ${subject} is ${said}`, `${subject} has the status ${said}`])));
+  const words = [
+    `${subject} is ${said}`,
+    `${subject} has been ${said}`,
+    `${subject} is now ${said}`,
+    `done: ${subject} is ${said}`,
+  ] as const;
+  return sentence(capital(oneOf(random, words)));
+}
+
+const DONE = /^(?:success|succeeded|ok|done|200)$/iu;
+
+const BRIEF = 0.3;
+
+function isNothing(value: JsonValue): boolean {
+  return value === null || value === "" || (isJsonArray(value) && value.length === 0);
+}

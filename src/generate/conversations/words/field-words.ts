@@ -1,0 +1,136 @@
+/** A field of a result as it is said: `the price is 94`, `there are 3 bedrooms`, `it is open`. */
+import type { Random } from "../../../core/ports.ts";
+import { nameWords } from "../../../schema/example/name-words.ts";
+import { isIdName } from "../id-names.ts";
+import { plainName } from "../plain-names.ts";
+import { capital, choiceWords, label, oneOf } from "./value-words.ts";
+
+/** Units at the end of names, as they are said behind the value. */
+const UNITS = new Map(
+  "seconds:seconds,minutes:minutes,hours:hours,days:days,weeks:weeks,months:months,years:years,km:km,cm:cm,mm:mm,m:m,kg:kg,mg:mg,sqm:square metres,bytes:bytes,percent:%,hpa:hPa,ms:ms,mb:MB,kb:KB,gb:GB,miles:miles,inches:inches,feet:feet,celsius:°C,fahrenheit:°F,px:px,kwh:kWh,kcal:kcal"
+    .split(",")
+    .map((pair) => pair.split(":") as [string, string]),
+);
+
+/** The name without its unit, and the value with it. */
+export function withUnit(name: string, value: string | number | boolean): readonly [name: string, words: string] {
+  const words = nameWords(name);
+  const last = words.at(-1) ?? "";
+  const isDegree = (last === "c" || last === "f") && words.at(-2)?.startsWith("temp") === true;
+  const unit =
+    typeof value !== "number" || words.length < 2 || NO_NOUN.test(words.slice(0, -1).join("_"))
+      ? undefined
+      : isDegree
+        ? `°${last.toUpperCase()}`
+        : UNITS.get(last);
+  if (unit === undefined) return [name, scalarWords(value)];
+  const said = value === 1 && unit.length > 3 ? unit.replace(/s$/u, "") : unit;
+  return [words.slice(0, -1).join("_"), unit === "%" ? `${String(value)}%` : `${String(value)} ${said}`];
+}
+
+/** Without the unit these name nothing. */
+const NO_NOUN = /^(?:remaining|total|used|left|available|number_of|max|min|maximum|minimum)$/u;
+
+export function briefWords(name: string, value: string | number | boolean, thing: string): string {
+  const counted = countedWords(name, value);
+  if (counted !== undefined) return counted;
+  const [bare, words] = withUnit(name, value);
+  return `${fieldLabel(bare, thing)} ${words}`;
+}
+
+/** `the price is 94`, `there are 3 bedrooms`, `it starts at 2025-03-01T09:00:00Z`. */
+export function clauseWords(name: string, value: string | number | boolean, thing: string): string {
+  const counted = countedWords(name, value);
+  if (counted !== undefined) return `there ${value === 1 ? "is" : "are"} ${counted}`;
+  const doer = /^([a-z]+ed)_by$/u.exec(plainName(name))?.[1];
+  if (doer !== undefined) return `it was ${doer} by ${scalarWords(value)}`;
+  const there = /^(.+s)_(available|left|remaining)$/u.exec(plainName(name))?.[1];
+  if (there !== undefined && typeof value === "number")
+    return `${value} ${value === 1 ? singularLast(nameWords(there)) : label(there)} ${value === 1 ? "is" : "are"} ${plainName(name).slice(there.length + 1)}`;
+  const [, verb = "", on = ""] = /^([a-z]+)_(at|on)$/u.exec(plainName(name)) ?? [];
+  if (verb.endsWith("ed") || verb === "paid" || verb === "sent") return `it was ${verb} ${on} ${scalarWords(value)}`;
+  if (verb.endsWith("s")) return `it ${verb} ${on} ${scalarWords(value)}`;
+  const [bare, words] = withUnit(name, value);
+  return `the ${fieldLabel(bare, thing)} ${isOrAre(bare)} ${words}`;
+}
+
+/** `3 bedrooms`; undefined for what is not counted. */
+function countedWords(name: string, value: string | number | boolean): string | undefined {
+  if (typeof value !== "number" || !Number.isInteger(value) || value < 0 || isIdName(name) || hasUnit(name)) return undefined;
+  const words = label(name);
+  if (isOrAre(name) !== "are" || words.split(" ").length > 2) return undefined;
+  return `${value} ${value === 1 ? singularLast(nameWords(name)) : words}`;
+}
+
+function hasUnit(name: string): boolean {
+  const words = nameWords(name);
+  return words.length > 1 && UNITS.has(words.at(-1) ?? "") && !NO_NOUN.test(words.slice(0, -1).join("_"));
+}
+
+function isOrAre(name: string): string {
+  return /(?<!s|u|i)s$/u.test(label(name)) && !/status|address|news|series$/u.test(label(name)) ? "are" : "is";
+}
+
+function fieldLabel(name: string, thing: string): string {
+  const own = label(name);
+  return own === "ID" && thing !== "" ? `${thing} ID` : own;
+}
+
+export function flagSentence(name: string, value: boolean): string {
+  const [first = "", ...rest] = nameWords(name);
+  const not = value ? "" : "not ";
+  if (first === "is" || first === "was") return `it ${first} ${not}${rest.join(" ")}`;
+  if (first === "has") return value ? `it has ${rest.join(" ")}` : `it has no ${rest.join(" ")}`;
+  if (first === "can") return `it can ${not}${rest.join(" ")}`;
+  if (ADJECTIVE.test(name)) return `it is ${not}${label(name)}`;
+  return `${label(name)}: ${value ? "yes" : "no"}`;
+}
+
+/** `Yes, the card number is valid.` */
+export function flagAnswer(
+  { name, value }: { readonly name: string; readonly value: unknown },
+  { thing, random }: { readonly thing: string; readonly random: Random },
+): string {
+  const subject = thing === "" ? "it" : `the ${thing}`;
+  const said = flagSentence(name, value === true).replace(/^it /u, () => `${subject} `);
+  const answer = value === true ? "yes" : "no";
+  return sentence(capital(oneOf(random, [said, `${answer}, ${said}`, `as far as I can see, ${said}`, `the answer is ${answer}: ${said}`])));
+}
+
+const ADJECTIVE = /^(?:in|on|out|open|sold)_|(?:ed|able|ible|valid|active|open|public|private|new|online|empty|free)$/iu;
+
+export function flagWords(name: string, value: boolean): string {
+  const words = label(name.replace(/^(?:is|has)(?=[_A-Z])_?/u, ""));
+  return value ? words : `not ${words}`;
+}
+
+export function scalarWords(value: string | number | boolean): string {
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (typeof value === "number") return String(value);
+  const text = excerpt(value);
+  if (AMOUNT.test(text)) return text;
+  return /\s/u.test(text) && /[.,;:!?]/u.test(text) ? `"${text.replaceAll('"', "'")}"` : choiceWords(text);
+}
+
+const AMOUNT = /^-?\d+(?:\.\d+)? [A-Z]{3}$/u;
+const MAX_EXCERPT = 240;
+
+/** The beginning of a long text, up to a word's end. */
+export function excerpt(text: string): string {
+  const trimmed = text.trim().replaceAll(/\s+/gu, " ");
+  if (trimmed.length <= MAX_EXCERPT) return trimmed;
+  const cut = trimmed.slice(0, MAX_EXCERPT);
+  const end = Math.max(cut.lastIndexOf(". ") + 1, 0);
+  return end > MAX_EXCERPT / 2 ? cut.slice(0, end) : `${cut.slice(0, Math.max(cut.lastIndexOf(" "), MAX_EXCERPT / 2))} …`;
+}
+
+export function sentence(text: string): string {
+  const trimmed = text.trim();
+  return trimmed === "" || /[.!?…]["')]?$/u.test(trimmed) ? trimmed : `${trimmed}.`;
+}
+
+export function singularLast(words: readonly string[]): string {
+  const last = words.at(-1) ?? "";
+  const stem = last.endsWith("ies") ? `${last.slice(0, -3)}y` : /(?:s|x|z|ch|sh)es$/u.test(last) ? last.slice(0, -2) : last.slice(0, -1);
+  return [...words.slice(0, -1), stem].join(" ");
+}

@@ -1,0 +1,116 @@
+/** Names and values as a person writes them. */
+import { isJsonArray, isJsonObject, type JsonValue } from "../../../core/base/json.ts";
+import type { Random } from "../../../core/ports.ts";
+import { nameWords } from "../../../schema/example/name-words.ts";
+
+const ACRONYMS = new Map(
+  "id:ID,ids:IDs,url:URL,urls:URLs,uri:URI,uuid:UUID,ip:IP,api:API,iban:IBAN,vat:VAT,sku:SKU,isbn:ISBN,gps:GPS,bmi:BMI,html:HTML,json:JSON,pdf:PDF,utc:UTC"
+    .split(",")
+    .map((pair) => [pair.slice(0, pair.indexOf(":")), pair.slice(pair.indexOf(":") + 1)] as const),
+);
+/** Short names that are not said. */
+const SPOKEN = new Map(
+  "q:query,lat:latitude,lon:longitude,lng:longitude,long:longitude,lang:language,src:source,dst:destination,num:number,qty:quantity,desc:description,tgt:target,addr:address,dob:date of birth,msg:message,pwd:password,cc:CC"
+    .split(",")
+    .map((pair) => [pair.slice(0, pair.indexOf(":")), pair.slice(pair.indexOf(":") + 1)] as const),
+);
+const MAX_LABEL_WORDS = 8;
+
+/** `created_at` to `created at`, `orderId` to `order ID`, `lat` to `latitude`. */
+export function label(name: string): string {
+  let words = labels.get(name);
+  if (words !== undefined) return words;
+  words = labelOf(name);
+  if (labels.size >= MAX_LABELS) labels.clear();
+  labels.set(name, words);
+  return words;
+}
+
+const labels = new Map<string, string>();
+const MAX_LABELS = 20_000;
+
+function labelOf(name: string): string {
+  const words = nameWords(name).slice(0, MAX_LABEL_WORDS);
+  if (words.length === 0) return name.trim() === "" ? "value" : name;
+  return words
+    .map((word, at) => ACRONYMS.get(word) ?? (at === words.length - 1 || word !== "long" ? SPOKEN.get(word) : undefined) ?? word)
+    .join(" ");
+}
+
+/** `a, b and c`. */
+export function joined(parts: readonly string[], word = "and"): string {
+  const last = parts.at(-1) ?? "";
+  return parts.length < 2 ? last : `${parts.slice(0, -1).join(", ")} ${word} ${last}`;
+}
+
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** One of the items, by a random number. */
+export function oneOf<Item>(random: Random, items: readonly [Item, ...Item[]]): Item {
+  return items[Math.min(items.length - 1, Math.floor(random.next() * items.length))] ?? items[0];
+}
+
+const DATE = /^(\d{4})-(\d{2})-(\d{2})$/u;
+export const MONTHS = "January,February,March,April,May,June,July,August,September,October,November,December".split(",");
+
+/** `2025-12-03` to `3 December 2025`; undefined for what is no day. */
+export function spokenDay(text: string): string | undefined {
+  const [, year = "", month = "", day = ""] = DATE.exec(text) ?? [];
+  const name = MONTHS[Number(month) - 1];
+  return name === undefined || Number(day) < 1 || Number(day) > 31 ? undefined : `${Number(day)} ${name} ${year}`;
+}
+
+/** Whether a text reads as prose or a phrase that needs quotation marks. */
+export function isProse(text: string): boolean {
+  return /\s/u.test(text) && (text.length > 40 || /[.,;:!?"]/u.test(text));
+}
+
+export function quoted(text: string): string {
+  return `"${text.trim()}"`;
+}
+
+const MAX_FIELDS = 8;
+
+/** A value as it is said; only what holds objects in objects is JSON. Ids and texts stand as they are. */
+export function valueWords(value: JsonValue): string {
+  if (value === null) return "nothing";
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (typeof value === "number") return String(value);
+  if (typeof value === "string") return value.trim() === "" ? '""' : isProse(value) ? quoted(value) : value;
+  if (isJsonArray(value)) return value.length === 0 ? "none" : listWords(value);
+  if (!isJsonObject(value)) return JSON.stringify(value);
+  const fields = Object.entries(value);
+  if (fields.length === 0) return "nothing";
+  if (fields.length > MAX_FIELDS || !fields.every(([, one]) => isPlain(one))) return JSON.stringify(value);
+  return joined(fields.map(([name, one]) => `${label(name)} ${valueWords(one)}`));
+}
+
+/** Plain values, or objects of plain values, such as `(1) article tea and count 2, (2) article milk and count 1`. */
+function listWords(values: readonly JsonValue[]): string {
+  if (values.every(isPlain)) return joined(values.map(valueWords));
+  const isSpoken = (value: JsonValue): boolean =>
+    isJsonObject(value) && Object.keys(value).length > 0 && Object.keys(value).length <= MAX_FIELDS && Object.values(value).every(isPlain);
+  if (!values.every(isSpoken)) return JSON.stringify(values);
+  const [only] = values;
+  return values.length === 1 && only !== undefined
+    ? valueWords(only)
+    : values.map((value, index) => `(${index + 1}) ${valueWords(value)}`).join(", ");
+}
+
+/** Whether there is nothing to say of a value. */
+export function isVoid(value: JsonValue): boolean {
+  return (
+    value === null || value === "" || (isJsonArray(value) && value.length === 0) || (isJsonObject(value) && Object.keys(value).length === 0)
+  );
+}
+
+function isPlain(value: JsonValue): boolean {
+  return value === null || typeof value !== "object";
+}
+
+/** `in_progress` to `in progress`; other texts stay. */
+export function choiceWords(text: string): string {
+  return /^[a-z]+(?:_[a-z]+)+$/u.test(text) ? text.replaceAll("_", " ") : text;
+}

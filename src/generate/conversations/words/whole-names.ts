@@ -1,0 +1,28 @@
+/** Fields that are said together: the parts of a name, an amount and its currency. */
+import type { JsonObject, JsonValue } from "../../../core/base/json.ts";
+import { plainName } from "../plain-names.ts";
+
+const FIRST_NAME = /^(?:first|given)_?name$/iu;
+const LAST_NAME = /^(?:last|family|sur)_?name$/iu;
+const MONEY =
+  /(?:^|_)(?:price|cost|amount|total|subtotal|fee|fees|balance|fare|tax|taxes|shipping|deposit|refund|payment|pay|rent|salary|premium|discount_amount|paid|due|debited|payable|price_per_night|daily_rate|total_price|total_debited)$/u;
+
+/** First and last name are one name, and amounts are said in their currency. */
+export function withWholeNames(item: JsonObject): JsonObject {
+  const names = Object.keys(item);
+  const [first, last] = [names.find((name) => FIRST_NAME.test(name)), names.find((name) => LAST_NAME.test(name))];
+  const currency = item["currency"];
+  const isCoded = typeof currency === "string" && /^[A-Z]{3}$/u.test(currency);
+  const isBoth = first !== undefined && last !== undefined;
+  if (!isCoded && !isBoth) return item;
+  const hasMoney = isCoded && names.some((name) => typeof item[name] === "number" && MONEY.test(plainName(name)));
+  const said: [string, JsonValue][] = [];
+  for (const [name, value] of Object.entries(item)) {
+    if (isBoth && name === last) continue;
+    if (isBoth && name === first) said.push(["name", `${String(value)} ${String(item[last])}`]);
+    else if (hasMoney && name === "currency") continue;
+    else if (hasMoney && typeof value === "number" && MONEY.test(plainName(name))) said.push([name, `${value} ${currency}`]);
+    else said.push([name, value]);
+  }
+  return Object.fromEntries(said);
+}

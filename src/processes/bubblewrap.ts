@@ -1,0 +1,177 @@
+/** The sandbox of Linux: bubblewrap, with namespaces of its own for files, processes, network and the rest. */
+import { execFile } from "node:child_process";
+import { accessSync, constants, lstatSync, readdirSync, readlinkSync, statSync } from "node:fs";
+import { delimiter, isAbsolute, join } from "node:path";
+import { promisify } from "node:util";
+import { ToolError } from "../core/error.ts";
+
+/** The files and the network that a sandboxed program has. All paths are absolute and real. */
+export interface SandboxPolicy {
+  /** The folder that it may change. */
+  readonly workspace: string;
+  /** Files and folders that it may read, besides the programs and libraries of the system. */
+  readonly readable: readonly string[];
+  /** More folders that it may change. */
+  readonly writable: readonly string[];
+  readonly network: boolean;
+  /** Bytes of its folder for temporary files, which is memory. */
+  readonly temporaryBytes: number;
+}
+
+/**
+ * A path in the workspace that is treated otherwise. `hidden`: cannot be opened; `readOnly`; `pinned`: a folder that can be changed and not
+ * renamed, so that no other is put in the place of one that holds such a path.
+ */
+export interface Exception {
+  readonly path: string;
+  readonly kind: "hidden" | "readOnly" | "pinned";
+  /** The open file or folder, so that nothing else can be put in its place meanwhile. bubblewrap closes it; it is not given what is hidden. */
+  readonly fd: number;
+  readonly isFolder: boolean;
+}
+
+/** A bubblewrap that was tried, and works here. */
+export interface Bubblewrap {
+  readonly path: string;
+  /** Parts of /proc in which the owner of this process could change the machine. */
+  readonly covers: readonly string[];
+}
+
+const INSTALL = 'Install bubblewrap ("apt install bubblewrap", "dnf install bubblewrap", "apk add bubblewrap")';
+const OR_NONE = 'or run without a sandbox: sandbox = "none" in the configuration, { sandbox: "none" } in a program.';
+/** Options that came last. `--ro-bind-fd` came with the repair of CVE-2024-42472 and was brought to older versions with it. */
+const NEEDED = ["--disable-userns", "--size", "--seccomp", "--ro-bind-fd"];
+const TRY_MS = 10_000;
+const TEMPORARY = "/tmp";
+
+/** Programs and libraries. Those that are links stay links. */
+const SYSTEM = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+/** Settings that programs need and that hold no secrets. */
+const SETTINGS = `alternatives ld.so.cache ld.so.conf ld.so.conf.d localtime timezone mime.types nsswitch.conf passwd group ssl/certs
+  ssl/openssl.cnf ca-certificates pki/tls/certs pki/ca-trust/extracted crypto-policies/back-ends terminfo`.split(/\s+/u);
+const NETWORK_SETTINGS = ["resolv.conf", "hosts", "host.conf", "services", "protocols", "gai.conf"];
+
+const run = promisify(execFile);
+
+/** Finds bubblewrap and tries it. @throws ToolError `unavailable` with what to install or allow, by rejecting */
+export async function findBubblewrap(signal: AbortSignal): Promise<Bubblewrap> {
+  if (process.platform !== "linux")
+    throw unavailable(`The sandbox needs Linux and bubblewrap; this is ${process.platform}.`, `Use Linux, ${OR_NONE}`);
+  const path = findProgram("bwrap", process.env["PATH"] ?? "");
+  if (path === undefined) throw unavailable('The sandbox needs bubblewrap, and there is no "bwrap" here.', `${INSTALL}, ${OR_NONE}`);
+  const options = { timeout: TRY_MS, signal, env: { PATH: process.env["PATH"] ?? "" } };
+  const help = await run(path, ["--help"], options).then(
+    ({ stdout, stderr }) => stdout + stderr,
+    () => "",
+  );
+  const missing = NEEDED.filter((option) => !help.includes(option));
+  if (missing.length > 0)
+    throw unavailable(`${path} is too old for the sandbox: it has no ${missing.join(", ")}.`, `Install a newer one, ${OR_NONE}`);
+  const found: Bubblewrap = { path, covers: procCovers() };
+  const policy = { workspace: TEMPORARY, readable: [], writable: [], network: false, temporaryBytes: 1024 * 1024 };
+  try {
+    await run(path, [...isolation(policy), ...mounts(found, policy), "--", "/bin/sh", "-c", ":"], options);
+  } catch (error: unknown) {
+    const { stderr } = error as { readonly stderr?: string }; // what execFile rejects with
+    throw unavailable(`${path} cannot make a sandbox here: ${(stderr ?? String(error)).trim()}`, `${reasonOf(stderr ?? "")}, ${OR_NONE}`);
+  }
+  return found;
+}
+
+/** The arguments of bubblewrap before the program: what it is kept from and what it is shown. */
+export function sandboxArguments(
+  found: Bubblewrap,
+  policy: SandboxPolicy,
+  more: { readonly folder: string; readonly exceptions: readonly Exception[]; readonly seccompFd: number | undefined },
+): readonly string[] {
+  const { workspace, readable, writable } = policy;
+  return [
+    ...isolation(policy),
+    ...(more.seccompFd === undefined ? [] : ["--seccomp", String(more.seccompFd)]),
+    ...mounts(found, policy),
+    ...byDepth(readable).flatMap((path) => ["--ro-bind", path, path]),
+    ...byDepth([workspace, ...writable]).flatMap((path) => ["--bind", path, path]),
+    ...more.exceptions.flatMap(exceptionArguments),
+    "--remount-ro",
+    "/",
+    "--chdir",
+    more.folder,
+    "--",
+  ];
+}
+
+/** Where a program that is named without a folder lies. */
+export function findProgram(name: string, path: string): string | undefined {
+  const candidates = name.includes("/") ? [name] : path.split(delimiter).map((folder) => join(folder, name));
+  return candidates.find((candidate) => isAbsolute(candidate) && isExecutable(candidate));
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
+
+function isolation({ network }: SandboxPolicy): readonly string[] {
+  const namespaces = ["--unshare-all", "--unshare-user", "--disable-userns", ...(network ? ["--share-net"] : [])];
+  return [...namespaces, "--die-with-parent", "--hostname", "sandbox", "--cap-drop", "ALL"];
+}
+
+function mounts({ covers }: Bubblewrap, { network, temporaryBytes }: SandboxPolicy): readonly string[] {
+  const settings = [...SETTINGS, ...(network ? NETWORK_SETTINGS : [])].map((name) => `/etc/${name}`);
+  const size = String(temporaryBytes);
+  return [
+    ...SYSTEM.flatMap(systemFolder),
+    ...settings.flatMap((path) => ["--ro-bind-try", path, path]),
+    ..."--proc /proc".split(" "),
+    ...covers.flatMap((path) => ["--ro-bind", path, path]),
+    ...`--dev /dev --size ${size} --tmpfs /dev/shm --remount-ro /dev`.split(" "),
+    ...[TEMPORARY, "/var/tmp"].flatMap((path) => ["--size", size, "--perms", "1777", "--tmpfs", path]),
+  ];
+}
+
+function systemFolder(path: string): readonly string[] {
+  const info = lstatSync(path, { throwIfNoEntry: false });
+  if (info === undefined) return [];
+  return info.isSymbolicLink() ? ["--symlink", readlinkSync(path), path] : ["--ro-bind", path, path];
+}
+
+function exceptionArguments({ path, kind, fd, isFolder }: Exception): readonly string[] {
+  if (kind === "readOnly") return ["--ro-bind-fd", String(fd), path];
+  if (kind === "pinned") return ["--bind-fd", String(fd), path];
+  return isFolder ? ["--perms", "0000", "--tmpfs", path, "--remount-ro", path] : ["--ro-bind", "/dev/null", path];
+}
+
+/** Outer folders first, so that what lies inside of them is put over them. */
+function byDepth(paths: readonly string[]): readonly string[] {
+  return paths.toSorted((one, other) => one.length - other.length);
+}
+
+/**
+ * The parts of /proc that the owner of the files there could write to, by which root leaves its namespace: it is root's user id that counts there
+ * (core_pattern names a program that the kernel runs outside). bubblewrap covers only some of them.
+ */
+function procCovers(): readonly string[] {
+  return readdirSync("/proc").flatMap((name) => {
+    if (/^\d+$/u.test(name)) return [];
+    const path = `/proc/${name}`;
+    const info = lstatSync(path, { throwIfNoEntry: false });
+    if (info === undefined || info.isSymbolicLink()) return [];
+    return info.isDirectory() || (info.mode & 0o222) !== 0 ? [path] : [];
+  });
+}
+
+function reasonOf(stderr: string): string {
+  if (/uid map|apparmor/iu.test(stderr))
+    return "Allow bwrap to make user namespaces (on Ubuntu an AppArmor profile for it, or sysctl kernel.apparmor_restrict_unprivileged_userns=0)";
+  if (/namespace|not permitted|\/proc/iu.test(stderr))
+    return "Allow user namespaces (in a container: a seccomp profile that has unshare and mount, and an unmasked /proc)";
+  return "See what bubblewrap says";
+}
+
+function unavailable(message: string, operatorHint: string): ToolError {
+  return new ToolError("unavailable", message, { operatorHint, retryable: false });
+}

@@ -1,0 +1,112 @@
+/** The thread that a program runs in, as its run sees it. */
+import { existsSync } from "node:fs";
+import { Worker } from "node:worker_threads";
+import { ToolError } from "../../core/error.ts";
+import type { Clock } from "../../core/ports.ts";
+import type { FromThread, ProgramEnd, ProgramStart, ToThread } from "./thread-messages.ts";
+
+/** For the JavaScript objects of the thread itself, such as its messages. The memory of the program is not part of it. */
+const THREAD_MEMORY = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 8, stackSizeMb: 4 } as const;
+/** How long a program may go on after its time, in a part of the interpreter that does not look at the clock. */
+const GRACE_MS = 500;
+/** Longest start of the thread. */
+const START_MS = 30_000;
+
+/** The file of the thread: TypeScript in the source, JavaScript in the package; a bundle has none. */
+function findFile(here: unknown = import.meta.url): URL | undefined {
+  if (typeof here !== "string" || !here.startsWith("file:")) return undefined;
+  const file = new URL(here.endsWith(".ts") ? "./program-worker.ts" : "../processes/program/program-worker.js", here);
+  return existsSync(file) ? file : undefined;
+}
+
+/** Starts at once; the first `next` says that it is ready, and the first `goOn` begins the program. `next` is asked for once before each `goOn`. */
+export class ProgramThread {
+  readonly #worker: Worker;
+  readonly #clock: Clock;
+  readonly #maxRunMs: number;
+  #usedMs = 0;
+  #isStarted = false;
+  #stopTimer: (() => void) | undefined;
+  #take: ((message: FromThread) => void) | undefined;
+  #came: FromThread | undefined;
+
+  /** @throws ToolError `unavailable` in a bundle */
+  constructor(start: ProgramStart, clock: Clock) {
+    const file = findFile();
+    if (file === undefined)
+      throw new ToolError("unavailable", "No program can be run: the file of its thread is not there, as in a program that was bundled.", {
+        operatorHint: "Mark the package haft as external in the bundler's settings.",
+      });
+    this.#clock = clock;
+    this.#maxRunMs = start.maxRunMs;
+    this.#worker = new Worker(file, {
+      workerData: start,
+      resourceLimits: THREAD_MEMORY,
+      execArgv: [],
+      argv: [],
+      env: {},
+      // Taken, so that nothing the interpreter says is printed by this process.
+      stdout: true,
+      stderr: true,
+      name: "haft-program",
+    });
+    this.#worker.on("message", (message: FromThread) => this.#tell(message));
+    this.#worker.on("error", (error) => this.#tell(ended(failureOf(error))));
+    this.#worker.on("exit", (code) => this.#tell(ended({ kind: "broken", message: `its thread ended with exit code ${code}` })));
+    this.#watch();
+  }
+
+  /** Resolves when the program waits for its calls, or has ended. Never rejects. */
+  next(): Promise<FromThread> {
+    return new Promise((resolve) => {
+      if (this.#came === undefined) this.#take = resolve;
+      else resolve(this.#came);
+      this.#came = undefined;
+    });
+  }
+
+  goOn(calls: ToThread): void {
+    this.#watch();
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+    this.#worker.postMessage(calls);
+  }
+
+  /** Ends the thread, whatever it does. Idempotent. */
+  async stop(): Promise<void> {
+    this.#stopTimer?.();
+    await this.#worker.terminate();
+  }
+
+  /** Ends a program that runs longer than its time, in code where the interpreter does not look at its limit. */
+  #watch(): void {
+    const from = this.#clock.now();
+    const left = this.#isStarted ? Math.max(0, this.#maxRunMs - this.#usedMs) + GRACE_MS : START_MS;
+    const late: ProgramEnd = this.#isStarted
+      ? { kind: "limit", limit: "time" }
+      : { kind: "broken", message: `its thread did not start within ${START_MS / 1_000} seconds` };
+    const cancel = this.#clock.timer(() => this.#tell(ended(late)), left);
+    this.#stopTimer = () => {
+      cancel();
+      if (this.#isStarted) this.#usedMs += this.#clock.now() - from;
+      this.#isStarted = true;
+      this.#stopTimer = undefined;
+    };
+  }
+
+  #tell(message: FromThread): void {
+    this.#stopTimer?.();
+    if (message.end !== undefined) void this.#worker.terminate();
+    if (this.#take === undefined) this.#came ??= message;
+    else this.#take(message);
+    this.#take = undefined;
+  }
+}
+
+function ended(end: ProgramEnd): FromThread {
+  return { calls: [], log: "", end };
+}
+
+function failureOf(error: Error): ProgramEnd {
+  const isMemory = "code" in error && error.code === "ERR_WORKER_OUT_OF_MEMORY";
+  return isMemory ? { kind: "limit", limit: "memory" } : { kind: "broken", message: error.message };
+}

@@ -1,0 +1,259 @@
+/** Runs one program in a thread of its own: QuickJS in WebAssembly, with memory that has an end. Started by `program-thread.ts`. */
+// oxlint-disable no-restricted-properties -- a thread has no ports: it measures itself, and reads only what its own code inside the interpreter wrote
+import { parentPort, workerData } from "node:worker_threads";
+import type { QuickJSContext, QuickJSHandle, QuickJSRuntime } from "quickjs-emscripten";
+import { seededRandom } from "../../core/base/seeded-random.ts";
+import { IN_PROGRAM } from "./in-program.ts";
+import type { FromThread, ProgramCall, ProgramEnd, ProgramStart, ThrownInProgram, ToThread } from "./thread-messages.ts";
+
+/** The types of Node leave it out. */
+declare const WebAssembly: {
+  readonly Memory: new (size: { readonly initial: number; readonly maximum: number }) => object;
+  readonly RuntimeError: new () => Error;
+};
+
+const PAGE_BYTES = 65_536;
+/** WebAssembly.Memory that the interpreter itself begins with, in pages. */
+const FIRST_PAGES = 256;
+/** Of the interpreter's own stack, so that deep recursion ends as an error of the program. */
+const STACK_BYTES = 256 * 1024;
+/** Jobs (steps behind an `await`) between two looks at the limits. */
+const JOBS_AT_ONCE = 1_000;
+/** Most characters that leave the program in one piece, and in all calls that it makes without a pause. */
+const MAX_TEXT = 4 * 1024 * 1024;
+const PREFIX = '(async()=>{"use strict";';
+const FILE = "program.js";
+
+/** As `describe` of in-program.ts writes it. */
+type Told = readonly [name: string, message: string, line: number, column: number, details: readonly string[], hint: string];
+
+const OUT_OF_MEMORY: ThrownInProgram = { name: "InternalError", message: "out of memory", place: undefined, details: [], hint: "" };
+
+type Limit = Extract<ProgramEnd, { readonly kind: "limit" }>["limit"];
+
+/** The time that the interpreter sees: that of the program, in UTC. Set before the interpreter is loaded. */
+let wallTime = 0;
+
+function holdTime(): void {
+  Date.now = () => wallTime;
+  const local = { getTimezoneOffset: () => 0 } as Record<string, unknown>;
+  for (const part of ["Date", "Day", "FullYear", "Hours", "Milliseconds", "Minutes", "Month", "Seconds"])
+    local[`get${part}`] = Reflect.get(Date.prototype, `getUTC${part}`);
+  Object.assign(Date.prototype, local);
+}
+
+class ProgramRun {
+  readonly #start: ProgramStart;
+  readonly #post: (message: FromThread) => void;
+  readonly #runtime: QuickJSRuntime;
+  readonly #vm: QuickJSContext;
+  /** The functions that were made inside. */
+  readonly #inside: QuickJSHandle;
+  #main: QuickJSHandle | undefined;
+  #hasBegun = false;
+  #calls: ProgramCall[] = [];
+  #callCount = 0;
+  #textLeft = MAX_TEXT;
+  #log = "";
+  #logLeft: number;
+  #usedMs = 0;
+  #endsAt = Infinity;
+  #limit: Limit | undefined;
+
+  constructor(start: ProgramStart, runtime: QuickJSRuntime, post: (message: FromThread) => void) {
+    this.#start = start;
+    this.#post = post;
+    this.#logLeft = start.maxLogChars;
+    this.#runtime = runtime;
+    runtime.setMaxStackSize(STACK_BYTES);
+    runtime.setInterruptHandler(() => this.#isOver());
+    const vm = (this.#vm = runtime.newContext());
+    const random = seededRandom(start.seed);
+    const math = vm.getProp(vm.global, "Math");
+    vm.setProp(
+      math,
+      "random",
+      vm.newFunction("random", () => vm.newNumber(random.next())),
+    );
+    const make = vm.unwrapResult(vm.evalCode(IN_PROGRAM, "haft.js"));
+    const names = vm.newArray();
+    start.toolNames.forEach((name, index) => vm.setProp(names, index, vm.newString(name)));
+    this.#inside = vm.unwrapResult(
+      vm.callFunction(make, vm.undefined, [
+        vm.newFunction("call", (name, input) => vm.newNumber(this.#noteCall(name, input))),
+        vm.newFunction("print", (text) => this.#print(text)),
+        names,
+        vm.newString(start.input),
+      ]),
+    );
+  }
+
+  /** Begins the program, or continues it. */
+  goOn(ended: ToThread): void {
+    const end = this.#timed(() => (this.#hasBegun ? this.#settle(ended) : this.#begin()));
+    this.#tell(end);
+  }
+
+  #begin(): ProgramEnd | undefined {
+    this.#hasBegun = true;
+
+    const main = this.#vm.evalCode(`${PREFIX}${this.#start.code}\n})()`, FILE);
+    if (main.error === undefined) {
+      this.#main = main.value;
+      return this.#runJobs();
+    }
+    const thrown = this.#describe(main.error);
+    return { kind: thrown.name === "SyntaxError" ? "invalid" : "threw", ...thrown };
+  }
+
+  /** A call is settled when all that follows from those before it has run, so the same results always lead to the same calls. */
+  #settle(ended: ToThread): ProgramEnd | undefined {
+    const vm = this.#vm;
+    for (const { number, succeeded, text, wallTime: now } of ended) {
+      wallTime = now;
+      const parts = [vm.newNumber(number), succeeded ? vm.true : vm.false, vm.newString(text)];
+      const settled = vm.callFunction(vm.getProp(this.#inside, "settle"), vm.undefined, parts);
+      if (settled.error !== undefined) return { kind: "threw", ...this.#describe(settled.error) };
+      for (const part of parts) part.dispose();
+      const end = this.#runJobs();
+      if (end !== undefined) return end;
+    }
+    return undefined;
+  }
+
+  /** Adds to the time that the program has used. */
+  #timed(work: () => ProgramEnd | undefined): ProgramEnd | undefined {
+    const from = performance.now();
+    this.#endsAt = from + this.#start.maxRunMs - this.#usedMs;
+    this.#textLeft = MAX_TEXT;
+    try {
+      const end = work();
+      return end?.kind === "threw" && end.name === "InternalError" ? limitOf(end) : end;
+    } catch (thrown: unknown) {
+      return failureOf(thrown);
+    } finally {
+      this.#usedMs += performance.now() - from;
+    }
+  }
+
+  #tell(end: ProgramEnd | undefined): void {
+    if (this.#limit !== undefined) return;
+    this.#post({ calls: this.#calls, log: this.#log, end });
+    this.#calls = [];
+    this.#log = "";
+  }
+
+  /** Posts the end at once: a program can hold up its own end for a while, as by a promise whose executor is interrupted. The thread is ended then. */
+  #stop(limit: Limit): void {
+    if (this.#limit !== undefined) return;
+    this.#tell({ kind: "limit", limit });
+    this.#limit = limit;
+  }
+
+  #isOver(): boolean {
+    if (performance.now() > this.#endsAt) this.#stop("time");
+    return this.#limit !== undefined;
+  }
+
+  #runJobs(): ProgramEnd | undefined {
+    while (this.#runtime.hasPendingJob()) {
+      if (this.#isOver()) return undefined;
+      const ran = this.#runtime.executePendingJobs(JOBS_AT_ONCE);
+      if (ran.error !== undefined) return { kind: "limit", limit: "memory" }; // what the program itself throws there rejects a promise
+      ran.dispose();
+    }
+    return this.#endOfMain();
+  }
+
+  #endOfMain(): ProgramEnd | undefined {
+    const vm = this.#vm;
+    if (this.#main === undefined) return undefined;
+    const state = vm.getPromiseState(this.#main);
+    if (state.type === "pending") return undefined;
+    if (state.type === "rejected") return { kind: "threw", ...this.#describe(state.error) };
+    const text = vm.callFunction(vm.getProp(this.#inside, "answer"), vm.undefined, state.value);
+    if (text.error !== undefined) return { kind: "threw", ...this.#describe(text.error) };
+    if (lengthOf(vm, text.value) > MAX_TEXT) return { kind: "limit", limit: "text" };
+    return { kind: "returned", text: vm.getString(text.value), returnedNothing: vm.typeof(state.value) === "undefined" };
+  }
+
+  #describe(thrown: QuickJSHandle): ThrownInProgram {
+    const vm = this.#vm;
+    const told = vm.callFunction(vm.getProp(this.#inside, "describe"), vm.undefined, thrown);
+    if (told.error !== undefined) return OUT_OF_MEMORY;
+    const [name, message, line, column, details, hint] = JSON.parse(vm.getString(told.value)) as Told;
+    const place = line === 0 ? undefined : { line, column: line === 1 ? Math.max(1, column - PREFIX.length) : column };
+    return { name, message, place, details, hint };
+  }
+
+  #noteCall(name: QuickJSHandle, input: QuickJSHandle): number {
+    const vm = this.#vm;
+    this.#textLeft -= lengthOf(vm, name) + lengthOf(vm, input);
+    if (this.#textLeft < 0) this.#stop("text");
+    if (this.#callCount >= this.#start.maxCalls) this.#stop("calls");
+    if (this.#limit !== undefined) return -1; // the program is stopped at the next look at its limits
+    this.#calls.push({ number: this.#callCount, name: vm.getString(name), input: vm.getString(input) });
+    return this.#callCount++;
+  }
+
+  #print(text: QuickJSHandle): void {
+    if (this.#logLeft <= 0) return;
+    // A text that is far too long is not copied.
+    const line = lengthOf(this.#vm, text) > MAX_TEXT ? "[a text that is too long]\n" : this.#vm.getString(text);
+    this.#log += line.slice(0, this.#logLeft);
+    this.#logLeft -= line.length;
+    if (this.#logLeft < 0) this.#log += "\n[no more is kept of what the program printed]\n";
+  }
+}
+
+function lengthOf(vm: QuickJSContext, text: QuickJSHandle): number {
+  return vm.getProp(text, "length").consume((length) => vm.getNumber(length));
+}
+
+function limitOf(thrown: ThrownInProgram): ProgramEnd {
+  if (thrown.message.includes("memory") || thrown.message.includes("too long")) return { kind: "limit", limit: "memory" };
+  if (thrown.message.includes("stack")) return { kind: "limit", limit: "stack" };
+  return { kind: "threw", ...thrown };
+}
+
+function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}
+
+/** WebAssembly itself has failed: its stack or its memory is at an end. */
+function failureOf(thrown: unknown): ProgramEnd {
+  const message = messageOf(thrown);
+  if (thrown instanceof RangeError || /stack/u.test(message)) return { kind: "limit", limit: "stack" };
+  if (thrown instanceof WebAssembly.RuntimeError || /memory|QuickJSUseAfterFree/u.test(message)) return { kind: "limit", limit: "memory" };
+  return { kind: "broken", message };
+}
+
+async function prepare(start: ProgramStart, post: (message: FromThread) => void): Promise<ProgramRun | ProgramEnd> {
+  let quickjs: typeof import("quickjs-emscripten");
+  try {
+    quickjs = await import("quickjs-emscripten");
+  } catch (thrown: unknown) {
+    return { kind: "missing", message: messageOf(thrown) };
+  }
+  try {
+    const maximum = Math.max(FIRST_PAGES, Math.floor((start.maxMemoryMb * 1024 * 1024) / PAGE_BYTES));
+    const wasmMemory = new WebAssembly.Memory({ initial: FIRST_PAGES, maximum });
+    const variant = quickjs.newVariant(quickjs.RELEASE_SYNC, { wasmMemory });
+    return new ProgramRun(start, (await quickjs.newQuickJSWASMModuleFromVariant(variant)).newRuntime(), post);
+  } catch (thrown: unknown) {
+    return { kind: "broken", message: messageOf(thrown) };
+  }
+}
+
+async function main(): Promise<void> {
+  const start = workerData as ProgramStart; // given by program-thread.ts
+  wallTime = start.wallTime;
+  holdTime();
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+  const post = (message: FromThread): void => parentPort?.postMessage(message);
+  const run = await prepare(start, post);
+  if (run instanceof ProgramRun) parentPort?.on("message", (ended: ToThread) => run.goOn(ended));
+  post({ calls: [], log: "", end: run instanceof ProgramRun ? undefined : run });
+}
+
+await main();

@@ -1,0 +1,278 @@
+/** Runs one program to its end: with limits, without a terminal, and leaving nothing of it behind. */
+import { spawn, type ChildProcess, type SpawnOptions } from "node:child_process";
+import { constants } from "node:os";
+import { describeThrown, ToolError } from "../core/error.ts";
+import type { Clock } from "../core/ports.ts";
+import { systemPorts } from "../core/system-ports.ts";
+import { sandboxArguments, type Bubblewrap, type Exception, type SandboxPolicy } from "./bubblewrap.ts";
+import { withoutInherited, type StdioPlace } from "./inherited-descriptors.ts";
+import { KeptOutput } from "./kept-output.ts";
+import { pause } from "./pause.ts";
+import { HAS_PROCESS_GROUPS, guardGroup, releaseGroup } from "./process-guard.ts";
+import { isTreeAlive, killTree, signalTree, usageOf, type TreeRoot } from "./process-tree.ts";
+import { startProblem } from "./process.ts";
+import { seccompFilter } from "./seccomp-filter.ts";
+
+export interface ProgramLimits {
+  readonly timeoutMs: number;
+  /** Of all its processes together. Not held outside of Linux. */
+  readonly maxMemoryBytes: number;
+  /** Not held outside of Linux. */
+  readonly maxProcesses: number;
+  /** Of one file that it writes. */
+  readonly maxFileBytes: number;
+  /** Of what it writes to its output. */
+  readonly maxOutputBytes: number;
+}
+
+export interface ProgramSandbox {
+  readonly bubblewrap: Bubblewrap;
+  readonly policy: SandboxPolicy;
+  readonly exceptions: readonly Exception[];
+}
+
+export interface ProgramOptions {
+  /** An absolute path, or a name that is looked up in `PATH` of the environment. Never read by a shell. */
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly folder: string;
+  /** All variables that it gets. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** The text of its standard input. @default nothing: its input is at its end */
+  readonly stdin?: string;
+  readonly limits: ProgramLimits;
+  /** Left out = with all that this process may do. */
+  readonly sandbox?: ProgramSandbox;
+  /** True = standard error is part of the output, in the order in which it was written. */
+  readonly merged: boolean;
+  readonly clock: Clock;
+  /** Ends it as its time does. */
+  readonly signal: AbortSignal;
+  /** Called with its output as it comes. */
+  readonly onOutput?: (text: string) => void;
+}
+
+/** The reason why it was ended before its own end. */
+export type Stop = "time" | "memory" | "processes" | "output" | "cancelled";
+
+export interface ProgramEnd {
+  /** 128 and the number of the signal for one that a signal has ended. Undefined = it was stopped. */
+  readonly exitCode: number | undefined;
+  readonly stop: Stop | undefined;
+  readonly output: string;
+  /** Empty where it is part of the output. */
+  readonly errorOutput: string;
+}
+
+/** Between SIGTERM and SIGKILL. */
+const GRACE_MS = 3_000;
+const POLL_MS = 50;
+/** Between two looks at what it uses; longer where looking takes long. */
+const WATCH_MS = 100;
+const WATCH_SHARE = 10;
+/** How long its last output is waited for, when something else holds its pipe. */
+const LAST_OUTPUT_MS = 250;
+/** Threads count as processes where the kernel counts them. */
+const THREADS_PER_PROCESS = 16;
+const MAX_OPEN_FILES = 4_096;
+
+/** Sets the limits that the kernel holds for each process, then becomes the program. `-` = no limit. */
+const WITH_LIMITS = `
+ulimit -c 0
+ulimit -n "$1" 2>/dev/null
+[ "$2" = - ] || ulimit -d "$2" 2>/dev/null
+[ "$3" = - ] || ulimit -f "$3" 2>/dev/null
+[ "$4" = - ] || ulimit -u "$4" 2>/dev/null || ulimit -p "$4" 2>/dev/null
+shift 4
+exec 2>&1
+exec "$@"
+`;
+
+/**
+ * Resolves when the program and all that it started have ended.
+ *
+ * @throws ToolError `unavailable`, by rejecting, where it could not be started
+ */
+export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
+  const broken = [options.program, ...options.args, ...Object.values(options.environment)].some((text) => text.includes("\0"));
+  if (broken) throw new ToolError("invalid_input", "An argument of a program cannot hold a NUL character.");
+  if (options.signal.aborted) return { exitCode: undefined, stop: "cancelled", output: "", errorOutput: "" };
+  return await new Program(options).run();
+}
+
+/** @throws ToolError `invalid_input` for arguments that are too long, `unavailable` otherwise */
+function spawned(file: string, args: readonly string[], options: SpawnOptions, close: () => void): ChildProcess {
+  try {
+    return spawn(file, args, options);
+  } catch (error: unknown) {
+    const isTooLong = Reflect.get(Object(error), "code") === "E2BIG";
+    const reason = isTooLong ? "its arguments are too long for this system" : describeThrown(error);
+    throw new ToolError(isTooLong ? "invalid_input" : "unavailable", `The program could not be started: ${reason}.`, {
+      cause: error,
+      outcome: "not_started",
+    });
+  } finally {
+    close();
+  }
+}
+
+class Program {
+  readonly #options: ProgramOptions;
+  readonly #output: KeptOutput;
+  readonly #errors = new KeptOutput();
+  readonly #mark = `HAFT_PROGRAM=${systemPorts.ids.next("program")}`;
+  #stop: Stop | undefined;
+  #stopping: Promise<void> | undefined;
+
+  constructor(options: ProgramOptions) {
+    this.#options = options;
+    this.#output = new KeptOutput(options.onOutput);
+  }
+
+  async run(): Promise<ProgramEnd> {
+    const { clock, limits, signal } = this.#options;
+    const child = this.#start();
+    const root = await this.#started(child);
+    const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+    const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
+    const cancelTimer = clock.timer(() => this.#end(root, "time"), limits.timeoutMs);
+    const cancelWatch = this.#watch(root);
+    const aborted = (): void => this.#end(root, "cancelled");
+    signal.addEventListener("abort", aborted, { once: true });
+    if (signal.aborted) aborted();
+    this.#listen(child, root);
+    try {
+      await ended;
+      await this.#stopping;
+      await killTree(root, clock);
+      await Promise.race([closed, pause(clock, LAST_OUTPUT_MS)]);
+    } finally {
+      cancelTimer();
+      cancelWatch();
+      signal.removeEventListener("abort", aborted);
+      releaseGroup(root.pid);
+      child.stdout?.destroy();
+      child.stderr?.destroy();
+    }
+    return this.#result(child);
+  }
+
+  #start(): ChildProcess {
+    const { program, args, folder, environment, stdin, sandbox, merged } = this.#options;
+    const exceptions = sandbox?.exceptions ?? [];
+    const filter = sandbox === undefined ? undefined : seccompFilter();
+    const inherited = exceptions.filter(({ kind }) => kind !== "hidden").map(({ fd }) => fd);
+    const command = [...(merged ? this.#limited() : []), program, ...args];
+    const argv = sandbox === undefined ? command : [sandbox.bubblewrap.path, ...this.#sandboxed(sandbox, filter !== undefined), ...command];
+    const [file = program, ...rest] = argv;
+    const [name = "", value = ""] = this.#mark.split("=");
+    const given: readonly StdioPlace[] = [
+      stdin === undefined ? "ignore" : "pipe",
+      "pipe",
+      "pipe",
+      filter === undefined ? "ignore" : "pipe",
+      ...inherited,
+    ];
+    const { stdio, close } = withoutInherited(given);
+    const env = { ...environment, [name]: value };
+    const child = spawned(file, rest, { env, cwd: folder, stdio, shell: false, detached: HAS_PROCESS_GROUPS, windowsHide: true }, close);
+    const [, , , seccomp] = child.stdio;
+    if (seccomp !== null && seccomp !== undefined && "end" in seccomp) {
+      seccomp.on("error", () => undefined); // it ended before it had read the filter, and its exit code says so
+      seccomp.end(filter);
+    }
+    return child;
+  }
+
+  /** The descriptors of exceptions begin at 4, in their order. */
+  #sandboxed({ bubblewrap, policy, exceptions }: ProgramSandbox, filtered: boolean): readonly string[] {
+    let next = 4;
+    const numbered = exceptions.map((each) => (each.kind === "hidden" ? each : { ...each, fd: next++ }));
+    return sandboxArguments(bubblewrap, policy, {
+      folder: this.#options.folder,
+      exceptions: numbered,
+      seccompFd: filtered ? 3 : undefined,
+    });
+  }
+
+  /** Outside of a sandbox the kernel would count every process of the user. */
+  #limited(): readonly string[] {
+    const { limits, sandbox } = this.#options;
+    const processes = sandbox === undefined ? "-" : String(limits.maxProcesses * THREADS_PER_PROCESS);
+    const numbers = [MAX_OPEN_FILES, Math.ceil(limits.maxMemoryBytes / 1024), Math.ceil(limits.maxFileBytes / 512)].map(String);
+    return ["/bin/sh", "-c", WITH_LIMITS, "haft", ...numbers, processes];
+  }
+
+  #started(child: ChildProcess): Promise<TreeRoot> {
+    const { program, folder } = this.#options;
+    return new Promise((resolve, reject) => {
+      child.once("spawn", () => {
+        const { pid } = child;
+        if (pid === undefined) return;
+        guardGroup(pid, this.#mark);
+        resolve({ pid, mark: this.#mark });
+      });
+      child.once("error", (error) => {
+        const reason = startProblem({ command: program, cwd: folder }, error);
+        reject(new ToolError("unavailable", `The program could not be started: ${reason}.`, { cause: error, outcome: "not_started" }));
+      });
+    });
+  }
+
+  #listen({ stdin, stdout, stderr }: ChildProcess, root: TreeRoot): void {
+    const take = (kept: KeptOutput) => (chunk: Buffer) => {
+      kept.push(chunk);
+      if (this.#output.bytes + this.#errors.bytes > this.#options.limits.maxOutputBytes) this.#end(root, "output");
+    };
+    stdout?.on("data", take(this.#output));
+    stderr?.on("data", take(this.#errors));
+    for (const stream of [stdin, stdout, stderr]) stream?.on("error", () => undefined); // it ended without reading, and its exit code counts
+    stdin?.end(this.#options.stdin);
+  }
+
+  #watch(root: TreeRoot): () => void {
+    const { clock, limits } = this.#options;
+    if (process.platform !== "linux" || (limits.maxMemoryBytes === Infinity && limits.maxProcesses === Infinity)) return () => undefined;
+    let cancel = (): void => undefined;
+    const look = (): void => {
+      const startedAt = clock.now();
+      const { processes, bytes } = usageOf(root);
+      if (bytes > limits.maxMemoryBytes) return this.#end(root, "memory");
+      if (processes > limits.maxProcesses) return this.#end(root, "processes");
+      cancel = clock.timer(look, Math.max(WATCH_MS, WATCH_SHARE * (clock.now() - startedAt)));
+    };
+    cancel = clock.timer(look, WATCH_MS);
+    return () => cancel();
+  }
+
+  #end(root: TreeRoot, stop: Stop): void {
+    if (this.#stopping !== undefined) return;
+    this.#stop = stop;
+    this.#stopping = this.#endTree(root, stop === "time" || stop === "cancelled");
+  }
+
+  /** bubblewrap itself would end at once, and all in the sandbox with it. */
+  async #endTree(root: TreeRoot, gently: boolean): Promise<void> {
+    const { clock, sandbox } = this.#options;
+    if (gently && signalTree(root, "SIGTERM", new Set(sandbox === undefined ? [] : [root.pid])) > 0) {
+      for (let waitedMs = 0; waitedMs < GRACE_MS && isTreeAlive(root); waitedMs += POLL_MS) await pause(clock, POLL_MS);
+    }
+    await killTree(root, clock);
+  }
+
+  #result(child: ChildProcess): ProgramEnd {
+    this.#output.end();
+    this.#errors.end();
+    const output = this.#output.text();
+    const errorOutput = this.#errors.text();
+    if (this.#stop !== undefined) return { exitCode: undefined, stop: this.#stop, output, errorOutput };
+    const { sandbox, merged } = this.#options;
+    if (sandbox !== undefined && merged && errorOutput !== "" && child.exitCode !== 0)
+      throw new ToolError("unavailable", `The sandbox could not be made: ${errorOutput.trim()}`, {
+        outcome: "not_started",
+        retryable: false,
+      });
+    const exitCode = child.exitCode ?? 128 + (child.signalCode === null ? 0 : constants.signals[child.signalCode]);
+    return { exitCode, stop: undefined, output, errorOutput };
+  }
+}

@@ -1,0 +1,27 @@
+/** The commands that hooks add, as a toolset. */
+import type { Hook } from "../core/hook.ts";
+import { ToolError } from "../core/error.ts";
+import type { Tool } from "../core/tool.ts";
+import type { Registry } from "./registry.ts";
+
+const TOOLSET = "commands";
+
+/** Adds the commands of all hooks. @throws ToolError `duplicate` for the name of a tool or of another command; `invalid_argument` as for tools */
+export function addHookCommands(registry: Registry, hooks: readonly Hook[]): void {
+  const owners = new Map(registry.list().map(({ tool, qualifiedName }) => [tool.name, `the tool ${qualifiedName}`]));
+  const tools: Tool[] = [];
+  for (const hook of hooks)
+    for (const command of hook.commands ?? []) {
+      const { name, description = "", inputSchema = { type: "object" } } = command;
+      const owner = owners.get(name);
+      if (owner !== undefined)
+        throw new ToolError(
+          "duplicate",
+          `The command ${JSON.stringify(name)} of the hook ${JSON.stringify(hook.name)} has the name of ${owner}.`,
+          { hint: "Give the command another name." },
+        );
+      owners.set(name, `a command of the hook ${JSON.stringify(hook.name)}`);
+      tools.push({ ...command, description, inputSchema });
+    }
+  if (tools.length > 0) registry.addToolset({ name: TOOLSET, description: "Commands that the program adds.", tools });
+}

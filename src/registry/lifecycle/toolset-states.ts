@@ -1,0 +1,111 @@
+/** Which toolsets are open, have failed, or were closed by the program: their reports, and the state of their tools. */
+import type { ToolError } from "../../core/error.ts";
+import type { ToolsetEvent } from "../../core/event.ts";
+import type { Toolset } from "../../core/toolset.ts";
+import type { EngineLife } from "./engine-life.ts";
+import type { LifecycleOptions } from "./lifecycle-options.ts";
+import type { OpenReport } from "./open-report.ts";
+
+export class ToolsetStates {
+  readonly #options: Pick<LifecycleOptions, "registry" | "ports" | "emit">;
+  /** By toolset or source, the first to fail first. */
+  readonly #failures = new Map<string, ToolError>();
+  /** Toolsets that were reported as open. */
+  readonly #opened = new Set<string>();
+  /** Toolsets that the program closed by themselves; nothing but the program opens them. */
+  readonly #shut = new Set<string>();
+  #isOver = false;
+
+  constructor(options: Pick<LifecycleOptions, "registry" | "ports" | "emit">) {
+    this.#options = options;
+  }
+
+  isOpen(name: string): boolean {
+    return this.#opened.has(name);
+  }
+
+  failureOf(name: string): ToolError | undefined {
+    return this.#failures.get(name);
+  }
+
+  get firstFailure(): readonly [toolset: string, error: ToolError] | undefined {
+    return this.#failures.entries().next().value;
+  }
+
+  /** Whether the program closed all toolsets of an engine. */
+  areShut({ toolsets }: EngineLife): boolean {
+    return toolsets.every(({ name }) => this.#shut.has(name));
+  }
+
+  isShut(name: string): boolean {
+    return this.#shut.has(name);
+  }
+
+  shut(name: string): void {
+    this.#shut.add(name);
+    this.#options.registry.setToolsetState(name, "closed");
+  }
+
+  allow(name: string): void {
+    this.#shut.delete(name);
+  }
+
+  /** Says that these are open, but for those that the program closed. */
+  noteOpen(toolsets: readonly Toolset[]): void {
+    const { registry } = this.#options;
+    for (const { name } of toolsets) {
+      if (this.#opened.has(name) || this.#shut.has(name)) continue;
+      this.#opened.add(name);
+      this.#failures.delete(name);
+      registry.setToolsetState(name, "open");
+      this.emit({ type: "toolset-open", toolset: name, tools: registry.sizeOf(name) });
+    }
+  }
+
+  noteFailure(toolset: string, error: ToolError): void {
+    this.#failures.set(toolset, error);
+    if (!this.#isOver) this.#options.registry.setToolsetState(toolset, error);
+    this.emit({ type: "toolset-fail", toolset, error: error.toJSON() });
+  }
+
+  noteClosed(toolset: string, error?: ToolError): void {
+    if (!this.#opened.delete(toolset)) return;
+    this.emit({ type: "toolset-close", toolset, ...(error === undefined ? {} : { error: error.toJSON() }) });
+  }
+
+  /** One that was removed. */
+  noteGone(name: string): void {
+    this.#failures.delete(name);
+    this.#shut.delete(name);
+    this.noteClosed(name);
+  }
+
+  /** Those that are not among these toolsets any more are gone. */
+  keepOnly(toolsets: readonly Toolset[]): void {
+    const names = new Set(toolsets.map(({ name }) => name));
+    for (const name of [...this.#opened, ...this.#failures.keys(), ...this.#shut]) if (!names.has(name)) this.noteGone(name);
+  }
+
+  /** Takes every tool of the registry away, for good. */
+  closeAll(): void {
+    this.#isOver = true;
+    const { registry } = this.#options;
+    for (const name of registry.namespaces()) registry.setToolsetState(name, "closed");
+  }
+
+  /** @param toolsets those that are enabled */
+  report(toolsets: readonly Toolset[]): OpenReport {
+    const names = toolsets.map(({ name }) => name);
+    const failed = Array.from(this.#failures, ([toolset, error]) => ({ toolset, error }));
+    return {
+      opened: names.filter((name) => !this.#failures.has(name) && !this.#shut.has(name)),
+      failed: failed.toSorted((one, other) => names.indexOf(one.toolset) - names.indexOf(other.toolset)),
+    };
+  }
+
+  emit(event: Unstamped<ToolsetEvent>): void {
+    this.#options.emit({ ...event, at: this.#options.ports.clock.wallTime() });
+  }
+}
+
+type Unstamped<Event> = Event extends unknown ? Omit<Event, "at"> : never;

@@ -1,0 +1,47 @@
+/** Every provider and protocol sends the input of a tool as an object. */
+import { ToolError } from "../core/error.ts";
+import { isJsonObject } from "../core/base/json.ts";
+import type { JsonSchema } from "../core/tool.ts";
+
+/** @throws ToolError `invalid_schema` for a schema that no object fits, as far as its outermost keywords say: every call would be refused */
+export function checkTakesObjects(schema: unknown): void {
+  const reason = whyNoObject(schema, MAX_DEPTH);
+  if (reason === undefined) return;
+  throw new ToolError("invalid_schema", `${reason}; the input of a tool is an object.`, {
+    hint: 'Give it a property: { type: "object", properties: { value: … } }.',
+  });
+}
+
+const MAX_DEPTH = 8;
+
+/** Looks at the keywords that choose among types and values, and at the subschemas that hold for the value itself. */
+function whyNoObject(schema: unknown, depth: number): string | undefined {
+  if (schema === false) return "false allows nothing";
+  if (!isJsonObject(schema) || depth === 0) return undefined;
+  const { type, enum: values, allOf } = schema;
+  if (type !== undefined && type !== "object" && !(Array.isArray(type) && type.includes("object"))) return `type is ${shown(type)}`;
+  if (Object.hasOwn(schema, "const") && !isJsonObject(schema["const"])) return `const is ${shown(schema["const"])}`;
+  if (Array.isArray(values) && !values.some(isJsonObject)) return `enum is ${shown(values)}`;
+  for (const part of Array.isArray(allOf) ? allOf : []) {
+    const reason = whyNoObject(part, depth - 1);
+    if (reason !== undefined) return `in allOf, ${reason}`;
+  }
+  for (const keyword of ["anyOf", "oneOf"]) {
+    const parts: unknown = schema[keyword];
+    if (!Array.isArray(parts) || parts.length === 0) continue;
+    const reasons = parts.map((part) => whyNoObject(part, depth - 1));
+    if (!reasons.includes(undefined)) return `in ${keyword}, ${reasons[0]}`;
+  }
+  return undefined;
+}
+
+function shown(value: unknown): string {
+  const text = JSON.stringify(value);
+  return text.length <= 80 ? text : `${text.slice(0, 80)}…`;
+}
+
+/** The schema of an input for readers that expect `type: "object"`, as those of MCP do. */
+export function objectSchema(schema: JsonSchema): JsonSchema {
+  if (typeof schema === "boolean") return schema ? { type: "object" } : { type: "object", not: {} };
+  return schema["type"] === "object" ? schema : { ...schema, type: "object" };
+}

@@ -1,0 +1,41 @@
+/** A preset for tools that run programs and answer `{output, exit_code, error?, metadata?}`, as those of KohakuTerrarium do. */
+import { ToolOutput } from "../core/content.ts";
+import type { ToolContext } from "../core/context.ts";
+import { ToolError } from "../core/error.ts";
+import { isJsonObject, type JsonObject } from "../core/base/json.ts";
+import type { Tool } from "../core/tool.ts";
+import { isPromiseLike } from "../policy/deadline.ts";
+import { plainTool, refuseOtherWords } from "./check-tool-fields.ts";
+
+/**
+ * The same tool, whose answer is its `output`: an `exit_code` (or `exitCode`) other than 0, or an `error`, makes the call an
+ * `execution_failed` error that keeps it. Any other answer is passed on as it is. The tool may be an instance of a class.
+ *
+ * @throws ToolError `invalid_argument` for a tool without `execute`
+ */
+export function withProgramShape(given: Tool): Tool {
+  const tool = plainTool(given);
+  refuseOtherWords(given, tool);
+  const { execute } = tool;
+  if (execute === undefined)
+    throw new ToolError("invalid_argument", `The tool ${JSON.stringify(tool.name)} has no execute, whose answer could be read.`);
+  return {
+    ...tool,
+    execute: (input: never, context: ToolContext) => {
+      const answer = execute(input, context);
+      return isPromiseLike(answer) ? Promise.resolve(answer).then(readAnswer) : readAnswer(answer);
+    },
+  };
+}
+
+function readAnswer(answer: unknown): unknown {
+  if (!isJsonObject(answer) || !Object.hasOwn(answer, "output")) return answer;
+  const { output, error, metadata }: Partial<JsonObject> = answer;
+  const exitCode = answer["exitCode"] ?? answer["exit_code"] ?? undefined;
+  return new ToolOutput({
+    output,
+    ...(exitCode === undefined ? {} : { exitCode: typeof exitCode === "number" ? exitCode : Number.NaN }),
+    ...(typeof error === "string" && error !== "" ? { error } : {}),
+    ...(isJsonObject(metadata) ? { metadata } : {}),
+  });
+}

@@ -1,0 +1,36 @@
+/** The refusals of sessions. */
+import { ToolError } from "../core/error.ts";
+import type { Store } from "../core/store.ts";
+import type { Session } from "../session/session.ts";
+
+export function closedSession(session: Session): ToolError {
+  return new ToolError("invalid_argument", `The session ${JSON.stringify(session.id)} is closed.`, {
+    hint: "Begin another with runtime.session(), or take it up again with runtime.resume() where a store has it.",
+  });
+}
+
+export function noJobs(): ToolError {
+  return new ToolError("not_simulatable", "A simulation has no background jobs: they would outlive it.", { hint: "Use execute()." });
+}
+
+export function noBranch(session: Session): ToolError {
+  return new ToolError("invalid_argument", `The session ${JSON.stringify(session.id)} is no open branch of another.`, {
+    hint: "Take one with fork() or simulate(). A branch that was resumed from a store is a session of its own.",
+  });
+}
+
+/** The store that there must be. @throws ToolError `invalid_argument` */
+export function storeFor(id: string, store: Store | undefined): Store {
+  if (store !== undefined) return store;
+  throw new ToolError("invalid_argument", `The session ${JSON.stringify(id)} cannot be resumed: the runtime has no store.`, {
+    hint: "Give one: createRuntime({ store: sqliteStore({ path }) }).",
+  });
+}
+
+/** The store has more of the session than was ever recorded here. */
+export function noteTakenOver(session: Session): ToolError {
+  const message = `The session ${JSON.stringify(session.id)} was taken over by another process, which has continued it.`;
+  const error = new ToolError("conflict", message, { operatorHint: "Resume the session again to continue it." });
+  session.noteLoss(error);
+  return error;
+}

@@ -1,0 +1,98 @@
+/** The background jobs of a store: those of sessions that are open here, elsewhere, or nowhere. */
+import { ToolError } from "../core/error.ts";
+import type { SessionEvent } from "../core/event.ts";
+import type { CancelOutcome, StoredJobName } from "../call/jobs.ts";
+import type { StoredJob } from "../core/job-store.ts";
+import type { EventLog, Store } from "../core/store.ts";
+import { nearNames } from "../core/base/near-names.ts";
+import { readEvents } from "../session/read-events.ts";
+import { endOpenCall } from "./end-open-call.ts";
+import { SessionFold, type OpenCall } from "./fold-events.ts";
+import { cancelledJob } from "./resume-jobs.ts";
+
+/** So many ids are looked at for one that was meant. */
+const MAX_COMPARED = 1_000;
+
+/** @throws ToolError `not_found`, naming ids that are near; `ambiguous` where several sessions have a job of this id */
+export async function findStoredJob(store: Store, { id, sessionId }: StoredJobName): Promise<StoredJob> {
+  const [job, other] = await store.jobs.list({ id, limit: 2, ...(sessionId === undefined ? {} : { sessionId }) });
+  if (job === undefined) throw await noSuchJob(store, { id, sessionId });
+  if (other === undefined) return job;
+  throw new ToolError("ambiguous", `Several sessions have a job ${JSON.stringify(id)}, among them ${JSON.stringify(job.sessionId)}.`, {
+    hint: "Name its session as well.",
+  });
+}
+
+/**
+ * Cancels a job in any process. Where no process has its session open, its end is recorded in the session's log at once. Otherwise a
+ * request is left, which the process that has it open obeys within seconds, as does one that resumes it later.
+ *
+ * @throws ToolError as `findStoredJob`; `store_failed`; `corrupt_record` for a session that is damaged
+ */
+export async function cancelStoredJob(
+  store: Store,
+  name: StoredJobName,
+  { reason, at }: { readonly reason: string; readonly at: number },
+): Promise<CancelOutcome> {
+  const { sessionId, id, openedBy } = await findStoredJob(store, name);
+  if (!(await store.jobs.requestCancel({ sessionId, id, reason }))) return "over";
+  if (openedBy !== undefined) return "asked";
+  let log: EventLog;
+  try {
+    log = await store.claim(sessionId);
+  } catch (thrown: unknown) {
+    if (ToolError.fromUnknown(thrown, "store_failed").code === "resource_busy") return "asked"; // resumed meanwhile
+    throw thrown;
+  }
+  try {
+    return (await endInLog(log, { id, reason, at })) ? "ended" : "over";
+  } finally {
+    await log.close();
+  }
+}
+
+/** Why the jobs of a session that was claimed just now are to end, by the id of their calls. */
+export async function cancelRequestsIn(
+  store: Store,
+  sessionId: string,
+  { open }: Pick<SessionFold, "open">,
+): Promise<ReadonlyMap<string, string>> {
+  if (!open.some(({ job }) => job !== undefined)) return new Map();
+  const requests = await store.jobs.cancelRequests();
+  return new Map(requests.filter((request) => request.sessionId === sessionId).map(({ id, reason }) => [id, reason]));
+}
+
+/** False where the log says that the job has ended, or never began. */
+async function endInLog(
+  log: EventLog,
+  { id, reason, at }: { readonly id: string; readonly reason: string; readonly at: number },
+): Promise<boolean> {
+  const fold = new SessionFold(1, log.sessionId);
+  for await (const event of readEvents(log)) fold.apply(event);
+  const job = fold.open.find((call) => call.callId === id && call.job !== undefined);
+  if (job === undefined) return false;
+  const { sessionId } = log;
+  const events: SessionEvent[] = callsOf(job, fold.open).flatMap((call) =>
+    endOpenCall(call, cancelledJob(call, reason), { sessionId, at }),
+  );
+  log.append(events);
+  await log.whenDurable();
+  return true;
+}
+
+/** The calls that a job's handler had made, the last first, and the job itself: a call ends before the one that it was made in. */
+function callsOf(job: OpenCall, open: readonly OpenCall[]): readonly OpenCall[] {
+  const ids = new Set([job.callId]);
+  const found = open.filter(({ callId, parentCallId }) => parentCallId !== undefined && ids.has(parentCallId) && ids.add(callId));
+  return [...found.toReversed(), job];
+}
+
+async function noSuchJob(store: Store, { id, sessionId }: StoredJobName): Promise<ToolError> {
+  const where = sessionId === undefined ? "The store" : `The session ${JSON.stringify(sessionId)}`;
+  const jobs = await store.jobs.list({ limit: MAX_COMPARED, ...(sessionId === undefined ? {} : { sessionId }) });
+  const ids = jobs.map((job) => job.id);
+  const likely = [...new Set([...nearNames(id, ids), ...ids])].slice(0, 5);
+  return new ToolError("not_found", `${where} has no job ${JSON.stringify(id)}, or it ended so long ago that it is forgotten.`, {
+    hint: likely.length === 0 ? "It has no jobs at all." : `The newest are: ${likely.join(", ")}.`,
+  });
+}

@@ -1,0 +1,175 @@
+/** Reads the values in a description: alternatives, examples, the default, bounds, how dates are spelled, and what the value is called. */
+import { type DateMask, dateMask, maskIn } from "./date-mask.ts";
+import { type Literal, literalRuns } from "./described-literals.ts";
+import { type ToldBounds, boundsIn } from "./described-numbers.ts";
+import { nameWords } from "./name-words.ts";
+
+/** The facts that a description states. */
+export interface Described {
+  /** All values. */
+  readonly choices: readonly Literal[];
+  readonly examples: readonly Literal[];
+  /** The value where none is given. */
+  readonly fallback: Literal | undefined;
+  readonly bounds: ToldBounds;
+  readonly mask: DateMask | undefined;
+  /** Several values in one text, with this between them. */
+  readonly separator: string | undefined;
+  /** The type of the value, where the schema has none. */
+  readonly type: "boolean" | "number" | "array" | undefined;
+  /** The noun it opens with, as a name: `currency_code` for "The ISO currency code to convert from"; `""` where it says nothing. */
+  readonly head: string;
+  /** Of a number: `celsius`, `minutes`; `""` for none. */
+  readonly unit: string;
+}
+
+/** Only so much of a description is read. */
+const MAX_LENGTH = 600;
+const MAX_KEPT = 20_000;
+const kept = new Map<string, Described>();
+
+export function described(description: string): Described {
+  const known = kept.get(description);
+  if (known !== undefined) return known;
+  const read = readDescription(description.slice(0, MAX_LENGTH));
+  if (kept.size >= MAX_KEPT) kept.clear();
+  if (description.length <= 4 * MAX_LENGTH) kept.set(description, read);
+  return read;
+}
+
+function readDescription(text: string): Described {
+  const { choices, examples, fallback } = literalRuns(text);
+  const form = FORM_TOLD.exec(text);
+  const head = form === null ? headOf(text) : headOf(text.slice(form.index + form[0].length));
+  const separator = separatorIn(text);
+  return {
+    choices: choices.filter((choice) => !isMask(choice)),
+    examples,
+    fallback,
+    bounds: boundsIn(text),
+    mask: maskTold(text, head),
+    separator,
+    type: typeTold(text, head),
+    head,
+    unit: unitIn(text),
+  };
+}
+
+function isMask({ text }: Literal): boolean {
+  return maskIn(text) !== undefined;
+}
+
+const ISO_DATE = /\bISO[- ]?8601\b(?![^.]{0,20}duration)|\bRFC ?3339\b/iu;
+
+function maskTold(text: string, head: string): DateMask | undefined {
+  const shown = maskIn(text);
+  if (shown !== undefined || !ISO_DATE.test(text)) return shown;
+  const isDay = head.endsWith("date") && !/time/iu.test(text);
+  return dateMask(isDay ? "YYYY-MM-DD" : "YYYY-MM-DDTHH:MM:SSZ");
+}
+
+const SEPARATED =
+  /\b(comma|semi-?colon|pipe|space)[- ](?:separated|delimited)\b|\b(?:separated|delimited) (?:by|with) (?:a )?(commas?|semi-?colons?|pipes?|spaces?)\b/iu;
+
+function separatorIn(text: string): string | undefined {
+  const found = SEPARATED.exec(text);
+  const word = (found?.[1] ?? found?.[2])?.toLowerCase();
+  if (word === undefined) return undefined;
+  return word.startsWith("comma") ? "," : word.startsWith("semi") ? ";" : word.startsWith("pipe") ? "|" : " ";
+}
+
+const FLAG =
+  /^(?:(?:an? )?(?:optional )?(?:boolean|flag)\b|(?:specif(?:y|ies)|indicates?|determines?|controls?|defines?|sets?|choose) (?:whether|if)\b|whether\b|when (?:true|set to true)\b|if (?:this is )?(?:true\b|set to (?:true|1))|true (?:to|if|for)|set (?:this )?to (?:true|`true`)|(?:enables?|disables?) )/iu;
+const LISTED = /^(?:an? |the )?(?:\w+ )?(?:list|array|collection|sequence) of\b/iu;
+const COUNTED =
+  /(?:^|_)(?:number|concentration|modifier|decimals|multiplier|factor|elevation|altitude|count|quantity|amount|limit|maximum|minimum|max|min|page|offset|size|price|latitude|longitude|width|height|weight|length|temperature|percentage|radius|distance|age|year|score|rating|rate|index|duration|speed|mass|volume|salary|principal|depth|degrees|integer|population|budget|cost)$/u;
+const NOT_COUNTED =
+  /(?:^|_)(?:phone|account|card|serial|tracking|flight|license|licence|contact|mobile|vin|registration|sort|min_max)_(?:number|\w+)$/u;
+
+function typeTold(text: string, head: string): Described["type"] {
+  const start = text.trimStart();
+  if (FLAG.test(start)) return "boolean";
+  if (LISTED.test(start) && separatorIn(text) === undefined) return "array";
+  if (/^(?:the |an? )?(?:maximum |minimum |total )?(?:number|count|amount|quantity) of\b/iu.test(start) && !/phone/iu.test(text))
+    return "number";
+  return COUNTED.test(head) && !NOT_COUNTED.test(head) ? "number" : undefined;
+}
+
+const UNITS: readonly (readonly [string, RegExp])[] = [
+  ["celsius", /\bcelsius\b|°C/iu],
+  ["fahrenheit", /\bfahrenheit\b|°F/iu],
+  ["kelvin", /\bkelvins?\b/iu],
+  ["milliseconds", /\bin (?:milliseconds|ms)\b|\(ms\)/iu],
+  ["unix", /\bunix\b|\bepoch\b/iu],
+  ["seconds", /\bin seconds\b|\(seconds\)|\s\(s\)/iu],
+  ["minutes", /\bin minutes\b|\(minutes\)|\(min\)/iu],
+  ["hours", /\bin hours\b|\(hours\)/iu],
+  ["days", /\bin days\b|\(days\)/iu],
+  ["years", /\bin years\b|\(years\)/iu],
+  ["percent", /\bin percent(?:age)?\b|\bpercentage\b|\(%\)|\bas a percent/iu],
+  ["centimeters", /\bin (?:centimet(?:er|re)s|cm)\b|\(cm\)/iu],
+  ["kilometers", /\bin (?:kilomet(?:er|re)s|km)\b|\(km\)/iu],
+  ["meters", /\bin met(?:er|re)s\b|\(m\)/iu],
+  ["inches", /\bin inches\b/iu],
+  ["pixels", /\bin pixels\b|\(px\)/iu],
+  ["kilograms", /\bin (?:kilograms|kg)\b|\(kg\)/iu],
+  ["pounds", /\bin (?:pounds|lbs)\b/iu],
+  [
+    "other",
+    /\bin (?:parts per|micrograms|milligrams|grams|ounces|lit(?:er|re)s|miles|feet|yards|watts|kilowatts|volts|amperes|joules|newtons|decibels|bytes|kilobytes|megabytes|weeks|months)\b/iu,
+  ],
+  ["degrees", /\bin degrees\b/iu],
+];
+
+function unitIn(text: string): string {
+  return UNITS.find(([, pattern]) => pattern.test(text))?.[0] ?? "";
+}
+
+const MAX_HEAD_WORDS = 7;
+/** Words before the noun that a description is about. */
+const OPENING = new Set(
+  "the a an optional required your their its this that user's users specific specified given desired particular valid unique enter specify specifies provide by sets set represents contains input full exact current requested filtering single".split(
+    " ",
+  ),
+);
+/** A description that begins so tells what a tool does with the value, and not what it is. */
+const DOING = new Set(
+  "get gets return returns show shows fetch retrieve retrieves display displays list lists limit limits exclude excludes include includes only allows allow use uses used add adds make makes if when determines indicates controls defines whether".split(
+    " ",
+  ),
+);
+/** The words after these tell how the value is used. */
+const CLOSING = new Set(
+  "for to in which that where when whose with from on at used as is are was being using until after before during and or if so must should can will may between than about via into under per against formatted representing identifying indicating specifying containing associated related corresponding belonging describing denoting such".split(
+    " ",
+  ),
+);
+/** Words that say nothing without the noun after "of". */
+const OF_WORDS = new Set(
+  "name names title code codes id ids identifier number symbol type address url date time value price amount abbreviation list array part format username language currency unit text kind".split(
+    " ",
+  ),
+);
+const QUALITIES =
+  /^(?:\d+|two|three|2|3|letter|character|digit|alpha|iso|numeric|short|official|english|first|second|third|new|old|original)$/u;
+
+/** "The country, specified as a 2-letter country code": the form is what counts. */
+const FORM_TOLD = /\b(?:specified|given|expressed|provided|entered|written|represented) as (?:an? |the )(?=[^.,]{0,40}\bcode\b)/iu;
+
+/** The noun a description opens with, as a name. */
+function headOf(text: string): string {
+  const [sentence = ""] = text.trim().split(/[.:;(\n[{]|,\s|\s-\s|--|\be\.?g\b/u, 1);
+  const all = nameWords(sentence.replaceAll(/[`'"*]/gu, "").replaceAll(/\b([Ee])-mail/gu, "$1mail"));
+  const by = /^(?:filters?|sorts?|orders?|search(?:es)?|looks?)$/u.test(all[0] ?? "") ? all.slice(0, 4).indexOf("by") : -1;
+  const words = all.slice(by + 1);
+  if (DOING.has(words[0] ?? "")) return "";
+  let from = 0;
+  while (from < words.length - 1 && OPENING.has(words[from] ?? "")) from++;
+  let end = from;
+  while (end < words.length && !CLOSING.has(words[end] ?? "") && words[end] !== "of" && end - from < MAX_HEAD_WORDS) end++;
+  const nouns = words.slice(from, end).filter((word) => !QUALITIES.test(word));
+  if (words[end] !== "of" || !OF_WORDS.has(nouns.at(-1) ?? "")) return nouns.join("_");
+  const whole = headOf(words.slice(end + 1, end + 1 + MAX_HEAD_WORDS).join(" "));
+  const last = nouns.at(-1) ?? "";
+  return last === "list" || last === "array" ? whole : `${whole}_${nouns.join("_")}`;
+}

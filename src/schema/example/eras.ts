@@ -1,0 +1,26 @@
+/** When things of a name take place: births long ago, what was done in the past, what is planned ahead. The present of all examples is the first day of 2026. */
+import type { RandomStream } from "./random-stream.ts";
+
+/** The year that examples call this one. */
+export const THIS_YEAR = 2026;
+
+const BIRTH = /(?:^|_)(?:birth|born|dob|birthday|birthdate)(?=_|$)/u;
+const PAST =
+  /(?:^|_)(?:created|opened|hired|hire|joined|joining|registered|registration|founded|established|published|released|placed|ordered|order|booked|purchased|purchase|prescribed|recorded|received|paid|posted|uploaded|signed|admitted|last|previous|updated|modified|completed|closed|resolved|shipped|executed|execution|decision|transaction|posting|issued|issue|invoice|logged|reported|captured|graduation|graduated|member_since|customer_since|from_date|to_date|date_from|date_to)(?:_(?:on|at|date|time|datetime|day|timestamp|since))?(?:_|$)/u;
+const FUTURE =
+  /(?:^|_)(?:expires?|expiry|expiration|due|deadline|estimated|expected|valid_until|renewal|renews?|next|departure|departs?|arrival|arrives?|return|check_?in|check_?out|pick_?up|drop_?off|appointment|reservation|travel|event|scheduled|free_cancellation)(?:_|$)/u;
+
+export type Era = "birth" | "past" | "future";
+
+export function eraOf(joined: string): Era | undefined {
+  if (BIRTH.test(joined)) return "birth";
+  if (FUTURE.test(joined)) return "future";
+  return PAST.test(joined) ? "past" : undefined;
+}
+
+/** A date that begins with its year, moved to a year of the era; other texts stay. */
+export function inEra(text: string, era: Era, random: RandomStream): string {
+  if (!/^20\d\d-\d\d/u.test(text)) return text;
+  const year = era === "birth" ? random.integer(1_960, 2_004) : era === "past" ? random.integer(THIS_YEAR - 2, THIS_YEAR - 1) : THIS_YEAR;
+  return `${year}${text.slice(4)}`;
+}

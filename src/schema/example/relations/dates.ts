@@ -1,0 +1,204 @@
+/** Dates in their order, and what is measured between them. */
+import type { JsonValue } from "../../../core/base/json.ts";
+import { readDate, writeDate } from "../date-mask.ts";
+import { dateOf, dateTextLike } from "../date-text.ts";
+import type { Relation, Step, WholeObject } from "../whole-object.ts";
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+/** More pairs in one object are left in their disorder. */
+const MAX_PAIRS = 60;
+/** A made-up span that is so many times the usual one is drawn in. */
+const LONGEST_GAP = 12;
+
+const CREATED = /(?:^|_)(?:created|placed|ordered|opened|issued|joined|registered|submitted|requested|booked|started)(?=_|$)/u;
+
+interface Turn {
+  readonly earlier: RegExp;
+  readonly later: RegExp;
+  /** The usual minutes between the two. */
+  readonly gap: number;
+}
+
+/** Dates that come before others, by the words of their names. */
+const IN_TURN: readonly Turn[] = [
+  { earlier: /(?:^|_)(?:depart|departure|departs|outbound)(?=_|$)/u, later: /(?:^|_)(?:arrive|arrival|arrives)(?=_|$)/u, gap: 150 },
+  { earlier: /(?:^|_)(?:depart|departure|departs|outbound)(?=_|$)/u, later: /(?:^|_)(?:return|inbound|returns)(?=_|$)/u, gap: 7_200 },
+  { earlier: /(?:^|_)check_?in(?=_|$)/u, later: /(?:^|_)check_?out(?=_|$)/u, gap: 2_880 },
+  { earlier: /(?:^|_)(?:pick_?up)(?=_|$)/u, later: /(?:^|_)(?:drop_?off|return)(?=_|$)/u, gap: 4_320 },
+  {
+    earlier: /(?:^|_)(?:start|starts|begin|begins|starting|startdate|starttime)(?=_|$)/u,
+    later: /(?:^|_)(?:end|ends|finish|ending|enddate|endtime)(?=_|$)/u,
+    gap: 60,
+  },
+  { earlier: /(?:^|_)(?:from|since|fromdate)(?=_|$)/u, later: /(?:^|_)(?:to|until|till|todate)(?=_|$)/u, gap: 1_440 },
+  { earlier: /(?:^|_)after(?=_|$)/u, later: /(?:^|_)before(?=_|$)/u, gap: 10_080 },
+  {
+    earlier: /(?:^|_)(?:min|minimum|earliest|first|mindate|oldest)(?=_|$)/u,
+    later: /(?:^|_)(?:max|maximum|latest|last|maxdate|newest)(?=_|$)/u,
+    gap: 10_080,
+  },
+  {
+    earlier: /(?:^|_)(?:free_cancellation|cancellable|cancel_by)(?=_|$)/u,
+    later: /(?:^|_)(?:check_?in|departure|departs|start|starts|pick_?up)(?=_|$)/u,
+    gap: 4_320,
+  },
+  {
+    earlier: /(?:^|_)cancell?ed(?=_|$)/u,
+    later: /(?:^|_)(?:start|starts|departure|departs|check_?in|refunded|refund)(?=_|$)/u,
+    gap: 2_880,
+  },
+  { earlier: /(?:^|_)(?:shipped|dispatched)(?=_|$)/u, later: /(?:^|_)(?:delivered|delivery|received)(?=_|$)/u, gap: 2_880 },
+  {
+    earlier: /(?:^|_)(?:prescribed|issued|valid_from|effective)(?=_|$)/u,
+    later: /(?:^|_)(?:expires|expiry|valid_until|valid_to|expiration)(?=_|$)/u,
+    gap: 86_400,
+  },
+  {
+    earlier: /(?:^|_)(?:booked|reserved)(?=_|$)/u,
+    later: /(?:^|_)(?:payment_due|due|departure|check_?in|start|starts)(?=_|$)/u,
+    gap: 10_080,
+  },
+  { earlier: /(?:^|_)(?:birth|born|dob)(?=_|$)/u, later: /(?:^|_)(?:hired|joined|started|death|died)(?=_|$)/u, gap: 15_000_000 },
+  { earlier: /(?:^|_)sunrise$/u, later: /(?:^|_)sunset$/u, gap: 720 },
+  { earlier: /(?:^|_)scheduled(?=_|$)/u, later: /(?:^|_)actual(?=_|$)/u, gap: 15 },
+  { earlier: /(?:^|_)(?:issue|issued|invoice)(?=_|$)/u, later: /(?:^|_)(?:due|expiry|expires|paid)(?=_|$)/u, gap: 20_160 },
+  {
+    earlier: CREATED,
+    later: /(?:^|_)(?:updated|modified|changed|edited|last|closed|resolved|completed|finished|paid|shipped)(?=_|$)/u,
+    gap: 1_500,
+  },
+  { earlier: CREATED, later: /(?:^|_)(?:delivered|delivery|estimated|cancell?ed|expires|expiry|due|deadline)(?=_|$)/u, gap: 7_200 },
+];
+
+const DURATIONS: readonly (readonly [RegExp, number])[] = [
+  [/^(?:duration|length)(?:_in)?_(?:minutes|min|mins)$|^duration$|^minutes$/u, MINUTE],
+  [/^(?:duration|length)(?:_in)?_(?:seconds|secs|sec)$/u, 1_000],
+  [/^(?:duration|length)(?:_in)?_(?:hours|hrs)$|^hours$/u, 60 * MINUTE],
+  [/^(?:duration|length)(?:_in)?_days$|^(?:number_of_)?days$/u, DAY],
+];
+
+/** The start before the end, and the duration between them. */
+export const orderDates: Relation = (names) => {
+  const pairs: { readonly earlier: string; readonly later: string; readonly gap: number }[] = [];
+  const list = [...names];
+  for (const { earlier: before, later: after, gap } of IN_TURN)
+    for (const earlier of list) {
+      if (!before.test(earlier)) continue;
+      const others = list.filter((other) => other !== earlier && after.test(other) && !before.test(other));
+      const same = others.filter((other) => rest(other, after) === rest(earlier, before));
+      for (const later of same.length > 0 ? same : others) pairs.push({ earlier, later, gap });
+    }
+  if (pairs.length === 0 || pairs.length > MAX_PAIRS) return undefined;
+  const durations = DURATIONS.flatMap(([pattern, unit]) => list.filter((name) => pattern.test(name)).map((name) => ({ name, unit })));
+  const [duration] = durations;
+  return (object) => {
+    for (const pair of pairs) putInTurn(object, { ...pair, duration });
+  };
+};
+
+function rest(name: string, pattern: RegExp): string {
+  return name.replace(pattern, "");
+}
+
+interface Pair {
+  readonly earlier: string;
+  readonly later: string;
+  readonly gap: number;
+  readonly duration: { readonly name: string; readonly unit: number } | undefined;
+}
+
+function putInTurn(object: WholeObject, { earlier, later, gap, duration }: Pair): void {
+  const [start, end] = [momentAt(object, earlier), momentAt(object, later)];
+  if (start === undefined || end === undefined || start.isTime !== end.isTime) return;
+  const told = duration === undefined || gap > 150 ? undefined : object.number(duration.name);
+  const lasts =
+    told !== undefined && duration !== undefined && told > 0 && (start.hasTime || duration.unit === DAY) ? told * duration.unit : undefined;
+  const spread = object.random.branch(later).next();
+  const span = lasts ?? Math.round((gap * (1 + spread * 2)) / 5) * 5 * MINUTE;
+  const least = start.hasTime && end.hasTime ? span : Math.max(span, DAY * Math.ceil(spread * 9));
+  const apart = end.at - start.at;
+  const isFine = lasts === undefined ? apart > 0 && apart <= LONGEST_GAP * Math.max(gap, 60) * MINUTE : apart === span;
+  if (!isFine) {
+    if (object.isMadeUp(later)) object.set(later, end.write(start.at + least));
+    else if (object.isMadeUp(earlier)) object.set(earlier, start.write(end.at - least));
+  }
+  if (lasts === undefined || duration === undefined) return;
+  const [from, to] = [momentAt(object, earlier), momentAt(object, later)];
+  if (from !== undefined && to !== undefined && to.at > from.at) object.setNumber(duration.name, (to.at - from.at) / duration.unit);
+}
+
+interface Moment {
+  readonly at: number;
+  readonly isTime: boolean;
+  readonly hasTime: boolean;
+  write(at: number): JsonValue;
+}
+
+/** The date in a field, as ISO text, in the spelling its description shows, or in seconds or milliseconds since 1970. */
+function momentAt(object: WholeObject, name: string): Moment | undefined {
+  const value = object.at(name);
+  const mask = object.told(name)?.mask;
+  if (mask !== undefined && (typeof value === "string" || typeof value === "number")) {
+    const at = readDate(mask, String(value));
+    const write = (moment: number): JsonValue => (typeof value === "number" ? Number(writeDate(mask, moment)) : writeDate(mask, moment));
+    if (at !== undefined) return { at, isTime: !mask.hasDay && mask.hasTime, hasTime: mask.hasTime, write };
+  }
+  const date = dateOf(value);
+  if (date !== undefined) return { ...date, write: (at) => dateTextLike(value, at) };
+  const number = typeof value === "number" ? value : Number(/^1\d{9}(?:\d{3})?$/u.exec(String(value))?.[0] ?? Number.NaN);
+  if (!(number > 1e9 && number < 4e12) || !Number.isInteger(number)) return undefined;
+  const unit = number > 1e11 ? 1 : 1_000;
+  const write = (at: number): JsonValue => (typeof value === "number" ? Math.round(at / unit) : String(Math.round(at / unit)));
+  return { at: number * unit, isTime: false, hasTime: true, write };
+}
+
+/** The first and the last day of a stay, a rental or a leave. */
+const SPANS: readonly (readonly [from: readonly string[], to: readonly string[]])[] = [
+  [
+    ["check_in", "check_in_date", "checkin", "checkin_date"],
+    ["check_out", "check_out_date", "checkout", "checkout_date"],
+  ],
+  [
+    ["pickup_time", "pickup_date", "pick_up_time", "pick_up_date", "pickup", "pickup_datetime"],
+    ["dropoff_time", "dropoff_date", "drop_off_time", "drop_off_date", "return_date", "return_time", "dropoff", "dropoff_datetime"],
+  ],
+  [
+    ["start_date", "from_date", "starts_on", "date_from", "first_day", "start"],
+    ["end_date", "to_date", "ends_on", "date_to", "last_day", "end"],
+  ],
+];
+const NIGHTS = ["nights", "number_of_nights", "num_nights", "total_nights"];
+const DAYS = ["days", "number_of_days", "num_days", "total_days", "rental_days", "days_requested", "duration_days"];
+
+/** The nights or days between two dates, of its own or of those it was asked for; both ends of a leave count. */
+export const countDays: Relation = (names) => {
+  const count = [...NIGHTS, ...DAYS].find((name) => names.has(name));
+  if (count === undefined) return undefined;
+  return (object) => {
+    for (const [index, [firsts, lasts]] of SPANS.entries()) {
+      const [from, to] = [dateOf(object.hereOrAsked(firsts)), dateOf(object.hereOrAsked(lasts))];
+      if (from === undefined || to === undefined || from.isTime !== to.isTime || to.at <= from.at) continue;
+      const isWhole = index === SPANS.length - 1 && !from.hasTime && !NIGHTS.includes(count);
+      object.setNumber(count, Math.ceil((to.at - from.at) / DAY) + (isWhole ? 1 : 0));
+      return;
+    }
+  };
+};
+
+const DONE_AT = /^(closed|resolved|cancell?ed|deleted|completed|finished|paid|shipped|delivered|refunded|archived|merged)_(?:at|on|date)$/u;
+
+/** An open thing has no date of closing. */
+export const notYet: Relation = (names) => {
+  const state = ["state", "status"].find((name) => names.has(name));
+  const done = [...names].flatMap((name) => {
+    const deed = DONE_AT.exec(name)?.[1];
+    return deed === undefined ? [] : [{ name, deed: deed.slice(0, 5) }];
+  });
+  if (state === undefined || done.length === 0) return undefined;
+  const step: Step = (object) => {
+    const told = object.text(state)?.toLowerCase();
+    if (told !== undefined) for (const { name, deed } of done) if (!told.startsWith(deed)) object.set(name, null);
+  };
+  return step;
+};

@@ -1,0 +1,182 @@
+/** Money that belongs together: what is paid out, what is taken from an account, prices before and after a discount, loans. */
+import type { Relation, WholeObject } from "../whole-object.ts";
+
+const GROSS = ["gross_pay", "gross_salary", "gross_amount", "gross", "gross_income", "gross_wage"];
+const NET = ["net_pay", "net_salary", "net_amount", "net", "net_income", "take_home_pay", "net_wage"];
+const WITHHELD = ["tax", "taxes", "income_tax", "tax_withheld", "withholding", "tax_amount"];
+const KEPT = [
+  "social_security",
+  "pension",
+  "insurance",
+  "health_insurance",
+  "deductions",
+  "other_deductions",
+  "total_deductions",
+  "contributions",
+];
+/** Shares of the gross that are kept back. */
+const TAX_SHARE = 0.19;
+const KEPT_SHARE = 0.08;
+
+/** The net is the gross without what is kept back. */
+export const netPay: Relation = (names) => {
+  const [gross, net] = [firstOf(names, GROSS), firstOf(names, NET)];
+  if (gross === undefined || net === undefined) return undefined;
+  return (object) => {
+    const all = object.number(gross);
+    if (all === undefined || all <= 0) return;
+    let left = all;
+    for (const name of [...WITHHELD, ...KEPT].filter((one) => names.has(one))) {
+      const share = WITHHELD.includes(name) ? TAX_SHARE : KEPT_SHARE;
+      object.setNumber(name, all * share * (0.8 + 0.4 * object.random.branch(name).next()));
+      left -= object.number(name) ?? 0;
+    }
+    object.setNumber(net, left === all ? all * (0.65 + 0.1 * object.random.branch(net).next()) : Math.max(0, left));
+  };
+};
+
+const AMOUNTS = ["amount", "transfer_amount", "amount_sent", "payment_amount"];
+const FEES = ["fee", "fees", "transfer_fee", "service_fee", "commission", "transaction_fee", "processing_fee"];
+const DEBITED = [
+  "total_debited",
+  "total_charged",
+  "amount_debited",
+  "total_amount",
+  "total",
+  "debited_amount",
+  "charged_amount",
+  "total_cost",
+];
+
+/** The fee comes on top of the amount. */
+export const withFee: Relation = (names) => {
+  const debited = firstOf(names, DEBITED);
+  const fee = firstOf(names, FEES);
+  if (debited === undefined || fee === undefined || names.has("subtotal") || names.has("price")) return undefined;
+  return (object) => {
+    const amount = object.numberHereOrAsked(AMOUNTS);
+    if (amount === undefined || amount <= 0) return;
+    if ((object.number(fee) ?? 0) > amount / 10) object.setNumber(fee, amount / 50);
+    object.setNumber(debited, amount + (object.number(fee) ?? 0));
+  };
+};
+
+const LIST_PRICES = [
+  "list_price",
+  "original_price",
+  "regular_price",
+  "old_price",
+  "price_before",
+  "full_price",
+  "msrp",
+  "price_before_discount",
+];
+const SALE_PRICES = [
+  "sale_price",
+  "discounted_price",
+  "final_price",
+  "discount_price",
+  "offer_price",
+  "deal_price",
+  "current_price",
+  "price",
+];
+const PERCENTS = ["discount_percent", "discount_percentage", "discount_pct", "discount_rate", "percent_off", "discount", "savings_percent"];
+const SAVED = ["discount_amount", "savings", "you_save", "amount_saved", "discount_value"];
+/** Of the list price, the least that a sale price is, where no discount is given. */
+const LEAST_SHARE = 0.6;
+
+/** The price is the list price without its discount; the one that is given stays. */
+export const discounted: Relation = (names) => {
+  const [before, after] = [firstOf(names, LIST_PRICES), firstOf(names, SALE_PRICES)];
+  if (before === undefined || after === undefined) return undefined;
+  const [percent, saved] = [firstOf(names, PERCENTS), firstOf(names, SAVED)];
+  return (object) => {
+    if (object.number(before) === undefined || object.number(after) === undefined) return;
+    const told = object.number(percent);
+    const isPercent = told !== undefined && told > 0 && told < 90 && percent !== undefined && (percent !== "discount" || told >= 1);
+    const share = isPercent ? 1 - told / 100 : LEAST_SHARE + (1 - LEAST_SHARE) * object.random.branch(after).next();
+    const price = object.number(after) ?? 0;
+    if (object.isMadeUp(before)) object.setNumber(before, price / share);
+    else object.setNumber(after, (object.number(before) ?? 0) * share);
+    const [list, sale] = [object.number(before) ?? 0, object.number(after) ?? 0];
+    if (saved !== undefined) object.setNumber(saved, list - sale);
+    if (isPercent && list > 0 && (!object.isMadeUp(before) || !object.isMadeUp(after)))
+      object.setNumber(percent, ((list - sale) / list) * 100);
+  };
+};
+
+const PRINCIPALS = [
+  "principal",
+  "loan_amount",
+  "amount_financed",
+  "financed_amount",
+  "borrowed",
+  "mortgage_amount",
+  "amount",
+  "home_price",
+];
+const RATES = ["interest_rate", "annual_interest_rate", "annual_rate", "apr", "yearly_rate", "rate"];
+const MONTHS = ["term_months", "months", "loan_term_months", "duration_months", "number_of_months", "tenure_months"];
+const YEARS = ["years", "term_years", "loan_term", "loan_term_years", "duration_years", "tenure_years", "term"];
+const MONTHLY = ["monthly_payment", "monthly_instalment", "monthly_installment", "emi", "monthly_rate", "instalment"];
+const PAYABLE = ["total_payable", "total_payment", "total_repayment", "total_paid", "total_amount_payable", "total_cost"];
+const INTEREST = ["total_interest", "interest_paid", "interest_amount", "interest_total"];
+
+/** A loan is paid back in equal months. Its amount, rate and term may be those of the call. */
+export const repay: Relation = (names) => {
+  const [monthly, payable] = [firstOf(names, MONTHLY), firstOf(names, PAYABLE)];
+  if (monthly === undefined) return undefined;
+  const interest = firstOf(names, INTEREST);
+  return (object) => {
+    const principal = object.numberHereOrAsked(PRINCIPALS);
+    const months = object.numberHereOrAsked(MONTHS) ?? (object.numberHereOrAsked(YEARS) ?? 0) * 12;
+    if (principal === undefined || principal <= 0) {
+      const each = object.number(monthly) ?? 0;
+      object.setNumber(payable, each * (months > 0 ? months : 12 * object.random.branch("term").integer(2, 10)));
+      return;
+    }
+    const count = months > 0 ? months : 60;
+    const each = monthlyPayment(principal, { months: count, percent: object.numberHereOrAsked(RATES) ?? 5 });
+    object.setNumber(monthly, each);
+    object.setNumber(payable, (object.number(monthly) ?? each) * count);
+    object.setNumber(interest, (object.number(monthly) ?? each) * count - principal);
+  };
+};
+
+function monthlyPayment(principal: number, { months, percent }: { readonly months: number; readonly percent: number }): number {
+  const rate = (percent < 1 ? percent * 100 : percent) / 1_200;
+  return rate <= 0 ? principal / months : (principal * rate) / (1 - (1 + rate) ** -months);
+}
+
+function firstOf(names: ReadonlySet<string>, wanted: readonly string[]): string | undefined {
+  return wanted.find((name) => names.has(name));
+}
+
+const DAY_OPEN = ["open", "open_price", "opening_price"];
+const DAY_CLOSE = ["close", "close_price", "closing_price", "price", "last", "last_price", "adj_close"];
+const DAY_HIGH = ["high", "high_price", "day_high"];
+const DAY_LOW = ["low", "low_price", "day_low"];
+/** Of the opening price, the most that a day's other prices differ. */
+const SWING = 0.04;
+
+/** The prices of one day are near each other, and lie between the lowest and the highest. */
+export const spanPrices: Relation = (names) => {
+  const [high, low] = [firstOf(names, DAY_HIGH), firstOf(names, DAY_LOW)];
+  const between = [...DAY_OPEN, ...DAY_CLOSE].filter((name) => names.has(name));
+  const [first, ...others] = between;
+  if (first === undefined || (high === undefined && low === undefined && firstOf(names, DAY_OPEN) === undefined)) return undefined;
+  return (object) => {
+    const start = object.number(between.find((name) => object.number(name) !== undefined && !object.isMadeUp(name)) ?? first);
+    if (start === undefined || start <= 0) return;
+    for (const name of [first, ...others]) moveNear(object, name, start);
+    const all = between.flatMap((name) => object.number(name) ?? []);
+    object.setNumber(high, Math.max(...all) * (1 + (SWING / 2) * object.random.branch("high").next()));
+    object.setNumber(low, Math.min(...all) * (1 - (SWING / 2) * object.random.branch("low").next()));
+  };
+};
+
+function moveNear(object: WholeObject, name: string, start: number): void {
+  if (object.number(name) === start) return;
+  object.setNumber(name, start * (1 - SWING + 2 * SWING * object.random.branch(name).next()));
+}

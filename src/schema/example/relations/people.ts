@@ -1,0 +1,86 @@
+/** One person: a name, its parts, an e-mail address and a user name that belong together. */
+import type { Relation, WholeObject } from "../whole-object.ts";
+
+const FIRST = ["first_name", "given_name", "forename", "firstname"];
+const LAST = ["last_name", "family_name", "surname", "lastname"];
+const WHOLE = ["full_name", "fullname", "name", "display_name"];
+const EMAIL = ["email", "email_address", "mail"];
+const LOGIN = ["username", "user_name", "login", "handle", "screen_name"];
+const PERSON = /^([A-Z][a-z]{1,20}) ([A-Z][a-z]{1,20})$/u;
+
+interface Names {
+  readonly first: string | undefined;
+  readonly last: string | undefined;
+  readonly whole: string | undefined;
+  readonly email: string | undefined;
+  readonly login: string | undefined;
+}
+
+export const onePerson: Relation = (names) => {
+  const people = [...prefixesOf(names)].map((prefix) => namesOf(names, prefix)).filter(isMany);
+  if (people.length === 0) return undefined;
+  return (object) => {
+    for (const person of people) unite(object, person);
+  };
+};
+
+/** `""`, `customer_` of `customer_email` and so on. */
+function prefixesOf(names: ReadonlySet<string>): Set<string> {
+  const endings = [...FIRST, ...LAST, ...WHOLE, ...EMAIL, ...LOGIN];
+  return new Set(
+    [...names].flatMap((name) =>
+      endings.flatMap((ending) => (name === ending || name.endsWith(`_${ending}`) ? [name.slice(0, -ending.length)] : [])),
+    ),
+  );
+}
+
+function namesOf(names: ReadonlySet<string>, prefix: string): Names {
+  const found = (endings: readonly string[]): string | undefined =>
+    endings.map((ending) => prefix + ending).find((name) => names.has(name));
+  const stem = prefix.slice(0, -1);
+  const whole = found(WHOLE) ?? (stem !== "" && names.has(stem) ? stem : undefined);
+  return { first: found(FIRST), last: found(LAST), whole, email: found(EMAIL), login: found(LOGIN) };
+}
+
+function isMany(person: Names): boolean {
+  return Object.values(person).filter((name) => name !== undefined).length > 1;
+}
+
+function unite(object: WholeObject, { first, last, whole, email, login }: Names): void {
+  const known = nameFrom(object, { first, last, whole, email, login });
+  if (known === undefined) return;
+  const [firstName = "", lastName = ""] = known;
+  if (object.text(first) !== undefined) object.set(first, firstName);
+  if (object.text(last) !== undefined) object.set(last, lastName);
+  const isPerson = PERSON.test(object.text(whole) ?? "") || (first !== undefined && last !== undefined) || isOfEmail(whole, email);
+  if (isPerson && object.text(whole) !== undefined) object.set(whole, `${firstName} ${lastName}`);
+  const address = object.text(email);
+  if (address?.endsWith("@example.com") === true) object.set(email, `${firstName}.${lastName}@example.com`.toLowerCase());
+  const user = object.text(login);
+  if (user !== undefined && !user.includes(" ") && !user.includes("@"))
+    object.set(login, `${firstName}${lastName.slice(0, 1)}${/\d*$/u.exec(user)?.[0] ?? ""}`.toLowerCase());
+}
+
+/** A `name` next to an address with two names is that of the person, and not of a thing. */
+function isOfEmail(whole: string | undefined, email: string | undefined): boolean {
+  return whole === "name" && email !== undefined;
+}
+
+/** Of what was given first; else of what was made up. */
+function nameFrom(object: WholeObject, { first, last, whole, email }: Names): readonly string[] | undefined {
+  const isGiven = (name: string | undefined): boolean => name !== undefined && !object.isMadeUp(name);
+  const [given, family, full, address] = [object.text(first), object.text(last), object.text(whole), object.text(email)];
+  const ofWhole = PERSON.exec(full ?? "")?.slice(1);
+  const ofEmail = /^([a-z]{2,20})\.([a-z]{2,20})@/u
+    .exec(address ?? "")
+    ?.slice(1)
+    .map((part) => part.charAt(0).toUpperCase() + part.slice(1));
+  const ofParts = given !== undefined && family !== undefined ? [given, family] : undefined;
+  if (isGiven(whole) && full !== undefined) return ofWhole;
+  if (isGiven(email) && ofEmail !== undefined && !isGiven(first) && !isGiven(last)) return ofEmail;
+  if (ofParts !== undefined) return ofParts;
+  if (ofWhole !== undefined) return [given ?? ofWhole[0] ?? "", family ?? ofWhole[1] ?? ""];
+  return (full === undefined || isOfEmail(whole, email)) && ofEmail !== undefined
+    ? [given ?? ofEmail[0] ?? "", family ?? ofEmail[1] ?? ""]
+    : undefined;
+}

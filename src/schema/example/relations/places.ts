@@ -1,0 +1,148 @@
+/** One place: a city in its country, with its codes, its degrees and its time. */
+import type { JsonValue } from "../../../core/base/json.ts";
+import { PLACES, type Place, placesWith } from "../places.ts";
+import type { Relation, WholeObject } from "../whole-object.ts";
+
+type Facet =
+  | "city"
+  | "airport"
+  | "airportName"
+  | "country"
+  | "region"
+  | "zip"
+  | "latitude"
+  | "longitude"
+  | "timeZone"
+  | "currency"
+  | "phone";
+
+const ENDINGS: readonly (readonly [Facet, readonly string[]])[] = [
+  ["city", ["city", "city_name", "town"]],
+  ["airport", ["airport", "airport_code", "iata", "iata_code"]],
+  ["airportName", ["airport_name"]],
+  ["country", ["country", "country_name", "country_code", "countrycode", "nation"]],
+  ["region", ["region", "state", "province", "region_name", "state_name"]],
+  ["zip", ["zip", "zip_code", "postal_code", "postcode", "zipcode", "post_code"]],
+  ["latitude", ["latitude", "lat"]],
+  ["longitude", ["longitude", "lng", "lon", "long"]],
+  ["timeZone", ["timezone", "time_zone", "tz"]],
+  ["currency", ["currency", "currency_code"]],
+  ["phone", ["phone", "phone_number", "mobile"]],
+];
+/** These tell the place, in this order, before others are fitted to them. */
+const ANCHORS: readonly Facet[] = ["city", "airport", "country"];
+
+interface Field {
+  readonly facet: Facet;
+  readonly name: string;
+}
+
+export const onePlace: Relation = (names) => {
+  const groups = new Map<string, Field[]>();
+  for (const name of names)
+    for (const [facet, endings] of ENDINGS)
+      for (const ending of endings) {
+        if (name !== ending && !name.endsWith(`_${ending}`)) continue;
+        const prefix = name.slice(0, -ending.length);
+        const field = { facet, name };
+        const group = groups.get(prefix);
+        if (group === undefined) groups.set(prefix, [field]);
+        else group.push(field);
+      }
+  const many = [...groups.values()].filter((fields) => fields.length > 1 && fields.some(({ facet }) => isOfPlace(facet)));
+  if (many.length === 0) return undefined;
+  return (object) => {
+    for (const fields of many) unite(object, fields);
+  };
+};
+
+/** States that are written as two letters are those of the United States. */
+const STATE_CODES = /^[A-Z]{2}$/u;
+const STATES: ReadonlyMap<string, string> = new Map([
+  ["New York", "NY"],
+  ["California", "CA"],
+  ["Illinois", "IL"],
+  ["Massachusetts", "MA"],
+]);
+const IN_STATES = PLACES.filter(({ region }) => STATES.has(region));
+
+function isOfPlace(facet: Facet): boolean {
+  return ANCHORS.includes(facet) || facet === "latitude";
+}
+
+function unite(object: WholeObject, fields: readonly Field[]): void {
+  const place = placeOf(object, fields);
+  if (place === undefined) return;
+  for (const { facet, name } of fields) {
+    const before = object.at(name);
+    const value = before === undefined ? undefined : facetOf(place, { facet, before, random: object.random.branch(name).next() });
+    if (value !== undefined && value !== before) object.set(name, value);
+  }
+}
+
+/** The place that the given values tell; else the one of the made-up city, airport or country. */
+function placeOf(object: WholeObject, fields: readonly Field[]): Place | undefined {
+  const ordered = ANCHORS.flatMap((anchor) => fields.filter(({ facet }) => facet === anchor));
+  const given = ordered.filter(({ name }) => !object.isMadeUp(name));
+  const pick = object.random.branch("place");
+  const state = fields.find(({ facet, name }) => facet === "region" && STATE_CODES.test(object.text(name) ?? ""));
+  if (state !== undefined && [...given, state].every(({ name }) => object.isMadeUp(name))) return pick.pick(IN_STATES);
+  for (const { name } of [...given, ...ordered]) {
+    const found = placesTold(object.text(name) ?? "");
+    const known = found.filter((place) => given.every((field) => placesTold(object.text(field.name) ?? "").includes(place)));
+    if (known.length > 0) return pick.pick(known);
+    if (!object.isMadeUp(name)) return undefined;
+  }
+  const hasDegrees =
+    fields.filter(({ facet, name }) => (facet === "latitude" || facet === "longitude") && object.isMadeUp(name)).length > 1;
+  return ordered.length === 0 && hasDegrees ? pick.pick(PLACES) : undefined;
+}
+
+function placesTold(value: string): readonly Place[] {
+  const [text = ""] = value.split(",", 1);
+  for (const key of ["city", "airport", "country", "code", "code3"] as const) {
+    const found = placesWith(key, text);
+    if (found.length > 0) return found;
+  }
+  return [];
+}
+
+interface Before {
+  readonly facet: Facet;
+  readonly before: JsonValue;
+  /** In [0, 1). */
+  readonly random: number;
+}
+
+/** The value of the place, in the spelling that the field had; undefined for none. */
+function facetOf(place: Place, { facet, before, random }: Before): JsonValue | undefined {
+  const text = typeof before === "string" ? before : undefined;
+  switch (facet) {
+    case "city":
+    case "airport":
+    case "timeZone":
+      return text === undefined ? undefined : place[facet];
+    case "airportName":
+      return text === undefined ? undefined : `${place.city} Airport`;
+    case "currency":
+      return text === undefined || !/^[A-Z]{3}$/u.test(text) ? undefined : place.currency;
+    case "region":
+      return text === undefined ? undefined : STATE_CODES.test(text) ? STATES.get(place.region) : place.region;
+    case "country":
+      return text === undefined ? undefined : countryLike(place, text);
+    case "zip":
+      return text === undefined ? undefined : place.zip.replaceAll("#", () => String(Math.floor(random * 10)));
+    case "phone":
+      return text?.startsWith("+1-555-01") === true ? `${place.dial}${text.slice(2)}` : undefined;
+    case "latitude":
+    case "longitude": {
+      const degrees = Math.round((place[facet] + (random - 0.5) * 0.05) * 10_000) / 10_000;
+      return text === undefined ? degrees : degrees.toFixed(4);
+    }
+  }
+}
+
+function countryLike({ country, code, code3 }: Place, text: string): string {
+  const told = text.length === 2 ? code : text.length === 3 ? code3 : country;
+  return text === text.toLowerCase() ? told.toLowerCase() : told;
+}

@@ -1,0 +1,70 @@
+/** The result of what is to be worked out. */
+import type { Relation } from "../whole-object.ts";
+
+const EXPRESSIONS = ["expression", "equation", "formula", "calculation"];
+const RESULTS = ["result", "answer", "value", "output"];
+const MAX_LENGTH = 200;
+
+/** `42` for `6 * 7`. */
+export const workedOut: Relation = (names) => {
+  const result = RESULTS.find((name) => names.has(name));
+  if (result === undefined) return undefined;
+  return (object) => {
+    const expression = object.hereOrAsked(EXPRESSIONS);
+    const value = typeof expression === "string" ? valueOf(expression) : undefined;
+    if (value === undefined) return;
+    if (object.text(result) === undefined) object.setNumber(result, value);
+    else object.set(result, String(Math.round(value * 100) / 100));
+  };
+};
+
+/** Of numbers, the four operations and parentheses; undefined for anything else. */
+function valueOf(expression: string): number | undefined {
+  if (expression.length > MAX_LENGTH) return undefined;
+  const tokens = expression.match(/\d+(?:\.\d+)?|[-+*/()]/gu) ?? [];
+  if (tokens.join("") !== expression.replaceAll(/\s/gu, "") || tokens.length < 3) return undefined;
+  const reader = new ExpressionReader(tokens);
+  const value = reader.sum();
+  return reader.isDone && Number.isFinite(value) ? value : undefined;
+}
+
+class ExpressionReader {
+  readonly #tokens: readonly string[];
+  #at = 0;
+
+  constructor(tokens: readonly string[]) {
+    this.#tokens = tokens;
+  }
+
+  get isDone(): boolean {
+    return this.#at === this.#tokens.length;
+  }
+
+  sum(): number {
+    let value = this.#product();
+    for (let sign = this.#tokens[this.#at]; sign === "+" || sign === "-"; sign = this.#tokens[this.#at]) {
+      this.#at++;
+      const next = this.#product();
+      value = sign === "+" ? value + next : value - next;
+    }
+    return value;
+  }
+
+  #product(): number {
+    let value = this.#factor();
+    for (let sign = this.#tokens[this.#at]; sign === "*" || sign === "/"; sign = this.#tokens[this.#at]) {
+      this.#at++;
+      const next = this.#factor();
+      value = sign === "*" ? value * next : value / next;
+    }
+    return value;
+  }
+
+  #factor(): number {
+    const token = this.#tokens[this.#at++];
+    if (token === "-") return -this.#factor();
+    if (token !== "(") return Number(token ?? Number.NaN);
+    const value = this.sum();
+    return this.#tokens[this.#at++] === ")" ? value : Number.NaN;
+  }
+}

@@ -1,0 +1,16 @@
+/** Values that are made of the name of a thing. */
+import { slugOf } from "../field-texts.ts";
+import type { Relation } from "../whole-object.ts";
+
+const TITLES = ["name", "title", "display_name", "label"];
+const SLUGS = ["slug", "permalink", "url_slug", "handle_slug"];
+
+/** `cast-iron-pan` for `cast iron pan`. */
+export const slugs: Relation = (names) => {
+  const [title, slug] = [TITLES.find((name) => names.has(name)), SLUGS.find((name) => names.has(name))];
+  if (title === undefined || slug === undefined) return undefined;
+  return (object) => {
+    const text = object.text(title);
+    if (text !== undefined && object.text(slug) !== undefined && slugOf(text) !== "") object.set(slug, slugOf(text));
+  };
+};

@@ -1,0 +1,112 @@
+/** Sets of values by which an example tells its kind: 'AAPL' is a ticker, so any other ticker will do. */
+import { maskOfDate, writeDate } from "./date-mask.ts";
+import { digitsText, formatText, hexText } from "./format-text.ts";
+import { PLACES, WORTH, everyPlace } from "./places.ts";
+import type { RandomStream } from "./random-stream.ts";
+import * as words from "./words.ts";
+
+export type Maker = (random: RandomStream) => string;
+
+interface WordSet {
+  readonly words: readonly string[];
+  /** Where a value is in several sets, the name of the property decides. */
+  readonly names?: RegExp;
+}
+
+const CODES = everyPlace("code");
+const SETS: readonly WordSet[] = [
+  { words: words.US_STATES, names: /(?:^|_)(?:us_)?states?(?:_|$)/u },
+  { words: words.LANGUAGES, names: /lang|locale|translat/u },
+  { words: words.US_STATE_NAMES, names: /(?:^|_)(?:us_)?states?(?:_|$)/u },
+  { words: [...new Set([...CODES, ...words.COUNTRY_CODES])] },
+  { words: words.LANGUAGES },
+  { words: everyPlace("code3") },
+  { words: [...WORTH.keys()] },
+  { words: [...new Set([...everyPlace("airport"), ...words.AIRPORTS])] },
+  { words: words.TICKERS },
+  { words: words.COINS },
+  { words: words.COIN_NAMES },
+  { words: words.CURRENCY_PAIRS },
+  { words: words.COIN_PAIRS },
+  { words: everyPlace("timeZone") },
+  { words: everyPlace("city") },
+  { words: everyPlace("country") },
+  { words: words.WEEKDAYS },
+  { words: words.MONTHS },
+  { words: words.LANGUAGE_NAMES },
+  { words: words.LOCALES },
+  { words: words.COLOURS },
+  { words: words.SPORTS },
+  { words: words.GENRES },
+];
+const EXACT = indexed((word) => word);
+const LOWER = indexed((word) => word.toLowerCase());
+
+function indexed(spell: (word: string) => string): ReadonlyMap<string, readonly WordSet[]> {
+  const index = new Map<string, WordSet[]>();
+  for (const set of SETS)
+    for (const word of set.words) {
+      const sets = index.get(spell(word));
+      if (sets === undefined) index.set(spell(word), [set]);
+      else if (!sets.includes(set)) sets.push(set);
+    }
+  return index;
+}
+
+/** Makes values of the kind of an example, spelled as it is; undefined where its kind is not known. @param name of the property, its words joined by `_` */
+export function kindOfExample(example: string, name: string): Maker | undefined {
+  const exact = chosen(EXACT.get(example), name);
+  if (exact !== undefined) return (random) => random.pick(exact.words);
+  const spelled = spellingOf(example);
+  const folded = spelled === undefined ? undefined : chosen(LOWER.get(example.toLowerCase().replaceAll(/[-_]/gu, (mark) => mark)), name);
+  if (folded !== undefined && spelled !== undefined) return (random) => spelled(random.pick(folded.words));
+  return shapeOf(example);
+}
+
+function chosen(sets: readonly WordSet[] | undefined, name: string): WordSet | undefined {
+  return sets?.find(({ names }) => names?.test(name) === true) ?? sets?.find(({ names }) => names === undefined);
+}
+
+function spellingOf(example: string): ((text: string) => string) | undefined {
+  if (example === example.toLowerCase()) return (text) => text.toLowerCase();
+  return example === example.toUpperCase() ? (text) => text.toUpperCase() : undefined;
+}
+
+function shapeOf(example: string): Maker | undefined {
+  const mask = maskOfDate(example);
+  if (mask !== undefined) return (random) => writeDate(mask, momentFor(random));
+  const found = SHAPES.find(([pattern]) => pattern.test(example));
+  return found?.[1];
+}
+
+/** A minute of the years around. */
+export function momentFor(random: RandomStream): number {
+  const day = Date.UTC(random.integer(2024, 2026), random.integer(0, 11), random.integer(1, 28));
+  return day + (random.integer(7, 21) * 60 + random.integer(0, 11) * 5) * 60_000;
+}
+
+const format =
+  (name: string): Maker =>
+  (random) =>
+    formatText(name, random) ?? "";
+const HEX_COLOUR: Maker = (random) => hexText(random, 6).toUpperCase();
+const SHAPES: readonly (readonly [RegExp, Maker])[] = [
+  [/^[\w.+-]+@[\w-]+\.\w+/u, format("email")],
+  [/^(?:\d{1,3}\.){3}\d{1,3}$/u, format("ipv4")],
+  [/^[0-9a-f]{8}-[0-9a-f]{4}-/iu, format("uuid")],
+  [/^#[0-9a-f]{6}$/iu, (random) => `#${HEX_COLOUR(random)}`],
+  [/^(?=.*\d)[0-9A-F]{6}$|^F{6}$/u, HEX_COLOUR],
+  [/^(?:19|20)\d\d$/u, (random) => String(random.integer(2_018, 2_026))],
+  [/^1[5-8]\d{8}$/u, (random) => String(random.integer(1_704_067_200, 1_798_761_600))],
+  [/^1[5-8]\d{11}$/u, (random) => String(random.integer(1_704_067_200, 1_798_761_600) * 1_000)],
+];
+
+/** Another id of the same build: digits for digits, in a hash any. */
+export function likeId(example: string, random: RandomStream): string {
+  if (/^(?=.*\d)(?=.*[a-f])[0-9a-f]{8,64}$/u.test(example)) return hexText(random, example.length);
+  return example.replaceAll(/\d+/gu, (digits) => (digits.length > 18 ? digits : digitsText(random, digits.length)));
+}
+
+export function zipText(random: RandomStream): string {
+  return random.pick(PLACES).zip.replaceAll("#", () => String(random.integer(0, 9)));
+}

@@ -1,0 +1,90 @@
+/** The events with which a session takes in messages and triggers, and the checks of what it is given. */
+import { ToolError } from "../core/error.ts";
+import { copyJson, isJsonObject } from "../core/base/json.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
+import { checkedVisibleName } from "../core/base/visible-name.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
+import type { SessionMessage } from "../core/message.ts";
+import type { Inbox, InboxScope, MakeEvent, StoredTrigger } from "./inbox.ts";
+import { readMessage } from "./read-message.ts";
+
+/** Options of a message that is received. */
+export interface ReceiveOptions {
+  /** Its sender, for those who look into the inbox. */
+  readonly sender?: string;
+  /** The trigger of this session that sends it. */
+  readonly triggerId?: string;
+  /** The time the trigger sends it for, as wall-clock milliseconds: each tick is taken once, and none before the latest. */
+  readonly tick?: number;
+}
+
+/** A trigger as it is added. */
+export type NewTrigger = Pick<StoredTrigger, "id" | "kind" | "settings">;
+
+const RECEIVE_OPTIONS: OptionNames<ReceiveOptions> = { sender: true, triggerId: true, tick: true };
+const TRIGGER_FIELDS: OptionNames<NewTrigger> = { id: true, kind: true, settings: true };
+
+/** A message that comes in; no event for a tick that was taken before. @throws ToolError `invalid_argument`, and the event's maker `not_found` */
+export function receiving(message: SessionMessage, options: ReceiveOptions): MakeEvent {
+  checkReceiveOptions(options);
+  const read = readMessage(message);
+  const { triggerId, tick } = options;
+  return (scope) => {
+    const trigger = triggerId === undefined ? undefined : scope.inbox.trigger(triggerId);
+    if (triggerId !== undefined && trigger === undefined) throw noTrigger(triggerId, scope.inbox);
+    if (tick !== undefined && trigger?.lastTick !== undefined && tick <= trigger.lastTick) return undefined;
+    const id = scope.ports.ids.next("inbox");
+    return { type: "inbox-add", ...fact(scope), id, message: { ...read, inboxId: id }, ...omitUndefined(options) };
+  };
+}
+
+/** @throws ToolError `invalid_argument`, `not_json`, `too_large`, and the event's maker `duplicate` for an id that is in use */
+export function addingTrigger(trigger: NewTrigger): MakeEvent {
+  const read = readNewTrigger(trigger);
+  return (scope) => {
+    if (scope.inbox.trigger(read.id) === undefined) return { type: "trigger-add", ...fact(scope), ...read };
+    throw new ToolError("duplicate", `There is a trigger ${JSON.stringify(read.id)} already.`, {
+      hint: "Remove it first, or take another name.",
+    });
+  };
+}
+
+/** No event where there is no such trigger. */
+export function removingTrigger(id: string): MakeEvent {
+  return (scope) => (scope.inbox.trigger(id) === undefined ? undefined : { type: "trigger-remove", ...fact(scope), id });
+}
+
+function checkReceiveOptions(options: ReceiveOptions): void {
+  checkKnownKeys(options, RECEIVE_OPTIONS, "receive()");
+  const { sender, triggerId, tick } = options;
+  for (const [name, value] of Object.entries({ sender, triggerId }))
+    if (value !== undefined && typeof value !== "string")
+      throw new ToolError("invalid_argument", `The option "${name}" of receive() is a string.`);
+  if (tick === undefined) return;
+  if (!Number.isFinite(tick))
+    throw new ToolError("invalid_argument", `tick of receive() is ${String(tick)}; it takes a time in milliseconds.`);
+  if (triggerId === undefined) throw new ToolError("invalid_argument", 'The option "tick" of receive() needs a "triggerId".');
+}
+
+/** A frozen copy. */
+function readNewTrigger(trigger: NewTrigger): NewTrigger {
+  checkKnownKeys(trigger, TRIGGER_FIELDS, "addTrigger()");
+  const settings = copyJson(trigger.settings).value;
+  if (!isJsonObject(settings)) throw new ToolError("invalid_argument", "The settings of a trigger are an object.");
+  return Object.freeze({
+    id: checkedVisibleName(trigger.id, "The id of a trigger"),
+    kind: checkedVisibleName(trigger.kind, "The kind of a trigger"),
+    settings,
+  });
+}
+
+function noTrigger(id: string, { triggers }: Inbox): ToolError {
+  const ids = triggers.map((trigger) => trigger.id);
+  return new ToolError("not_found", `There is no trigger ${JSON.stringify(id)}.`, {
+    hint: ids.length === 0 ? "The session has no triggers." : `There are ${ids.slice(0, 20).join(", ")}.`,
+  });
+}
+
+function fact({ sessionId, ports }: InboxScope): { readonly sessionId: string; readonly at: number } {
+  return { sessionId, at: ports.clock.wallTime() };
+}

@@ -1,0 +1,106 @@
+/** The part of a session that comes from outside: messages that its model has not been shown yet, and the triggers that send them. */
+import type { SessionEvent } from "../core/event.ts";
+import type { JsonObject } from "../core/base/json.ts";
+import type { SessionMessage } from "../core/message.ts";
+import type { Ports } from "../core/ports.ts";
+
+/** A message that waits for the model. */
+export interface InboxEntry {
+  readonly id: string;
+  readonly message: SessionMessage;
+  /** The sender, where it was named. */
+  readonly sender?: string;
+  /** The trigger that sent it. */
+  readonly triggerId?: string;
+}
+
+/** A trigger that a session keeps, whether or not an agent runs it now. */
+export interface StoredTrigger {
+  readonly id: string;
+  /** Its type, such as `timer`. */
+  readonly kind: string;
+  readonly settings: JsonObject;
+  /** Wall-clock milliseconds since the epoch. */
+  readonly addedAt: number;
+  /** The time of its latest tick, where its messages have one; wall-clock milliseconds since the epoch. */
+  readonly lastTick?: number;
+  /** How many messages it has sent. */
+  readonly sent: number;
+  /** How many of them the model has not received yet. */
+  readonly waiting: number;
+}
+
+/** The events that change an inbox. */
+export type InboxEvent = SessionEvent & { readonly type: "message-add" | "inbox-add" | "trigger-add" | "trigger-remove" };
+
+export class Inbox {
+  readonly #entries = new Map<string, InboxEntry>();
+  readonly #triggers = new Map<string, StoredTrigger>();
+
+  /** In the order they came. */
+  get entries(): readonly InboxEntry[] {
+    return [...this.#entries.values()];
+  }
+
+  /** In the order they were added. */
+  get triggers(): readonly StoredTrigger[] {
+    return [...this.#triggers.values()];
+  }
+
+  trigger(id: string): StoredTrigger | undefined {
+    return this.#triggers.get(id);
+  }
+
+  /** An entry waits until a message of the conversation has its id. */
+  notice(event: InboxEvent): void {
+    switch (event.type) {
+      case "message-add":
+        if (event.message.inboxId !== undefined) this.#hear(event.message.inboxId);
+        break;
+      case "inbox-add":
+        this.#add(event);
+        break;
+      case "trigger-add": {
+        const { id, kind, settings, at } = event;
+        this.#triggers.set(id, Object.freeze({ id, kind, settings, addedAt: at, sent: 0, waiting: 0 }));
+        break;
+      }
+      case "trigger-remove":
+        this.#triggers.delete(event.id);
+    }
+  }
+
+  #add({ id, message, sender, triggerId, tick }: SessionEvent & { readonly type: "inbox-add" }): void {
+    const of = { ...(sender === undefined ? {} : { sender }), ...(triggerId === undefined ? {} : { triggerId }) };
+    this.#entries.set(id, Object.freeze({ id, message, ...of }));
+    const trigger = triggerId === undefined ? undefined : this.#triggers.get(triggerId);
+    if (trigger === undefined) return;
+    const lastTick = tick ?? trigger.lastTick;
+    const counts = { sent: trigger.sent + 1, waiting: trigger.waiting + 1 };
+    this.#triggers.set(trigger.id, Object.freeze({ ...trigger, ...counts, ...(lastTick === undefined ? {} : { lastTick }) }));
+  }
+
+  #hear(id: string): void {
+    const { triggerId } = this.#entries.get(id) ?? {};
+    this.#entries.delete(id);
+    const trigger = triggerId === undefined ? undefined : this.#triggers.get(triggerId);
+    if (trigger === undefined || trigger.waiting === 0) return; // what one that was removed had sent
+    this.#triggers.set(trigger.id, Object.freeze({ ...trigger, waiting: trigger.waiting - 1 }));
+  }
+}
+
+/** Whether an event changes the inbox of its session. */
+export function isInboxEvent(event: SessionEvent): event is InboxEvent {
+  const { type } = event;
+  return type === "message-add" || type === "inbox-add" || type === "trigger-add" || type === "trigger-remove";
+}
+
+/** The session that takes something in. */
+export interface InboxScope {
+  readonly sessionId: string;
+  readonly inbox: Inbox;
+  readonly ports: Ports;
+}
+
+/** Makes the event when the session can take it; undefined where nothing changes. */
+export type MakeEvent = (scope: InboxScope) => SessionEvent | undefined;

@@ -1,0 +1,35 @@
+/** A set that mostly has one element, for which no set is made. */
+export class SmallSet<Element> {
+  #sole: Element | undefined = undefined;
+  /** Made for a second one, and kept until it is empty. */
+  #several: Set<Element> | undefined = undefined;
+
+  get any(): boolean {
+    return this.#sole !== undefined || this.#several !== undefined;
+  }
+
+  get first(): Element | undefined {
+    return this.#sole ?? this.#several?.values().next().value;
+  }
+
+  add(element: Element): void {
+    if (!this.any) this.#sole = element;
+    else this.#several = (this.#several ?? new Set(this.all())).add(element);
+    if (this.#several !== undefined) this.#sole = undefined;
+  }
+
+  /** False for one that is not in it. */
+  remove(element: Element): boolean {
+    if (this.#sole === element) {
+      this.#sole = undefined;
+      return true;
+    }
+    const isOne = this.#several?.delete(element) === true;
+    if (this.#several?.size === 0) this.#several = undefined;
+    return isOne;
+  }
+
+  all(): Iterable<Element> {
+    return this.#several ?? (this.#sole === undefined ? [] : [this.#sole]);
+  }
+}

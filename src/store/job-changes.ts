@@ -1,0 +1,54 @@
+/** From the events of a session to the rows of its jobs. */
+import type { SessionEvent } from "../core/event.ts";
+import { endState, type EndedJob } from "../core/job-status.ts";
+
+type Start = SessionEvent & { readonly type: "job-start" };
+
+/** A change of a job's row. Made once more, it changes nothing. */
+export type JobChange = { readonly id: string } & (
+  | (Pick<Start, "toolName" | "mode" | "notify"> & { readonly type: "start"; readonly at: number; readonly isQueued: boolean })
+  | { readonly type: "run"; readonly starts: number }
+  | { readonly type: "talk"; readonly state: "running" | "waiting" }
+  | { readonly type: "end"; readonly state: EndedJob["state"]; readonly at: number; readonly errorCode: string | null }
+);
+
+const NONE: readonly JobChange[] = Object.freeze([]);
+
+/** Events of other sessions, which a log may hold as part of its history, are of no job of this one. */
+export function jobChanges(sessionId: string, events: readonly SessionEvent[]): readonly JobChange[] {
+  let changes: JobChange[] | undefined;
+  for (const event of events) {
+    if (!event.type.startsWith("job-") || event.sessionId !== sessionId) continue;
+    const change = changeOf(event, events);
+    if (change !== undefined) (changes ??= []).push(change);
+  }
+  return changes ?? NONE;
+}
+
+function changeOf(event: SessionEvent, events: readonly SessionEvent[]): JobChange | undefined {
+  switch (event.type) {
+    case "job-start": {
+      const { callId: id, toolName, mode, notify, queued, at } = event;
+      return { type: "start", id, toolName, mode, notify, at: Math.trunc(at), isQueued: queued === true };
+    }
+    case "job-run":
+      return { type: "run", id: event.callId, starts: event.starts };
+    case "job-output":
+      return event.asks === true ? { type: "talk", id: event.callId, state: "waiting" } : undefined;
+    case "job-input":
+      return { type: "talk", id: event.callId, state: "running" };
+    case "job-end": {
+      const { callId: id, status, at } = event;
+      const errorCode = errorOf(id, events);
+      return { type: "end", id, state: endState(status, errorCode), at: Math.trunc(at), errorCode: errorCode ?? null };
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** The end of a call is recorded with that of its job. */
+function errorOf(callId: string, events: readonly SessionEvent[]): string | undefined {
+  for (const event of events) if (event.type === "call-end" && event.callId === callId) return event.result.error?.code;
+  return undefined;
+}

@@ -1,0 +1,108 @@
+/** The toolset `ask`: a model asks its user. @packageDocumentation */
+import type { ToolContext } from "../core/context.ts";
+import { ToolError } from "../core/error.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
+import type { Effects } from "../core/effects.ts";
+import type { Toolset } from "../core/toolset.ts";
+import { defineTool } from "../registry/define-tool.ts";
+
+const MAX_OPTIONS = 20;
+/** One question at a time, and only when the model's message is complete. */
+const ASKS: Effects<unknown> = Object.freeze({ reads: [], writes: ["user"], external: true });
+/** A person takes the time they need; the deadline of the call still holds. */
+const NO_LIMIT = { timeoutMs: 0, maxAttempts: 1 } as const;
+
+interface AskInput {
+  readonly question: string;
+  readonly options?: readonly string[];
+}
+
+interface CardInput {
+  readonly title: string;
+  readonly text?: string;
+  readonly actions?: readonly string[];
+}
+
+/**
+ * A toolset with `ask_user`, which puts a question to the user and returns the answer, and `show_card`, which shows a titled text with choices.
+ *
+ * The question goes to the `ask` of `createRuntime` or `execute`; `haft chat` and `haft run` ask at the terminal. Where no one can be
+ * asked, the call ends with `unavailable` at once. A timeout does not apply to these calls, a deadline does.
+ *
+ * @throws ToolError `invalid_argument` for unknown options
+ */
+export function askToolset(options: { readonly name?: string } = {}): Toolset {
+  checkKnownKeys(options, { name: true }, "askToolset()");
+  const { name = "ask" } = options;
+  return { name, description: "Questions to the user.", tools: [askTool(), cardTool()] };
+}
+
+function askTool() {
+  return defineTool({
+    name: "ask_user",
+    description: "Asks the user a question and returns the answer. Give options where the answer is one of a few.",
+    inputSchema: {
+      type: "object",
+      properties: {
+        question: { type: "string", minLength: 1, maxLength: 5_000 },
+        options: {
+          type: "array",
+          items: { type: "string", minLength: 1, maxLength: 500 },
+          minItems: 2,
+          maxItems: MAX_OPTIONS,
+          uniqueItems: true,
+        },
+      },
+      required: ["question"],
+      additionalProperties: false,
+    },
+    effects: ASKS,
+    mode: "direct",
+    ...NO_LIMIT,
+    execute: ({ question, options }: AskInput, context: ToolContext) => answerTo(context, question, options),
+  });
+}
+
+function cardTool() {
+  return defineTool({
+    name: "show_card",
+    description: "Shows the user a card with a title and a text. With actions, waits until the user chose one and returns it.",
+    inputSchema: {
+      type: "object",
+      properties: {
+        title: { type: "string", minLength: 1, maxLength: 500 },
+        text: { type: "string", maxLength: 9_000 },
+        actions: {
+          type: "array",
+          items: { type: "string", minLength: 1, maxLength: 500 },
+          minItems: 1,
+          maxItems: MAX_OPTIONS,
+          uniqueItems: true,
+        },
+      },
+      required: ["title"],
+      additionalProperties: false,
+    },
+    effects: ASKS,
+    mode: "direct",
+    ...NO_LIMIT,
+    execute: async ({ title, text, actions }: CardInput, context: ToolContext) => {
+      const card = text === undefined ? title : `${title}\n\n${text}`;
+      if (actions !== undefined) return answerTo(context, card, actions);
+      context.output(`${card}\n`);
+      return "Shown.";
+    },
+  });
+}
+
+async function answerTo(context: ToolContext, message: string, options?: readonly string[]): Promise<string> {
+  const answer = { type: "string", ...(options === undefined ? {} : { enum: [...options] }) };
+  const said = await context.ask({ message, schema: { type: "object", properties: { answer }, required: ["answer"] } });
+  if (said.action === "decline") return "The user declined to answer.";
+  const text = said.action === "accept" ? said.content?.["answer"] : undefined;
+  if (typeof text === "string") return text;
+  throw new ToolError("unavailable", "The question was not answered: there is no user to ask, or the user left it open.", {
+    outcome: "failed",
+    hint: "Go on without the answer, and say what you assumed.",
+  });
+}

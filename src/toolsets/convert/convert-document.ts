@@ -1,0 +1,86 @@
+/** Turns an HTML page into Markdown, and a PDF document into its text, in a thread with limits. */
+import { existsSync } from "node:fs";
+import { Worker } from "node:worker_threads";
+import { ToolError } from "../../core/error.ts";
+
+export type DocumentKind = "html" | "pdf";
+
+export interface ConvertJob {
+  readonly kind: DocumentKind;
+  readonly bytes: Uint8Array;
+  /** Of a page, for its relative links. */
+  readonly url?: string;
+}
+
+export interface ConvertedText {
+  readonly text: string;
+  readonly title: string | undefined;
+}
+
+export type ConvertAnswer = ConvertedText | { readonly error: string; readonly isMissing: boolean };
+
+const PACKAGES = { html: "defuddle", pdf: "unpdf" } as const satisfies Record<DocumentKind, string>;
+const MEMORY = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 32 } as const;
+
+/**
+ * The thread is ended when the signal aborts, which the timeout of a call does, and in any case afterwards.
+ *
+ * @throws ToolError `execution_failed` for a document that cannot be read in 512 MB; `unavailable` where the package is not installed; the
+ * reason of the signal. By rejecting
+ */
+export async function convertDocument(job: ConvertJob, signal: AbortSignal): Promise<ConvertedText> {
+  signal.throwIfAborted();
+  const answer = await answerOf(startWorker(job), job.kind, signal);
+  if (!("error" in answer)) return answer;
+  if (answer.isMissing) throw notInstalled(job.kind, answer.error);
+  throw failed(job.kind, answer.error);
+}
+
+function startWorker(job: ConvertJob): Worker {
+  const file = workerFile(import.meta.url);
+  if (file === undefined)
+    throw new ToolError("unavailable", "Documents are converted in a thread, whose file a bundle does not have.", {
+      operatorHint: 'Mark "haft" as an external package of the bundle.',
+    });
+  return new Worker(file, { workerData: job, resourceLimits: MEMORY, env: {}, stdout: true, stderr: true });
+}
+
+/** TypeScript in the source; JavaScript in the package, whose other files are one folder deep. */
+function workerFile(here: unknown): URL | undefined {
+  if (typeof here !== "string" || !here.startsWith("file:")) return undefined;
+  const file = new URL(here.endsWith(".ts") ? "./convert-worker.ts" : "../toolsets/convert/convert-worker.js", here);
+  return existsSync(file) ? file : undefined;
+}
+
+async function answerOf(worker: Worker, kind: DocumentKind, signal: AbortSignal): Promise<ConvertAnswer> {
+  const { promise, resolve, reject } = Promise.withResolvers<ConvertAnswer>();
+  const cancel = (): void => reject(ToolError.fromUnknown(signal.reason));
+  signal.addEventListener("abort", cancel, { once: true });
+  worker.once("message", resolve).once("error", (error: unknown) => reject(failed(kind, ToolError.fromUnknown(error).message)));
+  worker.once("exit", () => reject(failed(kind, "its converter ended early")));
+  try {
+    return await promise;
+  } finally {
+    signal.removeEventListener("abort", cancel);
+    await worker.terminate();
+  }
+}
+
+function failed(kind: DocumentKind, reason: string): ToolError {
+  return new ToolError("execution_failed", `The ${kind === "pdf" ? "PDF document" : "page"} cannot be converted: ${reason}.`, {
+    outcome: "failed",
+  });
+}
+
+function notInstalled(kind: DocumentKind, reason: string): ToolError {
+  const name = PACKAGES[kind];
+  return new ToolError(
+    "unavailable",
+    `The package ${name} is not installed, which reads ${kind === "pdf" ? "PDF documents" : "HTML pages"}.`,
+    {
+      outcome: "not_started",
+      operatorHint: `npm install ${name}`,
+      cause: new Error(reason),
+    },
+  );
+}

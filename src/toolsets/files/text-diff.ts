@@ -1,0 +1,114 @@
+/** Applies the hunks of a unified diff to a text, by the lines they show; their line numbers only decide between places that are alike. */
+import type { EditOutcome } from "./text-edit.ts";
+
+/** One line of a hunk: of both texts, of the old one, or of the new one. */
+interface DiffLine {
+  readonly mark: " " | "-" | "+";
+  readonly text: string;
+}
+
+interface Hunk {
+  /** Where it says that it begins, counted from 1; undefined where it says nothing. */
+  readonly line: number | undefined;
+  readonly lines: readonly DiffLine[];
+}
+
+interface Problem {
+  readonly problem: string;
+  readonly hint: string;
+}
+
+const MAX_HUNKS = 500;
+const MAX_NAMED_LINES = 5;
+const COPY_EXACTLY = "Read the file and copy the lines around the change exactly, white space included.";
+
+/** Applies all hunks or none. In a file with Windows line ends, new lines get them too. The counts in a hunk's head are not looked at. */
+export function applyDiff(text: string, diff: string): EditOutcome {
+  const hunks = readHunks(diff);
+  if ("problem" in hunks) return hunks;
+  const lines = text.split("\n");
+  const ending = text.includes("\r\n") ? "\r" : "";
+  const written: string[] = [];
+  let from = 0;
+  let shift = 0;
+  let firstLine: number | undefined;
+  for (const [index, hunk] of hunks.entries()) {
+    const at = placeOf(hunk, lines, { from, shift });
+    if (typeof at !== "number") return { problem: `hunk ${index + 1} ${at.problem}`, hint: at.hint };
+    if (hunk.line !== undefined) shift = at + 1 - hunk.line;
+    firstLine ??= at + 1 + hunk.lines.findIndex(({ mark }) => mark !== " ");
+    while (from < at) written.push(lines[from++] ?? "");
+    for (const line of hunk.lines) {
+      if (line.mark === "+") written.push(line.text + ending);
+      else if (line.mark === " ") written.push(lines[from++] ?? "");
+      else from++;
+    }
+  }
+  return { text: [...written, ...lines.slice(from)].join("\n"), replacements: hunks.length, line: firstLine ?? 1 };
+}
+
+/** Lines before the first hunk name the file, as the call does already. */
+function readHunks(diff: string): readonly Hunk[] | Problem {
+  const hunks: { line: number | undefined; lines: DiffLine[] }[] = [];
+  const given = diff.replaceAll("\r\n", "\n").replace(/\n+$/u, "").split("\n");
+  for (const line of given) {
+    const head = /^@@(?: -(\d{1,9})(?:,\d+)? \+\d+(?:,\d+)?)?(?: @@.*)?\s*$/u.exec(line);
+    const hunk = hunks.at(-1);
+    if (head !== null) hunks.push({ line: head[1] === undefined ? undefined : Number(head[1]), lines: [] });
+    else if (line.startsWith("diff --git ") && hunk !== undefined) return unusable("it changes more than one file");
+    else if (hunk === undefined || line.startsWith("\\")) continue;
+    else if (line === "") hunk.lines.push({ mark: " ", text: "" }); // the space of an empty line is easily lost
+    else if (line.startsWith(" ") || line.startsWith("-") || line.startsWith("+"))
+      hunk.lines.push({ mark: line.startsWith(" ") ? " " : line.startsWith("-") ? "-" : "+", text: line.slice(1) });
+    else return unusable(`${JSON.stringify(line.slice(0, 80))} begins with neither a space, "-" nor "+"`);
+  }
+  if (hunks.length === 0) return unusable("it has no hunk");
+  if (hunks.length > MAX_HUNKS) return unusable(`it has ${hunks.length} hunks, and ${MAX_HUNKS} are read`);
+  if (hunks.some(({ lines }) => lines.every(({ mark }) => mark === " "))) return unusable("a hunk changes nothing");
+  return hunks;
+}
+
+function unusable(why: string): Problem {
+  return {
+    problem: `diff cannot be read: ${why}`,
+    hint: 'Send a unified diff of this file: "@@ -1,2 +1,2 @@", then lines that begin with a space, "-" or "+".',
+  };
+}
+
+interface SearchFrom {
+  /** Index of the first line that no hunk before has used. */
+  readonly from: number;
+  /** How far the hunk before was from where it said. */
+  readonly shift: number;
+}
+
+/** Index of the line that the hunk begins at. */
+function placeOf(hunk: Hunk, lines: readonly string[], { from, shift }: SearchFrom): number | Problem {
+  const old = hunk.lines.filter(({ mark }) => mark !== "+").map(({ text }) => text);
+  const said = hunk.line === undefined ? undefined : hunk.line - 1 + shift;
+  if (old.length === 0) return insertionPlace(said, lines, from);
+  const places: number[] = [];
+  for (let at = from; at + old.length <= lines.length; at++)
+    if (old.every((text, index) => bare(lines[at + index]) === text)) places.push(at);
+  const [only] = places;
+  if (only === undefined) return { problem: "shows lines that are not in the file", hint: COPY_EXACTLY };
+  if (places.length === 1) return only;
+  if (said !== undefined && places.includes(said)) return said;
+  const named = places.slice(0, MAX_NAMED_LINES).map((at) => at + 1);
+  const more = places.length > MAX_NAMED_LINES ? " and more" : "";
+  return {
+    problem: `fits ${places.length} places, at lines ${named.join(", ")}${more}`,
+    hint: "Show more lines before or after the change, or give the line that the hunk begins at.",
+  };
+}
+
+/** A hunk that only adds says after which line. */
+function insertionPlace(said: number | undefined, lines: readonly string[], from: number): number | Problem {
+  const at = said === undefined ? undefined : said + 1;
+  if (at !== undefined && at >= from && at <= lines.length) return at;
+  return { problem: "only adds lines, and names no line of the file before them", hint: COPY_EXACTLY };
+}
+
+function bare(line: string | undefined): string | undefined {
+  return line?.endsWith("\r") === true ? line.slice(0, -1) : line;
+}

@@ -1,0 +1,163 @@
+/** The toolset `jobs`: background jobs in the hands of the model that began them. @packageDocumentation */
+import type { ToolContext } from "../core/context.ts";
+import { ToolError } from "../core/error.ts";
+import type { EndedJob, JobStatus } from "../core/job-status.ts";
+import { resultText } from "../core/result.ts";
+import type { Toolset } from "../core/toolset.ts";
+import { plural } from "../core/base/wording.ts";
+import type { Jobs } from "../call/jobs.ts";
+import { jobsOf } from "../call/tool-context.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
+import { defineTool } from "../registry/define-tool.ts";
+import type { Triggers } from "../triggers/triggers.ts";
+import { runtimeSessionOf } from "./session-of-context.ts";
+
+const DEFAULT_WAIT_S = 60;
+const MAX_WAIT_S = 3_600;
+const DEFAULT_LINES = 200;
+const MAX_LINES = 2_000;
+const READS = { reads: [], writes: [], idempotent: true } as const;
+const ID = { type: "string", description: "The id of the job." } as const;
+
+/** Options of `jobsToolset`. */
+export interface JobsToolsetOptions {
+  /** Lets `stop_job` remove triggers as well, by their ids. @default jobs only */
+  readonly triggers?: Triggers;
+}
+
+/**
+ * Tools with which a model looks after its background jobs: `jobs`, `wait`, `read_job`, `send_to_job`, `stop_job`. They reach the jobs of
+ * their own session only.
+ */
+export function jobsToolset(options: JobsToolsetOptions = {}): Toolset {
+  checkKnownKeys(options, { triggers: true }, "jobsToolset()");
+  return {
+    name: "jobs",
+    description: "Calls that run in the background.",
+    tools: [listTool(), waitTool(), readTool(), sendTool(), stopTool(options.triggers)],
+  };
+}
+
+function listTool() {
+  return defineTool({
+    name: "jobs",
+    description: "Lists your background jobs: what runs, what waits for an answer, and what has ended lately.",
+    inputSchema: { type: "object", properties: {}, additionalProperties: false },
+    effects: READS,
+    execute: (_input: object, context: ToolContext) => {
+      const jobs = jobsOf(context).list({ sessionId: context.sessionId });
+      return jobs.length === 0 ? "There are no background jobs." : jobs.map(statusLine).join("\n");
+    },
+  });
+}
+
+function waitTool() {
+  return defineTool({
+    name: "wait",
+    description: "Waits until a background job has ended or asks something. When the time is up, the job continues.",
+    inputSchema: {
+      type: "object",
+      properties: {
+        id: ID,
+        timeout: { type: "number", minimum: 0, maximum: MAX_WAIT_S, description: `Longest wait in seconds. ${DEFAULT_WAIT_S} by default.` },
+      },
+      required: ["id"],
+      additionalProperties: false,
+    },
+    effects: READS,
+    timeoutMs: (MAX_WAIT_S + 60) * 1_000,
+    promoteAfterMs: 0, // a job that only waits for a job is of no use
+    execute: async ({ id, timeout = DEFAULT_WAIT_S }: { readonly id: string; readonly timeout?: number }, context: ToolContext) => {
+      const jobs = ownJobs(context, id);
+      return waitedText(await jobs.wait(id, { timeoutMs: timeout * 1_000, signal: context.signal, untilAsked: true }), timeout);
+    },
+  });
+}
+
+function readTool() {
+  return defineTool({
+    name: "read_job",
+    description: "Reads what a background job has written, by lines: the last ones, or so many from a line on.",
+    inputSchema: {
+      type: "object",
+      properties: {
+        id: ID,
+        lines: { type: "integer", minimum: 1, maximum: MAX_LINES, description: `How many lines. ${DEFAULT_LINES} by default.` },
+        offset: { type: "integer", minimum: 0, description: "The first line, counted from 0. Left out: the last lines." },
+      },
+      required: ["id"],
+      additionalProperties: false,
+    },
+    effects: READS,
+    execute: (
+      { id, lines = DEFAULT_LINES, offset }: { readonly id: string; readonly lines?: number; readonly offset?: number },
+      context: ToolContext,
+    ) => {
+      const jobs = ownJobs(context, id);
+      const { text, from, total } = jobs.read(id, { maxChars: Number.MAX_SAFE_INTEGER });
+      if (total === 0) return `The job ${id} has written nothing yet.`;
+      const all = text.split("\n");
+      if (all.at(-1) === "") all.pop();
+      const first = Math.min(offset ?? Math.max(0, all.length - lines), all.length);
+      const shown = all.slice(first, first + lines);
+      const lost = from === 0 ? "" : `, after ${plural(from, "character")} that are no longer kept`;
+      const heading = shown.length === 0 ? `no lines from ${first} on` : `lines ${first} to ${first + shown.length - 1}`;
+      return `[${heading} of ${all.length}${lost}]\n${shown.join("\n")}`;
+    },
+  });
+}
+
+function sendTool() {
+  return defineTool({
+    name: "send_to_job",
+    description: "Answers a background job that asks something.",
+    inputSchema: {
+      type: "object",
+      properties: { id: ID, input: { description: "The answer: a text, or JSON where the job asks for it." } },
+      required: ["id", "input"],
+      additionalProperties: false,
+    },
+    effects: { reads: [], writes: "job:{id}" },
+    execute: ({ id, input }: { readonly id: string; readonly input: unknown }, context: ToolContext) => {
+      ownJobs(context, id).send(id, input);
+      return `Sent to the job ${id}.`;
+    },
+  });
+}
+
+function stopTool(triggers: Triggers | undefined) {
+  return defineTool({
+    name: "stop_job",
+    description: triggers === undefined ? "Ends a background job." : "Ends a background job, or removes a trigger.",
+    inputSchema: { type: "object", properties: { id: ID }, required: ["id"], additionalProperties: false },
+    effects: { reads: [], writes: "job:{id}", idempotent: true },
+    execute: async ({ id }: { readonly id: string }, context: ToolContext) => {
+      const own = triggers?.of(runtimeSessionOf(context));
+      if (own?.get(id) !== undefined && (await own.remove(id))) return `The trigger ${id} is removed.`;
+      return ownJobs(context, id).cancel(id, "the model stopped it") ? `The job ${id} is being ended.` : `The job ${id} had ended already.`;
+    },
+  });
+}
+
+/** Refuses ids of other sessions' jobs, however they were learnt. */
+function ownJobs(context: ToolContext, id: string): Jobs {
+  const jobs = jobsOf(context);
+  if (jobs.get(id)?.sessionId === context.sessionId) return jobs;
+  const ids = jobs.list({ sessionId: context.sessionId }).map((job) => job.id);
+  throw new ToolError("not_found", `There is no job ${JSON.stringify(id)}.`, {
+    hint: ids.length === 0 ? "No background job runs or has ended lately." : `Your jobs are ${ids.slice(0, 10).join(", ")}.`,
+  });
+}
+
+/** `call_12 build::run running, 34 lines written` */
+function statusLine({ id, toolName, state, output, question, error }: JobStatus): string {
+  const wrote = output.lines === 0 ? "" : `, ${plural(output.lines, "line")} written`;
+  const asks = question === undefined ? "" : `, asks: ${question}`;
+  return `${id} ${toolName} ${state}${wrote}${asks}${error === undefined ? "" : `: ${error.message}`}`;
+}
+
+function waitedText(job: EndedJob | JobStatus, timeout: number): string {
+  if ("result" in job && job.result !== undefined) return `${job.state.toUpperCase()}\n${resultText(job.result)}`.trimEnd();
+  if (job.state === "waiting") return `WAITING\nThe job asks: ${job.question ?? ""}`;
+  return job.endedAt === undefined ? `TIMEOUT\nThe job still runs after ${timeout} s.` : job.state.toUpperCase();
+}

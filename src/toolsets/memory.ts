@@ -1,0 +1,123 @@
+/** The toolset `memory`: a model searches what was said and done before. @packageDocumentation */
+import type { ToolContext } from "../core/context.ts";
+import { ToolError } from "../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
+import type { SessionEvent } from "../core/event.ts";
+import type { Store } from "../core/store.ts";
+import type { Toolset } from "../core/toolset.ts";
+import { nearNames } from "../core/base/near-names.ts";
+import { defineTool } from "../registry/define-tool.ts";
+import { storedEvents } from "../session/read-events.ts";
+import { rememberedIn, type Memory } from "./memory/remembered.ts";
+import { rankMemories, type Embed, type SearchMode } from "./memory/rank-memories.ts";
+import { runtimeSessionOf } from "./session-of-context.ts";
+
+/** Which sessions are searched, and how. */
+export interface MemoryOptions {
+  /** The namespace of the tool. @default "memory" */
+  readonly name?: string;
+  /** Sessions of this store are searched as well as the caller's own. @default none: the caller's own session alone */
+  readonly store?: Store;
+  /** Which sessions of the store a caller may search; called once for each. @default all */
+  readonly allows?: (sessionId: string, context: ToolContext) => boolean;
+  /** Turns texts into vectors of one length, for search by meaning. @default none: search by words alone */
+  readonly embed?: Embed;
+}
+
+const OPTIONS: OptionNames<MemoryOptions> = { name: true, store: true, allows: true, embed: true };
+const MODES = ["auto", "keyword", "semantic", "hybrid"] as const satisfies readonly SearchMode[];
+/** Of the store, those that were used last. */
+const MAX_SESSIONS = 200;
+const DEFAULT_COUNT = 5;
+
+interface SearchInput {
+  readonly query: string;
+  readonly mode?: SearchMode;
+  readonly k?: number;
+  readonly session?: string;
+}
+
+/**
+ * Makes the tool `search_memory`, which finds messages and results of earlier turns by their words (BM25), and with `embed` by their meaning or both
+ * (reciprocal rank fusion). It reads the record of the session, so it finds what a model is no longer shown; calls of voided messages and of batches that were
+ * rolled back are not found.
+ *
+ * Searches the last 20,000 entries of a session and the 200 sessions of the store that were used last.
+ *
+ * @throws ToolError `invalid_argument` for unknown options
+ */
+export function memoryToolset(options: MemoryOptions = {}): Toolset {
+  checkKnownKeys(options, OPTIONS, "memoryToolset()");
+  const { name = "memory" } = options;
+  return { name, description: "Search in earlier turns.", tools: [searchTool(options)] };
+}
+
+function searchTool(options: MemoryOptions) {
+  const { store, embed } = options;
+  return defineTool({
+    name: "search_memory",
+    description: `Searches what was said and done earlier in this session${store === undefined ? "" : " and in other sessions"}. Returns the entries that fit best.`,
+    inputSchema: {
+      type: "object",
+      properties: {
+        query: { type: "string", minLength: 1, maxLength: 2_000 },
+        ...(embed === undefined ? {} : { mode: { enum: [...MODES], description: "keyword, semantic, or both (hybrid, auto)." } }),
+        k: { type: "integer", minimum: 1, maximum: 50, description: `How many entries; ${DEFAULT_COUNT} unless given.` },
+        ...(store === undefined ? {} : { session: { type: "string", maxLength: 200, description: "Only this session." } }),
+      },
+      required: ["query"],
+      additionalProperties: false,
+    } as const,
+    effects: { reads: [], writes: [], idempotent: true },
+    mode: "direct",
+    execute: async (input, context: ToolContext) => {
+      const { query, mode = "auto", k = DEFAULT_COUNT, session } = input as SearchInput; // some of its keys depend on the options
+      const memories = await memoriesFor(options, session, context);
+      const found = await rankMemories(memories, { query, mode, limit: k, embed, signal: context.signal });
+      if (found.length === 0) return `Nothing was found for ${JSON.stringify(query)}.`;
+      return found.map(entryText).join("\n\n");
+    },
+  });
+}
+
+async function memoriesFor({ store, allows }: MemoryOptions, only: string | undefined, context: ToolContext): Promise<readonly Memory[]> {
+  const own = runtimeSessionOf(context);
+  const memories = only === undefined || only === own.id ? [...(await rememberedIn(own.id, own.events()))] : [];
+  if (store === undefined) return memories;
+  const others = (await store.list({ limit: MAX_SESSIONS })).map(({ sessionId }) => sessionId);
+  const isAllowed = (id: string): boolean => {
+    const answer: unknown = allows === undefined || allows(id, context);
+    return answer === true; // a promise, from JavaScript, is no answer
+  };
+  const allowed = others.filter((id) => id !== own.id && isAllowed(id));
+  if (only !== undefined && only !== own.id && !allowed.includes(only)) throw unknownSession(only, allowed);
+  for (const id of allowed) {
+    if (only !== undefined && only !== id) continue;
+    context.signal.throwIfAborted();
+    memories.push(...(await rememberedIn(id, upToDamage(storedEvents(store, id)))));
+  }
+  return memories;
+}
+
+/** A damaged log is searched up to its damage; a session that was removed meanwhile has nothing. */
+async function* upToDamage(events: AsyncIterable<SessionEvent>): AsyncGenerator<SessionEvent> {
+  try {
+    yield* events;
+  } catch (thrown: unknown) {
+    const { code } = ToolError.fromUnknown(thrown);
+    if (code !== "corrupt_record" && code !== "not_found") throw thrown;
+  }
+}
+
+function unknownSession(id: string, ids: readonly string[]): ToolError {
+  const [near] = nearNames(id, ids, 1);
+  return new ToolError("not_found", `There is no session ${JSON.stringify(id)} to search.`, {
+    outcome: "not_started",
+    ...(near === undefined ? {} : { hint: `Did you mean ${JSON.stringify(near)}?` }),
+  });
+}
+
+/** `[2026-11-26T09:00:00.000Z user] …` */
+function entryText({ at, who, sessionId, text }: Memory): string {
+  return `[${new Date(at).toISOString()} ${who}, session ${sessionId}] ${text}`;
+}

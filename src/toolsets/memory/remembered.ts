@@ -1,0 +1,56 @@
+/** The entries of a session's record that can be searched. */
+import type { SessionEvent } from "../../core/event.ts";
+import { partText, resultText } from "../../core/result.ts";
+import type { SessionMessage } from "../../core/message.ts";
+
+/** One message, or one call with its result. */
+export interface Memory {
+  readonly id: string;
+  readonly sessionId: string;
+  readonly at: number;
+  /** `user`, `assistant`, or the name of the tool. */
+  readonly who: string;
+  readonly text: string;
+}
+
+/** Of one session, the latest. */
+const MAX_MEMORIES = 20_000;
+const MAX_TEXT_LENGTH = 8_000;
+/** Its own answers repeat what was found before. */
+const OWN_TOOL = "search_memory";
+
+/** The oldest first, without what was voided or rolled back. */
+export async function rememberedIn(sessionId: string, events: AsyncIterable<SessionEvent>): Promise<readonly Memory[]> {
+  const memories = new Map<string, Memory>();
+  const calls = new Map<string, string>();
+  let count = 0;
+  const keep = (id: string, memory: Omit<Memory, "id" | "sessionId" | "text">, text: string): void => {
+    if (text.trim() === "") return;
+    memories.set(id, { id: `${sessionId}/${id}`, sessionId, ...memory, text: text.slice(0, MAX_TEXT_LENGTH).toWellFormed() });
+    const [oldest] = memories.keys();
+    if (memories.size > MAX_MEMORIES && oldest !== undefined) memories.delete(oldest);
+  };
+  for await (const event of events) {
+    count++;
+    if (event.type === "message-add") keep(`message_${count}`, { at: event.at, who: event.message.role }, messageText(event.message));
+    if (event.type === "call-start" && !event.call.name.endsWith(OWN_TOOL)) calls.set(event.callId, event.call.name);
+    if (event.type === "call-end") {
+      const name = calls.get(event.callId);
+      if (name !== undefined) keep(event.callId, { at: event.at, who: name }, callText(event));
+    }
+    if (event.type === "round-end" && event.voided === undefined)
+      keep(`message_${count}`, { at: event.at, who: "assistant" }, messageText(event.message));
+    if (event.type === "batch-rollback" || (event.type === "round-end" && event.voided !== undefined))
+      for (const callId of event.callIds) memories.delete(callId);
+  }
+  return [...memories.values()];
+}
+
+function messageText({ content, title }: SessionMessage): string {
+  const text = typeof content === "string" ? content : content.map(partText).join("\n");
+  return title === undefined ? text : `${title}\n${text}`;
+}
+
+function callText({ input, result }: Extract<SessionEvent, { readonly type: "call-end" }>): string {
+  return `${input === undefined ? "" : `${JSON.stringify(input)} → `}${resultText(result)}`;
+}

@@ -1,0 +1,43 @@
+/** The toolset `notebook`: cells of Jupyter notebooks in a folder. @packageDocumentation */
+import { checkName } from "../core/call.ts";
+import { ToolError } from "../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
+import type { Toolset } from "../core/toolset.ts";
+import { Workspace, type PathGuard } from "./files/workspace-path.ts";
+import { editCellTool } from "./notebook/edit-cell.ts";
+import { readCellsTool } from "./notebook/read-cells.ts";
+
+/** Which folder the notebooks are in. */
+export interface NotebookOptions {
+  /** An existing folder. Relative paths in calls start here. */
+  readonly root: string;
+  /** The namespace of the tools. @default "notebook" */
+  readonly name?: string;
+  /** How paths outside the folder are treated. @default "block" */
+  readonly guard?: PathGuard;
+}
+
+const OPTIONS: OptionNames<NotebookOptions> = { root: true, name: true, guard: true };
+
+/**
+ * Makes the tools `notebook_read` and `notebook_edit` over the `.ipynb` files (nbformat 4) of one folder. Cells are read, replaced, inserted and deleted;
+ * nothing is run. A notebook must be read before it is changed, as with `filesToolset`, and both notice changes made in between.
+ *
+ * @throws ToolError `invalid_config` when the root is not a folder that can be read, `invalid_argument` for other options
+ * @see https://nbformat.readthedocs.io/en/latest/format_description.html
+ */
+export function notebookToolset(options: NotebookOptions): Toolset {
+  checkKnownKeys(options, OPTIONS, "notebookToolset()");
+  const { root, name = "notebook", guard = "block" } = options;
+  checkName(name, "toolset");
+  if (typeof root !== "string" || root === "")
+    throw new ToolError("invalid_config", `The toolset ${JSON.stringify(name)} needs a root: the path of its folder.`);
+  if (guard !== "block" && guard !== "warn" && guard !== "off")
+    throw new ToolError("invalid_argument", `The guard ${JSON.stringify(guard)} is unknown. Use "block", "warn" or "off".`);
+  const workspace = new Workspace({ root, guard, allowSensitive: [] });
+  return {
+    name,
+    description: `The notebooks of the folder ${workspace.root}.`,
+    tools: [readCellsTool(workspace), editCellTool(workspace)],
+  };
+}

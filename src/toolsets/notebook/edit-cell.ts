@@ -1,0 +1,101 @@
+/** The tool `notebook_edit`: replaces, inserts or deletes one cell. */
+import type { ToolContext } from "../../core/context.ts";
+import { own } from "../../core/base/own.ts";
+import type { JsonObject } from "../../core/base/json.ts";
+import { plural } from "../../core/base/wording.ts";
+import type { Tool } from "../../core/tool.ts";
+import { changeFile, textOf } from "../files/change-file.ts";
+import { refusal } from "../files/file-error.ts";
+import { writeDocument } from "../files/json-file.ts";
+import type { Workspace } from "../files/workspace-path.ts";
+import { PATH, linesOf, parseNotebook, type CellType, type Notebook } from "./notebook-file.ts";
+
+interface EditInput {
+  readonly path: string;
+  readonly cell: number;
+  readonly action?: "replace" | "insert" | "delete";
+  readonly source?: string;
+  readonly type?: CellType;
+}
+
+export function editCellTool(workspace: Workspace): Tool {
+  return {
+    name: "notebook_edit",
+    description:
+      "Replaces the source of one cell of a Jupyter notebook, inserts a new cell before it, or deletes it. Cells are numbered from 0; to append, insert at the number of cells. " +
+      "Outputs of a replaced code cell are removed. The notebook must have been read before.",
+    inputSchema: {
+      type: "object",
+      properties: {
+        path: PATH,
+        cell: { type: "integer", minimum: 0 },
+        action: { enum: ["replace", "insert", "delete"], description: "replace unless given." },
+        source: { type: "string", description: "The new source; for replace and insert." },
+        type: { enum: ["code", "markdown", "raw"], description: "The type of the cell; of a new one, code unless given." },
+      },
+      required: ["path", "cell"],
+      additionalProperties: false,
+    },
+    validate: (input) =>
+      input["action"] !== "delete" && input["source"] === undefined ? ['"source" is missing: replace and insert need it.'] : [],
+    effects: { writes: (input) => [workspace.key(input["path"])] },
+    execute: (input: EditInput, context: ToolContext) => editCell(workspace, input, context),
+  };
+}
+
+async function editCell(workspace: Workspace, input: EditInput, context: ToolContext): Promise<string> {
+  const { path, cell, action = "replace" } = input;
+  let count = 0;
+  const change = await changeFile({
+    workspace,
+    path,
+    context,
+    isWhole: false,
+    revise: (before) => {
+      if (before === undefined) throw refusal(`${JSON.stringify(path)} does not exist.`, "Make the notebook with a file tool first.");
+      const text = textOf(before);
+      const notebook = parseNotebook(text, before.shown);
+      const cells = revisedCells(notebook, input, context.callId, before.shown);
+      count = cells.length;
+      return writeDocument({ ...notebook.document, cells }, text);
+    },
+  });
+  const done = { replace: "Replaced", insert: "Inserted", delete: "Deleted" }[action];
+  return `${done} cell ${cell} of ${change.shown}, which has ${plural(count, "cell")} now.`;
+}
+
+function revisedCells(
+  notebook: Notebook,
+  { cell: at, action = "replace", source = "", type }: EditInput,
+  callId: string,
+  shown: string,
+): JsonObject[] {
+  const { cells, document } = notebook;
+  const last = action === "insert" ? cells.length : cells.length - 1;
+  if (at > last)
+    throw refusal(
+      `${JSON.stringify(shown)} has ${plural(cells.length, "cell")}; there is no cell ${at} to ${action === "insert" ? "insert before" : action}.`,
+    );
+  if (action === "delete") return cells.filter((_, index) => index !== at);
+  if (action === "insert") return [...cells.slice(0, at), newCell(document, { type: type ?? "code", source, callId }), ...cells.slice(at)];
+  return cells.map((cell, index) => (index === at ? withSource(cell, source, type) : cell));
+}
+
+function withSource(cell: JsonObject, source: string, type: CellType | undefined): JsonObject {
+  const { outputs: _outputs, execution_count: _count, ...kept } = cell;
+  const cellType = type ?? own(cell, "cell_type");
+  return { ...kept, cell_type: cellType ?? "code", source: [...linesOf(source)], ...(cellType === "code" ? NOT_RUN : {}) };
+}
+
+/** A code cell that was not run has both fields. */
+const NOT_RUN = { execution_count: null, outputs: [] as readonly never[] };
+
+/** Cells have ids since nbformat 4.5: 1 to 64 letters, digits, "-" and "_". */
+function newCell(
+  document: JsonObject,
+  { type, source, callId }: { readonly type: CellType; readonly source: string; readonly callId: string },
+): JsonObject {
+  const minor = own(document, "nbformat_minor");
+  const id = typeof minor === "number" && minor >= 5 ? { id: callId.replaceAll(/[^\w-]/gu, "-").slice(-64) } : {};
+  return { ...id, cell_type: type, metadata: {}, source: [...linesOf(source)], ...(type === "code" ? NOT_RUN : {}) };
+}

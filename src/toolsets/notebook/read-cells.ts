@@ -1,0 +1,84 @@
+/** The tool `notebook_read`: the cells of a notebook, with the text of their outputs. */
+import type { ToolContext } from "../../core/context.ts";
+import { ToolOutput } from "../../core/content.ts";
+import { own } from "../../core/base/own.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { plural } from "../../core/base/wording.ts";
+import type { Tool } from "../../core/tool.ts";
+import { loadCurrent, textOf } from "../files/change-file.ts";
+import { refusal } from "../files/file-error.ts";
+import { recordRead } from "../files/read-record.ts";
+import type { Workspace } from "../files/workspace-path.ts";
+import { PATH, parseNotebook, textOfLines } from "./notebook-file.ts";
+
+const MAX_OUTPUT_CHARS = 2_000;
+
+interface ReadInput {
+  readonly path: string;
+  readonly from?: number;
+  readonly count?: number;
+}
+
+export function readCellsTool(workspace: Workspace): Tool {
+  return {
+    name: "notebook_read",
+    description:
+      "Reads the cells of a Jupyter notebook with the text of their outputs. Cells are numbered from 0. The notebook counts as read afterwards.",
+    inputSchema: {
+      type: "object",
+      properties: {
+        path: PATH,
+        from: { type: "integer", minimum: 0, description: "The first cell." },
+        count: { type: "integer", minimum: 1, maximum: 500, description: "How many cells; 50 unless given." },
+      },
+      required: ["path"],
+      additionalProperties: false,
+    },
+    effects: { reads: (input) => [workspace.key(input["path"])], writes: [], idempotent: true },
+    execute: (input: ReadInput, context: ToolContext) => readCells(workspace, input, context),
+  };
+}
+
+async function readCells(workspace: Workspace, { path, from = 0, count = 50 }: ReadInput, context: ToolContext): Promise<ToolOutput> {
+  const place = await workspace.resolveForRead(path, context);
+  const file = await loadCurrent(place, context.signal);
+  const { cells } = parseNotebook(textOf(file), file.shown);
+  if (from > 0 && from >= cells.length)
+    throw refusal(`${JSON.stringify(file.shown)} has ${plural(cells.length, "cell")}; there is no cell ${from}.`);
+  const shown = cells.slice(from, from + count);
+  recordRead(context, place.real, file.known);
+  const left = cells.length - from - shown.length;
+  const parts = shown.map((cell, at) => cellText(cell, from + at));
+  if (left > 0) parts.push(`(${plural(left, "more cell")}; go on with from: ${from + shown.length})`);
+  const text = cells.length === 0 ? "The notebook has no cells." : parts.join("\n\n");
+  return new ToolOutput({
+    content: [{ type: "text", text }],
+    output: { path: file.shown, cells: cells.length, from, shown: shown.length },
+  });
+}
+
+/** `[3] code`, the source, and what running it printed. */
+function cellText(cell: JsonObject, index: number): string {
+  const heading = `[${index}] ${String(cell["cell_type"])}`;
+  const outputs = own(cell, "outputs");
+  const printed = Array.isArray(outputs) ? outputs.map(outputText).filter((text) => text !== "") : [];
+  return [heading, textOfLines(own(cell, "source")), ...printed.map((text) => `output: ${shortened(text)}`)].join("\n");
+}
+
+/** @see https://nbformat.readthedocs.io/en/latest/format_description.html#code-cell-outputs */
+function outputText(output: JsonValue): string {
+  if (!isJsonObject(output)) return "";
+  const type = own(output, "output_type");
+  if (type === "stream") return textOfLines(own(output, "text"));
+  if (type === "error") return `${textOfLines(own(output, "ename"))}: ${textOfLines(own(output, "evalue"))}`;
+  const data = own(output, "data");
+  if (!isJsonObject(data)) return "";
+  const plain = own(data, "text/plain");
+  return plain === undefined ? `(${Object.keys(data).join(", ")})` : textOfLines(plain);
+}
+
+function shortened(text: string): string {
+  return text.length <= MAX_OUTPUT_CHARS
+    ? text.trimEnd()
+    : `${text.slice(0, MAX_OUTPUT_CHARS).toWellFormed()} … (${text.length} characters)`;
+}

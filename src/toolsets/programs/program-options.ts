@@ -1,0 +1,135 @@
+/** The options of toolsets that run programs, and what is made of them. */
+import { statSync, realpathSync } from "node:fs";
+import { homedir } from "node:os";
+import { resolve } from "node:path";
+import { COUNT, checkNumber, type Bounds } from "../../core/base/number-bounds.ts";
+import { describeThrown, ToolError } from "../../core/error.ts";
+import type { OptionNames } from "../../core/known-keys.ts";
+import { compileGlob, type PathMatcher } from "../files/glob-pattern.ts";
+
+/** `bubblewrap`: programs run in the sandbox of that name. `none`: they may do all that this process may. */
+export type SandboxKind = "bubblewrap" | "none";
+
+/** Where programs run, and what they may do there. */
+export interface ProgramOptions {
+  /** The workspace: an existing folder, in which programs start. In the sandbox the only one that they may change. */
+  readonly root: string;
+  /** The namespace of the tools. @default "shell", "python" */
+  readonly name?: string;
+  /** Where bubblewrap is missing, opening fails; nothing runs without a sandbox unless this says so. @default "bubblewrap" */
+  readonly sandbox?: SandboxKind;
+  /** Let programs in the sandbox reach the network, that of this machine included. @default false */
+  readonly network?: boolean;
+  /** Folders and files that programs in the sandbox may read, besides the workspace and the programs of the system. `~` is the user's folder. @default none */
+  readonly read?: readonly string[];
+  /** More folders that programs in the sandbox may change. @default none */
+  readonly write?: readonly string[];
+  /** Variables of programs besides the few that all have. Models can read them. @default none */
+  readonly env?: Readonly<Record<string, string>>;
+  /**
+   * Globs, relative to the workspace, of files that programs in the sandbox may change although other programs run or obey them, or read
+   * although credentials are kept there. `**` allows all. @default none
+   */
+  readonly allowSensitive?: readonly string[];
+  /** Paths of files and folders that are not changed in the sandbox, whatever `allowSensitive` says. A configuration file gives its own. @default none */
+  readonly protect?: readonly string[];
+  /** The time of a program, in milliseconds, where the call says none. @default 60_000 */
+  readonly timeoutMs?: number;
+  /** Most time that a call may ask for, in milliseconds. @default 3_600_000 */
+  readonly maxTimeoutMs?: number;
+  /** Most memory of a program and all that it starts. Held on Linux. @default 2 GiB */
+  readonly maxMemoryBytes?: number;
+  /** Most processes at a time of one call. Held on Linux. @default 256 */
+  readonly maxProcesses?: number;
+  /** Let programs run at the same time, such as a server in the background and its tests. @default false: one after the other */
+  readonly overlap?: boolean;
+}
+
+export const PROGRAM_OPTIONS: OptionNames<ProgramOptions> = {
+  root: true,
+  name: true,
+  sandbox: true,
+  network: true,
+  read: true,
+  write: true,
+  env: true,
+  allowSensitive: true,
+  protect: true,
+  timeoutMs: true,
+  maxTimeoutMs: true,
+  maxMemoryBytes: true,
+  maxProcesses: true,
+  overlap: true,
+};
+
+/** A time that a program needs: there is no "no limit". */
+export const TIME: Bounds = { min: 1, max: 7 * 24 * 3_600_000, integer: false };
+
+/** The options with their defaults, checked. */
+export interface ProgramSettings {
+  readonly root: string;
+  readonly sandbox: SandboxKind;
+  readonly network: boolean;
+  readonly readable: readonly string[];
+  readonly writable: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly allowed: readonly PathMatcher[];
+  readonly protect: readonly string[];
+  readonly timeoutMs: number;
+  readonly maxTimeoutMs: number;
+  readonly maxMemoryBytes: number;
+  readonly maxProcesses: number;
+  readonly overlap: boolean;
+}
+
+/** @throws ToolError `invalid_config` for a folder that is not there, `invalid_argument` for other options */
+export function programSettings(options: ProgramOptions): ProgramSettings {
+  const { sandbox = "bubblewrap", network = false, read = [], write = [], env = {}, allowSensitive = [], protect = [] } = options;
+  const { maxTimeoutMs = 3_600_000, maxMemoryBytes = 2 * 1024 ** 3, maxProcesses = 256, overlap = false } = options;
+  const { timeoutMs = Math.min(60_000, maxTimeoutMs) } = options;
+  if (sandbox !== "bubblewrap" && sandbox !== "none")
+    throw new ToolError("invalid_argument", `The sandbox ${JSON.stringify(sandbox)} is unknown. Use "bubblewrap" or "none".`);
+  checkNumber(timeoutMs, "timeoutMs", TIME);
+  checkNumber(maxTimeoutMs, "maxTimeoutMs", TIME);
+  checkNumber(maxMemoryBytes, "maxMemoryBytes", COUNT);
+  checkNumber(maxProcesses, "maxProcesses", COUNT);
+  for (const name of Object.keys(env))
+    if (!/^[A-Za-z_]\w*$/u.test(name))
+      throw new ToolError("invalid_argument", `env: ${JSON.stringify(name)} is not the name of a variable.`);
+  const root = existing(options.root, "root");
+  if (sandbox === "bubblewrap" && root === "/")
+    throw new ToolError("invalid_config", "root: the whole file system is no workspace for a sandbox.");
+  return {
+    root,
+    sandbox,
+    network,
+    readable: read.map((path) => existing(path, "read")),
+    writable: write.map((path) => existing(path, "write")),
+    env,
+    allowed: allowSensitive.map(compileGlob),
+    protect,
+    timeoutMs: Math.min(timeoutMs, maxTimeoutMs),
+    maxTimeoutMs,
+    maxMemoryBytes,
+    maxProcesses,
+    overlap,
+  };
+}
+
+/** With the folder of the user in place of `~`. */
+export function withHome(path: string): string {
+  return path.replace(/^~(?=\/|$)/u, () => homedir());
+}
+
+/** With all links followed. */
+function existing(path: string, key: "root" | "read" | "write"): string {
+  if (typeof path !== "string" || path === "") throw new ToolError("invalid_config", `${key}: the path of a folder is missing.`);
+  const absolute = resolve(withHome(path));
+  try {
+    const real = realpathSync.native(absolute);
+    if (key === "read" || statSync(real).isDirectory()) return real;
+  } catch (error: unknown) {
+    throw new ToolError("invalid_config", `${key}: ${JSON.stringify(absolute)} cannot be used: ${describeThrown(error)}`, { cause: error });
+  }
+  throw new ToolError("invalid_config", `${key}: ${JSON.stringify(absolute)} is not a folder.`);
+}

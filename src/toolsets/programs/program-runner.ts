@@ -1,0 +1,195 @@
+/** Runs the programs of a toolset where its options say, and makes an answer of how they end. */
+import { delimiter } from "node:path";
+import { ToolOutput } from "../../core/content.ts";
+import type { ToolContext } from "../../core/context.ts";
+import type { Effects } from "../../core/effects.ts";
+import type { EngineContext } from "../../core/engine.ts";
+import { ToolError } from "../../core/error.ts";
+import type { Clock } from "../../core/ports.ts";
+import { findBubblewrap, findProgram, type Bubblewrap } from "../../processes/bubblewrap.ts";
+import { runProgram, type ProgramEnd, type ProgramLimits, type Stop } from "../../processes/run-program.ts";
+import type { ProgramSettings } from "./program-options.ts";
+import { openExceptions, sensitivePaths, shownPaths } from "./protected-paths.ts";
+
+export interface ProgramCall {
+  /** A noun for messages: `command`, `program`. */
+  readonly what: string;
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly stdin?: string;
+  /** The time that the call asks for. */
+  readonly timeoutMs: number | undefined;
+}
+
+const SYSTEM_PATH = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+/** They keep programs from asking, paging and colouring. */
+const QUIET = {
+  TERM: "dumb",
+  NO_COLOR: "1",
+  PAGER: "cat",
+  GIT_PAGER: "cat",
+  GIT_TERMINAL_PROMPT: "0",
+  GIT_EDITOR: "false",
+  EDITOR: "false",
+  DEBIAN_FRONTEND: "noninteractive",
+};
+const INHERITED = ["LANG", "LC_ALL", "TZ", "USER", "LOGNAME"];
+const MAX_FILE_BYTES = 1024 ** 3;
+const MAX_OUTPUT_BYTES = 64 * 1024 ** 2;
+const TEMPORARY_SHARE = 8;
+/** A call whose deadline is near is ended in time to say how far it came. */
+const ENDING_MS = 3_500;
+/** Of the runtime's own limit of the call beyond that of its program. */
+export const BEYOND_MS = 15_000;
+
+export class ProgramRunner {
+  readonly #settings: ProgramSettings;
+  #clock: Clock | undefined;
+  #bubblewrap: Bubblewrap | undefined;
+  #readable: readonly string[];
+  #closing = new AbortController();
+  readonly #running = new Set<Promise<ToolOutput>>();
+
+  constructor(settings: ProgramSettings) {
+    this.#settings = settings;
+    this.#readable = settings.readable;
+  }
+
+  /** @throws ToolError `unavailable` where the sandbox cannot be made, by rejecting */
+  async open({ clock, signal }: EngineContext): Promise<void> {
+    this.#clock = clock;
+    this.#closing = new AbortController();
+    if (this.#settings.sandbox === "bubblewrap") this.#bubblewrap = await findBubblewrap(signal);
+    else if (process.platform === "win32")
+      throw new ToolError("unavailable", "Programs of models are not run on Windows.", { retryable: false });
+  }
+
+  /** Ends programs that go on although their calls were given up. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await Promise.allSettled(this.#running);
+    this.#clock = undefined;
+    this.#bubblewrap = undefined;
+  }
+
+  /** Lets programs in the sandbox read more folders, such as that of an interpreter. */
+  allowReading(folders: readonly string[]): void {
+    this.#readable = [...new Set([...this.#settings.readable, ...folders])];
+  }
+
+  /** Where a program lies that the toolset itself runs. */
+  find(name: string): string | undefined {
+    return findProgram(name, this.environment().PATH ?? "");
+  }
+
+  environment(): Readonly<Record<string, string>> & { readonly PATH?: string } {
+    const sandboxed = this.#settings.sandbox === "bubblewrap";
+    const inherited = INHERITED.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]] as const]));
+    return {
+      ...Object.fromEntries(inherited),
+      ...QUIET,
+      PATH: sandboxed ? this.#visiblePath() : (process.env["PATH"] ?? SYSTEM_PATH.join(delimiter)),
+      HOME: sandboxed ? "/tmp" : (process.env["HOME"] ?? "/"),
+      TMPDIR: "/tmp",
+      ...this.#settings.env,
+    };
+  }
+
+  async run(call: ProgramCall, context: ToolContext): Promise<ToolOutput> {
+    const running = this.#run(call, context);
+    this.#running.add(running);
+    try {
+      return await running;
+    } finally {
+      this.#running.delete(running);
+    }
+  }
+
+  async #run(call: ProgramCall, context: ToolContext): Promise<ToolOutput> {
+    const clock = this.#clock;
+    if (clock === undefined) throw new ToolError("unavailable", "The toolset is not open.");
+    const { root, sandbox } = this.#settings;
+    const workspace = { root, allowed: this.#settings.allowed, protect: this.#settings.protect };
+    const before = sandbox === "bubblewrap" ? new Set(sensitivePaths(workspace).map(({ path }) => path)) : undefined;
+    const opened = sandbox === "bubblewrap" ? openExceptions(workspace) : undefined;
+    const limits = this.#limits(call.timeoutMs, context.deadline - clock.now());
+    try {
+      const end = await runProgram({
+        ...call,
+        folder: root,
+        environment: this.environment(),
+        limits,
+        merged: true,
+        clock,
+        signal: AbortSignal.any([context.signal, this.#closing.signal]),
+        onOutput: context.output,
+        ...(this.#bubblewrap === undefined || opened === undefined
+          ? {}
+          : { sandbox: { bubblewrap: this.#bubblewrap, policy: this.#policy(), exceptions: opened.exceptions } }),
+      });
+      const made = before === undefined ? [] : sensitivePaths(workspace).flatMap(({ path }) => (before.has(path) ? [] : [path]));
+      return answerOf(end, { what: call.what, limits, note: made.length === 0 ? "" : madeNote(call.what, shownPaths(root, made)) });
+    } finally {
+      opened?.close();
+    }
+  }
+
+  #policy() {
+    const { root, writable, network, maxMemoryBytes } = this.#settings;
+    const temporaryBytes = Math.ceil(maxMemoryBytes / TEMPORARY_SHARE);
+    return { workspace: root, readable: this.#readable, writable, network, temporaryBytes };
+  }
+
+  #limits(askedMs: number | undefined, leftMs: number): ProgramLimits {
+    const { timeoutMs, maxTimeoutMs, maxMemoryBytes, maxProcesses } = this.#settings;
+    const wantedMs = Math.min(askedMs ?? timeoutMs, maxTimeoutMs);
+    return {
+      timeoutMs: leftMs - ENDING_MS < wantedMs ? Math.max(1, leftMs - ENDING_MS) : wantedMs,
+      maxMemoryBytes,
+      maxProcesses,
+      maxFileBytes: MAX_FILE_BYTES,
+      maxOutputBytes: MAX_OUTPUT_BYTES,
+    };
+  }
+
+  /** The folders of `PATH` that are there in the sandbox. */
+  #visiblePath(): string {
+    const seen = [this.#settings.root, ...this.#readable, ...this.#settings.writable];
+    const own = (process.env["PATH"] ?? "")
+      .split(delimiter)
+      .filter((folder) => seen.some((path) => folder === path || folder.startsWith(`${path}/`)));
+    const folders = this.#readable.map((folder) => `${folder}/bin`);
+    return [...new Set([...own, ...folders, ...SYSTEM_PATH])].join(delimiter);
+  }
+}
+
+/** In the sandbox a program changes nothing else; without it that is not known, and the call counts as undeclared. */
+export function programEffects({ sandbox, root, readable, writable, network, overlap }: ProgramSettings): Effects {
+  const more = { destructive: true, ...(overlap ? { commutative: true } : {}) };
+  if (sandbox === "none") return { external: true, ...more };
+  const keys = (paths: readonly string[]): readonly string[] => paths.map((path) => `file:${path}`.replaceAll(/[{}]/gu, "$&$&"));
+  return { reads: keys([root, ...readable]), writes: keys([root, ...writable]), external: network, ...more };
+}
+
+function madeNote(what: string, paths: string): string {
+  return `\n[The ${what} made files that other programs run or obey, or where credentials are kept: ${paths}]`;
+}
+
+/** A program that was stopped has the exit code -1, and what it had written until then. */
+function answerOf(
+  { exitCode, stop, output: written, errorOutput }: ProgramEnd,
+  { what, limits, note }: { readonly what: string; readonly limits: ProgramLimits; readonly note: string },
+): ToolOutput {
+  const output = written + errorOutput + note;
+  if (stop !== undefined) return new ToolOutput({ output, exitCode: -1, error: `The ${what} was ended: ${REASONS[stop](limits)}.` });
+  if (exitCode === 0) return new ToolOutput({ output, exitCode });
+  return new ToolOutput({ output, exitCode: exitCode ?? -1, error: `The ${what} exited with code ${exitCode}.` });
+}
+
+const REASONS: Readonly<Record<Stop, (limits: ProgramLimits) => string>> = {
+  time: ({ timeoutMs }) => `it took more than ${Math.round(timeoutMs / 100) / 10} s`,
+  memory: ({ maxMemoryBytes }) => `it used more than ${Math.round(maxMemoryBytes / 1024 ** 2)} MiB of memory`,
+  processes: ({ maxProcesses }) => `it had more than ${maxProcesses} processes at a time`,
+  output: ({ maxOutputBytes }) => `it wrote more than ${Math.round(maxOutputBytes / 1024 ** 2)} MiB`,
+  cancelled: () => "the call was cancelled",
+};

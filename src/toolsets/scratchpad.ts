@@ -1,0 +1,166 @@
+/** The toolset `scratchpad`: short notes by key, shared by all tools of a session. @packageDocumentation */
+import type { JsonValue } from "../core/base/json.ts";
+import { nearNames } from "../core/base/near-names.ts";
+import { OWN_NAMESPACE } from "../core/call.ts";
+import type { ToolContext } from "../core/context.ts";
+import { ToolError } from "../core/error.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
+import type { Toolset } from "../core/toolset.ts";
+import { defineTool } from "../registry/define-tool.ts";
+import { stateNamed } from "../call/tool-context.ts";
+
+/** The entries of a session's scratchpad. */
+export interface Scratchpad {
+  get(key: string): JsonValue | undefined;
+  /** @throws ToolError `limit_exceeded` for more than 500 keys; `invalid_argument` for a key that is empty, or longer than 200 characters */
+  set(key: string, value: JsonValue): void;
+  /** False where there was no such key. */
+  delete(key: string): boolean;
+  /** In the order in which they were first set, reserved ones left out. */
+  keys(): readonly string[];
+  /** Removes all but reserved keys. */
+  clear(): void;
+}
+
+const MAX_KEYS = 500;
+const MAX_KEY_LENGTH = 200;
+const MAX_VALUE_LENGTH = 65_536;
+/** The name under which the session keeps it; no toolset can have one with "::". */
+const OWNER = `${OWN_NAMESPACE}::scratchpad`;
+/** Each value is state of its own, so that a change of one costs the same however many there are. */
+const KEYS = "keys";
+const valueKey = (key: string): string => `value ${key}`;
+
+/**
+ * The scratchpad of the session that a handler runs in: the same for every tool, kept, forked and rolled back with the session's state.
+ *
+ * Keys of the form `__name__` are reserved for programs: the tool `scratchpad` neither lists, reads nor changes them.
+ *
+ * @throws ToolError `unavailable` for a context that no runtime made
+ */
+export function scratchpadOf(context: ToolContext): Scratchpad {
+  const state = stateNamed(context, OWNER);
+  const all = (): readonly string[] => {
+    const keys = state.get(KEYS);
+    return Array.isArray(keys) ? keys.filter((key) => typeof key === "string") : [];
+  };
+  const remove = (keys: ReadonlySet<string>): void => {
+    state.update(KEYS, () => all().filter((key) => !keys.has(key)));
+    for (const key of keys) state.update(valueKey(key), () => undefined);
+  };
+  return {
+    get: (key) => state.get(valueKey(key)),
+    set: (key, value) => {
+      checkKey(key);
+      if (state.get(valueKey(key)) === undefined) state.update(KEYS, () => withKey(all(), key));
+      state.update(valueKey(key), () => value);
+    },
+    delete: (key) => {
+      const isThere = state.get(valueKey(key)) !== undefined;
+      if (isThere) remove(new Set([key]));
+      return isThere;
+    },
+    keys: () => all().filter((key) => !isReserved(key)),
+    clear: () => remove(new Set(all().filter((key) => !isReserved(key)))),
+  };
+}
+
+interface ScratchpadInput {
+  readonly action: "get" | "set" | "delete" | "list" | "clear";
+  readonly key?: string;
+  readonly value?: string;
+}
+
+/** The actions that name a key. */
+const WITH_KEY: ReadonlySet<string> = new Set(["get", "set", "delete"]);
+
+/**
+ * A toolset with the tool `scratchpad`, with which a model keeps notes for itself within a session: it sets, gets, lists and deletes short texts by
+ * key. Handlers share them through `scratchpadOf`, and each change is a `state-change` event.
+ *
+ * @throws ToolError `invalid_argument` for unknown options
+ */
+export function scratchpadToolset(options: { readonly name?: string } = {}): Toolset {
+  checkKnownKeys(options, { name: true }, "scratchpadToolset()");
+  const { name = "scratchpad" } = options;
+  return { name, description: "Notes of this session.", tools: [scratchpadTool()] };
+}
+
+function scratchpadTool() {
+  return defineTool({
+    name: "scratchpad",
+    description: "Keeps short notes for this session by key: set, get, delete, list or clear them.",
+    inputSchema: {
+      type: "object",
+      properties: {
+        action: { enum: ["get", "set", "delete", "list", "clear"] },
+        key: { type: "string", minLength: 1, maxLength: MAX_KEY_LENGTH, description: "For get, set and delete." },
+        value: { type: "string", maxLength: MAX_VALUE_LENGTH, description: "For set." },
+      },
+      required: ["action"],
+      additionalProperties: false,
+    },
+    effects: {
+      reads: ({ action, key }: ScratchpadInput) => (action === "get" ? [resourceKey(key)] : action === "list" ? [resourceKey()] : []),
+      writes: ({ action, key }: ScratchpadInput) =>
+        action === "set" || action === "delete" ? [resourceKey(key)] : action === "clear" ? [resourceKey()] : [],
+      idempotent: true,
+    },
+    validate: problemsOf,
+    mode: "direct",
+    execute: (input: ScratchpadInput, context: ToolContext) => act(scratchpadOf(context), input),
+  });
+}
+
+function resourceKey(key?: string): string {
+  return key === undefined ? "session:scratchpad" : `session:scratchpad/${encodeURIComponent(key.toWellFormed())}`;
+}
+
+function problemsOf({ action, key, value }: ScratchpadInput): readonly string[] {
+  const problems: string[] = [];
+  if (WITH_KEY.has(action) && key === undefined) problems.push(`"key" is missing: ${action} needs one.`);
+  if (action === "set" && value === undefined) problems.push('"value" is missing: set needs one.');
+  if (key !== undefined && isReserved(key)) problems.push(`The key ${JSON.stringify(key)} is reserved. Take one without "__" around it.`);
+  return problems;
+}
+
+function act(pad: Scratchpad, { action, key = "", value = "" }: ScratchpadInput): string {
+  if (action === "set") {
+    pad.set(key, value);
+    return `Set ${JSON.stringify(key)}.`;
+  }
+  if (action === "get") return found(pad, key);
+  if (action === "delete") return pad.delete(key) ? `Deleted ${JSON.stringify(key)}.` : missing(pad, key);
+  if (action === "clear") {
+    pad.clear();
+    return "Cleared.";
+  }
+  const keys = pad.keys();
+  return keys.length === 0 ? "The scratchpad is empty." : keys.join("\n");
+}
+
+function found(pad: Scratchpad, key: string): string {
+  const value = pad.get(key);
+  if (value === undefined) return missing(pad, key);
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** A missing key is an answer, not an error: the model may well ask before it sets. */
+function missing(pad: Scratchpad, key: string): string {
+  const [near] = nearNames(key, pad.keys(), 1);
+  return `There is no key ${JSON.stringify(key)}.${near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`}`;
+}
+
+function checkKey(key: string): void {
+  if (typeof key === "string" && key !== "" && key.length <= MAX_KEY_LENGTH) return;
+  throw new ToolError("invalid_argument", `The key of a scratchpad entry is a string of 1 to ${MAX_KEY_LENGTH} characters.`);
+}
+
+function withKey(keys: readonly string[], key: string): readonly string[] {
+  if (keys.length < MAX_KEYS) return [...keys, key];
+  throw new ToolError("limit_exceeded", `The scratchpad has ${MAX_KEYS} keys already.`, { hint: "Delete some first." });
+}
+
+function isReserved(key: string): boolean {
+  return key.length > 4 && key.startsWith("__") && key.endsWith("__");
+}

@@ -1,0 +1,12 @@
+/** The session of the agent whose model called a tool. */
+import type { ToolContext } from "../core/context.ts";
+import { ToolError } from "../core/error.ts";
+import { sessionIn } from "../call/tool-context.ts";
+import { RuntimeSession } from "../runtime/runtime-session.ts";
+
+/** @throws ToolError `unavailable` for a call outside of a session */
+export function runtimeSessionOf(context: ToolContext): RuntimeSession {
+  const session = sessionIn(context);
+  if (session instanceof RuntimeSession) return session;
+  throw new ToolError("unavailable", "This tool works only for an agent, within its session.");
+}

@@ -1,0 +1,71 @@
+/** Reads the front matter of the skills in a folder. */
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { own } from "../../core/base/own.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import { parseYaml } from "../../documents/parse-yaml.ts";
+import { readTextFile } from "../../documents/read-text-file.ts";
+
+export interface Skill {
+  readonly name: string;
+  /** In one line. */
+  readonly description: string;
+  /** Its folder, in that of the skills. */
+  readonly folder: string;
+}
+
+const MAX_SKILLS = 200;
+const MAX_BYTES = 1024 * 1024;
+/** As the specification has it. */
+const MAX_NAME_LENGTH = 64;
+const MAX_DESCRIPTION_LENGTH = 1_024;
+
+/** By name, in alphabetical order. @throws ToolError `invalid_config` for a folder that cannot be read */
+export async function readSkills(root: string, warn: (warning: string) => void): Promise<ReadonlyMap<string, Skill>> {
+  const folders = (await entriesOf(root)).filter((entry) => entry.isDirectory()).map(({ name }) => name);
+  if (folders.length > MAX_SKILLS) warn(`${root} has ${folders.length} folders; the first ${MAX_SKILLS} are read as skills.`);
+  const skills = new Map<string, Skill>();
+  for (const folder of folders.sort().slice(0, MAX_SKILLS)) {
+    const skill = await readSkill(root, folder, warn);
+    if (skill === undefined) continue;
+    if (skills.has(skill.name))
+      warn(`The skill ${join(folder, "SKILL.md")} is left out: there is another one with the name ${JSON.stringify(skill.name)}.`);
+    else skills.set(skill.name, skill);
+  }
+  return skills;
+}
+
+async function entriesOf(root: string) {
+  try {
+    return await readdir(root, { withFileTypes: true });
+  } catch (thrown: unknown) {
+    throw new ToolError("invalid_config", `The folder of skills ${root} cannot be read: ${describeThrown(thrown)}`, { cause: thrown });
+  }
+}
+
+/** Undefined, with a warning, for one that cannot be used; a folder without `SKILL.md` is not a skill. */
+async function readSkill(root: string, folder: string, warn: (warning: string) => void): Promise<Skill | undefined> {
+  const path = join(root, folder, "SKILL.md");
+  const leftOut = (reason: string): undefined => warn(`The skill ${join(folder, "SKILL.md")} is left out: ${reason}`) as undefined;
+  try {
+    if (!(await readdir(join(root, folder))).includes("SKILL.md")) return undefined;
+    const text = await readTextFile({ path, what: "skill", code: "invalid_config", maxBytes: MAX_BYTES, hint: "Give a Markdown file." });
+    const head = /^---\r?\n([^]*?)\r?\n---(?:\r?\n|$)/u.exec(text)?.[1];
+    if (head === undefined) return leftOut('it does not begin with a front matter between two lines "---".');
+    const { value } = parseYaml(head, path);
+    const fields = isJsonObject(value) ? value : {};
+    const [name = folder, description] = [own(fields, "name"), own(fields, "description")];
+    if (typeof name !== "string" || name.length > MAX_NAME_LENGTH || !/^[a-z0-9][a-z0-9_-]*$/iu.test(name))
+      return leftOut(`its name ${JSON.stringify(name)} is not 1 to ${MAX_NAME_LENGTH} letters, digits, "-" and "_".`);
+    if (typeof description !== "string" || description.trim() === "") return leftOut('its front matter has no "description".');
+    return { name, description: oneLine(description), folder };
+  } catch (thrown: unknown) {
+    return leftOut(describeThrown(thrown));
+  }
+}
+
+function oneLine(text: string): string {
+  const line = text.replaceAll(/\s+/gu, " ").trim();
+  return line.length <= MAX_DESCRIPTION_LENGTH ? line : `${line.slice(0, MAX_DESCRIPTION_LENGTH - 1).toWellFormed()}…`;
+}

@@ -1,0 +1,145 @@
+/** Tools that run one program each, whose arguments are templates. */
+import { ToolOutput } from "../../core/content.ts";
+import type { ToolContext } from "../../core/context.ts";
+import { ToolError } from "../../core/error.ts";
+import { isJsonArray, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { parseJson } from "../../core/base/parse-json.ts";
+import type { Clock } from "../../core/ports.ts";
+import type { Tool } from "../../core/tool.ts";
+import { runProgram, type ProgramEnd, type ProgramLimits } from "../../processes/run-program.ts";
+import { InputTemplate, textOf, valueOf } from "./input-template.ts";
+
+export interface CommandTemplate {
+  /** The program, and templates of its arguments. Never read by a shell. */
+  readonly command: readonly string[];
+  /** A template of what it reads from its input. @default nothing */
+  readonly stdin?: string;
+  /** `text`: its standard output. `json`: the same, read as JSON. `lines`: an array of its lines. @default "text" */
+  readonly output?: CommandOutput;
+  /** Exit codes of success. @default [0] */
+  readonly okExitCodes?: readonly number[];
+}
+
+export type CommandOutput = (typeof COMMAND_OUTPUTS)[number];
+export const COMMAND_OUTPUTS = ["text", "json", "lines"] as const;
+
+export interface CommandPlace {
+  /** Absolute. */
+  readonly folder: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly clock: Clock;
+}
+
+const LIMITS: Omit<ProgramLimits, "timeoutMs"> = {
+  maxMemoryBytes: Infinity,
+  maxProcesses: Infinity,
+  maxFileBytes: Infinity,
+  maxOutputBytes: 64 * 1024 ** 2,
+};
+const DEFAULT_TIMEOUT_MS = 30_000;
+/** A program is ended before the runtime gives the call up, so that it is said how far it came. */
+const ENDING_MS = 250;
+const MAX_SAID = 2_000;
+
+/**
+ * Adds the handler to a tool.
+ *
+ * An argument that names a property without a value in the call is left out. One that is a single name of an array becomes an argument for
+ * each item. A value that begins with a dash is refused where it would be an option: as a whole argument that does not follow `--`.
+ *
+ * @throws ToolError `invalid_argument` for templates that cannot be used
+ */
+export function commandTool(tool: Tool, template: CommandTemplate, place: CommandPlace): Tool {
+  const [program = "", ...written] = template.command;
+  if (program === "" || program.includes("{"))
+    throw new ToolError("invalid_argument", "the first word of command must be a program; it is no template.");
+  const args = written.map((text) => new InputTemplate(text, tool.inputSchema));
+  const stdin = template.stdin === undefined ? undefined : new InputTemplate(template.stdin, tool.inputSchema);
+  const { output = "text", okExitCodes = [0] } = template;
+  return {
+    ...tool,
+    async execute(input: JsonObject, context: ToolContext) {
+      const leftMs = context.deadline - place.clock.now() - ENDING_MS;
+      const end = await runProgram({
+        program,
+        args: fillArguments(args, input),
+        folder: place.folder,
+        environment: place.environment,
+        ...(stdin === undefined ? {} : { stdin: stdin.fill(input) ?? "" }),
+        limits: { ...LIMITS, timeoutMs: Number.isFinite(leftMs) ? Math.max(1, leftMs) : DEFAULT_TIMEOUT_MS * 1_000 },
+        merged: false,
+        clock: place.clock,
+        signal: context.signal,
+        onOutput: context.output,
+      });
+      return answerOf(end, { program, output, okExitCodes });
+    },
+  };
+}
+
+function fillArguments(args: readonly InputTemplate[], input: JsonObject): readonly string[] {
+  const filled: string[] = [];
+  let areValues = false;
+  for (const template of args) {
+    const texts = fillArgument(template, input);
+    const startsOpen = typeof template.parts[0] !== "string";
+    if (!areValues && startsOpen) for (const text of texts) refuseOption(text, template.text);
+    if (template.text === "--") areValues = true;
+    filled.push(...texts);
+  }
+  return filled;
+}
+
+function fillArgument(template: InputTemplate, input: JsonObject): readonly string[] {
+  const value = template.whole === undefined ? undefined : valueOf(template.whole, input);
+  if (isJsonArray(value)) return value.map(textOf);
+  const text = template.fill(input);
+  return text === undefined ? [] : [text];
+}
+
+function refuseOption(text: string, template: string): void {
+  if (!text.startsWith("-")) return;
+  throw new ToolError(
+    "invalid_input",
+    `The value ${JSON.stringify(text.slice(0, 200))} for ${template} begins with a dash, and would be an option of the program.`,
+    {
+      hint: 'Write a path as "./-name".',
+      operatorHint: 'In the template, put "--" before it, or write it as --option={name}.',
+    },
+  );
+}
+
+function answerOf(
+  { exitCode, stop, output: text, errorOutput }: ProgramEnd,
+  { program, output, okExitCodes }: { readonly program: string; readonly output: CommandOutput; readonly okExitCodes: readonly number[] },
+): ToolOutput {
+  const said = errorOutput.trim().slice(-MAX_SAID);
+  if (stop !== undefined)
+    return new ToolOutput({ output: text, exitCode: -1, error: `${program} was ended: ${stop === "time" ? "its time was up" : stop}.` });
+  if (exitCode === undefined || !okExitCodes.includes(exitCode))
+    return new ToolOutput({
+      output: text,
+      exitCode: exitCode ?? -1,
+      error: `${program} exited with code ${exitCode}${said === "" ? "" : `: ${said}`}.`,
+    });
+  const value = output === "text" ? text : output === "lines" ? linesOf(text) : readJson(text, program);
+  return new ToolOutput({ output: value, ...(exitCode === 0 ? { exitCode } : { metadata: { exitCode } }) });
+}
+
+function linesOf(text: string): readonly string[] {
+  const lines = text.split(/\r?\n/u);
+  if (lines.at(-1) === "") lines.pop();
+  return lines;
+}
+
+function readJson(text: string, program: string): JsonValue {
+  try {
+    return parseJson(text, { maxChars: Number.MAX_SAFE_INTEGER, longIntegers: "string" });
+  } catch (error: unknown) {
+    const { message } = ToolError.fromUnknown(error);
+    throw new ToolError("invalid_output", `${program} did not write JSON: ${message}`, {
+      details: [text.slice(0, MAX_SAID)],
+      outcome: "unknown",
+    });
+  }
+}

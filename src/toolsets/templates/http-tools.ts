@@ -1,0 +1,193 @@
+/** Tools that send one request each to one service, whose address, headers and body are templates. */
+import { isJsonArray, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { redactError } from "../../core/base/redact.ts";
+import type { ToolContext } from "../../core/context.ts";
+import type { Engine, EngineContext, EngineRequest } from "../../core/engine.ts";
+import { ToolError } from "../../core/error.ts";
+import type { Clock } from "../../core/ports.ts";
+import type { JsonSchema, Tool } from "../../core/tool.ts";
+import { httpFailure } from "../../engine/rest/http-failure.ts";
+import { percentEncode } from "../../engine/rest/percent.ts";
+import { allowedByProgram } from "../../engine/rest/private-hosts.ts";
+import { readAnswer } from "../../engine/rest/read-answer.ts";
+import { Secrets } from "../../engine/rest/secrets.ts";
+import type { HttpClient, HttpHeader, HttpRequest } from "../../net/http-request.ts";
+import { InputTemplate, fillJson, jsonTemplate, textOf, valueOf, type JsonTemplate } from "./input-template.ts";
+
+export interface HttpTemplate {
+  /** @default "GET", or "POST" with a body */
+  readonly method?: string;
+  /** Below the service's address: `/users/{id}?tag={tags}`. */
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** A text, or JSON whose strings are templates. */
+  readonly body?: JsonValue;
+}
+
+export interface HttpService {
+  /** http or https, without a query. */
+  readonly baseUrl: string;
+  /** Sent with each request, and never shown to a model. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly allowPrivate?: readonly string[];
+  readonly verifyTls?: boolean;
+  /** In PEM. */
+  readonly ca?: string;
+}
+
+/** A template that was read. */
+export interface HttpRequestTemplate {
+  readonly method: string;
+  /** Path segments and query parameters, each with its placeholders. */
+  readonly path: InputTemplate;
+  readonly query: readonly (readonly [name: string, value: InputTemplate])[];
+  readonly headers: readonly (readonly [name: string, value: InputTemplate])[];
+  readonly body: JsonTemplate | undefined;
+  readonly isJson: boolean;
+}
+
+const METHOD = /^[A-Z]{1,20}$/u;
+
+/**
+ * Reads a template.
+ *
+ * A value in the path or query is percent-encoded, so that it changes nothing else of the address; a parameter of the query and a header without a value
+ * in the call are left out, and one in the path is needed.
+ *
+ * @throws ToolError `invalid_argument` for one that cannot be used
+ */
+export function readHttpTemplate(template: HttpTemplate, schema: JsonSchema): HttpRequestTemplate {
+  const { url, headers = {}, body } = template;
+  const method = template.method ?? (body === undefined ? "GET" : "POST");
+  if (!METHOD.test(method))
+    throw new ToolError("invalid_argument", `the method ${JSON.stringify(method)} is none, such as "GET" or "POST".`);
+  if (!url.startsWith("/") || url.startsWith("//") || url.includes("#"))
+    throw new ToolError("invalid_argument", `the url ${JSON.stringify(url)} must begin with one slash: it is below baseUrl.`);
+  const mark = url.indexOf("?");
+  const path = new InputTemplate(mark < 0 ? url : url.slice(0, mark), schema);
+  const pairs =
+    mark < 0
+      ? []
+      : url
+          .slice(mark + 1)
+          .split("&")
+          .filter((pair) => pair !== "");
+  const query = pairs.map((pair) => {
+    const [name = "", ...value] = pair.split("=");
+    if (/[{}]/u.test(name))
+      throw new ToolError("invalid_argument", `the url ${JSON.stringify(url)} has a parameter without a name of its own: ${pair}.`, {
+        hint: "Write ?name={name}.",
+      });
+    return [name, new InputTemplate(value.join("="), schema)] as const;
+  });
+  return {
+    method,
+    path,
+    query,
+    headers: Object.entries(headers).map(([name, value]) => [name, new InputTemplate(value, schema)] as const),
+    body: body === undefined ? undefined : jsonTemplate(body, schema),
+    isJson: typeof body !== "string",
+  };
+}
+
+interface Opened {
+  readonly client: HttpClient;
+  readonly clock: Clock;
+}
+
+/** Answers the calls of tools by the templates of their names. */
+export class HttpTemplateEngine implements Engine {
+  readonly kind = "http";
+  readonly #service: HttpService;
+  readonly #templates: ReadonlyMap<string, HttpRequestTemplate>;
+  readonly #secrets: Secrets;
+  #opened: Opened | undefined;
+
+  /** @throws ToolError `invalid_argument` for an address that is none */
+  constructor(service: HttpService, templates: ReadonlyMap<string, HttpRequestTemplate>) {
+    const url = URL.canParse(service.baseUrl) ? new URL(service.baseUrl) : undefined;
+    if (url === undefined || !/^https?:$/u.test(url.protocol) || url.search !== "" || url.hash !== "" || url.username !== "")
+      throw new ToolError("invalid_argument", "must be an address of http or https without user, query and fragment.");
+    this.#service = service;
+    this.#templates = templates;
+    this.#secrets = new Secrets({ document: {}, headers: service.headers });
+  }
+
+  async open({ clock, log }: EngineContext): Promise<readonly Tool[]> {
+    const { baseUrl, allowPrivate = [], verifyTls, ca } = this.#service;
+    const { httpClient } = await import("../../net/http-client.ts");
+    const allowed = [...allowPrivate, ...allowedByProgram({ baseUrl })];
+    this.#opened = { client: httpClient({ allowPrivate: allowed, ...omitUndefined({ verifyTls, ca }) }, { clock, log }), clock };
+    for (const warning of this.#secrets.warnings()) log.warn(warning);
+    return [];
+  }
+
+  async call({ tool, input }: EngineRequest, context: ToolContext): Promise<unknown> {
+    const template = this.#templates.get(tool.name);
+    if (this.#opened === undefined || template === undefined) throw new ToolError("unavailable", "The toolset is not open.");
+    const { client, clock } = this.#opened;
+    try {
+      const response = await client.request({ ...this.#request(template, input), signal: context.signal });
+      if (response.status < 200 || response.status > 299) throw await httpFailure(response, "the headers of the toolset", clock);
+      const { origin } = new URL(this.#service.baseUrl);
+      return await readAnswer(response, {
+        operation: { method: template.method, accepts: [] },
+        secrets: this.#secrets,
+        origin,
+        secretQuery: [],
+      });
+    } catch (error: unknown) {
+      throw redactError(ToolError.fromUnknown(error), this.#secrets.redact);
+    }
+  }
+
+  close(): Promise<void> {
+    this.#opened?.client.close();
+    this.#opened = undefined;
+    return Promise.resolve();
+  }
+
+  #request(template: HttpRequestTemplate, input: JsonObject): Omit<HttpRequest, "signal"> {
+    const { baseUrl, headers: own } = this.#service;
+    const url = new URL(baseUrl.replace(/\/+$/u, "") + fillPath(template.path, input));
+    url.search = template.query.flatMap(([name, value]) => fillPairs(name, value, input)).join("&");
+    const body = template.body === undefined ? undefined : fillJson(template.body, input);
+    const written = body === undefined ? undefined : template.isJson ? JSON.stringify(body) : textOf(body);
+    const headers = new Map<string, HttpHeader>();
+    const set = (name: string, value: string): unknown => headers.set(name.toLowerCase(), [name.toLowerCase(), value]);
+    if (written !== undefined) set("content-type", template.isJson ? "application/json" : "text/plain; charset=utf-8");
+    for (const [name, value] of template.headers) {
+      const filled = value.fill(input);
+      if (filled !== undefined) set(name, filled);
+    }
+    for (const [name, value] of Object.entries(own)) set(name, value);
+    return {
+      method: template.method,
+      url,
+      headers: [...headers.values()],
+      body: written === undefined ? undefined : new TextEncoder().encode(written),
+      secretHeaders: Object.keys(own).map((name) => name.toLowerCase()),
+    };
+  }
+}
+
+/** @throws ToolError `invalid_input` for a value that would be no segment, or that is missing */
+function fillPath(path: InputTemplate, input: JsonObject): string {
+  const filled = path.fill(input, (value) => {
+    const text = textOf(value);
+    if (/^\.{0,2}$/u.test(text))
+      throw new ToolError("invalid_input", `The value ${JSON.stringify(text)} cannot be a part of the path ${path.text}.`);
+    return percentEncode(text);
+  });
+  if (filled === undefined) throw new ToolError("invalid_input", `The path ${path.text} needs a value for each of its names.`);
+  return filled;
+}
+
+/** A parameter for each item where the value is an array. */
+function fillPairs(name: string, template: InputTemplate, input: JsonObject): readonly string[] {
+  const value = template.whole === undefined ? undefined : valueOf(template.whole, input);
+  if (isJsonArray(value)) return value.map((item) => `${name}=${percentEncode(textOf(item))}`);
+  const filled = template.fill(input, (each) => percentEncode(textOf(each)));
+  return filled === undefined ? [] : [`${name}=${filled}`];
+}

@@ -1,0 +1,97 @@
+/** Templates that are filled with the input of a call, and checked against its schema when they are written. */
+import { readBraces, valueAt, type TemplatePart } from "../../core/base/brace-template.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { ToolError } from "../../core/error.ts";
+import type { JsonSchema } from "../../core/tool.ts";
+import { pathFault } from "../../registry/check-key-templates.ts";
+
+/** A text with names of properties in braces. */
+export class InputTemplate {
+  /** As it was written. */
+  readonly text: string;
+  readonly parts: readonly TemplatePart[];
+
+  /** @throws ToolError `invalid_argument` for one that cannot be read, or that names a property the schema does not have */
+  constructor(text: string, schema: JsonSchema) {
+    this.text = text;
+    const read = readBraces(text);
+    if ("reason" in read)
+      throw new ToolError("invalid_argument", `the template ${JSON.stringify(text)} cannot be read: ${read.reason}.`, {
+        hint: 'Write the name of a property in braces, as in "{path}", and "{{" or "}}" for a brace itself.',
+      });
+    this.parts = read.parts;
+    for (const part of read.parts) if (typeof part !== "string") checkProperty(part, schema, text);
+  }
+
+  /** The path of the only property, where there is nothing else. */
+  get whole(): readonly string[] | undefined {
+    const [only] = this.parts;
+    return this.parts.length === 1 && typeof only !== "string" ? only : undefined;
+  }
+
+  /**
+   * The text with the values of the call; undefined where it has no value for one of the names.
+   *
+   * @param write makes text of a value; left out = as it is, objects and arrays as JSON
+   */
+  fill(input: JsonObject, write: (value: JsonValue) => string = textOf): string | undefined {
+    let filled = "";
+    for (const part of this.parts) {
+      if (typeof part === "string") filled += part;
+      else {
+        const value = valueOf(part, input);
+        if (value === undefined) return undefined;
+        filled += write(value);
+      }
+    }
+    return filled;
+  }
+}
+
+/** Null is no value. */
+export function valueOf(path: readonly string[], input: JsonObject): JsonValue | undefined {
+  return valueAt(path, input) ?? undefined;
+}
+
+export function textOf(value: JsonValue): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** JSON whose strings are templates: one that is a single name becomes the value itself. */
+export type JsonTemplate = InputTemplate | readonly JsonTemplate[] | { readonly [key: string]: JsonTemplate } | number | boolean | null;
+
+const MAX_DEPTH = 32;
+
+/** @throws ToolError as `InputTemplate` */
+export function jsonTemplate(value: JsonValue, schema: JsonSchema, depth = 0): JsonTemplate {
+  if (depth > MAX_DEPTH) throw new ToolError("invalid_argument", `the template nests deeper than ${MAX_DEPTH} levels.`);
+  if (typeof value === "string") return new InputTemplate(value, schema);
+  if (isJsonArray(value)) return value.map((item) => jsonTemplate(item, schema, depth + 1));
+  if (isJsonObject(value))
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, jsonTemplate(item, schema, depth + 1)]));
+  return value;
+}
+
+/** Items and keys without a value are left out. */
+export function fillJson(template: JsonTemplate, input: JsonObject): JsonValue | undefined {
+  if (template instanceof InputTemplate) return template.whole === undefined ? template.fill(input) : valueOf(template.whole, input);
+  if (typeof template !== "object" || template === null) return template;
+  if (isTemplates(template)) return template.map((item) => fillJson(item, input)).filter((item) => item !== undefined);
+  const filled = Object.entries(template).map(([key, item]) => [key, fillJson(item, input)] as const);
+  return Object.fromEntries(filled.filter((entry): entry is readonly [string, JsonValue] => entry[1] !== undefined));
+}
+
+/** `Array.isArray` does not know readonly arrays. */
+function isTemplates(template: object): template is readonly JsonTemplate[] {
+  return Array.isArray(template);
+}
+
+function checkProperty(path: readonly string[], schema: JsonSchema, text: string): void {
+  const template = `the template ${JSON.stringify(text)} names`;
+  if (typeof schema === "object" && Object.keys(schema).length === 0)
+    throw new ToolError("invalid_argument", `${template} "{${path.join(".")}}", and the tool has no inputSchema.`, {
+      hint: "Describe its input.",
+    });
+  const fault = pathFault(path, schema);
+  if (fault !== undefined) throw new ToolError("invalid_argument", `${template} ${fault.what}.`, { hint: fault.hint });
+}

@@ -1,0 +1,118 @@
+/** The toolset `triggers`: what wakes an agent, in the hands of its model. */
+import type { JsonObject } from "../core/base/json.ts";
+import { isJsonObject } from "../core/base/json.ts";
+import { ToolError } from "../core/error.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
+import type { ToolContext } from "../core/context.ts";
+import type { Tool } from "../core/tool.ts";
+import type { Toolset } from "../core/toolset.ts";
+import { defineTool } from "../registry/define-tool.ts";
+import type { KnownTrigger } from "../triggers/known-triggers.ts";
+import type { SessionTriggers, TriggerStatus } from "../triggers/session-triggers.ts";
+import { Triggers } from "../triggers/triggers.ts";
+import { runtimeSessionOf } from "./session-of-context.ts";
+
+/** Options of `triggersToolset`. */
+export interface TriggersToolsetOptions {
+  /** Those that the agents are made with. */
+  readonly triggers: Triggers;
+  /** The names of the tools that add triggers which are offered, such as `add_timer`. @default those of all universal kinds */
+  readonly tools?: readonly string[];
+}
+
+const NAME = "A name of your own for it, by which it can be removed. Left out: a new one.";
+const READS = { reads: ["trigger"], writes: [], idempotent: true } as const;
+
+/**
+ * Tools with which a model looks after its own triggers: one for each universal kind (`add_timer`, `add_schedule`, `watch_channel`, and those
+ * of the program), `list_triggers` and `remove_trigger`. They reach the triggers of their own session only.
+ *
+ * @throws ToolError `invalid_argument`
+ */
+export function triggersToolset(options: TriggersToolsetOptions): Toolset {
+  checkKnownKeys(options, { triggers: true, tools: true }, "triggersToolset()");
+  const { triggers, tools } = options;
+  if (!(triggers instanceof Triggers))
+    throw new ToolError("invalid_argument", "triggersToolset() takes the triggers that createTriggers() made.");
+  const universal = [...triggers.kinds.values()].filter(({ kind }) => kind.universal === true);
+  const unknown = tools?.find((name) => !universal.some(({ toolName }) => toolName === name));
+  if (unknown !== undefined)
+    throw new ToolError("invalid_argument", `No trigger has the tool ${JSON.stringify(unknown)}.`, {
+      hint: `There are ${universal.map(({ toolName }) => toolName).join(", ")}.`,
+    });
+  const offered = universal.filter(({ toolName }) => tools?.includes(toolName) ?? true);
+  return {
+    name: "triggers",
+    description: "Timers, schedules and channels that wake you.",
+    tools: [...offered.map((known) => addTool(known, triggers)), listTool(triggers), removeTool(triggers)],
+  };
+}
+
+function addTool(known: KnownTrigger, triggers: Triggers): Tool {
+  const { kind, toolName } = known;
+  const { properties } = kind.settingsSchema;
+  return defineTool({
+    name: toolName,
+    description: `**Trigger** — ${kind.description}`,
+    inputSchema: {
+      ...kind.settingsSchema,
+      properties: {
+        ...(isJsonObject(properties) ? properties : {}),
+        name: { type: "string", minLength: 1, maxLength: 128, description: NAME },
+      },
+    },
+    outputSchema: { type: "object", properties: { trigger_id: { type: "string" } }, required: ["trigger_id"] },
+    effects: { reads: [], writes: ["trigger"] },
+    mode: "direct",
+    execute: async (settings: JsonObject, context: ToolContext) => {
+      const { id } = await ownTriggers(triggers, context).add({ ...settings, type: kind.name });
+      return { trigger_id: id };
+    },
+  });
+}
+
+function listTool(triggers: Triggers) {
+  return defineTool({
+    name: "list_triggers",
+    description: "Lists your triggers: what wakes you, and when.",
+    inputSchema: { type: "object", properties: {}, additionalProperties: false },
+    effects: READS,
+    mode: "direct",
+    execute: (_input: object, context: ToolContext) => {
+      const list = ownTriggers(triggers, context).list();
+      return list.length === 0 ? "There are no triggers." : list.map(statusLine).join("\n");
+    },
+  });
+}
+
+function removeTool(triggers: Triggers) {
+  return defineTool({
+    name: "remove_trigger",
+    description: "Removes one of your triggers for good.",
+    inputSchema: {
+      type: "object",
+      properties: { trigger_id: { type: "string", description: "Its id, as in list_triggers." } },
+      required: ["trigger_id"],
+      additionalProperties: false,
+    },
+    effects: { reads: [], writes: ["trigger"], idempotent: true },
+    mode: "direct",
+    execute: async ({ trigger_id: id }: { readonly trigger_id: string }, context: ToolContext) => {
+      const own = ownTriggers(triggers, context);
+      if (await own.remove(id)) return `The trigger ${id} is removed.`;
+      const ids = own.list().map((trigger) => trigger.id);
+      throw new ToolError("not_found", `There is no trigger ${JSON.stringify(id)}.`, {
+        hint: ids.length === 0 ? "You have no triggers." : `Your triggers are ${ids.slice(0, 20).join(", ")}.`,
+      });
+    },
+  });
+}
+
+function ownTriggers(triggers: Triggers, context: ToolContext): SessionTriggers {
+  return triggers.of(runtimeSessionOf(context));
+}
+
+/** `morning schedule {"dailyAt":"09:00"}, 3 messages sent` */
+function statusLine({ id, type, settings, sent, error }: TriggerStatus): string {
+  return `${id} ${type} ${JSON.stringify(settings)}, sent ${sent}${error === undefined ? "" : `, fails: ${error}`}`;
+}

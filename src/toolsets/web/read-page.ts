@@ -1,0 +1,81 @@
+/** The body of an answer as text for a model, by its media type. */
+import { ToolOutput } from "../../core/content.ts";
+import { ToolError } from "../../core/error.ts";
+import { decodeText } from "../../engine/rest/answer-text.ts";
+import { isTextType, parseMediaType } from "../../engine/rest/media-type.ts";
+import type { HttpResponse } from "../../net/http-request.ts";
+import { convertDocument } from "../convert/convert-document.ts";
+
+const MAX_CHARS = 100_000;
+const MAX_IMAGE_BYTES = 4 * 1024 * 1024;
+const IMAGES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+const PAGES: ReadonlySet<string> = new Set(["text/html", "application/xhtml+xml"]);
+
+export interface ReadPageOptions {
+  readonly signal: AbortSignal;
+  readonly from: number;
+  /** @default 100_000 */
+  readonly maxChars?: number;
+}
+
+/** @throws ToolError `execution_failed` for a type that has no text, `too_large`, and as `convertDocument`. By rejecting */
+export async function readPage(response: HttpResponse, { from, maxChars = MAX_CHARS, signal }: ReadPageOptions): Promise<ToolOutput> {
+  const mediaType = parseMediaType(response.headers.get("content-type")?.[0]);
+  const { type } = mediaType;
+  const url = response.url.href;
+  if (IMAGES.has(type)) return image(await response.bytes(), type, url);
+  if (PAGES.has(type)) {
+    const html = decodeText(await response.bytes(), mediaType);
+    if (html === undefined) throw unreadable(url, `its encoding ${String(mediaType.charset)} is unknown`);
+    const { text, title } = await convertDocument({ kind: "html", bytes: new TextEncoder().encode(html), url }, signal);
+    return shown(text, { url, title, from, maxChars });
+  }
+  if (type === "application/pdf") {
+    const { text } = await convertDocument({ kind: "pdf", bytes: await response.bytes() }, signal);
+    return shown(text, { url, from, maxChars });
+  }
+  if (!isTextType(type)) {
+    response.discard();
+    throw unreadable(url, `it is ${type === "" ? "of no known type" : type}`);
+  }
+  const text = decodeText(await response.bytes(), mediaType);
+  if (text === undefined) throw unreadable(url, `its encoding ${String(mediaType.charset)} is unknown`);
+  return shown(text, { url, from, maxChars });
+}
+
+interface Shown {
+  readonly url: string;
+  readonly title?: string | undefined;
+  readonly from: number;
+  readonly maxChars: number;
+}
+
+function shown(text: string, { url, title = "", from, maxChars }: Shown): ToolOutput {
+  const part = text.slice(from, from + maxChars).toWellFormed();
+  const end = from + part.length;
+  const heading = `${title === "" ? "" : `${title}\n`}${url}\n\n`;
+  const rest = end < text.length ? `\n\n(${text.length - end} more characters; go on with from: ${end})` : "";
+  return new ToolOutput({
+    content: [{ type: "text", text: `${heading}${part === "" ? "(no text)" : part}${rest}` }],
+    output: { url, title, text: part, from, length: text.length },
+  });
+}
+
+function image(bytes: Uint8Array, mediaType: string, url: string): ToolOutput {
+  if (bytes.length > MAX_IMAGE_BYTES)
+    throw new ToolError("too_large", `The image ${url} has ${bytes.length} bytes; at most ${MAX_IMAGE_BYTES} are shown.`, {
+      outcome: "failed",
+    });
+  const data = Buffer.from(bytes).toString("base64");
+  return new ToolOutput({
+    content: [
+      { type: "text", text: url },
+      { type: "image", mediaType, data },
+    ],
+    output: { url, mediaType, bytes: bytes.length },
+  });
+}
+
+function unreadable(url: string, reason: string): ToolError {
+  return new ToolError("execution_failed", `${url} cannot be shown as text: ${reason}.`, { outcome: "failed" });
+}

@@ -1,0 +1,117 @@
+/** The web searches that are built in: the request of each, and the place of its results. */
+import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { own } from "../../core/base/own.ts";
+import { ToolError } from "../../core/error.ts";
+import type { HttpHeader } from "../../net/http-request.ts";
+
+/** One page that a search found. */
+export interface WebResult {
+  readonly title: string;
+  readonly url: string;
+  /** The part of the page that answers the query. */
+  readonly snippet: string;
+}
+
+/** Searches the web. Rejects with a `ToolError` where it cannot. */
+export type WebSearch = (query: string, options: { readonly count: number; readonly signal: AbortSignal }) => Promise<readonly WebResult[]>;
+
+/** A web search that is built in. */
+export type SearchProviderName = "brave" | "exa" | "searxng" | "tavily";
+
+export interface SearchQuery {
+  readonly query: string;
+  readonly count: number;
+  readonly apiKey: string;
+}
+
+interface ProviderRequest {
+  readonly method: "GET" | "POST";
+  /** Below the address of the provider. */
+  readonly path: string;
+  readonly headers: readonly HttpHeader[];
+  readonly body?: JsonObject;
+}
+
+export interface SearchProvider {
+  /** Undefined = a server of the user's own. */
+  readonly address: string | undefined;
+  readonly needsKey: boolean;
+  /** The header that holds the key. */
+  readonly secretHeader?: string;
+  request(query: SearchQuery): ProviderRequest;
+  /** Where the results are, and the name of the field with the snippet. */
+  readonly results: readonly string[];
+  readonly snippet: string;
+}
+
+/**
+ * @see https://api-dashboard.search.brave.com/app/documentation/web-search/get-started
+ * @see https://docs.tavily.com/documentation/api-reference/endpoint/search
+ * @see https://docs.exa.ai/reference/search
+ * @see https://docs.searxng.org/dev/search_api.html
+ */
+export const SEARCH_PROVIDERS: { readonly [Name in SearchProviderName]: SearchProvider } = {
+  brave: {
+    address: "https://api.search.brave.com",
+    needsKey: true,
+    secretHeader: "x-subscription-token",
+    request: ({ query, count, apiKey }) => ({
+      method: "GET",
+      path: `/res/v1/web/search?${String(new URLSearchParams({ q: query, count: String(count) }))}`,
+      headers: [["x-subscription-token", apiKey]],
+    }),
+    results: ["web", "results"],
+    snippet: "description",
+  },
+  tavily: {
+    address: "https://api.tavily.com",
+    needsKey: true,
+    request: ({ query, count, apiKey }) => ({
+      method: "POST",
+      path: "/search",
+      headers: [["authorization", `Bearer ${apiKey}`]],
+      body: { query, max_results: count },
+    }),
+    results: ["results"],
+    snippet: "content",
+  },
+  exa: {
+    address: "https://api.exa.ai",
+    needsKey: true,
+    secretHeader: "x-api-key",
+    request: ({ query, count, apiKey }) => ({
+      method: "POST",
+      path: "/search",
+      headers: [["x-api-key", apiKey]],
+      body: { query, numResults: count, contents: { text: { maxCharacters: 500 } } },
+    }),
+    results: ["results"],
+    snippet: "text",
+  },
+  searxng: {
+    address: undefined,
+    needsKey: false,
+    request: ({ query }) => ({ method: "GET", path: `/search?${String(new URLSearchParams({ q: query, format: "json" }))}`, headers: [] }),
+    results: ["results"],
+    snippet: "content",
+  },
+};
+export const SEARCH_PROVIDER_NAMES = ["brave", "exa", "searxng", "tavily"] as const satisfies readonly SearchProviderName[];
+
+/** @throws ToolError `execution_failed` for an answer that has no list of results */
+export function resultsIn(answer: JsonValue, { results, snippet }: SearchProvider, name: string): readonly WebResult[] {
+  let list: JsonValue | undefined = answer;
+  for (const key of results) list = isJsonObject(list) ? own(list, key) : undefined;
+  if (list === undefined && isJsonObject(answer)) return []; // some leave it out when nothing is found
+  if (!Array.isArray(list))
+    throw new ToolError("execution_failed", `The search ${name} answered without a list of results.`, { outcome: "failed" });
+  return list.flatMap((entry) => {
+    const url = isJsonObject(entry) ? own(entry, "url") : undefined;
+    if (!isJsonObject(entry) || typeof url !== "string") return [];
+    const text = (key: string): string => {
+      const value = own(entry, key);
+      return typeof value === "string" ? value.trim() : "";
+    };
+    return [{ title: text("title"), url, snippet: text(snippet) }];
+  });
+}

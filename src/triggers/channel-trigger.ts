@@ -1,0 +1,86 @@
+/** The trigger `channel`: wakes an agent when something is said on a channel. */
+import { ToolError } from "../core/error.ts";
+import type { Channel } from "./channel.ts";
+import type { ChannelMessage } from "./channel-message.ts";
+import type { Channels } from "./channels.ts";
+import { MAX_PROMPT_CHARS } from "./prompt-limits.ts";
+import { checkTemplate, fillTemplate } from "./prompt-template.ts";
+import { SettingsError } from "./settings-error.ts";
+import type { Subscription } from "./subscription.ts";
+import type { Trigger, TriggerContext } from "./trigger.ts";
+
+/** Settings of a trigger of the type `channel`. */
+export interface ChannelTriggerSettings {
+  /** The name of the channel: one of the agent's own, else a shared one. */
+  readonly channel: string;
+  /** The message that wakes the agent; placeholders in it are replaced by parts of the message. @default "[{channel}] {sender}: {content}" */
+  readonly prompt?: string;
+  /** Only messages of this sender wake the agent; those of others are left to others. */
+  readonly filterSender?: string;
+}
+
+const DEFAULT_PROMPT = "[{channel}] {sender}: {content}";
+/** So many of its messages may wait in the inbox; the rest wait in the channel, and their senders where that is full. */
+const MAX_WAITING = 100;
+const LOOK_AGAIN_MS = 1_000;
+
+export const channelTrigger: Trigger<ChannelTriggerSettings> = {
+  name: "channel",
+  toolName: "watch_channel",
+  description:
+    "Wakes you when another sender writes on a channel. The prompt may hold {content}, {channel}, {sender}, {message_id} and {metadata.key}.",
+  universal: true,
+  settingsSchema: {
+    type: "object",
+    properties: {
+      channel: { type: "string", description: "The name of the channel." },
+      prompt: {
+        type: "string",
+        minLength: 1,
+        maxLength: MAX_PROMPT_CHARS,
+        description: `The message that wakes you. ${DEFAULT_PROMPT} by default.`,
+      },
+      filterSender: { type: "string", minLength: 1, description: "Wake me for messages of this sender only." },
+    },
+    required: ["channel"],
+    additionalProperties: false,
+  },
+  complete(settings, { channels, sessionId }) {
+    checkTemplate(settings.prompt ?? DEFAULT_PROMPT);
+    checkChannel(channels, settings.channel, sessionId);
+    return settings;
+  },
+  start(context) {
+    const { settings, channels, sessionId } = context;
+    const { filterSender } = settings;
+    const channel: Channel = channels.get(settings.channel, sessionId);
+    const accepts = ({ sender, senderId }: ChannelMessage): boolean =>
+      filterSender === undefined || sender === filterSender || senderId === filterSender;
+    const subscription = channel.subscribe(sessionId, { accepts });
+    run(context, subscription).catch((thrown: unknown) => context.fail(thrown));
+    return () => subscription.close();
+  },
+};
+
+function checkChannel(channels: Channels, name: string, sessionId: string): void {
+  try {
+    channels.get(name, sessionId);
+  } catch (thrown: unknown) {
+    const { code, message, hint } = ToolError.fromUnknown(thrown);
+    throw new SettingsError("channel", message, { code, ...(hint === undefined ? {} : { hint }) });
+  }
+}
+
+async function run(context: TriggerContext<ChannelTriggerSettings>, subscription: Subscription): Promise<void> {
+  const { settings, signal } = context;
+  while (!signal.aborted) {
+    if (context.waiting >= MAX_WAITING) {
+      if (!(await context.sleep(LOOK_AGAIN_MS, { background: true }))) return;
+      continue;
+    }
+    const message = await subscription.receive({ signal }).catch(() => undefined); // it was stopped
+    if (message === undefined) return;
+    const heard = await context.fire(fillTemplate(settings.prompt ?? DEFAULT_PROMPT, message), { sender: message.sender });
+    if (!heard) subscription.giveBack(message);
+  }
+}

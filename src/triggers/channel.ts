@@ -1,0 +1,272 @@
+/** A channel: messages of agents and programs to one another, in memory. */
+import { copyJson, isJsonObject, type JsonObject } from "../core/base/json.ts";
+import { plural } from "../core/base/wording.ts";
+import { ToolError, describeThrown } from "../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
+import type { Ports } from "../core/ports.ts";
+import { isPromiseLike } from "../policy/deadline.ts";
+import type { ChannelMessage } from "./channel-message.ts";
+import { Subscription, cancelled } from "./subscription.ts";
+
+/** `queue`: each message goes to one receiver; `broadcast`: to each subscriber but its sender. */
+export type ChannelKind = "queue" | "broadcast";
+
+/** How a channel is made. */
+export interface ChannelOptions {
+  /** @default "queue" */
+  readonly kind?: ChannelKind;
+  /** Its purpose, as list_channels tells it. */
+  readonly description?: string;
+  /** How many messages may wait: in a queue in all, in a broadcast for each subscriber. Integer ≥ 1. @default 1_000 */
+  readonly capacity?: number;
+  /** A full channel lets its senders wait for room, or refuses them with `resource_busy`. @default "wait" */
+  readonly whenFull?: "wait" | "refuse";
+}
+
+/** A message as it is sent. */
+export interface SendMessageOptions {
+  /** The name of the sender, as readers see it. */
+  readonly sender: string;
+  /** The sender itself, which does not get the message: the `subscriber` of its subscription. @default `sender` */
+  readonly senderId?: string;
+  readonly metadata?: JsonObject;
+  /** Ends the wait for room. */
+  readonly signal?: AbortSignal;
+  /** @default that of the channel */
+  readonly whenFull?: "wait" | "refuse";
+}
+
+/** Options of a subscription. */
+export interface SubscribeOptions {
+  /** Which messages it takes; the others are left to other subscriptions. @default all */
+  readonly accepts?: (message: ChannelMessage) => boolean;
+}
+
+const SEND_OPTIONS: OptionNames<SendMessageOptions> = { sender: true, senderId: true, metadata: true, signal: true, whenFull: true };
+/** So many of the latest messages are kept to be looked at. */
+const HISTORY = 200;
+
+interface Reader {
+  readonly subscription: Subscription;
+  readonly takes: (message: ChannelMessage) => boolean;
+  /** Its own messages, of a broadcast. */
+  readonly backlog: ChannelMessage[];
+}
+
+interface Sender {
+  readonly message: ChannelMessage;
+  readonly resolve: () => void;
+}
+
+/** Messages to one receiver or to all, in the order they were sent. Made by `Channels.open`. */
+export class Channel {
+  readonly name: string;
+  readonly kind: ChannelKind;
+  readonly description: string;
+  readonly capacity: number;
+  readonly #whenFull: "wait" | "refuse";
+  readonly #ports: Ports;
+  readonly #readers = new Set<Reader>();
+  readonly #observers = new Set<(message: ChannelMessage) => void>();
+  readonly #queue: ChannelMessage[] = [];
+  readonly #history: ChannelMessage[] = [];
+  /** Senders that wait for room, the first of them first. */
+  readonly #senders: Sender[] = [];
+
+  /** @internal */
+  constructor(name: string, options: ChannelOptions, ports: Ports) {
+    this.name = name;
+    this.kind = options.kind ?? "queue";
+    this.description = options.description ?? "";
+    this.capacity = options.capacity ?? 1_000;
+    this.#whenFull = options.whenFull ?? "wait";
+    this.#ports = ports;
+  }
+
+  /** The latest messages, at most 200, the oldest first. */
+  get history(): readonly ChannelMessage[] {
+    return [...this.#history];
+  }
+
+  /** How many messages wait to be received: of a broadcast, by the subscriber that has most to read. */
+  get waiting(): number {
+    if (this.kind === "queue") return this.#queue.length;
+    let most = 0;
+    for (const { backlog } of this.#readers) most = Math.max(most, backlog.length);
+    return most;
+  }
+
+  /** How many subscriptions there are. */
+  get subscribers(): number {
+    return this.#readers.size;
+  }
+
+  /**
+   * Sends a message. Resolves to it when the channel has it; while the channel is full it waits for room, or is refused.
+   *
+   * @throws ToolError `invalid_argument`; `resource_busy` for a full channel that refuses; `cancelled` when the signal aborts before there is
+   * room: then nothing was sent. By rejecting
+   */
+  async send(content: string, options: SendMessageOptions): Promise<ChannelMessage> {
+    const message = this.#newMessage(content, options);
+    const { signal, whenFull = this.#whenFull } = options;
+    if (signal?.aborted === true) throw cancelled(signal);
+    if (this.#senders.length === 0 && this.#hasRoomFor(message)) this.#accept(message);
+    else if (whenFull === "refuse") throw this.#full();
+    else await this.#waitForRoom(message, signal);
+    return message;
+  }
+
+  /**
+   * Begins to read. In a broadcast, messages from now on; of a queue, what waits.
+   *
+   * @param subscriber the reader itself, which never gets what it has sent: see `senderId`
+   */
+  subscribe(subscriber: string, options: SubscribeOptions = {}): Subscription {
+    checkKnownKeys(options, { accepts: true }, "subscribe()");
+    checkText(subscriber, "subscriber of a channel");
+    const { accepts } = options;
+    const takes = (message: ChannelMessage): boolean =>
+      message.senderId !== subscriber && (accepts === undefined || this.#ask(accepts, message));
+    const backlog: ChannelMessage[] = [];
+    const subscription = new Subscription({
+      take: () => this.#take(reader),
+      giveBack: (message) => this.#giveBack(reader, message),
+      end: () => this.#end(reader),
+    });
+    const reader: Reader = { subscription, takes, backlog };
+    this.#readers.add(reader);
+    return subscription;
+  }
+
+  /** Calls the listener with each message as it is sent. Throwing is logged and changes nothing. The returned function ends that. */
+  observe(listener: (message: ChannelMessage) => void): () => void {
+    const own = (message: ChannelMessage): void => listener(message);
+    this.#observers.add(own);
+    return () => this.#observers.delete(own);
+  }
+
+  #newMessage(content: string, options: SendMessageOptions): ChannelMessage {
+    checkKnownKeys(options, SEND_OPTIONS, "send()");
+    const { sender, senderId = sender, metadata = {}, whenFull = "wait" } = options;
+    if (typeof content !== "string") throw new ToolError("invalid_argument", "The content of a message on a channel is a string.");
+    for (const [name, value] of Object.entries({ sender, senderId })) checkText(value, `${name} of a message on a channel`);
+    checkWhenFull(whenFull);
+    const copy = copyJson(metadata).value;
+    if (!isJsonObject(copy)) throw new ToolError("invalid_argument", "The metadata of a message on a channel are an object.");
+    const { clock, ids } = this.#ports;
+    const id = ids.next("message");
+    return Object.freeze({ id, channel: this.name, sender, senderId, content, metadata: copy, at: clock.wallTime() });
+  }
+
+  #accept(message: ChannelMessage): void {
+    this.#history.push(message);
+    if (this.#history.length > HISTORY) this.#history.shift();
+    if (this.kind === "queue") this.#queue.push(message);
+    else for (const { backlog, takes } of this.#readers) if (takes(message)) backlog.push(message);
+    for (const observer of this.#observers) this.#tell(observer, message);
+    for (const { subscription } of this.#readers) if (subscription.isWaiting) subscription.deliver();
+  }
+
+  #hasRoomFor(message: ChannelMessage): boolean {
+    if (this.kind === "queue") return this.#queue.length < this.capacity;
+    for (const { backlog, takes } of this.#readers) if (backlog.length >= this.capacity && takes(message)) return false;
+    return true;
+  }
+
+  async #waitForRoom(message: ChannelMessage, signal: AbortSignal | undefined): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const sender: Sender = { message, resolve };
+    this.#senders.push(sender);
+    const stop = (): void => {
+      const at = this.#senders.indexOf(sender);
+      if (at < 0 || signal === undefined) return; // it was sent already
+      this.#senders.splice(at, 1);
+      reject(cancelled(signal));
+      this.#admit(); // those behind it may go to others
+    };
+    signal?.addEventListener("abort", stop, { once: true });
+    await promise.finally(() => signal?.removeEventListener("abort", stop));
+  }
+
+  /** Admits waiting senders in order: none overtakes. */
+  #admit(): void {
+    for (let first = this.#senders[0]; first !== undefined && this.#hasRoomFor(first.message); first = this.#senders[0]) {
+      this.#senders.shift();
+      this.#accept(first.message);
+      first.resolve();
+    }
+  }
+
+  #take(reader: Reader): ChannelMessage | undefined {
+    const { backlog, takes } = reader;
+    if (this.kind === "broadcast") {
+      const next = backlog.shift();
+      if (next !== undefined) this.#admit();
+      return next;
+    }
+    const at = this.#queue.findIndex(takes);
+    if (at < 0) return undefined;
+    const [message] = this.#queue.splice(at, 1);
+    this.#admit();
+    return message;
+  }
+
+  /** It is older than all that wait, and may take their room for a while. */
+  #giveBack(reader: Reader, message: ChannelMessage): void {
+    if (this.kind === "queue") this.#queue.unshift(message);
+    else if (this.#readers.has(reader)) reader.backlog.unshift(message);
+    for (const { subscription } of this.#readers) if (subscription.isWaiting) subscription.deliver();
+  }
+
+  #end(reader: Reader): void {
+    this.#readers.delete(reader);
+    this.#admit();
+  }
+
+  #ask(accepts: (message: ChannelMessage) => boolean, message: ChannelMessage): boolean {
+    try {
+      return accepts(message);
+    } catch (thrown: unknown) {
+      this.#warn("The filter of a subscription", thrown);
+      return false;
+    }
+  }
+
+  #tell(observer: (message: ChannelMessage) => unknown, message: ChannelMessage): void {
+    try {
+      const told = observer(message);
+      if (isPromiseLike(told)) void Promise.resolve(told).then(undefined, (thrown: unknown) => this.#warn("An observer", thrown));
+    } catch (thrown: unknown) {
+      this.#warn("An observer", thrown);
+    }
+  }
+
+  #warn(who: string, thrown: unknown): void {
+    try {
+      this.#ports.log.warn(`${who} of the channel ${JSON.stringify(this.name)} threw: ${describeThrown(thrown)}`);
+    } catch {
+      // There is nowhere left to say it.
+    }
+  }
+
+  #full(): ToolError {
+    const waiting = plural(this.capacity, "message");
+    const full = this.kind === "queue" ? `it holds ${waiting}, all it has room for` : `a subscriber has not read ${waiting} yet`;
+    return new ToolError("resource_busy", `The channel ${JSON.stringify(this.name)} is full: ${full}.`, {
+      retryable: true,
+      outcome: "not_started",
+      hint: "Try again when some have been received.",
+    });
+  }
+}
+
+function checkText(value: unknown, what: string): void {
+  if (typeof value !== "string" || value === "") throw new ToolError("invalid_argument", `The ${what} is a string that is not empty.`);
+}
+
+/** @throws ToolError `invalid_argument` */
+export function checkWhenFull(value: unknown): void {
+  if (value !== "wait" && value !== "refuse")
+    throw new ToolError("invalid_argument", `whenFull of a channel is ${String(value)}; it takes "wait" or "refuse".`);
+}

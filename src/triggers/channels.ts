@@ -1,0 +1,115 @@
+/** The channels of a program: those that all agents share, and those that belong to one agent. */
+import { ToolError } from "../core/error.ts";
+import { checkedVisibleName } from "../core/base/visible-name.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
+import type { Ports } from "../core/ports.ts";
+import { systemPorts } from "../core/system-ports.ts";
+import { Channel, checkWhenFull, type ChannelOptions } from "./channel.ts";
+
+/** Options of `createChannels`. */
+export interface ChannelsOptions {
+  /** Clock, ids and log, for tests. @default the system's */
+  readonly ports?: Partial<Ports>;
+}
+
+/** Where a channel is kept. */
+export interface ChannelOwner {
+  /** The session of the agent that it is for: other agents neither see nor reach it. @default all agents share it */
+  readonly sessionId?: string;
+}
+
+const OPEN_OPTIONS: OptionNames<ChannelOptions & ChannelOwner> = {
+  kind: true,
+  description: true,
+  capacity: true,
+  whenFull: true,
+  sessionId: true,
+};
+const MAX_NAME_LENGTH = 128;
+
+/** Makes a set of channels; agents and tools that are to talk with one another share it. */
+export function createChannels(options: ChannelsOptions = {}): Channels {
+  checkKnownKeys(options, { ports: true }, "createChannels()");
+  return new Channels({ ...systemPorts, ...options.ports });
+}
+
+/** Channels by name, made by `createChannels`. They live in memory: a message is durable once a trigger has put it into an agent's inbox. */
+export class Channels {
+  readonly #ports: Ports;
+  readonly #shared = new Map<string, Channel>();
+  readonly #private = new Map<string, Map<string, Channel>>();
+
+  /** @internal */
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /**
+   * The channel of this name, made where there is none.
+   *
+   * @throws ToolError `invalid_argument`; `conflict` when there is one that is made otherwise
+   */
+  open(name: string, options: ChannelOptions & ChannelOwner = {}): Channel {
+    checkKnownKeys(options, OPEN_OPTIONS, "open()");
+    const { sessionId, ...own } = options;
+    checkedVisibleName(name, "The name of a channel");
+    checkOptions(own);
+    const place = this.#placeOf(sessionId);
+    const channel = place.get(name);
+    if (channel === undefined) {
+      const made = new Channel(name, own, this.#ports);
+      place.set(name, made);
+      return made;
+    }
+    for (const key of ["kind", "capacity"] as const)
+      if (own[key] !== undefined && own[key] !== channel[key])
+        throw new ToolError("conflict", `The channel ${JSON.stringify(name)} is open with ${key} ${channel[key]}, not ${own[key]}.`);
+    return channel;
+  }
+
+  /** The channel that an agent means by a name: its own, else the shared one; undefined where there is none. */
+  find(name: string, sessionId?: string): Channel | undefined {
+    return (sessionId === undefined ? undefined : this.#private.get(sessionId)?.get(name)) ?? this.#shared.get(name);
+  }
+
+  /** As `find`. @throws ToolError `not_found` that lists the channels there are */
+  get(name: string, sessionId?: string): Channel {
+    const channel = this.find(name, sessionId);
+    if (channel !== undefined) return channel;
+    const names = this.list(sessionId).map((one) => one.name);
+    throw new ToolError("not_found", `There is no channel ${shown(name)}.`, {
+      hint: names.length === 0 ? "There are no channels." : `Channels: ${names.slice(0, 50).join(", ")}.`,
+    });
+  }
+
+  /** The channels that an agent reaches: its own first, then the shared ones that it has none of the same name of. */
+  list(sessionId?: string): readonly Channel[] {
+    const own = sessionId === undefined ? undefined : this.#private.get(sessionId);
+    return [...(own?.values() ?? []), ...[...this.#shared.values()].filter(({ name }) => own?.has(name) !== true)];
+  }
+
+  /** Forgets the channels that belong to one agent alone. */
+  forget(sessionId: string): void {
+    this.#private.delete(sessionId);
+  }
+
+  #placeOf(sessionId: string | undefined): Map<string, Channel> {
+    if (sessionId === undefined) return this.#shared;
+    const place = this.#private.get(sessionId) ?? new Map<string, Channel>();
+    this.#private.set(sessionId, place);
+    return place;
+  }
+}
+
+function shown(name: unknown): string {
+  return typeof name === "string" ? JSON.stringify(name.slice(0, MAX_NAME_LENGTH)) : String(name);
+}
+
+function checkOptions({ kind = "queue", capacity = 1, whenFull = "wait", description = "" }: ChannelOptions): void {
+  if (kind !== "queue" && kind !== "broadcast")
+    throw new ToolError("invalid_argument", `The kind of a channel is ${String(kind)}; it takes "queue" or "broadcast".`);
+  if (!Number.isSafeInteger(capacity) || capacity < 1)
+    throw new ToolError("invalid_argument", `capacity of a channel is ${String(capacity)}; it takes an integer of at least 1.`);
+  if (typeof description !== "string") throw new ToolError("invalid_argument", "The description of a channel is a string.");
+  checkWhenFull(whenFull);
+}

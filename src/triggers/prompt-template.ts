@@ -1,0 +1,47 @@
+/** Prompts with placeholders for what a channel has brought: `{sender} wrote: {content}`. */
+import { isJsonObject, type JsonValue } from "../core/base/json.ts";
+import type { ChannelMessage } from "./channel-message.ts";
+import { SettingsError } from "./settings-error.ts";
+
+const PLACEHOLDERS: Readonly<Record<string, (message: ChannelMessage) => string>> = {
+  content: ({ content }) => content,
+  channel: ({ channel }) => channel,
+  sender: ({ sender }) => sender,
+  message_id: ({ id }) => id,
+};
+const METADATA = "metadata.";
+/** A word in braces; one in double braces means itself in single ones. Other braces, such as those of JSON, are left alone. */
+const WORD = /\{\{([A-Za-z_][\w.-]{0,200})\}\}|\{([A-Za-z_][\w.-]{0,200})\}/gu;
+
+/** @throws ToolError `invalid_argument` for a placeholder that does not exist */
+export function checkTemplate(template: string): void {
+  for (const [, , name] of template.matchAll(WORD)) {
+    if (name === undefined || Object.hasOwn(PLACEHOLDERS, name) || (name.startsWith(METADATA) && name.length > METADATA.length)) continue;
+    const known = [...Object.keys(PLACEHOLDERS), "metadata.<key>"].map((one) => `{${one}}`).join(", ");
+    throw new SettingsError("prompt", `The prompt has the placeholder {${name}}, which does not exist.`, {
+      hint: `There are ${known}. Write {{${name}}} for the word in braces itself.`,
+    });
+  }
+}
+
+/** The prompt with the message in its places; metadata that the message lacks are an empty text. */
+export function fillTemplate(template: string, message: ChannelMessage): string {
+  return template.replace(WORD, (_all, literal: string | undefined, name: string = "") => {
+    if (literal !== undefined) return `{${literal}}`;
+    const placeholder = Object.hasOwn(PLACEHOLDERS, name) ? PLACEHOLDERS[name] : undefined;
+    return placeholder === undefined ? metadataText(message, name.slice(METADATA.length)) : placeholder(message);
+  });
+}
+
+/** A key that is there as it is written, else each part of it one level down. */
+function metadataText({ metadata }: ChannelMessage, path: string): string {
+  if (Object.hasOwn(metadata, path)) return textOf(metadata[path]);
+  let value: JsonValue | undefined = metadata;
+  for (const key of path.split(".")) value = isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+  return textOf(value);
+}
+
+function textOf(value: JsonValue | undefined): string {
+  if (value === undefined) return "";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}

@@ -1,0 +1,190 @@
+/** One trigger that runs: started, started again after a failure, and stopped. */
+import { ToolError, describeThrown } from "../core/error.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
+import type { Ports } from "../core/ports.ts";
+import type { StoredTrigger } from "../session/inbox.ts";
+import type { Channels } from "./channels.ts";
+import { isPromiseLike } from "../policy/deadline.ts";
+import type { FireOptions, Trigger, TriggerContext } from "./trigger.ts";
+import type { TriggerSession } from "./trigger-session.ts";
+
+export interface RunningTriggerOptions {
+  readonly kind: Trigger;
+  readonly stored: StoredTrigger;
+  readonly isNew: boolean;
+  readonly session: TriggerSession;
+  readonly channels: Channels;
+  /** Called when a message of it is durable. */
+  readonly onFire: () => void;
+}
+
+/** How long after a failure it continues. */
+const AFTER_FAILURE_MS = 1_000;
+
+export class RunningTrigger {
+  readonly #options: RunningTriggerOptions;
+  readonly #ended = new AbortController();
+  /** Ends with the latest message that is on its way into the inbox: they go there one after the other. */
+  #firing: Promise<unknown> = Promise.resolve();
+  /** Ends what the kind has begun, and what it waits for. */
+  #round = new AbortController();
+  /** The latest failure, which was logged; undefined once a message came through. */
+  error: string | undefined;
+
+  constructor(options: RunningTriggerOptions) {
+    this.#options = options;
+    void this.#begin(options.isNew);
+  }
+
+  get id(): string {
+    return this.#options.stored.id;
+  }
+
+  /** Stops it. Resolves when no message of it is on its way any more. Idempotent. */
+  async stop(): Promise<void> {
+    this.#ended.abort();
+    this.#round.abort();
+    await this.#firing;
+  }
+
+  async #begin(isNew: boolean): Promise<void> {
+    const round = (this.#round = new AbortController());
+    const { signal } = round;
+    const failed = (thrown: unknown): void => {
+      if (signal.aborted) return;
+      round.abort();
+      void this.#beginAgain(thrown);
+    };
+    try {
+      const stop = await this.#options.kind.start(this.#contextOf(signal, isNew, failed));
+      if (stop === undefined) return;
+      if (signal.aborted) this.#callStop(stop);
+      else signal.addEventListener("abort", () => this.#callStop(stop), { once: true });
+    } catch (thrown: unknown) {
+      failed(thrown);
+    }
+  }
+
+  /** After a second, as one that is resumed. */
+  async #beginAgain(thrown: unknown): Promise<void> {
+    this.#noteFailure(thrown);
+    if (await this.#sleep(AFTER_FAILURE_MS, this.#ended.signal, { background: true })) void this.#begin(false);
+  }
+
+  #contextOf(signal: AbortSignal, isNew: boolean, fail: (thrown: unknown) => void): TriggerContext {
+    const { stored, session, channels } = this.#options;
+    const { id, settings, addedAt } = stored;
+    const lastTick = (): number | undefined => this.#lastTick;
+    return {
+      id,
+      settings,
+      addedAt,
+      isNew,
+      sessionId: session.id,
+      channels,
+      ports: session.ports,
+      signal,
+      get lastTick() {
+        return lastTick();
+      },
+      get waiting() {
+        return session.trigger(id)?.waiting ?? 0;
+      },
+      fire: (message, options = {}) => this.#fire(message, options, signal),
+      sleep: (ms, options) => this.#sleep(ms, signal, options),
+      fail,
+    };
+  }
+
+  #fire(message: string, options: FireOptions, signal: AbortSignal): Promise<boolean> {
+    checkKnownKeys(options, { tick: true, sender: true }, "fire()");
+    if (typeof message !== "string") throw new ToolError("invalid_argument", "The message of a trigger is a string.");
+    const firing = this.#firing.then(() => this.#deliver(message, options, signal));
+    this.#firing = firing;
+    return firing;
+  }
+
+  /** Every message has a tick, by which one that was taken is known when it is sent again. Never rejects. */
+  async #deliver(message: string, { tick, sender = `trigger:${this.id}` }: FireOptions, signal: AbortSignal): Promise<boolean> {
+    const { session, onFire } = this.#options;
+    const options = { sender, triggerId: this.id, tick: tick ?? this.#nextTick() };
+    let isInInbox = false;
+    while (!signal.aborted) {
+      try {
+        await session.receive({ role: "user", content: message }, options);
+      } catch (thrown: unknown) {
+        isInInbox ||= this.#lastTick === options.tick;
+        const { code } = ToolError.fromUnknown(thrown, "execution_failed");
+        if (session.closed || code === "not_found") return this.#end(); // removed elsewhere
+        this.#noteFailure(thrown);
+        if (code !== "store_failed") return this.#end(); // the session is another's now, or no message can be made of it
+        if (!(await this.#sleep(AFTER_FAILURE_MS, signal))) break;
+        continue;
+      }
+      this.error = undefined;
+      this.#tell(onFire);
+      return true;
+    }
+    return isInInbox;
+  }
+
+  /** Of a clock that was put back as well, it comes after the one before. */
+  #nextTick(): number {
+    const lastTick = this.#lastTick;
+    return Math.max(this.#options.session.ports.clock.wallTime(), lastTick === undefined ? -Infinity : lastTick + 1);
+  }
+
+  get #lastTick(): number | undefined {
+    return this.#options.session.trigger(this.id)?.lastTick;
+  }
+
+  #end(): false {
+    this.#ended.abort();
+    this.#round.abort();
+    return false;
+  }
+
+  #noteFailure(thrown: unknown): void {
+    const why = describeThrown(thrown);
+    if (why === this.error) return; // it was said, and nothing went well since
+    this.error = why;
+    this.#log.warn(`The trigger ${JSON.stringify(this.id)} failed: ${why}`);
+  }
+
+  #tell(onFire: () => void): void {
+    try {
+      onFire();
+    } catch (thrown: unknown) {
+      this.#log.warn(`A listener of triggers threw: ${describeThrown(thrown)}`);
+    }
+  }
+
+  #callStop(stop: () => unknown): void {
+    try {
+      const ending = stop();
+      if (isPromiseLike(ending)) void Promise.resolve(ending).then(undefined, (thrown: unknown) => this.#noteFailure(thrown));
+    } catch (thrown: unknown) {
+      this.#noteFailure(thrown);
+    }
+  }
+
+  #sleep(ms: number, signal: AbortSignal, options?: { readonly background?: boolean }): Promise<boolean> {
+    if (signal.aborted) return Promise.resolve(false);
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const stop = (): void => {
+      cancel();
+      resolve(false);
+    };
+    const fire = (): void => {
+      signal.removeEventListener("abort", stop);
+      resolve(true);
+    };
+    const cancel = this.#options.session.ports.clock.timer(fire, Math.max(0, ms), options);
+    signal.addEventListener("abort", stop, { once: true });
+    return promise;
+  }
+
+  get #log(): Ports["log"] {
+    return this.#options.session.ports.log;
+  }
+}

@@ -1,0 +1,124 @@
+/** When a schedule fires: times of the clock on the wall, in a time zone, across changes to and from daylight saving time. */
+import { Cron } from "croner";
+import { describeThrown } from "../core/error.ts";
+import { SettingsError } from "./settings-error.ts";
+
+/** Exactly one of the first four. */
+export interface ScheduleRule {
+  /** Every so many minutes, counted from each midnight. */
+  readonly everyMinutes?: number;
+  /** Once a day at this time, as `HH:MM`. */
+  readonly dailyAt?: string;
+  /** Once an hour at this minute, 0 to 59. */
+  readonly hourlyAt?: number;
+  /** A cron expression of five fields, or of six with seconds first. */
+  readonly cron?: string;
+  /** An IANA time zone such as `Europe/Berlin`. @default that of the process, which is stored with the trigger */
+  readonly zone?: string;
+}
+
+const RULES = ["everyMinutes", "dailyAt", "hourlyAt", "cron"] as const satisfies readonly (keyof ScheduleRule)[];
+
+/** The times of a schedule. */
+export interface Schedule {
+  /** The first time after `at`; undefined when there is none. Both in wall-clock milliseconds since the epoch. */
+  next(at: number): number | undefined;
+  /** The latest time that is not after `at`. */
+  latest(at: number): number | undefined;
+}
+
+/** Midnights come at least so often, in any zone: a day of a change of the clock is longer. */
+const DAY_MS = 86_400_000;
+const MINUTE_MS = 60_000;
+const MAX_CRON_LENGTH = 200;
+const CRON = /^(?:@[a-z]+|\S+(?:[ \t]+\S+){4,5})$/u;
+const TIME = /^([01]?\d|2[0-3]):([0-5]\d)$/u;
+
+/** @throws SettingsError (`invalid_argument`) for none or several of the rules, and for one that cannot be */
+export function scheduleOf(rule: ScheduleRule): Schedule {
+  const given = RULES.filter((name) => rule[name] !== undefined);
+  const [only, ...more] = given;
+  if (only === undefined || more.length > 0) {
+    const has = only === undefined ? "none of them" : given.join(" and ");
+    throw new SettingsError(more[0], `A schedule has exactly one of ${RULES.join(", ")}; this one has ${has}.`, {
+      hint: "Give one of them, and leave the others out.",
+    });
+  }
+  const zone = checkedZone(rule.zone);
+  const { everyMinutes, dailyAt, hourlyAt, cron = "" } = rule;
+  if (everyMinutes !== undefined) return alignedToMidnight(everyMinutes, zone);
+  if (dailyAt !== undefined) return cronSchedule("dailyAt", dailyCron(dailyAt), zone);
+  if (hourlyAt !== undefined) return cronSchedule("hourlyAt", hourlyCron(hourlyAt), zone);
+  if (cron.length > MAX_CRON_LENGTH || !CRON.test(cron.trim()))
+    throw new SettingsError("cron", `${JSON.stringify(cron.slice(0, 100))} is no cron expression.`, { hint: CRON_HINT });
+  return cronSchedule("cron", cron.trim(), zone);
+}
+
+const CRON_HINT = "Five fields: minute, hour, day of the month, month, day of the week, such as 0 9 * * 1-5.";
+
+/** The zone of the process where none is given. @throws SettingsError */
+export function checkedZone(zone: string | undefined): string {
+  if (zone === undefined) return new Intl.DateTimeFormat().resolvedOptions().timeZone;
+  try {
+    return new Intl.DateTimeFormat("en", { timeZone: zone }).resolvedOptions().timeZone;
+  } catch {
+    throw new SettingsError("zone", `${JSON.stringify(zone.slice(0, 100))} is no time zone.`, {
+      hint: "For example Europe/Berlin, America/New_York, UTC.",
+    });
+  }
+}
+
+function dailyCron(time: string): string {
+  const [, hour, minute] = TIME.exec(time) ?? [];
+  if (hour === undefined || minute === undefined)
+    throw new SettingsError("dailyAt", `${JSON.stringify(time.slice(0, 100))} is no time of day.`, {
+      hint: "It is HH:MM, from 00:00 to 23:59.",
+    });
+  return `${Number(minute)} ${Number(hour)} * * *`;
+}
+
+function hourlyCron(minute: number): string {
+  if (!Number.isSafeInteger(minute) || minute < 0 || minute > 59)
+    throw new SettingsError("hourlyAt", `${String(minute)} is no minute of an hour.`, { hint: "It is an integer from 0 to 59." });
+  return `${minute} * * * *`;
+}
+
+/** A time of day that the clocks skip is that of their change; one that they have twice is the first. */
+function cronSchedule(key: keyof ScheduleRule, expression: string, zone: string): Schedule {
+  const cron = readCron(key, expression, zone);
+  const schedule: Schedule = {
+    next: (at) => cron.nextRun(new Date(at))?.getTime(),
+    latest: (at) =>
+      cron
+        .previousRuns(2, new Date(at + 1_000))
+        .find((time) => time.getTime() <= at)
+        ?.getTime(),
+  };
+  if (schedule.next(Date.UTC(2000, 0, 1)) === undefined)
+    throw new SettingsError(key, `${JSON.stringify(expression)} never comes.`, { hint: "Choose a day that its month has." });
+  return schedule;
+}
+
+function readCron(key: keyof ScheduleRule, expression: string, zone: string): Cron {
+  try {
+    return new Cron(expression, { timezone: zone, mode: "5-or-6-parts" });
+  } catch (thrown: unknown) {
+    const why = describeThrown(thrown).replace(/^CronPattern: /u, "");
+    throw new SettingsError(key, `${JSON.stringify(expression)} is no cron expression: ${/[.!]$/u.test(why) ? why : `${why}.`}`, {
+      hint: CRON_HINT,
+    });
+  }
+}
+
+/** Intervals are equally long within a day, also one on which the clocks change, and start again at midnight. */
+function alignedToMidnight(minutes: number, zone: string): Schedule {
+  if (!Number.isSafeInteger(minutes) || minutes < 1 || minutes > DAY_MS / MINUTE_MS)
+    throw new SettingsError("everyMinutes", `${String(minutes)} is not a number of minutes.`, { hint: "It is an integer from 1 to 1440." });
+  const midnights = cronSchedule("everyMinutes", "0 0 * * *", zone);
+  const intervalMs = minutes * MINUTE_MS;
+  const latest = (at: number): number => {
+    const midnight = midnights.latest(at) ?? Math.floor(at / DAY_MS) * DAY_MS;
+    return midnight + Math.floor((at - midnight) / intervalMs) * intervalMs;
+  };
+  return { latest, next: (at) => Math.min(latest(at) + intervalMs, midnights.next(at) ?? Infinity) };
+}

@@ -1,0 +1,198 @@
+/** The triggers of one session: added, listed, removed, and run while its agent does. */
+import { copyJson, isJsonObject, type JsonObject } from "../core/base/json.ts";
+import { nearNames } from "../core/base/near-names.ts";
+import { diffJson } from "../core/base/json-patch.ts";
+import { ToolError, describeThrown } from "../core/error.ts";
+import type { StoredTrigger } from "../session/inbox.ts";
+import type { NewTrigger } from "../session/inbox-events.ts";
+import type { Channels } from "./channels.ts";
+import { RunningTrigger } from "./running-trigger.ts";
+import type { KnownTrigger } from "./known-triggers.ts";
+import type { TriggerSession } from "./trigger-session.ts";
+
+/** A trigger as it is added: its type, and the settings of that type. */
+export interface TriggerDefinition {
+  /** `timer`, `schedule`, `channel`, or the name of a kind that the program brought. */
+  readonly type: string;
+  /** A stable id: 1 to 128 visible characters. @default a new one */
+  readonly name?: string;
+  readonly [setting: string]: unknown;
+}
+
+/** A trigger that is declared for all sessions. */
+export interface NamedTrigger extends TriggerDefinition {
+  readonly name: string;
+}
+
+/** A trigger of a session, as it is now. */
+export interface TriggerStatus {
+  readonly id: string;
+  readonly type: string;
+  readonly settings: JsonObject;
+  /** Wall-clock milliseconds since the epoch. */
+  readonly addedAt: number;
+  /** How many messages it has sent. */
+  readonly sent: number;
+  /** An agent runs, and with it the trigger. */
+  readonly running: boolean;
+  /** Why it does not work at present. */
+  readonly error?: string;
+}
+
+export interface SessionTriggersOptions {
+  readonly session: TriggerSession;
+  readonly kinds: ReadonlyMap<string, KnownTrigger>;
+  readonly channels: Channels;
+  readonly maxTriggers: number;
+  /** Those that every session gets. */
+  readonly declared: () => Iterable<NamedTrigger>;
+}
+
+/** The triggers of one session, made by `Triggers.of`. They are part of the session's log: a stored session has them again after a restart. */
+export class SessionTriggers {
+  readonly #options: SessionTriggersOptions;
+  readonly #running = new Map<string, RunningTrigger>();
+  #onFire: (() => void) | undefined;
+  /** One whose message is not received yet would otherwise wait for that for ever. */
+  readonly #stopAll = (): void => void this.stop();
+  /** Ends with the latest that is being added: one after the other, so that they can be counted. */
+  #adding: Promise<unknown> = Promise.resolve();
+
+  /** @internal */
+  constructor(options: SessionTriggersOptions) {
+    this.#options = options;
+  }
+
+  /** In the order they were added. */
+  list(): readonly TriggerStatus[] {
+    return this.#options.session.triggers.map((stored) => this.#statusOf(stored));
+  }
+
+  /** The trigger with this id; undefined where there is none. */
+  get(id: string): TriggerStatus | undefined {
+    const stored = this.#find(id);
+    return stored === undefined ? undefined : this.#statusOf(stored);
+  }
+
+  /**
+   * Adds a trigger, and begins to run it if an agent of the session runs. Resolves when it is durable.
+   *
+   * @throws ToolError `invalid_argument` for an unknown type and for settings that cannot be; `duplicate` for a name in use; `not_found` for a
+   * channel that is not there; `limit_exceeded`; `store_failed`. By rejecting
+   */
+  async add(definition: TriggerDefinition): Promise<TriggerStatus> {
+    if (this.#options.session.isEphemeral === true) throw noSession();
+    const checked = this.check(definition);
+    const adding = this.#adding.then(() => this.#add(checked));
+    this.#adding = adding.catch(() => {}); // its caller gets the error
+    return adding;
+  }
+
+  /** Checks a definition and adds nothing. @throws ToolError as `add` */
+  check(definition: TriggerDefinition): NewTrigger {
+    const { session, channels } = this.#options;
+    if (typeof definition !== "object" || definition === null)
+      throw new ToolError("invalid_argument", "A trigger is an object with a type and its settings.");
+    const { type, name, ...rest } = definition;
+    const known = this.#kindOf(type);
+    const given = copyJson(rest).value;
+    const settings = known.settingsOf(isJsonObject(given) ? given : {}, { sessionId: session.id, channels, ports: session.ports });
+    return { id: name === undefined ? session.ports.ids.next("trigger") : name, kind: known.kind.name, settings };
+  }
+
+  /** Removes a trigger for good; no message of it comes from now on. Resolves when that is durable, to whether there was one. */
+  async remove(id: string): Promise<boolean> {
+    const running = this.#running.get(id);
+    this.#running.delete(id);
+    const [wasThere] = await Promise.all([this.#options.session.removeTrigger(id), running?.stop()]);
+    return wasThere;
+  }
+
+  /**
+   * Runs the triggers of the session, those that were added before a restart as well: `createAgent` calls it. Timers and schedules keep the
+   * process alive until `stop`. Idempotent.
+   *
+   * @param onFire called when a message of a trigger is durable
+   */
+  start(onFire: () => void): void {
+    this.#onFire = onFire;
+    if (this.#options.session.closed) return;
+    this.#options.session.whenClosed.addEventListener("abort", this.#stopAll, { once: true });
+    for (const stored of this.#options.session.triggers) if (!this.#running.has(stored.id)) this.#run(stored, false);
+    for (const definition of this.#options.declared()) void this.#addDeclared(definition);
+  }
+
+  /** Stops them all; they stay part of the session. Resolves when no message of theirs is on its way any more. */
+  async stop(): Promise<void> {
+    this.#onFire = undefined;
+    this.#options.session.whenClosed.removeEventListener("abort", this.#stopAll);
+    const running = [...this.#running.values()];
+    this.#running.clear();
+    await Promise.all(running.map((one) => one.stop()));
+  }
+
+  async #add({ id, kind, settings }: NewTrigger): Promise<TriggerStatus> {
+    const { session, maxTriggers } = this.#options;
+    if (this.#find(id) === undefined && session.triggers.length >= maxTriggers)
+      throw new ToolError("limit_exceeded", `The session has ${maxTriggers} triggers already.`, {
+        hint: "Remove one that is not needed any more.",
+      });
+    await session.addTrigger({ id, kind, settings });
+    const stored = this.#find(id);
+    if (stored === undefined) throw new ToolError("conflict", `The trigger ${JSON.stringify(id)} was removed while it was being added.`);
+    if (this.#onFire !== undefined && !this.#running.has(id)) this.#run(stored, true);
+    return this.#statusOf(stored);
+  }
+
+  #run(stored: StoredTrigger, isNew: boolean): void {
+    const { session, channels, kinds } = this.#options;
+    const known = kinds.get(stored.kind);
+    if (known === undefined) {
+      session.ports.log.warn(
+        `The trigger ${JSON.stringify(stored.id)} does not run: no trigger has the type ${JSON.stringify(stored.kind)} here.`,
+      );
+      return;
+    }
+    const onFire = (): void => this.#onFire?.();
+    this.#running.set(stored.id, new RunningTrigger({ kind: known.kind, stored, isNew, session, channels, onFire }));
+  }
+
+  /** Never rejects. */
+  async #addDeclared(definition: NamedTrigger): Promise<void> {
+    const { session } = this.#options;
+    try {
+      const { id, kind, settings } = this.check(definition);
+      const before = this.#find(id);
+      if (before?.kind === kind && diffJson(before.settings, settings).length === 0) return;
+      if (before !== undefined) await this.remove(id);
+      await this.add(definition);
+    } catch (thrown: unknown) {
+      session.ports.log.warn(`The trigger ${JSON.stringify(definition.name)} could not be added: ${describeThrown(thrown)}`);
+    }
+  }
+
+  #find(id: string): StoredTrigger | undefined {
+    return this.#options.session.trigger(id);
+  }
+
+  #kindOf(type: unknown): KnownTrigger {
+    const { kinds } = this.#options;
+    const known = typeof type === "string" ? kinds.get(type) : undefined;
+    if (known !== undefined) return known;
+    const names = [...kinds.keys()];
+    const near = typeof type === "string" ? nearNames(type, names, 1)[0] : undefined;
+    throw new ToolError("invalid_argument", `There is no trigger of the type ${JSON.stringify(String(type).slice(0, 100))}.`, {
+      hint: near === undefined ? `There are ${names.join(", ")}.` : `Did you mean ${JSON.stringify(near)}?`,
+    });
+  }
+
+  #statusOf({ id, kind, settings, addedAt, sent }: StoredTrigger): TriggerStatus {
+    const running = this.#running.get(id);
+    const error = running?.error;
+    return { id, type: kind, settings, addedAt, sent, running: running !== undefined, ...(error === undefined ? {} : { error }) };
+  }
+}
+
+function noSession(): ToolError {
+  return new ToolError("unavailable", "Triggers need a session: a call outside of one has no agent to wake.");
+}

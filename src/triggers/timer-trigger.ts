@@ -1,0 +1,58 @@
+/** The trigger `timer`: wakes an agent again and again, so many seconds apart. */
+import { MAX_PROMPT_CHARS } from "./prompt-limits.ts";
+import type { Trigger, TriggerContext } from "./trigger.ts";
+
+/** Settings of a trigger of the type `timer`. */
+export interface TimerSettings {
+  /** Seconds between two messages, more than 0. */
+  readonly interval: number;
+  /** The message that wakes the agent. */
+  readonly prompt: string;
+  /** Send the first message at once; not again after a restart. @default false */
+  readonly immediate?: boolean;
+}
+
+/** A hundred years. */
+const MAX_INTERVAL_S = 3_155_760_000;
+
+export const timerTrigger: Trigger<TimerSettings> = {
+  name: "timer",
+  description: "Wakes you again and again, after so many seconds each time, with the prompt that you give it.",
+  universal: true,
+  settingsSchema: {
+    type: "object",
+    properties: {
+      interval: { type: "number", exclusiveMinimum: 0, maximum: MAX_INTERVAL_S, description: "Seconds between two messages." },
+      prompt: { type: "string", minLength: 1, maxLength: MAX_PROMPT_CHARS, description: "The message that wakes you." },
+      immediate: { type: "boolean", description: "Wake me at once for the first time. False by default." },
+    },
+    required: ["interval", "prompt"],
+    additionalProperties: false,
+  },
+  start(context) {
+    run(context, Math.max(1, context.settings.interval * 1_000)).catch((thrown: unknown) => context.fail(thrown));
+  },
+};
+
+/** While a message of it is in the inbox, no other is sent: an agent that is busy for hours receives one. */
+async function run(context: TriggerContext<TimerSettings>, intervalMs: number): Promise<void> {
+  const { settings, ports, isNew } = context;
+  const { clock } = ports;
+  let due = clock.now();
+  if (!isNew || settings.immediate !== true) {
+    due += isNew ? intervalMs : untilNext(context, intervalMs);
+    if (!(await context.sleep(due - clock.now()))) return;
+  }
+  for (;;) {
+    if (context.waiting === 0 && !(await context.fire(settings.prompt))) return;
+    const late = Math.max(0, clock.now() - due);
+    due += intervalMs * (Math.floor(late / intervalMs) + 1); // intervals that were missed are one
+    if (!(await context.sleep(due - clock.now()))) return;
+  }
+}
+
+/** Continues in the earlier rhythm, and never fires at once. */
+function untilNext({ lastTick, addedAt, ports }: TriggerContext<TimerSettings>, intervalMs: number): number {
+  const left = (lastTick ?? addedAt) + intervalMs - ports.clock.wallTime();
+  return left > 0 && left <= intervalMs ? left : intervalMs;
+}

@@ -1,0 +1,21 @@
+/** The part of a session that triggers use. */
+import type { SessionMessage } from "../core/message.ts";
+import type { Ports } from "../core/ports.ts";
+import type { StoredTrigger } from "../session/inbox.ts";
+import type { NewTrigger, ReceiveOptions } from "../session/inbox-events.ts";
+
+/** A session whose agent is woken: every `RuntimeSession` is one. */
+export interface TriggerSession {
+  readonly id: string;
+  readonly closed: boolean;
+  /** Aborts when it is closed. */
+  readonly whenClosed: AbortSignal;
+  readonly simulated: boolean;
+  readonly isEphemeral?: boolean;
+  readonly ports: Ports;
+  readonly triggers: readonly StoredTrigger[];
+  trigger(id: string): StoredTrigger | undefined;
+  receive(message: SessionMessage, options?: ReceiveOptions): Promise<void>;
+  addTrigger(trigger: NewTrigger): Promise<void>;
+  removeTrigger(id: string): Promise<boolean>;
+}

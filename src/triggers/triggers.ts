@@ -1,0 +1,79 @@
+/** Triggers of all sessions of a program: which kinds there are, and the channels that they listen to. */
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
+import { ToolError } from "../core/error.ts";
+import { channelTrigger } from "./channel-trigger.ts";
+import { Channels, createChannels } from "./channels.ts";
+import { knownTriggers, type KnownTrigger } from "./known-triggers.ts";
+import { scheduleTrigger } from "./schedule-trigger.ts";
+import { SessionTriggers, type NamedTrigger } from "./session-triggers.ts";
+import { timerTrigger } from "./timer-trigger.ts";
+import type { Trigger } from "./trigger.ts";
+import type { TriggerSession } from "./trigger-session.ts";
+
+/** Options of `createTriggers`. */
+export interface TriggersOptions {
+  /** The channels that agents watch. @default new ones */
+  readonly channels?: Channels;
+  /** Kinds of triggers besides `timer`, `schedule` and `channel`. */
+  readonly kinds?: readonly Trigger[];
+  /** Most triggers of one session. Integer ≥ 1. @default 100 */
+  readonly maxTriggers?: number;
+}
+
+const OPTIONS: OptionNames<TriggersOptions> = { channels: true, kinds: true, maxTriggers: true };
+
+/** Makes the triggers of a program; its agents and its toolsets share them. @throws ToolError `invalid_argument`, `duplicate` */
+export function createTriggers(options: TriggersOptions = {}): Triggers {
+  checkKnownKeys(options, OPTIONS, "createTriggers()");
+  const { channels = createChannels(), kinds = [], maxTriggers = 100 } = options;
+  if (!(channels instanceof Channels))
+    throw new ToolError("invalid_argument", "The channels of createTriggers() are made by createChannels().");
+  if (!Array.isArray(kinds)) throw new ToolError("invalid_argument", "The kinds of createTriggers() are an array of triggers.");
+  if (!Number.isSafeInteger(maxTriggers) || maxTriggers < 1)
+    throw new ToolError(
+      "invalid_argument",
+      `maxTriggers of createTriggers() is ${String(maxTriggers)}; it takes an integer of at least 1.`,
+    );
+  return new Triggers(channels, knownTriggers([timerTrigger, scheduleTrigger, channelTrigger, ...kinds]), maxTriggers);
+}
+
+/** The triggers of all sessions, made by `createTriggers`. */
+export class Triggers {
+  readonly channels: Channels;
+  /** The kinds there are, by name. @internal */
+  readonly kinds: ReadonlyMap<string, KnownTrigger>;
+  readonly #maxTriggers: number;
+  readonly #declared = new Map<string, NamedTrigger>();
+  readonly #bySession = new WeakMap<TriggerSession, SessionTriggers>();
+
+  /** @internal */
+  constructor(channels: Channels, kinds: ReadonlyMap<string, KnownTrigger>, maxTriggers: number) {
+    this.channels = channels;
+    this.kinds = kinds;
+    this.#maxTriggers = maxTriggers;
+  }
+
+  /**
+   * Gives every session a trigger when its triggers start: one that it has already under this name stays, unless its settings are others now.
+   *
+   * @throws ToolError as `SessionTriggers.add`; `duplicate` for a name that was declared before
+   */
+  declare(definition: NamedTrigger): void {
+    const { name } = definition;
+    if (typeof name !== "string" || name === "")
+      throw new ToolError("invalid_argument", "A trigger that is declared has a name, by which it is known after a restart.");
+    if (this.#declared.has(name)) throw new ToolError("duplicate", `The trigger ${JSON.stringify(name)} was declared before.`);
+    this.#declared.set(name, definition);
+  }
+
+  /** The triggers of one session: each time the same object. */
+  of(session: TriggerSession): SessionTriggers {
+    const before = this.#bySession.get(session);
+    if (before !== undefined) return before;
+    const { channels, kinds } = this;
+    const declared = (): Iterable<NamedTrigger> => this.#declared.values();
+    const made = new SessionTriggers({ session, kinds, channels, maxTriggers: this.#maxTriggers, declared });
+    this.#bySession.set(session, made);
+    return made;
+  }
+}

@@ -1,0 +1,48 @@
+/** A chat in a pseudo-terminal, whose keys are typed when its screen shows what they answer. */
+import { spawn, spawnSync } from "node:child_process";
+import { expect } from "vitest";
+import { CANARY, type ChatProject } from "./chat-project.ts";
+import { PATIENCE_MS, PROGRAM } from "./run-haft.ts";
+import { TerminalScreen } from "./terminal-screen.ts";
+
+/** Whether `script` can give a program a terminal here. */
+export const hasTerminals = String(spawnSync("script", ["--version"]).stdout).includes("util-linux");
+
+export interface Step {
+  /** The screen shows this before the keys are typed. */
+  readonly when: string | RegExp;
+  readonly keys?: string;
+  readonly act?: () => void;
+}
+
+/** Runs a chat in a terminal of its own, and resolves to the screen at its end and to those before each step. `more` is added to its command line. */
+export async function chatAt(
+  project: ChatProject,
+  columns: number,
+  steps: readonly Step[],
+  more = "",
+): Promise<{ readonly end: string; readonly screens: readonly string[] }> {
+  const command = `stty cols ${columns}; exec ${process.execPath} --conditions=haft-source ${PROGRAM} chat ${more}`;
+  const child = spawn("script", ["-qefc", command, "/dev/null"], {
+    cwd: project.folder,
+    env: { PATH: process.env["PATH"], HAFT_TRUST: "all", NO_COLOR: "1", TERM: "xterm", MODEL_KEY: CANARY },
+    timeout: PATIENCE_MS,
+  });
+  const screen = new TerminalScreen(columns);
+  const left = [...steps];
+  const screens: string[] = [];
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    screen.write(text);
+    for (let [step] = left; step !== undefined; [step] = left) {
+      const isThere = typeof step.when === "string" ? screen.text.includes(step.when) : step.when.test(screen.text);
+      if (!isThere) return;
+      left.shift();
+      screens.push(screen.text);
+      step.act?.();
+      if (step.keys !== undefined) child.stdin.write(step.keys);
+    }
+  });
+  const exitCode = await new Promise<number | null>((resolve) => child.on("close", resolve));
+  expect([left, left.length === 0 ? "" : screen.text]).toEqual([[], ""]);
+  return { end: `${screen.text.trimEnd()}\nexit ${exitCode}`, screens };
+}

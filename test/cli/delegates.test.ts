@@ -1,0 +1,90 @@
+/** Delegates of a configuration, as people see them at the terminal. */
+import { describe, expect, test } from "vitest";
+import { calling, chatProject, type ChatProjectOptions } from "./chat-project.ts";
+
+const TEAM = `
+[loop]
+earlyDispatch = false
+
+[toolsets.team]
+type = "delegates"
+
+[toolsets.team.delegates.shopper]
+description = "Looks things up in the shop."
+allow = ["shop::look"]
+maxRounds = 4
+system = "You look things up."
+`;
+
+const asks = (task: string) => ({ calls: [{ name: "team__shopper", input: { task } }] });
+
+const project = (script: ChatProjectOptions["script"], toml = TEAM): ReturnType<typeof chatProject> => chatProject({ script, toml });
+
+describe("F1.53 delegates of a configuration", () => {
+  test("ask the model of the configuration, and their calls stand under the call of the delegate", async () => {
+    const shop = await project([
+      asks("Find the milk."),
+      { text: "I look.", ...calling("shop__look") },
+      { text: "On the shelf." },
+      { text: "It is there." },
+    ]);
+    expect(await shop.haft(["chat"], { types: ["Where is the milk?"], columns: 80 })).toEqual({
+      exitCode: 0,
+      stdout: `  · openai-chat/gpt-x, 17 tools. /help says more; Ctrl-D ends
+
+model
+  → #1  team::shopper  {"task":"Find the milk."}
+  · #1  I look.
+    → #2  shop::look  {}
+    ✓ #2  shop::look # ms  milk on the shelf
+  ✓ #1  team::shopper # ms  On the shelf.
+
+model   It is there.
+  · 2 rounds, 1 call, 40 tokens in, 20 out
+`,
+      stderr: "",
+    });
+    expect(shop.asked[1]).toMatchObject([
+      { role: "system", content: "You look things up." },
+      { role: "user", content: "Find the milk." },
+    ]);
+    const offered = shop.server.requests[1]?.body["tools"] as readonly { function: { name: string } }[];
+    expect(offered.map((tool) => tool.function.name)).toEqual(["shop__look"]);
+  });
+
+  test("are called without a model that calls them, and simulated", async () => {
+    const script = [calling("shop__look"), { text: "On the shelf." }];
+    const shop = await project([...script, ...script]);
+    expect(await shop.haft(["call", "team::shopper", '{"task": "Find the milk."}'])).toMatchObject({
+      exitCode: 0,
+      stdout: "On the shelf.\n",
+    });
+    expect(await shop.haft(["call", "team::shopper", '{"task": "Find the milk."}', "--simulate"])).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringContaining("On the shelf."),
+    });
+  });
+
+  test("with a model of their own ask that one; one without a key cannot be used, and the others can", async () => {
+    const toml = `${TEAM}
+[toolsets.team.delegates.other]
+description = "Asks another."
+model = "anthropic/claude-x"
+`;
+    const shop = await project([asks("Find it."), { text: "There." }, { text: "Done." }], toml);
+    const checked = await shop.haft(["check"]);
+    expect(checked.stdout).toContain("ANTHROPIC_API_KEY");
+    expect(await shop.haft(["chat"], { input: "Go.\n" })).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("There.") });
+    expect(JSON.stringify(shop.server.requests[0]?.body["tools"])).not.toContain("team__other");
+    const called = await shop.haft(["call", "team::other", '{"task": "x"}']);
+    expect([called.exitCode, called.stderr]).toEqual([6, expect.stringContaining("ANTHROPIC_API_KEY")]);
+  });
+
+  test("whose model is down end with that error, and the chat goes on", async () => {
+    const shop = await project([asks("Find it."), { status: 400, message: "no such model" }, { text: "I could not ask." }]);
+    const { exitCode, stdout } = await shop.haft(["chat"], { input: "Go.\n" });
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/✗ #1 {2}team::shopper .*\n.*team::shopper did not finish its task\. .*no such model/u);
+    expect(stdout).toContain("I could not ask.");
+  });
+});

@@ -1,0 +1,243 @@
+/** Agents: woken by messages and jobs, one run at a time, nothing heard twice or lost. */
+import { expect, test } from "vitest";
+import { createRuntime } from "../../src/index.ts";
+import { createAgent } from "../../src/compose/agent.ts";
+import type { LoopResult } from "../../src/compose/loop-result.ts";
+import type { Model, ModelRequest } from "../../src/core/model.ts";
+import type { Tool } from "../../src/core/tool.ts";
+import { scriptedModel } from "../../src/model/scripted-model.ts";
+import { MemoryLog, settle } from "../../src/testing/fake-ports.ts";
+import { FailingStore } from "../runtime/session/failing-store.ts";
+import { testRuntime } from "../runtime/bench-runtime.ts";
+
+const named = (name: string): Pick<Tool, "name" | "description" | "inputSchema"> => ({
+  name,
+  description: `Does ${name}.`,
+  inputSchema: { type: "object" },
+});
+
+/** A model that answers each request with what it heard last. */
+function echo(): { readonly model: Model; readonly requests: ModelRequest[] } {
+  const requests: ModelRequest[] = [];
+  const model: Model = {
+    name: "echo",
+    stream: (request, options) => {
+      requests.push(request);
+      const heard = request.messages.findLast(({ role }) => role === "user" || role === "job");
+      const text = heard !== undefined && "content" in heard ? `I heard: ${String(heard.content)}` : "I heard nothing.";
+      return scriptedModel([{ text }]).stream(request, options);
+    },
+  };
+  return { model, requests };
+}
+
+test("a message wakes the agent, and messages that come meanwhile are heard in order", async () => {
+  await using runtime = createRuntime({ tools: [] });
+  const session = runtime.session();
+  const { model, requests } = echo();
+  const results: LoopResult[] = [];
+  const agent = createAgent({ session, model, onResult: (result) => results.push(result) });
+  expect(agent.state).toBe("stopped");
+  await agent.send("one");
+  expect([agent.state, session.inbox.length]).toEqual(["stopped", 1]);
+  agent.start();
+  const more = [agent.send("two"), agent.send("three")];
+  await Promise.all(more);
+  await agent.whenIdle();
+  expect(session.inbox).toEqual([]);
+  expect(session.messages().flatMap((message) => (message.role === "user" ? [message.content] : []))).toEqual(["one", "two", "three"]);
+  expect(results.at(-1)?.text).toBe("I heard: three");
+  expect(agent.state).toBe("idle");
+  const before = requests.length;
+  await agent.stop();
+  await agent.send("four");
+  expect([requests.length, agent.state, session.inbox.length]).toEqual([before, "stopped", 1]);
+});
+
+test("F1.28 the end of a job wakes the agent, unless its tool says that it does not notify", async () => {
+  const loud = Promise.withResolvers<string>();
+  const quiet = Promise.withResolvers<string>();
+  const tools: Tool[] = [
+    { ...named("loud"), effects: { reads: [], writes: [] }, mode: "background", execute: () => loud.promise },
+    { ...named("quiet"), effects: { reads: [], writes: [] }, mode: "background", notify: false, execute: () => quiet.promise },
+  ];
+  await using runtime = createRuntime({ tools });
+  const session = runtime.session();
+  const { model, requests } = echo();
+  const agent = createAgent({ session, model });
+  agent.start();
+  const [one, other] = await session.execute([{ name: "loud" }, { name: "quiet" }]);
+  quiet.resolve("psst");
+  await runtime.jobs.wait(other?.callId ?? "");
+  await agent.whenIdle();
+  expect(requests).toHaveLength(0);
+  expect(session.messages().at(-1)).toMatchObject({ role: "job", result: { output: "psst" } });
+  loud.resolve("boom");
+  await runtime.jobs.wait(one?.callId ?? "");
+  await agent.whenIdle();
+  expect(requests).toHaveLength(1);
+  expect(session.messages().at(-1)).toMatchObject({ role: "assistant", content: expect.stringContaining("boom") });
+});
+
+test("what a stateful job asks wakes the agent", async () => {
+  const talk: Tool = {
+    ...named("talk"),
+    mode: "stateful",
+    execute: async function* () {
+      const answer: unknown = yield "Which one?";
+      return answer;
+    },
+  };
+  await using runtime = createRuntime({ tools: [talk] });
+  const session = runtime.session();
+  const { model, requests } = echo();
+  const agent = createAgent({ session, model });
+  agent.start();
+  const { callId } = await session.execute({ name: "talk" });
+  await runtime.jobs.wait(callId, { untilAsked: true });
+  await settle();
+  await agent.whenIdle();
+  expect(requests).toHaveLength(1);
+  expect(session.messages().at(-1)).toMatchObject({ content: expect.stringContaining("Which one?") });
+  await agent.stop();
+});
+
+test("an acknowledged message survives a crash and is heard once", async () => {
+  const store = new FailingStore();
+  const before = testRuntime({ store }).runtime.session("s");
+  await before.addMessage({ role: "user", content: "begin" });
+  const sleeping = createAgent({ session: before, model: echo().model });
+  await sleeping.send("remember me", { sender: "a timer" });
+  const crashed = store.crash();
+  const { runtime } = testRuntime({ store: crashed });
+  const session = await runtime.resume("s");
+  expect(session.inbox).toMatchObject([{ sender: "a timer", message: { content: "remember me" } }]);
+  const { model, requests } = echo();
+  const agent = createAgent({ session, model });
+  agent.start();
+  await agent.whenIdle();
+  expect(requests.at(-1)?.messages.flatMap((message) => (message.role === "user" ? [message.content] : []))).toEqual([
+    "begin",
+    "remember me",
+  ]);
+  await session.eventLog?.whenDurable();
+  const again = testRuntime({ store: crashed.crash() });
+  const third = await again.runtime.resume("s");
+  expect(third.inbox).toEqual([]);
+  const after = echo();
+  const rested = createAgent({ session: third, model: after.model });
+  rested.start();
+  await rested.whenIdle();
+  expect(after.requests).toHaveLength(0); // it was answered
+});
+
+test("two agents of one session say a message of its inbox once", async () => {
+  await using runtime = createRuntime({ tools: [] });
+  const session = runtime.session();
+  const [one, other] = [createAgent({ session, model: echo().model }), createAgent({ session, model: echo().model })];
+  one.start();
+  other.start();
+  await Promise.all([one.send("one"), other.send("two"), one.send("three")]);
+  await Promise.all([one.whenIdle(), other.whenIdle()]);
+  other.wake();
+  await other.whenIdle();
+  expect(session.messages().flatMap((message) => (message.role === "user" ? [message.content] : []))).toEqual(["one", "two", "three"]);
+});
+
+test("a run that a crash cut off goes on when the agent starts", async () => {
+  await using runtime = createRuntime({ tools: [] });
+  const session = runtime.session();
+  await session.addMessage({ role: "user", content: "still open" });
+  const { model, requests } = echo();
+  const agent = createAgent({ session, model });
+  agent.start();
+  await agent.whenIdle();
+  expect(requests).toHaveLength(1);
+});
+
+test("a model that fails does not make the agent ask it for ever", async () => {
+  await using runtime = createRuntime({ tools: [] });
+  const session = runtime.session();
+  let asked = 0;
+  const model: Model = {
+    name: "down",
+    stream: () => {
+      asked++;
+      throw new Error("down");
+    },
+  };
+  const results: LoopResult[] = [];
+  const agent = createAgent({ session, model, onResult: (result) => results.push(result) });
+  agent.start();
+  await agent.send("hello");
+  await agent.whenIdle();
+  expect([asked, results.map(({ reason }) => reason), agent.state]).toEqual([1, ["model-error"], "idle"]);
+});
+
+test("what the program throws in onResult and onError is logged, and the agent hears on", async () => {
+  const log = new MemoryLog();
+  await using runtime = createRuntime({ tools: [], ports: { log } });
+  const session = runtime.session();
+  const { model, requests } = echo();
+  const agent = createAgent({
+    session,
+    model,
+    onResult: () => {
+      throw new Error("mine");
+    },
+    onError: () => {
+      throw new Error("never called");
+    },
+  });
+  agent.start();
+  await agent.send("one");
+  await agent.whenIdle();
+  await agent.send("two");
+  await agent.whenIdle();
+  expect(requests).toHaveLength(2);
+  expect(JSON.stringify(log.lines)).toContain("onResult of an agent threw: mine");
+  expect(JSON.stringify(log.lines)).not.toContain("never called");
+});
+
+test("F1.28 the end of a job that notifies nobody wakes no agent that starts after it, either", async () => {
+  const quiet: Tool = { ...named("quiet"), mode: "background", notify: false, execute: () => "psst" };
+  await using runtime = createRuntime({ tools: [quiet] });
+  const session = runtime.session();
+  const { callId } = await session.execute({ name: "quiet" });
+  await runtime.jobs.wait(callId);
+  const { model, requests } = echo();
+  const agent = createAgent({ session, model });
+  agent.start();
+  await agent.whenIdle();
+  expect([requests.length, session.messages().at(-1)]).toMatchObject([0, { role: "job", notify: false }]);
+});
+
+test("a run that a job wakes is no part of that job, nor of the call that a message was sent from", async () => {
+  const talk: Tool = {
+    ...named("talk"),
+    mode: "stateful",
+    effects: { writes: "a" },
+    async *execute(): AsyncGenerator<string, unknown, unknown> {
+      await new Promise((resolve) => setImmediate(resolve));
+      return yield "Which?";
+    },
+  };
+  const look: Tool = { ...named("look"), effects: { reads: "b", writes: [] }, execute: () => "seen" };
+  const tell: Tool = { ...named("tell"), effects: { writes: "c" }, execute: () => agent.send("Look.").then(() => "told") };
+  await using runtime = createRuntime({ tools: [talk, look, tell] });
+  const session = runtime.session();
+  const calls = (name: string) => ({ calls: [{ name: `default::${name}`, input: {} }] });
+  const model = scriptedModel([calls("look"), { text: "It asks." }, calls("look"), { text: "I looked." }]);
+  const agent = createAgent({ session, model });
+  agent.start();
+  await session.execute({ name: "talk" });
+  await settle();
+  await agent.whenIdle();
+  await runtime.session().execute({ name: "tell" });
+  await settle();
+  await agent.whenIdle();
+  const looks = session.log.filter((event) => event.type === "call-start" && event.call.name === "default::look");
+  expect(looks).toHaveLength(2);
+  for (const event of looks) expect(event).not.toHaveProperty("parentCallId");
+  await agent.stop();
+});

@@ -1,0 +1,134 @@
+/** A model that sends calls to the background, and looks after them. */
+import { expect, test } from "vitest";
+import { createLoop, createRuntime } from "../../src/index.ts";
+import type { ModelRequest } from "../../src/core/model.ts";
+import type { Tool } from "../../src/core/tool.ts";
+import { scriptedModel } from "../../src/model/scripted-model.ts";
+import { jobsToolset } from "../../src/toolsets/jobs.ts";
+import { testRuntime } from "../runtime/bench-runtime.ts";
+
+const named = (name: string, properties: object = {}): Pick<Tool, "name" | "description" | "inputSchema"> => ({
+  name,
+  description: `Does ${name}.`,
+  inputSchema: { type: "object", properties, additionalProperties: false },
+});
+
+test("F1.13 the model's flag moves a call to the background, and neither handler nor schema sees it", async () => {
+  const seen: unknown[] = [];
+  const built = Promise.withResolvers<string>();
+  const build: Tool = {
+    ...named("build", { target: { type: "string" } }),
+    effects: { writes: ["out"] },
+    execute: (input: unknown) => (seen.push(input), built.promise),
+  };
+  const own: Tool = {
+    ...named("own", { run_in_background: { type: "boolean" } }),
+    effects: { reads: [], writes: [] },
+    execute: (input: unknown) => (seen.push(input), "own"),
+  };
+  await using runtime = createRuntime({ tools: [build, own] });
+  const session = runtime.session();
+  const requests: ModelRequest[] = [];
+  const model = scriptedModel([
+    {
+      calls: [
+        { name: "default::build", input: { target: "all", run_in_background: true } },
+        { name: "default::own", input: { run_in_background: true } },
+      ],
+    },
+    { text: "It builds." },
+    { text: "It was built." },
+  ]);
+  const watched = { ...model, stream: (request: ModelRequest, options: never) => (requests.push(request), model.stream(request, options)) };
+  const loop = createLoop({ session, model: watched, offerBackground: true });
+  const first = await loop.run("Build it.");
+  expect(first.results.map(({ status }) => status)).toEqual(["pending", "ok"]);
+  expect(seen).toEqual([{ run_in_background: true }, { target: "all" }]); // a read begins at once, a write when the message is over
+  const [offered] = requests[0]?.tools ?? [];
+  expect(offered?.inputSchema).toMatchObject({ properties: { run_in_background: { type: "boolean" } } });
+  const [job] = session.jobs;
+  built.resolve("done");
+  await runtime.jobs.wait(job?.id ?? "");
+  const second = await loop.run("And?");
+  expect(second.text).toBe("It was built.");
+  expect(requests.at(-1)?.messages.find(({ role }) => role === "job")).toMatchObject({ content: expect.stringContaining("done") });
+});
+
+test("F1.25 what runs is listed at the beginning of a turn, and nothing is said when nothing runs", async () => {
+  const slow: Tool = { ...named("slow"), mode: "background", execute: () => new Promise(() => {}) };
+  await using runtime = createRuntime({ tools: [slow] });
+  const session = runtime.session();
+  const model = scriptedModel([
+    { text: "Hi." },
+    { calls: [{ name: "default::slow", input: {} }] },
+    { text: "Running." },
+    { text: "Still." },
+  ]);
+  const loop = createLoop({ session, model });
+  await loop.run("Hello.");
+  expect(session.messages().filter(({ role }) => role === "system")).toEqual([]);
+  await loop.run("Begin.");
+  await loop.run("How is it?");
+  const [job] = session.jobs;
+  expect(session.messages().filter(({ role }) => role === "system")).toMatchObject([
+    { content: `Running in the background:\n- ${job?.id} (default::slow): running` },
+  ]);
+});
+
+test("F1.46 F1.47 wait, read_job, jobs, send_to_job and stop_job reach the session's own jobs only", async () => {
+  const talk: Tool = {
+    ...named("talk"),
+    mode: "stateful",
+    execute: async function* (_input: unknown, context: { readonly output: (text: string) => void }) {
+      context.output("one\ntwo\n");
+      const answer: unknown = yield "Which?";
+      return `You said ${String(answer)}.`;
+    },
+  };
+  await using runtime = createRuntime({ tools: [talk], toolsets: [jobsToolset()] });
+  const session = runtime.session();
+  const say = async (name: string, input: object): Promise<unknown> => {
+    const { output, error } = await session.execute({ name: `jobs::${name}`, input });
+    return output ?? error?.code;
+  };
+  expect(await say("jobs", {})).toBe("There are no background jobs.");
+  const { callId: id } = await session.execute({ name: "talk", input: {} });
+  expect(await say("wait", { id })).toBe("WAITING\nThe job asks: Which?");
+  expect(await say("read_job", { id, offset: 1, lines: 1 })).toBe("[lines 1 to 1 of 3]\ntwo");
+  expect(await say("jobs", {})).toContain(`${id} default::talk waiting`);
+  const other = await runtime.session().execute({ name: "jobs::stop_job", input: { id } });
+  expect(other.error).toMatchObject({ code: "not_found" });
+  expect(await say("send_to_job", { id, input: "this" })).toBe(`Sent to the job ${id}.`);
+  expect(await say("wait", { id })).toBe("DONE\nYou said this.");
+  expect(await say("stop_job", { id })).toBe(`The job ${id} had ended already.`);
+  expect(await say("send_to_job", { id, input: "more" })).toBe("invalid_argument");
+  const second = await session.execute({ name: "talk", input: {} });
+  expect(await say("wait", { id: second.callId, timeout: 5 })).toContain("WAITING");
+  expect(await say("stop_job", { id: second.callId })).toContain("is being ended");
+  expect(await say("wait", { id: second.callId })).toContain("CANCELLED");
+  expect(await say("stop_job", { id: "nothing" })).toBe("not_found");
+});
+
+test("F1.46 a wait whose time is up says so, and the job goes on", async () => {
+  const done = Promise.withResolvers<string>();
+  const slow: Tool = { ...named("slow"), mode: "background", execute: () => done.promise };
+  await using runtime = createRuntime({ tools: [slow], toolsets: [jobsToolset()] });
+  const session = runtime.session();
+  const { callId: id } = await session.execute({ name: "slow", input: {} });
+  const waited = await session.execute({ name: "jobs::wait", input: { id, timeout: 0.01 } });
+  expect(waited.output).toBe("TIMEOUT\nThe job still runs after 0.01 s.");
+  expect(runtime.jobs.get(id)?.state).toBe("running");
+  done.resolve("x");
+  expect((await session.execute({ name: "jobs::wait", input: { id } })).output).toBe("DONE\nx");
+});
+
+test("F1.46 a wait is waited for where slow calls are promoted: it is no job itself", async () => {
+  const slow: Tool = { ...named("slow"), mode: "background", execute: () => new Promise(() => {}) };
+  const { runtime, ports } = testRuntime({ tools: [slow], toolsets: [jobsToolset()], promoteAfterMs: 100 });
+  const session = runtime.session();
+  const { callId: id } = await session.execute({ name: "slow" });
+  const waiting = session.execute({ name: "jobs::wait", input: { id, timeout: 30 } });
+  await ports.clock.advance(30_000);
+  expect((await waiting).output).toBe("TIMEOUT\nThe job still runs after 30 s.");
+  await runtime.close();
+});

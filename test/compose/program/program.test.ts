@@ -1,0 +1,286 @@
+/** The tool `run_program`: what a program can do, and that its calls are calls of the session. */
+import { describe, expect, test } from "vitest";
+import type { EnclosingCall } from "../../../src/core/ask.ts";
+import type { JsonObject } from "../../../src/core/base/json.ts";
+import type { Tool } from "../../../src/core/tool.ts";
+import { programToolset, type ProgramToolsetOptions } from "../../../src/compose/program/program-toolset.ts";
+import type { RuntimeOptions } from "../../../src/runtime/runtime.ts";
+import { settle } from "../../../src/testing/fake-ports.ts";
+import { gate, testRuntime, tool, type TestRuntime } from "../../runtime/bench-runtime.ts";
+import { FailingStore } from "../../runtime/session/failing-store.ts";
+
+const MONEY = { writes: ["money"], external: true };
+
+interface Bench extends TestRuntime {
+  readonly seen: JsonObject[];
+}
+
+function bench(
+  options: Partial<RuntimeOptions> & { readonly program?: ProgramToolsetOptions; readonly more?: readonly Tool[] } = {},
+): Bench {
+  const { program = {}, more = [], ...rest } = options;
+  const seen: JsonObject[] = [];
+  const schema = { type: "object", properties: { item: { type: "string" } }, required: ["item"], additionalProperties: false };
+  const tools = [
+    tool("order", ({ item }) => (seen.push({ order: item as string }), { ordered: item }), { effects: MONEY, inputSchema: schema }),
+    tool("stock", ({ item }) => (seen.push({ stock: item as string }), { item, left: String(item).length })),
+    tool("do-it", () => "done"),
+    ...more,
+  ];
+  return { ...testRuntime({ toolsets: [{ name: "shop", tools }, programToolset(program)], ...rest }), seen };
+}
+
+const call = (code: string, input?: JsonObject): { name: string; input: JsonObject } => ({
+  name: "program::run_program",
+  input: input === undefined ? { code } : { code, input },
+});
+
+describe("F4.40 a program", () => {
+  test("calls tools by their names, sees their outputs, prints, and returns JSON", async () => {
+    const { runtime, seen, events } = bench();
+    const session = runtime.session("s");
+    const result = await session.execute(
+      call(
+        `const stocks = await Promise.all(input.items.map((item) => tools.shop.stock({ item })));
+         console.log("found", stocks.length, { low: true }, undefined, new Error("e"));
+         const low = stocks.filter(({ left }) => left < 4);
+         for (const { item } of low) await tools.shop.order({ item });
+         return { ordered: low.map(({ item }) => item), done: await tools["shop"]["do-it"](), names: Object.keys(tools.shop), all: Object.keys(tools) };`,
+        { items: ["egg", "butter", "tea"] },
+      ),
+    );
+    expect(result).toMatchObject({
+      status: "ok",
+      output: {
+        returned: { ordered: ["egg", "tea"], done: "done", names: ["do-it", "order", "stock"], all: ["shop"] },
+        printed: 'found 3 {"low":true} undefined Error: e\n',
+      },
+    });
+    expect(seen).toEqual([{ stock: "egg" }, { stock: "butter" }, { stock: "tea" }, { order: "egg" }, { order: "tea" }]);
+    const starts = events.flatMap((event) => (event.type === "call-start" ? [event.parentCallId] : []));
+    expect(starts).toEqual([undefined, ...Array.from({ length: 6 }, () => result.callId)]);
+    expect(session.history.map(({ result: one }) => one?.status)).toEqual(Array.from({ length: 7 }, () => "ok"));
+  });
+
+  test("gets the error of a call as an exception with its code, and an unknown tool with near names", async () => {
+    const { runtime } = bench();
+    const { output } = await runtime.session().execute(
+      call(`const errors = [];
+        for (const work of [() => tools.shop.oder({}), () => tools.shop.order({}), () => tools.nope(), () => tools.shop.order(1, 2), () => tools.shop.order(1n)])
+          try { await work(); } catch (error) { errors.push([error instanceof ToolError, error.name, error.code ?? "", error.message, ...(error.details ?? [])]); }
+        return errors;`),
+    );
+    expect(output).toEqual({
+      returned: [
+        [true, "ToolError", "not_found", 'No tool "shop::oder". Did you mean "shop::order"?'],
+        [true, "ToolError", "invalid_input", "The input of shop::order does not fit its schema.", expect.stringContaining("item")],
+        [true, "ToolError", "not_found", expect.stringContaining('"nope"')],
+        [false, "TypeError", "", "shop::order takes one argument: an object, the input of the tool."],
+        [false, "TypeError", "", expect.any(String)],
+      ],
+    });
+  });
+
+  test.each([
+    [
+      "a syntax error",
+      "let a = 1;\nlet b = ;",
+      "invalid_input",
+      "The program has a syntax error in line 2, column 9: unexpected token in expression: ';'.",
+    ],
+    ["a syntax error in its first line", "foo bar", "invalid_input", "The program has a syntax error in line 1, column 5: expecting ';'."],
+    ["an exception", "\n  nope()", "execution_failed", "The program ended in line 2, column 3 with ReferenceError: 'nope' is not defined"],
+    ["what is no error", "throw { no: 1 }", "execution_failed", 'The program ended by throwing {"no":1}'],
+    [
+      "what is not JSON",
+      "return () => 1",
+      "execution_failed",
+      "The program ended with TypeError: The program returned a function, which is not JSON.",
+    ],
+    ["a wait for nothing", "await new Promise(() => {})", "execution_failed", "The program waits for a promise that nothing resolves."],
+    ["a module", "await import('fs')", "execution_failed", "The program ended with ReferenceError: could not load module 'fs'"],
+  ])("that comes to %s says so", async (_what, code, errorCode, message) => {
+    const { runtime } = bench();
+    const result = await runtime.session().execute(call(code));
+    expect(result).toMatchObject({ status: "error", error: { code: errorCode, message } });
+  });
+
+  test("that fails tells which calls it made, and what the one that failed had to say", async () => {
+    const { runtime } = bench();
+    const { error } = await runtime
+      .session()
+      .execute(call(`await tools.shop.order({ item: "egg" });\nconsole.log("half");\nawait tools.shop.order({ itm: "tea" });`));
+    expect(error).toMatchObject({
+      code: "execution_failed",
+      outcome: "unknown",
+      retryable: false,
+      message: expect.stringMatching(
+        /^The program ended in line 3, column 2\d with ToolError: The input of shop::order does not fit its schema\.$/u,
+      ),
+      details: [
+        expect.stringContaining("$.item"),
+        expect.stringContaining("$.itm"),
+        "Call 1: shop::order ended as ok.",
+        "Call 2: shop::order ended as error (invalid_input).",
+        "Printed: half",
+      ],
+    });
+  });
+
+  test("that only declares a function is told how a program is written", async () => {
+    const { runtime } = bench();
+    const { output } = await runtime.execute(call("async function main() { return 1; }"));
+    expect(output).toEqual({ returned: null, note: expect.stringContaining("the body of a function") });
+  });
+
+  test("is told of calls in the order it made them, whichever ends first", async () => {
+    const slow = gate();
+    const { runtime, seen } = bench({
+      more: [
+        tool("slow", async () => (await slow.promise, "slow")),
+        tool("quick", () => "quick"),
+        tool("note", ({ of }) => (seen.push({ note: of as string }), null)),
+      ],
+    });
+    const ends = runtime.session().execute(
+      call(`await Promise.all(["slow", "quick"].map(async (name) => tools.shop.note({ of: await tools.shop[name]() })));
+            return Promise.race([tools.shop.slow(), tools.shop.quick()]);`),
+    );
+    setTimeout(slow.open, 100);
+    expect((await ends).output).toEqual({ returned: "slow" });
+    expect(seen).toEqual([{ note: "slow" }, { note: "quick" }]);
+  });
+
+  test("ends once the calls have that it did not wait for", async () => {
+    const { runtime, seen } = bench();
+    const session = runtime.session();
+    await session.execute(call(`tools.shop.order({ item: "egg" }); return 1;`));
+    expect(seen).toEqual([{ order: "egg" }]);
+    expect(session.history.map(({ result }) => result?.status)).toEqual(["ok", "ok"]);
+  });
+});
+
+describe("issue 18 the calls of a program", () => {
+  test("have the rights of its caller, take turns by their locks, and are approved one by one with the program shown", async () => {
+    const asked: { toolName: string; within: readonly EnclosingCall[] | undefined }[] = [];
+    let now = 0;
+    let most = 0;
+    const busy = tool(
+      "busy",
+      async () => {
+        most = Math.max(most, ++now);
+        await settle();
+        now--;
+      },
+      { effects: { writes: ["one"] } },
+    );
+    const { runtime } = bench({
+      more: [busy, tool("drop", () => "dropped", { effects: { ...MONEY, destructive: true } })],
+      approval: { approve: ({ toolName, within }) => (asked.push({ toolName, within }), "allow-once") },
+    });
+    const code = `await Promise.all([tools.shop.busy(), tools.shop.busy(), tools.shop.busy()]);
+      try { await tools.shop.stock({ item: "egg" }); } catch (error) { return [error.code, await tools.shop.drop(), Object.keys(tools.shop)]; }`;
+    const result = await runtime.session().execute(call(code), { allow: { deny: ["shop::stock"] } });
+    expect(result.output).toEqual({ returned: ["permission_denied", "dropped", ["busy", "do-it", "drop", "order"]] });
+    expect(most).toBe(1);
+    const within = [{ callId: result.callId, toolName: "program::run_program", input: { code } }];
+    expect(asked).toEqual([{ toolName: "shop::drop", within }]);
+  });
+
+  test("are simulated with it: the diff has all that it would do, and nothing is done", async () => {
+    const { runtime, seen } = bench({ standIn: { kind: "stub", origin: "stub", call: () => Promise.resolve({ ordered: "?" }) } });
+    const session = runtime.session();
+    const { results, diff } = await session.simulate(
+      call(
+        `const { left } = await tools.shop.stock({ item: "egg" }); return [left, await tools.shop.order({ item: "egg" }), Math.random() < 2];`,
+      ),
+    );
+    expect(results).toMatchObject([{ status: "ok", output: { returned: [3, { ordered: "?" }, true] } }]);
+    expect(diff.pretended).toEqual(["money"]);
+    expect(diff.calls.map(({ call: { name } }) => name)).toEqual(["program::run_program", "shop::stock", "shop::order"]);
+    expect(seen).toEqual([{ stock: "egg" }]);
+    expect(session.history).toEqual([]);
+  });
+
+  test("are cancelled with it, and one that computes is ended as well", async () => {
+    const { runtime } = bench({ more: [tool("wait", () => new Promise(() => {}))] });
+    for (const code of ["await tools.shop.wait()", "for (;;);"]) {
+      const cancel = new AbortController();
+      const session = runtime.session();
+      const ends = session.execute(call(code), { signal: cancel.signal });
+      setTimeout(() => cancel.abort(), 300);
+      expect((await ends).status).toBe("cancelled");
+      await settle();
+      expect(session.history.map(({ result }) => result?.status)).not.toContain(undefined);
+    }
+  });
+});
+
+describe("issue 18 after a crash a program", () => {
+  const CODE = `const mark = [Date.now(), Math.random(), new Date().getHours()];
+    await tools.shop.mark({ mark });
+    const [a, b] = await Promise.all([tools.shop.order({ item: "egg" }), tools.shop.stock({ item: "egg" })]);
+    await tools.shop.look();
+    return [mark, a, b, await tools.shop.order({ item: "tea" }), Object.keys(tools.shop).length > 9 ? await tools.shop.order({ item: "no" }) : 1];`;
+
+  async function crash(look: (process: number) => unknown) {
+    const asked: string[] = [];
+    const start = (store: FailingStore, process: number, more: readonly Tool[] = []): Bench => {
+      let ids = 0;
+      return bench({
+        store,
+        ports: { ids: { next: (prefix: string) => `${prefix}_${process}_${++ids}` } },
+        approval: { always: ["program::run_program"], approve: ({ toolName }) => (asked.push(toolName), "allow-once") },
+        more: [tool("look", () => look(process), { effects: { reads: ["x"] } }), tool("mark", () => null), ...more],
+      });
+    };
+    const store = new FailingStore();
+    const before = start(store, 0);
+    const session = before.runtime.session("s");
+    await session.addMessage({ role: "user", content: "go" });
+    return { start, store, session, before, asked };
+  }
+
+  test("is run again with recorded results to where it was, at the same time and by the same chance, and is not asked about again", async () => {
+    const reached = gate();
+    const { start, store, session, before, asked } = await crash((process) =>
+      process === 0 ? (reached.open(), new Promise(() => {})) : "seen",
+    );
+    void session.execute(call(CODE)).catch(() => {});
+    await reached.promise;
+    await store.logs.get("s")?.whenDurable();
+    const after = start(store.crash(), 1);
+    await after.ports.clock.advance(3_600_000);
+    const resumed = await after.runtime.resume("s");
+    expect(before.seen).toHaveLength(2);
+    expect(after.seen).toEqual([{ order: "tea" }]);
+    expect(asked).toEqual(["program::run_program"]);
+    const [first, ...others] = resumed.history;
+    expect(first?.result).toMatchObject({
+      status: "ok",
+      output: {
+        returned: [[expect.any(Number), expect.any(Number), expect.any(Number)], { ordered: "egg" }, { left: 3 }, { ordered: "tea" }, 1],
+      },
+    });
+    expect(others.map(({ call: { name }, result }) => [name, result?.status])).toEqual([
+      ["shop::mark", "ok"],
+      ["shop::order", "ok"],
+      ["shop::stock", "ok"],
+      ["shop::look", "ok"],
+      ["shop::order", "ok"],
+    ]);
+  });
+
+  test("that makes another call than before ends with a conflict, and does nothing in its place", async () => {
+    const reached = gate();
+    const { start, store, session } = await crash((process) => (process === 0 ? (reached.open(), new Promise(() => {})) : "seen"));
+    const code = `await tools.shop.order({ item: Object.keys(tools.shop).length > 5 ? "tea" : "egg" }); await tools.shop.look(); return 1;`;
+    void session.execute(call(code)).catch(() => {});
+    await reached.promise;
+    await store.logs.get("s")?.whenDurable();
+    const after = start(store.crash(), 1, [tool("new", () => 1)]);
+    const resumed = await after.runtime.resume("s");
+    expect(resumed.history[0]?.result).toMatchObject({ status: "error", error: { code: "conflict" } });
+    expect(after.seen).toEqual([]);
+  });
+});

@@ -1,0 +1,237 @@
+import { createServer, type IncomingMessage } from "node:http";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { configuredRuntime } from "../../src/config/config.ts";
+import type { JsonObject } from "../../src/core/base/json.ts";
+import { resultText, type ToolResult } from "../../src/core/result.ts";
+import { createRuntime } from "../../src/runtime/runtime.ts";
+import { configFolder, problemsOf } from "./config-folder.ts";
+
+async function calls(toml: string, files: Readonly<Record<string, string>> = {}, environment: Readonly<Record<string, string>> = {}) {
+  const folder = configFolder({ "haft.toml": toml, ...files });
+  const runtime = createRuntime({ ...(await configuredRuntime(join(folder, "haft.toml"), { environment })), approval: { never: ["*"] } });
+  onTestFinished(async () => void (await runtime.close()));
+  expect((await runtime.open()).failed).toEqual([]);
+  return async (name: string, input: JsonObject = {}): Promise<ToolResult> => await runtime.execute({ name, input });
+}
+
+const tool = (lines: string): string =>
+  `[toolsets.t]\ntype = "command"\n[[toolsets.t.tools]]\nname = "run"\ndescription = "Runs."\n${lines}\n`;
+const PRINT = `command = ["node", "-p", "JSON.stringify(process.argv.slice(1))", "--", "{text}", "--count={count}", "{list}", "{{braces}}"]
+output = "json"
+inputSchema = { type = "object", properties = { text = { type = "string" }, count = { type = "integer" }, list = { type = "array", items = { type = "string" } } } }`;
+
+describe("tools that run a program", () => {
+  test("G06 each argument is one argument, whatever is in it, and no shell reads it", async () => {
+    const call = await calls(tool(PRINT));
+    const text = "a b; $(touch x) `id` | & > \n %PATH% \"'";
+    expect((await call("t::run", { text, count: 3, list: ["x", "y z"] })).output).toEqual([text, "--count=3", "x", "y z", "{braces}"]);
+  });
+
+  test("an argument without a value is left out", async () => {
+    const call = await calls(tool(PRINT));
+    expect((await call("t::run", { list: [] })).output).toEqual(["{braces}"]);
+  });
+
+  test("G05 a value that would be an option is refused before --, and passes behind it", async () => {
+    const schema = 'inputSchema = { type = "object", properties = { a = {}, b = {} } }';
+    const call = await calls(tool(`command = ["node", "-p", "process.argv.length", "{a}", "--", "{b}"]\n${schema}`));
+    const refused = await call("t::run", { a: "--eval=process.exit(9)" });
+    expect([refused.error?.code, refused.error?.message, refused.attempts]).toEqual([
+      "invalid_input",
+      'The value "--eval=process.exit(9)" for {a} begins with a dash, and would be an option of the program.',
+      1,
+    ]);
+    expect((await call("t::run", { b: "--eval" })).status).toBe("ok");
+    const list = await calls(tool('command = ["node", "{a}"]\ninputSchema = { type = "object", properties = { a = { type = "array" } } }'));
+    expect((await list("t::run", { a: ["x", "-e"] })).error?.code).toBe("invalid_input");
+  });
+
+  test("G05 arguments that are too long for the system are bad input, and nothing was started", async () => {
+    const call = await calls(
+      tool('command = ["node", "--", "{a}"]\ninputSchema = { type = "object", properties = { a = { type = "string" } } }'),
+    );
+    const { error } = await call("t::run", { a: "x".repeat(4 * 1024 ** 2) });
+    expect([error?.code, error?.outcome, error?.message]).toEqual([
+      "invalid_input",
+      "not_started",
+      "The program could not be started: its arguments are too long for this system.",
+    ]);
+  });
+
+  test("F1.3 exit codes: 0 is success, others are errors with what was said, and those of okExitCodes are not", async () => {
+    const command = `command = ["node", "-e", "console.log(1); console.error('no luck'); process.exit(3)"]`;
+    const failed = await (await calls(tool(command)))("t::run");
+    expect(failed).toMatchObject({ status: "error", exitCode: 3, output: "1\n", error: { message: "node exited with code 3: no luck." } });
+    const ok = await (await calls(tool(`${command}\nokExitCodes = [0, 3]`)))("t::run");
+    expect(ok).toMatchObject({ status: "ok", output: "1\n", metadata: { exitCode: 3 } });
+  });
+
+  test("input of the program, lines, JSON that is none, a program that is not there, time", async () => {
+    const schema = 'inputSchema = { type = "object", properties = { text = { type = "string" } } }';
+    const upper = `"process.stdin.on('data', (d) => process.stdout.write(String(d).toUpperCase()))"`;
+    const stdin = await calls(tool(`command = ["node", "-e", ${upper}]\nstdin = "<{text}>\\n{text}"\noutput = "lines"\n${schema}`));
+    expect((await stdin("t::run", { text: "a" })).output).toEqual(["<A>", "A"]);
+    const broken = await (await calls(tool('command = ["node", "-p", "`no JSON`"]\noutput = "json"')))("t::run");
+    expect([broken.error?.code, broken.error?.message]).toEqual(["invalid_output", expect.stringMatching(/^node did not write JSON: /u)]);
+    const missing = await (await calls(tool('command = ["no-such-program"]')))("t::run");
+    expect(missing.error).toMatchObject({
+      code: "unavailable",
+      message: 'The program could not be started: the command "no-such-program" was not found.',
+    });
+    const slow = await (
+      await calls(tool('command = ["node", "-e", "console.log(1); setInterval(() => 1, 1000)"]\ntimeoutMs = 900'))
+    )("t::run");
+    expect(slow).toMatchObject({ status: "error", exitCode: -1, output: "1\n", error: { message: "node was ended: its time was up." } });
+  });
+
+  test("effects are those that are written; without them the tool counts as undeclared", async () => {
+    const declared = await calls(tool('command = ["node", "-p", "1"]\neffects = "readOnly"\ncache = "turn"'));
+    expect((await declared("t::run")).output).toBe("1\n");
+    expect(await problemsOf("haft.toml", tool('command = ["node"]\neffects = "harmless"'))).toEqual([
+      expect.stringContaining("effects must be an object, or one of"),
+    ]);
+  });
+
+  test.each([
+    [
+      "a name that is no property",
+      'command = ["a", "x", "{pth}"]\ninputSchema = { type = "object", properties = { path = {} } }',
+      /tools\[0\]\.command\[2\]: the template "\{pth\}" names "\{pth\}", and the input has no property "pth"\. Did you mean "\{path\}"\?/u,
+    ],
+    [
+      "a name where there is no input",
+      'command = ["a", "{path}"]',
+      /command\[1\]: the template "\{path\}" names "\{path\}", and the tool has no inputSchema\./u,
+    ],
+    ["a brace that is not closed", 'command = ["a", "{path"]', /command\[1\]: the template "\{path" cannot be read: "\{" stands alone\./u],
+    ["a name in the input of the program", 'command = ["a"]\nstdin = "{x}"', /stdin: the template "\{x\}"/u],
+    [
+      "a program that is a template",
+      'command = ["{x}"]\ninputSchema = { type = "object", properties = { x = {} } }',
+      /the first word of command must be a program/u,
+    ],
+    ["no program", "command = []", /command: must not be empty/u],
+    ["a command for a shell", 'command = "ls -l"', /command: must be an array of strings, not a string\./u],
+    ["nothing", "", /"command" is missing: the program and its arguments/u],
+    ["an unknown key", 'command = ["a"]\nshel = true', /shel: unknown key/u],
+    ["exit codes that are none", 'command = ["a"]\nokExitCodes = [0, 999]', /okExitCodes: must be an array of integers from 0 to 255\./u],
+    [
+      "a template of effects that names no property",
+      'command = ["a"]\neffects = { writes = "file:{x}" }\ninputSchema = { type = "object", properties = { y = {} } }',
+      /\{x\}/u,
+    ],
+  ])("%s is refused where it stands", async (_what, lines, problem) => {
+    const folder = configFolder({ "haft.toml": tool(lines) });
+    const failure = await configuredRuntime(join(folder, "haft.toml"), { environment: {} }).then(
+      () => [],
+      (error: { message: string; details?: readonly string[] }) => [error.message, ...(error.details ?? [])],
+    );
+    expect(failure.join("\n")).toMatch(problem);
+    expect(failure.join("\n")).toMatch(/haft\.toml:\d+:\d+: toolsets\.t\./u);
+  });
+});
+
+interface Seen {
+  readonly method: string | undefined;
+  readonly url: string | undefined;
+  readonly headers: IncomingMessage["headers"];
+  readonly body: string;
+}
+
+/** A service that answers with what it was sent. */
+async function echo(): Promise<string> {
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      const status = Number(/\/status\/(\d+)/u.exec(request.url ?? "")?.[1] ?? 200);
+      const { method, url, headers } = request;
+      response.writeHead(status, {
+        "content-type": "application/json",
+        ...(status === 302 ? { location: "http://169.254.169.254/" } : {}),
+      });
+      response.end(JSON.stringify({ method, url, headers, body: Buffer.concat(chunks).toString() }));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+}
+
+const http = (baseUrl: string, lines: string, more = ""): string =>
+  `[toolsets.t]\ntype = "http"\nbaseUrl = "${baseUrl}"\n${more}\n[[toolsets.t.tools]]\nname = "ask"\ndescription = "Asks."\n${lines}\n`;
+const PROPERTIES = `inputSchema = { type = "object", properties = { id = {}, tags = { type = "array" }, note = { type = "string" } } }`;
+
+describe("tools that send a request", () => {
+  test("address, headers and body are filled; parameters without a value are left out", async () => {
+    const base = await echo();
+    const lines = `method = "post"\nurl = "/users/{id}?tag={tags}&q={note}&fixed=1"\nheaders = { X-Note = "n:{note}", X-Id = "{id}" }\nbody = { id = "{id}", note = "<{note}>", tags = ["{tags}", 1] }\n${PROPERTIES}`;
+    const call = await calls(http(`${base}/v1`, lines, 'headers = { Authorization = "Bearer ${TOKEN}" }'), {}, { TOKEN: "secret-token" });
+    const result = await call("t::ask", { id: 7, tags: ["a b", "c&d"] });
+    const { output } = result as unknown as { readonly output: Seen };
+    expect([output.method, output.url, output.headers["x-id"], output.headers["x-note"], JSON.parse(output.body)]).toEqual([
+      "POST",
+      "/v1/users/7?tag=a%20b&tag=c%26d&fixed=1",
+      "7",
+      undefined,
+      { id: 7, tags: [["a b", "c&d"], 1] },
+    ]);
+    expect([output.headers["content-type"], JSON.stringify(result).includes("secret-token")]).toEqual(["application/json", false]);
+  });
+
+  test("a value stays in its place in the address", async () => {
+    const call = await calls(http(await echo(), `url = "/users/{id}?q={note}"\n${PROPERTIES}`));
+    const { output } = (await call("t::ask", { id: "../../admin?x=1#y", note: "a&b=c" })) as unknown as { readonly output: Seen };
+    expect(output.url).toBe("/users/..%2F..%2Fadmin%3Fx%3D1%23y?q=a%26b%3Dc");
+    for (const id of ["", ".", ".."]) expect((await call("t::ask", { id })).error?.code).toBe("invalid_input");
+    expect((await call("t::ask", {})).error?.message).toBe("The path /users/{id} needs a value for each of its names.");
+  });
+
+  test("a header cannot be split, errors carry the status, and no redirect leads to a private address", async () => {
+    const base = await echo();
+    const call = await calls(http(base, `url = "/status/{id}"\nheaders = { X-Note = "{note}" }\n${PROPERTIES}`));
+    expect((await call("t::ask", { id: 200, note: "a\r\nX-Evil: 1" })).error?.message).toContain("line break");
+    const failed = await call("t::ask", { id: 404 });
+    expect([failed.status, resultText(failed)]).toEqual(["error", expect.stringContaining("HTTP 404")]);
+    expect((await call("t::ask", { id: 302 })).error?.code).toBe("permission_denied");
+  });
+
+  test("a text is sent as text, and the tool is undeclared and external unless it says otherwise", async () => {
+    const call = await calls(http(await echo(), `url = "/"\nbody = "note: {note}"\n${PROPERTIES}`));
+    const { output } = (await call("t::ask", { note: "x" })) as unknown as { readonly output: Seen };
+    expect([output.method, output.body, output.headers["content-type"]]).toEqual(["POST", "note: x", "text/plain; charset=utf-8"]);
+  });
+
+  test.each([
+    ["no address", 'url = "/"', "", /"baseUrl" is missing/u],
+    [
+      "an address that is elsewhere",
+      'url = "https://evil.example"',
+      "http://a",
+      /url: the url "https:\/\/evil.example" must begin with one slash/u,
+    ],
+    ["an address of another host", 'url = "//evil.example"', "http://a", /must begin with one slash/u],
+    ["a parameter without a name", `url = "/?{id}"\n${PROPERTIES}`, "http://a", /has a parameter without a name of its own: \{id\}/u],
+    [
+      "a name that is no property",
+      `url = "/{ids}"\n${PROPERTIES}`,
+      "http://a",
+      /url: the template "\/\{ids\}" names "\{ids\}", and the input has no property "ids"\. Did you mean "\{id\}"\?/u,
+    ],
+    ["one in a header", `url = "/"\nheaders = { A = "{x}" }\n${PROPERTIES}`, "http://a", /headers: A: the template/u],
+    ["one deep in the body", `url = "/"\nbody = { a = [{ b = "{x}" }] }\n${PROPERTIES}`, "http://a", /body: the template "\{x\}"/u],
+    ["a method that is none", 'url = "/"\nmethod = "G T"', "http://a", /method: the method "G T" is none/u],
+    ["a service that is none", 'url = "/"', "ftp://a", /baseUrl: must be an address of http or https/u],
+    ["an unknown key", 'url = "/"\nquery = {}', "http://a", /query: unknown key/u],
+  ])("%s is refused where it stands", async (_what, lines, base, problem) => {
+    const text = base === "" ? http("x", lines).replace('baseUrl = "x"', "") : http(base, lines);
+    const folder = configFolder({ "haft.toml": text });
+    const failure = await configuredRuntime(join(folder, "haft.toml"), { environment: {} }).then(
+      () => [],
+      (error: { message: string; details?: readonly string[] }) => [error.message, ...(error.details ?? [])],
+    );
+    expect(failure.join("\n")).toMatch(problem);
+  });
+});

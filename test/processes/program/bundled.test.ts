@@ -1,0 +1,55 @@
+/** Programs where a part of what they need is not there: the file of their thread, the package of their interpreter. */
+import { execFile } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { rolldown } from "rolldown";
+import { expect, onTestFinished, test } from "vitest";
+import { bundle } from "../../../scripts/bundle.ts";
+import { IN_CI, inCI } from "../../ci.ts";
+
+const ENTRY = fileURLToPath(new URL("bundled-entry.ts", import.meta.url));
+const DEPENDENCIES = ["croner", "get-east-asian-width", "kysely", "re2js", "smol-toml", "yaml"];
+
+function folder(): string {
+  const made = mkdtempSync(join(tmpdir(), "haft-bundled-program-"));
+  onTestFinished(() => rmSync(made, { recursive: true, force: true }));
+  return made;
+}
+
+const printed = async (file: string): Promise<unknown> =>
+  JSON.parse((await promisify(execFile)(process.execPath, ["--no-warnings", file])).stdout);
+
+test.skipIf(!inCI)(
+  `issue 18 a program in a bundle, or without its package, says what is needed ${IN_CI}`,
+  async () => {
+    const bundled = join(folder(), "program.mjs");
+    const one = await rolldown({
+      input: ENTRY,
+      platform: "node",
+      logLevel: "silent",
+      resolve: { conditionNames: ["haft-source", "import", "node"] },
+    });
+    await one.write({ file: bundled, format: "esm", codeSplitting: false });
+    await one.close();
+    expect(await printed(bundled)).toEqual([
+      "unavailable",
+      "No program can be run: the file of its thread is not there, as in a program that was bundled.",
+      "Mark the package haft as external in the bundler's settings.",
+    ]);
+
+    const installed = folder();
+    await bundle({ dir: join(installed, "dist"), inlined: DEPENDENCIES });
+    writeFileSync(join(installed, "package.json"), '{ "type": "module" }');
+    const entry = 'import { createRuntime } from "./dist/index.js";\nimport { programToolset } from "./dist/public/program.js";\n';
+    writeFileSync(join(installed, "entry.js"), entry + readFileSync(ENTRY, "utf8").replaceAll(/^import .*$/gmu, ""));
+    expect(await printed(join(installed, "entry.js"))).toEqual([
+      "unavailable",
+      "Programs cannot be run: the package quickjs-emscripten is not installed.",
+      "npm install quickjs-emscripten",
+    ]);
+  },
+  120_000,
+);

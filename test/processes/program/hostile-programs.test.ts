@@ -1,0 +1,34 @@
+/** Hostile programs: each ends in time, in one result, and leaves the process as it was. */
+import { spawnSync } from "node:child_process";
+import { expect, test } from "vitest";
+import { createRuntime, defineTool, pure } from "haft";
+import { programToolset } from "haft/program";
+import { IN_CI, inCI } from "../../ci.ts";
+
+test.skipIf(!inCI)(
+  `issue 18 some sixty programs that attack time, memory, calls and the sandbox end as they must, and the process grows by less than 150 MB ${IN_CI}`,
+  () => {
+    const { stdout, status } = spawnSync(process.execPath, ["--conditions=haft-source", "scripts/hostile-programs.ts"], {
+      encoding: "utf8",
+    });
+    expect(stdout.split("\n").filter((line) => line.startsWith("WRONG"))).toEqual([]);
+    expect(status).toBe(0);
+  },
+  300_000,
+);
+
+test("issue 18 programs that go on for ever, take all memory or call without end are stopped", async () => {
+  let noted = 0;
+  const note = defineTool({ name: "note", description: "Notes.", inputSchema: { type: "object" }, effects: pure, execute: () => ++noted });
+  const limits = programToolset({ maxRunMs: 100, maxCalls: 20 });
+  const runtime = createRuntime({ toolsets: [{ name: "default", tools: [note] }, limits] });
+  const codes = ["for (;;);", "'x'.repeat(2 ** 29);", "for (;;) tools.note({});"];
+  const results = await runtime.execute(codes.map((code) => ({ name: "run_program", input: { code } })));
+  expect(results.map(({ error }) => error?.message)).toEqual([
+    "The program was stopped: it computed for more than 100 ms.",
+    "The program was stopped: it needed more than 64 MiB of memory.",
+    "The program was stopped: it made more than 20 calls.",
+  ]);
+  expect(noted).toBe(0);
+  await runtime.close();
+});

@@ -1,0 +1,334 @@
+/** Tools that only make other calls: chains, delegates, programs. */
+import { describe, expect, test } from "vitest";
+import type { ToolContext } from "../../src/core/context.ts";
+import type { Effects } from "../../src/core/effects.ts";
+import { ToolError } from "../../src/core/error.ts";
+import type { JsonObject } from "../../src/core/base/json.ts";
+import type { Tool } from "../../src/core/tool.ts";
+import { createChain } from "../../src/compose/chain/chain.ts";
+import { settle } from "../../src/testing/fake-ports.ts";
+import { gate, testRuntime, tool } from "./bench-runtime.ts";
+import { FailingStore } from "./session/failing-store.ts";
+
+const MONEY: Effects = { writes: ["money"], external: true };
+
+function composite(name: string, execute: (input: JsonObject, context: ToolContext) => unknown, more: Partial<Tool> = {}): Tool {
+  return { name, description: name, inputSchema: { type: "object" }, composite: true, execute, ...more };
+}
+
+const chainOf = (...names: readonly string[]): Tool =>
+  createChain(names.map((name) => ({ tool: name, outputKey: name }))).toTool({ name: "all", description: "Does it all" });
+
+describe("a composite tool", () => {
+  test("makes its calls in the session of its own call, each recorded as made in it", async () => {
+    const { runtime, events } = testRuntime({
+      tools: [tool("pay", () => ({ paid: 1 }), { effects: MONEY }), tool("mail", () => "sent"), chainOf("pay", "mail")],
+    });
+    const session = runtime.session("s");
+    const result = await session.execute({ name: "all", input: { to: "Ann" } });
+    expect(result).toMatchObject({ status: "ok", output: { pay: { paid: 1 }, mail: "sent" } });
+    const starts = events.flatMap((event) => (event.type === "call-start" ? [[event.call.name, event.parentCallId]] : []));
+    expect(starts).toEqual([
+      ["all", undefined],
+      ["pay", result.callId],
+      ["mail", result.callId],
+    ]);
+    expect(session.history.map(({ call }) => call.name)).toEqual(["all", "pay", "mail"]);
+  });
+
+  test("makes them in its own call also where that is one of several of a model's message", async () => {
+    const { runtime, events } = testRuntime({ tools: [tool("look", () => 1), chainOf("look")] });
+    const results = await runtime.session("s").turn(async (turn) => {
+      const round = turn.round();
+      for (let count = 0; count < 2; count++) round.add({ name: "all", input: {} });
+      return await round.end({ content: "", finish: "calls", usage: { inputTokens: 1, outputTokens: 1 } });
+    });
+    const parents = events.flatMap((event) => (event.type === "call-start" ? [event.parentCallId] : []));
+    expect(parents).toEqual([undefined, undefined, ...results.map(({ callId }) => callId)]);
+  });
+
+  test("has its answer shown to models, and not its calls; those of an ordinary handler are shown", async () => {
+    const asks = tool("asks", (_input, { execute }) => execute({ name: "look" }).then(({ output }) => output));
+    const { runtime } = testRuntime({ tools: [tool("look", () => 1), chainOf("look"), asks] });
+    const session = runtime.session("s");
+    await session.execute([{ name: "all" }, { name: "asks" }]);
+    const shown = session.messages().map((message) => (message.role === "call" ? message.call.name : message.role));
+    expect(shown).toEqual(["all", "asks", "result", "result", "look", "result"]);
+    const copy = runtime.session("copy", { from: await session.snapshot() });
+    expect(copy.messages()).toEqual(session.messages());
+  });
+
+  test("is not asked about where it is only simulated, unless its calls may be real", async () => {
+    const asked: unknown[] = [];
+    const { runtime } = testRuntime({
+      tools: [tool("look", () => 1), chainOf("look")],
+      approval: { always: ["default::all"], approve: ({ simulated }) => (asked.push(simulated), "allow-once") },
+    });
+    const session = runtime.session();
+    for (const options of [{}, { allowSideEffects: true } as const]) {
+      const { results } = await session.simulate({ name: "all" }, options);
+      expect(results[0]?.status).toBe("ok");
+    }
+    expect(asked).toEqual([true]);
+  });
+
+  test("takes neither locks nor slots: its calls use what it would have held", async () => {
+    const pay = tool("pay", () => "paid", { effects: MONEY });
+    const { runtime } = testRuntime({ toolsets: [{ name: "shop", maxConcurrent: 1, tools: [pay, chainOf("pay")] }], maxConcurrent: 1 });
+    const results = await runtime.session().execute([{ name: "all" }, { name: "all" }]);
+    expect(results.map(({ status }) => status)).toEqual(["ok", "ok"]);
+  });
+
+  test("is simulated with its calls: what writes is not run, and the branch that is committed has them", async () => {
+    let paid = 0;
+    const stands = { kind: "stub", origin: "stub", call: () => Promise.resolve("would pay") } as const;
+    const { runtime } = testRuntime({ tools: [tool("pay", () => ++paid, { effects: MONEY }), chainOf("pay")], standIn: stands });
+    const session = runtime.session();
+    const { results, diff } = await session.simulate({ name: "all" });
+    expect(results).toMatchObject([{ status: "ok", output: { pay: "would pay" } }]);
+    expect(diff.pretended).toHaveLength(1);
+    expect(paid).toBe(0);
+  });
+
+  test("gives its calls the rights of its caller, and asks about each that needs approval", async () => {
+    const asked: string[] = [];
+    const { runtime } = testRuntime({
+      tools: [tool("pay", () => "paid", { effects: { ...MONEY, destructive: true } }), tool("look", () => 1), chainOf("look", "pay")],
+      approval: { approve: ({ toolName }) => (asked.push(toolName), "deny") },
+    });
+    const session = runtime.session();
+    const denied = await session.execute({ name: "all" });
+    expect(asked).toEqual(["default::pay"]);
+    expect(denied).toMatchObject({
+      status: "error",
+      error: { code: "execution_failed", details: ["Step 0: default::look ended as ok.", "Step 1: default::pay ended as error."] },
+    });
+    const narrow = await session.execute({ name: "all" }, { allow: { deny: ["default::look"] } });
+    expect(narrow).toMatchObject({ status: "error", error: { message: expect.stringContaining("look") } });
+    const alone = await runtime.execute({ name: "all" }, { allow: { deny: ["default::look"] } });
+    expect(alone).toMatchObject({ status: "error", error: { message: expect.stringContaining("look") } });
+  });
+
+  test("that is cancelled cancels its call, and begins no other", async () => {
+    const begun: string[] = [];
+    const cancel = new AbortController();
+    const slow = tool("slow", async (_input, { signal }) => {
+      begun.push("slow");
+      cancel.abort();
+      await new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
+    });
+    const { runtime } = testRuntime({ tools: [slow, tool("next", () => begun.push("next")), chainOf("slow", "next")] });
+    const result = await runtime.session().execute({ name: "all" }, { signal: cancel.signal });
+    expect(result.status).toBe("cancelled");
+    await settle();
+    expect(begun).toEqual(["slow"]);
+  });
+
+  test("calls others three deep, and no deeper", async () => {
+    const { runtime } = testRuntime({
+      tools: [
+        composite("down", async (_input, { execute }) => {
+          const { output, error } = await execute({ name: "down" });
+          return error === undefined ? [output ?? null] : error.message;
+        }),
+      ],
+    });
+    for (const target of [runtime, runtime.session()]) {
+      const { output } = await target.execute({ name: "down" });
+      expect(output).toEqual([["default::down was not run: it is called inside 3 composite tools, and that is the limit."]]);
+    }
+  });
+
+  test("whose handler goes on after its call is over makes no more calls", async () => {
+    let late: Promise<unknown> | undefined;
+    const { runtime } = testRuntime({
+      tools: [
+        tool("look", () => 1),
+        composite("leaks", (_input, { execute }) => {
+          late = new Promise((resolve) => setTimeout(resolve, 5)).then(() => execute({ name: "look" }));
+          return "over";
+        }),
+      ],
+    });
+    await runtime.session().execute({ name: "leaks" });
+    await expect(late).rejects.toMatchObject({ code: "invalid_argument" });
+  });
+
+  test("is given whole results, also where a model is shown less of them", async () => {
+    const { runtime } = testRuntime({
+      tools: [
+        tool("long", () => ({ text: "x".repeat(9_000), last: "word" }), { maxResultBytes: 100 }),
+        composite("asks", async (_input, { execute }) => ((await execute({ name: "long" })).output as { last: string }).last),
+      ],
+    });
+    expect(await runtime.session().execute({ name: "asks" })).toMatchObject({ output: "word" });
+  });
+
+  test("that is a chain goes on with no answer that was cut where the whole of it is not kept", async () => {
+    const used: unknown[] = [];
+    const { runtime } = testRuntime({
+      tools: [
+        tool("long", () => "x".repeat(9_000), { maxResultBytes: 100 }),
+        tool("use", (input) => (used.push(input), 1)),
+        createChain([{ tool: "long", outputKey: "text" }, { tool: "use" }]).toTool({ name: "all", description: "All" }),
+      ],
+    });
+    const { error } = await runtime.execute({ name: "all" });
+    expect(error?.message).toMatch(/cut to \d+ of 9000 bytes, and the rest is not kept: raise its maxResultBytes/u);
+    expect(used).toEqual([]);
+  });
+
+  test.each([
+    ["no session", 1],
+    ["a session", 3],
+    ["a session that keeps no history", 1],
+  ])("in %s is attempted %i times at most, and pays once", async (where, attempts) => {
+    let paid = 0;
+    const { runtime, ports } = testRuntime({
+      tools: [
+        tool("pay", () => ++paid, { effects: MONEY }),
+        composite(
+          "buys",
+          async (_input, { execute }) => {
+            await execute({ name: "pay" });
+            throw new ToolError("network_error", "The line is dead.", { retryable: true });
+          },
+          { maxAttempts: 3 },
+        ),
+      ],
+    });
+    const target = where === "no session" ? runtime : runtime.session("s");
+    const ends = target.execute({ name: "buys" }, where.endsWith("history") ? { recordHistory: false } : {});
+    expect(await ports.clock.run(ends)).toMatchObject({ status: "error", attempts });
+    expect(paid).toBe(1);
+  });
+
+  test("waits for the end of the model's message that calls it: one that is voided has paid nothing", async () => {
+    let paid = 0;
+    const { runtime } = testRuntime({ tools: [tool("pay", () => ++paid, { effects: MONEY }), chainOf("pay")] });
+    const ends = await runtime.session().turn(async (turn) => {
+      const voided = turn.round();
+      voided.add({ name: "all", input: {} });
+      await settle();
+      await voided.void("the model began anew");
+      expect(paid).toBe(0);
+      const said = turn.round();
+      said.add({ name: "all", input: {} });
+      return await said.end({ content: "", finish: "calls", usage: { inputTokens: 1, outputTokens: 1 } });
+    });
+    expect(ends).toMatchObject([{ status: "ok", output: { pay: 1 } }]);
+  });
+
+  test("may not declare effects, for its calls have them", () => {
+    expect(() => testRuntime({ tools: [composite("x", () => 1, { effects: { writes: ["a"] } })] })).toThrow(/composite/u);
+  });
+
+  test.each(["an option that there is not", "a call that is none"])("that makes its call with %s is told so", async (kind) => {
+    const { runtime } = testRuntime({
+      tools: [
+        composite("wrong", async (_input, { execute }) => {
+          const result = await (kind === "a call that is none" ? execute(3 as never) : execute({ name: "wrong" }, { sginal: 1 } as never));
+          return result.error ?? "fine";
+        }),
+      ],
+    });
+    const result = await runtime.session().execute({ name: "wrong" });
+    expect(JSON.stringify(result)).toMatch(kind === "a call that is none" ? /invalid_call/u : /sginal/u);
+  });
+});
+
+describe("a composite tool after a crash", () => {
+  async function crashIn(
+    background: boolean,
+  ): Promise<{ store: FailingStore; log: string[]; tools: (stuck: boolean) => readonly Tool[]; id: string }> {
+    const log: string[] = [];
+    const tools = (stuck: boolean): readonly Tool[] => [
+      tool("book", () => (log.push("book"), { booking: log.length }), { effects: MONEY }),
+      tool("look", () => (log.push("look"), stuck ? new Promise(() => {}) : { seen: true }), { effects: { reads: ["x"] } }),
+      tool("mail", () => (log.push("mail"), { sent: true }), { effects: MONEY }),
+      createChain([{ tool: "book" }, { tool: "look" }, { tool: "mail", inputMapping: { id: "booking" } }]).toTool({
+        name: "trip",
+        description: "Trip",
+      }),
+    ];
+    const store = new FailingStore();
+    const session = testRuntime({ store, tools: tools(true) }).runtime.session("s");
+    await session.addMessage({ role: "user", content: "go" });
+    const call = { name: "trip" };
+    const id = background ? (await session.submit(call)).id : "";
+    if (!background) void session.execute(call, { idempotencyKey: "k" }).catch(() => {});
+    await settle();
+    await store.logs.get("s")?.whenDurable();
+    return { store: store.crash(), log, tools, id };
+  }
+
+  test.each([false, true])("goes on behind the calls that had ended, as a background job: %s", async (background) => {
+    const { store, log, tools, id } = await crashIn(background);
+    expect(log).toEqual(["book", "look"]);
+    let ids = 0;
+    const { runtime, events } = testRuntime({ store, tools: tools(false), ports: { ids: { next: (prefix) => `${prefix}_late${++ids}` } } });
+    const session = await runtime.resume("s");
+    if (background) await runtime.jobs.wait(id);
+    expect(log).toEqual(["book", "look", "look", "mail"]);
+    const ended = session.history.map(({ call, result }) => [call.name, result?.status]);
+    expect(ended).toEqual([
+      ["trip", "ok"],
+      ["book", "ok"],
+      ["look", "ok"],
+      ["mail", "ok"],
+    ]);
+    expect(session.history[0]?.result?.output).toEqual({ booking: 1, seen: true, sent: true });
+    expect(events.filter(({ type }) => type === "call-end")).toHaveLength(3);
+    if (!background) {
+      const [again] = await session.execute([{ name: "trip" }], { idempotencyKey: "k" });
+      expect(again).toMatchObject({ status: "ok", output: { sent: true } });
+      expect(log).toHaveLength(4);
+    }
+  });
+
+  test.each(["a tool", "a tool in the background", "run by a program"])("goes on with whole answers, as %s", async (kind) => {
+    const used: unknown[] = [];
+    const chain = createChain([{ tool: "long" }, { tool: "look" }, { tool: "use", inputMapping: { word: "last" } }]);
+    const start = (store: FailingStore, process: number): ReturnType<typeof testRuntime> => {
+      let ids = 0;
+      return testRuntime({
+        store,
+        ports: { ids: { next: (prefix) => `${prefix}_${process}_${++ids}` } },
+        tools: [
+          tool("long", () => ({ text: "x".repeat(9_000), last: "word" }), { maxResultBytes: 100, effects: MONEY }),
+          tool("look", () => (process === 0 ? new Promise(() => {}) : {}), { effects: { reads: ["x"] } }),
+          tool("use", (input) => (used.push(input), "used"), { effects: MONEY }),
+          chain.toTool({ name: "all", description: "Does it all" }),
+        ],
+      });
+    };
+    const before = new FailingStore();
+    const session = start(before, 0).runtime.session("s");
+    await session.addMessage({ role: "user", content: "go" });
+    if (kind === "run by a program") void chain.run(session, {}, { idempotencyKey: "k" });
+    else void session.execute({ name: "all" }, { background: kind !== "a tool" });
+    await settle();
+    await before.logs.get("s")?.whenDurable();
+    const resumed = await start(before.crash(), 1).runtime.resume("s");
+    if (kind === "run by a program") await chain.run(resumed, {}, { idempotencyKey: "k" });
+    await settle();
+    expect(used).toEqual([{ word: "word" }]);
+  });
+});
+
+test("a snapshot is taken while a call goes on that was made in a background job which was cancelled", async () => {
+  const hold = gate();
+  const outer = tool("outer", (): unknown => session.execute({ name: "slow" }), { mode: "background", timeoutMs: 0 });
+  const { runtime } = testRuntime({ tools: [tool("slow", () => hold.promise), outer] });
+  const session = runtime.session("s");
+  const job = await session.submit({ name: "outer" });
+  await settle();
+  runtime.jobs.cancel(job.id, "Enough.");
+  await runtime.jobs.wait(job.id);
+  const copy = runtime.session("copy", { from: await session.snapshot() });
+  expect(copy.history.map(({ call, result }) => [call.name, result?.status])).toEqual([
+    ["outer", "cancelled"],
+    ["slow", undefined],
+  ]);
+  hold.open();
+});

@@ -1,0 +1,144 @@
+/** Work that an engine goes on with elsewhere is asked for after a crash, and not begun a second time. */
+import { expect, test } from "vitest";
+import type { Engine } from "../../../src/core/engine.ts";
+import type { Effects } from "../../../src/core/effects.ts";
+import { ToolError } from "../../../src/core/error.ts";
+import type { EndedJob } from "../../../src/core/job-status.ts";
+import { RemoteJob } from "../../../src/core/remote-job.ts";
+import { settle } from "../../../src/testing/fake-ports.ts";
+import { gate, testRuntime } from "../bench-runtime.ts";
+import { FailingStore } from "../session/failing-store.ts";
+
+const writes: Effects = { writes: ["money"] };
+const repeatable: Effects = { writes: ["money"], idempotent: true };
+
+/** Calls of `pay` begin work that goes on until it is answered; counted are calls and attaches. */
+class FarEngine implements Engine {
+  readonly kind = "far";
+  readonly calls: string[] = [];
+  readonly cancelled: string[] = [];
+  readonly answer = gate<string>();
+  readonly attach?: NonNullable<Engine["attach"]>;
+  readonly #id: string;
+
+  constructor(attach: Engine["attach"] | "none" = (remoteId) => this.#job(remoteId), id = "task-1") {
+    this.#id = id;
+    if (attach !== "none")
+      this.attach = (remoteId, request, context) => {
+        this.calls.push(`attach ${remoteId} ${JSON.stringify(request.input)}`);
+        return attach?.(remoteId, request, context);
+      };
+  }
+
+  call(): unknown {
+    this.calls.push("call");
+    return this.#job(this.#id);
+  }
+
+  #job(id: string): RemoteJob {
+    return new RemoteJob({ id, result: this.answer.promise, cancel: async () => void this.cancelled.push(id) });
+  }
+}
+
+function runtimeOn(store: FailingStore, engine: Engine, effects: Effects) {
+  const pay = { name: "pay", description: "Pays.", inputSchema: { type: "object" }, effects } as const;
+  return testRuntime({ store, toolsets: [{ name: "bank", engine, tools: [pay] }], approval: { never: ["*"] } });
+}
+
+/** Begins a job whose process then ends. Returns its id and the store of the next process. */
+async function crashed(engine: Engine, effects: Effects, background = true) {
+  const store = new FailingStore();
+  const session = runtimeOn(store, engine, effects).runtime.session("s");
+  const answer = session.execute({ name: "pay", input: { n: 1 } }, { background });
+  await settle();
+  await store.logs.get("s")?.whenDurable();
+  const id = background ? (await answer).callId : "";
+  return { id, store: store.crash() };
+}
+
+test("a call that may not be repeated is attached to, with its input, and gets its result", async () => {
+  const { id, store } = await crashed(new FarEngine(), writes);
+  const engine = new FarEngine();
+  const { runtime, trace } = runtimeOn(store, engine, writes);
+  await runtime.resume("s");
+  engine.answer.open("paid");
+  expect((await runtime.jobs.wait(id)) as EndedJob).toMatchObject({ state: "done", result: { output: "paid", origin: "live" } });
+  expect(engine.calls).toEqual(['attach task-1 {"n":1}']);
+  expect(trace().filter((type) => type === "call-remote")).toEqual([]); // it is in the log already
+});
+
+test("a direct call is attached to as well", async () => {
+  const { store } = await crashed(new FarEngine(), writes, false);
+  const engine = new FarEngine();
+  const { runtime } = runtimeOn(store, engine, writes);
+  engine.answer.open("paid");
+  const session = await runtime.resume("s");
+  expect([engine.calls, session.history.map(({ result }) => result?.output)]).toEqual([['attach task-1 {"n":1}'], ["paid"]]);
+});
+
+test.each([
+  ["may be repeated is made again", repeatable, ["attach", "call"], { state: "done" }],
+  ["may not be repeated has an unknown outcome", writes, ["attach"], { state: "error", error: { code: "outcome_unknown" } }],
+])("where the work is gone, a call that %s", async (_, effects, calls, expected) => {
+  const { id, store } = await crashed(new FarEngine(), effects);
+  const engine = new FarEngine(() => {
+    throw new ToolError("not_found", "no such task");
+  });
+  const { runtime } = runtimeOn(store, engine, effects);
+  await runtime.resume("s");
+  engine.answer.open("paid");
+  expect(await runtime.jobs.wait(id)).toMatchObject(expected);
+  expect(engine.calls.map((call) => call.split(" ")[0])).toEqual(calls);
+});
+
+test("an engine that cannot be reached is asked again for the work, never to begin it", async () => {
+  const { id, store } = await crashed(new FarEngine(), writes);
+  let tries = 0;
+  const engine: FarEngine = new FarEngine(() => {
+    if (++tries < 3) throw new ToolError("network_error", "refused", { outcome: "not_started" });
+    return new RemoteJob({ id: "task-1", result: engine.answer.promise });
+  });
+  const { runtime, ports } = runtimeOn(store, engine, writes);
+  await runtime.resume("s");
+  engine.answer.open("paid");
+  await ports.clock.advance(60_000);
+  expect(await runtime.jobs.wait(id)).toMatchObject({ state: "done" });
+  expect(engine.calls).toEqual(Array.from({ length: 3 }, () => 'attach task-1 {"n":1}'));
+});
+
+test("F1.26 a job that is attached to can be cancelled: so is the work", async () => {
+  const { id, store } = await crashed(new FarEngine(), writes);
+  const engine = new FarEngine();
+  const { runtime } = runtimeOn(store, engine, writes);
+  await runtime.resume("s");
+  await settle();
+  runtime.jobs.cancel(id);
+  await settle();
+  expect(runtime.jobs.get(id)?.state).toBe("cancelled");
+  expect(engine.cancelled).toEqual(["task-1"]);
+});
+
+test.each<[string, () => FarEngine]>([
+  ["of an engine that cannot attach", () => new FarEngine("none")],
+  ["without a name", () => new FarEngine(undefined, "")],
+  ["of an endless name", () => new FarEngine(undefined, "x".repeat(2_000))],
+])("work %s leaves no event, and is treated as cut off", async (_, make) => {
+  const { id, store } = await crashed(make(), writes);
+  expect(store.disk.types("s")).not.toContain("call-remote");
+  const engine = make();
+  const { runtime } = runtimeOn(store, engine, writes);
+  await runtime.resume("s");
+  expect(await runtime.jobs.wait(id)).toMatchObject({ error: { code: "outcome_unknown" } });
+  expect(engine.calls).toEqual([]);
+});
+
+test("where the engine cannot attach any more, the ledger decides", async () => {
+  const { id, store } = await crashed(new FarEngine(), repeatable);
+  expect(store.disk.types("s")).toContain("call-remote");
+  const engine = new FarEngine("none");
+  const { runtime } = runtimeOn(store, engine, repeatable);
+  await runtime.resume("s");
+  engine.answer.open("paid");
+  expect(await runtime.jobs.wait(id)).toMatchObject({ state: "done" });
+  expect(engine.calls).toEqual(["call"]);
+});

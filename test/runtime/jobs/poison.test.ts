@@ -1,0 +1,180 @@
+/** Jobs that end their process again and again, beside jobs that have nothing to do with it. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { JobStatus } from "../../../src/core/job-status.ts";
+import type { Tool } from "../../../src/core/tool.ts";
+import { settle } from "../../../src/testing/fake-ports.ts";
+import { inCI } from "../../ci.ts";
+import { testRuntime, tool } from "../bench-runtime.ts";
+import { FailingStore } from "../session/failing-store.ts";
+
+const never = (): Promise<never> => new Promise(() => {});
+const READS = { reads: ["x"], writes: [] } as const;
+
+/** Ids that no process before has given. */
+const idsOf = (process: number): { next: (prefix: string) => string } => {
+  let count = 0;
+  return { next: (prefix) => `${prefix}_${process}_${++count}` };
+};
+
+interface Played {
+  readonly jobs: readonly JobStatus[];
+  /** How many processes it took. */
+  readonly processes: number;
+  /** How often poison was started, by its key. */
+  readonly poisoned: ReadonlyMap<number, number>;
+}
+
+interface World {
+  /** True for poison. */
+  readonly jobs: readonly boolean[];
+  readonly maxRunning: number;
+  /** Poison calls another tool, which is what ends the process. */
+  readonly isNested: boolean;
+  /** When a job of each kind comes to its point, in milliseconds. */
+  readonly poisonMs: number;
+  readonly workMs: number;
+}
+
+/** Process after process, until one has come to the end of all jobs. */
+async function play({ jobs, maxRunning, isNested, poisonMs, workMs }: World): Promise<Played> {
+  let store = new FailingStore();
+  const poisoned = new Map<number, number>();
+  for (let process = 0; process < 200; process++) {
+    const here = store;
+    const bench = testRuntime({ store: here, tools: tools(here), jobs: { maxRunning }, ports: { ids: idsOf(process) } });
+    const { clock } = bench.ports;
+
+    function tools(dying: FailingStore): readonly Tool[] {
+      const wait = (ms: number): Promise<void> => new Promise((resolve) => clock.timer(resolve, ms));
+      const kill = async ({ key }: Readonly<Record<string, unknown>>): Promise<never> => {
+        await wait(poisonMs);
+        poisoned.set(Number(key), (poisoned.get(Number(key)) ?? 0) + 1);
+        dying.isDead = true;
+        return never();
+      };
+      return [
+        tool("work", () => (dying.isDead ? never() : wait(workMs).then(() => (dying.isDead ? never() : "done"))), { effects: READS }),
+        tool("kill", kill, { effects: READS, timeoutMs: 0 }),
+        isNested
+          ? tool("poison", async (input, { execute }) => (await execute({ name: "kill", input })).output, { effects: { idempotent: true } })
+          : tool("poison", kill, { effects: READS, timeoutMs: 0 }),
+      ];
+    }
+
+    if (process === 0) {
+      const session = bench.runtime.session("s");
+      for (const [key, isPoison] of jobs.entries()) await session.submit({ name: isPoison ? "poison" : "work", input: { key } });
+    } else void bench.runtime.resume("s").catch(() => {});
+    for (let step = 0; step < 2_000 && !here.isDead; step++) {
+      await settle();
+      await here.logs.get("s")?.whenDurable();
+      if (clock.nextIn === undefined) break;
+      await clock.advance(clock.nextIn);
+    }
+    if (!here.isDead) {
+      const all = bench.runtime.jobs.list();
+      await bench.runtime.close();
+      return { jobs: all, processes: process + 1, poisoned };
+    }
+    store = here.crash();
+  }
+  throw new Error("It never came to an end.");
+}
+
+describe.each([false, true])("I09 L32 a job that ends its process (in a call that it makes: %s)", (isNested) => {
+  test("is parked after three starts, and no job that ran beside it is", async () => {
+    const jobs = Array.from({ length: 30 }, (_, at) => at === 7);
+    const played = await play({ jobs, maxRunning: 100, isNested, poisonMs: 5, workMs: 50 });
+    expect([...played.poisoned.values()]).toEqual([3]);
+    expect(played.processes).toBe(4);
+    const states = Map.groupBy(played.jobs, ({ state }) => state);
+    expect(states.get("parked")).toHaveLength(1);
+    expect([...states.keys()].toSorted()).toEqual(["done", "parked"]);
+  });
+
+  test("ends no others with it, however many there are and whenever they do it", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.record({
+          jobs: fc.array(fc.boolean(), { minLength: 1, maxLength: 8 }),
+          maxRunning: fc.integer({ min: 1, max: 10 }),
+          isNested: fc.constant(isNested),
+          poisonMs: fc.integer({ min: 0, max: 20 }),
+          workMs: fc.integer({ min: 0, max: 40 }),
+        }),
+        async (world) => {
+          const { jobs, poisoned } = await play(world);
+          // The first start of a job that was queued need not be durable.
+          for (const [key, times] of poisoned) expect([key, times <= 4]).toEqual([key, true]);
+          expect(jobs.filter(({ state }) => state === "running" || state === "queued")).toEqual([]);
+          for (const { toolName, state } of jobs) if (toolName.endsWith("poison")) expect(state).toBe("parked");
+        },
+      ),
+      { numRuns: inCI ? 100 : 12 },
+    );
+  });
+});
+
+describe("I09 jobs that ran at two crashes", () => {
+  const tools = (store: FailingStore, begun: number[]): readonly Tool[] => [
+    tool("look", ({ key }) => (begun.push(Number(key)), never()), { effects: READS, timeoutMs: 0 }),
+    tool("ask", () => never(), {
+      mode: "stateful",
+      effects: READS,
+      execute: async function* ({ key }: { readonly key: number }) {
+        begun.push(key);
+        const said: unknown = yield `${store.isDead}?`;
+        return said;
+      },
+    }),
+  ];
+
+  /** The third process of a session with these jobs. */
+  async function third(calls: readonly { readonly name: string; readonly input: { readonly key: number } }[]) {
+    let store = new FailingStore();
+    const begun: number[] = [];
+    const first = testRuntime({ store, tools: tools(store, begun) }).runtime.session("s");
+    for (const call of calls) await first.submit(call);
+    await settle();
+    await store.logs.get("s")?.whenDurable();
+    store = store.crash();
+    await testRuntime({ store, tools: tools(store, begun) }).runtime.resume("s");
+    await settle();
+    await store.logs.get("s")?.whenDurable();
+    begun.length = 0;
+    store = store.crash();
+    const bench = testRuntime({ store, tools: tools(store, begun) });
+    const session = await bench.runtime.resume("s");
+    await settle();
+    return { ...bench, session, begun };
+  }
+
+  test("are started one by one, each when the one before has ended or gone on for ten seconds", async () => {
+    const { runtime, ports, session, begun } = await third([0, 1, 2].map((key) => ({ name: "look", input: { key } })));
+    expect(begun).toEqual([0]);
+    expect(session.jobs.map(({ state }) => state)).toEqual(["running", "queued", "queued"]);
+    runtime.jobs.cancel(session.jobs[0]?.id ?? "");
+    await settle();
+    expect(begun).toEqual([0, 1]);
+    await ports.clock.advance(9_999);
+    expect(begun).toEqual([0, 1]);
+    await ports.clock.advance(1);
+    expect(begun).toEqual([0, 1, 2]);
+    await session.submit({ name: "look", input: { key: 3 } }); // a new one waits for nobody
+    await settle();
+    expect(begun).toEqual([0, 1, 2, 3]);
+    await runtime.close();
+    await ports.clock.advance(60_000); // its handlers are deaf
+    expect(ports.clock.pending).toBe(0);
+  });
+
+  test("are cancelled while they wait for that", async () => {
+    const { runtime, session, begun } = await third([0, 1].map((key) => ({ name: "look", input: { key } })));
+    const [, queued] = session.jobs;
+    expect(runtime.jobs.cancel(queued?.id ?? "")).toBe(true);
+    expect(await runtime.jobs.wait(queued?.id ?? "")).toMatchObject({ state: "cancelled" });
+    await runtime.close();
+    expect(begun).toEqual([0]);
+  });
+});

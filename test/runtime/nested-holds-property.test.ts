@@ -1,0 +1,195 @@
+/** Random trees of calls over a tree of resources, with limits, and cancelled anywhere: all of them end, and no two that conflict overlap. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { isInside } from "../../src/core/effects.ts";
+import type { Tool } from "../../src/core/tool.ts";
+import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
+import { ResourceLocks } from "../../src/call/resource-locks.ts";
+import { inCI } from "../ci.ts";
+import { testRuntime } from "./bench-runtime.ts";
+
+interface Node {
+  readonly tool: "one" | "two" | "free";
+  readonly reads: readonly string[];
+  readonly writes: readonly string[];
+  /** Turns of the event loop before it makes its calls. */
+  readonly before: number;
+  readonly after: number;
+  readonly how: "session" | "alone" | "job";
+  /** It does not wait for the calls it makes. */
+  readonly isHasty: boolean;
+  /** Its calls are cancelled after so many turns of the event loop. */
+  readonly cancelAfter: number | undefined;
+  readonly calls: readonly Node[];
+}
+
+const STRING = { type: "string" } as const;
+const KEYS = ["a", "a/b", "a/b/c", "a/d", "e", "e/f"];
+const { node } = fc.letrec<{ node: Node }>((tie) => ({
+  node: fc.record({
+    tool: fc.constantFrom<Node["tool"][]>("one", "two", "free", "free"),
+    reads: fc.subarray(KEYS, { maxLength: 2 }),
+    writes: fc.subarray(KEYS, { maxLength: 2 }),
+    before: fc.nat(3),
+    after: fc.nat(3),
+    how: fc.constantFrom<Node["how"][]>("session", "session", "alone", "job"),
+    isHasty: fc.boolean(),
+    cancelAfter: fc.option(fc.nat(6), { nil: undefined, freq: 5 }),
+    calls: fc.oneof({ maxDepth: 3, depthSize: "small" }, fc.constant([]), fc.array(tie("node"), { maxLength: 3 })),
+  }),
+}));
+
+interface Place {
+  /** The ids of the calls around. */
+  readonly path: readonly string[];
+  readonly session: RuntimeSession;
+}
+
+interface Running {
+  readonly id: string;
+  /** The ids of the calls that it was made inside of. */
+  readonly path: readonly string[];
+  readonly node: Node;
+}
+
+const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+async function wait(ticks: number): Promise<void> {
+  for (let left = ticks; left > 0; left--) await tick();
+}
+
+const meet = (left: string, right: string): boolean => isInside(left, right) || isInside(right, left);
+
+function conflict(left: Node, right: Node): boolean {
+  const clash = (writes: readonly string[], others: readonly string[]): boolean =>
+    writes.some((key) => others.some((other) => meet(key, other)));
+  return clash(left.writes, [...right.reads, ...right.writes]) || clash(right.writes, left.reads);
+}
+
+/** The runtime of one case, and what went wrong in it. */
+class World {
+  readonly locks = new ResourceLocks();
+  readonly wrong: string[] = [];
+  readonly hasty: Promise<unknown>[] = [];
+  readonly #running = new Set<Running>();
+  readonly #runtime = testRuntime({ tools: this.#tools(), locks: this.locks, maxConcurrent: 3, jobs: { maxRunning: 1 }, orphanHoldMs: 0 })
+    .runtime;
+  readonly #sessions = new Map<string, RuntimeSession>();
+  #calls = 0;
+
+  #session(id: string): RuntimeSession {
+    const session = this.#sessions.get(id) ?? this.#runtime.session(id);
+    this.#sessions.set(id, session);
+    return session;
+  }
+
+  /** Each call in a session of its own. */
+  async begin(nodes: readonly Node[]): Promise<void> {
+    await Promise.all(nodes.map((one, index) => this.#call({ path: [], session: this.#session(`s${index}`) }, one)));
+  }
+
+  /** Every call that anybody waits for, or does not, has ended and holds nothing. */
+  async end(): Promise<void> {
+    while (this.hasty.length > 0) await this.hasty.pop();
+    for (const { id } of this.#runtime.jobs.list()) await this.#runtime.jobs.wait(id);
+    for (let left = 20; left > 0 && this.locks.size > 0; left--) await tick();
+    if (this.locks.size > 0) this.wrong.push(`${this.locks.size} tickets are left`);
+    for (const name of ["one", "two", "free"]) {
+      const { status } = await this.#runtime.execute({ name, input: { path: [], session: "end", tree: JSON.stringify(LEAF) } });
+      if (status !== "ok") this.wrong.push(`${name} has no slot left`);
+    }
+  }
+
+  async #call({ path, session }: Place, one: Node, signal?: AbortSignal): Promise<void> {
+    const call = { name: one.tool, input: { path, session: session.id, tree: JSON.stringify(one) } };
+    const options = signal === undefined ? {} : { signal };
+    if (one.how === "alone") return void (await this.#runtime.execute(call, options));
+    await session.execute(call, { ...options, background: one.how === "job" });
+  }
+
+  async #run({ path, session }: Place, tree: Node, signal: AbortSignal): Promise<void> {
+    const own: Running = { id: `${tree.tool} ${++this.#calls}`, path, node: tree };
+    for (const other of this.#running) {
+      if (own.path.includes(other.id) || other.path.includes(own.id)) continue;
+      if (conflict(own.node, other.node)) this.wrong.push(`${own.id} beside ${other.id}`);
+    }
+    this.#running.add(own);
+    signal.addEventListener("abort", () => this.#running.delete(own)); // it touches nothing from then on
+    try {
+      await wait(tree.before);
+      const stop = new AbortController();
+      const place = { path: [...path, own.id], session };
+      const all = AbortSignal.any([stop.signal, signal]);
+      const calls = Promise.all(tree.calls.map((one) => this.#call(place, one, all)));
+      if (tree.cancelAfter !== undefined) void wait(tree.cancelAfter).then(() => stop.abort());
+      if (tree.isHasty) this.hasty.push(calls);
+      else await calls;
+      await wait(tree.after);
+    } finally {
+      this.#running.delete(own);
+    }
+  }
+
+  #tools(): readonly Tool[] {
+    return (["one", "two", "free"] as const).map((name) => ({
+      name,
+      description: "Calls others.",
+      inputSchema: { type: "object", properties: { path: { type: "array", items: { type: "string" } }, session: STRING, tree: STRING } },
+      effects: {
+        reads: ({ tree }) => (JSON.parse(String(tree)) as Node).reads,
+        writes: ({ tree }) => (JSON.parse(String(tree)) as Node).writes,
+      },
+      timeoutMs: 0,
+      ...(name === "free" ? {} : { maxConcurrent: 1 }),
+      execute: ({ path, session, tree }, { signal }) =>
+        this.#run({ path: path as string[], session: this.#session(String(session)) }, JSON.parse(String(tree)) as Node, signal),
+    }));
+  }
+}
+
+const LEAF: Node = {
+  tool: "free",
+  reads: [],
+  writes: [],
+  before: 0,
+  after: 0,
+  how: "alone",
+  isHasty: false,
+  cancelAfter: undefined,
+  calls: [],
+};
+
+/** What is waited for is held by a job that outlives the call it was lent by. */
+const WRITER: Node = { ...LEAF, tool: "one", writes: ["e"], how: "session" };
+const LENT_TO_A_JOB: readonly Node[] = [
+  {
+    ...WRITER,
+    calls: [
+      { ...WRITER, calls: [{ ...WRITER, writes: ["a/b", "e/f"], how: "job" }] },
+      { ...WRITER, reads: ["e/f"], writes: ["a"] },
+    ],
+  },
+];
+
+/** A case that hangs says so, in turns of the event loop. */
+async function within(ticks: number, work: Promise<void>): Promise<boolean> {
+  let isOver = false;
+  void work.finally(() => (isOver = true)).catch(() => {});
+  for (let left = ticks; left > 0 && !isOver; left--) await tick();
+  if (isOver) await work;
+  return isOver;
+}
+
+test("random trees of calls inside calls end, keep apart what conflicts, and leave neither lock nor slot", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(node, { minLength: 1, maxLength: 4 }), async (roots) => {
+      const world = new World();
+      const hasEnded = await within(
+        20_000,
+        world.begin(roots).then(() => world.end()),
+      );
+      expect([hasEnded, world.wrong]).toEqual([true, []]);
+    }),
+    { numRuns: inCI ? 1_000 : 60, examples: [[LENT_TO_A_JOB]] },
+  );
+});

@@ -1,0 +1,119 @@
+/** Files of earlier versions are brought up to date when they are opened for writing. `version-1.sql` is a file as version 1 left it. */
+import { readFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { expect, test } from "vitest";
+import type { Store } from "../../src/core/store.ts";
+import { localStore } from "./local-store.ts";
+import { temporaryFile } from "./temporary-file.ts";
+
+const VERSION_1 = readFileSync(new URL("version-1.sql", import.meta.url), "utf8");
+
+/** A file of version 1, and more statements run on it. */
+function fileOfVersion1(more: string = ""): string {
+  const path = temporaryFile();
+  const file = new DatabaseSync(path);
+  file.exec(VERSION_1);
+  file.exec(more);
+  file.close();
+  return path;
+}
+
+async function jobs(store: Store) {
+  return (await store.jobs.list({ limit: 5_000 })).map(({ sessionId, id, state, starts, endedAt }) => [
+    sessionId,
+    id,
+    state,
+    starts,
+    endedAt,
+  ]);
+}
+
+test("a store of version 1 is opened: its sessions are read as before, and its jobs are listed", async () => {
+  const path = fileOfVersion1();
+  const { store } = localStore(path);
+  await store.open();
+  expect((await store.read("trip")).events).toHaveLength(11);
+  expect((await store.read("branch")).events.at(-1)?.type).toBe("message-add");
+  expect(await jobs(store)).toEqual([
+    ["other", "call_4", "running", 1, undefined],
+    ["trip", "call_3", "running", 1, undefined],
+    ["trip", "call_2", "error", 1, 1_700_000_016_000],
+    ["trip", "call_1", "done", 1, 1_700_000_008_000],
+  ]);
+  const log = await store.claim("trip");
+  expect(log.length).toBe(11);
+  await store.close();
+  const again = localStore(path);
+  expect(again.file.prepare("select version, name from haft_migration order by version").all()).toEqual([
+    { version: 1, name: "sessions, events, owners, cache" },
+    { version: 2, name: "jobs" },
+  ]);
+  expect(await jobs(again.store)).toHaveLength(4);
+  await again.store.close();
+});
+
+test("a store of version 1 that is opened for reading only is read, and says what would list its jobs", async () => {
+  const path = fileOfVersion1();
+  const { store } = localStore(path, { readOnly: true });
+  expect((await store.list()).map(({ sessionId }) => sessionId)).toEqual(["other", "trip", "branch"]);
+  expect((await store.read("trip")).events).toHaveLength(11);
+  await expect(store.jobs.list()).rejects.toMatchObject({
+    code: "corrupt_record",
+    message: `The store ${path} has format version 1, which lists no jobs.`,
+    hint: expect.stringContaining("Open it once for writing"),
+  });
+  await store.close();
+});
+
+test("thousands of earlier jobs are listed, and events that are damaged are passed over", async () => {
+  const body = `'{"callId":"j' || n || '","sessionId":"many","turnId":"t","at":' || n || ',"type":"job-start","toolName":"t","mode":"background","notify":false}'`;
+  const path = fileOfVersion1(`
+    insert into haft_session values ('"many"', null, 0, 1, 'sync', 1, 2500, '', '', null);
+    with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 2500)
+    insert into haft_event select '"many"', n, n, 'job-start', null, case n when 7 then '{' else ${body} end, '' from numbers;`);
+  const { store } = localStore(path);
+  const found = await jobs(store);
+  expect(found).toHaveLength(4 + 2_499);
+  expect(found.at(-1)).toEqual(["many", "j1", "running", 1, undefined]);
+  await store.close();
+});
+
+test("I13 a migration that fails halfway leaves the file as it was, and is tried again with the next", async () => {
+  const path = fileOfVersion1("create table haft_job (id text)");
+  await expect(localStore(path).store.open()).rejects.toMatchObject({ code: "corrupt_record" });
+  const file = new DatabaseSync(path);
+  expect(file.prepare("select max(version) as version from haft_migration").get()).toEqual({ version: 1 });
+  file.exec("drop table haft_job");
+  file.close();
+  const { store } = localStore(path);
+  expect(await jobs(store)).toHaveLength(4);
+  await store.close();
+});
+
+test.each(["state = 'gone'", "mode = 'direct'", "cancel_reason = 'no JSON'", "tool = '{'"])(
+  "a row with %s is reported as damaged, with its place",
+  async (damage) => {
+    const path = fileOfVersion1();
+    const { store, file } = localStore(path);
+    await store.open();
+    file.exec(`update haft_job set ${damage} where id = '"call_3"'`);
+    await expect(store.jobs.list()).rejects.toMatchObject({
+      code: "corrupt_record",
+      message: expect.stringContaining('The row of the job "call_3" of session "trip" is damaged'),
+    });
+    expect(await store.jobs.list({ sessionId: "other" })).toHaveLength(1);
+    expect((await store.read("trip")).damage).toBeUndefined();
+    await store.close();
+  },
+);
+
+test("F1.24 tens of thousands of rows are forgotten in one go", async () => {
+  const path = fileOfVersion1();
+  const { store, file } = localStore(path);
+  await store.open();
+  file.exec(`with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 25000)
+    insert into haft_job select '"trip"', '"many' || n || '"', '"t"', 'background', 1, 'done', n, n, 1, null, null from numbers`);
+  expect(await store.jobs.prune({ keep: 10, endedBefore: 12_000 })).toBe(25_002 - 10);
+  expect((await store.jobs.list({ limit: 1_000 })).map(({ state }) => state)).toHaveLength(10 + 2);
+  await store.close();
+});

@@ -1,0 +1,76 @@
+import { describe, expect, test } from "vitest";
+import type { AskRequest, QuestionAnswer } from "../../src/core/ask.ts";
+import { askToolset } from "../../src/toolsets/ask.ts";
+import { gate, testRuntime } from "../runtime/bench-runtime.ts";
+
+function bench(answer?: (request: AskRequest) => QuestionAnswer | Promise<QuestionAnswer>) {
+  const asked: AskRequest[] = [];
+  const ask = (request: AskRequest) => {
+    asked.push(request);
+    return answer?.(request) ?? { action: "cancel" as const };
+  };
+  const made = testRuntime({ toolsets: [askToolset()], ...(answer === undefined ? {} : { ask }) });
+  return { ...made, asked };
+}
+
+describe("F1.72 ask_user and show_card", () => {
+  test("F1.72 the answer of the user is the output", async () => {
+    const { runtime, asked } = bench(() => ({ action: "accept", content: { answer: "Blue" } }));
+    const result = await runtime.execute({ name: "ask_user", input: { question: "Which colour?", options: ["Blue", "Red"] } });
+    expect(result).toMatchObject({ status: "ok", output: "Blue" });
+    expect(asked).toMatchObject([
+      {
+        message: "Which colour?",
+        toolName: "ask::ask_user",
+        schema: { properties: { answer: { type: "string", enum: ["Blue", "Red"] } } },
+      },
+    ]);
+  });
+
+  test("F1.72 without a user the call is an error at once", async () => {
+    const { runtime } = bench();
+    const result = await runtime.execute({ name: "ask_user", input: { question: "Which colour?" } });
+    expect(result).toMatchObject({
+      status: "error",
+      attempts: 1,
+      error: { code: "unavailable", hint: expect.stringContaining("without the answer") },
+    });
+  });
+
+  test("F1.72 a no is an answer", async () => {
+    const { runtime } = bench(() => ({ action: "decline" }));
+    expect((await runtime.execute({ name: "ask_user", input: { question: "Your age?" } })).output).toBe("The user declined to answer.");
+  });
+
+  test("F1.72 a user may take longer than the timeout of tools, and questions come one at a time", async () => {
+    const answers = [gate<QuestionAnswer>(), gate<QuestionAnswer>()];
+    const { runtime, asked, ports } = bench(({ message }) => answers[message === "First?" ? 0 : 1]?.promise ?? { action: "cancel" });
+    const results = runtime.execute([
+      { name: "ask_user", input: { question: "First?" } },
+      { name: "ask_user", input: { question: "Second?" } },
+    ]);
+    await ports.clock.advance(3_600_000);
+    expect(asked.map(({ message }) => message)).toEqual(["First?"]);
+    answers[0]?.open({ action: "accept", content: { answer: "1" } });
+    answers[1]?.open({ action: "accept", content: { answer: "2" } });
+    expect((await results).map(({ output }) => output)).toEqual(["1", "2"]);
+  });
+
+  test("F1.72 a card with actions waits for one, a card without is output", async () => {
+    const { runtime, asked } = bench(() => ({ action: "accept", content: { answer: "Retry" } }));
+    const chosen = await runtime.execute({
+      name: "show_card",
+      input: { title: "Build failed", text: "2 errors", actions: ["Retry", "Stop"] },
+    });
+    expect([chosen.output, asked[0]?.message]).toEqual(["Retry", "Build failed\n\n2 errors"]);
+    expect((await runtime.execute({ name: "show_card", input: { title: "Done" } })).output).toBe("Shown.");
+    expect(asked).toHaveLength(1);
+  });
+
+  test("F1.72 an answer without the field, and a simulation, are no answers", async () => {
+    const { runtime } = bench(() => ({ action: "accept", content: { other: 1 } }));
+    expect((await runtime.execute({ name: "ask_user", input: { question: "?" } })).error?.code).toBe("unavailable");
+    const { results } = await runtime.session("s").simulate({ name: "ask_user", input: { question: "?" } });
+    expect(results[0]?.error?.code).toBe("not_simulatable");
+  });
+});

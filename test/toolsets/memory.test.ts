@@ -1,0 +1,99 @@
+import { describe, expect, test } from "vitest";
+import { memoryStore } from "../../src/store/memory-store.ts";
+import { memoryToolset, type MemoryOptions } from "../../src/toolsets/memory.ts";
+import { testRuntime, tool } from "../runtime/bench-runtime.ts";
+
+const WEATHER = ["Rain over Bergen, bring a coat.", "The harbour is closed on Monday.", "Tickets cost 40 euros."];
+
+function bench(options: MemoryOptions = {}) {
+  const say = tool("say", ({ at }) => WEATHER[Number(at)] ?? "");
+  const made = testRuntime({
+    toolsets: [memoryToolset(options)],
+    tools: [say],
+    ...(options.store === undefined ? {} : { store: options.store }),
+  });
+  const session = made.runtime.session("s");
+  const search = async (input: object, from = session): Promise<string> =>
+    String((await from.execute({ name: "search_memory", input })).output ?? "");
+  return { ...made, session, search };
+}
+
+describe("F1.70 search_memory", () => {
+  test("F1.70 a word from an earlier result or message is found in the record, the best first and at most k", async () => {
+    const { session, search } = bench();
+    await session.execute(WEATHER.map((_, at) => ({ name: "say", input: { at } })));
+    await session.addMessage({ role: "user", content: "I live near the harbour." });
+    const found = (await search({ query: "harbours closed" })).split("\n\n");
+    expect(found).toEqual([
+      expect.stringMatching(/^\[\S+Z say, session s\] \{"at":1\} → The harbour is closed on Monday\.$/u),
+      expect.stringMatching(/^\[\S+Z user, session s\] I live near the harbour\.$/u),
+    ]);
+    expect((await search({ query: "harbour", k: 1 })).split("\n\n")).toHaveLength(1);
+    expect(await search({ query: "volcano" })).toBe('Nothing was found for "volcano".');
+  });
+
+  test("F1.70 its own answers, and results of calls that were rolled back, are not found", async () => {
+    const { runtime, session, search } = bench();
+    runtime.registry.register(
+      tool("fail", () => {
+        throw new Error("broken");
+      }),
+    );
+    await expect(session.execute([{ name: "say", input: { at: 2 } }, { name: "fail" }], { onError: "throw" })).rejects.toThrow();
+    expect(await search({ query: "tickets" })).toBe('Nothing was found for "tickets".');
+    expect(await search({ query: "tickets" })).toBe('Nothing was found for "tickets".');
+  });
+
+  test("F1.70 with embed it is found by meaning, alone or together with words, and each text is embedded once", async () => {
+    const asked: string[] = [];
+    const embed: NonNullable<MemoryOptions["embed"]> = (texts) => {
+      asked.push(...texts);
+      return Promise.resolve(texts.map((text) => [/rain|coat|wet/iu.test(text) ? 1 : 0, /euro|price|ticket/iu.test(text) ? 1 : 0]));
+    };
+    const { session, search } = bench({ embed });
+    await session.execute(WEATHER.map((_, at) => ({ name: "say", input: { at } })));
+    expect(await search({ query: "wet", mode: "keyword" })).toMatch(/^Nothing/u);
+    expect(await search({ query: "wet", mode: "semantic" })).toMatch(/Rain over Bergen/u);
+    expect(await search({ query: "price of Monday" })).toMatch(/Tickets[^]*harbour|harbour[^]*Tickets/u);
+    expect(asked.filter((text) => text.includes("Tickets"))).toHaveLength(1);
+  });
+
+  test("F1.70 an embed that answers with something else is an error result", async () => {
+    const { session } = bench({ embed: () => Promise.resolve([]) });
+    await session.addMessage({ role: "user", content: "x" });
+    expect((await session.execute({ name: "search_memory", input: { query: "x" } })).error?.message).toMatch(
+      /must return one array of numbers/u,
+    );
+  });
+
+  test("F1.70 a promise of `allows` allows nothing", async () => {
+    const store = memoryStore();
+    const { runtime, search } = bench({ store, allows: (() => Promise.resolve(false)) as never });
+    const other = runtime.session("private");
+    await other.addMessage({ role: "user", content: "The code is walnut." });
+    await other.close();
+    expect(await search({ query: "walnut" })).toBe('Nothing was found for "walnut".');
+  });
+
+  test("F1.70 other sessions of a store are searched where the program allows it, one of them by its id", async () => {
+    const store = memoryStore();
+    const { runtime, session, search } = bench({ store, allows: (id) => id !== "private" });
+    for (const id of ["a", "private"]) {
+      const other = runtime.session(id);
+      await other.addMessage({ role: "user", content: `The code of ${id} is walnut.` });
+      await other.close();
+    }
+    await session.addMessage({ role: "user", content: "No walnut here." });
+    const found = await search({ query: "walnut" });
+    expect(found).toContain("The code of a is walnut.");
+    expect(found).toContain("No walnut here.");
+    expect(found).not.toContain("private");
+    expect(await search({ query: "walnut", session: "a" })).toMatch(/^\[\S+ user, session a\][^\n]*$/u);
+    expect((await session.execute({ name: "search_memory", input: { query: "x", session: "private" } })).error?.code).toBe("not_found");
+  });
+
+  test("F1.70 a call outside of a session is refused", async () => {
+    const { runtime } = bench();
+    expect((await runtime.execute({ name: "search_memory", input: { query: "walnut" } })).error?.code).toBe("unavailable");
+  });
+});

@@ -1,0 +1,231 @@
+import { spawnSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { ApprovalRequest } from "../../src/core/ask.ts";
+import type { RuntimeEvent } from "../../src/core/event.ts";
+import { resultText } from "../../src/core/result.ts";
+import { createRuntime } from "../../src/runtime/runtime.ts";
+import { pythonToolset, shellToolset } from "../../src/toolsets/shell.ts";
+import { HAS_PYTHON, HAS_SANDBOX, SANDBOX, bash, folderWith, isRunning, openedRuntime } from "./programs/program-room.ts";
+
+describe("F1.64 a command that is refused or fails", () => {
+  test.each([
+    ["sleep 60", "it only waits"],
+    ["vim notes.txt", "it needs a terminal, and there is none"],
+    ["cd src && python3", "it would read its commands from a terminal, and there is none"],
+    ["tail -f log.txt", "it never ends"],
+    ["git commit", "it would open an editor"],
+    ["FOO=1 git rebase -i HEAD~3", "it needs a terminal, and there is none"],
+    ["sudo apt install x", "it may ask for a password"],
+    ["read name", "it reads from a terminal, and there is none"],
+  ])("%s waits for input, so it is not run, and the model reads what to do instead", async (command, reason) => {
+    const runtime = await openedRuntime({ root: folderWith(), sandbox: "none" });
+    const { status, error } = await bash(runtime, command);
+    expect([status, error?.code, error?.message.endsWith(`is not run: ${reason}.`), error?.hint]).toEqual([
+      "error",
+      "invalid_input",
+      true,
+      expect.any(String),
+    ]);
+  });
+
+  test("commands that only look like it are run", async () => {
+    const runtime = await openedRuntime({ root: folderWith({ "a.txt": "one\ntwo\n" }), sandbox: "none" });
+    const commands = [
+      "tail -n 1 a.txt",
+      "cat < a.txt",
+      "echo vim",
+      "sleep 0.01; echo x",
+      "printf 'git commit'",
+      "while read l; do echo $l; done < a.txt",
+      "cat <<E\nx\nE",
+    ];
+    for (const command of commands) expect([command, (await bash(runtime, command)).status]).toEqual([command, "ok"]);
+  });
+
+  test("an exit code other than 0 is an error that keeps output and code", async () => {
+    const runtime = await openedRuntime({ root: folderWith(), sandbox: "none" });
+    const result = await bash(runtime, "echo out; echo err >&2; exit 3");
+    expect(result).toMatchObject({
+      status: "error",
+      output: "out\nerr\n",
+      exitCode: 3,
+      error: { code: "execution_failed", message: "The command exited with code 3." },
+    });
+    expect(resultText(result)).toBe("Error (execution_failed): The command exited with code 3.\nout\nerr\n");
+  });
+
+  test("F1.3 the exit code is in the result of one that went well, and that of a signal is 128 and its number", async () => {
+    const runtime = await openedRuntime({ root: folderWith(), sandbox: "none" });
+    expect([(await bash(runtime, "true")).exitCode, (await bash(runtime, "kill -9 $$")).exitCode]).toEqual([0, 137]);
+  });
+
+  test("a command whose time is up ends with what it had written and the exit code -1", async () => {
+    const runtime = await openedRuntime({ root: folderWith(), sandbox: "none" });
+    const result = await bash(runtime, "echo first; sleep 60; echo last", 0.3);
+    expect(result).toMatchObject({
+      status: "error",
+      output: "first\n",
+      exitCode: -1,
+      error: { message: "The command was ended: it took more than 0.3 s." },
+    });
+  });
+
+  test("it is given SIGTERM first, so that it can end well", async () => {
+    const runtime = await openedRuntime({ root: folderWith(), sandbox: "none" });
+    const result = await bash(runtime, "trap 'echo saved; exit' TERM; echo ready; while :; do sleep 0.05; done", 0.4);
+    expect(result.output).toMatch(/^ready\n(?:Terminated\n)?saved\n$/u);
+  });
+
+  test("a NUL character, a shell that is missing and a folder that is none are said", async () => {
+    const root = folderWith();
+    const runtime = await openedRuntime({ root, sandbox: "none", shell: "no-such-shell" });
+    expect((await bash(runtime, "echo x")).error?.message).toBe('There is no shell "no-such-shell" here.');
+    const nul = await runtime.execute({ name: "shell::bash", input: { command: "echo \0", shell: "sh" } });
+    expect(nul.error).toMatchObject({ code: "invalid_input", outcome: "not_started" });
+    expect(() => shellToolset({ root: join(root, "none") })).toThrow(/^root: ".*none" cannot be used/u);
+    expect(() => shellToolset({ root, sandbox: "docker" as "none" })).toThrow(
+      'The sandbox "docker" is unknown. Use "bubblewrap" or "none".',
+    );
+    expect(() => shellToolset({ root: "/" })).toThrow("root: the whole file system is no workspace for a sandbox.");
+    expect(() => shellToolset({ root, env: { "a b": "" } })).toThrow('env: "a b" is not the name of a variable.');
+  });
+});
+
+test("without bubblewrap it is said what to install, and nothing is run", async () => {
+  const path = process.env["PATH"];
+  onTestFinished(() => void (process.env["PATH"] = path));
+  process.env["PATH"] = "/nowhere";
+  const runtime = createRuntime({ toolsets: [shellToolset({ root: folderWith() })], approval: { never: ["*"] } });
+  onTestFinished(async () => void (await runtime.close()));
+  const { failed } = await runtime.open();
+  const error = failed[0]?.error;
+  expect([error?.code, error?.message, error?.operatorHint]).toEqual([
+    "unavailable",
+    expect.stringMatching(/needs bubblewrap, and there is no "bwrap" here|needs Linux and bubblewrap/u),
+    expect.stringMatching(/sandbox = "none"/u),
+  ]);
+  expect((await bash(runtime, "echo x")).error?.code).toBe("unavailable");
+});
+
+test("without Python it is said what to install", async () => {
+  const runtime = createRuntime({ toolsets: [pythonToolset({ root: folderWith(), sandbox: "none", python: "python-of-nobody" })] });
+  onTestFinished(async () => void (await runtime.close()));
+  const { failed } = await runtime.open();
+  expect([failed[0]?.error.message, failed[0]?.error.operatorHint]).toEqual([
+    'There is no Python "python-of-nobody" here: it was not found.',
+    expect.stringContaining("Install Python"),
+  ]);
+});
+
+test("G10 a command gets few variables, and those of the option", async () => {
+  process.env["HAFT_TEST_SECRET"] = "hush";
+  const runtime = await openedRuntime({ root: folderWith(), sandbox: "none", env: { COLOUR: "blue" } });
+  const { output } = await bash(runtime, "env");
+  expect([String(output).includes("hush"), String(output).includes("COLOUR=blue")]).toEqual([false, true]);
+});
+
+test("G06 what stands in a command is read by its shell alone", async () => {
+  const root = folderWith({ "a b.txt": "x" });
+  const runtime = await openedRuntime({ root, sandbox: "none" });
+  expect((await bash(runtime, "cat 'a b.txt'; echo $(echo y) `echo z` \"$HOME\" | tr a-z A-Z")).output).toMatch(/^xY Z \//u);
+});
+
+test("a command asks for approval, whatever it does, and a simulation does not run it", async () => {
+  const asked: unknown[] = [];
+  const approve = ({ input }: ApprovalRequest) => {
+    asked.push(input);
+    return "deny" as const;
+  };
+  const runtime = createRuntime({ toolsets: [shellToolset({ root: folderWith(), sandbox: "none" })], approval: { approve } });
+  onTestFinished(async () => void (await runtime.close()));
+  await runtime.open();
+  expect([(await bash(runtime, "ls")).error?.code, asked]).toEqual(["approval_denied", [{ command: "ls" }]]);
+  const permissive = await openedRuntime({ root: folderWith(), sandbox: "none" });
+  const simulated = await permissive.session().simulate({ name: "shell::bash", input: { command: "ls" } });
+  expect(simulated.results[0]?.error?.code).toBe("not_simulatable");
+});
+
+describe("as a background job", () => {
+  test("F1.26 its output is read while it runs, and a cancelled one leaves no process", async () => {
+    const heard = Promise.withResolvers<void>();
+    const onEvent = (event: RuntimeEvent) => {
+      if (event.type === "job-output") heard.resolve();
+    };
+    const runtime = await openedRuntime({ root: folderWith(), sandbox: "none" }, { onEvent });
+    const seconds = String(300_000_000 + process.pid);
+    const command = `echo begun; setsid sleep ${seconds} & sleep ${seconds}; echo`;
+    const started = await runtime.session().execute({ name: "shell::bash", input: { command } }, { background: true });
+    expect(started.status).toBe("pending");
+    await heard.promise;
+    expect(runtime.jobs.read(started.callId, {}).text).toBe("begun\n");
+    runtime.jobs.cancel(started.callId, "enough");
+    expect((await runtime.jobs.wait(started.callId)).state).toBe("cancelled");
+    await runtime.close(); // waits for what was abandoned
+    expect(isRunning(`sleep ${seconds}`)).toBe(false);
+  });
+});
+
+describe.skipIf(!HAS_SANDBOX)(`in the sandbox${SANDBOX}`, () => {
+  test("it changes the workspace, and its effects are the files of it", async () => {
+    const root = folderWith({ "a.txt": "one" });
+    const runtime = await openedRuntime({ root });
+    const result = await bash(runtime, "cat a.txt; echo two > b.txt; pwd");
+    expect([result.output, readFileSync(join(root, "b.txt"), "utf8")]).toEqual([`one${root}\n`, "two\n"]);
+    expect(runtime.registry.get("shell::bash")?.tool.effects).toEqual({
+      reads: [`file:${root}`],
+      writes: [`file:${root}`],
+      external: false,
+      destructive: true,
+    });
+  });
+
+  test("G04 files that programs obey are read-only, those of credentials closed, unless they are allowed; new ones are told of", async () => {
+    const files = { ".env": "A=1", "package.json": "{}", "ok.txt": "" };
+    const root = folderWith(files);
+    const command = "cat .env; echo x >> package.json; echo x >> ok.txt; mkdir .vscode";
+    const strict = await bash(await openedRuntime({ root }), command);
+    expect(String(strict.output)).toMatch(
+      /\.env: Permission denied\n.*package\.json: Read-only file system\n\n\[The command made files .*: \.vscode\]$/u,
+    );
+    const open = await bash(await openedRuntime({ root, allowSensitive: ["**"] }), "cat .env; echo x >> package.json");
+    expect([open.output, readFileSync(join(root, "package.json"), "utf8")]).toEqual(["A=1", "{}x\n"]);
+  });
+
+  test("folders to read and to write are those of the options", async () => {
+    const data = folderWith({ "data.txt": "numbers" }, "/var/tmp");
+    const out = folderWith({}, "/var/tmp");
+    const runtime = await openedRuntime({ root: folderWith(), read: [data], write: [out] });
+    const result = await bash(runtime, `cat ${data}/data.txt; echo x > ${out}/made; echo x > ${data}/made`);
+    expect([result.output, readFileSync(join(out, "made"), "utf8")]).toEqual([
+      expect.stringMatching(/^numbers.*made: Read-only file system\n$/su),
+      "x\n",
+    ]);
+  });
+
+  test.skipIf(!HAS_PYTHON)("F1.64 python runs code and files with their arguments", async () => {
+    const root = folderWith({ "sum.py": "import sys\nprint(sum(map(int, sys.argv[1:])))\n" });
+    const runtime = await openedRuntime({ root }, { python: true });
+    const run = async (input: object) => await runtime.execute({ name: "python::python", input });
+    expect((await run({ code: "import json; print(json.dumps([1]))" })).output).toBe("[1]\n");
+    expect((await run({ file: "sum.py", args: ["1", "2"] })).output).toBe("3\n");
+    expect((await run({ code: "1 / 0" })).error?.message).toBe("The program exited with code 1.");
+    expect((await run({ code: "input()" })).output).toMatch(/EOFError/u);
+    for (const input of [{}, { code: "1", file: "a" }]) expect((await run(input)).error?.code).toBe("invalid_input");
+  });
+
+  test.skipIf(spawnSync("git", ["--version"]).status !== 0)("git reads the repository, and changes it where that is allowed", async () => {
+    const root = folderWith({ "a.txt": "one\n" });
+    for (const args of [
+      ["init", "-q"],
+      ["add", "."],
+      ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first"],
+    ])
+      spawnSync("git", args, { cwd: root });
+    writeFileSync(join(root, "a.txt"), "two\n");
+    const commit = "git status --short; git -c user.name=a -c user.email=a@b commit -qam second; git log --oneline | wc -l";
+    expect((await bash(await openedRuntime({ root }), commit)).output).toMatch(/^ M a\.txt\n.*Read-only file system\n1\n$/su);
+    expect((await bash(await openedRuntime({ root, allowSensitive: [".git/**"] }), commit)).output).toBe(" M a.txt\n2\n");
+  });
+});

@@ -1,0 +1,79 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { skillsToolset } from "../../src/toolsets/skills.ts";
+import { testRuntime } from "../runtime/bench-runtime.ts";
+
+async function bench(files: Readonly<Record<string, string>>) {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "haft-skills-")));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  mkdirSync(join(folder, "skills"));
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, "skills", path)), { recursive: true });
+    writeFileSync(join(folder, "skills", path), text);
+  }
+  const { runtime, ports } = testRuntime({ toolsets: [skillsToolset({ folder: join(folder, "skills") })] });
+  await runtime.open();
+  const description = (): string => runtime.registry.require("skills::skill").tool.description;
+  const read = (input: object) => runtime.execute({ name: "skill", input });
+  return { runtime, ports, description, read, folder };
+}
+
+const REPORT = "---\nname: report\ndescription: >\n  Writes the weekly\n  report.\n---\n# Report\nUse template.md.\n";
+
+describe("F1.72 skills", () => {
+  test("F1.72 each is listed in one line and read when it is asked for, with its other files", async () => {
+    const { description, read } = await bench({
+      "report/SKILL.md": REPORT,
+      "report/docs/template.md": "Dear …",
+      "deploy/SKILL.md": "---\ndescription: Deploys.\n---\nRun it.",
+      "notes.txt": "not a skill",
+      "empty/other.md": "x",
+    });
+    expect(description()).toMatch(/:\n- deploy: Deploys\.\n- report: Writes the weekly report\.$/u);
+    expect((await read({ name: "report" })).output).toBe(REPORT);
+    expect((await read({ name: "report", file: "docs/template.md" })).output).toBe("Dear …");
+  });
+
+  test("F1.72 an unknown skill names the nearest and the others; another folder's files are refused", async () => {
+    const { read, folder } = await bench({ "report/SKILL.md": REPORT, "deploy/SKILL.md": "---\ndescription: Deploys.\n---\n" });
+    writeFileSync(join(folder, "secret.txt"), "secret");
+    symlinkSync(join(folder, "secret.txt"), join(folder, "skills", "report", "link.md"));
+    expect((await read({ name: "reprot" })).error).toMatchObject({
+      code: "not_found",
+      message: 'There is no skill "reprot". Did you mean "report"?',
+      hint: "There are: deploy, report.",
+    });
+    expect((await read({ name: "__proto__" })).error?.code).toBe("not_found");
+    for (const file of ["../deploy/SKILL.md", "../../secret.txt", "link.md"])
+      expect((await read({ name: "report", file })).error?.code, file).toBe("permission_denied");
+    for (const file of ["none.md", "/etc/passwd"])
+      expect((await read({ name: "report", file })).error?.message).toMatch(/^Cannot open "report\/.*does not exist\.$/u);
+  });
+
+  test("F1.72 a skill whose front matter cannot be used is left out with a warning, the others work", async () => {
+    const { ports, description } = await bench({
+      "a/SKILL.md": "No front matter.",
+      "b/SKILL.md": "---\nname: b\n---\n",
+      "c/SKILL.md": "---\nname: [\n---\n",
+      "d/SKILL.md": '---\nname: "d e"\ndescription: x\n---\n',
+      "e/SKILL.md": "---\nname: good\ndescription: Good.\n---\n",
+      "f/SKILL.md": "---\nname: good\ndescription: Again.\n---\n",
+    });
+    expect(description()).toMatch(/:\n- good: Good\.$/u);
+    const warnings = ports.log.lines.flatMap(({ level, message }) => (level === "warn" ? [message] : []));
+    expect(warnings.map((line) => /The skill (\w)/u.exec(line)?.[1] ?? line.slice(-60))).toHaveLength(5);
+    expect(warnings[0]).toBe('The skill a/SKILL.md is left out: it does not begin with a front matter between two lines "---".');
+  });
+
+  test("F1.72 a new skill is there after a refresh, and a folder that is gone is said", async () => {
+    const { runtime, description, folder } = await bench({});
+    expect(description()).toMatch(/\(there are none\)$/u);
+    mkdirSync(join(folder, "skills", "late"), { recursive: true });
+    writeFileSync(join(folder, "skills", "late", "SKILL.md"), "---\ndescription: Late.\n---\n");
+    await runtime.refresh();
+    expect(description()).toMatch(/- late: Late\.$/u);
+    expect(() => skillsToolset({ folder: join(folder, "none") })).toThrow(/none/u);
+  });
+});

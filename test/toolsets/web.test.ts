@@ -1,0 +1,219 @@
+/** Real pages of a real server on loopback; no address outside of this machine is reached. */
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { resultText } from "../../src/core/result.ts";
+import { createRuntime } from "../../src/runtime/runtime.ts";
+import { webToolset } from "../../src/toolsets/web.ts";
+import { inCI, IN_CI } from "../ci.ts";
+import { pdfOf } from "./pdf-document.ts";
+import type { WebOptions } from "../../src/toolsets/web/web-options.ts";
+
+const PAGE = `<!doctype html><html><head><title>Ferries</title><script>document.title = "ran"</script></head><body><nav>Home | About</nav>
+<article><h1>Timetable</h1><p>The ferry to Askøy leaves every hour, and on Sundays every second hour. Bring your ticket.</p>
+<table><tr><th>From</th><th>At</th></tr><tr><td>Bergen</td><td>10:00</td></tr></table><p><a href="/map">The map of all quays</a> shows where they are.</p></article></body></html>`;
+
+interface Asked {
+  readonly line: string;
+  readonly headers: IncomingMessage["headers"];
+  readonly body: string;
+}
+
+type Respond = (request: IncomingMessage, response: ServerResponse) => void;
+
+async function bench(respond: Respond, options: (address: string) => WebOptions = () => ({})) {
+  const asked: Asked[] = [];
+  const server = createServer((request, response) => {
+    let body = "";
+    request.setEncoding("utf8").on("data", (text: string) => (body += text));
+    request.on("end", () => {
+      asked.push({ line: `${request.method} ${request.url}`, headers: request.headers, body });
+      respond(request, response);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const host = `127.0.0.1:${port}`;
+  const runtime = createRuntime({
+    maxAttempts: 1,
+    timeoutMs: 20_000,
+    toolsets: [webToolset({ allowPrivate: [host], ...options(`http://${host}`) })],
+  });
+  onTestFinished(async () => {
+    await runtime.close();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  await runtime.open();
+  const fetchPage = async (path: string, more: object = {}) =>
+    runtime.execute({ name: "web_fetch", input: { url: `http://${host}${path}`, ...more } });
+  return { runtime, asked, host, fetchPage };
+}
+
+const send =
+  (type: string, body: string | Uint8Array, status = 200): Respond =>
+  (_request, response) =>
+    void response.writeHead(status, { "content-type": type }).end(body);
+
+describe("F1.69 web_fetch", { timeout: 60_000 }, () => {
+  test("F1.69 a page comes as Markdown with its title, tables and whole links, without menus, and no script runs", async () => {
+    const { fetchPage, host } = await bench(send("text/html; charset=utf-8", PAGE));
+    const result = await fetchPage("/ferries");
+    expect(result.status, JSON.stringify(result.error)).toBe("ok");
+    const text = resultText(result);
+    expect(text).toMatch(new RegExp(`^Ferries\\nhttp://${host}/ferries\\n\\n`, "u"));
+    expect(text).toContain("| Bergen | 10:00 |");
+    expect(text).toContain(`[The map of all quays](http://${host}/map)`);
+    expect(text).not.toMatch(/Home \| About|ran/u);
+  });
+
+  test("F1.69 the text of a PDF document comes page by page", async () => {
+    const { fetchPage } = await bench(send("application/pdf", pdfOf("Ferries of May")));
+    const result = await fetchPage("/f.pdf");
+    expect(resultText(result), JSON.stringify(result.error)).toMatch(/--- page 1 of 1 ---\nFerries of May$/u);
+  });
+
+  test("F1.69 other texts come as they are, in parts; the cap says how to go on", async () => {
+    const { fetchPage } = await bench(send("text/plain", "0123456789"));
+    expect(resultText(await fetchPage("/t", { maxChars: 4 }))).toMatch(/\n\n0123\n\n\(6 more characters; go on with from: 4\)$/u);
+    expect(resultText(await fetchPage("/t", { from: 8 }))).toMatch(/\n\n89$/u);
+    expect(resultText(await fetchPage("/t", { from: 10 }))).toMatch(/\(no text\)$/u);
+  });
+
+  test("F1.69 an image is an image; a type without text is refused", async () => {
+    const { fetchPage } = await bench((request, response) =>
+      send(request.url === "/i" ? "image/png" : "application/zip", Buffer.from([137, 80]))(request, response),
+    );
+    expect((await fetchPage("/i")).content?.at(-1)).toEqual({ type: "image", mediaType: "image/png", data: "iVA=" });
+    expect((await fetchPage("/z")).error).toMatchObject({
+      code: "execution_failed",
+      message: expect.stringMatching(/cannot be shown as text: it is application\/zip/u),
+    });
+  });
+
+  test.each([
+    ["a private address", "http://127.0.0.1:9/", "permission_denied"],
+    ["the metadata service", "http://169.254.169.254/latest", "permission_denied"],
+    ["a name that means this machine", "http://localhost:9/", "permission_denied"],
+    ["another scheme", "file:///etc/passwd", "invalid_input"],
+    ["no address", "example", "invalid_input"],
+  ])("F1.69 %s is refused and nothing is sent", async (_what, url, code) => {
+    const { runtime, asked } = await bench(send("text/plain", "secret"));
+    expect((await runtime.execute({ name: "web_fetch", input: { url } })).error?.code).toBe(code);
+    expect(asked).toEqual([]);
+  });
+
+  test("F1.69 a redirect to a private address is refused", async () => {
+    const { fetchPage } = await bench(
+      (_request, response) => void response.writeHead(302, { location: "http://127.0.0.1:9/secret" }).end(),
+    );
+    expect((await fetchPage("/")).error?.code).toBe("permission_denied");
+  });
+
+  test("F1.69 a status that is not 2xx is an error that says it; too many bytes are refused", async () => {
+    const { fetchPage } = await bench(send("text/html", "<p>gone", 410));
+    expect((await fetchPage("/")).error).toMatchObject({ code: "execution_failed", message: expect.stringMatching(/^HTTP 410: /u) });
+    const small = await bench(send("text/plain", "x".repeat(2_000)), () => ({ maxBytes: 1_000 }));
+    expect((await small.fetchPage("/")).error?.code).toBe("too_large");
+  });
+
+  test("F1.69 a damaged PDF document is an error", async () => {
+    const { fetchPage } = await bench(send("application/pdf", "%PDF-1.4 nonsense"));
+    expect((await fetchPage("/")).error?.message).toMatch(/^The PDF document cannot be converted: /u);
+  });
+
+  test.skipIf(!inCI)(`F1.69 200,000 nested elements end in an error or a text, and the program goes on ${IN_CI}`, async () => {
+    const deep = await bench(send("text/html", `${"<div>".repeat(200_000)}deep`));
+    let turns = 0;
+    const timer = setInterval(() => turns++, 5);
+    const result = await deep.fetchPage("/");
+    clearInterval(timer);
+    expect(["ok", "error"]).toContain(result.status);
+    expect(turns).toBeGreaterThan(5);
+  });
+});
+
+describe("F1.69 web_search", () => {
+  const entry = {
+    title: "Ferries",
+    url: "https://ferries.example/",
+    description: "When they leave.",
+    content: "When they leave.",
+    text: "When they leave.",
+  };
+  const FOUND = "Ferries\nhttps://ferries.example/\nWhen they leave.";
+
+  test.each([
+    ["brave", { web: { results: [entry] } }, "GET /res/v1/web/search?q=ferry+%26+bus&count=3", "x-subscription-token", ""],
+    ["tavily", { results: [entry] }, "POST /search", "authorization", '{"query":"ferry & bus","max_results":3}'],
+    [
+      "exa",
+      { results: [entry] },
+      "POST /search",
+      "x-api-key",
+      '{"query":"ferry & bus","numResults":3,"contents":{"text":{"maxCharacters":500}}}',
+    ],
+    ["searxng", { results: [entry] }, "GET /search?q=ferry+%26+bus&format=json", undefined, ""],
+  ] as const)(
+    "F1.69 %s is asked in its own words, with its key, and its results are read",
+    async (provider, answer, line, header, body) => {
+      const { runtime, asked } = await bench(send("application/json", JSON.stringify(answer)), (url) => ({
+        search: { provider, url, ...(header === undefined ? {} : { apiKey: "k-123" }) },
+      }));
+      expect((await runtime.execute({ name: "web_search", input: { query: "ferry & bus", count: 3 } })).output).toBe(FOUND);
+      expect(asked).toMatchObject([{ line, body }]);
+      if (header !== undefined) expect(asked[0]?.headers[header]).toMatch(/k-123$/u);
+    },
+  );
+
+  test("F1.69 an answer of another shape is an error, no results are said, and a wrong key does not show the key", async () => {
+    const odd = await bench(send("application/json", "[]"), (url) => ({ search: { provider: "searxng", url } }));
+    expect((await odd.runtime.execute({ name: "web_search", input: { query: "x" } })).error?.message).toBe(
+      "The search searxng answered without a list of results.",
+    );
+    const none = await bench(send("application/json", "{}"), (url) => ({ search: { provider: "brave", apiKey: "k", url } }));
+    expect((await none.runtime.execute({ name: "web_search", input: { query: "x" } })).output).toBe('Nothing was found for "x".');
+    const denied = await bench(send("application/json", "{}", 401), (url) => ({ search: { provider: "tavily", apiKey: "k-secret", url } }));
+    expect(JSON.stringify(await denied.runtime.execute({ name: "web_search", input: { query: "x" } }))).not.toContain("k-secret");
+  });
+
+  test("F1.69 a search that repeats its key, in an error or in its results, does not show it", async () => {
+    const key = "key-of-the-search-1";
+    for (const status of [400, 401, 200]) {
+      const said = JSON.stringify({ error: `Wrong key ${key}`, results: [{ ...entry, title: `Yours: ${key}` }] });
+      const { runtime, asked } = await bench(send("application/json", said, status), (url) => ({
+        search: { provider: "tavily", apiKey: key, url },
+      }));
+      const result = await runtime.execute({ name: "web_search", input: { query: "x" } });
+      expect(asked).toHaveLength(1);
+      expect(JSON.stringify(result)).not.toContain(key);
+    }
+  });
+
+  test("F1.69 the private address of a search is searched, and no page is read from it", async () => {
+    const { runtime, asked, fetchPage } = await bench(send("application/json", JSON.stringify({ results: [entry] })), (url) => ({
+      allowPrivate: [],
+      search: { provider: "searxng", url },
+    }));
+    expect((await runtime.execute({ name: "web_search", input: { query: "x" } })).output).toBe(FOUND);
+    expect((await fetchPage("/config")).error?.code).toBe("permission_denied");
+    expect(asked).toHaveLength(1);
+  });
+
+  test("F1.69 a function of the program searches as well; without a search there is no tool", async () => {
+    const search = (query: string) => Promise.resolve([{ title: query, url: "https://a.example/", snippet: "" }]);
+    const { runtime } = await bench(send("text/plain", ""), () => ({ search }));
+    expect((await runtime.execute({ name: "web_search", input: { query: "x" } })).output).toBe("x\nhttps://a.example/");
+    const bare = await bench(send("text/plain", ""));
+    expect(bare.runtime.registry.has("web::web_search")).toBe(false);
+  });
+
+  test.each([
+    [{ provider: "bravo" }, 'The search provider "bravo" is unknown.'],
+    [{ provider: "brave" }, "The search provider brave needs an apiKey."],
+    [{ provider: "searxng" }, "The search provider searxng needs the url of its server."],
+    [{ provider: "searxng", url: "ftp://a" }, 'The url "ftp://a" of the search is not an http or https address.'],
+  ])("F1.69 %j is refused where it is written", (search, message) => {
+    expect(() => webToolset({ search: search as never })).toThrow(message);
+  });
+});

@@ -1,0 +1,35 @@
+/** How long a process lives whose agent has triggers: as real processes, on the real clock. */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+
+const run = promisify(execFile);
+
+function program(trigger: string, rest: string): Promise<{ readonly stdout: string }> {
+  const text = `
+    import { createAgent, createRuntime } from "haft";
+    import { scriptedModel } from "haft/model";
+    import { createTriggers } from "haft/triggers";
+    const triggers = createTriggers();
+    triggers.channels.open("news");
+    const session = createRuntime({}).session("s");
+    const onResult = () => { console.log("woken"); ${rest} };
+    const agent = createAgent({ session, triggers, model: scriptedModel([{ text: "a" }, { text: "b" }]), onResult });
+    agent.start();
+    await triggers.of(session).add(${trigger});
+    process.on("exit", () => console.log("over"));`;
+  const root = new URL("../../", import.meta.url);
+  return run(process.execPath, ["--conditions=haft-source", "--input-type=module", "--eval", text], { cwd: root });
+}
+
+test("a timer of a started agent keeps its process alive until the agent is stopped", async () => {
+  const { stdout } = await program(
+    '{ type: "timer", interval: 0.02, prompt: "x" }',
+    "if (session.triggers[0].sent > 1) void agent.stop();",
+  );
+  expect(stdout).toBe("woken\nwoken\nover\n");
+});
+
+test("an agent that waits for a channel alone lets its process end", async () => {
+  expect((await program('{ type: "channel", channel: "news" }', "")).stdout).toBe("over\n");
+});

@@ -1,0 +1,126 @@
+/** When schedules fire: midnight, daylight saving time, and rules that cannot be. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { scheduleOf, type ScheduleRule } from "../../src/triggers/schedule.ts";
+
+function times(rule: ScheduleRule, from: string, count: number): readonly string[] {
+  const schedule = scheduleOf(rule);
+  const found: string[] = [];
+  for (let at: number | undefined = Date.parse(from); at !== undefined && found.length < count;) {
+    at = schedule.next(at);
+    if (at !== undefined) found.push(new Date(at).toISOString().slice(0, 16));
+  }
+  return found;
+}
+
+describe("F1.60 the times of a schedule", () => {
+  const cases: readonly (readonly [string, ScheduleRule, string, readonly string[]])[] = [
+    [
+      "across midnight",
+      { everyMinutes: 30, zone: "UTC" },
+      "2026-05-01T23:10:00Z",
+      ["2026-05-01T23:30", "2026-05-02T00:00", "2026-05-02T00:30"],
+    ],
+    [
+      "anew at each midnight",
+      { everyMinutes: 420, zone: "UTC" },
+      "2026-05-01T13:00:00Z",
+      ["2026-05-01T14:00", "2026-05-01T21:00", "2026-05-02T00:00"],
+    ],
+    [
+      "from the midnight of its zone",
+      { everyMinutes: 1_440, zone: "Asia/Kolkata" },
+      "2026-05-01T13:00:00Z",
+      ["2026-05-01T18:30", "2026-05-02T18:30"],
+    ],
+    ["once a day", { dailyAt: "09:05", zone: "America/New_York" }, "2026-05-01T13:05:00Z", ["2026-05-02T13:05", "2026-05-03T13:05"]],
+    ["once an hour", { hourlyAt: 15, zone: "UTC" }, "2026-05-01T23:15:00Z", ["2026-05-02T00:15", "2026-05-02T01:15"]],
+    ["a cron expression", { cron: "0 9 * * 1-5", zone: "UTC" }, "2026-05-01T09:00:00Z", ["2026-05-04T09:00", "2026-05-05T09:00"]],
+    [
+      "a time that the clocks skip comes when they have",
+      { dailyAt: "02:30", zone: "Europe/Berlin" },
+      "2026-03-28T12:00:00Z",
+      ["2026-03-29T01:00", "2026-03-30T00:30"],
+    ],
+    [
+      "a time that the clocks have twice comes once",
+      { dailyAt: "02:30", zone: "Europe/Berlin" },
+      "2026-10-24T12:00:00Z",
+      ["2026-10-25T00:30", "2026-10-26T01:30"],
+    ],
+    [
+      "the same time of day in winter and summer",
+      { dailyAt: "12:00", zone: "Europe/Berlin" },
+      "2026-03-28T00:00:00Z",
+      ["2026-03-28T11:00", "2026-03-29T10:00"],
+    ],
+    [
+      "each hour of a day of 25",
+      { hourlyAt: 0, zone: "Europe/Berlin" },
+      "2026-10-24T23:30:00Z",
+      ["2026-10-25T00:00", "2026-10-25T01:00", "2026-10-25T02:00"],
+    ],
+    [
+      "equal intervals on a day of 23 hours",
+      { everyMinutes: 60, zone: "Europe/Berlin" },
+      "2026-03-28T23:30:00Z",
+      ["2026-03-29T00:00", "2026-03-29T01:00", "2026-03-29T02:00"],
+    ],
+    [
+      "the next midnight after a day of 23 hours",
+      { everyMinutes: 720, zone: "Europe/Berlin" },
+      "2026-03-28T23:00:00Z",
+      ["2026-03-29T11:00", "2026-03-29T22:00"],
+    ],
+    ["a leap day", { cron: "0 0 29 2 *", zone: "UTC" }, "2026-05-01T00:00:00Z", ["2028-02-29T00:00"]],
+  ];
+  test.each(cases)("%s", (_name, rule, from, expected) => {
+    expect(times(rule, from, expected.length)).toEqual(expected);
+  });
+
+  test("the latest time is where the next one after it begins, in any zone", () => {
+    const zone = fc.constantFrom("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata", "America/Sao_Paulo");
+    const rule = fc.oneof(
+      fc.integer({ min: 1, max: 1_440 }).map((everyMinutes) => ({ everyMinutes })),
+      fc.integer({ min: 0, max: 59 }).map((hourlyAt) => ({ hourlyAt })),
+      fc
+        .tuple(fc.integer({ min: 0, max: 23 }), fc.integer({ min: 0, max: 59 }))
+        .map(([hour, minute]) => ({ dailyAt: `${hour}:${String(minute).padStart(2, "0")}` })),
+    );
+    const at = fc.integer({ min: Date.UTC(2026, 0, 1), max: Date.UTC(2027, 0, 1) });
+    fc.assert(
+      fc.property(rule, zone, at, (one, where, time) => {
+        const schedule = scheduleOf({ ...one, zone: where });
+        const latest = schedule.latest(time) ?? NaN;
+        const next = schedule.next(time) ?? NaN;
+        expect(latest).toBeLessThanOrEqual(time);
+        expect(next).toBeGreaterThan(time);
+        expect(schedule.next(latest)).toBe(next);
+        expect(schedule.latest(next)).toBe(next);
+        expect(schedule.latest(next - 1)).toBe(latest);
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  test.each([
+    [{}, undefined, "exactly one of everyMinutes, dailyAt, hourlyAt, cron; this one has none of them"],
+    [{ everyMinutes: 5, dailyAt: "09:00" }, "dailyAt", "this one has everyMinutes and dailyAt"],
+    [{ everyMinutes: 0 }, "everyMinutes", "0 is not a number of minutes"],
+    [{ everyMinutes: 1_441 }, "everyMinutes", "1441 is not a number of minutes"],
+    [{ dailyAt: "24:00" }, "dailyAt", '"24:00" is no time of day'],
+    [{ dailyAt: "9" }, "dailyAt", '"9" is no time of day'],
+    [{ hourlyAt: 60 }, "hourlyAt", "60 is no minute"],
+    [{ cron: "61 * * * *" }, "cron", "is no cron expression: Invalid value for minute: 61"],
+    [{ cron: "2026-03-28T12:00:00" }, "cron", "is no cron expression"],
+    [{ cron: "0 0 30 2 *" }, "cron", "never comes"],
+    [{ cron: `${"1,".repeat(500)}1 * * * *` }, "cron", "is no cron expression"],
+    [{ cron: "" }, "cron", "is no cron expression"],
+    [{ dailyAt: "09:00", zone: "Mars/Olympus" }, "zone", '"Mars/Olympus" is no time zone'],
+    [{ dailyAt: "09:00", zone: "" }, "zone", '"" is no time zone'],
+  ])("%j is refused", (rule, key, message) => {
+    expect(() => scheduleOf(rule)).toThrow(
+      expect.objectContaining({ code: "invalid_argument", key, message: expect.stringContaining(message) }),
+    );
+  });
+});

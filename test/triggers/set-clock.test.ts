@@ -1,0 +1,77 @@
+/** Triggers on a clock that is put forward and back, and on a computer that slept. */
+import { describe, expect, test } from "vitest";
+import { createRuntime } from "../../src/runtime/runtime.ts";
+import { FakeClock, MemoryLog, countingIds } from "../../src/testing/fake-ports.ts";
+import { createTriggers } from "../../src/triggers/triggers.ts";
+import type { TriggerDefinition } from "../../src/triggers/session-triggers.ts";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** A clock on the wall that can be set; the time that elapses goes on. */
+class SetClock extends FakeClock {
+  aheadMs = 0;
+
+  override wallTime(): number {
+    return super.wallTime() + this.aheadMs;
+  }
+}
+
+/** An agent that hears at once, in a session with one trigger; `ticks` are the times on the wall at which it was woken. */
+async function begin(definition: TriggerDefinition) {
+  const clock = new SetClock({ wallTime: Date.UTC(2026, 4, 1, 8, 0) });
+  const runtime = createRuntime({ ports: { clock, log: new MemoryLog(), ids: countingIds() } });
+  const session = runtime.session("s");
+  const own = createTriggers().of(session);
+  const ticks: string[] = [];
+  own.start(() => {
+    for (const { message } of session.inbox) void session.addMessage(message);
+    ticks.push(new Date(clock.wallTime()).toISOString().slice(0, 16));
+  });
+  await own.add(definition);
+  return { clock, ticks };
+}
+
+const timer: TriggerDefinition = { type: "timer", interval: 60, prompt: "tick" };
+const daily: TriggerDefinition = { type: "schedule", dailyAt: "09:00", zone: "UTC", prompt: "morning" };
+const minutely: TriggerDefinition = { type: "schedule", everyMinutes: 1, zone: "UTC", prompt: "minute" };
+
+describe("F1.59 a timer goes by the time that elapses", () => {
+  test.each([DAY, -DAY, 30_000, -30_000])("when the clock on the wall is set by %i ms", async (ms) => {
+    const { clock, ticks } = await begin(timer);
+    await clock.advance(3 * MINUTE);
+    clock.aheadMs += ms;
+    await clock.advance(3 * MINUTE);
+    expect(ticks).toHaveLength(6);
+  });
+});
+
+describe("F1.60 a schedule goes by the clock on the wall", () => {
+  test("one that is put forward over several times: one message, within a minute", async () => {
+    const { clock, ticks } = await begin(minutely);
+    await clock.advance(2 * MINUTE);
+    clock.aheadMs += 5 * HOUR;
+    await clock.advance(MINUTE);
+    expect(ticks).toEqual(["2026-05-01T08:01", "2026-05-01T08:02", "2026-05-01T13:03"]);
+  });
+
+  test("one that is put forward over a time of the day", async () => {
+    const { clock, ticks } = await begin(daily);
+    clock.aheadMs += 2 * HOUR;
+    await clock.advance(MINUTE);
+    expect(ticks).toEqual(["2026-05-01T10:01"]);
+    await clock.advance(DAY - 61 * MINUTE);
+    expect(ticks).toEqual(["2026-05-01T10:01", "2026-05-02T09:00"]);
+  });
+
+  test("one that is put back: a time that it has had does not come again", async () => {
+    const { clock, ticks } = await begin(daily);
+    await clock.advance(HOUR);
+    clock.aheadMs -= 2 * HOUR;
+    await clock.advance(4 * HOUR);
+    expect(ticks).toEqual(["2026-05-01T09:00"]);
+    await clock.advance(DAY);
+    expect(ticks).toEqual(["2026-05-01T09:00", "2026-05-02T09:00"]);
+  });
+});
