@@ -6,13 +6,18 @@ import { seededRandom } from "../../core/base/seeded-random.ts";
 import { IN_PROGRAM } from "./in-program.ts";
 import type { FromThread, ProgramCall, ProgramEnd, ProgramStart, ThrownInProgram, ToThread } from "./thread-messages.ts";
 
-/** The types of Node leave it out. */
+/** The types of Node leave both out. */
+interface WasmMemory {
+  readonly buffer: ArrayBuffer;
+}
 declare const WebAssembly: {
-  readonly Memory: new (size: { readonly initial: number; readonly maximum: number }) => object;
+  readonly Memory: new (size: { readonly initial: number; readonly maximum: number }) => WasmMemory;
   readonly RuntimeError: new () => Error;
 };
 
 const PAGE_BYTES = 65_536;
+/** WebAssembly.Memory grows by a fifth at most, so an allocation that fails finds more than this share of it taken. */
+const FULL_SHARE = 0.75;
 /** WebAssembly.Memory that the interpreter itself begins with, in pages. */
 const FIRST_PAGES = 256;
 /** Of the interpreter's own stack, so that deep recursion ends as an error of the program. */
@@ -46,6 +51,7 @@ class ProgramRun {
   readonly #start: ProgramStart;
   readonly #post: (message: FromThread) => void;
   readonly #runtime: QuickJSRuntime;
+  readonly #memory: WasmMemory;
   readonly #vm: QuickJSContext;
   /** The functions that were made inside. */
   readonly #inside: QuickJSHandle;
@@ -60,8 +66,9 @@ class ProgramRun {
   #endsAt = Infinity;
   #limit: Limit | undefined;
 
-  constructor(start: ProgramStart, runtime: QuickJSRuntime, post: (message: FromThread) => void) {
+  constructor(start: ProgramStart, runtime: QuickJSRuntime, memory: WasmMemory, post: (message: FromThread) => void) {
     this.#start = start;
+    this.#memory = memory;
     this.#post = post;
     this.#logLeft = start.maxLogChars;
     this.#runtime = runtime;
@@ -128,12 +135,16 @@ class ProgramRun {
     this.#textLeft = MAX_TEXT;
     try {
       const end = work();
-      return end?.kind === "threw" && end.name === "InternalError" ? limitOf(end) : end;
+      return end?.kind === "threw" ? limitOf(end, this.#isMemoryFull()) : end;
     } catch (thrown: unknown) {
       return failureOf(thrown);
     } finally {
       this.#usedMs += performance.now() - from;
     }
+  }
+
+  #isMemoryFull(): boolean {
+    return this.#memory.buffer.byteLength > FULL_SHARE * this.#start.maxMemoryMb * 1024 * 1024;
   }
 
   #tell(end: ProgramEnd | undefined): void {
@@ -210,10 +221,14 @@ function lengthOf(vm: QuickJSContext, text: QuickJSHandle): number {
   return vm.getProp(text, "length").consume((length) => vm.getNumber(length));
 }
 
-function limitOf(thrown: ThrownInProgram): ProgramEnd {
-  if (thrown.message.includes("memory") || thrown.message.includes("too long")) return { kind: "limit", limit: "memory" };
-  if (thrown.message.includes("stack")) return { kind: "limit", limit: "stack" };
-  return { kind: "threw", ...thrown };
+/** What the interpreter itself throws at a limit. With no memory left even for an error, it throws `null`. */
+function limitOf(thrown: Extract<ProgramEnd, { readonly kind: "threw" | "invalid" }>, isMemoryFull: boolean): ProgramEnd {
+  const { name, message } = thrown;
+  const isInternal = name === "InternalError";
+  if (isInternal && message.includes("stack")) return { kind: "limit", limit: "stack" };
+  if (isInternal && (message.includes("memory") || message.includes("too long"))) return { kind: "limit", limit: "memory" };
+  if (name === "RangeError" && message === "BigInt is too large to allocate") return { kind: "limit", limit: "memory" };
+  return isMemoryFull && name === "" && message === "null" ? { kind: "limit", limit: "memory" } : thrown;
 }
 
 function messageOf(thrown: unknown): string {
@@ -239,7 +254,7 @@ async function prepare(start: ProgramStart, post: (message: FromThread) => void)
     const maximum = Math.max(FIRST_PAGES, Math.floor((start.maxMemoryMb * 1024 * 1024) / PAGE_BYTES));
     const wasmMemory = new WebAssembly.Memory({ initial: FIRST_PAGES, maximum });
     const variant = quickjs.newVariant(quickjs.RELEASE_SYNC, { wasmMemory });
-    return new ProgramRun(start, (await quickjs.newQuickJSWASMModuleFromVariant(variant)).newRuntime(), post);
+    return new ProgramRun(start, (await quickjs.newQuickJSWASMModuleFromVariant(variant)).newRuntime(), wasmMemory, post);
   } catch (thrown: unknown) {
     return { kind: "broken", message: messageOf(thrown) };
   }

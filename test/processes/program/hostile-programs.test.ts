@@ -32,3 +32,16 @@ test("issue 18 programs that go on for ever, take all memory or call without end
   expect(noted).toBe(0);
   await runtime.close();
 });
+
+test("issue 18 memory that is at an end is told as such, however the interpreter says so, and a program's own null is not", async () => {
+  const runtime = createRuntime({ toolsets: [programToolset({ maxRunMs: 60_000, maxMemoryMb: 32 })] });
+  const codes = [
+    "let next = () => 1; for (;;) { const before = next; next = () => before; }",
+    "let number = 3n; for (;;) number **= 3n;",
+    "throw null;",
+    "const kept = []; for (let i = 0; i < 20; i++) kept.push('x'.repeat(2 ** 20)); throw new RangeError(kept.length);",
+  ];
+  const results = await runtime.execute(codes.map((code) => ({ name: "run_program", input: { code } })));
+  expect(results.map(({ error }) => error?.code)).toEqual(["limit_exceeded", "limit_exceeded", "execution_failed", "execution_failed"]);
+  await runtime.close();
+});
