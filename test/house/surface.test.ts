@@ -252,6 +252,7 @@ const SUBJECTS: Readonly<
       "Round",
       "RoundOptions",
       "RoundReply",
+      "SentBy",
       "Session",
       "SessionDiff",
       "SessionRule",
