@@ -1,7 +1,7 @@
 /** The senders of requests, and the scopes that say what each may do. */
 import type { JsonObject } from "../../core/base/json.ts";
 
-/** Each scope stands alone; `admin` includes all. */
+/** `admin` includes all others; none of the others includes another. */
 export type Scope = "read" | "execute" | "simulate" | "approve" | "admin";
 
 /** The sender of a request. */
