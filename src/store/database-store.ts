@@ -1,7 +1,9 @@
 /** A store over a database: the sessions that are open here, the one buffer all of them write through, and queries. */
 import { ToolError } from "../core/error.ts";
+import type { ApprovalStore } from "../core/approval-store.ts";
 import type { JobStore } from "../core/job-store.ts";
 import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../core/store.ts";
+import { guardApprovals } from "./approval-operations.ts";
 import { DatabaseLog } from "./database-log.ts";
 import { readStoredPage } from "./event-text.ts";
 import { guardCache } from "./guarded-cache.ts";
@@ -23,6 +25,7 @@ export class DatabaseStore implements Store {
   readonly outlivesProcess: boolean;
   readonly cache: CacheStore;
   readonly jobs: JobStore;
+  readonly approvals: ApprovalStore;
   readonly #options: DatabaseStoreOptions;
   readonly #database: LogDatabase;
   readonly #buffer: WriteBuffer;
@@ -43,6 +46,11 @@ export class DatabaseStore implements Store {
     this.#buffer = new WriteBuffer({ commit: (writes) => this.#commit(writes), maxBytes: options.maxBufferedBytes });
     this.cache = guardCache(cacheOf(database), () => this.open());
     this.jobs = this.#jobStore();
+    this.approvals = guardApprovals({
+      run: (operation) => database.approvals(operation),
+      open: () => this.open(),
+      requireWritable: () => this.#requireWritable(),
+    });
   }
 
   /** Other methods open the file as well; call this to learn early of a file that cannot be used. */

@@ -2,6 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import type { CacheRecord, ListOptions, StoredSession } from "../core/store.ts";
 import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
+import type { ApprovalOperation } from "./approval-operations.ts";
 import type {
   CheckedJobList,
   ClaimAnswer,
@@ -78,6 +79,10 @@ export class InThreadDatabase implements LogDatabase {
 
   async jobPrune(options: PruneJobsOptions): Promise<number> {
     return this.#opened.jobPrune(options);
+  }
+
+  async approvals(operation: ApprovalOperation): Promise<unknown> {
+    return this.#opened.approvals(operation);
   }
 
   async cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined> {

@@ -1,11 +1,14 @@
 /** Sessions in memory: nothing outlives the process, and no call waits for it. */
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
+import type { ApprovalStore } from "../core/approval-store.ts";
 import type { JobStore } from "../core/job-store.ts";
 import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../core/store.ts";
+import { guardApprovals, runApprovalOperation } from "./approval-operations.ts";
 import { guardCache } from "./guarded-cache.ts";
 import { spellBranchPoint } from "./log-database.ts";
 import { jobChanges } from "./job-changes.ts";
+import { MemoryApprovals } from "./memory-approvals.ts";
 import { MemoryCache } from "./memory-cache.ts";
 import { MemoryJobs } from "./memory-jobs.ts";
 import { checkListOptions, checkLogOptions, checkReadOptions } from "./store-options.ts";
@@ -72,6 +75,12 @@ class MemoryStore implements Store {
   readonly #sessions = new Map<string, MemorySession>();
   readonly #jobs = new MemoryJobs((sessionId) => this.#sessions.get(sessionId)?.log !== undefined);
   readonly jobs: JobStore = this.#jobs.guarded(() => this.open());
+  readonly #approvals = new MemoryApprovals();
+  readonly approvals: ApprovalStore = guardApprovals({
+    run: (operation) => runApprovalOperation(this.#approvals, operation),
+    open: () => this.open(),
+    requireWritable: () => this.#requireOpen(),
+  });
   #isClosed = false;
 
   async open(): Promise<void> {
@@ -149,6 +158,7 @@ class MemoryStore implements Store {
     kept.log?.lose(new ToolError("store_failed", `Session ${JSON.stringify(sessionId)} was removed; nothing can be added to its log.`));
     if (kept.parent !== undefined) kept.parent.branches--;
     this.#jobs.forget(sessionId);
+    this.#approvals.forget(sessionId);
     return this.#sessions.delete(sessionId);
   }
 

@@ -26,6 +26,7 @@ const MIGRATIONS: readonly Migration[] = [
       await listEarlierJobs(tables);
     },
   },
+  { name: "approvals", run: createApprovalTables },
 ];
 
 const CURRENT_VERSION = MIGRATIONS.length;
@@ -58,9 +59,19 @@ export async function requireReadable({ tables, place }: SqlConnection): Promise
 }
 
 /** Refuses a store that was opened for reading and is of a version without a list of jobs. @throws ToolError `corrupt_record` */
-export async function requireJobs({ tables, place }: SqlConnection): Promise<void> {
-  if ((await quickVersion(tables)) !== 1) return;
-  throw new ToolError("corrupt_record", `${place} has format version 1, which lists no jobs.`, {
+export function requireJobs(connection: SqlConnection): Promise<void> {
+  return requireVersion(connection, 2, "lists no jobs");
+}
+
+/** As `requireJobs`, for approvals. @throws ToolError `corrupt_record` */
+export function requireApprovals(connection: SqlConnection): Promise<void> {
+  return requireVersion(connection, 3, "keeps no approvals");
+}
+
+async function requireVersion({ tables, place }: SqlConnection, least: number, lack: string): Promise<void> {
+  const version = await quickVersion(tables);
+  if (version === undefined || version >= least) return;
+  throw new ToolError("corrupt_record", `${place} has format version ${version}, which ${lack}.`, {
     hint: "Open it once for writing, as haft jobs cancel and haft run do: that brings it up to date.",
   });
 }
@@ -162,6 +173,35 @@ async function createJobTable({ schema }: Transaction<Tables>): Promise<void> {
   await schema.createIndex("haft_job_by_start").on("haft_job").column("started_at").execute();
   await schema.createIndex("haft_job_by_end").on("haft_job").column("ended_at").execute();
   await schema.createIndex("haft_job_by_cancel").on("haft_job").column("cancel_reason").execute();
+}
+
+async function createApprovalTables({ schema }: Transaction<Tables>): Promise<void> {
+  await schema
+    .createTable("haft_approval")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("position", "integer", (column) => column.notNull().unique())
+    .addColumn("session", "text", (column) => column.notNull())
+    .addColumn("call_id", "text", (column) => column.notNull())
+    .addColumn("tool", "text", (column) => column.notNull())
+    .addColumn("digest", "text", (column) => column.notNull())
+    .addColumn("status", "text", (column) => column.notNull())
+    .addColumn("expires_at", "bigint")
+    .addColumn("owner", "text", (column) => column.notNull())
+    .addColumn("question", "text", (column) => column.notNull())
+    .addColumn("answer", "text")
+    .addColumn("wants_preview", "integer", (column) => column.notNull())
+    .addColumn("preview", "text")
+    .execute();
+  await schema.createIndex("haft_approval_by_status").on("haft_approval").columns(["status", "position"]).execute();
+  await schema.createIndex("haft_approval_by_session").on("haft_approval").columns(["session", "status"]).execute();
+  await schema
+    .createTable("haft_approval_rule")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("session", "text")
+    .addColumn("expires_at", "bigint")
+    .addColumn("created_at", "bigint", (column) => column.notNull())
+    .addColumn("rule", "text", (column) => column.notNull())
+    .execute();
 }
 
 async function createCacheTables({ schema }: Transaction<Tables>): Promise<void> {
