@@ -1,7 +1,10 @@
 /** Puts a call to a person or a rule. No lock is held meanwhile. */
+import type { EnclosingCall } from "../core/approval-store.ts";
+import type { ApprovalNote } from "../core/approvals.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
 import { waitFor } from "../policy/deadline.ts";
-import type { EnclosingCall } from "../core/ask.ts";
+import { definitionOf } from "../registry/definition-of.ts";
 import { CallRun, type AdmittedCall } from "./call-run.ts";
 
 export async function askApproval(run: AdmittedCall, reason: string): Promise<AdmittedCall | ToolError> {
@@ -10,12 +13,16 @@ export async function askApproval(run: AdmittedCall, reason: string): Promise<Ad
   const question = run.parts.approvals.ask({
     callId: run.callId,
     sessionId: run.turn.session.id,
+    turnId: run.turn.id,
     toolName: qualifiedName,
     description: tool.description,
+    definition: definitionOf(run.parts.registry, qualifiedName),
     input: run.input,
     reason,
     simulated: run.simulated,
     ...enclosing(run),
+    ...omitUndefined({ askedBy: askerOf(run) }),
+    note: (note) => keepNote(run, reason, note),
     signal: controller.signal,
   });
   const waited = await waitFor(run, question, {
@@ -26,6 +33,27 @@ export async function askApproval(run: AdmittedCall, reason: string): Promise<Ad
   if ("thrown" in waited) throw waited.thrown;
   controller.abort(waited.ended);
   return waited.ended;
+}
+
+/** The events of a question. Its beginning is durable before anybody is asked: a call that is found in the inbox is in its session's log. */
+function keepNote(run: AdmittedCall, reason: string, note: ApprovalNote): Promise<void> | undefined {
+  const { eventBase, toolName, input } = run;
+  const { id: approvalId, digest } = note;
+  if (note.type === "ask") {
+    const { expiresAt } = note;
+    run.record({ ...eventBase, type: "approval-ask", toolName, approvalId, digest, input, reason, ...omitUndefined({ expiresAt }) });
+    return run.written?.whenDurable();
+  }
+  const { status, scope, ruleId, by } = note;
+  run.record({ ...eventBase, type: "approval-answer", toolName, approvalId, digest, status, ...omitUndefined({ scope, ruleId, by }) });
+  return undefined;
+}
+
+/** The principal whose call it is, else the agent. */
+function askerOf({ options, parts }: AdmittedCall): string | undefined {
+  const { principal } = options.data;
+  const id: unknown = typeof principal === "object" && principal !== null && "id" in principal ? principal.id : undefined;
+  return typeof id === "string" ? id : parts.agentName;
 }
 
 function enclosing({ turn }: AdmittedCall): { readonly within?: readonly EnclosingCall[] } {

@@ -204,6 +204,8 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   caller: { readonly resolve: (answer: ToolResult) => void } | undefined;
   /** Called when it has its result. */
   declare atEnd: (() => void) | undefined;
+  /** It had begun before a crash. */
+  declare isTakenUp: true | undefined;
   /** It was a background job before a crash. */
   declare wasJob: EarlierJob | undefined;
   /** The calls that were made in it before a crash, until they are resumed. */

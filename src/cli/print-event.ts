@@ -146,6 +146,8 @@ export class EventPrinter {
       case "job-input":
       case "job-end":
         return jobWords(event).flatMap((words) => dim(oneLine(words, width - 8)));
+      case "approval-ask":
+      case "approval-answer":
       case "call-attempt":
       case "call-intent":
       case "call-remote":

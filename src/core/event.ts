@@ -1,4 +1,5 @@
 /** The events of a runtime, as they happen, and those of them that a session keeps. */
+import type { ApprovalScope, ApprovalStatus } from "./approval-store.ts";
 import type { ToolCall } from "./call.ts";
 import type { ContentPart } from "./content.ts";
 import type { ProgressUpdate } from "./context.ts";
@@ -95,6 +96,33 @@ export type SessionEvent =
       readonly type: "call-remote";
       readonly toolName: string;
       readonly remoteId: string;
+    })
+  | (CallEvent & {
+      /** The call needs approval, and is about to be put to somebody: it is in the inbox under `approvalId`. */
+      readonly type: "approval-ask";
+      readonly toolName: string;
+      readonly approvalId: string;
+      /** What an answer is bound to: the tool, its definition and the input. */
+      readonly digest: string;
+      /** The input that is approved. */
+      readonly input: JsonObject;
+      readonly reason: string;
+      /** No answer counts from then on. */
+      readonly expiresAt?: number;
+    })
+  | (CallEvent & {
+      /** What became of the question; without an `approval-ask` before it, a rule answered. */
+      readonly type: "approval-answer";
+      readonly toolName: string;
+      readonly approvalId: string;
+      readonly digest: string;
+      readonly status: Exclude<ApprovalStatus, "open">;
+      /** How far a yes reaches. */
+      readonly scope?: ApprovalScope;
+      /** The rule that answered, or that was made of the answer. */
+      readonly ruleId?: string;
+      /** Who answered, as the answer says. */
+      readonly by?: string;
     })
   | (CallEvent & { readonly type: "state-change"; readonly toolset: string; readonly key: string; readonly patch: JsonPatch })
   | (CallEvent & {

@@ -1,5 +1,6 @@
 /** The seam behind which sessions outlive their process: event logs, the claims on them, and the persistent cache. */
 import type { AccessStore } from "./access-store.ts";
+import type { ApprovalStore } from "./approval-store.ts";
 import type { BranchPoint, SessionEvent } from "./event.ts";
 import type { JobStore } from "./job-store.ts";
 
@@ -51,6 +52,8 @@ export interface Store {
   readonly access: AccessStore;
   /** The background jobs of its sessions. */
   readonly jobs: JobStore;
+  /** The questions that wait for a yes, what was answered, and the rules that answer later ones. */
+  readonly approvals: ApprovalStore;
   /** Writes what is buffered, gives up every claim and closes. Idempotent. */
   close(): Promise<void>;
 }

@@ -1,5 +1,16 @@
 /** The public names of `haft/store`, listed by hand: the seam behind which sessions outlive their process. @packageDocumentation */
 export type { AccessStore, KeyQuery, RefusalQuery, RefusedRequest, RevokeKeyRequest, StoredKey } from "../core/access-store.ts";
+export type {
+  ApprovalEnd,
+  ApprovalRecord,
+  ApprovalRule,
+  ApprovalScope,
+  ApprovalStatus,
+  ApprovalStore,
+  ListApprovalsOptions,
+  NewApproval,
+  StoredApprovalQuery,
+} from "../core/approval-store.ts";
 export type { CancelRequest, JobKey, JobStore, ListStoredJobsOptions, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
 export type {
   CacheRecord,
@@ -13,4 +24,5 @@ export type {
   Store,
   StoredSession,
 } from "../core/store.ts";
+export { StoredApprovals, type StoredApprovalsOptions } from "../policy/stored-approvals.ts";
 export { memoryStore } from "../store/memory-store.ts";

@@ -206,6 +206,7 @@ function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: Ta
   const asked = flag?.call ?? open.call;
   const call = open.isRewritten && intendedInput !== undefined ? { ...open.call, input: intendedInput } : asked;
   const run = new CallRun(partsOf(session), turn, callOptions, call, { callId: open.callId, idempotencyKey: open.intent });
+  run.isTakenUp = true;
   run.wasJob = open.job;
   if (open.job !== undefined) run.job = run.parts.jobs.adopt(run, open.job); // whatever becomes of it now, it ends as a job
   if (open.sample !== undefined) run.faults = new CallFaults(open.sample);

@@ -316,7 +316,7 @@ export class Runtime {
       registry: this.registry,
       locks: options.locks ?? new ResourceLocks(),
       limit: options.maxConcurrent === undefined ? undefined : new Limit(options.maxConcurrent),
-      approvals: options.approvals ?? new ApprovalGate(options.approval ?? {}, this.#ports),
+      approvals: options.approvals ?? new ApprovalGate(options.approval ?? {}, this.#ports, options.store?.approvals),
       undecidedHook: undefined,
       chains: this.#chains,
       toolNamed: (name) => this.registry.get(name)?.tool,

@@ -2,8 +2,10 @@
 import { ToolError } from "../core/error.ts";
 import type { AccessStore } from "../core/access-store.ts";
 import { guardAccess } from "./access-operations.ts";
+import type { ApprovalStore } from "../core/approval-store.ts";
 import type { JobStore } from "../core/job-store.ts";
 import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../core/store.ts";
+import { guardApprovals } from "./approval-operations.ts";
 import { DatabaseLog } from "./database-log.ts";
 import { readStoredPage } from "./event-text.ts";
 import { guardCache } from "./guarded-cache.ts";
@@ -26,6 +28,7 @@ export class DatabaseStore implements Store {
   readonly cache: CacheStore;
   readonly jobs: JobStore;
   readonly access: AccessStore;
+  readonly approvals: ApprovalStore;
   readonly #options: DatabaseStoreOptions;
   readonly #database: LogDatabase;
   readonly #buffer: WriteBuffer;
@@ -48,6 +51,11 @@ export class DatabaseStore implements Store {
     this.jobs = this.#jobStore();
     this.access = guardAccess({
       run: (operation) => database.access(operation),
+      open: () => this.open(),
+      requireWritable: () => this.#requireWritable(),
+    });
+    this.approvals = guardApprovals({
+      run: (operation) => database.approvals(operation),
       open: () => this.open(),
       requireWritable: () => this.#requireWritable(),
     });

@@ -3,6 +3,7 @@ import type { AccessOperation } from "./access-operations.ts";
 import { ToolError } from "../core/error.ts";
 import type { CacheRecord, ListOptions, StoredSession } from "../core/store.ts";
 import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
+import type { ApprovalOperation } from "./approval-operations.ts";
 import type {
   CheckedJobList,
   ClaimAnswer,
@@ -83,6 +84,10 @@ export class InThreadDatabase implements LogDatabase {
 
   async access(operation: AccessOperation): Promise<unknown> {
     return this.#opened.access(operation);
+  }
+
+  async approvals(operation: ApprovalOperation): Promise<unknown> {
+    return this.#opened.approvals(operation);
   }
 
   async cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined> {

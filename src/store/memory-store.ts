@@ -2,13 +2,16 @@
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { AccessStore } from "../core/access-store.ts";
+import type { ApprovalStore } from "../core/approval-store.ts";
 import type { JobStore } from "../core/job-store.ts";
 import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../core/store.ts";
 import { guardAccess, runAccessOperation } from "./access-operations.ts";
 import { MemoryAccess } from "./memory-access.ts";
+import { guardApprovals, runApprovalOperation } from "./approval-operations.ts";
 import { guardCache } from "./guarded-cache.ts";
 import { spellBranchPoint } from "./log-database.ts";
 import { jobChanges } from "./job-changes.ts";
+import { MemoryApprovals } from "./memory-approvals.ts";
 import { MemoryCache } from "./memory-cache.ts";
 import { MemoryJobs } from "./memory-jobs.ts";
 import { checkListOptions, checkLogOptions, checkReadOptions } from "./store-options.ts";
@@ -78,6 +81,12 @@ class MemoryStore implements Store {
   readonly jobs: JobStore = this.#jobs.guarded(() => this.open());
   readonly access: AccessStore = guardAccess({
     run: (operation) => runAccessOperation(this.#access, operation),
+    open: () => this.open(),
+    requireWritable: () => this.#requireOpen(),
+  });
+  readonly #approvals = new MemoryApprovals();
+  readonly approvals: ApprovalStore = guardApprovals({
+    run: (operation) => runApprovalOperation(this.#approvals, operation),
     open: () => this.open(),
     requireWritable: () => this.#requireOpen(),
   });
@@ -158,6 +167,7 @@ class MemoryStore implements Store {
     kept.log?.lose(new ToolError("store_failed", `Session ${JSON.stringify(sessionId)} was removed; nothing can be added to its log.`));
     if (kept.parent !== undefined) kept.parent.branches--;
     this.#jobs.forget(sessionId);
+    this.#approvals.forget(sessionId);
     return this.#sessions.delete(sessionId);
   }
 

@@ -10,8 +10,6 @@ interface Migration {
   run(tables: Transaction<Tables>): Promise<void>;
 }
 
-const ACCESS = "keys, refusals";
-
 /** The first makes version 1. A step that was published is never changed. */
 const MIGRATIONS: readonly Migration[] = [
   {
@@ -28,7 +26,8 @@ const MIGRATIONS: readonly Migration[] = [
       await listEarlierJobs(tables);
     },
   },
-  { name: ACCESS, run: createAccessTables },
+  { name: "keys, refusals", run: createAccessTables },
+  { name: "approvals", run: createApprovalTables },
 ];
 
 const CURRENT_VERSION = MIGRATIONS.length;
@@ -61,20 +60,26 @@ export async function requireReadable({ tables, place }: SqlConnection): Promise
 }
 
 /** Refuses a store that was opened for reading and is of a version without a list of jobs. @throws ToolError `corrupt_record` */
-export async function requireJobs({ tables, place }: SqlConnection): Promise<void> {
-  if ((await quickVersion(tables)) !== 1) return;
-  throw new ToolError("corrupt_record", `${place} has format version 1, which lists no jobs.`, {
-    hint: "Open it once for writing, as haft jobs cancel and haft run do: that brings it up to date.",
+export function requireJobs(connection: SqlConnection): Promise<void> {
+  return requireVersion(connection, 2, "lists no jobs");
+}
+
+/** As `requireJobs`, for approvals. @throws ToolError `corrupt_record` */
+export function requireApprovals(connection: SqlConnection): Promise<void> {
+  return requireVersion(connection, 4, "keeps no approvals");
+}
+
+async function requireVersion({ tables, place }: SqlConnection, least: number, lack: string): Promise<void> {
+  const version = await quickVersion(tables);
+  if (version === undefined || version >= least) return;
+  throw new ToolError("corrupt_record", `${place} has format version ${version}, which ${lack}.`, {
+    hint: "Open it once for writing, as haft run does: that brings it up to date.",
   });
 }
 
-/** Refuses a store that was opened for reading and is of a version without keys and refusals. @throws ToolError `corrupt_record` */
-export async function requireAccess({ tables, place }: SqlConnection): Promise<void> {
-  const version = await quickVersion(tables);
-  if (version === undefined || version > MIGRATIONS.findIndex(({ name }) => name === ACCESS)) return;
-  throw new ToolError("corrupt_record", `${place} has format version ${version}, which keeps no keys and no refusals.`, {
-    hint: "Open it once for writing, as haft keys add does: that brings it up to date.",
-  });
+/** As `requireJobs`, for keys and refusals. @throws ToolError `corrupt_record` */
+export function requireAccess(connection: SqlConnection): Promise<void> {
+  return requireVersion(connection, 3, "keeps no keys and no refusals");
 }
 
 /** Undefined when there is more to find out. */
@@ -193,6 +198,35 @@ async function createAccessTables({ schema }: Transaction<Tables>): Promise<void
     .addColumn("at", "bigint", (column) => column.notNull())
     .addColumn("principal", "text")
     .addColumn("body", "text", (column) => column.notNull())
+    .execute();
+}
+
+async function createApprovalTables({ schema }: Transaction<Tables>): Promise<void> {
+  await schema
+    .createTable("haft_approval")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("position", "integer", (column) => column.notNull().unique())
+    .addColumn("session", "text", (column) => column.notNull())
+    .addColumn("call_id", "text", (column) => column.notNull())
+    .addColumn("tool", "text", (column) => column.notNull())
+    .addColumn("digest", "text", (column) => column.notNull())
+    .addColumn("status", "text", (column) => column.notNull())
+    .addColumn("expires_at", "bigint")
+    .addColumn("owner", "text", (column) => column.notNull())
+    .addColumn("question", "text", (column) => column.notNull())
+    .addColumn("answer", "text")
+    .addColumn("wants_preview", "integer", (column) => column.notNull())
+    .addColumn("preview", "text")
+    .execute();
+  await schema.createIndex("haft_approval_by_status").on("haft_approval").columns(["status", "position"]).execute();
+  await schema.createIndex("haft_approval_by_session").on("haft_approval").columns(["session", "status"]).execute();
+  await schema
+    .createTable("haft_approval_rule")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("session", "text")
+    .addColumn("expires_at", "bigint")
+    .addColumn("created_at", "bigint", (column) => column.notNull())
+    .addColumn("rule", "text", (column) => column.notNull())
     .execute();
 }
 

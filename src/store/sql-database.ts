@@ -4,6 +4,7 @@ import { ToolError } from "../core/error.ts";
 import type { CacheRecord, ListOptions, LogOptions, StoredSession } from "../core/store.ts";
 import { sessionChecksum } from "./checksum.ts";
 import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
+import { runApprovalOperation, type ApprovalOperation } from "./approval-operations.ts";
 import type {
   CheckedJobList,
   ClaimAnswer,
@@ -19,9 +20,10 @@ import { SqlAccess } from "./sql-access.ts";
 import { LogReader, type FoundSession } from "./log-reader.ts";
 import { LogStatements } from "./log-statements.ts";
 import { LogWriter } from "./log-writer.ts";
-import { requireAccess, requireJobs } from "./migrations.ts";
+import { requireAccess, requireApprovals, requireJobs } from "./migrations.ts";
 import { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
+import { SqlApprovals, removeApprovals } from "./sql-approvals.ts";
 import { SqlCache } from "./sql-cache.ts";
 import { cancelRequests, listJobs, pruneJobs, requestCancel } from "./sql-jobs.ts";
 import { originalText, storedText } from "./stored-text.ts";
@@ -46,6 +48,7 @@ export class SqlDatabase implements LogDatabase {
   readonly #writer: LogWriter;
   readonly #owner: Owner;
   readonly #cache: SqlCache;
+  readonly #approvals: SqlApprovals;
 
   constructor(connection: SqlConnection, options: SqlDatabaseOptions) {
     const statements = new LogStatements(connection.tables);
@@ -55,6 +58,7 @@ export class SqlDatabase implements LogDatabase {
     this.#owner = new Owner(connection);
     this.#writer = new LogWriter({ connection, statements, reader: this.#reader, owner: this.#owner });
     this.#cache = new SqlCache(options.maxCacheBytes);
+    this.#approvals = new SqlApprovals(connection, this.#owner);
   }
 
   open(): Promise<void> {
@@ -115,6 +119,7 @@ export class SqlDatabase implements LogDatabase {
         if (child !== undefined) throw hasBranches(sessionId, child.id);
         await transaction.deleteFrom("haft_event").where("session", "=", id).execute();
         await transaction.deleteFrom("haft_job").where("session", "=", id).execute();
+        await removeApprovals(transaction, id);
         await transaction.deleteFrom("haft_session").where("id", "=", id).execute();
         return true;
       }),
@@ -151,6 +156,17 @@ export class SqlDatabase implements LogDatabase {
         return await runAccessOperation(new SqlAccess(tables), operation);
       } catch (thrown: unknown) {
         await requireAccess(this.#connection);
+        throw thrown;
+      }
+    });
+  }
+
+  approvals(operation: ApprovalOperation): Promise<unknown> {
+    return this.#do("could not answer for its approvals", async () => {
+      try {
+        return await runApprovalOperation(this.#approvals, operation);
+      } catch (thrown: unknown) {
+        await requireApprovals(this.#connection);
         throw thrown;
       }
     });

@@ -8,6 +8,8 @@ export interface Tables {
   readonly haft_job: StoredJobTable;
   readonly haft_key: KeyTable;
   readonly haft_refusal: RefusalTable;
+  readonly haft_approval: ApprovalTable;
+  readonly haft_approval_rule: ApprovalRuleTable;
   readonly haft_cache: CacheTable;
   readonly haft_generation: GenerationTable;
   readonly haft_counter: CounterTable;
@@ -94,6 +96,35 @@ export interface RefusalTable {
   readonly at: number;
   readonly principal: string | null;
   readonly body: string;
+}
+
+/** An approval question. Its columns are what is asked by; `question` is the whole of it as JSON, `answer` what became of it. */
+export interface ApprovalTable {
+  readonly id: string;
+  readonly position: number;
+  readonly session: string;
+  readonly call_id: string;
+  readonly tool: string;
+  readonly digest: string;
+  readonly status: string;
+  readonly expires_at: number | null;
+  /** The owner that waits for the answer. */
+  readonly owner: string;
+  readonly question: string;
+  readonly answer: string | null;
+  /** 1 where another process wants it. */
+  readonly wants_preview: number;
+  readonly preview: string | null;
+}
+
+export interface ApprovalRuleTable {
+  readonly id: string;
+  /** Null for a rule of all sessions. */
+  readonly session: string | null;
+  readonly expires_at: number | null;
+  readonly created_at: number;
+  /** The whole of it as JSON. */
+  readonly rule: string;
 }
 
 export interface CacheTable {

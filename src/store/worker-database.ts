@@ -5,6 +5,7 @@ import type { AccessOperation } from "./access-operations.ts";
 import { ToolError, type ErrorInfo } from "../core/error.ts";
 import type { CacheRecord, ListOptions, StoredSession } from "../core/store.ts";
 import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
+import type { ApprovalOperation } from "./approval-operations.ts";
 import type {
   CheckedJobList,
   ClaimAnswer,
@@ -116,6 +117,10 @@ export class WorkerDatabase implements LogDatabase {
 
   access(operation: AccessOperation): Promise<unknown> {
     return this.#ask("access", operation);
+  }
+
+  approvals(operation: ApprovalOperation): Promise<unknown> {
+    return this.#ask("approvals", operation);
   }
 
   cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined> {

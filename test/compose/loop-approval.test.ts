@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import type { Approver } from "../../src/core/ask.ts";
 import { createLoop } from "../../src/compose/loop.ts";
-import { approvalDigest } from "../../src/policy/approval.ts";
+import { approvalDigest } from "../../src/policy/approval-digest.ts";
+import { definitionFingerprint } from "../../src/schema/definition-fingerprint.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
@@ -24,7 +25,8 @@ const remove = tool("remove", ({ path }) => (removed.push(path), `removed ${Stri
   effects: { writes: ["disk"], destructive: true },
 });
 const read = tool("read", ({ path }) => `text of ${String(path)}`);
-const digest = (path: string): string => approvalDigest("default::remove", { path });
+const definition = definitionFingerprint(remove);
+const digest = (path: string): string => approvalDigest({ toolName: "default::remove", input: { path }, definition });
 const REASON = "default::remove needs approval, and no approver is configured. default::remove destroys something.";
 
 test("F1.50 a call that needs approval, with nobody to ask, pauses the run and names what is to be decided", async () => {
@@ -36,7 +38,17 @@ test("F1.50 a call that needs approval, with nobody to ask, pauses the run and n
   const paused = await loop.run("Remove /a.");
   expect([paused.reason, paused.pending, brief(paused.results), removed]).toEqual([
     "approval",
-    [{ callId: paused.results[1]?.callId, name: "default::remove", input: { path: "/a" }, digest: digest("/a"), reason: REASON }],
+    [
+      {
+        callId: paused.results[1]?.callId,
+        turnId: expect.any(String),
+        name: "default::remove",
+        input: { path: "/a" },
+        digest: digest("/a"),
+        definition,
+        reason: REASON,
+      },
+    ],
     ["read: text of /a", "remove: approval_required"],
     [],
   ]);

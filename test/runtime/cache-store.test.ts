@@ -7,6 +7,7 @@ import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
 import { MemoryCacheStore } from "../policy/memory-cache-store.ts";
 import { noAccess } from "../store/no-access.ts";
+import { MemoryApprovals } from "../../src/store/memory-approvals.ts";
 import { noJobs } from "../store/no-jobs.ts";
 import { gate, testRuntime, tool, type TestRuntime } from "./bench-runtime.ts";
 
@@ -28,6 +29,7 @@ function storeOf(cache: MemoryCacheStore): Store {
     cache,
     jobs: noJobs,
     access: noAccess,
+    approvals: new MemoryApprovals(),
     close: nothing,
   };
 }

@@ -18,6 +18,7 @@ import {
   variantOf,
 } from "../base/check-shape.ts";
 import type { ShapeCheck } from "../base/check-shape.ts";
+import { APPROVAL_SCOPES } from "../approval-store.ts";
 import { ERROR_CODES } from "../error-codes.ts";
 import { MAX_MESSAGE_LENGTH, ToolError } from "../error.ts";
 import type { SessionEvent } from "../event.ts";
@@ -168,6 +169,17 @@ const FIELDS = {
   },
   "call-intent": { ...OF_CALL, toolName: name, input: jsonObject, idempotencyKey: id },
   "call-remote": { ...OF_CALL, toolName: name, remoteId: id },
+  "approval-ask": { ...OF_CALL, toolName: name, approvalId: id, digest: id, input: jsonObject, reason: anyText, expiresAt: optional(at) },
+  "approval-answer": {
+    ...OF_CALL,
+    toolName: name,
+    approvalId: id,
+    digest: id,
+    status: oneOf(["allowed", "denied", "withdrawn", "expired"]),
+    scope: optional(oneOf(APPROVAL_SCOPES)),
+    ruleId: optional(id),
+    by: optional(anyText),
+  },
   "state-change": { ...OF_CALL, toolset: name, key: anyText, patch },
   "call-end": { ...OF_CALL, result, input: optional(jsonObject) },
   "job-start": { ...OF_CALL, toolName: name, mode: oneOf(["background", "stateful"]), notify: truth, queued: optional(truth) },

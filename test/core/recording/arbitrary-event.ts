@@ -153,6 +153,33 @@ export const arbitraryEvent: fc.Arbitrary<SessionEvent> = fc.oneof(
     { requiredKeys: ["type", "sessionId", "at", "callId", "turnId", "call"] },
   ),
   fc.record({ type: fc.constant("call-intent" as const), ...ofCall, toolName: id, input: object, idempotencyKey: id }),
+  fc.record(
+    {
+      type: fc.constant("approval-ask" as const),
+      ...ofCall,
+      toolName: id,
+      approvalId: id,
+      digest: id,
+      input: object,
+      reason: text,
+      expiresAt: fc.nat(),
+    },
+    { requiredKeys: ["type", "sessionId", "at", "callId", "turnId", "toolName", "approvalId", "digest", "input", "reason"] },
+  ),
+  fc.record(
+    {
+      type: fc.constant("approval-answer" as const),
+      ...ofCall,
+      toolName: id,
+      approvalId: id,
+      digest: id,
+      status: fc.constantFrom("allowed" as const, "denied" as const, "withdrawn" as const, "expired" as const),
+      scope: fc.constantFrom("once" as const, "input" as const, "tool" as const, "rule" as const),
+      ruleId: id,
+      by: text,
+    },
+    { requiredKeys: ["type", "sessionId", "at", "callId", "turnId", "toolName", "approvalId", "digest", "status"] },
+  ),
   fc.record({
     type: fc.constant("state-change" as const),
     ...ofCall,

@@ -1,10 +1,12 @@
 /** A store in memory that survives the process it plays, and fails when a test tells it to. */
+import type { ApprovalStore } from "../../../src/core/approval-store.ts";
 import { ToolError } from "../../../src/core/error.ts";
 import type { BranchPoint, SessionEvent } from "../../../src/core/event.ts";
 import { parseJson } from "../../../src/core/base/parse-json.ts";
 import { EVENT_LIMITS, readEvent } from "../../../src/core/recording/read-event.ts";
 import type { CacheStore, EventLog, EventPage, LogOptions, ReadOptions, Store, StoredSession } from "../../../src/core/store.ts";
 import { noAccess } from "../../store/no-access.ts";
+import { MemoryApprovals } from "../../../src/store/memory-approvals.ts";
 import { noJobs } from "../../store/no-jobs.ts";
 
 interface StoredLog {
@@ -18,6 +20,7 @@ interface StoredLog {
 export class Disk {
   readonly logs = new Map<string, StoredLog>();
   readonly claims = new Map<string, FailingStore>();
+  readonly approvals = new MemoryApprovals();
 
   /** Every event of a session that is durable, those of its parent first. */
   events(sessionId: string): readonly SessionEvent[] {
@@ -119,6 +122,10 @@ export class FailingStore implements Store {
 
   readonly jobs = noJobs;
   readonly access = noAccess;
+  get approvals(): ApprovalStore {
+    return this.disk.approvals;
+  }
+
   readonly cache: CacheStore = {
     get: async () => undefined,
     versions: async (resources) => resources.map(() => 0),
