@@ -70,6 +70,7 @@ async function startSending(config: TelemetryConfig | undefined, environment: En
     ...(config?.endpoint === undefined ? {} : { OTEL_EXPORTER_OTLP_ENDPOINT: config.endpoint }),
     OTEL_SERVICE_NAME: config?.serviceName ?? "haft",
     OTEL_LOGS_EXPORTER: "none",
+    OTEL_NODE_RESOURCE_DETECTORS: "service", // others tell the command line, which holds arguments of calls
     ...environment,
   });
   const sdk = startNodeSdk({ logLevel: environment["OTEL_LOG_LEVEL"] ?? "error" });
@@ -91,7 +92,8 @@ function setVariables(wanted: Environment): () => void {
       return [name, old] as const;
     });
   return () => {
-    for (const [name, old] of before) if (old === undefined) delete process.env[name];
+    for (const [name, old] of before)
+      if (old === undefined) delete process.env[name];
       else process.env[name] = old;
   };
 }

@@ -89,7 +89,8 @@ class Listening {
   begin(request: ModelRequest): void {
     const { signal } = this.#left;
     const { model, turn } = this.#host;
-    this.#traced = turn.session.tracing?.beginRequest({ sessionId: turn.session.id, model, request });
+    const { id: sessionId, ports, tracing } = turn.session;
+    this.#traced = tracing?.beginRequest({ clock: ports.clock, sessionId, model, request });
     const ask = (): AsyncIterator<ModelEvent> => model.stream(request, { signal })[Symbol.asyncIterator]();
     try {
       this.#events = this.#traced === undefined ? ask() : this.#traced.within(ask);
@@ -105,7 +106,10 @@ class Listening {
     this.#isWaiting = true;
     try {
       // a thenable that calls back at once must not make the stack grow
-      Promise.resolve(this.#traced === undefined ? this.#events?.next() : this.#traced.within(this.#askNext)).then(this.#onStep, this.#onThrown);
+      Promise.resolve(this.#traced === undefined ? this.#events?.next() : this.#traced.within(this.#askNext)).then(
+        this.#onStep,
+        this.#onThrown,
+      );
     } catch (thrown: unknown) {
       this.#onThrown(thrown);
     }

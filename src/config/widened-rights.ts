@@ -166,7 +166,12 @@ function telemetryRights({ telemetry }: HaftConfig): readonly WidenedRight[] {
       : [{ path: ["telemetry", "endpoint"], what: `sends the names and times of calls to ${endpoint}` }]),
     ...(parts.length === 0
       ? []
-      : [{ path: ["telemetry", recordInputs ? "recordInputs" : "recordOutputs"], what: `sends the ${parts.join(" and ")} of calls to ${place}` }]),
+      : [
+          {
+            path: ["telemetry", recordInputs ? "recordInputs" : "recordOutputs"],
+            what: `sends the ${parts.join(" and ")} of calls to ${place}`,
+          },
+        ]),
   ];
 }
 

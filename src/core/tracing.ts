@@ -1,5 +1,6 @@
 /** The seam by which what a runtime does becomes part of traces; `haft/telemetry` is behind it. */
 import type { ToolError } from "./error.ts";
+import type { Clock } from "./ports.ts";
 import type { Model, ModelReply, ModelRequest, TokenUsage } from "./model.ts";
 
 /**
@@ -31,6 +32,7 @@ export interface TracedWork<End> {
 
 /** A run of a loop, as it begins. */
 export interface TracedRun {
+  readonly clock: Clock;
   readonly sessionId: string;
   readonly agentName: string | undefined;
   /** The model, or its name. */
@@ -46,6 +48,7 @@ export interface TracedRunEnd {
 
 /** A request to a model, as it is sent. */
 export interface TracedRequest {
+  readonly clock: Clock;
   readonly sessionId: string;
   readonly model: Model;
   readonly request: ModelRequest;

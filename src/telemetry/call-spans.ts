@@ -108,7 +108,7 @@ export class CallSpans {
       [ATTRIBUTES.conversation]: sessionId,
       [ATTRIBUTES.callId]: callId,
       [ATTRIBUTES.turnId]: turnId,
-      ...(tool === undefined ? {} : { [ATTRIBUTES.toolDescription]: tool.description }),
+      ...(tool === undefined || tool.description === "" ? {} : { [ATTRIBUTES.toolDescription]: tool.description }),
       ...(typeof agentName === "string" ? { [ATTRIBUTES.agentName]: agentName } : {}),
     };
     const options = { kind: SpanKind.INTERNAL, attributes };

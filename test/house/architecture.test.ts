@@ -48,7 +48,17 @@ const RULES: HouseRules = {
     "cli",
     "src/core/system-ports.ts",
   ],
-  late: ["@modelcontextprotocol/client", "@modelcontextprotocol/server", "kysely", "croner", "defuddle", "unpdf", "quickjs-emscripten", "@opentelemetry/api", "@opentelemetry/sdk-node"],
+  late: [
+    "@modelcontextprotocol/client",
+    "@modelcontextprotocol/server",
+    "kysely",
+    "croner",
+    "defuddle",
+    "unpdf",
+    "quickjs-emscripten",
+    "@opentelemetry/api",
+    "@opentelemetry/sdk-node",
+  ],
   maxLines: 400,
 };
 

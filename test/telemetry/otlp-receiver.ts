@@ -45,7 +45,10 @@ export interface OtlpReceiver {
 
 /** The parts of OTLP's JSON that are read. @see https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding */
 interface OtlpRequest {
-  readonly resourceSpans?: readonly { readonly resource: OtlpAttributes; readonly scopeSpans: readonly { readonly spans: readonly OtlpSpan[] }[] }[];
+  readonly resourceSpans?: readonly {
+    readonly resource: OtlpAttributes;
+    readonly scopeSpans: readonly { readonly spans: readonly OtlpSpan[] }[];
+  }[];
   readonly resourceMetrics?: readonly { readonly scopeMetrics: readonly { readonly metrics: readonly OtlpMetric[] }[] }[];
 }
 
@@ -93,18 +96,19 @@ interface OtlpPoints {
 export async function otlpReceiver(): Promise<OtlpReceiver> {
   const state = { spans: [] as ReceivedSpan[], points: [] as ReceivedPoint[], resource: {} as Record<string, unknown>, text: "" };
   const server = createServer((incoming, outgoing) => {
-    void body(incoming).then((written) => {
-      state.text += written;
-      const sent = JSON.parse(written) as OtlpRequest; // what the exporters of the standard write
-      for (const group of sent.resourceSpans ?? []) {
-        state.resource = attributesOf(group.resource);
-        for (const scope of group.scopeSpans) state.spans.push(...scope.spans.map(spanOf));
-      }
-      for (const group of sent.resourceMetrics ?? [])
-        for (const scope of group.scopeMetrics) state.points.push(...scope.metrics.flatMap(pointsOf));
-      outgoing.writeHead(200, { "content-type": "application/json" }).end("{}");
-    });
+    void answer(incoming).finally(() => outgoing.writeHead(200, { "content-type": "application/json" }).end("{}"));
   });
+  const answer = async (incoming: IncomingMessage): Promise<void> => {
+    const written = await body(incoming);
+    state.text += written;
+    const sent = JSON.parse(written) as OtlpRequest; // what the exporters of the standard write
+    for (const group of sent.resourceSpans ?? []) {
+      state.resource = attributesOf(group.resource);
+      for (const scope of group.scopeSpans) state.spans.push(...scope.spans.map(spanOf));
+    }
+    for (const group of sent.resourceMetrics ?? [])
+      for (const scope of group.scopeMetrics) state.points.push(...scope.metrics.flatMap(pointsOf));
+  };
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   return {
