@@ -2,14 +2,7 @@
 import type { ToolError } from "./error.ts";
 import type { Clock } from "./ports.ts";
 import type { Model, ModelReply, ModelRequest, TokenUsage } from "./model.ts";
-
-/**
- * The fields by which a request continues a trace: `traceparent`, and `tracestate` and `baggage` where there are such. Headers of HTTP, and
- * fields of `_meta` in MCP.
- *
- * @see https://www.w3.org/TR/trace-context/
- */
-export type TraceHeaders = Readonly<Record<string, string>>;
+import type { TraceHeaders } from "./trace-headers.ts";
 
 /** Makes traces. Called only while one is set with `runtime.trace`. */
 export interface Tracing {

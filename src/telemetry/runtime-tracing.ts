@@ -4,7 +4,8 @@ import type { Attributes, Context, Histogram, Span } from "@opentelemetry/api";
 import type { ToolError } from "../core/error.ts";
 import type { Clock } from "../core/ports.ts";
 import type { TokenUsage } from "../core/model.ts";
-import type { TraceHeaders, TracedRequest, TracedRequestEnd, TracedRun, TracedRunEnd, TracedWork, Tracing } from "../core/tracing.ts";
+import type { TracedRequest, TracedRequestEnd, TracedRun, TracedRunEnd, TracedWork, Tracing } from "../core/tracing.ts";
+import type { TraceHeaders } from "../core/trace-headers.ts";
 import { AGENT_NAME } from "./agent-name.ts";
 import type { CallSpans } from "./call-spans.ts";
 import type { ProviderWatch } from "./provider-watch.ts";
@@ -125,7 +126,7 @@ class Work {
     this.context = span === undefined ? undefined : trace.setSpan(parent, span);
   }
 
-  /** Messages of errors may quote the conversation, so their codes are told only. */
+  /** Records the code of an error only: its message may quote the conversation. */
   end(error: ToolError | undefined, duration: Histogram | undefined, attributes: Attributes): void {
     const failed = error === undefined || error.code === "cancelled" ? {} : { [ATTRIBUTES.errorType]: error.code };
     if (Object.keys(failed).length > 0)

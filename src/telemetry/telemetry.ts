@@ -6,9 +6,9 @@ import { CallSpans } from "./call-spans.ts";
 import { ProviderWatch } from "./provider-watch.ts";
 import { RuntimeTracing } from "./runtime-tracing.ts";
 
-export type { TraceHeaders } from "../core/tracing.ts";
+export type { TraceHeaders } from "../core/trace-headers.ts";
 
-/** What is recorded, and by whom. */
+/** Options of telemetry: the contents that are recorded, and the providers. */
 export interface TelemetryOptions {
   /** Record the arguments of calls, without secrets. @default false */
   readonly recordInputs?: boolean;
