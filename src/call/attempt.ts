@@ -219,11 +219,13 @@ function askTracked(run: AdmittedCall, request: EngineRequest, context: AttemptC
 }
 
 function askInLayer(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
-  return run.options.visibility === undefined ? put(run, request, context) : putInLayer(run, request, context);
+  const { visibility, principal } = run.options;
+  return visibility === undefined && principal === undefined ? put(run, request, context) : putInLayer(run, request, context);
 }
 
 function putInLayer(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
-  return withinLayer(run.turn.session, run.options.visibility, () => put(run, request, context));
+  const { visibility, principal } = run.options;
+  return withinLayer({ session: run.turn.session, visibility, principal }, () => put(run, request, context));
 }
 
 function put(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {

@@ -95,6 +95,8 @@ export interface CallOptions {
   readonly onProgress: ProgressListener | undefined;
   /** Which tools these calls may use at all; undefined = all. */
   readonly visibility?: Visibility | undefined;
+  /** The id of the principal that they are made for. */
+  readonly principal?: string | undefined;
   /** A person has allowed these calls already. */
   readonly approved?: boolean | undefined;
   /** True: each is answered `pending`, and continues as a background job; false: each is waited for. */

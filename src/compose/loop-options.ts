@@ -71,7 +71,7 @@ export interface LoopOptions {
   /** Returns the cost of a reply, for the budget `cost`. @default 0 */
   readonly cost?: (usage: TokenUsage, model: string | undefined) => number;
   /** Options of the calls: `data`, `variation`, `ask`, `onProgress`, `validate`, `background`. */
-  readonly calls?: Pick<RoundOptions, "data" | "variation" | "ask" | "onProgress" | "validate" | "background">;
+  readonly calls?: Pick<RoundOptions, "data" | "principal" | "variation" | "ask" | "onProgress" | "validate" | "background">;
   /** Start reads as soon as they are sealed, while the model still speaks. @default true */
   readonly earlyDispatch?: boolean;
   /**
@@ -132,6 +132,7 @@ const TYPES: OptionTypes<LoopOptions> = {
 };
 const CALL_OPTIONS: OptionNames<NonNullable<LoopOptions["calls"]>> = {
   data: true,
+  principal: true,
   variation: true,
   ask: true,
   onProgress: true,

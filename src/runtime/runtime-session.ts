@@ -7,6 +7,7 @@ import type { SessionEvent } from "../core/event.ts";
 import type { JobStatus } from "../core/job-status.ts";
 import type { ModelMessage, SessionMessage } from "../core/message.ts";
 import type { Ports } from "../core/ports.ts";
+import type { SentBy } from "../core/sent-by.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Tracing } from "../core/tracing.ts";
 import type { WholeResult } from "../policy/large-result-store.ts";
@@ -18,7 +19,6 @@ import { safeJobListener } from "../call/safe-listener.ts";
 import { unreadableOptions, type ExecuteOptions } from "../call/execute-options.ts";
 import type { Round, RoundOptions } from "./round.ts";
 import type { ForkOptions } from "../session/fork-options.ts";
-import { readMessage } from "../session/read-message.ts";
 import { Inbox, isInboxEvent, type InboxEntry, type MakeEvent, type StoredTrigger } from "../session/inbox.ts";
 import { addingTrigger, receiving, removingTrigger, type NewTrigger, type ReceiveOptions } from "../session/inbox-events.ts";
 import { Readiness } from "../session/readiness.ts";
@@ -46,7 +46,7 @@ export interface SessionHost {
   discard(branch: RuntimeSession): Promise<void>;
   snapshot(session: RuntimeSession): Promise<SessionSnapshot>;
   events(session: RuntimeSession): AsyncGenerator<SessionEvent>;
-  addMessage(session: RuntimeSession, message: SessionMessage): Promise<void>;
+  addMessage(session: RuntimeSession, message: SessionMessage, options: SentBy): Promise<void>;
   recordReceived(session: RuntimeSession, make: MakeEvent): Promise<boolean>;
   close(session: RuntimeSession): Promise<void>;
 }
@@ -258,8 +258,8 @@ export class RuntimeSession extends Session {
   }
 
   /** Adds what a person or a program said. Resolves when it is durable. @throws ToolError `invalid_argument` for what is not a message. By rejecting */
-  async addMessage(message: SessionMessage): Promise<void> {
-    return this.#host.addMessage(this, readMessage(message));
+  async addMessage(message: SessionMessage, options: SentBy = {}): Promise<void> {
+    return this.#host.addMessage(this, message, options);
   }
 
   /**

@@ -366,8 +366,8 @@ export class Runtime {
     calls: ToolCall | readonly ToolCall[],
     nested: NestedCalls,
   ): Promise<ToolResult | readonly ToolResult[]> {
-    const { data, variation, visibility } = options;
-    const all: ExecuteOptions = { data, variation, ...nested, ...omitUndefined({ ask: options.ask, onProgress: options.onProgress }) };
+    const { data, variation, visibility, principal, ask, onProgress } = options;
+    const all: ExecuteOptions = { data, variation, ...nested, ...omitUndefined({ principal, ask, onProgress }) };
     if (turn.session instanceof RuntimeSession) return turn.session.execute(calls as readonly ToolCall[], all); // also where it is one
     const { background: _background, ...alone } = all; // without a session every call is waited for
     return this.#runner.runAlone(parts, calls, visibility === undefined ? alone : { ...alone, allow: visibility });
