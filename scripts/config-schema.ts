@@ -191,6 +191,7 @@ export function configSchema(text: string): Schema {
     store: page.object(["`[store]`"]),
     model,
     loop: page.object(["`[loop]`"], { budget }),
+    telemetry: page.object(["`[telemetry]`"]),
     findTools: page.object(["`[findTools]`"]),
     simulation,
     variables: page.object(["`[variables]`"]),

@@ -77,7 +77,7 @@ export interface CallParts {
   readonly logsDecisions: boolean;
   /** Whether there are listeners; changes when listeners come and go. */
   listening: boolean;
-  /** Makes traces of calls; undefined while nobody wants them. */
+  /** Makes traces of calls; undefined while there are none. */
   tracing: Tracing | undefined;
   planOf(registered: RegisteredTool): ToolPlan;
   readonly executeWithin: ExecuteWithin<AdmittedCall>;

@@ -25,6 +25,7 @@ import type { CommandContext } from "./command.ts";
 import { commandAnswers, type AnswerChoice } from "./command-answers.ts";
 import { addManual } from "./manual.ts";
 import { oneLine } from "./terminal-text.ts";
+import { startTelemetry } from "./start-telemetry.ts";
 import { requireTrust } from "./trust/require-trust.ts";
 import { untilAborted } from "../core/base/until-aborted.ts";
 
@@ -81,7 +82,9 @@ export async function withRuntime<T>(
   const triggers = createTriggers();
   const runtime = createRuntime(await runtimeOptions(context, { ...options, config, built: store, trusted, triggers }));
   const said = new Set<string>();
+  let endTelemetry: (() => Promise<void>) | undefined;
   try {
+    endTelemetry = await startTelemetry({ config: config.config.telemetry, environment: context.environment, runtime });
     if (store !== undefined && options.storeMayWait !== true) await untilAborted(store.open(), signal);
     const report = await untilAborted(runtime.open(), signal);
     if (options.manual === true) await addManual(runtime.registry, config.config);
@@ -96,6 +99,7 @@ export async function withRuntime<T>(
       if (!said.has(message)) warn(context, message);
       said.add(message);
     }
+    await endTelemetry?.();
   }
 }
 

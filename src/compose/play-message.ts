@@ -89,7 +89,8 @@ class Listening {
   begin(request: ModelRequest): void {
     const { signal } = this.#left;
     const { model, turn } = this.#host;
-    this.#traced = turn.session.tracing?.beginRequest({ sessionId: turn.session.id, model, request });
+    const { id: sessionId, ports, tracing } = turn.session;
+    this.#traced = tracing?.beginRequest({ clock: ports.clock, sessionId, model, request });
     const ask = (): AsyncIterator<ModelEvent> => model.stream(request, { signal })[Symbol.asyncIterator]();
     try {
       this.#events = this.#traced === undefined ? ask() : this.#traced.within(ask);

@@ -19,6 +19,7 @@ import { readFindTools, type FindToolsConfig } from "./find-tools-config.ts";
 import { readLoop, readModel, type LoopConfig, type ModelConfig } from "./model-config.ts";
 import { readSimulation, type SimulationConfig } from "./simulation-config.ts";
 import { readStore, type StoreConfig } from "./store-config.ts";
+import { readTelemetry, type TelemetryConfig } from "./telemetry-config.ts";
 import { TableReader, isTable, kindOf } from "./table-reader.ts";
 import type { NamedTrigger } from "../triggers/session-triggers.ts";
 import { readChannels, readTriggers, type ChannelConfig } from "./triggers-config.ts";
@@ -43,6 +44,8 @@ export interface HaftConfig extends ToolsBlock {
   /** The model of `haft chat`; undefined = none was named. */
   readonly model: ModelConfig | undefined;
   readonly loop: LoopConfig;
+  /** The traces and metrics that are sent; undefined = the file has no such table. */
+  readonly telemetry: TelemetryConfig | undefined;
   /** Models and clients are shown a few tools, and find the others; undefined = they are shown all. */
   readonly findTools: FindToolsConfig | undefined;
   /** The sources that answer in place of tools, and the faults to inject; undefined = the file has no such table. */
@@ -135,7 +138,7 @@ export function readHaftConfig(value: unknown, problems: Problems, options: Read
 
 /** The keys of a file of our own. */
 const OWN_KEYS =
-  "runtime retry circuit permission approval cache store model loop findTools extensions documentation variables simulation toolsets tools engines mcp channels triggers".split(
+  "runtime retry circuit permission approval cache store model loop telemetry findTools extensions documentation variables simulation toolsets tools engines mcp channels triggers".split(
     " ",
   );
 
@@ -171,7 +174,7 @@ function readToolsetTables(root: TableReader, context: ToolsetReadContext): Read
 
 type Policies = Pick<
   HaftConfig,
-  "runtime" | "retry" | "circuit" | "permission" | "approval" | "cache" | "store" | "model" | "loop" | "findTools"
+  "runtime" | "retry" | "circuit" | "permission" | "approval" | "cache" | "store" | "model" | "loop" | "telemetry" | "findTools"
 >;
 
 function readPolicies(root: TableReader, { environment, folder }: ReadOptions): Policies {
@@ -185,6 +188,7 @@ function readPolicies(root: TableReader, { environment, folder }: ReadOptions): 
     store: root.section("store", (table) => readStore(table, environment)),
     model: root.section("model", readModel),
     loop: root.section("loop", readLoop) ?? {},
+    telemetry: root.section("telemetry", readTelemetry),
     findTools: root.section("findTools", readFindTools),
   };
 }

@@ -37,7 +37,8 @@ export function widenedRights({ config, folder }: LoadedConfig): WidenedRights {
   for (const [name, engine] of config.engines)
     for (const [key, what] of engineRights(engine, folder)) widens.push({ path: ["engines", name, key], what });
   widens.push(...ownRights(config, folder));
-  return { widens, sends: modelsOf(config).flatMap(({ path, model }) => modelRights(model, path)) };
+  const sends = modelsOf(config).flatMap(({ path, model }) => modelRights(model, path));
+  return { widens, sends: [...sends, ...telemetryRights(config)] };
 }
 
 function toolsetRights(toolset: ToolsetConfig, folder: string): readonly Right[] {
@@ -151,6 +152,26 @@ function ownRights({ approval, store, simulation, enrichments }: HaftConfig, fol
     ...outsideRights(store ?? {}, ["path"], folder).map(([key, what]) => ({ path: ["store", key], what })),
     ...beside.map(([key, what]) => ({ path: ["simulation", key], what })),
     ...enrichments.flatMap((each) => outsideRights(each, ["cache"], folder).map(([key, what]) => ({ path: [...each.path, key], what }))),
+  ];
+}
+
+function telemetryRights({ telemetry }: HaftConfig): readonly WidenedRight[] {
+  const { enabled = true, endpoint, recordInputs = false, recordOutputs = false } = telemetry ?? {};
+  if (!enabled || telemetry === undefined) return [];
+  const parts = [...(recordInputs ? ["arguments"] : []), ...(recordOutputs ? ["results"] : [])];
+  const place = endpoint ?? "the collector of this machine";
+  return [
+    ...(endpoint === undefined || isLoopback(endpoint)
+      ? []
+      : [{ path: ["telemetry", "endpoint"], what: `sends the names and times of calls to ${endpoint}` }]),
+    ...(parts.length === 0
+      ? []
+      : [
+          {
+            path: ["telemetry", recordInputs ? "recordInputs" : "recordOutputs"],
+            what: `sends the ${parts.join(" and ")} of calls to ${place}`,
+          },
+        ]),
   ];
 }
 

@@ -24,6 +24,7 @@ const RULES: HouseRules = {
     compose: 7,
     toolsets: 7,
     adapters: 7,
+    telemetry: 7,
     testing: 7,
     generate: 8,
     config: 9,
@@ -47,7 +48,17 @@ const RULES: HouseRules = {
     "cli",
     "src/core/system-ports.ts",
   ],
-  late: ["@modelcontextprotocol/client", "@modelcontextprotocol/server", "kysely", "croner", "defuddle", "unpdf", "quickjs-emscripten"],
+  late: [
+    "@modelcontextprotocol/client",
+    "@modelcontextprotocol/server",
+    "kysely",
+    "croner",
+    "defuddle",
+    "unpdf",
+    "quickjs-emscripten",
+    "@opentelemetry/api",
+    "@opentelemetry/sdk-node",
+  ],
   maxLines: 400,
 };
 

@@ -28,6 +28,7 @@ import * as files from "../../src/toolsets/files.ts";
 import * as findTools from "../../src/toolsets/find-tools.ts";
 import * as jobs from "../../src/toolsets/jobs.ts";
 import * as shell from "../../src/toolsets/shell.ts";
+import * as telemetry from "../../src/telemetry/telemetry.ts";
 import * as toolsets from "../../src/public/toolsets.ts";
 import * as triggers from "../../src/public/triggers.ts";
 import * as info from "../../src/toolsets/info.ts";
@@ -571,6 +572,7 @@ const ENTRIES: Readonly<Record<string, { readonly module: object; readonly value
     ],
   },
   "haft/info": { module: info, values: ["infoToolset", "readOverrides"] },
+  "haft/telemetry": { module: telemetry, values: ["telemetry"] },
   "haft/shell": { module: shell, values: ["pythonToolset", "shellToolset"] },
   "haft/find-tools": { module: findTools, values: ["findToolsToolset"] },
   "haft/jobs": { module: jobs, values: ["jobsToolset"] },
@@ -665,6 +667,7 @@ test("package.json offers these entries and no others", () => {
     "./triggers",
     "./adapters",
     "./shell",
+    "./telemetry",
     "./haft.schema.json",
     "./package.json",
   ]);

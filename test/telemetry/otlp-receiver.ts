@@ -96,18 +96,19 @@ interface OtlpPoints {
 export async function otlpReceiver(): Promise<OtlpReceiver> {
   const state = { spans: [] as ReceivedSpan[], points: [] as ReceivedPoint[], resource: {} as Record<string, unknown>, text: "" };
   const server = createServer((incoming, outgoing) => {
-    void body(incoming).then((written) => {
-      state.text += written;
-      const sent = JSON.parse(written) as OtlpRequest; // what the exporters of the standard write
-      for (const group of sent.resourceSpans ?? []) {
-        state.resource = attributesOf(group.resource);
-        for (const scope of group.scopeSpans) state.spans.push(...scope.spans.map(spanOf));
-      }
-      for (const group of sent.resourceMetrics ?? [])
-        for (const scope of group.scopeMetrics) state.points.push(...scope.metrics.flatMap(pointsOf));
-      outgoing.writeHead(200, { "content-type": "application/json" }).end("{}");
-    });
+    void answer(incoming).finally(() => outgoing.writeHead(200, { "content-type": "application/json" }).end("{}"));
   });
+  const answer = async (incoming: IncomingMessage): Promise<void> => {
+    const written = await body(incoming);
+    state.text += written;
+    const sent = JSON.parse(written) as OtlpRequest; // what the exporters of the standard write
+    for (const group of sent.resourceSpans ?? []) {
+      state.resource = attributesOf(group.resource);
+      for (const scope of group.scopeSpans) state.spans.push(...scope.spans.map(spanOf));
+    }
+    for (const group of sent.resourceMetrics ?? [])
+      for (const scope of group.scopeMetrics) state.points.push(...scope.metrics.flatMap(pointsOf));
+  };
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   return {

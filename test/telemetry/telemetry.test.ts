@@ -1,4 +1,4 @@
-import { context, propagation, trace } from "@opentelemetry/api";
+import { trace } from "@opentelemetry/api";
 import { expect, test } from "vitest";
 import { delegateTool } from "../../src/compose/delegate/delegate.ts";
 import { createLoop } from "../../src/compose/loop.ts";
@@ -298,10 +298,9 @@ test("issue 19.8 a provider that is registered later is noticed, and without one
   const end = telemetry(runtime);
   const before = await runtime.execute({ name: "weather", input: {} });
   expect(before.status).toBe("ok");
-  expect(context.active().getValue(Symbol.for("x"))).toBeUndefined();
   expect(runtime.tracing?.headersOf(before.callId)).toBeUndefined();
   const receiver = await withTelemetry(async () => {
-    await runtime.execute({ name: "weather", input: {} });
+    for (let calls = 0; calls < 2; calls++) await runtime.execute({ name: "weather", input: {} });
   });
   end();
   await runtime.close();
@@ -316,6 +315,5 @@ test("issue 19.8 a runtime is traced once at a time, and an unknown option is re
   expect(() => telemetry(runtime, { recordInput: true } as object)).toThrow('telemetry() has no option "recordInput"');
   expect(() => telemetry(runtime, { recordInputs: "yes" } as object)).toThrow("recordInputs");
   telemetry(runtime)();
-  expect(propagation.getBaggage(context.active())).toBeUndefined();
   await runtime.close();
 });
