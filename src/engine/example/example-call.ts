@@ -45,6 +45,8 @@ import { stepWorld } from "../world.ts";
 const MAX_REDRAWS = 8;
 /** How many made-up things a list has besides those that are known. */
 const MORE_IN_LIST = 2;
+/** The names of the facts about a list. */
+const OF_LIST = pageFacts({ total: 0, shown: 0, offset: 0, limit: 0 });
 const usualSchemas = new WeakMap<Tool, Map<boolean, JsonSchema>>();
 const validators = new WeakMap<Tool, Validator>();
 
@@ -71,7 +73,7 @@ export class ExampleCall {
     this.#seed = `${seed}|${variation === "" ? "" : `${variation}|`}${context.toolName}|${canonicalJson(input)}`;
     this.#factsSeed = Math.floor(seededRandom(`${seed}|facts|${variation}`).next() * 4_294_967_296);
     this.#intent = tool.outputSchema === undefined ? this.#intentTold() : toolIntent(context.toolName);
-    this.#house = { currency: currencyOf(seed), ...saidOf(this.#intent, tool) };
+    this.#house = houseOf(seed, tool, this.#intent);
     this.#records = new Records(context.state);
   }
 
@@ -231,7 +233,8 @@ export class ExampleCall {
       ...peopleIn(this.#intent, this.#input),
       records: page.map((thing) => this.#asRecord(thing)),
       ...(more !== undefined && { more }),
-      ofList: pageFacts({ total: 0, shown: 0, offset: 0, limit: 0 }),
+      ofList: OF_LIST,
+      lists: new Map(),
     };
     const first = this.#draw(this.#input, { subject });
     const list = listIn(first, subject);
@@ -326,7 +329,8 @@ export class ExampleCall {
       );
     const drawn = exampleValue(outputSchema, {
       random,
-      given: { ...this.#house, ...subject.named, ...this.#related(), ...given },
+      usual: this.#house,
+      given: { ...subject.named, ...this.#related(), ...given },
       subject,
       about,
       factsSeed,
@@ -372,6 +376,17 @@ export class ExampleCall {
     if (schema === undefined) schemas.set(isNamed, (schema = usualSchema(this.#tool, this.#intent, isNamed)));
     return schema;
   }
+}
+
+const houses = new WeakMap<Tool, { readonly seed: string; readonly intent: ToolIntent; readonly house: JsonObject }>();
+
+/** Made once for a tool, as long as it is asked for with the same seed and under the same name. */
+function houseOf(seed: string, tool: Tool, intent: ToolIntent): JsonObject {
+  const known = houses.get(tool);
+  if (known !== undefined && known.seed === seed && known.intent === intent) return known.house;
+  const house = { currency: currencyOf(seed), ...saidOf(intent, tool) };
+  houses.set(tool, { seed, intent, house });
+  return house;
 }
 
 function currencyOf(seed: string): string {

@@ -29,9 +29,18 @@ const CHOSEN =
 /** The key of an input property; `""` for what no result gives. @param noun what the tool is about */
 export function inputKey(name: string, noun: string): string {
   if (isIdName(name)) return idKey(idNoun(name) || noun);
+  let key = kept.get(name);
+  if (key !== undefined) return key;
   const plain = plainName(name);
-  return isOfThing(name) && !CHOSEN.test(plain) ? plain : "";
+  key = isOfThing(name) && !CHOSEN.test(plain) ? plain : "";
+  if (kept.size >= MAX_KEPT) kept.clear();
+  kept.set(name, key);
+  return key;
 }
+
+/** The keys of names that are no ids. */
+const kept = new Map<string, string>();
+const MAX_KEPT = 20_000;
 
 function idKey(noun: string): string {
   return noun === "" ? "" : `${noun.split("_").at(-1) ?? noun}_id`;

@@ -129,6 +129,16 @@ interface Field {
 const HEADS =
   /^(?:name|title|full_name|display_name|label|subject|summary|.*_name|.*_title|city|email|username|symbol|code|word|text|content|message|question|description|type)$/u;
 const MAX_ITEM_FIELDS = 3;
+const heads = new Map<string, boolean>();
+
+function isHead(name: string): boolean {
+  let is = heads.get(name);
+  if (is !== undefined) return is;
+  is = HEADS.test(plainName(name));
+  if (heads.size >= MAX_KEPT) heads.clear();
+  heads.set(name, is);
+  return is;
+}
 
 /** `Aurora Air (flight ID F-12, price 94)`. */
 function itemWords(item: JsonValue): string {
@@ -140,8 +150,7 @@ function itemWords(item: JsonValue): string {
     ({ name, value }) => typeof value === "string" && value.length <= MAX_HEAD && !isIdName(name) && !NO_HEAD.test(value),
   );
   const head =
-    texts.find(({ name }) => HEADS.test(plainName(name))) ??
-    texts.find(({ name }) => !/(?:status|state|url|currency|unit|type)$/u.test(plainName(name)));
+    texts.find(({ name }) => isHead(name)) ?? texts.find(({ name }) => !/(?:status|state|url|currency|unit|type)$/u.test(plainName(name)));
   const rest = ranked(fields.filter((field) => field !== head)).slice(0, MAX_ITEM_FIELDS - 1);
   const told = rest.map(({ name, value }) => (typeof value === "boolean" ? flagWords(name, value) : briefWords(name, value, "")));
   if (head === undefined) return told.join(", ");
@@ -272,17 +281,27 @@ function listed(items: readonly JsonValue[], name: string): string {
 
 /** Scalar fields, those of objects inside as well, and short lists of texts left out. */
 function fieldsIn(value: JsonObject, depth = 0): readonly Field[] {
-  return Object.entries(value).flatMap(([name, one]): readonly Field[] => {
-    if (one === null || one === "" || SECRET.test(name) || /\d/u.test(name)) return []; // a digit of a name would read as a value
-    if (isJsonArray(one)) return [];
-    if (isJsonObject(one))
-      return depth >= 1
-        ? []
-        : fieldsIn(one, depth + 1)
-            .slice(0, 2)
-            .map((field) => ({ ...field, name: `${label(name)} ${field.name}` }));
-    return [{ name, value: one }];
-  });
+  const fields: Field[] = [];
+  for (const name of Object.keys(value)) {
+    const one = value[name];
+    if (one === undefined || one === null || one === "" || isJsonArray(one) || !isSaid(name)) continue;
+    if (!isJsonObject(one)) fields.push({ name, value: one });
+    else if (depth < 1)
+      for (const inner of fieldsIn(one, depth + 1).slice(0, 2)) fields.push({ ...inner, name: `${label(name)} ${inner.name}` });
+  }
+  return fields;
+}
+
+const said = new Map<string, boolean>();
+
+/** A digit of a name would read as a value. */
+function isSaid(name: string): boolean {
+  let is = said.get(name);
+  if (is !== undefined) return is;
+  is = !SECRET.test(name) && !/\d/u.test(name);
+  if (said.size >= MAX_KEPT) said.clear();
+  said.set(name, is);
+  return is;
 }
 
 const SECRET = /password|secret/iu;
@@ -306,7 +325,7 @@ function rankOf({ name, value }: Field): number {
 /** The rank of a field whose name says nothing of it. */
 const NAMES_LAST = 3;
 const ranks = new Map<string, number>();
-const MAX_RANKS = 20_000;
+const MAX_KEPT = 20_000;
 
 function rankOfName(name: string): number {
   let rank = ranks.get(name);
@@ -315,8 +334,8 @@ function rankOfName(name: string): number {
   if (isIdName(name)) rank = 0;
   else if (/(?:^|_)(?:status|state)$/u.test(plain)) rank = 1;
   else if (/(?:^|_)(?:url|image|icon|link|href|created_at|updated_at|timestamp|hash|etag)$/u.test(plain)) rank = 4;
-  else rank = HEADS.test(plain) ? 2 : NAMES_LAST;
-  if (ranks.size >= MAX_RANKS) ranks.clear();
+  else rank = isHead(name) ? 2 : NAMES_LAST;
+  if (ranks.size >= MAX_KEPT) ranks.clear();
   ranks.set(name, rank);
   return rank;
 }
@@ -356,7 +375,7 @@ function fieldSentence(fields: readonly Field[], saying: FieldSaying): string {
 function statusSentence(status: Field["value"], { random, thing, all }: FieldSaying): string {
   const noun = thing === "" ? "request" : thing;
   const id = all.find(({ name, value }) => typeof value !== "boolean" && isIdName(name));
-  const head = all.find(({ name, value }) => typeof value === "string" && value.length <= MAX_HEAD && HEADS.test(plainName(name)));
+  const head = all.find(({ name, value }) => typeof value === "string" && value.length <= MAX_HEAD && isHead(name));
   const subject =
     id !== undefined ? `${noun} ${String(id.value)}` : head === undefined ? `the ${noun}` : `the ${noun} ${scalarWords(head.value)}`;
   if (typeof status === "boolean" || DONE.test(String(status)))
