@@ -202,6 +202,11 @@ function askFaulty(run: AdmittedCall, request: EngineRequest, context: AttemptCo
 }
 
 function ask(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
+  const { tracing } = run.parts;
+  return tracing === undefined ? askUntraced(run, request, context) : tracing.withinCall(run.callId, () => askUntraced(run, request, context));
+}
+
+function askUntraced(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
   const { turn, beside, ticket, slots } = run;
   const mayLend = ticket !== undefined || slots !== undefined;
   return mayLend || turn.tracksCallers || beside !== undefined ? askTracked(run, request, context) : askInLayer(run, request, context);

@@ -201,7 +201,6 @@ export class Sessions implements SessionHost {
   }
 
   async commit(branch: RuntimeSession, parent: RuntimeSession): Promise<void> {
-    this.#parts.jobs.checkNoneIn(branch.id);
     await commitBranch(branch, parent, (from) => this.#ownEvents(branch, from));
     if ((this.open.holderOf(branch.id) ?? branch) === branch) this.#parts.largeResults.adopt(branch.id, parent.id); // else another session has taken its id since
     await whenStored(parent);
