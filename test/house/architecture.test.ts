@@ -47,7 +47,16 @@ const RULES: HouseRules = {
     "cli",
     "src/core/system-ports.ts",
   ],
-  late: ["@modelcontextprotocol/client", "@modelcontextprotocol/server", "kysely", "croner", "defuddle", "unpdf", "quickjs-emscripten"],
+  late: [
+    "jose",
+    "@modelcontextprotocol/client",
+    "@modelcontextprotocol/server",
+    "kysely",
+    "croner",
+    "defuddle",
+    "unpdf",
+    "quickjs-emscripten",
+  ],
   maxLines: 400,
 };
 
