@@ -17,6 +17,7 @@ import type { Problems } from "../documents/problems.ts";
 import { checkRouting, readToolsBlock, type RegistryEntry, type ToolsBlock } from "./registry-config.ts";
 import { readFindTools, type FindToolsConfig } from "./find-tools-config.ts";
 import { readLoop, readModel, type LoopConfig, type ModelConfig } from "./model-config.ts";
+import { readServe, type ServeConfig } from "./serve-config.ts";
 import { readSimulation, type SimulationConfig } from "./simulation-config.ts";
 import { readStore, type StoreConfig } from "./store-config.ts";
 import { readTelemetry, type TelemetryConfig } from "./telemetry-config.ts";
@@ -41,6 +42,8 @@ export interface HaftConfig extends ToolsBlock {
   readonly cache: CacheOptions;
   /** Where sessions are kept; undefined = nowhere. */
   readonly store: StoreConfig | undefined;
+  /** Who may send requests to a server; undefined = the file does not say. */
+  readonly serve: ServeConfig | undefined;
   /** The model of `haft chat`; undefined = none was named. */
   readonly model: ModelConfig | undefined;
   readonly loop: LoopConfig;
@@ -138,7 +141,7 @@ export function readHaftConfig(value: unknown, problems: Problems, options: Read
 
 /** The keys of a file of our own. */
 const OWN_KEYS =
-  "runtime retry circuit permission approval cache store model loop telemetry findTools extensions documentation variables simulation toolsets tools engines mcp channels triggers".split(
+  "runtime retry circuit permission approval cache store serve model loop telemetry findTools extensions documentation variables simulation toolsets tools engines mcp channels triggers".split(
     " ",
   );
 
@@ -174,7 +177,7 @@ function readToolsetTables(root: TableReader, context: ToolsetReadContext): Read
 
 type Policies = Pick<
   HaftConfig,
-  "runtime" | "retry" | "circuit" | "permission" | "approval" | "cache" | "store" | "model" | "loop" | "telemetry" | "findTools"
+  "runtime" | "retry" | "circuit" | "permission" | "approval" | "cache" | "store" | "serve" | "model" | "loop" | "telemetry" | "findTools"
 >;
 
 function readPolicies(root: TableReader, { environment, folder }: ReadOptions): Policies {
@@ -186,6 +189,7 @@ function readPolicies(root: TableReader, { environment, folder }: ReadOptions): 
     approval: root.section("approval", readApproval) ?? {},
     cache: root.section("cache", readCache) ?? {},
     store: root.section("store", (table) => readStore(table, environment)),
+    serve: root.section("serve", readServe),
     model: root.section("model", readModel),
     loop: root.section("loop", readLoop) ?? {},
     telemetry: root.section("telemetry", readTelemetry),

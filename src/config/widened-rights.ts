@@ -144,12 +144,19 @@ function outsideRights(table: object, keys: readonly string[], folder: string): 
   });
 }
 
-function ownRights({ approval, store, simulation, enrichments }: HaftConfig, folder: string): readonly WidenedRight[] {
+function ownRights({ approval, store, serve, simulation, enrichments }: HaftConfig, folder: string): readonly WidenedRight[] {
   const { never = [] } = approval;
   const beside = outsideRights({ stubs: simulation?.stubs, recording: simulation?.recording?.recording }, ["stubs", "recording"], folder);
   return [
     ...(never.length === 0 ? [] : [{ path: ["approval", "never"], what: `runs tools without asking: ${never.join(", ")}` }]),
     ...outsideRights(store ?? {}, ["path"], folder).map(([key, what]) => ({ path: ["store", key], what })),
+    ...(serve?.auth.issuers ?? []).map(({ issuer }, index) => ({
+      path: ["serve", "auth", "issuers", index],
+      what: `lets senders with tokens of ${issuer} use a server`,
+    })),
+    ...(serve?.corsOrigins === undefined || serve.corsOrigins.length === 0
+      ? []
+      : [{ path: ["serve", "corsOrigins"], what: `lets pages of ${serve.corsOrigins.join(", ")} read answers of a server` }]),
     ...beside.map(([key, what]) => ({ path: ["simulation", key], what })),
     ...enrichments.flatMap((each) => outsideRights(each, ["cache"], folder).map(([key, what]) => ({ path: [...each.path, key], what }))),
   ];

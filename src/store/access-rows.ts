@@ -39,7 +39,7 @@ export function takenKey(id: string): ToolError {
   return new ToolError("duplicate", `There is a key ${JSON.stringify(id)} already.`);
 }
 
-/** @throws ToolError `corrupt_record`: a key that cannot be read lets nobody in */
+/** @throws ToolError `corrupt_record`: a key that cannot be read opens nothing */
 export function readKey({ id, revoked_at: revokedAt, body }: KeyTable): StoredKey {
   const key = readRow(body, KEY, `The row of the key ${id}`) as unknown as StoredKey; // every field was just checked
   return Object.freeze({ ...key, ...(revokedAt === null ? {} : { revokedAt }) });

@@ -40,6 +40,16 @@ const WIDENING: readonly (readonly [what: string, config: Table, line: string])[
     { toolsets: { b: { type: "files", root: ".", allowSensitive: [".env"] } } },
     "toolsets.b.allowSensitive lets tools change files that other programs obey, and read files of credentials: .env",
   ],
+  [
+    "tokens of an issuer",
+    { serve: { auth: { resource: "https://a.example", issuers: [{ issuer: "https://login.example" }] } } },
+    "serve.auth.issuers[0] lets senders with tokens of https://login.example use a server",
+  ],
+  [
+    "pages of another origin",
+    { serve: { corsOrigins: ["https://app.example"] } },
+    "serve.corsOrigins lets pages of https://app.example read answers of a server",
+  ],
   ["calls without approval", { approval: { never: ["a::*"] } }, "approval.never runs tools without asking: a::*"],
   [
     "private addresses of a server",

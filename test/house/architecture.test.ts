@@ -49,6 +49,7 @@ const RULES: HouseRules = {
     "src/core/system-ports.ts",
   ],
   late: [
+    "jose",
     "@modelcontextprotocol/client",
     "@modelcontextprotocol/server",
     "kysely",
