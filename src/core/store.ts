@@ -1,6 +1,7 @@
 /** The seam behind which sessions outlive their process: event logs, the claims on them, and the persistent cache. */
 import type { BranchPoint, SessionEvent } from "./event.ts";
 import type { JobStore } from "./job-store.ts";
+import type { StoreFeed } from "./store-feed.ts";
 
 /**
  * Keeps the event logs of sessions.
@@ -48,6 +49,8 @@ export interface Store {
   readonly cache: CacheStore;
   /** The background jobs of its sessions. */
   readonly jobs: JobStore;
+  /** The order in which the events of all sessions became durable. */
+  readonly feed: StoreFeed;
   /** Writes what is buffered, gives up every claim and closes. Idempotent. */
   close(): Promise<void>;
 }

@@ -12,4 +12,5 @@ export type {
   Store,
   StoredSession,
 } from "../core/store.ts";
+export type { FeedEntry, FeedPage, ReadFeedOptions, StoreFeed } from "../core/store-feed.ts";
 export { memoryStore } from "../store/memory-store.ts";

@@ -3,15 +3,13 @@
 import { resolve } from "node:path";
 import type { ToolCall } from "../core/call.ts";
 import { OWN_NAMESPACE } from "../core/call.ts";
-import { ToolError } from "../core/error.ts";
+import type { ToolError } from "../core/error.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Approvals } from "../core/approvals.ts";
 import type { EventListener, RuntimeEvent } from "../core/event.ts";
 import type { Engine } from "../core/engine.ts";
 import type { Ports } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
-import type { Store } from "../core/store.ts";
-import type { Toolset } from "../core/toolset.ts";
 import type { Slots } from "../core/slots.ts";
 import { localEngine } from "../engine/local.ts";
 import { ApprovalGate } from "../policy/approval.ts";
@@ -42,10 +40,14 @@ import type { OpenSessions } from "./open-sessions.ts";
 import type { ResumeOptions } from "./resume-session.ts";
 import { RuntimeSession } from "./runtime-session.ts";
 import type { SimulateOptions, Simulation } from "./session-options.ts";
-import { Jobs, type StoredJobs } from "../call/jobs.ts";
+import { Jobs } from "../call/jobs.ts";
 import { checkSessionStart, type SessionStart } from "./session-start.ts";
 import { Sessions } from "./sessions.ts";
-import { cancelStoredJob } from "./stored-jobs.ts";
+import { storedJobsOf } from "./stored-jobs.ts";
+import { nothingToCommitTo } from "./session-errors.ts";
+import { take, takenToolsets } from "./taken-registry.ts";
+import type { EventFeed } from "./events/event-feed.ts";
+import { EventFeeds, type EventsOptions } from "./events/event-feeds.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import { ToolPlan } from "../call/tool-plan.ts";
 import { ToolsetLifecycle } from "../registry/lifecycle/toolset-lifecycle.ts";
@@ -77,6 +79,7 @@ export class Runtime {
   readonly #local: Engine = localEngine();
   readonly #listeners: Listeners;
   #jobs: Jobs | undefined;
+  #feeds: EventFeeds | undefined;
 
   constructor(options: RuntimeOptions) {
     checkRuntimeOptions(options);
@@ -89,7 +92,7 @@ export class Runtime {
     this.#listeners = new Listeners(this.#ports.log);
     if (options.onEvent !== undefined) this.#listeners.add(options.onEvent);
     this.registry = options.registry ?? this.#newRegistry();
-    const kept = toolsetsOf(this.registry);
+    const kept = takenToolsets(this.registry);
     this.#parts = this.#makeParts();
     this.#lifecycle = new ToolsetLifecycle(options.toolsets ?? [], {
       kept,
@@ -109,7 +112,7 @@ export class Runtime {
     this.#sessions = this.#makeSessions();
     for (const tool of options.tools ?? []) this.registry.register(tool);
     addHookCommands(this.registry, options.hooks ?? []);
-    TAKEN.add(this.registry);
+    take(this.registry);
     for (const warning of [...unansweredTools(options), ...unknownBareNames(options, this.registry)]) this.#ports.log.warn(warning);
   }
 
@@ -163,6 +166,18 @@ export class Runtime {
       stop();
       this.#parts.listening = this.#listeners.any;
     };
+  }
+
+  /**
+   * Reads events, each with its place: of one session or of all, first what is kept behind `after`, then what happens, without a gap or a
+   * repetition. Sessions need not be open here: what other processes write to the store comes within a second.
+   *
+   * An event of a log comes once the store has it, so that a reader can continue from its `cursor` in any process; others have no cursor.
+   *
+   * @throws ToolError `invalid_argument` at once; see `EventFeed.read` for what is known later
+   */
+  events(options: EventsOptions = {}): EventFeed {
+    return (this.#feeds ??= this.#makeFeeds()).feed(options);
   }
 
   /**
@@ -225,7 +240,7 @@ export class Runtime {
 
   /** The calls that run in the background, and the latest of those that have ended. */
   get jobs(): Jobs {
-    return (this.#jobs ??= new Jobs(this.#parts, this.#options.store === undefined ? undefined : this.#storedJobs(this.#options.store)));
+    return (this.#jobs ??= new Jobs(this.#parts, storedJobsOf(this.#options.store, this.#ports.clock)));
   }
 
   /** Which calls need approval, the questions that are open, and the way to answer them by id. */
@@ -254,8 +269,10 @@ export class Runtime {
     const unwritten: ToolError[] = [];
     const unclosed = await this.#lifecycle.close(async () => {
       await this.#parts.running.whenEnded();
+      await this.#feeds?.settle();
       unwritten.push(...(await this.#sessions.closeAll()));
     });
+    this.#feeds?.close();
     return [...unwritten, ...unclosed];
   }
 
@@ -328,11 +345,13 @@ export class Runtime {
     };
   }
 
-  #storedJobs(store: Store): StoredJobs {
-    return {
-      list: (options) => store.jobs.list(options),
-      cancel: (name, reason) => cancelStoredJob(store, name, { reason, at: this.#ports.clock.wallTime() }),
-    };
+  #makeFeeds(): EventFeeds {
+    const parts = { open: this.#sessions.open, store: this.#options.store, ports: this.#ports };
+    return new EventFeeds({
+      ...parts,
+      eventsOf: (session, from) => this.#sessions.events(session, from),
+      subscribe: (listener) => this.subscribe(listener),
+    });
   }
 
   /** A store that ends with the process has no job of another one. */
@@ -378,21 +397,4 @@ export class Runtime {
   #emit(event: RuntimeEvent): void {
     this.#listeners.tell(event);
   }
-}
-
-const TAKEN = new WeakSet<Registry>();
-
-/** The toolsets that a registry has already, for a runtime that is being made. @throws ToolError `invalid_argument` for one that serves another runtime */
-function toolsetsOf(registry: Registry): readonly Toolset[] {
-  if (TAKEN.has(registry))
-    throw new ToolError("invalid_argument", "This registry serves another runtime.", {
-      hint: "Make one for each runtime; they may have the same tools and toolsets.",
-    });
-  return registry.toolsets();
-}
-
-function nothingToCommitTo(): ToolError {
-  return new ToolError("invalid_argument", "A simulation of the runtime has no session to be committed to.", {
-    hint: "Simulate in a session: runtime.session().simulate(calls).",
-  });
 }

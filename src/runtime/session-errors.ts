@@ -34,3 +34,10 @@ export function noteTakenOver(session: Session): ToolError {
   session.noteLoss(error);
   return error;
 }
+
+/** A simulation without a session was to be committed. */
+export function nothingToCommitTo(): ToolError {
+  return new ToolError("invalid_argument", "A simulation of the runtime has no session to be committed to.", {
+    hint: "Simulate in a session: runtime.session().simulate(calls).",
+  });
+}

@@ -1,12 +1,21 @@
 /** A store over a database: the sessions that are open here, the one buffer all of them write through, and queries. */
 import { ToolError } from "../core/error.ts";
 import type { JobStore } from "../core/job-store.ts";
+import type { StoreFeed } from "../core/store-feed.ts";
 import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../core/store.ts";
 import { DatabaseLog } from "./database-log.ts";
 import { readStoredPage } from "./event-text.ts";
 import { guardCache } from "./guarded-cache.ts";
 import type { LogDatabase, LogRefusal, LogWrite } from "./log-database.ts";
-import { checkCancelRequest, checkJobList, checkJobPrune, checkListOptions, checkLogOptions, checkReadOptions } from "./store-options.ts";
+import {
+  checkCancelRequest,
+  checkFeedOptions,
+  checkJobList,
+  checkJobPrune,
+  checkListOptions,
+  checkLogOptions,
+  checkReadOptions,
+} from "./store-options.ts";
 import { WriteBuffer } from "./write-buffer.ts";
 
 export interface DatabaseStoreOptions {
@@ -23,6 +32,7 @@ export class DatabaseStore implements Store {
   readonly outlivesProcess: boolean;
   readonly cache: CacheStore;
   readonly jobs: JobStore;
+  readonly feed: StoreFeed;
   readonly #options: DatabaseStoreOptions;
   readonly #database: LogDatabase;
   readonly #buffer: WriteBuffer;
@@ -43,6 +53,7 @@ export class DatabaseStore implements Store {
     this.#buffer = new WriteBuffer({ commit: (writes) => this.#commit(writes), maxBytes: options.maxBufferedBytes });
     this.cache = guardCache(cacheOf(database), () => this.open());
     this.jobs = this.#jobStore();
+    this.feed = this.#storeFeed();
   }
 
   /** Other methods open the file as well; call this to learn early of a file that cannot be used. */
@@ -163,6 +174,21 @@ export class DatabaseStore implements Store {
         this.#requireWritable();
         await this.open();
         return database.jobPrune(checked);
+      },
+    };
+  }
+
+  #storeFeed(): StoreFeed {
+    const database = this.#database;
+    return {
+      latest: async () => {
+        await this.open();
+        return database.feedLatest(undefined);
+      },
+      read: async (options) => {
+        const checked = checkFeedOptions(options);
+        await this.open();
+        return database.feedRead(checked);
       },
     };
   }

@@ -3,7 +3,7 @@ import type { Kysely, Transaction } from "kysely";
 import { ToolError } from "../core/error.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import { listEarlierJobs } from "./earlier-jobs.ts";
-import type { Tables } from "./tables.ts";
+import type { EventTable, Tables } from "./tables.ts";
 
 interface Migration {
   readonly name: string;
@@ -26,9 +26,11 @@ const MIGRATIONS: readonly Migration[] = [
       await listEarlierJobs(tables);
     },
   },
+  { name: "numbers of events", run: numberEvents },
 ];
 
 const CURRENT_VERSION = MIGRATIONS.length;
+const FEED_VERSION = MIGRATIONS.findIndex(({ run }) => run === numberEvents) + 1;
 
 /**
  * Brings the tables up to date in one transaction, which only one process at a time can have. Does nothing when they are.
@@ -62,6 +64,15 @@ export async function requireJobs({ tables, place }: SqlConnection): Promise<voi
   if ((await quickVersion(tables)) !== 1) return;
   throw new ToolError("corrupt_record", `${place} has format version 1, which lists no jobs.`, {
     hint: "Open it once for writing, as haft jobs cancel and haft run do: that brings it up to date.",
+  });
+}
+
+/** As `requireJobs`, of versions without numbers of events. @throws ToolError `corrupt_record` */
+export async function requireFeed({ tables, place }: SqlConnection): Promise<void> {
+  const version = await quickVersion(tables);
+  if (version === undefined || version >= FEED_VERSION) return;
+  throw new ToolError("corrupt_record", `${place} has format version ${version}, whose events of all sessions have no order.`, {
+    hint: "Open it once for writing: that brings it up to date.",
   });
 }
 
@@ -141,6 +152,35 @@ async function createSessionTables({ schema }: Transaction<Tables>): Promise<voi
     .addColumn("checksum", "text", (column) => column.notNull())
     .addPrimaryKeyConstraint("haft_event_key", ["session", "position"])
     .execute();
+}
+
+const EVENT_COLUMNS = ["session", "position", "at", "type", "call_id", "body", "checksum"] as const;
+
+/** Gives every event a number. Those that are there already get theirs by time, and within a session by position. */
+async function numberEvents(tables: Transaction<Tables>): Promise<void> {
+  const { schema } = tables;
+  await schema.alterTable("haft_event").renameTo("haft_event_before").execute();
+  await schema
+    .createTable("haft_event")
+    .addColumn("sequence", "integer", (column) => column.primaryKey().autoIncrement())
+    .addColumn("session", "text", (column) => column.notNull().references("haft_session.id"))
+    .addColumn("position", "integer", (column) => column.notNull())
+    .addColumn("at", "bigint", (column) => column.notNull())
+    .addColumn("type", "text", (column) => column.notNull())
+    .addColumn("call_id", "text")
+    .addColumn("body", "text", (column) => column.notNull())
+    .addColumn("checksum", "text", (column) => column.notNull())
+    .addUniqueConstraint("haft_event_place", ["session", "position"])
+    .execute();
+  const before = tables.withTables<{ haft_event_before: EventTable }>();
+  const byTime = before
+    .selectFrom("haft_event_before")
+    .select(EVENT_COLUMNS)
+    .orderBy((build) => build.fn.max("at").over((over) => over.partitionBy("session").orderBy("position")))
+    .orderBy("session")
+    .orderBy("position");
+  await before.insertInto("haft_event").columns(EVENT_COLUMNS).expression(byTime).execute();
+  await schema.dropTable("haft_event_before").execute();
 }
 
 async function createJobTable({ schema }: Transaction<Tables>): Promise<void> {

@@ -1,8 +1,9 @@
 /** Sessions, claims and the cache in SQL tables: the same statements for every database that Kysely speaks. */
 import type { Kysely, Transaction } from "kysely";
-import { ToolError } from "../core/error.ts";
+import { ToolError, isToolError } from "../core/error.ts";
 import type { CacheRecord, ListOptions, LogOptions, StoredSession } from "../core/store.ts";
 import { sessionChecksum } from "./checksum.ts";
+import type { FeedPage, ReadFeedOptions } from "../core/store-feed.ts";
 import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
 import type {
   CheckedJobList,
@@ -17,10 +18,11 @@ import type {
 import { LogReader, type FoundSession } from "./log-reader.ts";
 import { LogStatements } from "./log-statements.ts";
 import { LogWriter } from "./log-writer.ts";
-import { requireJobs } from "./migrations.ts";
+import { requireFeed, requireJobs } from "./migrations.ts";
 import { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import { SqlCache } from "./sql-cache.ts";
+import { latestMark, readFeed } from "./sql-feed.ts";
 import { cancelRequests, listJobs, pruneJobs, requestCancel } from "./sql-jobs.ts";
 import { originalText, storedText } from "./stored-text.ts";
 import type { SessionTable, Tables } from "./tables.ts";
@@ -117,6 +119,25 @@ export class SqlDatabase implements LogDatabase {
         return true;
       }),
     );
+  }
+
+  feedLatest(): Promise<string> {
+    return this.#feed(latestMark);
+  }
+
+  feedRead(options: Required<ReadFeedOptions>): Promise<FeedPage> {
+    return this.#feed((tables) => readFeed(tables, this.#connection, options));
+  }
+
+  #feed<Result>(read: (tables: Kysely<Tables>) => Promise<Result>): Promise<Result> {
+    return this.#do("could not be read", async (tables) => {
+      try {
+        return await this.#look(tables, read);
+      } catch (thrown: unknown) {
+        if (!isToolError(thrown)) await requireFeed(this.#connection);
+        throw thrown;
+      }
+    });
   }
 
   jobList(options: CheckedJobList): Promise<readonly StoredJob[]> {

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { ToolError, type ErrorInfo } from "../core/error.ts";
 import type { CacheRecord, ListOptions, StoredSession } from "../core/store.ts";
+import type { FeedPage, ReadFeedOptions } from "../core/store-feed.ts";
 import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
 import type {
   CheckedJobList,
@@ -95,6 +96,14 @@ export class WorkerDatabase implements LogDatabase {
 
   remove(sessionId: string): Promise<boolean> {
     return this.#ask("remove", sessionId);
+  }
+
+  feedLatest(): Promise<string> {
+    return this.#ask("feedLatest", undefined);
+  }
+
+  feedRead(options: Required<ReadFeedOptions>): Promise<FeedPage> {
+    return this.#ask("feedRead", options);
   }
 
   jobList(options: CheckedJobList): Promise<readonly StoredJob[]> {

@@ -6,7 +6,7 @@ import type { Tool } from "../../src/core/tool.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
 import { MemoryCacheStore } from "../policy/memory-cache-store.ts";
-import { noJobs } from "../store/no-jobs.ts";
+import { noFeed, noJobs } from "../store/no-jobs.ts";
 import { gate, testRuntime, tool, type TestRuntime } from "./bench-runtime.ts";
 
 /** A store of which only the cache is used. */
@@ -26,6 +26,7 @@ function storeOf(cache: MemoryCacheStore): Store {
     remove: unused,
     cache,
     jobs: noJobs,
+    feed: noFeed,
     close: nothing,
   };
 }
