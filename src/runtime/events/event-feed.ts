@@ -74,6 +74,20 @@ export class EventFeed implements AsyncIterable<FeedItem>, TailReader {
     return [];
   }
 
+  /**
+   * Returns events that are kept behind its place, and waits for none. The filter does not hold.
+   *
+   * @throws ToolError as `read`. By rejecting
+   */
+  async readKept(limit: number): Promise<{ readonly items: readonly FeedItem[]; readonly isEnd: boolean }> {
+    const tail = await this.#joined();
+    const page = await tail.kept(this.#cursor ?? "0");
+    const items = page.items.slice(0, limit);
+    this.#index = undefined;
+    this.#cursor = items.at(-1)?.cursor ?? page.cursor;
+    return { items, isEnd: page.isEnd && items.length === page.items.length };
+  }
+
   async *[Symbol.asyncIterator](): AsyncGenerator<FeedItem> {
     try {
       for (let items = await this.read(); items.length > 0; items = await this.read()) yield* items;

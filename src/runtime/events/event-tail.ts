@@ -98,6 +98,11 @@ export abstract class EventTail {
     return page;
   }
 
+  /** What is kept behind a cursor. */
+  kept(cursor: string): Promise<TailPage> {
+    return this.page(cursor);
+  }
+
   /** The reader is woken, once, when there may be more to read. */
   await(reader: TailReader): void {
     this.#waiters.add(reader);

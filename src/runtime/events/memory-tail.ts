@@ -66,6 +66,17 @@ export class MemoryTail extends EventTail {
     return { items: [{ gap: { missed, of: "kept" }, cursor: base }], cursor: base, isEnd: false };
   }
 
+  override async kept(cursor: string): Promise<TailPage> {
+    await this.catchUp();
+    const { window } = this;
+    const items: FeedItem[] = [];
+    for (let index = window.indexAfter(cursor) ?? window.start; index < window.end; index++) {
+      const item = window.item(index);
+      if (item?.cursor !== undefined) items.push(item);
+    }
+    return { items, cursor: items.at(-1)?.cursor ?? cursor, isEnd: true };
+  }
+
   protected async read(cursor: string): Promise<TailPage> {
     const items: FeedItem[] = [];
     for (const session of this.#moved) {
