@@ -96,7 +96,7 @@ export type SessionEvent =
       readonly type: "call-end";
       readonly result: ToolResult;
       /** The input that ran, after repair; undefined when the call never got that far. */ readonly input?: JsonObject;
-      /** What its time was spent on, in order. Left out where it was nothing but one attempt, which began at once. */
+      /** Its phases, in order. Left out where it was nothing but one attempt, which began at once. */
       readonly timing?: readonly CallPhase[];
     })
   | (CallEvent & {

@@ -5,8 +5,8 @@ export interface StoreFeed {
   /** The mark of the event that became durable last. */
   latest(): Promise<string>;
   /**
-   * What became durable after a mark, in order; within a session, in the order of its positions. Each event of a log is named once: a branch
-   * shares those of its parent, and names its own only.
+   * Returns the events that became durable after a mark, in order; within a session, in the order of its positions. Each event of a log is
+   * named once: a branch shares those of its parent, and names its own only.
    *
    * @throws ToolError `gone` for a mark that this store never gave; `invalid_argument` for what is no mark
    */

@@ -10,6 +10,8 @@ interface Migration {
   run(tables: Transaction<Tables>): Promise<void>;
 }
 
+const NUMBERS = "numbers of events";
+
 /** The first makes version 1. A step that was published is never changed. */
 const MIGRATIONS: readonly Migration[] = [
   {
@@ -26,11 +28,11 @@ const MIGRATIONS: readonly Migration[] = [
       await listEarlierJobs(tables);
     },
   },
-  { name: "numbers of events", run: numberEvents },
+  { name: NUMBERS, run: numberEvents },
 ];
 
 const CURRENT_VERSION = MIGRATIONS.length;
-const FEED_VERSION = MIGRATIONS.findIndex(({ run }) => run === numberEvents) + 1;
+const FEED_VERSION = MIGRATIONS.findIndex(({ name }) => name === NUMBERS) + 1;
 
 /**
  * Brings the tables up to date in one transaction, which only one process at a time can have. Does nothing when they are.

@@ -57,7 +57,7 @@ function markOf({ sequence, checksum }: { readonly sequence: number; readonly ch
 
 /** Of a damaged checksum, what can be in a mark. */
 function sealOf(checksum: string): string {
-  return String(checksum)
+  return checksum
     .toLowerCase()
     .replaceAll(/[^0-9a-z]/gu, "")
     .slice(0, SEAL_CHARS)

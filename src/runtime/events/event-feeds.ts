@@ -82,7 +82,8 @@ export class EventFeeds {
   /** Reads what has happened so far, for the readers; the store will be closed. */
   async settle(): Promise<void> {
     this.#watch?.stop();
-    await Promise.all([...this.#sessions.values(), this.#all].map((tail) => tail?.catchUp()));
+    const tails: readonly EventTail[] = [...this.#sessions.values(), ...(this.#all === undefined ? [] : [this.#all])];
+    await Promise.all(tails.map((tail) => tail.catchUp()));
   }
 
   /** Readers get what is in memory, and end. Idempotent. */
@@ -144,7 +145,7 @@ export class EventFeeds {
     this.#rest();
   }
 
-  /** Nothing is to be done while nobody reads. */
+  /** Stops all work for readers when the last of them has left. */
   #rest(): void {
     if (this.#sessions.size > 0 || this.#all !== undefined) return;
     this.#unsubscribe?.();

@@ -98,7 +98,7 @@ export abstract class EventTail {
     return page;
   }
 
-  /** What is kept behind a cursor. */
+  /** Returns what is kept behind a cursor, without a wait for more. */
   kept(cursor: string): Promise<TailPage> {
     return this.page(cursor);
   }

@@ -1,4 +1,4 @@
-/** What a reader of events gets. */
+/** The items that a reader of events is given. */
 import type { RuntimeEvent } from "../../core/event.ts";
 
 /** An event, and where to read on after it. */
@@ -12,7 +12,7 @@ export interface FollowedEvent {
   readonly cursor?: string;
 }
 
-/** Events that a reader did not get, because it was too slow for them. */
+/** Events that a reader missed, because it was too slow for them. */
 export interface EventGap {
   readonly gap: {
     /** How many they were, at most. */

@@ -19,7 +19,7 @@ export interface SessionTailParts {
 export class SessionTail extends EventTail {
   readonly sessionId: string;
   readonly #source: LogSource;
-  /** What was open here when it was first read. */
+  /** The session that was open here when it was first read. */
   #held: RuntimeSession | undefined;
 
   constructor({ sessionId, source, kept, log }: SessionTailParts) {

@@ -1,15 +1,15 @@
-/** Finds out what other processes write to a store. */
+/** Follows the writes of other processes to a store. */
 import { ToolError } from "../../core/error.ts";
 import type { Ports } from "../../core/ports.ts";
 import type { Store } from "../../core/store.ts";
 
-/** How often the store is asked, while somebody follows what others may write. */
+/** How often the store is read, while there are readers. */
 const POLL_MS = 500;
 
 export interface StoreWatchParts {
   readonly store: Store;
   readonly ports: Ports;
-  /** A session has an event at this position; whoever wrote it. */
+  /** Called when a session has an event at this position, written here or elsewhere. */
   readonly moved: (sessionId: string, position: number) => void;
 }
 

@@ -103,7 +103,7 @@ export class EventHub {
     return this.#stream(feed);
   }
 
-  /** As `open`, where what is wrong with the place is told in the stream: as an event `gap` with a `code`, after which it ends. */
+  /** As `open`, except that a wrong place is reported in the stream: by an event `gap` with a `code`, after which it ends. */
   stream(filter: StreamFilter = {}, options: StreamOptions = {}): ReadableStream<Uint8Array> {
     return this.#stream(this.#feed(filter, options));
   }

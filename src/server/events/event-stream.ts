@@ -14,7 +14,7 @@ export interface EventStreamParts {
   readonly onEnd: (stream: EventStream) => void;
 }
 
-export class EventStream implements UnderlyingDefaultSource<Uint8Array> {
+export class EventStream {
   readonly #parts: EventStreamParts;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   /** Read, and not written yet. */
@@ -22,7 +22,7 @@ export class EventStream implements UnderlyingDefaultSource<Uint8Array> {
   #isEnded = false;
   /** Waits for an event; nothing was written meanwhile. */
   #isIdle = false;
-  /** The last place that the client knows. */
+  /** The last place that was sent to the client. */
   #told: string | undefined;
 
   constructor(parts: EventStreamParts) {
@@ -50,14 +50,14 @@ export class EventStream implements UnderlyingDefaultSource<Uint8Array> {
     }
   }
 
-  /** The client has closed it. What it showed goes on. */
+  /** Called when the client has closed it. No call is cancelled. */
   cancel(): void {
     this.#isEnded = true;
     this.#parts.feed.close();
     this.#parts.onEnd(this);
   }
 
-  /** Something now and then, so that nobody on the way takes the connection for dead. */
+  /** Writes a comment where nothing was written for a while, so that proxies keep the connection open. */
   keepAlive(): void {
     if (!this.#isIdle || this.#isEnded) return;
     const { cursor } = this.#parts.feed;
@@ -65,7 +65,7 @@ export class EventStream implements UnderlyingDefaultSource<Uint8Array> {
     this.#told = cursor;
   }
 
-  /** The server stops: the client should connect again, and continue there. */
+  /** Ends it because the server stops: the client connects again and continues where it was. */
   drain(): void {
     this.#end(frame("draining", {}));
   }

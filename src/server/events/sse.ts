@@ -3,7 +3,7 @@ import type { FeedItem } from "../../runtime/events/feed-item.ts";
 
 const encoder = new TextEncoder();
 
-/** Headers of a stream. Proxies are told not to hold it back. */
+/** Headers of a stream. The last keeps proxies from buffering it. */
 export const EVENT_STREAM_HEADERS: Readonly<Record<string, string>> = Object.freeze({
   "content-type": "text/event-stream; charset=utf-8",
   "cache-control": "no-store",
@@ -17,7 +17,7 @@ export function frame(name: string, data: unknown, id?: string): Uint8Array {
   return encoder.encode(`${id === undefined ? "" : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
 }
 
-/** Tells a client the place to continue from, without an event. */
+/** The place to continue from, without an event. */
 export function placeFrame(cursor: string): Uint8Array {
   return encoder.encode(`id: ${cursor}\n\n`);
 }
