@@ -135,7 +135,13 @@ export interface FanOutFigures {
 /** Readers that follow a busy session, others whose sessions are quiet, and some that never read what they are sent. */
 export async function fanOut({ idle, readers, slow, eventsPerSecond, seconds }: FanOutOptions): Promise<FanOutFigures> {
   const folder = mkdtempSync(join(tmpdir(), "haft-fan-out-"));
-  const note = { name: "note", description: "Notes.", inputSchema: { type: "object" }, effects: { reads: [], writes: [] }, execute: () => "x".repeat(200) };
+  const note = {
+    name: "note",
+    description: "Notes.",
+    inputSchema: { type: "object" },
+    effects: { reads: [], writes: [] },
+    execute: () => "x".repeat(200),
+  };
   const runtime = createRuntime({ tools: [note], store: sqliteStore({ path: join(folder, "sessions.db") }) });
   const served = await serveEvents(new EventHub(runtime));
   const agent = new Agent({ maxSockets: Infinity, keepAlive: false });

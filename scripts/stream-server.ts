@@ -57,7 +57,13 @@ async function fill(session: RuntimeSession, events: number): Promise<void> {
 }
 
 async function main(path: string, events: number): Promise<void> {
-  const tick = { name: "tick", description: "Ticks.", inputSchema: { type: "object" }, effects: { reads: [], writes: [] }, execute: () => "tock" };
+  const tick = {
+    name: "tick",
+    description: "Ticks.",
+    inputSchema: { type: "object" },
+    effects: { reads: [], writes: [] },
+    execute: () => "tock",
+  };
   const runtime = createRuntime({ tools: [tick], store: sqliteStore({ path }) });
   const { url } = await serveEvents(new EventHub(runtime));
   console.log(url);

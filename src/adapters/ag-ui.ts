@@ -83,13 +83,18 @@ async function answerAll(runs: ChatRuns, runtime: Runtime, { threadId, resume = 
     const open = pending.find(({ callId }) => callId === interruptId);
     if (open === undefined)
       throw new ToolError("not_found", `Nothing waits for an answer to the interrupt ${JSON.stringify(interruptId.slice(0, 60))}.`);
-    await runtime.approvals.answer({ callId: open.callId, digest: open.digest, answer: status === "resolved" ? answerOf(payload) : "deny" });
+    await runtime.approvals.answer({
+      callId: open.callId,
+      digest: open.digest,
+      answer: status === "resolved" ? answerOf(payload) : "deny",
+    });
   }
 }
 
 function answerOf(payload: unknown): ApprovalAnswer {
   if (payload === "allow-once" || payload === "allow-always") return payload;
-  if (payload === true || (typeof payload === "object" && payload !== null && Reflect.get(payload, "approved") === true)) return "allow-once";
+  if (payload === true || (typeof payload === "object" && payload !== null && Reflect.get(payload, "approved") === true))
+    return "allow-once";
   return "deny";
 }
 
@@ -172,6 +177,9 @@ function readInput(value: unknown): AgUiInput {
 
 function isAnswer(value: unknown): boolean {
   return (
-    typeof value === "object" && value !== null && typeof Reflect.get(value, "interruptId") === "string" && typeof Reflect.get(value, "status") === "string"
+    typeof value === "object" &&
+    value !== null &&
+    typeof Reflect.get(value, "interruptId") === "string" &&
+    typeof Reflect.get(value, "status") === "string"
   );
 }

@@ -99,7 +99,12 @@ async function answerAll(
 function uiChunks(news: RunNews): readonly unknown[] {
   if (news.type === "event") return chunksOfEvent(news.event);
   if (news.type === "approvals")
-    return news.pending.map(({ callId, digest, reason }) => ({ type: "tool-approval-request", approvalId: digest, toolCallId: callId, reason }));
+    return news.pending.map(({ callId, digest, reason }) => ({
+      type: "tool-approval-request",
+      approvalId: digest,
+      toolCallId: callId,
+      reason,
+    }));
   return news.error === undefined ? [{ type: "finish" }] : [{ type: "error", errorText: news.error.message }];
 }
 
@@ -133,7 +138,8 @@ function chunksOfEvent(event: RuntimeEvent): readonly unknown[] {
 function endOf(toolCallId: string, result: ToolResult): unknown {
   const { status, output, error } = result;
   if (error?.code === "approval_denied") return { type: "tool-output-denied", toolCallId };
-  if (status !== "ok" && status !== "partial") return { type: "tool-output-error", toolCallId, errorText: resultText(result), dynamic: true };
+  if (status !== "ok" && status !== "partial")
+    return { type: "tool-output-error", toolCallId, errorText: resultText(result), dynamic: true };
   return { type: "tool-output-available", toolCallId, output: output ?? resultText(result), dynamic: true };
 }
 

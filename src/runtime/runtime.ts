@@ -11,6 +11,7 @@ import type { Engine } from "../core/engine.ts";
 import type { Ports } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Slots } from "../core/slots.ts";
+import type { Tracing } from "../core/tracing.ts";
 import { localEngine } from "../engine/local.ts";
 import { ApprovalGate } from "../policy/approval.ts";
 import { Limit } from "../policy/limit.ts";
@@ -33,9 +34,9 @@ import { Listeners } from "../call/listeners.ts";
 import { ResourceLocks } from "../call/resource-locks.ts";
 import { CallRunner, NO_OPTIONS } from "./run-calls.ts";
 import { safeLog } from "../call/safe-listener.ts";
-import { JobTable, jobLimits } from "../call/job-table.ts";
+import { JobTable } from "../call/job-table.ts";
 import { RunningCalls } from "../call/running-calls.ts";
-import { JobWatch } from "./job-watch.ts";
+import { watchJobs } from "./job-watch.ts";
 import type { OpenSessions } from "./open-sessions.ts";
 import type { ResumeOptions } from "./resume-session.ts";
 import { RuntimeSession } from "./runtime-session.ts";
@@ -45,7 +46,7 @@ import { checkSessionStart, type SessionStart } from "./session-start.ts";
 import { Sessions } from "./sessions.ts";
 import { storedJobsOf } from "./stored-jobs.ts";
 import { nothingToCommitTo } from "./session-errors.ts";
-import { take, takenToolsets } from "./taken-registry.ts";
+import { takeRegistry, toolsetsOf } from "./taken-registry.ts";
 import type { EventFeed } from "./events/event-feed.ts";
 import { EventFeeds, type EventsOptions } from "./events/event-feeds.ts";
 import { systemPorts } from "../core/system-ports.ts";
@@ -92,7 +93,7 @@ export class Runtime {
     this.#listeners = new Listeners(this.#ports.log);
     if (options.onEvent !== undefined) this.#listeners.add(options.onEvent);
     this.registry = options.registry ?? this.#newRegistry();
-    const kept = takenToolsets(this.registry);
+    const kept = toolsetsOf(this.registry);
     this.#parts = this.#makeParts();
     this.#lifecycle = new ToolsetLifecycle(options.toolsets ?? [], {
       kept,
@@ -112,7 +113,7 @@ export class Runtime {
     this.#sessions = this.#makeSessions();
     for (const tool of options.tools ?? []) this.registry.register(tool);
     addHookCommands(this.registry, options.hooks ?? []);
-    take(this.registry);
+    takeRegistry(this.registry);
     for (const warning of [...unansweredTools(options), ...unknownBareNames(options, this.registry)]) this.#ports.log.warn(warning);
   }
 
@@ -168,6 +169,20 @@ export class Runtime {
     };
   }
 
+  /** Makes what it and its loops do part of traces: see `haft/telemetry`. The returned function ends that. @throws ToolError `duplicate` where it is traced already */
+  trace(tracing: Tracing): () => void {
+    if (this.#parts.tracing !== undefined) throw new ToolError("duplicate", "This runtime is traced already; end that first.");
+    this.#parts.tracing = tracing;
+    return () => {
+      if (this.#parts.tracing === tracing) this.#parts.tracing = undefined;
+    };
+  }
+
+  /** Makes the traces of this runtime, for a server that continues those of its clients; undefined while there are none. */
+  get tracing(): Tracing | undefined {
+    return this.#parts.tracing;
+  }
+
   /**
    * Reads events, each with its place: of one session or of all, first what is kept behind `after`, then what happens, without a gap or a
    * repetition. Sessions need not be open here: what other processes write to the store comes within a second.
@@ -177,7 +192,8 @@ export class Runtime {
    * @throws ToolError `invalid_argument` at once; see `EventFeed.read` for what is known later
    */
   events(options: EventsOptions = {}): EventFeed {
-    return (this.#feeds ??= this.#makeFeeds()).feed(options);
+    const parts = { store: this.#options.store, ports: this.#ports, subscribe: (listener: EventListener) => this.subscribe(listener) };
+    return (this.#feeds ??= new EventFeeds(this.#sessions, parts)).feed(options);
   }
 
   /**
@@ -333,11 +349,12 @@ export class Runtime {
       workingFolder: options.workingFolder === undefined ? undefined : resolve(options.workingFolder),
       running: new RunningCalls<CallRun>(),
       nestedWaits: new Set<CallRun>(),
-      jobs: new JobTable(options.jobs ?? {}, () => this.#ports.clock.now(), this.#jobWatch()),
+      jobs: new JobTable(options.jobs ?? {}, () => this.#ports.clock.now(), watchJobs(this.#options, this.#ports, this.#stops)),
       orphans: new Map<string, OrphanCount>(),
       counters: { calls: 0, succeeded: 0, attempts: 0, repairs: 0, orphans: 0, abandoned: 0 },
       logsDecisions: options.ports?.log !== undefined,
       listening: this.#listeners.any,
+      tracing: undefined,
       planOf: (registered) => this.#planOf(registered),
       executeWithin: (run, calls, options) => this.#executeWithin(run, calls, options),
       beginWithin: (run, allow) => this.#sessions.within(run, allow),
@@ -345,31 +362,13 @@ export class Runtime {
     };
   }
 
-  #makeFeeds(): EventFeeds {
-    const parts = { open: this.#sessions.open, store: this.#options.store, ports: this.#ports };
-    return new EventFeeds({
-      ...parts,
-      eventsOf: (session, from) => this.#sessions.events(session, from),
-      subscribe: (listener) => this.subscribe(listener),
-    });
-  }
-
-  /** A store that ends with the process has no job of another one. */
-  #jobWatch(): JobWatch | undefined {
-    const { store, jobs = {} } = this.#options;
-    if (store?.outlivesProcess !== true) return undefined;
-    const watch = new JobWatch({ store, ports: this.#ports, ...jobLimits(jobs) });
-    this.#stops.add(() => watch.close());
-    return watch;
-  }
-
   #executeWithin(
     { parts, turn, options }: AdmittedCall,
     calls: ToolCall | readonly ToolCall[],
     nested: NestedCalls,
   ): Promise<ToolResult | readonly ToolResult[]> {
-    const { data, variation, visibility } = options;
-    const all: ExecuteOptions = { data, variation, ...nested, ...omitUndefined({ ask: options.ask, onProgress: options.onProgress }) };
+    const { data, variation, visibility, principal, ask, onProgress } = options;
+    const all: ExecuteOptions = { data, variation, ...nested, ...omitUndefined({ principal, ask, onProgress }) };
     if (turn.session instanceof RuntimeSession) return turn.session.execute(calls as readonly ToolCall[], all); // also where it is one
     const { background: _background, ...alone } = all; // without a session every call is waited for
     return this.#runner.runAlone(parts, calls, visibility === undefined ? alone : { ...alone, allow: visibility });

@@ -35,7 +35,6 @@ export function noteTakenOver(session: Session): ToolError {
   return error;
 }
 
-/** A simulation without a session was to be committed. */
 export function nothingToCommitTo(): ToolError {
   return new ToolError("invalid_argument", "A simulation of the runtime has no session to be committed to.", {
     hint: "Simulate in a session: runtime.session().simulate(calls).",

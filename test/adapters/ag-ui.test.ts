@@ -59,7 +59,11 @@ test.each([
   expect(deleted).toEqual([]);
   const [interrupt] = interrupts;
   const second = await events(agent, { resume: [{ interruptId: interrupt?.id ?? "", status: "resolved", payload: { approved } }] });
-  expect(second.map(({ type }) => type).filter((type) => type !== EventType.CUSTOM)).toEqual(["RUN_STARTED", "TOOL_CALL_RESULT", "RUN_FINISHED"]);
+  expect(second.map(({ type }) => type).filter((type) => type !== EventType.CUSTOM)).toEqual([
+    "RUN_STARTED",
+    "TOOL_CALL_RESULT",
+    "RUN_FINISHED",
+  ]);
   expect(deleted).toEqual(removed);
   expect(String(agent.messages.at(-1)?.content)).toContain(said);
 });

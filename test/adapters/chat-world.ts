@@ -24,7 +24,9 @@ export function chatWorld(): ChatWorld {
   const runtime = createRuntime({
     tools: [look, remove],
     store: sqliteStore({ path: temporaryFile() }),
-    approval: { approve: ({ signal }) => new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(new Error("withdrawn")))) },
+    approval: {
+      approve: ({ signal }) => new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(new Error("withdrawn")))),
+    },
   });
   return { runtime, deleted, session: (id) => runtime.sessions.get(id) ?? runtime.session(id) };
 }

@@ -34,7 +34,11 @@ async function world(calls: readonly { readonly name: string; readonly input?: o
     });
     const last = messages.at(-1);
     let read: UIMessage | undefined;
-    for await (const message of readUIMessageStream({ stream, ...(last?.role === "assistant" ? { message: last } : {}), terminateOnError: true }))
+    for await (const message of readUIMessageStream({
+      stream,
+      ...(last?.role === "assistant" ? { message: last } : {}),
+      terminateOnError: true,
+    }))
       read = message;
     if (read === undefined) throw new Error("no message");
     return read;

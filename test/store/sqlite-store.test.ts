@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import type { Store } from "../../src/core/store.ts";
 import { requireVersion } from "../../src/store/sqlite-connection.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
+import { accessStoreContract } from "../../src/testing/access-store-contract.ts";
 import { jobStoreContract } from "../../src/testing/job-store-contract.ts";
 import { message, messages } from "../../src/testing/store-case.ts";
 import { storeContract } from "../../src/testing/store-contract.ts";
@@ -13,7 +14,7 @@ import { localStore } from "./local-store.ts";
 import { temporaryFile } from "./temporary-file.ts";
 
 /** Starting a thread takes longer than most cases, so one of the two stores of a case does without. */
-const contract = [...storeContract, ...jobStoreContract];
+const contract = [...storeContract, ...jobStoreContract, ...accessStoreContract];
 const together = contract.filter((one) => one.needsAnother);
 const alone = contract.filter((one) => !one.needsAnother);
 

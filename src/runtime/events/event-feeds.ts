@@ -3,11 +3,14 @@ import { ToolError } from "../../core/error.ts";
 import type { EventListener, RuntimeEvent } from "../../core/event.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Ports } from "../../core/ports.ts";
+import type { Store } from "../../core/store.ts";
 import { checkSessionId } from "../../session/session-id.ts";
+import type { OpenSessions } from "../open-sessions.ts";
+import type { Sessions } from "../sessions.ts";
 import { EventFeed } from "./event-feed.ts";
 import { eventFilter, type EventFilter } from "./event-filter.ts";
 import type { EventTail } from "./event-tail.ts";
-import { LogSource, type LogSourceParts } from "./log-source.ts";
+import { LogSource } from "./log-source.ts";
 import { MemoryTail } from "./memory-tail.ts";
 import { SessionTail } from "./session-tail.ts";
 import { StoreTail } from "./store-tail.ts";
@@ -29,7 +32,8 @@ export interface EventsOptions {
 
 const OPTIONS: OptionNames<EventsOptions> = { session: true, after: true, filter: true, signal: true };
 
-export interface EventFeedsParts extends LogSourceParts {
+export interface EventFeedsParts {
+  readonly store: Store | undefined;
   readonly ports: Ports;
   readonly subscribe: (listener: EventListener) => () => void;
 }
@@ -38,7 +42,7 @@ export interface EventFeedsParts extends LogSourceParts {
 const KEPT_FOR_MS = 60_000;
 
 export class EventFeeds {
-  readonly #parts: EventFeedsParts;
+  readonly #parts: EventFeedsParts & { readonly open: OpenSessions };
   readonly #source: LogSource;
   readonly #kept = new WeakSet<RuntimeEvent>();
   readonly #sessions = new Map<string, SessionTail>();
@@ -47,10 +51,11 @@ export class EventFeeds {
   #unsubscribe: (() => void) | undefined;
   #isClosed = false;
 
-  constructor(parts: EventFeedsParts) {
-    this.#parts = parts;
-    this.#source = new LogSource(parts);
-    parts.open.whenRemoved = (session) => void this.#sessions.get(session.id)?.closed(session);
+  constructor(sessions: Sessions, parts: EventFeedsParts) {
+    const { open } = sessions;
+    this.#parts = { ...parts, open };
+    this.#source = new LogSource({ open, store: parts.store, eventsOf: (session, from) => sessions.events(session, from) });
+    open.whenRemoved = (session) => void this.#sessions.get(session.id)?.closed(session);
     const { store, ports } = parts;
     if (store === undefined) return;
     this.#watch = new StoreWatch({

@@ -82,7 +82,9 @@ export class EventHub {
     const feed = this.#runtime.events({ session: sessionId, after });
     try {
       const { items, isEnd } = await feed.readKept(limit);
-      const events = items.flatMap((item) => ("event" in item && item.position !== undefined ? [{ position: item.position, event: item.event }] : []));
+      const events = items.flatMap((item) =>
+        "event" in item && item.position !== undefined ? [{ position: item.position, event: item.event }] : [],
+      );
       return { events, ...omitUndefined({ next: isEnd ? undefined : events.at(-1)?.position }) };
     } finally {
       feed.close();
@@ -115,7 +117,8 @@ export class EventHub {
   }
 
   #feed({ sessionId, ...filter }: StreamFilter, { after, signal }: StreamOptions): EventFeed {
-    if (this.#isClosed) throw new ToolError("unavailable", "The server is stopping.", { retryable: true, hint: "Connect again in a moment." });
+    if (this.#isClosed)
+      throw new ToolError("unavailable", "The server is stopping.", { retryable: true, hint: "Connect again in a moment." });
     return this.#runtime.events({ filter, ...omitUndefined({ session: sessionId, after, signal }) });
   }
 
