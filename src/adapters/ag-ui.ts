@@ -4,7 +4,7 @@ import type { ApprovalAnswer } from "../core/ask.ts";
 import type { ContentPart } from "../core/content.ts";
 import { ToolError } from "../core/error.ts";
 import type { RuntimeEvent } from "../core/event.ts";
-import type { JsonValue } from "../core/base/json.ts";
+import { parseJson } from "../core/base/parse-json.ts";
 import { resultText } from "../core/result.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
@@ -35,7 +35,7 @@ export interface AgUiOptions {
 /**
  * A function that answers the requests of AG-UI clients with event streams.
  *
- * Calls are told as tool calls. A call that waits for a person ends the run with an interrupt; the work goes on when a later run has the
+ * Calls are sent as tool calls. A call that waits for a person ends the run with an interrupt; the work continues when a later run has the
  * answer in `resume`. Events without a counterpart are `CUSTOM`, named `haft.` and their type. A client that closes its stream cancels nothing.
  *
  * The runtime needs approvals whose questions stay open until they are answered. Who may send a request is for the server around it to say.
@@ -44,7 +44,7 @@ export function agUiHandler(runtime: Runtime, options: AgUiOptions): (request: R
   const runs = new ChatRuns(runtime);
   return async (request) => {
     try {
-      const input = readInput(await request.json());
+      const input = readInput(parseJson(await request.text()));
       const events = eventsOf(runs, runtime, { input, options, signal: request.signal });
       const headers = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store", "x-accel-buffering": "no" };
       return new Response(streamOf(events), { headers });
@@ -123,7 +123,7 @@ function interruptOf({ callId, toolName, description, input, digest, reason }: P
   };
 }
 
-/** What AG-UI calls an event of a session; parts of a composite tool's own work are not told. */
+/** The events of AG-UI for one of a session; the calls of composite tools are left out. */
 function eventOf(event: RuntimeEvent): readonly AgUiEvent[] {
   switch (event.type) {
     case "call-start": {
@@ -155,7 +155,7 @@ function eventOf(event: RuntimeEvent): readonly AgUiEvent[] {
     case "call-attempt":
       return [];
     default:
-      return [{ type: "CUSTOM", name: `haft.${event.type}`, value: event as unknown as JsonValue }]; // events are JSON
+      return [{ type: "CUSTOM", name: `haft.${event.type}`, value: event }];
   }
 }
 

@@ -6,13 +6,13 @@ import type { EventFeed } from "../runtime/events/event-feed.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 
-/** What is asked while a run is followed: approvals are no events. */
+/** How often open approvals are looked for while a run is followed: they are no events. */
 const ASK_MS = 50;
 
-/** What happens in a run. */
+/** The news of a run. */
 export type RunNews =
   | { readonly type: "event"; readonly event: RuntimeEvent }
-  /** It waits for these, and for nothing else that was not told before. */
+  /** It waits for these approvals. */
   | { readonly type: "approvals"; readonly pending: readonly PendingApproval[] }
   | { readonly type: "end"; readonly error: ToolError | undefined };
 
@@ -21,7 +21,7 @@ interface ChatRun {
   /** Never rejects. */
   readonly whenOver: Promise<ToolError | undefined>;
   isOver: boolean;
-  /** Of what a client has been told. */
+  /** Of the last event that was given to a client. */
   cursor: string;
 }
 
@@ -34,10 +34,10 @@ export class ChatRuns {
     this.#runtime = runtime;
   }
 
-  /** Begins a run. @throws ToolError `resource_busy` while the one before goes on */
+  /** Begins a run. @throws ToolError `resource_busy` while the one before is not over */
   begin(conversation: string, session: RuntimeSession, work: () => Promise<unknown>): void {
     if (this.#runs.get(conversation)?.isOver === false)
-      throw new ToolError("resource_busy", `The conversation ${JSON.stringify(conversation.slice(0, 60))} has a run that goes on.`, {
+      throw new ToolError("resource_busy", `The conversation ${JSON.stringify(conversation.slice(0, 60))} has a run that is not over.`, {
         hint: "Answer what it waits for, or wait for its end.",
       });
     const whenOver = Promise.resolve()
@@ -58,7 +58,7 @@ export class ChatRuns {
     return (await this.#runtime.approvals.pending()).filter(({ sessionId }) => sessionId === run.session.id);
   }
 
-  /** What has happened since the last time, and what happens, until the run waits for approvals or is over. A client that goes away cancels nothing. */
+  /** Yields what has happened since the last time and then what happens, until the run waits for approvals or is over. Closing it cancels nothing. */
   async *follow(conversation: string, signal?: AbortSignal): AsyncGenerator<RunNews> {
     const run = this.#runs.get(conversation);
     if (run === undefined)
@@ -91,7 +91,7 @@ export class ChatRuns {
         continue;
       }
       const pending = await this.pending(conversation);
-      if (pending.length === 0 || Number(run.cursor) < run.session.length) continue; // the client is told of the calls first
+      if (pending.length === 0 || Number(run.cursor) < run.session.length) continue; // the client gets the calls first
       reading.catch(() => {});
       return yield { type: "approvals", pending };
     }

@@ -1,6 +1,7 @@
 /** The runs of a session for AI SDK's `useChat`: its UI message stream. @see https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol (version 7, 2026-11) */
 import { ToolError } from "../core/error.ts";
 import type { RuntimeEvent } from "../core/event.ts";
+import { parseJson } from "../core/base/parse-json.ts";
 import { resultText, type ToolResult } from "../core/result.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
@@ -31,7 +32,7 @@ export interface UiChatOptions {
  * A function that answers the requests of AI SDK's `useChat` with UI message streams.
  *
  * Calls are dynamic tool parts. A call that waits for a person asks for approval and ends the stream; the answer that `useChat` sends
- * with the messages lets the work go on. A client that closes its stream cancels nothing.
+ * with the messages lets the work continue. A client that closes its stream cancels nothing.
  *
  * The runtime needs approvals whose questions stay open until they are answered. Who may send a request is for the server around it to say.
  */
@@ -39,7 +40,7 @@ export function uiChatHandler(runtime: Runtime, options: UiChatOptions): (reques
   const runs = new ChatRuns(runtime);
   return async (request) => {
     try {
-      const input = readInput(await request.json());
+      const input = readInput(parseJson(await request.text()));
       const chunks = chunksOf(runs, runtime, { input, options, signal: request.signal });
       const headers = {
         "content-type": "text/event-stream; charset=utf-8",
@@ -108,7 +109,7 @@ function uiChunks(news: RunNews): readonly unknown[] {
   return news.error === undefined ? [{ type: "finish" }] : [{ type: "error", errorText: news.error.message }];
 }
 
-/** What AI SDK calls an event of a session; parts of a composite tool's own work are not told. */
+/** The chunks of AI SDK for an event of a session; the calls of composite tools are left out. */
 function chunksOfEvent(event: RuntimeEvent): readonly unknown[] {
   switch (event.type) {
     case "call-start": {

@@ -27,6 +27,6 @@ export function readMark(text: string): FeedMark {
 
 export function unknownMark(text: string): ToolError {
   return new ToolError("gone", `Events cannot be read on from ${text}: that place is not known here.`, {
-    hint: "Read the sessions anew, then continue from now on.",
+    hint: "Read the sessions from the beginning, then continue from now on.",
   });
 }

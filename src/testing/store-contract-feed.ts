@@ -5,7 +5,7 @@ import type { Store } from "../core/store.ts";
 import { caseAlone, caseOfTwo, message, messages, refuses, type StoreCase } from "./store-case.ts";
 
 export const feedCases: readonly StoreCase[] = [
-  caseAlone("the feed names the events of all sessions, those of one in order, and goes on after each mark", async (store) => {
+  caseAlone("the feed names the events of all sessions, those of one in order, and continues after each mark", async (store) => {
     const [one, other] = [store.create("a", { at: 1, durability: "sync" }), store.create("b", { at: 1, durability: "sync" })];
     for (const number of [1, 2, 3]) {
       one.append([message("a", number)]);

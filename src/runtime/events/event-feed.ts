@@ -14,7 +14,7 @@ interface EventFeedParts {
   readonly passes: ((event: RuntimeEvent) => boolean) | undefined;
   readonly signal: AbortSignal | undefined;
   /** Called once, when it was closed. */
-  readonly leave: (tail: EventTail | undefined) => void;
+  readonly leave: (tail: EventTail) => void;
 }
 
 /**
@@ -101,9 +101,10 @@ export class EventFeed implements AsyncIterable<FeedItem>, TailReader {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#parts.signal?.removeEventListener("abort", this.#onAbort);
-    this.#tail?.forget(this);
-    this.#parts.leave(this.#tail);
     this.wake();
+    if (this.#tail === undefined) return;
+    this.#tail.forget(this);
+    this.#parts.leave(this.#tail);
   }
 
   /** @internal */
@@ -120,15 +121,19 @@ export class EventFeed implements AsyncIterable<FeedItem>, TailReader {
   }
 
   async #join(): Promise<EventTail> {
+    const tail = await this.#parts.join();
+    if (this.#isClosed) {
+      this.#parts.leave(tail);
+      return tail;
+    }
+    this.#tail = tail;
     try {
-      const tail = await this.#parts.join();
       const { after } = this.#parts;
       const cursor = after === undefined ? await tail.first() : tail.normalize(after);
       await tail.check(cursor);
       this.#cursor = cursor;
       this.#liveFrom = tail.window.end;
       this.#liveSeen = tail.window.liveBefore(tail.window.end);
-      this.#tail = tail;
       return tail;
     } catch (thrown: unknown) {
       this.close();

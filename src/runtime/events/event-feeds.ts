@@ -132,8 +132,8 @@ export class EventFeeds {
       store === undefined ? new MemoryTail({ ...parts, open, id: ports.ids.next("feed") }) : new StoreTail({ ...parts, store }));
   }
 
-  #leave(tail: EventTail | undefined): void {
-    if (tail === undefined || --tail.readers > 0) return;
+  #leave(tail: EventTail): void {
+    if (--tail.readers > 0) return;
     if (tail instanceof SessionTail) {
       if (this.#sessions.get(tail.sessionId) === tail) this.#sessions.delete(tail.sessionId);
     } else if (tail instanceof StoreTail) this.#all = undefined;

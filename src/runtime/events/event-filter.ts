@@ -9,7 +9,7 @@ export interface EventFilter {
   readonly types?: readonly string[];
   /** A tool by its qualified name, or by its bare one; the events of calls that name no tool do not pass. */
   readonly tool?: string;
-  /** The id of the principal that made the call. */
+  /** The id of a principal: what it sent, and the calls made for it, from their start to their end. A reader that begins inside a call does not know whose it is. */
   readonly principal?: string;
   /** The status that a call or a job ended with; other events do not pass. */
   readonly status?: string;
@@ -28,12 +28,27 @@ export function eventFilter(filter: EventFilter | undefined): ((event: RuntimeEv
     if (value !== undefined && typeof value !== "string")
       throw new ToolError("invalid_argument", `The ${JSON.stringify(name)} of a filter of events is a string.`);
   const wanted = types === undefined ? undefined : new Set<string>(types);
+  const isMadeFor = principal === undefined ? undefined : madeFor(principal);
   if (wanted === undefined && tool === undefined && principal === undefined && status === undefined) return undefined;
   return (event) =>
+    (isMadeFor === undefined || isMadeFor(event)) && // first: it has to see every start
     (wanted === undefined || wanted.has(event.type)) &&
     (tool === undefined || isOf(tool, toolOf(event))) &&
-    (principal === undefined || ("principal" in event && event.principal === principal)) &&
     (status === undefined || statusOf(event) === status);
+}
+
+/** Remembers the calls of a principal while they run. */
+function madeFor(principal: string): (event: RuntimeEvent) => boolean {
+  const calls = new Set<string>();
+  return (event) => {
+    if ("principal" in event && event.principal === principal) {
+      if (event.type === "call-start") calls.add(event.callId);
+      return true;
+    }
+    if (!("callId" in event) || !calls.has(event.callId)) return false;
+    if (event.type === "call-end") calls.delete(event.callId);
+    return true;
+  };
 }
 
 /** The tool that an event names; of a call that has just begun, as its caller wrote it. */

@@ -55,7 +55,7 @@ export class MemoryTail extends EventTail {
       throw new ToolError("invalid_argument", `${JSON.stringify(cursor.slice(0, 60))} is no place to read events on from.`);
     if (this.window.indexAfter(cursor) !== undefined) return;
     throw new ToolError("gone", `Events cannot be read on from ${cursor}: that place is not in memory any more.`, {
-      hint: "Read the sessions anew, then continue from now on. With a store, events are kept.",
+      hint: "Read the sessions from the beginning, then continue from now on. With a store, events are kept.",
     });
   }
 

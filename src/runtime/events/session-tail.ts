@@ -68,6 +68,6 @@ function positionOf(cursor: string): number {
 
 function unknownPosition(sessionId: string, position: number): ToolError {
   return new ToolError("gone", `The log of session ${JSON.stringify(sessionId)} has no event ${position} to read on from.`, {
-    hint: "Read the session anew: after=0.",
+    hint: "Read the session from the beginning: after=0.",
   });
 }

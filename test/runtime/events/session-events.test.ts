@@ -199,3 +199,13 @@ test("issue 19.3 the whole answer of a result that was cut is named, not sent", 
     expect(kept).toEqual([["callId", "sessionId", "turnId", "at", "type"]]);
   }
 });
+
+test("issue 19.3 a filter by principal has what it sent and its calls from their start to their end", async () => {
+  await using runtime = createRuntime({ tools: TOOLS });
+  const session = runtime.session("s");
+  await session.execute({ name: "echo" }, { principal: "key:a" });
+  await session.execute({ name: "echo" }, { principal: "key:b" });
+  await session.execute({ name: "echo" }, { principal: "key:a" });
+  const feed = runtime.events({ session: "s", filter: { principal: "key:a" } });
+  expect(await readPositions(feed, 4)).toEqual([1, 2, 5, 6]);
+});
