@@ -6,10 +6,12 @@ import { ToolError } from "../core/error.ts";
 import { waitFor } from "../policy/deadline.ts";
 import { definitionOf } from "../registry/definition-of.ts";
 import { CallRun, type AdmittedCall } from "./call-run.ts";
+import { noteWait } from "./call-timing.ts";
 
 export async function askApproval(run: AdmittedCall, reason: string): Promise<AdmittedCall | ToolError> {
   const { qualifiedName, tool } = run.plan;
   const controller = new AbortController();
+  const since = run.clock.now();
   const question = run.parts.approvals.ask({
     callId: run.callId,
     sessionId: run.turn.session.id,
@@ -29,6 +31,7 @@ export async function askApproval(run: AdmittedCall, reason: string): Promise<Ad
     endsAt: run.deadlineAt,
     late: () => new ToolError("approval_denied", `${qualifiedName} was not approved before the call's deadline.`),
   });
+  noteWait(run, "approval", since);
   if ("value" in waited) return waited.value ?? run;
   if ("thrown" in waited) throw waited.thrown;
   controller.abort(waited.ended);

@@ -23,6 +23,7 @@ import type { RetrySettings } from "../policy/retry.ts";
 import type { Visibility, VisibilityRules } from "../policy/visibility.ts";
 import type { ProgressListener } from "./execute-options.ts";
 import type { CallCounters, OrphanCount } from "./call-counters.ts";
+import type { CallTiming } from "./call-timing.ts";
 import type { EarlierCalls, EarlierRun } from "./earlier-calls.ts";
 import type { FallbackChains } from "./fallback-chains.ts";
 import { idempotencyKey } from "./idempotency-key.ts";
@@ -157,6 +158,10 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   /** Set where calls may meet faults on purpose. */
   declare faults: CallFaults | undefined;
   attempts = 0;
+  /** When the latest of them began, on the clock. */
+  attemptAt = -Infinity;
+  /** Set once it has waited, or is tried again. */
+  declare timing: CallTiming | undefined;
   /** How many it has put to a person. */
   questions = 0;
   raw: unknown;

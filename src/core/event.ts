@@ -1,6 +1,7 @@
 /** The events of a runtime, as they happen, and those of them that a session keeps. */
 import type { ApprovalScope, ApprovalStatus } from "./approval-store.ts";
 import type { ToolCall } from "./call.ts";
+import type { CallPhase } from "./call-phase.ts";
 import type { ContentPart } from "./content.ts";
 import type { ProgressUpdate } from "./context.ts";
 import type { ErrorInfo } from "./error.ts";
@@ -129,6 +130,8 @@ export type SessionEvent =
       readonly type: "call-end";
       readonly result: ToolResult;
       /** The input that ran, after repair; undefined when the call never got that far. */ readonly input?: JsonObject;
+      /** Its phases, in order. Left out where it was nothing but one attempt, which began at once. */
+      readonly timing?: readonly CallPhase[];
     })
   | (CallEvent & {
       /** The call continues in the background: its turn does not wait for it, and its caller was answered `pending`. */

@@ -3,6 +3,7 @@ import type { AccessStore } from "./access-store.ts";
 import type { ApprovalStore } from "./approval-store.ts";
 import type { BranchPoint, SessionEvent } from "./event.ts";
 import type { JobStore } from "./job-store.ts";
+import type { StoreFeed } from "./store-feed.ts";
 
 /**
  * Keeps the event logs of sessions.
@@ -54,6 +55,8 @@ export interface Store {
   readonly jobs: JobStore;
   /** The questions that wait for a yes, what was answered, and the rules that answer later ones. */
   readonly approvals: ApprovalStore;
+  /** The order in which the events of all sessions became durable. */
+  readonly feed: StoreFeed;
   /** Writes what is buffered, gives up every claim and closes. Idempotent. */
   close(): Promise<void>;
 }

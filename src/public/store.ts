@@ -25,4 +25,5 @@ export type {
   StoredSession,
 } from "../core/store.ts";
 export { StoredApprovals, type StoredApprovalsOptions } from "../policy/stored-approvals.ts";
+export type { FeedEntry, FeedPage, ReadFeedOptions, StoreFeed } from "../core/store-feed.ts";
 export { memoryStore } from "../store/memory-store.ts";

@@ -34,9 +34,13 @@ export class OpenSessions {
     this.#byId.set(session.id, session);
   }
 
+  /** Called with each session that is not open any more. @internal */
+  whenRemoved: ((session: RuntimeSession) => void) | undefined;
+
   /** Frees its id, unless another session has taken that since. @internal */
   remove(session: RuntimeSession): void {
     if (this.#byId.get(session.id) === session) this.#byId.delete(session.id);
+    this.whenRemoved?.(session);
   }
 
   /** Keeps an id for a session that is being resumed; the returned function ends that. @throws ToolError `duplicate` @internal */

@@ -10,7 +10,6 @@ import type { EventListener, RuntimeEvent } from "../core/event.ts";
 import type { Engine } from "../core/engine.ts";
 import type { Ports } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
-import type { Store } from "../core/store.ts";
 import type { Slots } from "../core/slots.ts";
 import type { Tracing } from "../core/tracing.ts";
 import { localEngine } from "../engine/local.ts";
@@ -35,19 +34,21 @@ import { Listeners } from "../call/listeners.ts";
 import { ResourceLocks } from "../call/resource-locks.ts";
 import { CallRunner, NO_OPTIONS } from "./run-calls.ts";
 import { safeLog } from "../call/safe-listener.ts";
-import { JobTable, jobLimits } from "../call/job-table.ts";
+import { JobTable } from "../call/job-table.ts";
 import { RunningCalls } from "../call/running-calls.ts";
-import { JobWatch } from "./job-watch.ts";
+import { watchJobs } from "./job-watch.ts";
 import type { OpenSessions } from "./open-sessions.ts";
 import type { ResumeOptions } from "./resume-session.ts";
 import { RuntimeSession } from "./runtime-session.ts";
 import type { SimulateOptions, Simulation } from "./session-options.ts";
-import { Jobs, type StoredJobs } from "../call/jobs.ts";
+import { Jobs } from "../call/jobs.ts";
 import { checkSessionStart, type SessionStart } from "./session-start.ts";
 import { Sessions } from "./sessions.ts";
-import { cancelStoredJob } from "./stored-jobs.ts";
+import { storedJobsOf } from "./stored-jobs.ts";
 import { nothingToCommitTo } from "./session-errors.ts";
 import { takeRegistry, toolsetsOf } from "./taken-registry.ts";
+import type { EventFeed } from "./events/event-feed.ts";
+import { EventFeeds, type EventsOptions } from "./events/event-feeds.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import { ToolPlan } from "../call/tool-plan.ts";
 import { ToolsetLifecycle } from "../registry/lifecycle/toolset-lifecycle.ts";
@@ -79,6 +80,7 @@ export class Runtime {
   readonly #local: Engine = localEngine();
   readonly #listeners: Listeners;
   #jobs: Jobs | undefined;
+  #feeds: EventFeeds | undefined;
 
   constructor(options: RuntimeOptions) {
     checkRuntimeOptions(options);
@@ -182,6 +184,19 @@ export class Runtime {
   }
 
   /**
+   * Reads events, each with its place: of one session or of all, first what is kept behind `after`, then what happens, without a gap or a
+   * repetition. Sessions need not be open here: what other processes write to the store comes within a second.
+   *
+   * An event of a log comes once the store has it, so that a reader can continue from its `cursor` in any process; others have no cursor.
+   *
+   * @throws ToolError `invalid_argument` at once; see `EventFeed.read` for what is known later
+   */
+  events(options: EventsOptions = {}): EventFeed {
+    const parts = { store: this.#options.store, ports: this.#ports, subscribe: (listener: EventListener) => this.subscribe(listener) };
+    return (this.#feeds ??= new EventFeeds(this.#sessions, parts)).feed(options);
+  }
+
+  /**
    * Runs one call, or the calls of one message together. Never rejects for what a call did: each call has
    * its result, in call order.
    *
@@ -241,7 +256,7 @@ export class Runtime {
 
   /** The calls that run in the background, and the latest of those that have ended. */
   get jobs(): Jobs {
-    return (this.#jobs ??= new Jobs(this.#parts, this.#options.store === undefined ? undefined : this.#storedJobs(this.#options.store)));
+    return (this.#jobs ??= new Jobs(this.#parts, storedJobsOf(this.#options.store, this.#ports.clock)));
   }
 
   /** Which calls need approval, the questions that are open, and the way to answer them by id. */
@@ -270,8 +285,10 @@ export class Runtime {
     const unwritten: ToolError[] = [];
     const unclosed = await this.#lifecycle.close(async () => {
       await this.#parts.running.whenEnded();
+      await this.#feeds?.settle();
       unwritten.push(...(await this.#sessions.closeAll()));
     });
+    this.#feeds?.close();
     return [...unwritten, ...unclosed];
   }
 
@@ -332,7 +349,7 @@ export class Runtime {
       workingFolder: options.workingFolder === undefined ? undefined : resolve(options.workingFolder),
       running: new RunningCalls<CallRun>(),
       nestedWaits: new Set<CallRun>(),
-      jobs: new JobTable(options.jobs ?? {}, () => this.#ports.clock.now(), this.#jobWatch()),
+      jobs: new JobTable(options.jobs ?? {}, () => this.#ports.clock.now(), watchJobs(this.#options, this.#ports, this.#stops)),
       orphans: new Map<string, OrphanCount>(),
       counters: { calls: 0, succeeded: 0, attempts: 0, repairs: 0, orphans: 0, abandoned: 0 },
       logsDecisions: options.ports?.log !== undefined,
@@ -343,22 +360,6 @@ export class Runtime {
       beginWithin: (run, allow) => this.#sessions.within(run, allow),
       emit: (event) => this.#emit(event),
     };
-  }
-
-  #storedJobs(store: Store): StoredJobs {
-    return {
-      list: (options) => store.jobs.list(options),
-      cancel: (name, reason) => cancelStoredJob(store, name, { reason, at: this.#ports.clock.wallTime() }),
-    };
-  }
-
-  /** A store that ends with the process has no job of another one. */
-  #jobWatch(): JobWatch | undefined {
-    const { store, jobs = {} } = this.#options;
-    if (store?.outlivesProcess !== true) return undefined;
-    const watch = new JobWatch({ store, ports: this.#ports, ...jobLimits(jobs) });
-    this.#stops.add(() => watch.close());
-    return watch;
   }
 
   #executeWithin(

@@ -4,13 +4,22 @@ import type { AccessStore } from "../core/access-store.ts";
 import { guardAccess } from "./access-operations.ts";
 import type { ApprovalStore } from "../core/approval-store.ts";
 import type { JobStore } from "../core/job-store.ts";
+import type { StoreFeed } from "../core/store-feed.ts";
 import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../core/store.ts";
 import { guardApprovals } from "./approval-operations.ts";
 import { DatabaseLog } from "./database-log.ts";
 import { readStoredPage } from "./event-text.ts";
 import { guardCache } from "./guarded-cache.ts";
 import type { LogDatabase, LogRefusal, LogWrite } from "./log-database.ts";
-import { checkCancelRequest, checkJobList, checkJobPrune, checkListOptions, checkLogOptions, checkReadOptions } from "./store-options.ts";
+import {
+  checkCancelRequest,
+  checkFeedOptions,
+  checkJobList,
+  checkJobPrune,
+  checkListOptions,
+  checkLogOptions,
+  checkReadOptions,
+} from "./store-options.ts";
 import { WriteBuffer } from "./write-buffer.ts";
 
 export interface DatabaseStoreOptions {
@@ -29,6 +38,7 @@ export class DatabaseStore implements Store {
   readonly jobs: JobStore;
   readonly access: AccessStore;
   readonly approvals: ApprovalStore;
+  readonly feed: StoreFeed;
   readonly #options: DatabaseStoreOptions;
   readonly #database: LogDatabase;
   readonly #buffer: WriteBuffer;
@@ -59,6 +69,7 @@ export class DatabaseStore implements Store {
       open: () => this.open(),
       requireWritable: () => this.#requireWritable(),
     });
+    this.feed = this.#storeFeed();
   }
 
   /** Other methods open the file as well; call this to learn early of a file that cannot be used. */
@@ -179,6 +190,21 @@ export class DatabaseStore implements Store {
         this.#requireWritable();
         await this.open();
         return database.jobPrune(checked);
+      },
+    };
+  }
+
+  #storeFeed(): StoreFeed {
+    const database = this.#database;
+    return {
+      latest: async () => {
+        await this.open();
+        return database.feedLatest(undefined);
+      },
+      read: async (options) => {
+        const checked = checkFeedOptions(options);
+        await this.open();
+        return database.feedRead(checked);
       },
     };
   }

@@ -2,6 +2,7 @@
 import type { AccessOperation } from "./access-operations.ts";
 import { ToolError } from "../core/error.ts";
 import type { CacheRecord, ListOptions, StoredSession } from "../core/store.ts";
+import type { FeedPage, ReadFeedOptions } from "../core/store-feed.ts";
 import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
 import type { ApprovalOperation } from "./approval-operations.ts";
 import type {
@@ -64,6 +65,14 @@ export class InThreadDatabase implements LogDatabase {
 
   async remove(sessionId: string): Promise<boolean> {
     return this.#opened.remove(sessionId);
+  }
+
+  async feedLatest(): Promise<string> {
+    return this.#opened.feedLatest();
+  }
+
+  async feedRead(options: Required<ReadFeedOptions>): Promise<FeedPage> {
+    return this.#opened.feedRead(options);
   }
 
   async jobList(options: CheckedJobList): Promise<readonly StoredJob[]> {

@@ -4,6 +4,7 @@ import type { SessionEvent } from "../core/event.ts";
 import type { AccessStore } from "../core/access-store.ts";
 import type { ApprovalStore } from "../core/approval-store.ts";
 import type { JobStore } from "../core/job-store.ts";
+import type { StoreFeed } from "../core/store-feed.ts";
 import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../core/store.ts";
 import { guardAccess, runAccessOperation } from "./access-operations.ts";
 import { MemoryAccess } from "./memory-access.ts";
@@ -13,6 +14,7 @@ import { spellBranchPoint } from "./log-database.ts";
 import { jobChanges } from "./job-changes.ts";
 import { MemoryApprovals } from "./memory-approvals.ts";
 import { MemoryCache } from "./memory-cache.ts";
+import { MemoryFeed } from "./memory-feed.ts";
 import { MemoryJobs } from "./memory-jobs.ts";
 import { checkListOptions, checkLogOptions, checkReadOptions } from "./store-options.ts";
 
@@ -90,6 +92,8 @@ class MemoryStore implements Store {
     open: () => this.open(),
     requireWritable: () => this.#requireOpen(),
   });
+  readonly #feed = new MemoryFeed();
+  readonly feed: StoreFeed = this.#feed.guarded(() => this.open());
   #isClosed = false;
 
   async open(): Promise<void> {
@@ -106,7 +110,7 @@ class MemoryStore implements Store {
     const kept = new MemorySession(sessionId, checkLogOptions(options), this.#parentOf(sessionId, options));
     this.#sessions.set(sessionId, kept);
     if (kept.parent !== undefined) kept.parent.branches++;
-    return (kept.log = new MemoryLog(kept, this.#jobs));
+    return (kept.log = new MemoryLog(kept, { jobs: this.#jobs, feed: this.#feed }));
   }
 
   #parentOf(sessionId: string, { parent }: LogOptions): MemorySession | undefined {
@@ -129,7 +133,7 @@ class MemoryStore implements Store {
       });
     }
     kept.log?.lose(new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was claimed again; this log of it can write no more.`));
-    return (kept.log = new MemoryLog(kept, this.#jobs));
+    return (kept.log = new MemoryLog(kept, { jobs: this.#jobs, feed: this.#feed }));
   }
 
   async read(sessionId: string, options: ReadOptions = {}): Promise<EventPage> {
@@ -168,6 +172,7 @@ class MemoryStore implements Store {
     if (kept.parent !== undefined) kept.parent.branches--;
     this.#jobs.forget(sessionId);
     this.#approvals.forget(sessionId);
+    this.#feed.forget(sessionId);
     return this.#sessions.delete(sessionId);
   }
 
@@ -193,11 +198,13 @@ class MemoryLog implements EventLog {
   readonly options: LogOptions;
   readonly #kept: MemorySession;
   readonly #jobs: MemoryJobs;
+  readonly #feed: MemoryFeed;
   #failure: ToolError | undefined;
   #isClosed = false;
 
-  constructor(kept: MemorySession, jobs: MemoryJobs) {
+  constructor(kept: MemorySession, { jobs, feed }: { readonly jobs: MemoryJobs; readonly feed: MemoryFeed }) {
     this.#jobs = jobs;
+    this.#feed = feed;
     this.sessionId = kept.sessionId;
     this.options = kept.options;
     this.#kept = kept;
@@ -211,7 +218,10 @@ class MemoryLog implements EventLog {
     if (this.#failure !== undefined) throw this.#failure;
     if (this.#isClosed)
       throw new ToolError("store_failed", `Session ${JSON.stringify(this.sessionId)} was closed; nothing can be added to its log.`);
-    for (const event of events) this.#kept.own.push(event);
+    for (const event of events) {
+      this.#kept.own.push(event);
+      this.#feed.add(this.sessionId, this.#kept.length);
+    }
     for (const change of jobChanges(this.sessionId, events)) this.#jobs.apply(this.sessionId, change);
     const last = events.at(-1);
     if (last !== undefined && last.at > this.#kept.updatedAt) this.#kept.updatedAt = last.at;

@@ -3,7 +3,7 @@ import type { Kysely, Transaction } from "kysely";
 import { ToolError } from "../core/error.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import { listEarlierJobs } from "./earlier-jobs.ts";
-import type { Tables } from "./tables.ts";
+import type { EventTable, Tables } from "./tables.ts";
 
 interface Migration {
   readonly name: string;
@@ -28,10 +28,10 @@ const MIGRATIONS: readonly Migration[] = [
   },
   { name: "keys, refusals", run: createAccessTables },
   { name: "approvals", run: createApprovalTables },
+  { name: "numbers of events", run: numberEvents },
 ];
 
 const CURRENT_VERSION = MIGRATIONS.length;
-
 /**
  * Brings the tables up to date in one transaction, which only one process at a time can have. Does nothing when they are.
  *
@@ -80,6 +80,11 @@ async function requireVersion({ tables, place }: SqlConnection, least: number, l
 /** As `requireJobs`, for keys and refusals. @throws ToolError `corrupt_record` */
 export function requireAccess(connection: SqlConnection): Promise<void> {
   return requireVersion(connection, 3, "keeps no keys and no refusals");
+}
+
+/** As `requireJobs`, of versions without numbers of events. @throws ToolError `corrupt_record` */
+export function requireFeed(connection: SqlConnection): Promise<void> {
+  return requireVersion(connection, 5, "has no order of the events of all sessions");
 }
 
 /** Undefined when there is more to find out. */
@@ -158,6 +163,35 @@ async function createSessionTables({ schema }: Transaction<Tables>): Promise<voi
     .addColumn("checksum", "text", (column) => column.notNull())
     .addPrimaryKeyConstraint("haft_event_key", ["session", "position"])
     .execute();
+}
+
+const EVENT_COLUMNS = ["session", "position", "at", "type", "call_id", "body", "checksum"] as const;
+
+/** Gives every event a number. Those that are there already get theirs by time, and within a session by position. */
+async function numberEvents(tables: Transaction<Tables>): Promise<void> {
+  const { schema } = tables;
+  await schema.alterTable("haft_event").renameTo("haft_event_before").execute();
+  await schema
+    .createTable("haft_event")
+    .addColumn("sequence", "integer", (column) => column.primaryKey().autoIncrement())
+    .addColumn("session", "text", (column) => column.notNull().references("haft_session.id"))
+    .addColumn("position", "integer", (column) => column.notNull())
+    .addColumn("at", "bigint", (column) => column.notNull())
+    .addColumn("type", "text", (column) => column.notNull())
+    .addColumn("call_id", "text")
+    .addColumn("body", "text", (column) => column.notNull())
+    .addColumn("checksum", "text", (column) => column.notNull())
+    .addUniqueConstraint("haft_event_place", ["session", "position"])
+    .execute();
+  const before = tables.withTables<{ haft_event_before: EventTable }>();
+  const byTime = before
+    .selectFrom("haft_event_before")
+    .select(EVENT_COLUMNS)
+    .orderBy((build) => build.fn.max("at").over((over) => over.partitionBy("session").orderBy("position")))
+    .orderBy("session")
+    .orderBy("position");
+  await before.insertInto("haft_event").columns(EVENT_COLUMNS).expression(byTime).execute();
+  await schema.dropTable("haft_event_before").execute();
 }
 
 async function createJobTable({ schema }: Transaction<Tables>): Promise<void> {

@@ -11,6 +11,8 @@ export interface SqlConnection {
   readonly place: string;
   /** Milliseconds since the epoch by the database's clock, which all owners share. */
   readonly databaseTime: RawBuilder<number>;
+  /** The greatest number that was ever given to an event; null before there was one. */
+  readonly lastSequence: RawBuilder<number | null>;
   /** 32 random characters. */
   readonly randomText: RawBuilder<string>;
   /** Describes as text what kept the database from doing something. */

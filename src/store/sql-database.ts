@@ -1,8 +1,9 @@
 /** Sessions, claims and the cache in SQL tables: the same statements for every database that Kysely speaks. */
 import type { Kysely, Transaction } from "kysely";
-import { ToolError } from "../core/error.ts";
+import { ToolError, isToolError } from "../core/error.ts";
 import type { CacheRecord, ListOptions, LogOptions, StoredSession } from "../core/store.ts";
 import { sessionChecksum } from "./checksum.ts";
+import type { FeedPage, ReadFeedOptions } from "../core/store-feed.ts";
 import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
 import { runApprovalOperation, type ApprovalOperation } from "./approval-operations.ts";
 import type {
@@ -20,11 +21,12 @@ import { SqlAccess } from "./sql-access.ts";
 import { LogReader, type FoundSession } from "./log-reader.ts";
 import { LogStatements } from "./log-statements.ts";
 import { LogWriter } from "./log-writer.ts";
-import { requireAccess, requireApprovals, requireJobs } from "./migrations.ts";
+import { requireAccess, requireApprovals, requireFeed, requireJobs } from "./migrations.ts";
 import { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import { SqlApprovals, removeApprovals } from "./sql-approvals.ts";
 import { SqlCache } from "./sql-cache.ts";
+import { latestMark, readFeed } from "./sql-feed.ts";
 import { cancelRequests, listJobs, pruneJobs, requestCancel } from "./sql-jobs.ts";
 import { originalText, storedText } from "./stored-text.ts";
 import type { SessionTable, Tables } from "./tables.ts";
@@ -124,6 +126,25 @@ export class SqlDatabase implements LogDatabase {
         return true;
       }),
     );
+  }
+
+  feedLatest(): Promise<string> {
+    return this.#feed(latestMark);
+  }
+
+  feedRead(options: Required<ReadFeedOptions>): Promise<FeedPage> {
+    return this.#feed((tables) => readFeed(tables, this.#connection, options));
+  }
+
+  #feed<Result>(read: (tables: Kysely<Tables>) => Promise<Result>): Promise<Result> {
+    return this.#do("could not be read", async (tables) => {
+      try {
+        return await this.#look(tables, read);
+      } catch (thrown: unknown) {
+        if (!isToolError(thrown)) await requireFeed(this.#connection);
+        throw thrown;
+      }
+    });
   }
 
   jobList(options: CheckedJobList): Promise<readonly StoredJob[]> {

@@ -35,6 +35,7 @@ export function connectSqlite(settings: SqliteSettings): SqliteConnection {
       immediate: new ImmediateSqlite(database, requireFile),
       place,
       databaseTime: sql<number>`cast(unixepoch('subsec') * 1000 as integer)`,
+      lastSequence: sql<number | null>`(select seq from sqlite_sequence where name = 'haft_event')`,
       randomText: sql<string>`lower(hex(randomblob(16)))`,
       explain,
       isDamage: isSqliteDamage,

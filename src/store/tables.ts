@@ -1,10 +1,11 @@
 /** The tables of a store, for Kysely. Ids and keys are in them as JSON text, so that any string comes back from any database. */
+import type { Generated } from "kysely";
 
 export interface Tables {
   readonly haft_migration: MigrationTable;
   readonly haft_owner: OwnerTable;
   readonly haft_session: SessionTable;
-  readonly haft_event: EventTable;
+  readonly haft_event: NumberedEventTable;
   readonly haft_job: StoredJobTable;
   readonly haft_key: KeyTable;
   readonly haft_refusal: RefusalTable;
@@ -58,6 +59,11 @@ export interface EventTable {
   readonly body: string;
   /** Over this event and the checksum of the one before. */
   readonly checksum: string;
+}
+
+/** Numbered in the order of commits. No number is given twice, whatever was removed. */
+interface NumberedEventTable extends EventTable {
+  readonly sequence: Generated<number>;
 }
 
 /** A background job, as the events of its session say it is. */

@@ -4,6 +4,7 @@ import { Worker } from "node:worker_threads";
 import type { AccessOperation } from "./access-operations.ts";
 import { ToolError, type ErrorInfo } from "../core/error.ts";
 import type { CacheRecord, ListOptions, StoredSession } from "../core/store.ts";
+import type { FeedPage, ReadFeedOptions } from "../core/store-feed.ts";
 import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
 import type { ApprovalOperation } from "./approval-operations.ts";
 import type {
@@ -97,6 +98,14 @@ export class WorkerDatabase implements LogDatabase {
 
   remove(sessionId: string): Promise<boolean> {
     return this.#ask("remove", sessionId);
+  }
+
+  feedLatest(): Promise<string> {
+    return this.#ask("feedLatest", undefined);
+  }
+
+  feedRead(options: Required<ReadFeedOptions>): Promise<FeedPage> {
+    return this.#ask("feedRead", options);
   }
 
   jobList(options: CheckedJobList): Promise<readonly StoredJob[]> {

@@ -8,7 +8,7 @@ import { settle } from "../../src/testing/fake-ports.ts";
 import { MemoryCacheStore } from "../policy/memory-cache-store.ts";
 import { noAccess } from "../store/no-access.ts";
 import { MemoryApprovals } from "../../src/store/memory-approvals.ts";
-import { noJobs } from "../store/no-jobs.ts";
+import { noFeed, noJobs } from "../store/no-jobs.ts";
 import { gate, testRuntime, tool, type TestRuntime } from "./bench-runtime.ts";
 
 /** A store of which only the cache is used. */
@@ -28,6 +28,7 @@ function storeOf(cache: MemoryCacheStore): Store {
     remove: unused,
     cache,
     jobs: noJobs,
+    feed: noFeed,
     access: noAccess,
     approvals: new MemoryApprovals(),
     close: nothing,

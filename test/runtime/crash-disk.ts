@@ -6,7 +6,7 @@ import { readEvent } from "../../src/core/recording/read-event.ts";
 import type { CacheStore, EventLog, EventPage, LogOptions, ReadOptions, Store, StoredSession } from "../../src/core/store.ts";
 import { noAccess } from "../store/no-access.ts";
 import { MemoryApprovals } from "../../src/store/memory-approvals.ts";
-import { noJobs } from "../store/no-jobs.ts";
+import { noFeed, noJobs } from "../store/no-jobs.ts";
 
 /** What the disk has of one session: its own events as text. */
 interface Written {
@@ -83,6 +83,7 @@ export class CrashStore implements Store {
   }
 
   readonly jobs = noJobs;
+  readonly feed = noFeed;
   readonly access = noAccess;
   readonly approvals = new MemoryApprovals();
   readonly cache: CacheStore = {

@@ -7,7 +7,7 @@ import type { CacheStore, EventLog, EventPage, LogOptions, ReadOptions, Store, S
 import { MemoryCache } from "../../src/store/memory-cache.ts";
 import { noAccess } from "../store/no-access.ts";
 import { MemoryApprovals } from "../../src/store/memory-approvals.ts";
-import { noJobs } from "../store/no-jobs.ts";
+import { noFeed, noJobs } from "../store/no-jobs.ts";
 import type { Dice } from "./dice.ts";
 import type { Sabotage } from "./sabotage.ts";
 
@@ -139,6 +139,7 @@ export class SimulatedStore implements Store {
   }
 
   readonly jobs = noJobs;
+  readonly feed = noFeed;
   readonly access = noAccess;
   readonly approvals = new MemoryApprovals();
   readonly cache: CacheStore = {

@@ -83,11 +83,12 @@ describe("a store that cannot be used says why:", () => {
   test("I13 the file is of a newer version, and stays as it is", async () => {
     const path = temporaryFile();
     await filled(localStore(path).store);
-    change(path, "insert into haft_migration values (7, 'from the future')");
-    const error = { code: "corrupt_record", message: `The store ${path} has format version 7; this Haft knows the versions up to 4.` };
+    change(path, "insert into haft_migration values (99, 'from the future')");
+    const message: unknown = expect.stringMatching(/^The store .* has format version 99; this Haft knows the versions up to \d+\.$/u);
+    const error = { code: "corrupt_record", message };
     await expect(localStore(path).store.open()).rejects.toMatchObject(error);
     await expect(localStore(path, { readOnly: true }).store.open()).rejects.toMatchObject(error);
-    change(path, "delete from haft_migration where version = 7");
+    change(path, "delete from haft_migration where version = 99");
     const { store } = localStore(path);
     await store.open();
     expect((await store.read("a")).events).toEqual(messages("a", 1, 2));

@@ -143,6 +143,17 @@ const pointer = textLike(/^(?![^]*~(?![01]))(?:\/|$)/u, "a JSON Pointer");
 const setting = shape({ path: pointer, value: anyJson });
 const patch = listOf(variantOf("op", { add: setting, replace: setting, remove: shape({ path: pointer }) }));
 
+const span = { atMs: duration, ms: duration };
+const timing = listOf(
+  variantOf("phase", {
+    approval: shape(span),
+    slot: shape(span),
+    backoff: shape(span),
+    lock: shape({ ...span, holders: ids }),
+    attempt: shape({ ...span, error: optional(oneOf(Object.keys(ERROR_CODES))), abandoned: optional(truth), lateMs: optional(duration) }),
+  }),
+);
+
 type Fields = Readonly<Record<string, ShapeCheck>>;
 
 const FACT: Fields = { type: anyText, sessionId: id, at };
@@ -181,7 +192,7 @@ const FIELDS = {
     by: optional(anyText),
   },
   "state-change": { ...OF_CALL, toolset: name, key: anyText, patch },
-  "call-end": { ...OF_CALL, result, input: optional(jsonObject) },
+  "call-end": { ...OF_CALL, result, input: optional(jsonObject), timing: optional(timing) },
   "job-start": { ...OF_CALL, toolName: name, mode: oneOf(["background", "stateful"]), notify: truth, queued: optional(truth) },
   "job-run": { ...OF_CALL, toolName: name, starts: count },
   "job-output": { ...OF_CALL, toolName: name, position: count, text: anyText, asks: optional(truth) },

@@ -7,7 +7,7 @@ import { EVENT_LIMITS, readEvent } from "../../../src/core/recording/read-event.
 import type { CacheStore, EventLog, EventPage, LogOptions, ReadOptions, Store, StoredSession } from "../../../src/core/store.ts";
 import { noAccess } from "../../store/no-access.ts";
 import { MemoryApprovals } from "../../../src/store/memory-approvals.ts";
-import { noJobs } from "../../store/no-jobs.ts";
+import { noFeed, noJobs } from "../../store/no-jobs.ts";
 
 interface StoredLog {
   readonly options: LogOptions;
@@ -121,6 +121,7 @@ export class FailingStore implements Store {
   }
 
   readonly jobs = noJobs;
+  readonly feed = noFeed;
   readonly access = noAccess;
   get approvals(): ApprovalStore {
     return this.disk.approvals;
