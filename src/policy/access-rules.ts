@@ -82,7 +82,8 @@ export class AccessRules {
   }
 }
 
-function checkedRule(rule: AccessRule, where: string): CheckedRule {
+/** @throws ToolError `invalid_argument` for a rule that would grant more than its author meant */
+export function checkedRule(rule: AccessRule, where: string): CheckedRule {
   checkKnownKeys(rule, RULE, where);
   const { principals, claims, allow, deny } = rule;
   if (allow === undefined && deny === undefined)
