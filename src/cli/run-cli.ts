@@ -29,6 +29,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command | CommandGroup>>> 
   sessions: async () => (await import("./sessions-command.ts")).sessionsCommand,
   jobs: async () => (await import("./jobs-command.ts")).jobsCommand,
   keys: async () => (await import("./keys-command.ts")).keysCommand,
+  audit: async () => (await import("./audit-command.ts")).auditCommand,
   replay: async () => (await import("./replay-command.ts")).replayCommand,
 };
 const COMMON_OPTIONS: readonly OptionName[] = ["json", "help", "version"];

@@ -42,7 +42,7 @@ export interface HaftConfig extends ToolsBlock {
   readonly cache: CacheOptions;
   /** Where sessions are kept; undefined = nowhere. */
   readonly store: StoreConfig | undefined;
-  /** Who may send requests to a server; undefined = the file does not say. */
+  /** The senders that a server lets in, and their tools; undefined = the file has no such table. */
   readonly serve: ServeConfig | undefined;
   /** The model of `haft chat`; undefined = none was named. */
   readonly model: ModelConfig | undefined;

@@ -1,4 +1,4 @@
-/** Reads who may send requests to a server, and what each may do there. */
+/** Reads which senders a server lets in, and the tools of each. */
 import type { TableReader } from "./table-reader.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
@@ -27,7 +27,7 @@ export interface ServeIssuerConfig {
   readonly algorithms?: readonly string[];
   readonly jwksUrl?: string;
   readonly scopeClaim?: string;
-  /** What each scope of the issuer allows. */
+  /** The scopes here that each scope of the issuer allows. */
   readonly scopes?: Readonly<Record<string, readonly ServeScope[]>>;
   readonly tokenType?: string;
   readonly clockToleranceSeconds?: number;
@@ -39,7 +39,7 @@ type ServeScope = "read" | "execute" | "simulate" | "approve" | "admin";
 const SCOPES: readonly ServeScope[] = ["read", "execute", "simulate", "approve", "admin"];
 const TOLERANCE = { min: 0, max: 600, integer: true } as const;
 
-/** What is wrong has been reported at its place, and is left out. */
+/** Keys that cannot be used have been reported at their places, and are left out. */
 export function readServe(table: TableReader): ServeConfig {
   const corsOrigins = table.texts("corsOrigins", originFault);
   return {

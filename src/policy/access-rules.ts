@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { ToolError } from "../core/error.ts";
 import { typeInWords } from "../core/base/wording.ts";
-import type { PermissionRules } from "./permission.ts";
+import { fitsPieces, type PermissionRules } from "./permission.ts";
 import { visibilityOf, type Visibility } from "./visibility.ts";
 
 /** The sender of a request, as far as rules look at it. */
@@ -82,7 +82,8 @@ export class AccessRules {
   }
 }
 
-function checkedRule(rule: AccessRule, where: string): CheckedRule {
+/** @throws ToolError `invalid_argument` for a rule that would grant more than its author meant */
+export function checkedRule(rule: AccessRule, where: string): CheckedRule {
   checkKnownKeys(rule, RULE, where);
   const { principals, claims, allow, deny } = rule;
   if (allow === undefined && deny === undefined)
@@ -103,22 +104,7 @@ function patterns(texts: readonly string[], where: string): (text: string) => bo
   if (wrong !== undefined || texts.length === 0)
     throw new ToolError("invalid_argument", `principals of the ${where} of the server is an array of patterns over ids and names.`);
   const all = texts.map((text) => text.split("*"));
-  return (text) => all.some((pieces) => fits(text, pieces));
-}
-
-/** True when the text is the pieces in their order with any text between them. */
-function fits(text: string, pieces: readonly string[]): boolean {
-  const [first = "", ...rest] = pieces;
-  const last = rest.pop();
-  if (last === undefined) return text === first;
-  if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last)) return false;
-  let at = first.length;
-  for (const piece of rest) {
-    const found = text.indexOf(piece, at);
-    if (found < 0) return false;
-    at = found + piece.length;
-  }
-  return at <= text.length - last.length;
+  return (text) => all.some((pieces) => fitsPieces(text, pieces));
 }
 
 function checkedClaims(

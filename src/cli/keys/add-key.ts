@@ -7,6 +7,7 @@ import type { Command } from "../command.ts";
 import { wordOf } from "../command-line.ts";
 import { withStore } from "../open-store.ts";
 import { timeText } from "../sessions/session-words.ts";
+import { spanOf } from "./time-span.ts";
 import { safeJson } from "../terminal-text.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
@@ -32,7 +33,7 @@ export const addKey: Command = {
     const [name = ""] = args;
     const scopes = options.scope.map((scope) => wordOf("scope", scope, SCOPES));
     if (scopes.length === 0) throw noScope();
-    const ttlMs = options.expires === undefined ? undefined : spanOf(options.expires);
+    const ttlMs = options.expires === undefined ? undefined : ttlOf(options.expires);
     const key = {
       name,
       scopes,
@@ -60,18 +61,12 @@ function noScope(): ToolError {
   });
 }
 
-const UNITS: ReadonlyMap<string, number> = new Map([
-  ["m", 60_000],
-  ["h", 3_600_000],
-  ["d", 86_400_000],
-]);
 const MAX_DAYS = 3_660;
 
 /** @throws ToolError `invalid_argument` */
-function spanOf(text: string): number {
-  const [, count = "", unit = ""] = /^(\d{1,7})([mhd])$/u.exec(text) ?? [];
-  const spanMs = Number(count) * (UNITS.get(unit) ?? 0);
-  if (spanMs > 0 && spanMs <= MAX_DAYS * 86_400_000) return spanMs;
+function ttlOf(text: string): number {
+  const spanMs = spanOf(text);
+  if (spanMs !== undefined && spanMs <= MAX_DAYS * 86_400_000) return spanMs;
   throw new ToolError("invalid_argument", `--expires takes minutes, hours or days up to ${MAX_DAYS}d, not ${JSON.stringify(text)}.`, {
     hint: "For example: --expires 30d",
   });

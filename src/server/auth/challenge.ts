@@ -1,4 +1,4 @@
-/** What a request without the right credentials is answered: how to get them, by RFC 6750, and by RFC 9728 where an issuer gives them. */
+/** The answer to a request without the right credentials: how to get them, by RFC 6750, and by RFC 9728 where an issuer gives them. */
 import type { JsonObject } from "../../core/base/json.ts";
 
 export interface ChallengeOptions {

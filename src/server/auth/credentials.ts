@@ -1,5 +1,4 @@
 /** The credentials of a request: its bearer token, and the comparison of secrets. */
-// oxlint-disable-next-line no-restricted-imports -- hashes of secrets are of no use to a port
 import { createHash, timingSafeEqual } from "node:crypto";
 
 /** A longer one is no token of an issuer, and costs nothing. */

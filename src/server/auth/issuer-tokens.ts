@@ -10,7 +10,7 @@ import { IssuerKeys, requireSafe } from "./issuer-keys.ts";
 import { SCOPES, type Authenticator, type Principal, type Scope } from "./principal.ts";
 
 export interface IssuerTokensOptions {
-  /** As it stands in `iss` of its tokens, to the letter. */
+  /** As it is in `iss` of its tokens, to the letter. */
   readonly issuer: string;
   /** The `aud` that a token must have, or one of them: the address of this server. Tokens for others are not let in. */
   readonly audience: string | readonly string[];
@@ -20,7 +20,7 @@ export interface IssuerTokensOptions {
   readonly jwksUrl?: string;
   /** The claim that has the scopes: a string with spaces between, or an array. @default "scope" */
   readonly scopeClaim?: string;
-  /** What each scope of the issuer allows here. @default the scopes of this server by their own names */
+  /** The scopes here that each scope of the issuer allows. @default the scopes of this server by their own names */
   readonly scopes?: Readonly<Record<string, readonly Scope[]>>;
   /** The `typ` that a token must have, such as `at+jwt`. @default `at+jwt` or `JWT` */
   readonly tokenType?: string;
@@ -156,7 +156,7 @@ function scopesOf(given: unknown, meanings: IssuerTokensOptions["scopes"]): read
 function checkOptions(options: IssuerTokensOptions): void {
   checkKnownKeys(options, OPTIONS, "issuerTokens()");
   const { issuer, audience, algorithms = DEFAULT_ALGORITHMS, jwksUrl, clockToleranceSeconds: tolerance = 0, scopes = {} } = options;
-  requireSafe(String(issuer), "issuer of tokens");
+  requireSafe(issuer, "issuer of tokens");
   if (jwksUrl !== undefined) requireSafe(jwksUrl, "jwksUrl of an issuer");
   const audiences: readonly unknown[] = Array.isArray(audience) ? audience : [audience];
   if (audiences.length === 0 || audiences.some((one) => typeof one !== "string" || one === ""))

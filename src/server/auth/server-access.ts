@@ -36,7 +36,7 @@ export interface ServerAccessOptions {
 
 const OPTIONS: OptionNames<ServerAccessOptions> = { access: true, issuers: true, others: true, rules: true, resource: true };
 
-/** What a request is answered that is not let in, or may not do this. */
+/** The answer to a request that is not let in, or may not do this. */
 export interface Denial {
   readonly status: 401 | 403;
   readonly reason: string;

@@ -10,7 +10,7 @@ export interface SecurityHeadersOptions {
 type Middleware = (request: Request, answer: () => Promise<Response>) => Promise<Response>;
 
 /**
- * An answer is data: a page that a browser made of it may load nothing, run nothing and be framed by nobody. A response that brings a policy
+ * An answer is data: a page that a browser made of it may load nothing, run nothing and be framed by no other. A response that brings a policy
  * of its own, such as a page, keeps it.
  *
  * @see https://cheatsheetseries.owasp.org/cheatsheets/HTTP_Headers_Cheat_Sheet.html
@@ -33,7 +33,7 @@ const PREFLIGHT_SECONDS = "600";
 
 /**
  * Sets the headers of every response. Pages of the origins that are named may read answers and send credentials in the header
- * `Authorization`; cookies are never sent, and no other origin is told anything.
+ * `Authorization`; cookies are never sent, and pages of other origins get nothing.
  *
  * @throws ToolError `invalid_argument` for an origin that is none
  */
