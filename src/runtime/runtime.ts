@@ -3,7 +3,7 @@
 import { resolve } from "node:path";
 import type { ToolCall } from "../core/call.ts";
 import { OWN_NAMESPACE } from "../core/call.ts";
-import type { ToolError } from "../core/error.ts";
+import { ToolError } from "../core/error.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Approvals } from "../core/approvals.ts";
 import type { EventListener, RuntimeEvent } from "../core/event.ts";
