@@ -111,7 +111,7 @@ export function dataFrame(value: unknown): Uint8Array {
 }
 
 /** The stream of what a generator gives; one that is closed ends the generator. */
-export function streamOf(events: AsyncGenerator<unknown>): ReadableStream<Uint8Array> {
+export function streamOf(events: AsyncGenerator): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       const { done, value } = await events.next();

@@ -62,7 +62,7 @@ interface Asked {
   readonly signal: AbortSignal;
 }
 
-async function* chunksOf(runs: ChatRuns, runtime: Runtime, { input, options, signal }: Asked): AsyncGenerator<unknown> {
+async function* chunksOf(runs: ChatRuns, runtime: Runtime, { input, options, signal }: Asked): AsyncGenerator {
   const { id, messages } = input;
   const last = messages.at(-1);
   try {

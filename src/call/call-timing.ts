@@ -1,10 +1,21 @@
 /** The phases of a call that waited or was tried again. A call that does neither makes nothing here. */
 import type { CallPhase } from "../core/call-phase.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
-import type { CallRun } from "./call-run.ts";
+import type { Clock } from "../core/ports.ts";
 
 /** Waits shorter than this are not reported. */
 export const REPORTED_WAIT_MS = 1;
+
+/** The part of a call that is read here. */
+interface TimedCall {
+  readonly clock: Clock;
+  readonly startedAt: number;
+  /** When its latest attempt began. */
+  readonly attemptAt: number;
+  /** Whether its events have listeners, or are kept. */
+  readonly noticed: boolean;
+  timing: CallTiming | undefined;
+}
 
 type Attempt = { -readonly [Key in keyof Extract<CallPhase, { phase: "attempt" }>]: Extract<CallPhase, { phase: "attempt" }>[Key] };
 
@@ -20,7 +31,7 @@ export class CallTiming {
   }
 
   /** Adds the latest attempt, unless it is there. Returns it. */
-  addAttempt(run: CallRun): Attempt | undefined {
+  addAttempt(run: TimedCall): Attempt | undefined {
     if (run.attemptAt <= this.#lastAttemptAt) return undefined;
     this.#lastAttemptAt = run.attemptAt;
     const attempt: Attempt = { phase: "attempt", ...span(run, run.attemptAt) };
@@ -44,24 +55,24 @@ export class CallTiming {
 }
 
 /** Notes a wait that is over. */
-export function noteWait(run: CallRun, phase: "approval" | "slot" | "backoff", since: number): void {
+export function noteWait(run: TimedCall, phase: "approval" | "slot" | "backoff", since: number): void {
   if (run.noticed && run.clock.now() - since >= REPORTED_WAIT_MS) timingOf(run).add({ phase, ...span(run, since) });
 }
 
 /** As `noteWait`, of a wait for locks. */
-export function noteLockWait(run: CallRun, since: number, holders: readonly string[]): void {
+export function noteLockWait(run: TimedCall, since: number, holders: readonly string[]): void {
   if (run.noticed && run.clock.now() - since >= REPORTED_WAIT_MS) timingOf(run).add({ phase: "lock", ...span(run, since), holders });
 }
 
 /** Notes the end of an attempt; it may have been noted before. */
-export function noteAttempt(run: CallRun, error?: ErrorCode): void {
+export function noteAttempt(run: TimedCall, error?: ErrorCode): void {
   if (!run.noticed) return;
   const attempt = timingOf(run).addAttempt(run);
   if (attempt !== undefined && error !== undefined) attempt.error = error;
 }
 
 /** Notes an attempt that was given up. The returned function is called when its handler has ended. */
-export function noteAbandoned(run: CallRun, error: ErrorCode): ((lateMs: number) => void) | undefined {
+export function noteAbandoned(run: TimedCall, error: ErrorCode): ((lateMs: number) => void) | undefined {
   if (!run.noticed) return undefined;
   const timing = timingOf(run);
   const attempt = timing.addAttempt(run);
@@ -71,11 +82,11 @@ export function noteAbandoned(run: CallRun, error: ErrorCode): ((lateMs: number)
   return (lateMs) => timing.ended(attempt, lateMs);
 }
 
-function timingOf(run: CallRun): CallTiming {
+function timingOf(run: TimedCall): CallTiming {
   return (run.timing ??= new CallTiming());
 }
 
-function span(run: CallRun, since: number): { readonly atMs: number; readonly ms: number } {
+function span(run: TimedCall, since: number): { readonly atMs: number; readonly ms: number } {
   return { atMs: rounded(since - run.startedAt), ms: rounded(run.clock.now() - since) };
 }
 

@@ -25,7 +25,7 @@ export type { CancelOutcome, Jobs, ListJobsOptions, StoredJobName, WaitForJobOpt
 export type { EventFeed } from "../runtime/events/event-feed.ts";
 export type { EventsOptions } from "../runtime/events/event-feeds.ts";
 export type { EventFilter } from "../runtime/events/event-filter.ts";
-export type { EventGap, FeedItem, FollowedEvent } from "../runtime/events/feed-item.ts";
+export type { EventGap, FeedItem, FollowedEvent, KeptEvent, LiveEvent } from "../runtime/events/feed-item.ts";
 export type { OpenSessions } from "../runtime/open-sessions.ts";
 export type { ResumeOptions } from "../runtime/resume-session.ts";
 export type { AddOptions, Round, RoundOptions, RoundReply } from "../runtime/round.ts";

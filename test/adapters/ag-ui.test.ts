@@ -1,5 +1,6 @@
 /** `agUiHandler` with the client of AG-UI itself, over HTTP. */
-import { EventType, HttpAgent, type BaseEvent, type Interrupt } from "@ag-ui/client";
+import { HttpAgent } from "@ag-ui/client";
+import { EventType, type BaseEvent, type Interrupt } from "@ag-ui/core";
 import { afterEach, expect, test } from "vitest";
 import { agUiHandler } from "../../src/adapters/ag-ui.ts";
 import { chatWorld } from "./chat-world.ts";

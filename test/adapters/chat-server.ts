@@ -3,7 +3,6 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import type { ReadableStream as NodeReadableStream } from "node:stream/web";
 
 export interface ChatServer {
   readonly url: string;
@@ -21,7 +20,7 @@ export async function serveChat(handler: (request: Request) => Promise<Response>
       const response = await handler(request);
       outgoing.writeHead(response.status, Object.fromEntries(response.headers));
       if (response.body === null) outgoing.end();
-      else await pipeline(Readable.fromWeb(response.body as NodeReadableStream), outgoing);
+      else await pipeline(Readable.fromWeb(response.body), outgoing);
     })().catch(() => outgoing.destroy());
   });
   server.listen(0, "127.0.0.1");

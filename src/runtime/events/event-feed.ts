@@ -1,5 +1,6 @@
 /** One reader of events: first what a log has behind its place, then what comes, without a gap or a repetition. */
 import type { RuntimeEvent } from "../../core/event.ts";
+import type { Clock } from "../../core/ports.ts";
 import type { EventTail, TailPage, TailReader } from "./event-tail.ts";
 import { isEvent } from "./event-window.ts";
 import type { FeedItem } from "./feed-item.ts";
@@ -13,6 +14,7 @@ interface EventFeedParts {
   readonly after: string | undefined;
   readonly passes: ((event: RuntimeEvent) => boolean) | undefined;
   readonly signal: AbortSignal | undefined;
+  readonly clock: Clock;
   /** Called once, when it was closed. */
   readonly leave: (tail: EventTail) => void;
 }
@@ -141,11 +143,15 @@ export class EventFeed implements AsyncIterable<FeedItem>, TailReader {
     }
   }
 
-  #change(tail: EventTail): Promise<void> {
-    return new Promise((resolve) => {
-      this.#woken = resolve;
-      tail.await(this);
-    });
+  /** While it waits, the process stays alive. */
+  async #change(tail: EventTail): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const { clock } = this.#parts;
+    this.#woken = resolve;
+    tail.await(this);
+    clock.hold?.();
+    await promise;
+    clock.release?.();
   }
 
   /** Comes into the window, or reads a page of what is behind it. */

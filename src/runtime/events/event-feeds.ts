@@ -78,6 +78,7 @@ export class EventFeeds {
     return new EventFeed({
       after: cursor,
       signal,
+      clock: this.#parts.ports.clock,
       passes: eventFilter(filter),
       join: () => this.#join(session),
       leave: (tail) => this.#leave(tail),

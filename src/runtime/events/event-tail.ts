@@ -164,8 +164,7 @@ export abstract class EventTail {
   }
 
   #push(item: FeedItem, live: LiveEvents): void {
-    if (isEvent(item) && item.position !== undefined && item.sessionId !== undefined)
-      this.#pushLive(live.before(item.sessionId, item.position));
+    if (isEvent(item) && item.position !== undefined) this.#pushLive(live.before(item.sessionId, item.position));
     this.window.push(item);
   }
 

@@ -1,16 +1,26 @@
 /** The items that a reader of events is given. */
-import type { RuntimeEvent } from "../../core/event.ts";
+import type { RuntimeEvent, SessionEvent } from "../../core/event.ts";
 
-/** An event, and where to read on after it. */
-export interface FollowedEvent {
-  readonly event: RuntimeEvent;
+/** An event of a log, and where to read on after it. */
+export interface KeptEvent {
+  readonly event: SessionEvent;
   /** The session whose log has it. An event that came from a branch keeps the id of that one. */
-  readonly sessionId?: string;
-  /** Its place in that log; counts from 1. Undefined for an event that no log keeps, such as the progress of a call. */
-  readonly position?: number;
-  /** `after` of a reader that continues behind it: the position, as text, or a place in the order of all sessions. Set where `position` is. */
-  readonly cursor?: string;
+  readonly sessionId: string;
+  /** Its place in that log; counts from 1. */
+  readonly position: number;
+  /** `after` of a reader that continues behind it: the position, as text, or a place in the order of all sessions. */
+  readonly cursor: string;
 }
+
+/** An event that no log keeps, such as the progress of a call: it has no place. */
+export interface LiveEvent {
+  readonly event: RuntimeEvent;
+  readonly sessionId?: undefined;
+  readonly position?: undefined;
+  readonly cursor?: undefined;
+}
+
+export type FollowedEvent = KeptEvent | LiveEvent;
 
 /** Events that a reader missed, because it was too slow for them. */
 export interface EventGap {

@@ -1,6 +1,6 @@
 /** The events of a runtime for the clients of a server: pages, and streams that continue where a client was. */
 import { ToolError } from "../../core/error.ts";
-import type { RuntimeEvent } from "../../core/event.ts";
+import type { SessionEvent } from "../../core/event.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { Clock } from "../../core/ports.ts";
@@ -33,7 +33,7 @@ export interface StreamOptions {
 /** One event with its place in the log of its session; positions count from 1. */
 export interface PlacedEvent {
   readonly position: number;
-  readonly event: RuntimeEvent;
+  readonly event: SessionEvent;
 }
 
 /** Some events of a session. */
