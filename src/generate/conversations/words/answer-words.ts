@@ -202,12 +202,20 @@ function objectWords(output: JsonObject, saying: ObjectSaying): string {
     fields.filter((field) => field !== message),
     saying,
   );
+  const [only] = told;
+  if (message === undefined && told.length === 1 && only !== undefined && isResult(only))
+    return plainWords(only.value, { ...saying, thing: "", asked: askedWords(saying.input, saying) });
   const sentences = message === undefined ? [] : [sentence(excerpt(String(message.value)))];
   if (told.length > 0)
     sentences.push(
       fieldSentence(told, { ...saying, all: fields, changes: CHANGING.has(toolSubject(name).verb), hasMessage: message !== undefined }),
     );
   return sentences.join(" ");
+}
+
+/** The field of an answer that has nothing else to say. */
+function isResult({ name, value }: Field): boolean {
+  return typeof value !== "boolean" && /^(?:result|answer|value|output)$/u.test(plainName(name));
 }
 
 const CHANGING: ReadonlySet<string> = new Set(["create", "update", "remove"]);
