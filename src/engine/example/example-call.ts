@@ -10,20 +10,8 @@ import { type Validator, compileSchema } from "../../schema/compile-schema.ts";
 import { exampleValue } from "../../schema/example/example-value.ts";
 import { type Subject, isOfThing, isState } from "../../schema/example/given.ts";
 import { plainName } from "../../schema/example/name-words.ts";
-import { topicText } from "../../schema/example/topics.ts";
 import { RandomStream } from "../../schema/example/random-stream.ts";
-import {
-  listIn,
-  pageFacts,
-  peopleIn,
-  personAsked,
-  saidOf,
-  stateTold,
-  statesAfter,
-  thingIn,
-  usualSchema,
-  withKnown,
-} from "./answer-shape.ts";
+import { listIn, pageFacts, peopleIn, personAsked, stateTold, statesAfter, thingIn, usualSchema, withKnown } from "./answer-shape.ts";
 import { changesIn, limitIn, matches, offsetIn, queryOf, takesPages } from "./read-input.ts";
 import { type Change, Records, type Thing, bounded, remembered } from "./records.ts";
 import {
@@ -39,6 +27,7 @@ import {
   othersIn,
   toolIntent,
 } from "./tool-intent.ts";
+import { type ToolFacts, factsOf } from "./tool-facts.ts";
 import { stepWorld } from "../world.ts";
 
 /** How often a new thing is drawn again because its id is taken. */
@@ -56,8 +45,7 @@ export class ExampleCall {
   readonly #input: JsonObject;
   readonly #context: ToolContext;
   readonly #seed: string;
-  /** The values that are the same in all answers. */
-  readonly #house: JsonObject;
+  readonly #facts: ToolFacts;
   readonly #intent: ToolIntent;
   readonly #records: Records;
   /** Of the engine and the variation alone: what it decides is the same in all answers. */
@@ -73,7 +61,7 @@ export class ExampleCall {
     this.#seed = `${seed}|${variation === "" ? "" : `${variation}|`}${context.toolName}|${canonicalJson(input)}`;
     this.#factsSeed = Math.floor(seededRandom(`${seed}|facts|${variation}`).next() * 4_294_967_296);
     this.#intent = tool.outputSchema === undefined ? this.#intentTold() : toolIntent(context.toolName);
-    this.#house = houseOf(seed, tool, this.#intent);
+    this.#facts = factsOf(seed, tool, this.#intent);
     this.#records = new Records(context.state);
   }
 
@@ -315,7 +303,7 @@ export class ExampleCall {
     const { outputSchema } = this.#tool;
     const random = seededRandom(turn === 0 ? this.#seed : `${this.#seed}|${turn}`);
     const factsSeed = this.#factsSeed;
-    const about = topicText(this.#tool, this.#intent.noun);
+    const { about, house } = this.#facts;
     if (outputSchema === undefined)
       return withKnown(
         exampleValue(this.#usualSchema(), { random, given: { ...subject.named, ...this.#related(), ...given }, subject, about, factsSeed })
@@ -329,7 +317,7 @@ export class ExampleCall {
       );
     const drawn = exampleValue(outputSchema, {
       random,
-      usual: this.#house,
+      usual: house,
       given: { ...subject.named, ...this.#related(), ...given },
       subject,
       about,
@@ -376,22 +364,6 @@ export class ExampleCall {
     if (schema === undefined) schemas.set(isNamed, (schema = usualSchema(this.#tool, this.#intent, isNamed)));
     return schema;
   }
-}
-
-const houses = new WeakMap<Tool, { readonly seed: string; readonly intent: ToolIntent; readonly house: JsonObject }>();
-
-/** Made once for a tool, as long as it is asked for with the same seed and under the same name. */
-function houseOf(seed: string, tool: Tool, intent: ToolIntent): JsonObject {
-  const known = houses.get(tool);
-  if (known !== undefined && known.seed === seed && known.intent === intent) return known.house;
-  const house = { currency: currencyOf(seed), ...saidOf(intent, tool) };
-  houses.set(tool, { seed, intent, house });
-  return house;
-}
-
-function currencyOf(seed: string): string {
-  const currencies = ["EUR", "USD", "GBP"];
-  return currencies[Math.floor(seededRandom(`${seed}|currency`).next() * currencies.length)] ?? "EUR";
 }
 
 function validatorOf(tool: Tool, schema: JsonSchema): Validator {

@@ -99,30 +99,38 @@ export interface Change {
 /** A thing with what is new of it. */
 export function remembered(known: Thing | undefined, change: Change): Thing {
   const { nouns, id, values, query } = change;
-  const queries = new Set(known?.queries);
-  if (query !== undefined) queries.add(query);
   return {
-    nouns: [...new Set([...(known?.nouns ?? []), ...nouns])].slice(0, MAX_QUERIES),
+    nouns: withOthers(known?.nouns ?? [], nouns).slice(0, MAX_QUERIES),
     id,
-    values: bounded({ ...known?.values, ...values }),
+    values: bounded(known === undefined ? values : { ...known.values, ...values }),
     isGone: false,
     isNew: change.isNew ?? known?.isNew ?? false,
-    queries: [...queries].slice(-MAX_QUERIES),
+    queries: withOthers(known?.queries ?? [], query === undefined ? [] : [query]).slice(-MAX_QUERIES),
     at: known?.at ?? 0,
   };
 }
 
+function withOthers(words: readonly string[], others: readonly string[]): readonly string[] {
+  const all = [...words];
+  for (const word of others) if (!all.includes(word)) all.push(word);
+  return all;
+}
+
 /** Without values that are too large to be kept or repeated. */
 export function bounded(values: JsonObject): JsonObject {
-  const entries: [string, JsonValue][] = [];
   let room = MAX_THING;
-  for (const [name, value] of Object.entries(values)) {
+  let kept: [string, JsonValue][] | undefined;
+  for (const [index, entry] of Object.entries(values).entries()) {
+    const [name, value] = entry;
     const size = sizeOf(value);
-    if (name === "__proto__" || size > room) continue;
+    if (name === "__proto__" || size > room) {
+      kept ??= Object.entries(values).slice(0, index);
+      continue;
+    }
     room -= size + name.length;
-    entries.push([name, value]);
+    kept?.push(entry);
   }
-  return Object.fromEntries(entries);
+  return kept === undefined ? values : Object.fromEntries(kept);
 }
 
 function sizeOf(value: JsonValue): number {

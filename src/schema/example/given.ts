@@ -1,5 +1,6 @@
 /** Values that an example takes over where a property has their name. */
 import { type JsonObject, type JsonValue, isJsonObject } from "../../core/base/json.ts";
+import { memo } from "../../core/base/memo.ts";
 import { dayOf } from "./date-text.ts";
 import { nameWords, plainName, plural, singular } from "./name-words.ts";
 
@@ -81,16 +82,14 @@ export function isOfThing(name: string): boolean {
 }
 
 /** Whether a property has what only one person has: a list of people has it once each. */
-export function isOfOnePerson(name: string): boolean {
-  return OF_ONE.test(plainName(name));
-}
+export const isOfOnePerson = memo((name) => OF_ONE.test(plainName(name)));
 
 /** Whether a property leads to the next page of a list. */
-export function isNextPage(name: string): boolean {
-  return /^(?:next|prev|previous)(?:_(?:page|cursor|token|offset|url|uri|link|href|marker|start|results))*$|^(?:cursor|page_token|continuation_token)$/u.test(
+export const isNextPage = memo((name) =>
+  /^(?:next|prev|previous)(?:_(?:page|cursor|token|offset|url|uri|link|href|marker|start|results))*$|^(?:cursor|page_token|continuation_token)$/u.test(
     plainName(name),
-  );
-}
+  ),
+);
 
 export interface GivenOptions {
   /** The values are what a list was asked for, and speak of its items. @default false */
@@ -218,11 +217,10 @@ export function isOfPages(name: string, subject: Subject | undefined): boolean {
 
 /** Whether an array under this name is the list of the subject; `""` is the name of a whole answer. */
 export function isListOf(name: string, { noun }: Subject): boolean {
-  const words = nameWords(name);
-  const last = words.at(-1);
-  if (last === undefined) return true;
-  const lastOfNoun = noun.split("_").at(-1) ?? noun;
-  return LISTS.has(words.join("_")) || singular(last) === lastOfNoun || last === plural(lastOfNoun);
+  const last = nameWords(name).at(-1);
+  if (last === undefined || LISTS.has(plainName(name))) return true;
+  const lastOfNoun = noun.slice(noun.lastIndexOf("_") + 1);
+  return singular(last) === lastOfNoun || last === plural(lastOfNoun);
 }
 
 /** The value, or what is the same of another type: 5 and "5". */

@@ -20,6 +20,7 @@ import { isFlagName } from "./plausible-text.ts";
 import { isWholeByName, plausibleNumber } from "./plausible-number.ts";
 import { plausibleString } from "./plausible-string.ts";
 import type { RandomStream } from "./random-stream.ts";
+import { resultAsked } from "./relations/results.ts";
 import { type Topic, topicOf } from "./topics.ts";
 
 /** Values that may be drawn for one example, thrown away ones included. */
@@ -132,6 +133,8 @@ export class ValueDrawer implements Drawing {
 
   #text(demand: Demand, place: Place): string | undefined {
     const { name, random, given } = place;
+    const worked = place.depth === 0 && demand.format === undefined ? resultAsked(given) : undefined;
+    if (worked !== undefined) return String(worked);
     const description = descriptionOf(demand, place);
     const named = fullName(place, this.subject);
     const topic = aboutItself(place, topicOf(place.whose) ?? this.#options.topic);
@@ -147,6 +150,8 @@ export class ValueDrawer implements Drawing {
 
   #number(demand: Demand, place: Place, whole: boolean): number | undefined {
     const { name, given, random, owner } = place;
+    const worked = place.depth === 0 ? resultAsked(given) : undefined;
+    if (worked !== undefined && (!whole || Number.isInteger(worked))) return worked;
     const names = { name, told: described(descriptionOf(demand, place)) };
     const bounds = { ...boundsOf(demand), whole };
     const { minimum, maximum, aboveMinimum } = names.told.bounds;

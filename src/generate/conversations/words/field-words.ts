@@ -1,4 +1,5 @@
 /** A field of a result as it is said: `the price is 94`, `there are 3 bedrooms`, `it is open`. */
+import { memo } from "../../../core/base/memo.ts";
 import type { Random } from "../../../core/ports.ts";
 import { nameWords } from "../../../schema/example/name-words.ts";
 import { isIdName } from "../id-names.ts";
@@ -29,17 +30,7 @@ interface FieldForm {
   readonly opening: string | undefined;
 }
 
-const kept = new Map<string, FieldForm>();
-const MAX_KEPT = 20_000;
-
-function formOf(name: string): FieldForm {
-  let form = kept.get(name);
-  if (form !== undefined) return form;
-  form = readForm(name);
-  if (kept.size >= MAX_KEPT) kept.clear();
-  kept.set(name, form);
-  return form;
-}
+const formOf = memo(readForm);
 
 function readForm(name: string): FieldForm {
   const words = nameWords(name);
@@ -109,17 +100,10 @@ function hasUnit(words: readonly string[]): boolean {
   return words.length > 1 && UNITS.has(words.at(-1) ?? "") && !NO_NOUN.test(words.slice(0, -1).join("_"));
 }
 
-const verbs = new Map<string, "is" | "are">();
-
-function isOrAre(name: string): "is" | "are" {
-  let verb = verbs.get(name);
-  if (verb !== undefined) return verb;
+const isOrAre = memo((name): "is" | "are" => {
   const words = label(name);
-  verb = /(?<!s|u|i)s$/u.test(words) && !/status|address|news|series$/u.test(words) ? "are" : "is";
-  if (verbs.size >= MAX_KEPT) verbs.clear();
-  verbs.set(name, verb);
-  return verb;
-}
+  return /(?<!s|u|i)s$/u.test(words) && !/status|address|news|series$/u.test(words) ? "are" : "is";
+});
 
 function fieldLabel(name: string, thing: string): string {
   const own = label(name);

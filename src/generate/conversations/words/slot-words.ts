@@ -1,5 +1,6 @@
 /** The values of a call as parts of a request: `from Oslo`, `on 3 December 2025`, `for order O-12`. */
 import type { JsonValue } from "../../../core/base/json.ts";
+import { memo } from "../../../core/base/memo.ts";
 import type { Random } from "../../../core/ports.ts";
 import { singular } from "../../../schema/example/name-words.ts";
 import { plainName } from "../plain-names.ts";
@@ -94,23 +95,15 @@ interface Wordings {
   readonly owner: string | undefined;
 }
 
-const kept = new Map<string, Wordings>();
-const MAX_KEPT = 20_000;
-
-function wordingsOf(plain: string): Wordings {
-  let wordings = kept.get(plain);
-  if (wordings !== undefined) return wordings;
+const wordingsOf = memo((plain): Wordings => {
   const owner = /^(.+)_name$/u.exec(plain)?.[1];
   const isPlainName = owner === undefined || /^(?:first|last|user|full|given|family|middle|display|file|host|domain)$/u.test(owner);
-  wordings = {
+  return {
     ofNumber: NUMBER_WORDINGS.find(({ pattern }) => pattern.test(plain)),
     ofText: TEXT_WORDINGS.find(({ pattern }) => pattern.test(plain)),
     owner: isPlainName ? undefined : owner,
   };
-  if (kept.size >= MAX_KEPT) kept.clear();
-  kept.set(plain, wordings);
-  return wordings;
-}
+});
 
 /** A value that the user says. */
 export function givenSlot(name: string, value: JsonValue, context: SlotContext): Slot {
