@@ -6,7 +6,7 @@ import type { Gateway } from "./gateway.ts";
 import { refusal } from "../http/guard.ts";
 import type { HttpSettings } from "./http-options.ts";
 import { newSecret } from "./secret.ts";
-import type { RequestId } from "./serving.ts";
+import { LOCAL_CALLER, type RequestId } from "./serving.ts";
 
 const SESSION_HEADER = "mcp-session-id";
 const SESSION_NOT_FOUND = -32_001;
@@ -53,7 +53,7 @@ export class HttpSessions {
     let session: RuntimeSession | undefined;
     const seatSession = (): RuntimeSession | undefined => (settings.session === "none" ? undefined : (session ??= runtime.session()));
     const requests = new Set<RequestId>();
-    const server = this.#gateway.makeServer({ era: "legacy", isTold: true, requests, session: seatSession });
+    const server = this.#gateway.makeServer({ era: "legacy", callerId: LOCAL_CALLER, isTold: true, requests, session: seatSession });
     const close = async (): Promise<void> => {
       await server.close();
       await session?.close();

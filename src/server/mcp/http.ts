@@ -12,6 +12,7 @@ import { HttpSessions } from "./http-sessions.ts";
 import { settingsOf } from "./options.ts";
 import { paramHeaderProblem, toolCallOf } from "./param-headers.ts";
 import { loadServer } from "./sdk.ts";
+import { LOCAL_CALLER } from "./serving.ts";
 import { listenedTo } from "./listened.ts";
 
 /** Answers requests of MCP clients; the path is chosen where it is mounted. */
@@ -119,11 +120,14 @@ export class HttpGateway {
     const sdk = await loadServer();
     const gateway = new Gateway(this.#runtime, this.#options, sdk);
     const noSession = (): undefined => undefined;
-    const modern = sdk.createMcpHandler(() => gateway.makeServer({ era: "modern", isTold: false, session: noSession }), {
-      legacy: "reject",
-      maxRequestBodySize: this.settings.maxBodyBytes,
-      onerror: (error) => gateway.settings.log.debug(`MCP over HTTP: ${describeThrown(error)}`),
-    });
+    const modern = sdk.createMcpHandler(
+      () => gateway.makeServer({ era: "modern", callerId: LOCAL_CALLER, isTold: false, session: noSession }),
+      {
+        legacy: "reject",
+        maxRequestBodySize: this.settings.maxBodyBytes,
+        onerror: (error) => gateway.settings.log.debug(`MCP over HTTP: ${describeThrown(error)}`),
+      },
+    );
     const { notify } = modern;
     gateway.announcer.add({
       toolsChanged: () => notify.toolsChanged(),

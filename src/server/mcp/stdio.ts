@@ -12,6 +12,7 @@ import type { Clock, Log } from "../../core/ports.ts";
 import { Listened } from "./listened.ts";
 import { SERVER_OPTIONS, type McpServerOptions } from "./options.ts";
 import { loadServer, loadStdio } from "./sdk.ts";
+import { LOCAL_CALLER } from "./serving.ts";
 import { LineReader } from "../../processes/line-reader.ts";
 
 export interface McpStdioOptions extends McpServerOptions {
@@ -115,7 +116,7 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
     await closeSession(session, log);
     resolve(isToolError(gate.errored) ? gate.errored : undefined);
   };
-  const server = stdio.serveStdio(({ era }) => gateway.makeServer({ era, isTold: true, session: seatSession }), {
+  const server = stdio.serveStdio(({ era }) => gateway.makeServer({ era, callerId: LOCAL_CALLER, isTold: true, session: seatSession }), {
     transport,
     onerror: (error) => log.debug(`MCP over stdio: ${describeThrown(error)}`),
   });
