@@ -4,6 +4,8 @@ import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Clock, Ids, Log } from "../../core/ports.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 import { nameMatcher } from "../../policy/permission.ts";
+import type { VisibilityRules } from "../../policy/visibility.ts";
+import type { Principal } from "../auth/principal.ts";
 import type { McpProvider } from "./provider.ts";
 import type { TaskSettings } from "./tasks/tasks.ts";
 
@@ -41,6 +43,11 @@ export interface McpServerOptions {
   readonly suspendedTtlMs?: number;
   /** Calls that take long are answered with a task, to clients that know tasks; see `McpTaskOptions`. `false`: never. @default {} */
   readonly tasks?: false | McpTaskOptions;
+  /**
+   * Which tools a caller sees and may call, of those that the server has: rules as `ExecuteOptions.allow` takes them. Asked with every
+   * request of a caller that the `authenticator` knows. @default all, for every caller
+   */
+  readonly toolsFor?: (principal: Principal) => VisibilityRules | undefined;
   /** Clock, ids and log, for tests. */
   readonly ports?: { readonly clock?: Clock; readonly ids?: Ids; readonly log?: Log };
 }
@@ -79,6 +86,7 @@ export const SERVER_OPTIONS: OptionNames<McpServerOptions> = {
   maxSuspended: true,
   suspendedTtlMs: true,
   tasks: true,
+  toolsFor: true,
   ports: true,
 };
 
@@ -97,6 +105,7 @@ export interface Settings {
   readonly maxSuspended: number;
   readonly suspendedTtlMs: number;
   readonly tasks: TaskSettings | undefined;
+  readonly toolsFor: McpServerOptions["toolsFor"];
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
@@ -131,6 +140,7 @@ export function settingsOf(options: McpServerOptions): Settings {
     maxSuspended,
     suspendedTtlMs,
     tasks: options.tasks === false ? undefined : taskSettings(options.tasks ?? {}),
+    toolsFor: options.toolsFor,
     clock: ports.clock ?? systemPorts.clock,
     ids: ports.ids ?? systemPorts.ids,
     log: plainLog(ports.log ?? systemPorts.log),

@@ -3,6 +3,7 @@ import type { Server, ServerContext } from "@modelcontextprotocol/server";
 import { ToolError } from "../../core/error.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
+import type { Principal } from "../auth/principal.ts";
 import type { Announcer } from "./announcer.ts";
 import type { Settings } from "./options.ts";
 import type { Peers } from "./peers.ts";
@@ -25,11 +26,17 @@ export interface Shared {
   readonly tasks: Tasks | undefined;
 }
 
+/** The caller that sends the requests of a connection. */
+export interface Caller {
+  readonly id: string;
+  /** Undefined where callers are not told apart. */
+  readonly principal: Principal | undefined;
+}
+
 /** The parts that a connection adds to the instance that serves it. */
 export interface ConnectionInfo {
   readonly era: "legacy" | "modern";
-  /** The id of the caller that sends the requests. */
-  readonly callerId: string;
+  readonly caller: Caller;
   /** Changes are sent to this instance itself. */
   readonly isTold: boolean;
   /** The ids of the requests that are being answered, where they are needed. */
@@ -65,7 +72,7 @@ export interface Serving {
 }
 
 /** The one caller of a server that does not tell callers apart. */
-export const LOCAL_CALLER = "local";
+export const LOCAL_CALLER: Caller = Object.freeze({ id: "local", principal: undefined });
 
 /** @throws ToolError `invalid_input` when it is not a string */
 export function textParam({ params }: McpRequest, name: string): string {

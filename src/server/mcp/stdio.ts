@@ -8,11 +8,13 @@ import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { Gateway } from "./gateway.ts";
 import { ObservedTransport } from "./observed-transport.ts";
 import { requestId } from "../../engine/mcp/oversize-answer.ts";
+import type { JsonObject } from "../../core/base/json.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { Listened } from "./listened.ts";
 import { SERVER_OPTIONS, type McpServerOptions } from "./options.ts";
 import { loadServer, loadStdio } from "./sdk.ts";
 import { LOCAL_CALLER } from "./serving.ts";
+import { TaskListens } from "./tasks/task-listens.ts";
 import { LineReader } from "../../processes/line-reader.ts";
 
 export interface McpStdioOptions extends McpServerOptions {
@@ -98,10 +100,17 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
   const seatSession = (): RuntimeSession | undefined => (wanted === "none" ? undefined : (session ??= runtime.session()));
   const { promise: closed, resolve } = Promise.withResolvers<ToolError | undefined>();
   const listened = new Listened((uri) => gateway.announcer.watch(uri));
+  const { tasks } = gateway;
+  const send = (message: JsonObject): void => void transport.send(asMessage(message)).catch(() => undefined); // the client is gone
+  const taskListens = tasks === undefined ? undefined : new TaskListens({ tasks, callerId: LOCAL_CALLER.id, send });
   const { input = process.stdin, output = process.stdout } = options;
   const gate = gateFor(log, (message) => transport.send(message));
   const transport = new ObservedTransport(new stdio.StdioServerTransport(gate, output), output, {
-    message: (message) => listened.hear(message),
+    message: (message) => {
+      listened.hear(message);
+      taskListens?.hear(message);
+    },
+    passing: (message) => (taskListens === undefined ? message : asMessage(taskListens.passing(message))),
     congested: (isCongested) => void (isCongested ? gate.pause() : gate.resume()),
     closed: () => void end(),
   });
@@ -111,12 +120,13 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
     hasEnded = true;
     input.unpipe(gate).pause();
     listened.end();
+    taskListens?.end();
     gateway.close();
     await gateway.stop(DRAIN_MS);
     await closeSession(session, log);
     resolve(isToolError(gate.errored) ? gate.errored : undefined);
   };
-  const server = stdio.serveStdio(({ era }) => gateway.makeServer({ era, callerId: LOCAL_CALLER, isTold: true, session: seatSession }), {
+  const server = stdio.serveStdio(({ era }) => gateway.makeServer({ era, caller: LOCAL_CALLER, isTold: true, session: seatSession }), {
     transport,
     onerror: (error) => log.debug(`MCP over stdio: ${describeThrown(error)}`),
   });
@@ -128,6 +138,11 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
       await closed;
     },
   };
+}
+
+/** What is made here is a message. */
+function asMessage(message: JSONRPCMessage | JsonObject): JSONRPCMessage {
+  return message as JSONRPCMessage; // its type has an index that ours does not name
 }
 
 /** The longest line that is taken from a client, in bytes: less than what the SDK takes at once. */

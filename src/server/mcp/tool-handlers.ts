@@ -5,6 +5,8 @@ import type { Clock } from "../../core/ports.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { ExecuteOptions } from "../../call/execute-options.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { visibilityOf, type Visibility } from "../../policy/visibility.ts";
 import { answerOf } from "./answer-call.ts";
 import { withClient } from "./client.ts";
 import { serveExchange, type Work } from "./serve-exchange.ts";
@@ -23,7 +25,7 @@ export function addToolHandlers(serving: Serving): void {
   handle("tools/list", ({ params }) => {
     const cursor = params?.["cursor"];
     gateway.announcer.check();
-    const page = tools.page(typeof cursor === "string" ? cursor : undefined, serving.connection.era);
+    const page = tools.page(typeof cursor === "string" ? cursor : undefined, serving.connection.era, visibleTo(serving));
     if (page === undefined) throw new sdk.ProtocolError(INVALID_PARAMS, "Invalid cursor: list from the beginning.");
     return { tools: page.items, ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }) };
   });
@@ -33,7 +35,9 @@ export function addToolHandlers(serving: Serving): void {
     if (!isJsonObject(args)) throw new sdk.ProtocolError(INVALID_PARAMS, "The arguments of a tool are an object.");
     if (name === VALIDATE_NAME && gateway.settings.validate) return validateCall(args, knownTools(serving));
     const tool = tools.find(name);
-    if (tool === undefined) throw new sdk.ProtocolError(INVALID_PARAMS, `Unknown tool: ${name}`);
+    const visible = visibleTo(serving);
+    if (tool === undefined || visible?.permits(tool.registered.qualifiedName) === false)
+      throw new sdk.ProtocolError(INVALID_PARAMS, `Unknown tool: ${name}`);
     return serveExchange<JsonObject>({ request, context, serving }, (work) => callTool({ tool, args, request, context, serving }, work));
   });
 }
@@ -54,6 +58,7 @@ async function callTool(asked: Call, { exchange, client }: Work<JsonObject>): Pr
     signal: exchange.signal,
     concurrent: true, // a client sends several calls at once, and one that waits for a person must not hold up the others
     ask: client.ask,
+    ...callerOptions(serving),
     onProgress: progressTo(context, gateway.settings.clock, (method, params) => exchange.round?.notify(method, params)),
   };
   const call = { name: qualifiedName, input: args };
@@ -77,6 +82,21 @@ async function callTool(asked: Call, { exchange, client }: Work<JsonObject>): Pr
   );
   gateway.announcer.check();
   return answerOf(result, answered);
+}
+
+/** What the caller of a connection is allowed; undefined = every tool that is listed. */
+function visibleTo({ gateway: { settings }, info: { caller } }: Serving): Visibility | undefined {
+  const { principal } = caller;
+  if (principal === undefined) return undefined;
+  const rules = settings.toolsFor?.(principal);
+  if (principal.tools === undefined) return rules === undefined ? undefined : visibilityOf(rules);
+  return visibilityOf([principal.tools, rules === undefined ? undefined : visibilityOf(rules)]);
+}
+
+/** The rules hold for the calls that handlers make as well, and handlers know who calls. */
+function callerOptions(serving: Serving): Pick<ExecuteOptions, "allow" | "data"> {
+  const { principal } = serving.info.caller;
+  return omitUndefined({ allow: visibleTo(serving), data: principal === undefined ? undefined : { principal } });
 }
 
 /** The tool is talked to while it runs, for which a request that waits has no place. */

@@ -2,6 +2,7 @@
 import { OWN_NAMESPACE } from "../../core/call.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
+import type { Visibility } from "../../policy/visibility.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { toolDefinition } from "../../registry/tool-definition.ts";
@@ -48,8 +49,10 @@ export class ToolList {
   }
 
   /** Undefined for a cursor that is none. Tools whose schemas cannot be used, or not over MCP, are left out of their page. */
-  page(cursor: string | undefined, era: "legacy" | "modern"): Page<JsonObject> | undefined {
-    const page = pageOf(this.#current().tools, { cursor, size: this.#settings.pageSize, key: (tool) => tool.name });
+  page(cursor: string | undefined, era: "legacy" | "modern", visible?: Visibility): Page<JsonObject> | undefined {
+    const { tools } = this.#current();
+    const seen = visible === undefined ? tools : tools.filter(({ registered }) => visible.permits(registered.qualifiedName));
+    const page = pageOf(seen, { cursor, size: this.#settings.pageSize, key: (tool) => tool.name });
     if (page === undefined) return undefined;
     const items = page.items.flatMap((tool) => {
       const definition = this.#definition(tool);

@@ -14,7 +14,7 @@ import type { TaskPlace } from "./tasks.ts";
 /** Undefined where the caller has no such task. @throws ToolError `resource_busy` while another process runs it. By rejecting */
 export async function findTask(serving: Serving, id: string, context: ServerContext): Promise<ServedTask | undefined> {
   const { gateway, info } = serving;
-  return await gateway.tasks?.find(id, info.callerId, {
+  return await gateway.tasks?.find(id, info.caller.id, {
     signal: context.mcpReq.signal,
     takeUp: (place) => takeUp(serving, context, place),
   });
@@ -25,7 +25,7 @@ async function takeUp(
   context: ServerContext,
   place: Pick<TaskPlace, "id" | "sessionId">,
 ): Promise<ServedTask | undefined> {
-  const { gateway, server, connection } = serving;
+  const { gateway, server, connection, info } = serving;
   const { runtime, tasks, settings } = gateway;
   if (tasks === undefined) return undefined;
   const over = Promise.withResolvers<void>();
@@ -33,7 +33,12 @@ async function takeUp(
   const client = new CallClient({ ...clientFacts(context, server, connection), newId: () => settings.ids.next("ask") }, exchange);
   exchange.expectTask(taskQuestions(() => true));
   try {
-    const session = await withClient(client, () => runtime.resume(place.sessionId, { ask: client.ask }));
+    const session = await withClient(client, () =>
+      runtime.resume(place.sessionId, {
+        ask: client.ask,
+        ...(info.caller.principal === undefined ? {} : { data: { principal: info.caller.principal } }),
+      }),
+    );
     const name = session.history[0]?.result?.name ?? session.history[0]?.call.name;
     const tool = name === undefined ? undefined : runtime.registry.get(name)?.tool;
     const endOf = (result: Parameters<typeof taskEnd>[0]): ReturnType<typeof taskEnd> => taskEnd(result, { serving, client, tool });

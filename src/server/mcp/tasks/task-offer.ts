@@ -35,7 +35,7 @@ export function chooseTask(
   const isModern = connection.era === "modern";
   const wants = isModern ? hasTasksExtension(context, serving) : isJsonObject(request.params?.["task"]);
   if (tasks !== undefined && wants) {
-    const place = tasks.reserve(info.callerId);
+    const place = tasks.reserve(info.caller.id);
     if (place !== undefined) return { place, atOnce: !isModern || mode !== "direct" };
   }
   if (mode === "direct") return "as-is";

@@ -42,6 +42,7 @@ export class Tasks {
   readonly #looking = new Map<string, Promise<ServedTask | undefined>>();
   /** How to stop the timers of those that have ended. */
   readonly #timers = new Map<string, () => void>();
+  readonly #closing = new Set<() => void>();
   #held = 0;
 
   constructor(options: TasksOptions) {
@@ -108,10 +109,17 @@ export class Tasks {
     });
   }
 
+  /** Calls the listener when the server stops. The returned function ends that. */
+  whenClosed(listener: () => void): () => void {
+    this.#closing.add(listener);
+    return () => void this.#closing.delete(listener);
+  }
+
   /** Ends the timers. Tasks that a store has are found again by a later server. */
   close(): void {
     for (const stop of this.#timers.values()) stop();
     this.#timers.clear();
+    for (const listener of this.#closing) listener();
   }
 
   #expire(sessionId: string): void {
