@@ -29,7 +29,7 @@ async function serve(toolsets) {
   const [{ createRuntime }, { listenMcp }] = await Promise.all([haft("index"), haft("server/mcp")]);
   const runtime = createRuntime({ toolsets: await toolsets() });
   await runtime.open();
-  const { url } = await listenMcp(runtime, { port: 0, toolsets: ["echo"] });
+  const { url } = await listenMcp(runtime, { port: 0 });
   process.on("message", () => {
     globalThis.gc?.();
     process.send({ rss: process.memoryUsage().rss });
@@ -54,7 +54,7 @@ const upstreamTools = async () => [
 
 const gatewayTools = async () => {
   const { mcpToolset } = await haft("engine/mcp");
-  return [mcpToolset("echo", { url: values.upstream, trustAnnotations: true })];
+  return [mcpToolset("far", { url: values.upstream, trustAnnotations: true })];
 };
 
 async function start(role, upstream = "") {
@@ -127,9 +127,10 @@ else {
   const upstream = await start("upstream");
   const gateway = values.direct ? undefined : await start("gateway", upstream.url);
   const { url, child } = gateway ?? upstream;
-  for (let warm = 0; warm < 200; warm++) await call(url, "echo__say");
+  const tool = gateway === undefined ? "echo__say" : "far__echo__say";
+  for (let warm = 0; warm < 200; warm++) await call(url, tool);
   const before = await memory(child);
-  const { rate, p50, p99, failed, calls } = await load(url, "echo__say");
+  const { rate, p50, p99, failed, calls } = await load(url, tool);
   console.log(`${rate} calls/s, p50 ${p50} ms, p99 ${p99} ms, ${failed} of ${calls} failed`);
   console.log(`memory of the ${gateway === undefined ? "server" : "gateway"}: ${before} MB before, ${await memory(child)} MB after`);
   agent.destroy();

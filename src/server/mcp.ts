@@ -12,6 +12,7 @@ export { mcpClientOf } from "./mcp/client.ts";
 export type { InputOptions, McpClient, McpLogLevel } from "./mcp/client.ts";
 export type { McpHandler, McpHttpOptions, McpListenOptions, McpListener, McpStdioOptions, McpStdioServer };
 export type { McpServerOptions, McpTaskOptions } from "./mcp/options.ts";
+export type { Authenticator, Principal, Scope } from "./auth/principal.ts";
 export type { McpProvider } from "./mcp/provider.ts";
 
 /**

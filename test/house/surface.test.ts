@@ -26,6 +26,7 @@ import * as sqlite from "../../src/store/sqlite-store.ts";
 import * as mcpServer from "../../src/server/mcp.ts";
 import * as files from "../../src/toolsets/files.ts";
 import * as findTools from "../../src/toolsets/find-tools.ts";
+import * as mcpAccess from "../../src/toolsets/mcp-access.ts";
 import * as jobs from "../../src/toolsets/jobs.ts";
 import * as shell from "../../src/toolsets/shell.ts";
 import * as toolsets from "../../src/public/toolsets.ts";
@@ -501,7 +502,7 @@ test("haft/testing exports these types and no others", () => {
 
 /** The values of the other entries. */
 const ENTRIES: Readonly<Record<string, { readonly module: object; readonly values: readonly string[] }>> = {
-  "haft/mcp": { module: mcp, values: ["mcpEngine", "mcpToolset"] },
+  "haft/mcp": { module: mcp, values: ["mcpEngine", "mcpPeerOf", "mcpToolset"] },
   "haft/rest": { module: rest, values: ["openApiToolset", "restEngine"] },
   "haft/search": { module: search, values: ["searchEngine"] },
   "haft/sqlite": { module: sqlite, values: ["sqliteStore"] },
@@ -565,6 +566,7 @@ const ENTRIES: Readonly<Record<string, { readonly module: object; readonly value
   "haft/info": { module: info, values: ["infoToolset", "readOverrides"] },
   "haft/shell": { module: shell, values: ["pythonToolset", "shellToolset"] },
   "haft/find-tools": { module: findTools, values: ["findToolsToolset"] },
+  "haft/mcp-access": { module: mcpAccess, values: ["mcpAccessToolset"] },
   "haft/jobs": { module: jobs, values: ["jobsToolset"] },
   "haft/toolsets": {
     module: toolsets,
@@ -652,6 +654,7 @@ test("package.json offers these entries and no others", () => {
     "./model",
     "./info",
     "./find-tools",
+    "./mcp-access",
     "./jobs",
     "./toolsets",
     "./triggers",

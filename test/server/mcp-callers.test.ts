@@ -24,7 +24,7 @@ async function serving() {
   const gate = Promise.withResolvers<string>();
   const { runtime } = await openRuntime({
     tools: [
-      tool("who", (_input: unknown, { data }: ToolContext) => (`${JSON.stringify(data)}`.includes("key:ann") ? "ann" : "another")),
+      tool("who", (_input: unknown, { data }: ToolContext) => (JSON.stringify(data).includes("key:ann") ? "ann" : "another")),
       tool("wipe", () => "wiped"),
       tool("through", async (_input: unknown, { execute }: ToolContext) => (await execute({ name: "wipe", input: {} })).status),
       { ...tool("slow", () => gate.promise), mode: "background" },

@@ -27,7 +27,7 @@ async function serving() {
 async function readUntil(response: Response, isIt: (message: JsonObject) => boolean): Promise<readonly JsonObject[]> {
   let text = "";
   for await (const chunk of (response.body ?? new ReadableStream()).pipeThrough(new TextDecoderStream())) {
-    text += String(chunk);
+    text += chunk;
     const whole = eventsOf(text.slice(0, text.lastIndexOf("\n\n"))).filter((message) => isJsonObject(message));
     if (whole.some(isIt)) return whole;
   }

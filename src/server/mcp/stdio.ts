@@ -6,7 +6,7 @@ import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { Gateway } from "./gateway.ts";
-import { ObservedTransport } from "./observed-transport.ts";
+import { ObservedTransport, type Ears } from "./observed-transport.ts";
 import { requestId } from "../../engine/mcp/oversize-answer.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import type { Clock, Log } from "../../core/ports.ts";
@@ -99,18 +99,12 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
   let session: RuntimeSession | undefined;
   const seatSession = (): RuntimeSession | undefined => (wanted === "none" ? undefined : (session ??= runtime.session()));
   const { promise: closed, resolve } = Promise.withResolvers<ToolError | undefined>();
-  const listened = new Listened((uri) => gateway.announcer.watch(uri));
-  const { tasks } = gateway;
-  const send = (message: JsonObject): void => void transport.send(asMessage(message)).catch(() => undefined); // the client is gone
-  const taskListens = tasks === undefined ? undefined : new TaskListens({ tasks, callerId: LOCAL_CALLER.id, send });
+  const listens = listensOf(gateway, (message) => transport.send(message));
   const { input = process.stdin, output = process.stdout } = options;
   const gate = gateFor(log, (message) => transport.send(message));
   const transport = new ObservedTransport(new stdio.StdioServerTransport(gate, output), output, {
-    message: (message) => {
-      listened.hear(message);
-      taskListens?.hear(message);
-    },
-    passing: (message) => (taskListens === undefined ? message : asMessage(taskListens.passing(message))),
+    message: listens.hear,
+    passing: listens.passing,
     congested: (isCongested) => void (isCongested ? gate.pause() : gate.resume()),
     closed: () => void end(),
   });
@@ -119,8 +113,7 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
   const end = async (): Promise<void> => {
     hasEnded = true;
     input.unpipe(gate).pause();
-    listened.end();
-    taskListens?.end();
+    listens.end();
     gateway.close();
     await gateway.stop(DRAIN_MS);
     await closeSession(session, log);
@@ -140,7 +133,28 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
   };
 }
 
-/** What is made here is a message. */
+/** The requests to listen of the one client: to resources, and to tasks. */
+function listensOf(
+  { announcer, tasks }: Gateway,
+  send: (message: JSONRPCMessage) => Promise<void>,
+): Pick<Ears, "passing"> & { readonly hear: (message: unknown) => void; readonly end: () => void } {
+  const resources = new Listened((uri) => announcer.watch(uri));
+  const sendAll = (message: JsonObject): void => void send(asMessage(message)).catch(() => undefined); // the client is gone
+  const own = tasks === undefined ? undefined : new TaskListens({ tasks, callerId: LOCAL_CALLER.id, send: sendAll });
+  return {
+    hear: (message) => {
+      resources.hear(message);
+      own?.hear(message);
+    },
+    passing: (message) => (own === undefined ? message : asMessage(own.passing(message))),
+    end: () => {
+      resources.end();
+      own?.end();
+    },
+  };
+}
+
+/** A message that was made here, for the SDK. */
 function asMessage(message: JSONRPCMessage | JsonObject): JSONRPCMessage {
   return message as JSONRPCMessage; // its type has an index that ours does not name
 }

@@ -84,7 +84,7 @@ async function callTool(asked: Call, { exchange, client }: Work<JsonObject>): Pr
   return answerOf(result, answered);
 }
 
-/** What the caller of a connection is allowed; undefined = every tool that is listed. */
+/** The tools that the caller of a connection may see and call; undefined = every tool that is listed. */
 function visibleTo({ gateway: { settings }, info: { caller } }: Serving): Visibility | undefined {
   const { principal } = caller;
   if (principal === undefined) return undefined;
