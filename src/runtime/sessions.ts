@@ -56,7 +56,7 @@ type BranchBase = Required<Pick<RuntimeSessionOptions, "head" | "parent">>;
 export class Sessions implements SessionHost {
   readonly #options: SessionsOptions;
   readonly #parts: CallParts;
-  readonly open = new OpenSessions();
+  readonly open = new OpenSessions(() => this.#options.store);
   #ephemeral = 0;
   /** How many sessions were begun without an id. */
   #nameless = 0;

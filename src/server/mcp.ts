@@ -11,7 +11,8 @@ export { mcpApprover } from "./mcp/approver.ts";
 export { mcpClientOf } from "./mcp/client.ts";
 export type { InputOptions, McpClient, McpLogLevel } from "./mcp/client.ts";
 export type { McpHandler, McpHttpOptions, McpListenOptions, McpListener, McpStdioOptions, McpStdioServer };
-export type { McpServerOptions } from "./mcp/options.ts";
+export type { McpServerOptions, McpTaskOptions } from "./mcp/options.ts";
+export type { Authenticator, Principal, Scope } from "./auth/principal.ts";
 export type { McpProvider } from "./mcp/provider.ts";
 
 /**

@@ -26,6 +26,7 @@ import * as sqlite from "../../src/store/sqlite-store.ts";
 import * as mcpServer from "../../src/server/mcp.ts";
 import * as files from "../../src/toolsets/files.ts";
 import * as findTools from "../../src/toolsets/find-tools.ts";
+import * as mcpAccess from "../../src/toolsets/mcp-access.ts";
 import * as jobs from "../../src/toolsets/jobs.ts";
 import * as shell from "../../src/toolsets/shell.ts";
 import * as telemetry from "../../src/telemetry/telemetry.ts";
@@ -523,7 +524,7 @@ test("haft/testing exports these types and no others", () => {
 
 /** The values of the other entries. */
 const ENTRIES: Readonly<Record<string, { readonly module: object; readonly values: readonly string[] }>> = {
-  "haft/mcp": { module: mcp, values: ["mcpEngine", "mcpToolset"] },
+  "haft/mcp": { module: mcp, values: ["mcpEngine", "mcpPeerOf", "mcpToolset"] },
   "haft/rest": { module: rest, values: ["openApiToolset", "restEngine"] },
   "haft/search": { module: search, values: ["searchEngine"] },
   "haft/sqlite": { module: sqlite, values: ["sqliteStore"] },
@@ -590,6 +591,7 @@ const ENTRIES: Readonly<Record<string, { readonly module: object; readonly value
   "haft/telemetry": { module: telemetry, values: ["telemetry"] },
   "haft/shell": { module: shell, values: ["pythonToolset", "shellToolset"] },
   "haft/find-tools": { module: findTools, values: ["findToolsToolset"] },
+  "haft/mcp-access": { module: mcpAccess, values: ["mcpAccessToolset"] },
   "haft/jobs": { module: jobs, values: ["jobsToolset"] },
   "haft/toolsets": {
     module: toolsets,
@@ -677,6 +679,7 @@ test("package.json offers these entries and no others", () => {
     "./model",
     "./info",
     "./find-tools",
+    "./mcp-access",
     "./jobs",
     "./toolsets",
     "./triggers",

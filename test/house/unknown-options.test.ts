@@ -33,6 +33,7 @@ import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import * as testing from "../../src/testing/index.ts";
 import { filesToolset } from "../../src/toolsets/files.ts";
 import { findToolsToolset } from "../../src/toolsets/find-tools.ts";
+import { mcpAccessToolset } from "../../src/toolsets/mcp-access.ts";
 import { jobsToolset } from "../../src/toolsets/jobs.ts";
 import { pythonToolset, shellToolset } from "../../src/toolsets/shell.ts";
 import { infoToolset } from "../../src/toolsets/info.ts";
@@ -236,6 +237,7 @@ const ROWS: Readonly<Record<string, readonly Try[] | string>> = {
   // haft/mcp, haft/rest, haft/search, haft/files, haft/info
   filesToolset: [(unknown) => filesToolset({ root: folder, ...unknown })],
   findToolsToolset: [(unknown) => findToolsToolset(unknown)],
+  mcpAccessToolset: [(unknown) => mcpAccessToolset(unknown)],
   jobsToolset: [(unknown) => jobsToolset(unknown)],
   shellToolset: [(unknown) => shellToolset({ root: folder, ...unknown })],
   pythonToolset: [(unknown) => pythonToolset({ root: folder, ...unknown })],
@@ -351,6 +353,7 @@ const ROWS: Readonly<Record<string, readonly Try[] | string>> = {
   listenMcp: [(unknown) => server.listenMcp(runtime, { port: 0, ...unknown })],
   mcpApprover: "takes the request of an approval",
   mcpClientOf: "takes the context of a call",
+  mcpPeerOf: "takes an engine",
   mcpHandler: [(unknown) => server.mcpHandler(runtime, unknown), (unknown) => server.mcpHandler(runtime, { tools: unknown })],
   serveMcpStdio: [(unknown) => server.serveMcpStdio(runtime, unknown)],
   // haft/wire

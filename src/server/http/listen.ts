@@ -32,14 +32,17 @@ export interface McpListener {
 /** So long may a client take for its headers and for all of its request: slow ones must not add up. */
 const LIMITS = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 5_000, maxHeaderSize: 16_384 } as const;
 
+/** Answered to everyone, from this machine or not: it says no more than that the server runs. */
+const HEALTH_PATH = "/health";
+
 /** So long may clients take to read the last of their answers when the server stops. */
 const DRAIN_MS = 1_000;
 
 /** See `listenMcp` of `../mcp.ts`. */
 export async function listen(runtime: Runtime, options: McpListenOptions): Promise<McpListener> {
   checkKnownKeys(options, { ...HTTP_OPTIONS, port: true, host: true, path: true }, "listenMcp()");
-  const { port, host = "127.0.0.1", path = "/mcp", token, allowedHosts } = options;
-  if (!isLocalAddress(host) && (token === undefined || allowedHosts === undefined)) {
+  const { port, host = "127.0.0.1", path = "/mcp", token, authenticator, allowedHosts } = options;
+  if (!isLocalAddress(host) && ((token ?? authenticator) === undefined || allowedHosts === undefined)) {
     throw new ToolError("invalid_argument", `An MCP server on ${host} can be reached by others, and needs a token and allowedHosts.`, {
       hint: "Give it both, or leave host out to be reached from this machine only.",
     });
@@ -94,8 +97,11 @@ async function answer(gateway: HttpGateway, path: string, { incoming, outgoing }
   outgoing.on("close", () => gone.abort());
   outgoing.on("error", () => gone.abort());
   const request = toRequest(incoming, gone.signal);
-  const isElsewhere = new URL(request.url).pathname !== path;
-  const response = gateway.refuse(request) ?? (isElsewhere ? refusal(404, "There is nothing here.") : await gateway.handle(request));
+  const { pathname } = new URL(request.url);
+  const response =
+    pathname === HEALTH_PATH && request.method === "GET" && path !== HEALTH_PATH
+      ? gateway.health()
+      : (gateway.refuse(request) ?? (pathname === path ? await gateway.handle(request) : refusal(404, "There is nothing here.")));
   outgoing.writeHead(response.status, { ...Object.fromEntries(response.headers), ...(incoming.complete ? {} : { connection: "close" }) });
   if (response.body !== null) await copy(response.body, outgoing, gone.signal);
   await ended(outgoing, gone.signal);
