@@ -28,6 +28,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command | CommandGroup>>> 
   mcp: async () => (await import("./mcp-command.ts")).mcpCommand,
   sessions: async () => (await import("./sessions-command.ts")).sessionsCommand,
   jobs: async () => (await import("./jobs-command.ts")).jobsCommand,
+  approvals: async () => (await import("./approvals-command.ts")).approvalsCommand,
   replay: async () => (await import("./replay-command.ts")).replayCommand,
 };
 const COMMON_OPTIONS: readonly OptionName[] = ["json", "help", "version"];

@@ -1,4 +1,6 @@
 /** The public names of `haft/store`, listed by hand: the seam behind which sessions outlive their process. @packageDocumentation */
+export type { ApprovalPreview, PreviewedCall, PreviewedChange, PreviewedEffects } from "../core/approval-preview.ts";
+export type { ApprovalKey, ApprovalVerdict, ManyApprovals, NewApprovalRule } from "../core/approvals.ts";
 export type {
   ApprovalEnd,
   ApprovalRecord,
