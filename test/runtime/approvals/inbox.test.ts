@@ -39,7 +39,7 @@ async function open(runtime: Runtime, count: number): Promise<readonly ApprovalR
 
 async function answer(runtime: Runtime, record: ApprovalRecord | undefined, verdict: Partial<ApprovalDecision>): Promise<boolean> {
   const { id = "", digest = "" } = record ?? {};
-  return runtime.approvals.answer({ id, digest, answer: "allow-once", ...verdict } as ApprovalDecision);
+  return runtime.approvals.answer({ id, digest, answer: "allow-once", ...verdict });
 }
 
 const call = (path: string, name = "remove"): { readonly name: string; readonly input: JsonObject } => ({ name, input: { path } });
@@ -209,7 +209,7 @@ describe("issue 19.4 a yes reaches", () => {
     const other = runtime.session("b").execute(call("/4"));
     const asked = [...(await open(runtime, 4))].sort((one, other) => String(one.input["path"]).localeCompare(String(other.input["path"])));
     expect(await answer(runtime, asked[0], { answer: "allow-always", by: "anna" })).toBe(true);
-    expect((await open(runtime, 2)).map(({ input }) => input["path"]).toSorted()).toEqual(["/3", "/4"]);
+    expect(new Set((await open(runtime, 2)).map(({ input }) => input["path"]))).toEqual(new Set(["/3", "/4"]));
     const answered = await runtime.approvals.answerMany({
       tool: "default::*",
       sessionId: "a",
