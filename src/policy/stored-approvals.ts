@@ -58,7 +58,10 @@ export class StoredApprovals implements ApprovalInbox {
   readonly #ports: Pick<Ports, "clock" | "ids">;
   readonly #onEnd: ((end: ApprovalEnd) => void) | undefined;
 
-  constructor({ store, ports = systemPorts, onEnd }: StoredApprovalsOptions) {
+  /** @throws ToolError `invalid_argument` for an option that is none */
+  constructor(options: StoredApprovalsOptions) {
+    checkKnownKeys(options, { store: true, ports: true, onEnd: true }, "new StoredApprovals()");
+    const { store, ports = systemPorts, onEnd } = options;
     this.#store = store;
     this.#ports = ports;
     this.#onEnd = onEnd;

@@ -23,7 +23,7 @@ import * as prompt from "../../src/public/prompt.ts";
 import { importRecording, replayEngine, toolsetsOfRecording } from "../../src/public/recording.ts";
 import { checkSequence, runSequence } from "../../src/public/sequence.ts";
 import * as simulation from "../../src/public/simulation.ts";
-import { memoryStore } from "../../src/public/store.ts";
+import { memoryStore, StoredApprovals } from "../../src/public/store.ts";
 import * as toolsets from "../../src/public/toolsets.ts";
 import * as triggers from "../../src/public/triggers.ts";
 import { visibilityOf, visibleTools } from "../../src/public/tools.ts";
@@ -218,6 +218,8 @@ const ROWS: Readonly<Record<string, readonly Try[] | string>> = {
   validateInput: NONE,
   validateOutput: NONE,
   // haft/store, haft/sqlite
+  StoredApprovals: [(unknown) => new StoredApprovals({ store: memoryStore().approvals, ...unknown })],
+  "StoredApprovals.list": [(unknown) => new StoredApprovals({ store: memoryStore().approvals }).list(unknown)],
   memoryStore: NONE,
   sqliteStore: [(unknown) => sqliteStore({ path: ":memory:", ...unknown })],
   // haft/testing
