@@ -2,6 +2,7 @@
 import type { ApprovalStore } from "./approval-store.ts";
 import type { BranchPoint, SessionEvent } from "./event.ts";
 import type { JobStore } from "./job-store.ts";
+import type { WebhookStore } from "./webhook-store.ts";
 
 /**
  * Keeps the event logs of sessions.
@@ -51,6 +52,8 @@ export interface Store {
   readonly jobs: JobStore;
   /** The questions that wait for a yes, what was answered, and the rules that answer later ones. */
   readonly approvals: ApprovalStore;
+  /** Webhooks that wait to be delivered. */
+  readonly webhooks: WebhookStore;
   /** Writes what is buffered, gives up every claim and closes. Idempotent. */
   close(): Promise<void>;
 }

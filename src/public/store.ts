@@ -25,5 +25,6 @@ export type {
   Store,
   StoredSession,
 } from "../core/store.ts";
+export type { DeliveryKey, WebhookDelivery, WebhookEndpoint, WebhookStore } from "../core/webhook-store.ts";
 export { StoredApprovals, type StoredApprovalsOptions } from "../policy/stored-approvals.ts";
 export { memoryStore } from "../store/memory-store.ts";

@@ -2,8 +2,9 @@
 import { ToolError } from "../core/error.ts";
 import type { ApprovalStore } from "../core/approval-store.ts";
 import type { JobStore } from "../core/job-store.ts";
+import type { WebhookStore } from "../core/webhook-store.ts";
 import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../core/store.ts";
-import { guardApprovals } from "./approval-operations.ts";
+import { guardParts } from "./store-operations.ts";
 import { DatabaseLog } from "./database-log.ts";
 import { readStoredPage } from "./event-text.ts";
 import { guardCache } from "./guarded-cache.ts";
@@ -26,6 +27,7 @@ export class DatabaseStore implements Store {
   readonly cache: CacheStore;
   readonly jobs: JobStore;
   readonly approvals: ApprovalStore;
+  readonly webhooks: WebhookStore;
   readonly #options: DatabaseStoreOptions;
   readonly #database: LogDatabase;
   readonly #buffer: WriteBuffer;
@@ -46,11 +48,13 @@ export class DatabaseStore implements Store {
     this.#buffer = new WriteBuffer({ commit: (writes) => this.#commit(writes), maxBytes: options.maxBufferedBytes });
     this.cache = guardCache(cacheOf(database), () => this.open());
     this.jobs = this.#jobStore();
-    this.approvals = guardApprovals({
-      run: (operation) => database.approvals(operation),
+    const { approvals, webhooks } = guardParts({
+      run: (operation) => database.operate(operation),
       open: () => this.open(),
       requireWritable: () => this.#requireWritable(),
     });
+    this.approvals = approvals;
+    this.webhooks = webhooks;
   }
 
   /** Other methods open the file as well; call this to learn early of a file that cannot be used. */

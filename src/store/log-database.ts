@@ -3,7 +3,7 @@ import type { BranchPoint } from "../core/event.ts";
 import type { ErrorInfo } from "../core/error.ts";
 import type { CancelRequest, JobKey, ListStoredJobsOptions, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
 import type { CacheRecord, ListOptions, LogDamage, LogOptions, StoredSession } from "../core/store.ts";
-import type { ApprovalOperation } from "./approval-operations.ts";
+import type { StoreOperation } from "./store-operations.ts";
 import type { JobChange } from "./job-changes.ts";
 import type { JsonPieces } from "./json-pieces.ts";
 
@@ -79,7 +79,7 @@ export interface LogDatabase {
   jobRequestCancel(request: JobKey & { readonly reason: string }): Promise<boolean>;
   jobCancelRequests(request: undefined): Promise<readonly CancelRequest[]>;
   jobPrune(options: PruneJobsOptions): Promise<number>;
-  approvals(operation: ApprovalOperation): Promise<unknown>;
+  operate(operation: StoreOperation): Promise<unknown>;
   cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined>;
   cacheVersions(resources: readonly string[]): Promise<readonly number[]>;
   cachePut(entry: CacheRecord): Promise<void>;

@@ -27,6 +27,7 @@ const MIGRATIONS: readonly Migration[] = [
     },
   },
   { name: "approvals", run: createApprovalTables },
+  { name: "webhooks", run: createWebhookTables },
 ];
 
 const CURRENT_VERSION = MIGRATIONS.length;
@@ -202,6 +203,26 @@ async function createApprovalTables({ schema }: Transaction<Tables>): Promise<vo
     .addColumn("created_at", "bigint", (column) => column.notNull())
     .addColumn("rule", "text", (column) => column.notNull())
     .execute();
+}
+
+async function createWebhookTables({ schema }: Transaction<Tables>): Promise<void> {
+  await schema
+    .createTable("haft_webhook")
+    .addColumn("endpoint", "text", (column) => column.notNull())
+    .addColumn("type", "text", (column) => column.notNull())
+    .addPrimaryKeyConstraint("haft_webhook_key", ["endpoint", "type"])
+    .execute();
+  await schema
+    .createTable("haft_delivery")
+    .addColumn("endpoint", "text", (column) => column.notNull())
+    .addColumn("message", "text", (column) => column.notNull())
+    .addColumn("payload", "text", (column) => column.notNull())
+    .addColumn("attempts", "integer", (column) => column.notNull())
+    .addColumn("created_at", "bigint", (column) => column.notNull())
+    .addColumn("due_at", "bigint", (column) => column.notNull())
+    .addPrimaryKeyConstraint("haft_delivery_key", ["endpoint", "message"])
+    .execute();
+  await schema.createIndex("haft_delivery_by_due").on("haft_delivery").column("due_at").execute();
 }
 
 async function createCacheTables({ schema }: Transaction<Tables>): Promise<void> {

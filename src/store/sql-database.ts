@@ -4,7 +4,7 @@ import { ToolError } from "../core/error.ts";
 import type { CacheRecord, ListOptions, LogOptions, StoredSession } from "../core/store.ts";
 import { sessionChecksum } from "./checksum.ts";
 import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
-import { runApprovalOperation, type ApprovalOperation } from "./approval-operations.ts";
+import { runOperation, type StoreOperation, type StoreParts } from "./store-operations.ts";
 import type {
   CheckedJobList,
   ClaimAnswer,
@@ -24,6 +24,7 @@ import type { SqlConnection } from "./sql-connection.ts";
 import { SqlApprovals, removeApprovals } from "./sql-approvals.ts";
 import { SqlCache } from "./sql-cache.ts";
 import { cancelRequests, listJobs, pruneJobs, requestCancel } from "./sql-jobs.ts";
+import { SqlWebhooks } from "./sql-webhooks.ts";
 import { originalText, storedText } from "./stored-text.ts";
 import type { SessionTable, Tables } from "./tables.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
@@ -46,7 +47,7 @@ export class SqlDatabase implements LogDatabase {
   readonly #writer: LogWriter;
   readonly #owner: Owner;
   readonly #cache: SqlCache;
-  readonly #approvals: SqlApprovals;
+  readonly #parts: StoreParts;
 
   constructor(connection: SqlConnection, options: SqlDatabaseOptions) {
     const statements = new LogStatements(connection.tables);
@@ -56,7 +57,7 @@ export class SqlDatabase implements LogDatabase {
     this.#owner = new Owner(connection);
     this.#writer = new LogWriter({ connection, statements, reader: this.#reader, owner: this.#owner });
     this.#cache = new SqlCache(options.maxCacheBytes);
-    this.#approvals = new SqlApprovals(connection, this.#owner);
+    this.#parts = { approvals: new SqlApprovals(connection, this.#owner), webhooks: new SqlWebhooks(connection) };
   }
 
   open(): Promise<void> {
@@ -148,10 +149,10 @@ export class SqlDatabase implements LogDatabase {
     return this.#do("could not forget jobs", (tables) => pruneJobs(tables, options));
   }
 
-  approvals(operation: ApprovalOperation): Promise<unknown> {
-    return this.#do("could not answer for its approvals", async () => {
+  operate(operation: StoreOperation): Promise<unknown> {
+    return this.#do("could not be used", async () => {
       try {
-        return await runApprovalOperation(this.#approvals, operation);
+        return await runOperation(this.#parts, operation);
       } catch (thrown: unknown) {
         await requireApprovals(this.#connection);
         throw thrown;

@@ -23,6 +23,7 @@ import * as haft from "../../src/index.ts";
 import * as model from "../../src/model/models.ts";
 import * as testing from "../../src/testing/index.ts";
 import * as sqlite from "../../src/store/sqlite-store.ts";
+import * as webhooks from "../../src/server/webhooks.ts";
 import * as mcpServer from "../../src/server/mcp.ts";
 import * as files from "../../src/toolsets/files.ts";
 import * as findTools from "../../src/toolsets/find-tools.ts";
@@ -394,6 +395,7 @@ const SUBJECTS: Readonly<
       "CacheRecord",
       "CacheStore",
       "CancelRequest",
+      "DeliveryKey",
       "EventLog",
       "EventPage",
       "JobKey",
@@ -416,6 +418,9 @@ const SUBJECTS: Readonly<
       "StoredApprovalsOptions",
       "StoredJob",
       "StoredSession",
+      "WebhookDelivery",
+      "WebhookEndpoint",
+      "WebhookStore",
     ],
   },
   ports: {
@@ -525,6 +530,7 @@ const ENTRIES: Readonly<Record<string, { readonly module: object; readonly value
   "haft/mcp": { module: mcp, values: ["mcpEngine", "mcpToolset"] },
   "haft/rest": { module: rest, values: ["openApiToolset", "restEngine"] },
   "haft/search": { module: search, values: ["searchEngine"] },
+  "haft/webhooks": { module: webhooks, values: ["WebhookSender"] },
   "haft/sqlite": { module: sqlite, values: ["sqliteStore"] },
   "haft/files": { module: files, values: ["filesToolset"] },
   "haft/mcp-server": { module: mcpServer, values: ["listenMcp", "mcpApprover", "mcpClientOf", "mcpHandler", "serveMcpStdio"] },
@@ -661,6 +667,7 @@ test("package.json offers these entries and no others", () => {
     "./ports",
     "./testing",
     "./mcp",
+    "./webhooks",
     "./sqlite",
     "./files",
     "./rest",

@@ -27,6 +27,7 @@ import { memoryStore, StoredApprovals } from "../../src/public/store.ts";
 import * as toolsets from "../../src/public/toolsets.ts";
 import * as triggers from "../../src/public/triggers.ts";
 import { visibilityOf, visibleTools } from "../../src/public/tools.ts";
+import { WebhookSender } from "../../src/server/webhooks.ts";
 import * as server from "../../src/server/mcp.ts";
 import { CallClient } from "../../src/server/mcp/call-client.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
@@ -217,9 +218,10 @@ const ROWS: Readonly<Record<string, readonly Try[] | string>> = {
   importSchema: NONE,
   validateInput: NONE,
   validateOutput: NONE,
-  // haft/store, haft/sqlite
+  // haft/store, haft/sqlite, haft/webhooks
   StoredApprovals: [(unknown) => new StoredApprovals({ store: memoryStore().approvals, ...unknown })],
   "StoredApprovals.list": [(unknown) => new StoredApprovals({ store: memoryStore().approvals }).list(unknown)],
+  WebhookSender: [(unknown) => new WebhookSender({ store: memoryStore(), webhooks: [], ...unknown })],
   memoryStore: NONE,
   sqliteStore: [(unknown) => sqliteStore({ path: ":memory:", ...unknown })],
   // haft/testing

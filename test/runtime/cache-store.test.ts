@@ -7,6 +7,7 @@ import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
 import { MemoryCacheStore } from "../policy/memory-cache-store.ts";
 import { MemoryApprovals } from "../../src/store/memory-approvals.ts";
+import { MemoryWebhooks } from "../../src/store/memory-webhooks.ts";
 import { noJobs } from "../store/no-jobs.ts";
 import { gate, testRuntime, tool, type TestRuntime } from "./bench-runtime.ts";
 
@@ -27,6 +28,7 @@ function storeOf(cache: MemoryCacheStore): Store {
     remove: unused,
     cache,
     jobs: noJobs,
+    webhooks: new MemoryWebhooks(),
     approvals: new MemoryApprovals(),
     close: nothing,
   };

@@ -5,6 +5,7 @@ import { parseJson } from "../../src/core/base/parse-json.ts";
 import { readEvent } from "../../src/core/recording/read-event.ts";
 import type { CacheStore, EventLog, EventPage, LogOptions, ReadOptions, Store, StoredSession } from "../../src/core/store.ts";
 import { MemoryApprovals } from "../../src/store/memory-approvals.ts";
+import { MemoryWebhooks } from "../../src/store/memory-webhooks.ts";
 import { noJobs } from "../store/no-jobs.ts";
 
 /** What the disk has of one session: its own events as text. */
@@ -82,6 +83,7 @@ export class CrashStore implements Store {
   }
 
   readonly jobs = noJobs;
+  readonly webhooks = new MemoryWebhooks();
   readonly approvals = new MemoryApprovals();
   readonly cache: CacheStore = {
     get: async () => undefined,

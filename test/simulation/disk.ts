@@ -6,6 +6,7 @@ import type { ToolResult } from "../../src/core/result.ts";
 import type { CacheStore, EventLog, EventPage, LogOptions, ReadOptions, Store, StoredSession } from "../../src/core/store.ts";
 import { MemoryCache } from "../../src/store/memory-cache.ts";
 import { MemoryApprovals } from "../../src/store/memory-approvals.ts";
+import { MemoryWebhooks } from "../../src/store/memory-webhooks.ts";
 import { noJobs } from "../store/no-jobs.ts";
 import type { Dice } from "./dice.ts";
 import type { Sabotage } from "./sabotage.ts";
@@ -138,6 +139,7 @@ export class SimulatedStore implements Store {
   }
 
   readonly jobs = noJobs;
+  readonly webhooks = new MemoryWebhooks();
   readonly approvals = new MemoryApprovals();
   readonly cache: CacheStore = {
     get: (key, now) => this.#pause().then(() => this.parts.disk.cache.get(key, now)),

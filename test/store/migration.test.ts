@@ -48,6 +48,7 @@ test("a store of version 1 is opened: its sessions are read as before, and its j
     { version: 1, name: "sessions, events, owners, cache" },
     { version: 2, name: "jobs" },
     { version: 3, name: "approvals" },
+    { version: 4, name: "webhooks" },
   ]);
   expect(await jobs(again.store)).toHaveLength(4);
   await again.store.close();

@@ -6,6 +6,7 @@ import { parseJson } from "../../../src/core/base/parse-json.ts";
 import { EVENT_LIMITS, readEvent } from "../../../src/core/recording/read-event.ts";
 import type { CacheStore, EventLog, EventPage, LogOptions, ReadOptions, Store, StoredSession } from "../../../src/core/store.ts";
 import { MemoryApprovals } from "../../../src/store/memory-approvals.ts";
+import { MemoryWebhooks } from "../../../src/store/memory-webhooks.ts";
 import { noJobs } from "../../store/no-jobs.ts";
 
 interface StoredLog {
@@ -120,6 +121,7 @@ export class FailingStore implements Store {
   }
 
   readonly jobs = noJobs;
+  readonly webhooks = new MemoryWebhooks();
   get approvals(): ApprovalStore {
     return this.disk.approvals;
   }
