@@ -3,6 +3,7 @@ import type { EnclosingCall } from "../core/approval-store.ts";
 import type { ApprovalNote } from "../core/approvals.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
+import { undecided } from "../policy/approval-refusals.ts";
 import { waitFor } from "../policy/deadline.ts";
 import { definitionOf } from "../registry/definition-of.ts";
 import { CallRun, type AdmittedCall } from "./call-run.ts";
@@ -10,6 +11,7 @@ import { noteWait } from "./call-timing.ts";
 
 export async function askApproval(run: AdmittedCall, reason: string): Promise<AdmittedCall | ToolError> {
   const { qualifiedName, tool } = run.plan;
+  if (run.parts.asksNobody === true) return undecided({ toolName: qualifiedName, reason }, "a preview asks nobody");
   const controller = new AbortController();
   const since = run.clock.now();
   const question = run.parts.approvals.ask({
@@ -24,6 +26,7 @@ export async function askApproval(run: AdmittedCall, reason: string): Promise<Ad
     simulated: run.simulated,
     ...enclosing(run),
     ...omitUndefined({ askedBy: askerOf(run) }),
+    preview: () => run.parts.preview(run),
     note: (note) => keepNote(run, reason, note),
     signal: controller.signal,
   });

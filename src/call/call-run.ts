@@ -1,4 +1,5 @@
 /** The state of one call on its way through the pipeline, and the parts of the runtime it uses. */
+import type { ApprovalPreview } from "../core/approval-preview.ts";
 import type { Approvals } from "../core/approvals.ts";
 import type { Ask } from "../core/ask.ts";
 import type { ToolCall } from "../core/call.ts";
@@ -84,6 +85,10 @@ export interface CallParts {
   readonly executeWithin: ExecuteWithin<AdmittedCall>;
   /** Begins a session that belongs to the call. @param allow narrows what its interrupted calls may still be of */
   beginWithin(run: AdmittedCall, allow: VisibilityRules | undefined): Promise<Session>;
+  /** Simulates the call. Never rejects. */
+  preview(run: AdmittedCall): Promise<ApprovalPreview>;
+  /** Set where its calls may not be put to anybody: each that needs approval ends `approval_required`. */
+  readonly asksNobody?: true;
   emit(event: RuntimeEvent): void;
 }
 

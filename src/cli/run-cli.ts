@@ -30,6 +30,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command | CommandGroup>>> 
   jobs: async () => (await import("./jobs-command.ts")).jobsCommand,
   keys: async () => (await import("./keys-command.ts")).keysCommand,
   audit: async () => (await import("./audit-command.ts")).auditCommand,
+  approvals: async () => (await import("./approvals-command.ts")).approvalsCommand,
   replay: async () => (await import("./replay-command.ts")).replayCommand,
 };
 const COMMON_OPTIONS: readonly OptionName[] = ["json", "help", "version"];

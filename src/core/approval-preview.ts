@@ -1,11 +1,11 @@
-/** What a call would change, shown to the person who is asked about it. */
+/** The preview of a call: its changes, for the person who is asked about it. */
 import type { JsonPatch } from "./base/json-patch.ts";
 import type { JsonObject, JsonValue } from "./base/json.ts";
 
-/** What a simulation of a call says, or why there is none. Plain JSON, of a limited size. */
+/** The result of simulating a call, or the reason why there is none. Plain JSON, of a limited size. */
 export type ApprovalPreview = { readonly available: false; readonly reason: string } | ({ readonly available: true } & PreviewedEffects);
 
-/** What a call would change, by a simulation of it. */
+/** The changes that a call would make, by a simulation of it. */
 export interface PreviewedEffects {
   /** Values of the session's state that would differ. */
   readonly state: readonly PreviewedChange[];

@@ -60,7 +60,7 @@ export interface ApprovalRecord extends NewApproval {
   readonly scope?: ApprovalScope;
   /** The rule that answered, or that was made of the answer. */
   readonly ruleId?: string;
-  /** Who answered, as the answer says. */
+  /** The author of the answer, as the answer says. */
   readonly answeredBy?: string;
   /** When it was answered, withdrawn or expired. */
   readonly answeredAt?: number;
@@ -82,7 +82,7 @@ export interface ApprovalEnd {
   readonly rule?: ApprovalRule;
 }
 
-/** A standing answer to later questions: calls that fit it are allowed without being put to anybody. */
+/** A standing answer to later questions: calls that fit it are allowed without a question. */
 export interface ApprovalRule {
   readonly id: string;
   /** Over qualified names; `*` matches any text. */
@@ -132,7 +132,7 @@ export interface StoredApprovalQuery {
 /**
  * Keeps approval questions, next to the event logs. Every store passes `approvalStoreContract` of `haft/testing`.
  *
- * What a method is given, and what it answers, is plain JSON. All but `list` and `rules` write.
+ * Arguments and results are plain JSON. All methods but `list`, `rules`, `preview` and `previewRequests` write.
  */
 export interface ApprovalStore {
   /**

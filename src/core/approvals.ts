@@ -6,11 +6,11 @@ import type { ToolError } from "./error.ts";
 
 /** A call that needs approval; its signal withdraws the question. */
 export interface ApprovalQuestion extends Omit<ApprovalRequest, "id" | "digest" | "askedAt" | "expiresAt"> {
-  /** Called when the question is about to be put to somebody, and when it has its end; what it returns first is waited for. */
+  /** Called before the question is kept, and when it has ended. The promise of the first call is waited for. */
   readonly note?: (note: ApprovalNote) => Promise<void> | undefined;
 }
 
-/** What becomes of a question, for the log of its session. */
+/** The beginning or the end of a question, for the log of its session. */
 export type ApprovalNote =
   | { readonly type: "ask"; readonly id: string; readonly digest: string; readonly expiresAt?: number }
   | {
@@ -44,7 +44,7 @@ export interface ApprovalVerdict {
   readonly scope?: ApprovalScope;
   /** With the scope `rule`. @default calls of this tool, in all sessions, until it is revoked */
   readonly rule?: NewApprovalRule;
-  /** Who answers, such as the id of a principal: it is kept with the answer. */
+  /** The author of the answer, such as the id of a principal: it is kept with the answer. */
   readonly by?: string;
 }
 
@@ -89,7 +89,7 @@ export interface ApprovalInbox {
   answer(decision: ApprovalDecision): Promise<boolean>;
   /** Answers every open question that fits, up to a position. Resolves to those that were answered by this. @throws as `answer` */
   answerMany(many: ManyApprovals): Promise<readonly ApprovalRecord[]>;
-  /** What the call of an open question would change, simulated by the process that asks. Says why where that cannot be had. */
+  /** Has the process that asks simulate the call of an open question. Resolves to the reason where that cannot be done. */
   preview(id: string, options?: { readonly signal?: AbortSignal }): Promise<ApprovalPreview>;
   /** The rules that hold now, the oldest first. */
   rules(): Promise<readonly ApprovalRule[]>;

@@ -99,11 +99,11 @@ export type SessionEvent =
       readonly remoteId: string;
     })
   | (CallEvent & {
-      /** The call needs approval, and is about to be put to somebody: it is in the inbox under `approvalId`. */
+      /** The call needs approval, and its approver is called next: the question is in the inbox under `approvalId`. */
       readonly type: "approval-ask";
       readonly toolName: string;
       readonly approvalId: string;
-      /** What an answer is bound to: the tool, its definition and the input. */
+      /** SHA-256 over the tool, its definition and the input: an answer holds for these. */
       readonly digest: string;
       /** The input that is approved. */
       readonly input: JsonObject;
@@ -112,7 +112,7 @@ export type SessionEvent =
       readonly expiresAt?: number;
     })
   | (CallEvent & {
-      /** What became of the question; without an `approval-ask` before it, a rule answered. */
+      /** The end of the question; without an `approval-ask` before it, a rule answered. */
       readonly type: "approval-answer";
       readonly toolName: string;
       readonly approvalId: string;
@@ -122,7 +122,7 @@ export type SessionEvent =
       readonly scope?: ApprovalScope;
       /** The rule that answered, or that was made of the answer. */
       readonly ruleId?: string;
-      /** Who answered, as the answer says. */
+      /** The author of the answer, as the answer says. */
       readonly by?: string;
     })
   | (CallEvent & { readonly type: "state-change"; readonly toolset: string; readonly key: string; readonly patch: JsonPatch })

@@ -4,6 +4,7 @@ import type { ApprovalStore } from "./approval-store.ts";
 import type { BranchPoint, SessionEvent } from "./event.ts";
 import type { JobStore } from "./job-store.ts";
 import type { StoreFeed } from "./store-feed.ts";
+import type { WebhookStore } from "./webhook-store.ts";
 
 /**
  * Keeps the event logs of sessions.
@@ -57,6 +58,8 @@ export interface Store {
   readonly approvals: ApprovalStore;
   /** The order in which the events of all sessions became durable. */
   readonly feed: StoreFeed;
+  /** Webhooks that wait to be delivered. */
+  readonly webhooks: WebhookStore;
   /** Writes what is buffered, gives up every claim and closes. Idempotent. */
   close(): Promise<void>;
 }

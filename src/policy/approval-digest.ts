@@ -1,4 +1,4 @@
-/** The identities of a question: what an answer to it is bound to, and the name under which it is found again. */
+/** The identities of a question: the hash that an answer is bound to, and the id under which it is found again. */
 import { createHash } from "node:crypto";
 import { canonicalJson } from "../core/base/canonical-json.ts";
 import type { JsonObject } from "../core/base/json.ts";
@@ -12,7 +12,7 @@ export interface ApprovedCall {
   readonly definition: string;
 }
 
-/** What an answer is bound to: the tool by its name and definition, and its final input. SHA-256 in hex. */
+/** The hash that an answer is bound to: over the tool by its name and definition, and its final input. SHA-256 in hex. */
 export function approvalDigest({ toolName: tool, input, definition }: ApprovedCall): string {
   return sha256({ definition, input, tool });
 }

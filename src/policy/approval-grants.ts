@@ -1,4 +1,4 @@
-/** What sessions of this process have allowed besides the rules: a tool until the session ends, one call of a digest once. */
+/** The grants of this process's sessions besides the rules: a tool until the session ends, one call of a digest once. */
 import type { NewApproval } from "../core/approval-store.ts";
 
 interface SessionGrants {

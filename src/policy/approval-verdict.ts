@@ -22,7 +22,7 @@ const SCOPES: Readonly<Record<Exclude<ApprovalAnswer, "deny">, ApprovalScope>> =
 };
 const RULE: OptionNames<NewApprovalRule> = { pattern: true, sessionId: true, expiresAt: true, by: true };
 
-/** What an approver may answer. */
+/** Whether a value is an answer that an approver may give. */
 export function isAnswer(answer: unknown): answer is ApprovalAnswer {
   return answer === "deny" || (typeof answer === "string" && Object.hasOwn(SCOPES, answer));
 }

@@ -308,12 +308,16 @@ export class ApprovalGate implements Approvals {
   }
 
   #write(work: Promise<unknown>): void {
-    const written = work.then(
-      () => {},
-      (thrown: unknown) => this.#ports.log.warn(`The end of an approval could not be kept: ${describeThrown(thrown)}`),
-    );
+    const written = this.#reported(work).finally(() => this.#writes.delete(written));
     this.#writes.add(written);
-    void written.then(() => this.#writes.delete(written));
+  }
+
+  async #reported(work: Promise<unknown>): Promise<void> {
+    try {
+      await work;
+    } catch (thrown: unknown) {
+      this.#ports.log.warn(`The end of an approval could not be kept: ${describeThrown(thrown)}`);
+    }
   }
 }
 

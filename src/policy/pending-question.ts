@@ -41,7 +41,7 @@ export class PendingQuestion {
   }
 }
 
-/** What a question ended with. */
+/** The end of a question. */
 export type QuestionEnd = Pick<ApprovalEnd, "status" | "scope" | "ruleId" | "by">;
 
 /** The end of a question, for the log of its session. */

@@ -15,6 +15,7 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Ports } from "../core/ports.ts";
+import { systemPorts } from "../core/system-ports.ts";
 import { alsoAnswers, newRule, readVerdict, ruleOfAnswer, type ReadVerdict } from "./approval-verdict.ts";
 import { awaitPreview } from "./await-preview.ts";
 import { nameMatcher } from "./permission.ts";
@@ -41,7 +42,8 @@ const MANY: OptionNames<ManyApprovals> = { ...VERDICT, sessionId: true, tool: tr
 
 export interface StoredApprovalsOptions {
   readonly store: ApprovalStore;
-  readonly ports: Pick<Ports, "clock" | "ids">;
+  /** Clock and ids, for tests. @default those of the system */
+  readonly ports?: Pick<Ports, "clock" | "ids">;
   /** Called when this object has ended a question. */
   readonly onEnd?: (end: ApprovalEnd) => void;
 }
@@ -56,7 +58,10 @@ export class StoredApprovals implements ApprovalInbox {
   readonly #ports: Pick<Ports, "clock" | "ids">;
   readonly #onEnd: ((end: ApprovalEnd) => void) | undefined;
 
-  constructor({ store, ports, onEnd }: StoredApprovalsOptions) {
+  /** @throws ToolError `invalid_argument` for an option that is none */
+  constructor(options: StoredApprovalsOptions) {
+    checkKnownKeys(options, { store: true, ports: true, onEnd: true }, "new StoredApprovals()");
+    const { store, ports = systemPorts, onEnd } = options;
     this.#store = store;
     this.#ports = ports;
     this.#onEnd = onEnd;

@@ -1,4 +1,4 @@
-/** The identity of what a name stands for, for an answer that holds for that alone. */
+/** The fingerprint of the definition behind a name: an answer holds for that definition only. */
 import { hash } from "node:crypto";
 import { definitionFingerprint } from "../schema/definition-fingerprint.ts";
 import type { Registry } from "./registry.ts";

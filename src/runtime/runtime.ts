@@ -37,6 +37,7 @@ import { safeLog } from "../call/safe-listener.ts";
 import { JobTable } from "../call/job-table.ts";
 import { RunningCalls } from "../call/running-calls.ts";
 import { watchJobs } from "./job-watch.ts";
+import { previewCall } from "./preview-call.ts";
 import type { OpenSessions } from "./open-sessions.ts";
 import type { ResumeOptions } from "./resume-session.ts";
 import { RuntimeSession } from "./runtime-session.ts";
@@ -358,6 +359,7 @@ export class Runtime {
       planOf: (registered) => this.#planOf(registered),
       executeWithin: (run, calls, options) => this.#executeWithin(run, calls, options),
       beginWithin: (run, allow) => this.#sessions.within(run, allow),
+      preview: (run) => previewCall(run, this.#sessions),
       emit: (event) => this.#emit(event),
     };
   }

@@ -79,7 +79,7 @@ export function readPreview(id: string, text: string): JsonObject {
 function read(text: string, check: ShapeCheck, where: string): JsonObject {
   let value: JsonValue;
   try {
-    value = parseJson(text, EVENT_LIMITS) as JsonValue; // what parseJson returns is JSON
+    value = parseJson(text, EVENT_LIMITS);
   } catch (cause: unknown) {
     throw damaged(where, ToolError.fromUnknown(cause).message, cause);
   }

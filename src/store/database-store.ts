@@ -5,8 +5,9 @@ import { guardAccess } from "./access-operations.ts";
 import type { ApprovalStore } from "../core/approval-store.ts";
 import type { JobStore } from "../core/job-store.ts";
 import type { StoreFeed } from "../core/store-feed.ts";
+import type { WebhookStore } from "../core/webhook-store.ts";
 import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../core/store.ts";
-import { guardApprovals } from "./approval-operations.ts";
+import { guardParts } from "./store-operations.ts";
 import { DatabaseLog } from "./database-log.ts";
 import { readStoredPage } from "./event-text.ts";
 import { guardCache } from "./guarded-cache.ts";
@@ -39,6 +40,7 @@ export class DatabaseStore implements Store {
   readonly access: AccessStore;
   readonly approvals: ApprovalStore;
   readonly feed: StoreFeed;
+  readonly webhooks: WebhookStore;
   readonly #options: DatabaseStoreOptions;
   readonly #database: LogDatabase;
   readonly #buffer: WriteBuffer;
@@ -64,12 +66,14 @@ export class DatabaseStore implements Store {
       open: () => this.open(),
       requireWritable: () => this.#requireWritable(),
     });
-    this.approvals = guardApprovals({
-      run: (operation) => database.approvals(operation),
+    this.feed = this.#storeFeed();
+    const { approvals, webhooks } = guardParts({
+      run: (operation) => database.operate(operation),
       open: () => this.open(),
       requireWritable: () => this.#requireWritable(),
     });
-    this.feed = this.#storeFeed();
+    this.approvals = approvals;
+    this.webhooks = webhooks;
   }
 
   /** Other methods open the file as well; call this to learn early of a file that cannot be used. */

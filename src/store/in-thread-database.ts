@@ -4,7 +4,7 @@ import { ToolError } from "../core/error.ts";
 import type { CacheRecord, ListOptions, StoredSession } from "../core/store.ts";
 import type { FeedPage, ReadFeedOptions } from "../core/store-feed.ts";
 import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
-import type { ApprovalOperation } from "./approval-operations.ts";
+import type { StoreOperation } from "./store-operations.ts";
 import type {
   CheckedJobList,
   ClaimAnswer,
@@ -95,8 +95,8 @@ export class InThreadDatabase implements LogDatabase {
     return this.#opened.access(operation);
   }
 
-  async approvals(operation: ApprovalOperation): Promise<unknown> {
-    return this.#opened.approvals(operation);
+  async operate(operation: StoreOperation): Promise<unknown> {
+    return this.#opened.operate(operation);
   }
 
   async cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined> {

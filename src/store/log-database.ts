@@ -5,7 +5,7 @@ import type { ErrorInfo } from "../core/error.ts";
 import type { CancelRequest, JobKey, ListStoredJobsOptions, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
 import type { FeedPage, ReadFeedOptions } from "../core/store-feed.ts";
 import type { CacheRecord, ListOptions, LogDamage, LogOptions, StoredSession } from "../core/store.ts";
-import type { ApprovalOperation } from "./approval-operations.ts";
+import type { StoreOperation } from "./store-operations.ts";
 import type { JobChange } from "./job-changes.ts";
 import type { JsonPieces } from "./json-pieces.ts";
 
@@ -84,7 +84,7 @@ export interface LogDatabase {
   jobCancelRequests(request: undefined): Promise<readonly CancelRequest[]>;
   jobPrune(options: PruneJobsOptions): Promise<number>;
   access(operation: AccessOperation): Promise<unknown>;
-  approvals(operation: ApprovalOperation): Promise<unknown>;
+  operate(operation: StoreOperation): Promise<unknown>;
   cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined>;
   cacheVersions(resources: readonly string[]): Promise<readonly number[]>;
   cachePut(entry: CacheRecord): Promise<void>;

@@ -118,10 +118,8 @@ export class LogWriter {
     const moved = { ...row, length: last.position, updated_at: Math.max(row.updated_at, last.at), head: last.checksum };
     const session = { ...moved, checksum: sessionChecksum(moved) };
     await this.#statements.moveSession(transaction, session);
-    for (const change of write.jobs ?? []) {
-      const { query, parameters } = this.#jobs.of(row.id, change);
-      await transaction.executeQuery(withParameters(query, parameters));
-    }
+    for (const change of write.jobs ?? [])
+      for (const { query, parameters } of this.#jobs.all(row.id, change)) await transaction.executeQuery(withParameters(query, parameters));
     this.#quick?.note(write.sessionId, session);
     return undefined;
   }

@@ -18,12 +18,18 @@ export class MemoryApprovals implements ApprovalStore {
   readonly #kept = new Map<string, Kept>();
   readonly #rules = new Map<string, ApprovalRule>();
   #position = 0;
+  readonly #onPut: ((question: NewApproval) => void) | undefined;
+
+  constructor(onPut?: (question: NewApproval) => void) {
+    this.#onPut = onPut;
+  }
 
   async put(question: NewApproval): Promise<ApprovalRecord> {
     const { id, askedAt } = question;
     const kept = { question, position: ++this.#position, wantsPreview: false };
     this.#kept.delete(id);
     this.#kept.set(id, kept);
+    this.#onPut?.(question);
     return recordOf(kept, askedAt);
   }
 

@@ -8,13 +8,16 @@ import type { StoreFeed } from "../core/store-feed.ts";
 import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../core/store.ts";
 import { guardAccess, runAccessOperation } from "./access-operations.ts";
 import { MemoryAccess } from "./memory-access.ts";
-import { guardApprovals, runApprovalOperation } from "./approval-operations.ts";
+import type { WebhookStore } from "../core/webhook-store.ts";
+import { guardParts, runOperation, type StoreParts } from "./store-operations.ts";
 import { guardCache } from "./guarded-cache.ts";
 import { spellBranchPoint } from "./log-database.ts";
 import { jobChanges } from "./job-changes.ts";
 import { MemoryApprovals } from "./memory-approvals.ts";
 import { MemoryCache } from "./memory-cache.ts";
 import { MemoryFeed } from "./memory-feed.ts";
+import { MemoryWebhooks } from "./memory-webhooks.ts";
+import { approvalAsked, jobEnded } from "./webhook-messages.ts";
 import { MemoryJobs } from "./memory-jobs.ts";
 import { checkListOptions, checkLogOptions, checkReadOptions } from "./store-options.ts";
 
@@ -86,14 +89,17 @@ class MemoryStore implements Store {
     open: () => this.open(),
     requireWritable: () => this.#requireOpen(),
   });
-  readonly #approvals = new MemoryApprovals();
-  readonly approvals: ApprovalStore = guardApprovals({
-    run: (operation) => runApprovalOperation(this.#approvals, operation),
+  readonly #feed = new MemoryFeed();
+  readonly feed: StoreFeed = this.#feed.guarded(() => this.open());
+  readonly #webhooks = new MemoryWebhooks();
+  readonly #approvals = new MemoryApprovals((question) => this.#webhooks.keep(approvalAsked(question)));
+  readonly #parts: StoreParts = guardParts({
+    run: (operation) => runOperation({ approvals: this.#approvals, webhooks: this.#webhooks }, operation),
     open: () => this.open(),
     requireWritable: () => this.#requireOpen(),
   });
-  readonly #feed = new MemoryFeed();
-  readonly feed: StoreFeed = this.#feed.guarded(() => this.open());
+  readonly approvals: ApprovalStore = this.#parts.approvals;
+  readonly webhooks: WebhookStore = this.#parts.webhooks;
   #isClosed = false;
 
   async open(): Promise<void> {
@@ -110,7 +116,7 @@ class MemoryStore implements Store {
     const kept = new MemorySession(sessionId, checkLogOptions(options), this.#parentOf(sessionId, options));
     this.#sessions.set(sessionId, kept);
     if (kept.parent !== undefined) kept.parent.branches++;
-    return (kept.log = new MemoryLog(kept, { jobs: this.#jobs, feed: this.#feed }));
+    return (kept.log = new MemoryLog(kept, { jobs: this.#jobs, webhooks: this.#webhooks, feed: this.#feed }));
   }
 
   #parentOf(sessionId: string, { parent }: LogOptions): MemorySession | undefined {
@@ -133,7 +139,7 @@ class MemoryStore implements Store {
       });
     }
     kept.log?.lose(new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was claimed again; this log of it can write no more.`));
-    return (kept.log = new MemoryLog(kept, { jobs: this.#jobs, feed: this.#feed }));
+    return (kept.log = new MemoryLog(kept, { jobs: this.#jobs, webhooks: this.#webhooks, feed: this.#feed }));
   }
 
   async read(sessionId: string, options: ReadOptions = {}): Promise<EventPage> {
@@ -193,18 +199,23 @@ class MemoryStore implements Store {
   }
 }
 
+/** The parts of the store that are written with the events of a log. */
+interface LogParts {
+  readonly jobs: MemoryJobs;
+  readonly webhooks: MemoryWebhooks;
+  readonly feed: MemoryFeed;
+}
+
 class MemoryLog implements EventLog {
   readonly sessionId: string;
   readonly options: LogOptions;
   readonly #kept: MemorySession;
-  readonly #jobs: MemoryJobs;
-  readonly #feed: MemoryFeed;
+  readonly #parts: LogParts;
   #failure: ToolError | undefined;
   #isClosed = false;
 
-  constructor(kept: MemorySession, { jobs, feed }: { readonly jobs: MemoryJobs; readonly feed: MemoryFeed }) {
-    this.#jobs = jobs;
-    this.#feed = feed;
+  constructor(kept: MemorySession, parts: LogParts) {
+    this.#parts = parts;
     this.sessionId = kept.sessionId;
     this.options = kept.options;
     this.#kept = kept;
@@ -220,9 +231,12 @@ class MemoryLog implements EventLog {
       throw new ToolError("store_failed", `Session ${JSON.stringify(this.sessionId)} was closed; nothing can be added to its log.`);
     for (const event of events) {
       this.#kept.own.push(event);
-      this.#feed.add(this.sessionId, this.#kept.length);
+      this.#parts.feed.add(this.sessionId, this.#kept.length);
     }
-    for (const change of jobChanges(this.sessionId, events)) this.#jobs.apply(this.sessionId, change);
+    for (const change of jobChanges(this.sessionId, events)) {
+      this.#parts.jobs.apply(this.sessionId, change);
+      if (change.type === "end") this.#parts.webhooks.keep(jobEnded(this.sessionId, change));
+    }
     const last = events.at(-1);
     if (last !== undefined && last.at > this.#kept.updatedAt) this.#kept.updatedAt = last.at;
   }

@@ -29,6 +29,7 @@ const MIGRATIONS: readonly Migration[] = [
   { name: "keys, refusals", run: createAccessTables },
   { name: "approvals", run: createApprovalTables },
   { name: "numbers of events", run: numberEvents },
+  { name: "webhooks", run: createWebhookTables },
 ];
 
 const CURRENT_VERSION = MIGRATIONS.length;
@@ -66,7 +67,7 @@ export function requireJobs(connection: SqlConnection): Promise<void> {
 
 /** As `requireJobs`, for approvals. @throws ToolError `corrupt_record` */
 export function requireApprovals(connection: SqlConnection): Promise<void> {
-  return requireVersion(connection, 4, "keeps no approvals");
+  return requireVersion(connection, 6, "keeps no approvals");
 }
 
 async function requireVersion({ tables, place }: SqlConnection, least: number, lack: string): Promise<void> {
@@ -262,6 +263,26 @@ async function createApprovalTables({ schema }: Transaction<Tables>): Promise<vo
     .addColumn("created_at", "bigint", (column) => column.notNull())
     .addColumn("rule", "text", (column) => column.notNull())
     .execute();
+}
+
+async function createWebhookTables({ schema }: Transaction<Tables>): Promise<void> {
+  await schema
+    .createTable("haft_webhook")
+    .addColumn("endpoint", "text", (column) => column.notNull())
+    .addColumn("type", "text", (column) => column.notNull())
+    .addPrimaryKeyConstraint("haft_webhook_key", ["endpoint", "type"])
+    .execute();
+  await schema
+    .createTable("haft_delivery")
+    .addColumn("endpoint", "text", (column) => column.notNull())
+    .addColumn("message", "text", (column) => column.notNull())
+    .addColumn("payload", "text", (column) => column.notNull())
+    .addColumn("attempts", "integer", (column) => column.notNull())
+    .addColumn("created_at", "bigint", (column) => column.notNull())
+    .addColumn("due_at", "bigint", (column) => column.notNull())
+    .addPrimaryKeyConstraint("haft_delivery_key", ["endpoint", "message"])
+    .execute();
+  await schema.createIndex("haft_delivery_by_due").on("haft_delivery").column("due_at").execute();
 }
 
 async function createCacheTables({ schema }: Transaction<Tables>): Promise<void> {

@@ -14,7 +14,9 @@ import { ToolError } from "../core/error.ts";
 import { answerText, readApproval, readPreview, readRule } from "./approval-rows.ts";
 import type { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
+import { keepMessage } from "./sql-webhooks.ts";
 import { originalText, storedText } from "./stored-text.ts";
+import { approvalAsked } from "./webhook-messages.ts";
 import type { ApprovalTable, Tables } from "./tables.ts";
 
 type Row = ExpressionBuilder<Tables, "haft_approval">;
@@ -66,6 +68,7 @@ export class SqlApprovals implements ApprovalStore {
     };
     await tables.deleteFrom("haft_approval").where("id", "=", id).execute();
     await tables.insertInto("haft_approval").values(row).execute();
+    await keepMessage(tables, approvalAsked(question));
     return row;
   }
 

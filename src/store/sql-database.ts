@@ -5,7 +5,7 @@ import type { CacheRecord, ListOptions, LogOptions, StoredSession } from "../cor
 import { sessionChecksum } from "./checksum.ts";
 import type { FeedPage, ReadFeedOptions } from "../core/store-feed.ts";
 import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
-import { runApprovalOperation, type ApprovalOperation } from "./approval-operations.ts";
+import { runOperation, type StoreOperation, type StoreParts } from "./store-operations.ts";
 import type {
   CheckedJobList,
   ClaimAnswer,
@@ -28,6 +28,7 @@ import { SqlApprovals, removeApprovals } from "./sql-approvals.ts";
 import { SqlCache } from "./sql-cache.ts";
 import { latestMark, readFeed } from "./sql-feed.ts";
 import { cancelRequests, listJobs, pruneJobs, requestCancel } from "./sql-jobs.ts";
+import { SqlWebhooks } from "./sql-webhooks.ts";
 import { originalText, storedText } from "./stored-text.ts";
 import type { SessionTable, Tables } from "./tables.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
@@ -50,7 +51,7 @@ export class SqlDatabase implements LogDatabase {
   readonly #writer: LogWriter;
   readonly #owner: Owner;
   readonly #cache: SqlCache;
-  readonly #approvals: SqlApprovals;
+  readonly #parts: StoreParts;
 
   constructor(connection: SqlConnection, options: SqlDatabaseOptions) {
     const statements = new LogStatements(connection.tables);
@@ -60,7 +61,7 @@ export class SqlDatabase implements LogDatabase {
     this.#owner = new Owner(connection);
     this.#writer = new LogWriter({ connection, statements, reader: this.#reader, owner: this.#owner });
     this.#cache = new SqlCache(options.maxCacheBytes);
-    this.#approvals = new SqlApprovals(connection, this.#owner);
+    this.#parts = { approvals: new SqlApprovals(connection, this.#owner), webhooks: new SqlWebhooks(connection) };
   }
 
   open(): Promise<void> {
@@ -182,10 +183,10 @@ export class SqlDatabase implements LogDatabase {
     });
   }
 
-  approvals(operation: ApprovalOperation): Promise<unknown> {
-    return this.#do("could not answer for its approvals", async () => {
+  operate(operation: StoreOperation): Promise<unknown> {
+    return this.#do("could not be used", async () => {
       try {
-        return await runApprovalOperation(this.#approvals, operation);
+        return await runOperation(this.#parts, operation);
       } catch (thrown: unknown) {
         await requireApprovals(this.#connection);
         throw thrown;

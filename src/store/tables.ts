@@ -11,6 +11,8 @@ export interface Tables {
   readonly haft_refusal: RefusalTable;
   readonly haft_approval: ApprovalTable;
   readonly haft_approval_rule: ApprovalRuleTable;
+  readonly haft_webhook: WebhookTable;
+  readonly haft_delivery: DeliveryTable;
   readonly haft_cache: CacheTable;
   readonly haft_generation: GenerationTable;
   readonly haft_counter: CounterTable;
@@ -131,6 +133,22 @@ export interface ApprovalRuleTable {
   readonly created_at: number;
   /** The whole of it as JSON. */
   readonly rule: string;
+}
+
+/** A type of messages that an endpoint receives. */
+interface WebhookTable {
+  readonly endpoint: string;
+  readonly type: string;
+}
+
+/** A message that is to be sent to an endpoint. */
+interface DeliveryTable {
+  readonly endpoint: string;
+  readonly message: string;
+  readonly payload: string;
+  readonly attempts: number;
+  readonly created_at: number;
+  readonly due_at: number;
 }
 
 export interface CacheTable {

@@ -6,7 +6,7 @@ import { ToolError, type ErrorInfo } from "../core/error.ts";
 import type { CacheRecord, ListOptions, StoredSession } from "../core/store.ts";
 import type { FeedPage, ReadFeedOptions } from "../core/store-feed.ts";
 import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
-import type { ApprovalOperation } from "./approval-operations.ts";
+import type { StoreOperation } from "./store-operations.ts";
 import type {
   CheckedJobList,
   ClaimAnswer,
@@ -128,8 +128,8 @@ export class WorkerDatabase implements LogDatabase {
     return this.#ask("access", operation);
   }
 
-  approvals(operation: ApprovalOperation): Promise<unknown> {
-    return this.#ask("approvals", operation);
+  operate(operation: StoreOperation): Promise<unknown> {
+    return this.#ask("operate", operation);
   }
 
   cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined> {

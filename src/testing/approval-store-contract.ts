@@ -140,7 +140,7 @@ const shared: readonly StoreCase[] = [
     deepEqual(await other.approvals.preview("q"), { note: "nothing" });
     const ends = await Promise.all([one.approvals.end(end({ by: "one" })), other.approvals.end(end({ by: "other", status: "denied" }))]);
     equal(ends.filter(Boolean).length, 1);
-    equal((await list(one, { ids: ["q"] }))[0]?.answeredBy, ends[0] === true ? "one" : "other");
+    equal((await list(one, { ids: ["q"] }))[0]?.answeredBy, ends[0] ? "one" : "other");
   }),
   caseOfTwo("the answer to a question of an earlier process stays with it, unless it is asked with another digest", async (one, other) => {
     for (const [id, status] of [

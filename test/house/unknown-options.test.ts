@@ -23,10 +23,11 @@ import * as prompt from "../../src/public/prompt.ts";
 import { importRecording, replayEngine, toolsetsOfRecording } from "../../src/public/recording.ts";
 import { checkSequence, runSequence } from "../../src/public/sequence.ts";
 import * as simulation from "../../src/public/simulation.ts";
-import { memoryStore } from "../../src/public/store.ts";
+import { memoryStore, StoredApprovals } from "../../src/public/store.ts";
 import * as toolsets from "../../src/public/toolsets.ts";
 import * as triggers from "../../src/public/triggers.ts";
 import { visibilityOf, visibleTools } from "../../src/public/tools.ts";
+import { WebhookSender } from "../../src/server/webhooks.ts";
 import * as server from "../../src/server/mcp.ts";
 import { CallClient } from "../../src/server/mcp/call-client.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
@@ -218,7 +219,10 @@ const ROWS: Readonly<Record<string, readonly Try[] | string>> = {
   importSchema: NONE,
   validateInput: NONE,
   validateOutput: NONE,
-  // haft/store, haft/sqlite
+  // haft/store, haft/sqlite, haft/webhooks
+  StoredApprovals: [(unknown) => new StoredApprovals({ store: memoryStore().approvals, ...unknown })],
+  "StoredApprovals.list": [(unknown) => new StoredApprovals({ store: memoryStore().approvals }).list(unknown)],
+  WebhookSender: [(unknown) => new WebhookSender({ store: memoryStore(), webhooks: [], ...unknown })],
   memoryStore: NONE,
   sqliteStore: [(unknown) => sqliteStore({ path: ":memory:", ...unknown })],
   // haft/testing

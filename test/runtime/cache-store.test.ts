@@ -9,6 +9,7 @@ import { MemoryCacheStore } from "../policy/memory-cache-store.ts";
 import { noAccess } from "../store/no-access.ts";
 import { MemoryApprovals } from "../../src/store/memory-approvals.ts";
 import { noFeed, noJobs } from "../store/no-jobs.ts";
+import { MemoryWebhooks } from "../../src/store/memory-webhooks.ts";
 import { gate, testRuntime, tool, type TestRuntime } from "./bench-runtime.ts";
 
 /** A store of which only the cache is used. */
@@ -30,6 +31,7 @@ function storeOf(cache: MemoryCacheStore): Store {
     jobs: noJobs,
     feed: noFeed,
     access: noAccess,
+    webhooks: new MemoryWebhooks(),
     approvals: new MemoryApprovals(),
     close: nothing,
   };

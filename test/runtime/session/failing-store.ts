@@ -8,6 +8,7 @@ import type { CacheStore, EventLog, EventPage, LogOptions, ReadOptions, Store, S
 import { noAccess } from "../../store/no-access.ts";
 import { MemoryApprovals } from "../../../src/store/memory-approvals.ts";
 import { noFeed, noJobs } from "../../store/no-jobs.ts";
+import { MemoryWebhooks } from "../../../src/store/memory-webhooks.ts";
 
 interface StoredLog {
   readonly options: LogOptions;
@@ -123,6 +124,7 @@ export class FailingStore implements Store {
   readonly jobs = noJobs;
   readonly feed = noFeed;
   readonly access = noAccess;
+  readonly webhooks = new MemoryWebhooks();
   get approvals(): ApprovalStore {
     return this.disk.approvals;
   }
