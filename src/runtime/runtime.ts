@@ -11,7 +11,6 @@ import type { Engine } from "../core/engine.ts";
 import type { Ports } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Store } from "../core/store.ts";
-import type { Toolset } from "../core/toolset.ts";
 import type { Slots } from "../core/slots.ts";
 import { localEngine } from "../engine/local.ts";
 import { ApprovalGate } from "../policy/approval.ts";
@@ -39,6 +38,7 @@ import { JobTable, jobLimits } from "../call/job-table.ts";
 import { RunningCalls } from "../call/running-calls.ts";
 import { JobWatch } from "./job-watch.ts";
 import type { OpenSessions } from "./open-sessions.ts";
+import { markInUse, toolsetsOf } from "./registry-in-use.ts";
 import type { ResumeOptions } from "./resume-session.ts";
 import { RuntimeSession } from "./runtime-session.ts";
 import type { SimulateOptions, Simulation } from "./session-options.ts";
@@ -109,7 +109,7 @@ export class Runtime {
     this.#sessions = this.#makeSessions();
     for (const tool of options.tools ?? []) this.registry.register(tool);
     addHookCommands(this.registry, options.hooks ?? []);
-    TAKEN.add(this.registry);
+    markInUse(this.registry);
     for (const warning of [...unansweredTools(options), ...unknownBareNames(options, this.registry)]) this.#ports.log.warn(warning);
   }
 
@@ -241,6 +241,18 @@ export class Runtime {
   /** The calls that have begun and not ended, oldest first, each with the input it runs with, or came with before that is known. */
   get running(): readonly { readonly callId: string; readonly name: string; readonly input: unknown }[] {
     return this.#parts.running.all().map((run) => ({ callId: run.callId, name: run.toolName, input: run.input ?? run.call.input }));
+  }
+
+  /** Cancels one call that runs: its result is `cancelled`. False when none of this id runs. */
+  cancel(callId: string, reason: string = "the call was cancelled"): boolean {
+    const run = this.#parts.running.get(callId);
+    run?.cancel(reason);
+    return run !== undefined;
+  }
+
+  /** The store that sessions are kept in; undefined where they end with the process. */
+  get store(): Store | undefined {
+    return this.#options.store;
   }
 
   /**
@@ -378,17 +390,6 @@ export class Runtime {
   #emit(event: RuntimeEvent): void {
     this.#listeners.tell(event);
   }
-}
-
-const TAKEN = new WeakSet<Registry>();
-
-/** The toolsets that a registry has already, for a runtime that is being made. @throws ToolError `invalid_argument` for one that serves another runtime */
-function toolsetsOf(registry: Registry): readonly Toolset[] {
-  if (TAKEN.has(registry))
-    throw new ToolError("invalid_argument", "This registry serves another runtime.", {
-      hint: "Make one for each runtime; they may have the same tools and toolsets.",
-    });
-  return registry.toolsets();
 }
 
 function nothingToCommitTo(): ToolError {

@@ -30,8 +30,10 @@ const RULES: HouseRules = {
     server: 9,
     public: 9,
     "index.ts": 9,
-    cli: 10,
-    dashboard: 10,
+    "server.ts": 10,
+    client: 10,
+    cli: 11,
+    dashboard: 11,
   },
   worldly: [
     "store",
@@ -47,7 +49,16 @@ const RULES: HouseRules = {
     "cli",
     "src/core/system-ports.ts",
   ],
-  late: ["@modelcontextprotocol/client", "@modelcontextprotocol/server", "kysely", "croner", "defuddle", "unpdf", "quickjs-emscripten"],
+  late: [
+    "@modelcontextprotocol/client",
+    "@modelcontextprotocol/server",
+    "kysely",
+    "croner",
+    "defuddle",
+    "unpdf",
+    "quickjs-emscripten",
+    "hono",
+  ],
   maxLines: 400,
 };
 
