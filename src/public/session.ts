@@ -11,6 +11,7 @@ export type { EndedJob, JobMode, JobOutput, JobState, JobStatus, ReadJobOptions,
 export type { HistoryEntry } from "../core/history.ts";
 export type { JobMessage, NativeMessage } from "../core/message.ts";
 export type { Repair, ResultStatus, Truncation } from "../core/result.ts";
+export type { SentBy } from "../core/sent-by.ts";
 export { supersedesAt, supersedesSameInput } from "../history/supersede.ts";
 export type { CircuitSettings } from "../policy/circuit.ts";
 export type { CacheOptions } from "../policy/result-cache.ts";
@@ -24,7 +25,7 @@ export type { OpenSessions } from "../runtime/open-sessions.ts";
 export type { ResumeOptions } from "../runtime/resume-session.ts";
 export type { AddOptions, Round, RoundOptions, RoundReply } from "../runtime/round.ts";
 export type { SubmitOptions } from "../runtime/session-options.ts";
-export type { SessionStart } from "../runtime/runtime.ts";
+export type { SessionStart } from "../runtime/session-start.ts";
 export type { MessagesOptions } from "../runtime/session-messages.ts";
 export type { SessionSnapshot } from "../runtime/snapshot.ts";
 export type { ForkOptions } from "../session/fork-options.ts";

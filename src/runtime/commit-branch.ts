@@ -16,6 +16,8 @@ export async function commitBranch(
   eventsFrom: (position: number) => AsyncIterable<SessionEvent>,
 ): Promise<void> {
   if (branch.committed) throw committedBefore(branch);
+  const parts = partsOf(parent);
+  parts.jobs.checkNoneIn(branch.id);
   if (branch.turns.isInside || parent.turns.isInside) throw goesOn(branch);
   if (branch.ready !== undefined) await branch.ready; // calls that wait for it come first
   while (branch.turns.busy) await branch.turns.run(() => {});
@@ -26,7 +28,7 @@ export async function commitBranch(
   await parent.turns.run(() => {
     const refusal = branch.length === length ? whyNot(branch, parent) : goesOn(branch);
     if (refusal !== undefined) throw refusal;
-    const parts = partsOf(parent);
+    parts.jobs.checkNoneIn(branch.id); // some may have begun while this waited
     const at = parts.ports.clock.wallTime();
     const commit = { type: "branch-commit", sessionId: parent.id, at, branchId: branch.id, events: events.length } as const;
     const all = [Object.freeze(commit), ...events];

@@ -12,6 +12,7 @@ import type { Ports } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Store } from "../core/store.ts";
 import type { Slots } from "../core/slots.ts";
+import type { Tracing } from "../core/tracing.ts";
 import { localEngine } from "../engine/local.ts";
 import { ApprovalGate } from "../policy/approval.ts";
 import { Limit } from "../policy/limit.ts";
@@ -38,32 +39,34 @@ import { JobTable, jobLimits } from "../call/job-table.ts";
 import { RunningCalls } from "../call/running-calls.ts";
 import { JobWatch } from "./job-watch.ts";
 import type { OpenSessions } from "./open-sessions.ts";
-import { markInUse, toolsetsOf } from "./registry-in-use.ts";
 import type { ResumeOptions } from "./resume-session.ts";
 import { RuntimeSession } from "./runtime-session.ts";
 import type { SimulateOptions, Simulation } from "./session-options.ts";
-import { Jobs, type StoredJobs } from "../call/jobs.ts";
+import { Jobs } from "../call/jobs.ts";
 import { checkSessionStart, type SessionStart } from "./session-start.ts";
 import { Sessions } from "./sessions.ts";
-import { cancelStoredJob } from "./stored-jobs.ts";
+import { storedJobsOf } from "./stored-jobs.ts";
+import { nothingToCommitTo } from "./session-errors.ts";
+import { takeRegistry, toolsetsOf } from "./taken-registry.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import { ToolPlan } from "../call/tool-plan.ts";
 import { ToolsetLifecycle } from "../registry/lifecycle/toolset-lifecycle.ts";
 import type { OpenReport, RefreshReport } from "../registry/lifecycle/open-report.ts";
 import { watchSources } from "../registry/lifecycle/watch-sources.ts";
 
-export type { RuntimeOptions, SessionStart };
+export type { RuntimeOptions };
 
 /** Every setting has a default: `createRuntime({ tools: [myTool] })` is enough. */
 export function createRuntime(options: RuntimeOptions = {}): Runtime {
   return new Runtime(options);
 }
 
-const DEFAULT_ORPHAN_HOLD_MS = 10_000;
-const DEFAULT_KEEP_EVENTS = 10_000;
+const [DEFAULT_ORPHAN_HOLD_MS, DEFAULT_KEEP_EVENTS] = [10_000, 10_000];
 
 export class Runtime {
   readonly registry: Registry;
+  /** The store that sessions are kept in; undefined where they end with the process. */
+  readonly store: Store | undefined;
   readonly #options: RuntimeOptions;
   readonly #ports: Ports;
   readonly #parts: CallParts;
@@ -81,6 +84,7 @@ export class Runtime {
   constructor(options: RuntimeOptions) {
     checkRuntimeOptions(options);
     this.#options = options;
+    this.store = options.store;
     const ports = { ...systemPorts, ...options.ports };
     this.#ports = { ...ports, log: safeLog(ports.log) };
     this.#slots = options.slots ?? new Limits();
@@ -109,7 +113,7 @@ export class Runtime {
     this.#sessions = this.#makeSessions();
     for (const tool of options.tools ?? []) this.registry.register(tool);
     addHookCommands(this.registry, options.hooks ?? []);
-    markInUse(this.registry);
+    takeRegistry(this.registry);
     for (const warning of [...unansweredTools(options), ...unknownBareNames(options, this.registry)]) this.#ports.log.warn(warning);
   }
 
@@ -163,6 +167,20 @@ export class Runtime {
       stop();
       this.#parts.listening = this.#listeners.any;
     };
+  }
+
+  /** Makes what it and its loops do part of traces: see `haft/telemetry`. The returned function ends that. @throws ToolError `duplicate` where it is traced already */
+  trace(tracing: Tracing): () => void {
+    if (this.#parts.tracing !== undefined) throw new ToolError("duplicate", "This runtime is traced already; end that first.");
+    this.#parts.tracing = tracing;
+    return () => {
+      if (this.#parts.tracing === tracing) this.#parts.tracing = undefined;
+    };
+  }
+
+  /** Makes the traces of this runtime, for a server that continues those of its clients; undefined while there are none. */
+  get tracing(): Tracing | undefined {
+    return this.#parts.tracing;
   }
 
   /**
@@ -225,7 +243,7 @@ export class Runtime {
 
   /** The calls that run in the background, and the latest of those that have ended. */
   get jobs(): Jobs {
-    return (this.#jobs ??= new Jobs(this.#parts, this.#options.store === undefined ? undefined : this.#storedJobs(this.#options.store)));
+    return (this.#jobs ??= new Jobs(this.#parts, storedJobsOf(this.store, this.#ports.clock)));
   }
 
   /** Which calls need approval, the questions that are open, and the way to answer them by id. */
@@ -244,15 +262,10 @@ export class Runtime {
   }
 
   /** Cancels one call that runs: its result is `cancelled`. False when none of this id runs. */
-  cancel(callId: string, reason: string = "the call was cancelled"): boolean {
+  cancel(callId: string, reason = "the call was cancelled"): boolean {
     const run = this.#parts.running.get(callId);
     run?.cancel(reason);
     return run !== undefined;
-  }
-
-  /** The store that sessions are kept in; undefined where they end with the process. */
-  get store(): Store | undefined {
-    return this.#options.store;
   }
 
   /**
@@ -333,17 +346,11 @@ export class Runtime {
       counters: { calls: 0, succeeded: 0, attempts: 0, repairs: 0, orphans: 0, abandoned: 0 },
       logsDecisions: options.ports?.log !== undefined,
       listening: this.#listeners.any,
+      tracing: undefined,
       planOf: (registered) => this.#planOf(registered),
       executeWithin: (run, calls, options) => this.#executeWithin(run, calls, options),
       beginWithin: (run, allow) => this.#sessions.within(run, allow),
       emit: (event) => this.#emit(event),
-    };
-  }
-
-  #storedJobs(store: Store): StoredJobs {
-    return {
-      list: (options) => store.jobs.list(options),
-      cancel: (name, reason) => cancelStoredJob(store, name, { reason, at: this.#ports.clock.wallTime() }),
     };
   }
 
@@ -361,8 +368,8 @@ export class Runtime {
     calls: ToolCall | readonly ToolCall[],
     nested: NestedCalls,
   ): Promise<ToolResult | readonly ToolResult[]> {
-    const { data, variation, visibility } = options;
-    const all: ExecuteOptions = { data, variation, ...nested, ...omitUndefined({ ask: options.ask, onProgress: options.onProgress }) };
+    const { data, variation, visibility, principal, ask, onProgress } = options;
+    const all: ExecuteOptions = { data, variation, ...nested, ...omitUndefined({ principal, ask, onProgress }) };
     if (turn.session instanceof RuntimeSession) return turn.session.execute(calls as readonly ToolCall[], all); // also where it is one
     const { background: _background, ...alone } = all; // without a session every call is waited for
     return this.#runner.runAlone(parts, calls, visibility === undefined ? alone : { ...alone, allow: visibility });
@@ -390,10 +397,4 @@ export class Runtime {
   #emit(event: RuntimeEvent): void {
     this.#listeners.tell(event);
   }
-}
-
-function nothingToCommitTo(): ToolError {
-  return new ToolError("invalid_argument", "A simulation of the runtime has no session to be committed to.", {
-    hint: "Simulate in a session: runtime.session().simulate(calls).",
-  });
 }

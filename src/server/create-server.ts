@@ -24,7 +24,7 @@ import { SessionPool } from "./api/session-pool.ts";
 import { sessionHandlers } from "./api/sessions.ts";
 import { Submissions } from "./api/submissions.ts";
 import { toolHandlers } from "./api/tools.ts";
-import type { Authenticator } from "./auth/principal.ts";
+import { hasScope, type Authenticator } from "./auth/principal.ts";
 import { distrustOf, type Trusted } from "./http/guard.ts";
 import { HttpError } from "./http/http-error.ts";
 import { listenOn, type FetchHandler } from "./http/listen.ts";
@@ -108,7 +108,7 @@ export function createServer(runtime: Runtime, options: ServerOptions): HaftServ
   checkKnownKeys(options, OPTIONS, "createServer()");
   if (typeof options.auth?.authenticate !== "function")
     throw new ToolError("invalid_argument", "A server needs auth, which says who sends a request.", {
-      hint: "For a server that one person uses: auth: staticToken(token).",
+      hint: "For a server that one person uses: auth: staticToken({ token }).",
     });
   return new RuntimeServer(runtime, options);
 }
@@ -181,7 +181,7 @@ class RuntimeServer implements HaftServer {
     const principal = await this.#options.auth.authenticate(request);
     if (principal === undefined) throw unauthenticated();
     limits.take(principal.id);
-    if (!principal.scopes.has("execute") && !principal.scopes.has("admin"))
+    if (!hasScope(principal, "execute"))
       throw new HttpError(403, "permission_denied", "MCP needs the scope execute.");
     const response = await mcp.handle(request);
     metrics.note("mcp", response.status, clock.now() - startedAt);

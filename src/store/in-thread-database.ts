@@ -1,4 +1,5 @@
 /** The database of a store in the thread that uses it, without a file to start another thread from: in a bundle. */
+import type { AccessOperation } from "./access-operations.ts";
 import { ToolError } from "../core/error.ts";
 import type { CacheRecord, ListOptions, StoredSession } from "../core/store.ts";
 import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
@@ -78,6 +79,10 @@ export class InThreadDatabase implements LogDatabase {
 
   async jobPrune(options: PruneJobsOptions): Promise<number> {
     return this.#opened.jobPrune(options);
+  }
+
+  async access(operation: AccessOperation): Promise<unknown> {
+    return this.#opened.access(operation);
   }
 
   async cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined> {

@@ -364,7 +364,7 @@ describe.concurrent("help and version", { timeout: PATIENCE_MS }, () => {
   });
 
   test("--version prints the version of the package", async () => {
-    const { version } = JSON.parse(readFileSync("package.json", "utf8"));
+    const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
     expect(await run("--version")).toEqual({ exitCode: 0, stdout: `${version}\n`, stderr: "" });
   });
 });

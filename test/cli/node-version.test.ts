@@ -24,7 +24,7 @@ delete Map.groupBy;
 `,
     });
     const environment = { NODE_OPTIONS: `--import=${pathToFileURL(`${folder}/old.mjs`).href}` };
-    expect(await haft(["list"], { folder, environment })).toEqual({
+    expect(await haft(["list"], { folder, environment, ownProcess: true })).toEqual({
       exitCode: 1,
       stdout: "",
       stderr: "haft needs Node 22.13 or newer; this is Node 20.9.0. Install a newer one: https://nodejs.org.\n",

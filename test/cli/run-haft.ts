@@ -1,10 +1,12 @@
-/** Runs the real command line as a process of its own, in a folder of its own. */
+/** Runs the real command line in a folder of its own: as a process of its own where that matters, and for every command in CI. */
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { runCli } from "../../src/cli/run-cli.ts";
 import { HAFT } from "../bundled-program.ts";
+import { inCI } from "../ci.ts";
 
 /** Bundled, as users have it. */
 export const PROGRAM = HAFT;
@@ -39,6 +41,8 @@ export interface RunOptions {
   readonly onStart?: (control: Control) => void;
   /** Told of all output so far, each time there is more; may send a signal or close the output. */
   readonly onOutput?: (output: { readonly stdout: string; readonly stderr: string }, control: Control) => void;
+  /** It must be a process, as for tools that end it, print past it or keep something in a module. So is one that is controlled. */
+  readonly ownProcess?: true;
 }
 
 export interface Control {
@@ -53,7 +57,52 @@ export interface Finished {
   readonly stderr: string;
 }
 
-export function haft(
+export function haft(args: readonly string[], options: RunOptions): Promise<Finished> {
+  const { program, onStart, onOutput, ownProcess = inCI } = options;
+  return ownProcess || [program, onStart, onOutput].some((given) => given !== undefined)
+    ? haftProcess(args, options)
+    : inTurn(() => haftHere(args, options));
+}
+
+/** A process has one working folder, so what runs in this one runs one after the other. */
+let turn: Promise<unknown> = Promise.resolve();
+function inTurn<T>(run: () => Promise<T>): Promise<T> {
+  const next = turn.then(run);
+  turn = next.catch(() => {});
+  return next;
+}
+
+/** In this process, which starts nothing and loads nothing anew: as long as twenty such take as one process. */
+async function haftHere(args: readonly string[], { folder, input = "", environment = {} }: RunOptions): Promise<Finished> {
+  const output = { stdout: "", stderr: "" };
+  const outputOf = (name: keyof typeof output) => ({
+    write: (text: string) => {
+      output[name] += text;
+      return true;
+    },
+  });
+  const before = process.cwd();
+  process.chdir(folder);
+  try {
+    const exitCode = await runCli(args, {
+      stdout: outputOf("stdout"),
+      stderr: outputOf("stderr"),
+      stdin: pieces(input),
+      ask: undefined,
+      environment: { PATH: process.env["PATH"], HAFT_TRUST: "all", ...environment },
+      signal: new AbortController().signal,
+    });
+    return { exitCode, ...output };
+  } finally {
+    process.chdir(before);
+  }
+}
+
+async function* pieces(text: string): AsyncGenerator<Uint8Array> {
+  if (text !== "") yield Buffer.from(text);
+}
+
+function haftProcess(
   args: readonly string[],
   { folder, input = "", environment = {}, program = PROGRAM, onStart, onOutput }: RunOptions,
 ): Promise<Finished> {

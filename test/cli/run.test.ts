@@ -161,7 +161,7 @@ summary
   test.each([0, 3, 13])("a handler that ends the process with %i does not pass for an answer", async (code) => {
     const tool = `{ name: "leave", description: "Leaves.", inputSchema: {}, execute: () => process.exit(${code}) }`;
     const folder = folderWith({ "haft.toml": '[toolsets.m]\ntype = "module"\npath = "m.mjs"\n', "m.mjs": `export default ${tool};` });
-    expect(await haft(["call", "leave"], { folder })).toEqual({
+    expect(await haft(["call", "leave"], { folder, ownProcess: true })).toEqual({
       exitCode: 1,
       stdout: "",
       stderr: `haft: ${code === 13 ? "The process ended" : "A handler ended the process"} before the command was done.\n`,

@@ -103,6 +103,7 @@ describe.concurrent("signals", { timeout: PATIENCE_MS }, () => {
         "math.mjs": `export const stray = { name: "stray", description: "", inputSchema: {}, execute: () => new Promise(() => setImmediate(() => { throw new Error("lost"); })) };`,
       }),
       input: '{"role": "assistant", "calls": [{"name": "stray"}]}',
+      ownProcess: true,
     });
     const [result, error] = stdout
       .trimEnd()

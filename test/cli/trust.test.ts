@@ -132,7 +132,8 @@ describe.concurrent("a configuration that came with the folder", { timeout: PATI
       "state/x": "",
     };
     const folder = folderWith(files);
-    const run = (args: readonly string[]) => haft(args, { folder, environment: { HAFT_TRUST: "", XDG_STATE_HOME: join(folder, "state") } });
+    const run = (args: readonly string[]) =>
+      haft(args, { folder, environment: { HAFT_TRUST: "", XDG_STATE_HOME: join(folder, "state") }, ownProcess: true });
     expect(await run(["list"])).toEqual({
       exitCode: 6,
       stdout: "",

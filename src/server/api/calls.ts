@@ -134,6 +134,7 @@ function optionsOf({
   const { strict, allow, variation, answerFrom } = body;
   return {
     data: { principal },
+    principal: principal.id,
     ...(strict === undefined ? {} : { strict }),
     ...(allow === undefined ? {} : { allow: { allow } }),
     ...(variation === undefined ? {} : { variation }),

@@ -2,7 +2,7 @@
 import type { Context, Hono } from "hono";
 import { ToolError } from "../../core/error.ts";
 import { API, OPERATION_IDS, type OperationId } from "../api.ts";
-import type { Authenticator, Principal } from "../auth/principal.ts";
+import { hasScope, type Authenticator, type Principal } from "../auth/principal.ts";
 import { HttpError } from "../http/http-error.ts";
 import type { ApiRequest } from "./api-request.ts";
 import { jsonResponse } from "./answers.ts";
@@ -73,7 +73,7 @@ async function principalOf(id: OperationId, request: Request, { authenticator, s
   const principal = await authenticator.authenticate(request);
   if (principal === undefined) throw unauthenticated();
   services.limits.take(principal.id);
-  if (!principal.scopes.has(scope) && !principal.scopes.has("admin"))
+  if (!hasScope(principal, scope))
     throw new HttpError(403, "permission_denied", `This needs the scope ${scope}.`, {
       hint: `${principal.name} has ${[...principal.scopes].join(", ") || "none"}.`,
       headers: { "www-authenticate": `Bearer error="insufficient_scope", scope="${scope}"` },

@@ -1,43 +1,27 @@
-/** One token that may do everything: for a server that one person uses. */
-import { createHash, timingSafeEqual } from "node:crypto";
+/** One secret that all clients share, for a server of one person. */
 import { ToolError } from "../../core/error.ts";
-import type { Authenticator, Principal, Scope } from "./principal.ts";
+import { bearerToken, isSameSecret } from "./credentials.ts";
+import { SCOPES, type Authenticator, type Scope } from "./principal.ts";
 
-/** What the bearer of a static token is taken for. */
 export interface StaticTokenOptions {
+  /** 16 characters at least. */
+  readonly token: string;
   /** @default "local" */
   readonly id?: string;
-  /** @default "local" */
-  readonly name?: string;
   /** @default all */
   readonly scopes?: readonly Scope[];
 }
 
-const LEAST_TOKEN_LENGTH = 16;
+const LEAST_LENGTH = 16;
 
-/**
- * Knows one principal by `Authorization: Bearer <token>`. Takes as long for a token that is nearly right.
- *
- * @throws ToolError `invalid_argument` for a token of less than 16 characters
- */
-export function staticToken(token: string, { id = "local", name = "local", scopes = ["admin"] }: StaticTokenOptions = {}): Authenticator {
-  if (typeof token !== "string" || token.length < LEAST_TOKEN_LENGTH)
-    throw new ToolError("invalid_argument", `The token of a server is a string of at least ${LEAST_TOKEN_LENGTH} characters.`);
-  const wanted = digest(token);
-  const principal: Principal = Object.freeze({ id, name, scopes: new Set(scopes) });
+/** Knows the sender of requests that bring the secret as their bearer token. @throws ToolError `invalid_argument` */
+export function staticToken({ token, id = "local", scopes = SCOPES }: StaticTokenOptions): Authenticator {
+  if (typeof token !== "string" || token.length < LEAST_LENGTH)
+    throw new ToolError("invalid_argument", `The token of a server has at least ${LEAST_LENGTH} characters.`);
+  const principal = Object.freeze({ id, name: id, scopes: new Set(scopes) });
   return {
     async authenticate(request) {
-      const given = bearerToken(request.headers.get("authorization"));
-      return given !== undefined && timingSafeEqual(digest(given), wanted) ? principal : undefined;
+      return isSameSecret(bearerToken(request) ?? "", token) ? principal : undefined;
     },
   };
-}
-
-/** The token of an `Authorization` header; undefined where it has none. */
-export function bearerToken(authorization: string | null): string | undefined {
-  return /^bearer +(\S+)$/iu.exec(authorization ?? "")?.[1];
-}
-
-function digest(text: string): Uint8Array {
-  return createHash("sha256").update(text).digest();
 }

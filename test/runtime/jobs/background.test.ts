@@ -339,6 +339,23 @@ describe("background jobs", () => {
     expect(session.messages().at(-1)).toMatchObject({ role: "job" });
   });
 
+  test("I10 nor is one whose job begins while its commit waits: the job goes on, and its end is told and recorded", async () => {
+    const done = gate<string>();
+    const { runtime } = runtimeOf([{ ...named("slow"), execute: () => done.promise, mode: "background" }]);
+    const branch = runtime.session().fork();
+    const turn = gate<void>();
+    const held = branch.turn(async () => turn.promise);
+    const pending = branch.execute({ name: "slow", input: {} });
+    const committed = branch.commit();
+    turn.resolve();
+    await held;
+    await expect(committed).rejects.toMatchObject({ code: "resource_busy" });
+    done.resolve("x");
+    const { callId } = await pending;
+    expect(await runtime.jobs.wait(callId)).toMatchObject({ state: "done", result: { output: "x" } });
+    expect(branch.history.at(-1)?.result).toMatchObject({ callId, output: "x" });
+  });
+
   test("a placeholder says where the answer will be", async () => {
     const { runtime } = runtimeOf([{ ...named("slow"), execute: () => new Promise(() => {}), mode: "background" }]);
     const result = await runtime.session().execute({ name: "slow", input: {} });

@@ -1,20 +1,20 @@
-/** A registry serves one runtime. */
+/** Registries serve one runtime each. */
 import { ToolError } from "../core/error.ts";
 import type { Toolset } from "../core/toolset.ts";
 import type { Registry } from "../registry/registry.ts";
 
-const IN_USE = new WeakSet<Registry>();
-
-/** Keeps other runtimes from taking it. */
-export function markInUse(registry: Registry): void {
-  IN_USE.add(registry);
-}
+const TAKEN = new WeakSet<Registry>();
 
 /** The toolsets that a registry has already, for a runtime that is being made. @throws ToolError `invalid_argument` for one that serves another runtime */
 export function toolsetsOf(registry: Registry): readonly Toolset[] {
-  if (IN_USE.has(registry))
+  if (TAKEN.has(registry))
     throw new ToolError("invalid_argument", "This registry serves another runtime.", {
       hint: "Make one for each runtime; they may have the same tools and toolsets.",
     });
   return registry.toolsets();
+}
+
+/** Marks a registry as that of a runtime which was made. */
+export function takeRegistry(registry: Registry): void {
+  TAKEN.add(registry);
 }
