@@ -203,7 +203,9 @@ function askFaulty(run: AdmittedCall, request: EngineRequest, context: AttemptCo
 
 function ask(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
   const { tracing } = run.parts;
-  return tracing === undefined ? askUntraced(run, request, context) : tracing.withinCall(run.callId, () => askUntraced(run, request, context));
+  return tracing === undefined
+    ? askUntraced(run, request, context)
+    : tracing.withinCall(run.callId, () => askUntraced(run, request, context));
 }
 
 function askUntraced(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {

@@ -105,7 +105,10 @@ class Listening {
     this.#isWaiting = true;
     try {
       // a thenable that calls back at once must not make the stack grow
-      Promise.resolve(this.#traced === undefined ? this.#events?.next() : this.#traced.within(this.#askNext)).then(this.#onStep, this.#onThrown);
+      Promise.resolve(this.#traced === undefined ? this.#events?.next() : this.#traced.within(this.#askNext)).then(
+        this.#onStep,
+        this.#onThrown,
+      );
     } catch (thrown: unknown) {
       this.#onThrown(thrown);
     }

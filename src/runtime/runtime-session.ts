@@ -225,7 +225,11 @@ export class RuntimeSession extends Session {
   /** Returns the changes of this branch since it was taken; of the calls of one that a store keeps, the latest (see `log`). @throws ToolError `invalid_argument` for a session that is not a branch */
   diff(): SessionDiff {
     if (this.#parent === undefined || this.#base === undefined) throw noBranch(this);
-    return { state: stateDiff(this.#base.state, this.stateMap), calls: historyOf(this.ownLog), pretended: this.simulation?.pretended ?? [] };
+    return {
+      state: stateDiff(this.#base.state, this.stateMap),
+      calls: historyOf(this.ownLog),
+      pretended: this.simulation?.pretended ?? [],
+    };
   }
 
   /**

@@ -181,8 +181,7 @@ class RuntimeServer implements HaftServer {
     const principal = await this.#options.auth.authenticate(request);
     if (principal === undefined) throw unauthenticated();
     limits.take(principal.id);
-    if (!hasScope(principal, "execute"))
-      throw new HttpError(403, "permission_denied", "MCP needs the scope execute.");
+    if (!hasScope(principal, "execute")) throw new HttpError(403, "permission_denied", "MCP needs the scope execute.");
     const response = await mcp.handle(request);
     metrics.note("mcp", response.status, clock.now() - startedAt);
     return response;

@@ -121,7 +121,8 @@ class Work {
   /** Messages of errors may quote the conversation, so their codes are told only. */
   end(error: ToolError | undefined, duration: Histogram | undefined, attributes: Attributes): void {
     const failed = error === undefined || error.code === "cancelled" ? {} : { [ATTRIBUTES.errorType]: error.code };
-    if (Object.keys(failed).length > 0) this.span?.setAttributes(failed).setStatus({ code: SpanStatusCode.ERROR, message: error?.code ?? "" });
+    if (Object.keys(failed).length > 0)
+      this.span?.setAttributes(failed).setStatus({ code: SpanStatusCode.ERROR, message: error?.code ?? "" });
     this.span?.end();
     duration?.record((performance.now() - this.#startedAt) / 1_000, { ...attributes, ...failed });
   }

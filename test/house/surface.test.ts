@@ -24,6 +24,8 @@ import * as model from "../../src/model/models.ts";
 import * as testing from "../../src/testing/index.ts";
 import * as sqlite from "../../src/store/sqlite-store.ts";
 import * as mcpServer from "../../src/server/mcp.ts";
+import * as server from "../../src/server.ts";
+import * as client from "../../src/client/client.ts";
 import * as files from "../../src/toolsets/files.ts";
 import * as findTools from "../../src/toolsets/find-tools.ts";
 import * as jobs from "../../src/toolsets/jobs.ts";
@@ -515,6 +517,8 @@ const ENTRIES: Readonly<Record<string, { readonly module: object; readonly value
   "haft/sqlite": { module: sqlite, values: ["sqliteStore"] },
   "haft/files": { module: files, values: ["filesToolset"] },
   "haft/mcp-server": { module: mcpServer, values: ["listenMcp", "mcpApprover", "mcpClientOf", "mcpHandler", "serveMcpStdio"] },
+  "haft/server": { module: server, values: ["createServer", "staticToken"] },
+  "haft/client": { module: client, values: ["ApiError", "createClient"] },
   "haft/adapters": {
     module: adapters,
     values: [
@@ -656,6 +660,8 @@ test("package.json offers these entries and no others", () => {
     "./config",
     "./generate",
     "./mcp-server",
+    "./server",
+    "./client",
     "./wire",
     "./model",
     "./info",

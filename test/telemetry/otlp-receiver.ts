@@ -45,7 +45,10 @@ export interface OtlpReceiver {
 
 /** The parts of OTLP's JSON that are read. @see https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding */
 interface OtlpRequest {
-  readonly resourceSpans?: readonly { readonly resource: OtlpAttributes; readonly scopeSpans: readonly { readonly spans: readonly OtlpSpan[] }[] }[];
+  readonly resourceSpans?: readonly {
+    readonly resource: OtlpAttributes;
+    readonly scopeSpans: readonly { readonly spans: readonly OtlpSpan[] }[];
+  }[];
   readonly resourceMetrics?: readonly { readonly scopeMetrics: readonly { readonly metrics: readonly OtlpMetric[] }[] }[];
 }
 

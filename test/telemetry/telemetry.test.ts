@@ -129,10 +129,12 @@ test("issue 19.8 waits, retries and further attempts are events of the span", as
   expect(flaky?.events.map(({ name }) => name)).toEqual(["haft.wait", "haft.retry", "haft.attempt"]);
   expect(flaky?.events[0]?.attributes).toMatchObject({ "haft.wait.reason": "lock", "haft.wait.for": [expect.any(String)] });
   expect(flaky?.events[1]?.attributes).toMatchObject({ "haft.attempt": 1, "error.type": "network_error" });
-  expect(receiver.points.filter(({ metric }) => metric.startsWith("haft.")).map(({ metric }) => metric).toSorted()).toEqual([
-    "haft.call.retries",
-    "haft.call.wait.duration",
-  ]);
+  expect(
+    receiver.points
+      .filter(({ metric }) => metric.startsWith("haft."))
+      .map(({ metric }) => metric)
+      .toSorted(),
+  ).toEqual(["haft.call.retries", "haft.call.wait.duration"]);
 });
 
 test("issue 19.8 a loop is invoke_agent over chat and execute_tool; nested calls, delegates and programs are under their parents", async () => {
@@ -213,17 +215,31 @@ test("issue 19.8 a request to a model has provider, model, tokens and finish rea
     "gen_ai.response.finish_reasons": ["stop"],
   });
   const run = receiver.spans.find(({ name }) => name === "invoke_agent planner");
-  expect(run?.attributes).toMatchObject({ "gen_ai.provider.name": "gcp.gemini", "haft.stop.reason": "answered", "gen_ai.usage.output_tokens": 7 });
+  expect(run?.attributes).toMatchObject({
+    "gen_ai.provider.name": "gcp.gemini",
+    "haft.stop.reason": "answered",
+    "gen_ai.usage.output_tokens": 7,
+  });
   const points = receiver.points.map(({ metric, unit, attributes, count }) => ({ metric, unit, attributes, count }));
   const chatOf = { "gen_ai.operation.name": "chat", "gen_ai.provider.name": "gcp.gemini", "gen_ai.request.model": "flash" };
   expect(points).toContainEqual({ metric: "gen_ai.client.operation.duration", unit: "s", attributes: chatOf, count: 2 });
   expect(receiver.points).toContainEqual(
-    expect.objectContaining({ metric: "gen_ai.client.token.usage", attributes: { ...chatOf, "gen_ai.token.type": "input" }, sum: 20, count: 1 }),
+    expect.objectContaining({
+      metric: "gen_ai.client.token.usage",
+      attributes: { ...chatOf, "gen_ai.token.type": "input" },
+      sum: 20,
+      count: 1,
+    }),
   );
   expect(points).toContainEqual(
     expect.objectContaining({
       metric: "gen_ai.execute_tool.duration",
-      attributes: { "gen_ai.tool.name": "weather", "gen_ai.tool.type": "function", "gen_ai.agent.name": "planner", "haft.call.origin": "live" },
+      attributes: {
+        "gen_ai.tool.name": "weather",
+        "gen_ai.tool.type": "function",
+        "gen_ai.agent.name": "planner",
+        "haft.call.origin": "live",
+      },
     }),
   );
   expect(points).toContainEqual(

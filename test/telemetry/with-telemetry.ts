@@ -22,7 +22,8 @@ export async function withTelemetry(work: () => Promise<void>): Promise<OtlpRece
     }
   } finally {
     for (const api of [trace, metrics, context, propagation, diag]) api.disable();
-    for (const [name, value] of before) if (value === undefined) delete process.env[name];
+    for (const [name, value] of before)
+      if (value === undefined) delete process.env[name];
       else process.env[name] = value;
     await receiver.close();
   }

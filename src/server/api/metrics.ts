@@ -1,6 +1,16 @@
 /** Counters in the text format of Prometheus. Labels come from the code alone, so that nothing from outside makes their number grow. @see https://prometheus.io/docs/instrumenting/exposition_formats/ */
 import type { OperationId } from "../api.ts";
-import type { ApiServices } from "./services.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+import type { Limits } from "./limits.ts";
+
+/** What is counted elsewhere. */
+interface Counting {
+  readonly runtime: Runtime;
+  readonly limits: Limits;
+  readonly sessions: { readonly size: number };
+  readonly submissions: { readonly size: number };
+  readonly stopping: () => boolean;
+}
 
 interface Family {
   readonly name: string;
@@ -21,8 +31,8 @@ export class Metrics {
   }
 
   /** All of them as text. */
-  text(services: ApiServices): string {
-    return this.#families(services)
+  text(counting: Counting): string {
+    return this.#families(counting)
       .flatMap(({ name, type, help, samples }) => [
         `# HELP ${name} ${help}`,
         `# TYPE ${name} ${type}`,
@@ -32,7 +42,7 @@ export class Metrics {
       .concat("\n");
   }
 
-  #families({ runtime, limits, sessions, submissions, stopping }: ApiServices): readonly Family[] {
+  #families({ runtime, limits, sessions, submissions, stopping }: Counting): readonly Family[] {
     const { calls, succeeded, attempts, repairs, orphans, abandoned } = runtime.counters;
     const jobs = runtime.jobs.list({ states: ["queued", "running", "waiting"] }).length;
     return [

@@ -60,7 +60,11 @@ export interface Answered {
   readonly json: any;
 }
 
-export async function startApi({ limits = {}, auth = staticToken({ token: TOKEN }), store = "sqlite" }: ApiServerOptions = {}): Promise<ApiServer> {
+export async function startApi({
+  limits = {},
+  auth = staticToken({ token: TOKEN }),
+  store = "sqlite",
+}: ApiServerOptions = {}): Promise<ApiServer> {
   const folder = await mkdtemp(join(tmpdir(), "haft-api-"));
   const gate = new Gate();
   const added: string[] = [];

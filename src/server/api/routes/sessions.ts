@@ -18,7 +18,7 @@ export const sessionRoutes = {
     status: 201,
     answer: ref("Session"),
     keyed: true,
-    example: { body: { id: "travel" } },
+    example: { body: { id: "weekend" } },
   },
   listSessions: {
     method: "GET",
@@ -82,7 +82,7 @@ export const sessionRoutes = {
     status: 201,
     answer: ref("Session"),
     keyed: true,
-    example: { ...example, body: { id: "travel-2" } },
+    example: { ...example, body: { id: "travel-by-train" } },
   },
   commitSession: {
     method: "POST",
