@@ -1,4 +1,4 @@
-/** Why an operation failed: the server's problem, or that it could not be reached. */
+/** The error of a failed operation: the server's problem, or that the server could not be reached. */
 import type { Problem } from "../server/http/problem.ts";
 
 /** The error of every operation of a client. */

@@ -32,13 +32,13 @@ type Given<Name extends string, Value> = [Value] extends [undefined]
       ? { readonly [Key in Name]?: Value }
       : { readonly [Key in Name]: Value };
 
-/** What an operation is called with. */
+/** The input of an operation: parameters, body, key and signal. */
 export type RequestInput<Id extends OperationId> = Given<"params", ParamsOf<Id>> &
   Given<"query", QueryInput<Id>> &
   Given<"body", BodyOf<Id>> & {
     /** Sent as `Idempotency-Key`: the request may then be repeated, and is by the client itself. */
     readonly idempotencyKey?: string;
-    /** Gives the request up; what it began on the server goes on. */
+    /** Ends the wait for the answer; the calls that the request began continue on the server. */
     readonly signal?: AbortSignal;
     /** A body that is not JSON, such as a recording. */
     readonly text?: string;

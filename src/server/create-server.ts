@@ -34,7 +34,7 @@ import type { McpServerOptions } from "./mcp/options.ts";
 
 /** Options of `createServer`. */
 export interface ServerOptions {
-  /** Says who sends a request: nobody gets in without. See `staticToken`. */
+  /** Finds the sender of a request; requests without a known sender are refused. See `staticToken`. */
   readonly auth: Authenticator;
   /** Host names that requests may be sent to, without ports; an empty list lets nothing in. @default names of this machine only */
   readonly allowedHosts?: readonly string[];
@@ -226,6 +226,7 @@ class RuntimeServer implements HaftServer {
       limits: new Limits(settings, clock),
       metrics: new Metrics(),
       stopping: () => this.#closing !== undefined,
+      rulesOf: ({ tools }) => tools,
     };
   }
 }

@@ -6,7 +6,7 @@ import type { Channels } from "../../triggers/channels.ts";
 import type { Triggers } from "../../triggers/triggers.ts";
 import type { AnswerOf } from "../api.ts";
 import type { ApiServices, Handlers } from "./services.ts";
-import { checkSeen } from "./session-pool.ts";
+import { checkSeen, refuseSessionKey } from "./session-pool.ts";
 import { eventsOf } from "./sessions.ts";
 
 type AgentId =
@@ -34,7 +34,7 @@ export const agentHandlers: Handlers<AgentId> = {
   },
 
   async sendToAgent({ principal, params: { agentName }, body: { content, sender = principal.name } }, { agents }) {
-    await agentOf(agents, agentName, principal.sessionId).send(content, { sender });
+    await agentOf(agents, agentName, principal.sessionId).send(content, { sender, principal: principal.id });
     return { sent: true };
   },
 
@@ -47,19 +47,21 @@ export const agentHandlers: Handlers<AgentId> = {
     return eventsOf(session.id, request, services);
   },
 
-  listChannels: (_request, services) => ({
-    channels: (services.triggers?.channels.list() ?? []).map(({ name, kind, description, waiting, subscribers }) => ({
-      name,
-      kind,
-      description,
-      waiting,
-      subscribers,
-    })),
-  }),
+  listChannels({ principal }, services) {
+    refuseSessionKey(principal);
+    const channels = services.triggers?.channels.list() ?? [];
+    return {
+      channels: channels.map(({ name, kind, description, waiting, subscribers }) => ({ name, kind, description, waiting, subscribers })),
+    };
+  },
 
-  listChannelMessages: ({ params: { channelName } }, services) => ({ messages: channelsOf(services).get(channelName).history }),
+  listChannelMessages({ principal, params: { channelName } }, services) {
+    refuseSessionKey(principal);
+    return { messages: channelsOf(services).get(channelName).history };
+  },
 
   sendToChannel({ principal, params: { channelName }, body: { content, sender = principal.name, metadata = {} } }, services) {
+    refuseSessionKey(principal);
     return channelsOf(services).get(channelName).send(content, { sender, senderId: principal.id, metadata, whenFull: "refuse" });
   },
 

@@ -11,7 +11,7 @@ export function shownResult(result: ToolResult): ApiResult {
   return error === undefined ? result : { ...result, problem: problemOf(error, { callId }) };
 }
 
-/** JSON that is sent as it is. A client's own retries would repeat what it did: they are told not to. */
+/** JSON that is sent as it is. A client that repeats requests by itself would run its calls twice; the router forbids that. */
 export function jsonResponse(body: unknown, status: number = 200, headers: Readonly<Record<string, string>> = {}): Response {
   return new Response(JSON.stringify(body), {
     status,

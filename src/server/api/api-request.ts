@@ -1,4 +1,4 @@
-/** A request of the HTTP API as its handler gets it: who sends it, and its validated parts. */
+/** A request of the HTTP API as its handler gets it: its sender and its validated parts. */
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { Principal } from "../auth/principal.ts";
 

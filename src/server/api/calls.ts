@@ -4,13 +4,14 @@ import type { SessionEvent } from "../../core/event.ts";
 import { resultText, type ToolResult } from "../../core/result.ts";
 import { valueText } from "../../core/content.ts";
 import { partText } from "../../core/result.ts";
+import { visibilityOf } from "../../policy/visibility.ts";
 import type { ExecuteOptions } from "../../call/execute-options.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { storedEvents } from "../../session/read-events.ts";
 import type { BodyOf } from "../api.ts";
 import { batchResponse, shownResult } from "./answers.ts";
 import type { ApiServices, Handlers, RequestOf } from "./services.ts";
-import { OWN_SESSION_PREFIX, checkSeen } from "./session-pool.ts";
+import { OWN_SESSION_PREFIX, checkSeen, refuseSessionKey } from "./session-pool.ts";
 
 type Work = () => Promise<object>;
 type BatchId = "execute" | "simulate" | "executeInSession" | "simulateInSession";
@@ -19,9 +20,9 @@ type Batch = { readonly calls: readonly unknown[]; readonly waitMs: number };
 export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "cancelCall" | "getCallOutput"> = {
   execute: (request, services) => {
     const { runtime, body, idempotencyKey } = request;
-    checkNoSessionKey(request);
+    refuseSessionKey(request.principal);
     return inBatch(request, services, async () => {
-      const options = optionsOf(request);
+      const options = optionsOf(request, services);
       // A session of its own remembers what was done under the key, whenever the process ends.
       const run = (session: RuntimeSession): Promise<readonly ToolResult[]> =>
         session.execute(body.calls, { ...options, background: false, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) });
@@ -34,9 +35,9 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
   },
 
   simulate: (request, services) => {
-    checkNoSessionKey(request);
+    refuseSessionKey(request.principal);
     return inBatch(request, services, async () => {
-      const { results, diff } = await request.runtime.simulate(request.body.calls, optionsOf(request));
+      const { results, diff } = await request.runtime.simulate(request.body.calls, optionsOf(request, services));
       return { results: results.map(shownResult), diff };
     });
   },
@@ -49,7 +50,7 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
     const keyed = idempotencyKey === undefined ? more : { ...more, idempotencyKey };
     return inBatch(request, services, () =>
       services.sessions.use(params.sessionId, async (session) => {
-        const results = await session.execute(body.calls, { ...optionsOf(request), ...keyed });
+        const results = await session.execute(body.calls, { ...optionsOf(request, services), ...keyed });
         return { results: results.map(shownResult) };
       }),
     );
@@ -59,7 +60,7 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
     checkSeen(request.principal, request.params.sessionId);
     return inBatch(request, services, () =>
       services.sessions.use(request.params.sessionId, async (session) => {
-        const { results, diff } = await session.simulate(request.body.calls, optionsOf(request));
+        const { results, diff } = await session.simulate(request.body.calls, optionsOf(request, services));
         return { results: results.map(shownResult), diff };
       }),
     );
@@ -124,19 +125,18 @@ const DEFAULT_WAIT_MS = 30_000;
 
 type CommonBody = BodyOf<"simulate"> & Pick<BodyOf<"execute">, "answerFrom">;
 
-function optionsOf({
-  principal,
-  body,
-}: {
-  readonly principal: RequestOf<"execute">["principal"];
-  readonly body: CommonBody;
-}): ExecuteOptions {
+function optionsOf(
+  { principal, body }: { readonly principal: RequestOf<"execute">["principal"]; readonly body: CommonBody },
+  { rulesOf }: ApiServices,
+): ExecuteOptions {
   const { strict, allow, variation, answerFrom } = body;
+  const rules = rulesOf(principal);
+  const layers = [...(rules === undefined ? [] : [visibilityOf(rules)]), ...(allow === undefined ? [] : [{ allow }])];
   return {
     data: { principal },
     principal: principal.id,
+    ...(layers.length === 0 ? {} : { allow: layers }),
     ...(strict === undefined ? {} : { strict }),
-    ...(allow === undefined ? {} : { allow: { allow } }),
     ...(variation === undefined ? {} : { variation }),
     ...(answerFrom === undefined ? {} : { answerFrom }),
   };
@@ -195,14 +195,6 @@ function mayRead(own: string | undefined, sessionId: string): boolean {
 
 function seenSession(own: string | undefined, named: string | undefined): string | undefined {
   return own ?? named;
-}
-
-/** A session key works in its session only. @throws ToolError `permission_denied` */
-function checkNoSessionKey({ principal }: Pick<RequestOf<"execute">, "principal">): void {
-  if (principal.sessionId === undefined) return;
-  throw new ToolError("permission_denied", "This key belongs to a session, and works in that alone.", {
-    hint: `Use /v1/sessions/${encodeURIComponent(principal.sessionId)}/execute.`,
-  });
 }
 
 function noCall(callId: string): ToolError {

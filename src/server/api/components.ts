@@ -1,4 +1,4 @@
-/** The named schemas of the API: what several routes take or give, and what event streams carry. */
+/** The named schemas of the API: those that several routes use, and those of the events of streams. */
 import { ERROR_CODES } from "../../core/error-codes.ts";
 import { ANSWER_SOURCES } from "../../core/answer-source.ts";
 import { JOB_STATES } from "../../core/job-status.ts";

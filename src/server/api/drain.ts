@@ -4,7 +4,7 @@ import { untilOver } from "./until-over.ts";
 import type { ApiServices } from "./services.ts";
 
 /**
- * The server takes no more calls when this begins. Streams are told, calls under way may end for `graceMs`, then those that change nothing are
+ * The server takes no more calls when this begins. Streams end with `draining`, calls under way may end for `graceMs`, then those that change nothing are
  * cancelled; those that write get as long again, and what is left is cancelled, its outcome recorded as unknown. Then the sessions are let go.
  */
 export async function drain({ feed, submissions, runtime, sessions, settings, clock }: ApiServices): Promise<void> {
@@ -20,7 +20,7 @@ export async function drain({ feed, submissions, runtime, sessions, settings, cl
   await untilOver(sessions.end(), Math.max(graceMs, LEAST_END_MS), clock);
 }
 
-/** What is recorded has at least so long to be written. */
+/** The sessions have at least so long to write their last events. */
 const LEAST_END_MS = 5_000;
 
 function cancelCalls(runtime: ApiServices["runtime"], isMeant: (name: string) => boolean): void {

@@ -1,4 +1,4 @@
-/** Any error as the answer to a request: what is the client's to know, and nothing else. */
+/** Any error as the answer to a request, without the details that are for the operator alone. */
 import { ERROR_CODES, type ErrorCode } from "../../core/error-codes.ts";
 import { ToolError, errorInfo } from "../../core/error.ts";
 import type { Ids, Log } from "../../core/ports.ts";

@@ -47,7 +47,7 @@ export const jobHandlers: Handlers<"listJobs" | "getJob" | "waitForJob" | "cance
 
   async sendToJob({ runtime, principal, params: { jobId }, body: { input } }, services) {
     await findJob(jobId, { runtime, principal, services });
-    runtime.jobs.send(jobId, input);
+    runtime.jobs.send(jobId, input, { principal: principal.id });
     return { sent: true };
   },
 };
@@ -74,7 +74,7 @@ function shownJob(job: JobStatus | EndedJob): ApiJob {
   return { ...job, result: shownResult(job.result) };
 }
 
-/** What this process knows of it says more. */
+/** A job of this process, where it is one, with its output. */
 function shownStored(stored: StoredJob, runtime: Runtime): ApiJob {
   const here = runtime.jobs.get(stored.id);
   if (here !== undefined && here.sessionId === stored.sessionId) return shownJob(here);

@@ -18,7 +18,7 @@ interface KeyedRequest {
   readonly read: ReadRequest;
 }
 
-/** What is kept of a keyed request: that it was begun, and then its answer. */
+/** The record of a keyed request: first that it was begun, then its answer. */
 interface Kept {
   readonly fingerprint: string;
   readonly answer?: { readonly status: number; readonly headers: readonly (readonly [string, string])[]; readonly body: string };
@@ -40,7 +40,7 @@ export interface KeyedAnswersOptions {
 }
 
 /**
- * A key belongs to a principal, a route and a session. What was begun is written down before it begins, with the fingerprint of the validated
+ * A key belongs to a principal, a route and a session. A request is recorded before it begins, with the fingerprint of the validated
  * request: other content is refused with 409 from then on. The first answer is kept for 24 hours, and given again with
  * `idempotency-replayed: true`. After a crash between the two, the request is done again: calls know by their session what they did.
  */

@@ -1,9 +1,9 @@
-/** Counts what each principal has under way, and refuses what is too much. */
+/** Counts the requests, calls and streams of each principal, and refuses those beyond its limits. */
 import { ToolError } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { ServerSettings } from "./server-settings.ts";
 
-/** What is counted at a time. */
+/** The kinds of work that are limited at a time. */
 export type Counted = "requests" | "calls" | "streams";
 
 interface Share {
@@ -43,7 +43,7 @@ export class Limits {
     else throw tooMany(`${most} requests in a minute`, ((1 - share.tokens) * MINUTE_MS) / most);
   }
 
-  /** Counts what begins; the returned function ends that. @throws ToolError `rate_limited` when it would be too much */
+  /** Counts work that begins; the returned function ends it. @throws ToolError `rate_limited` when it would be too much */
   begin(principalId: string, what: Counted, count: number = 1): () => void {
     const share = this.#shareOf(principalId);
     const most = this.#most(what);

@@ -3,7 +3,7 @@ import type { OperationId } from "../api.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { Limits } from "./limits.ts";
 
-/** What is counted elsewhere. */
+/** The parts of the server that count for themselves. */
 interface Counting {
   readonly runtime: Runtime;
   readonly limits: Limits;

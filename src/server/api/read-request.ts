@@ -1,4 +1,4 @@
-/** Reads a request as its route declares it, and says what is wrong with one that does not fit. */
+/** Reads a request by the schemas of its route, and describes each problem of one that does not fit. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { nearNames } from "../../core/base/near-names.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
@@ -135,7 +135,7 @@ function check(validator: Validator, value: unknown, place: "path" | "query" | "
   });
 }
 
-/** What an unknown field may have meant. */
+/** The hint for an unknown field: the known one that is nearest, or all of them. */
 function suggestion(problems: readonly SchemaProblem[], schema: unknown): string | undefined {
   const unknown = problems.find(({ keyword }) => keyword === "additionalProperties");
   if (unknown === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** What the table of routes says of one of them. */
+/** One row of the table of routes. */
 import type { Scope } from "../auth/principal.ts";
 
 /** Parameters by name. */
@@ -9,7 +9,7 @@ export interface Route {
   readonly method: "GET" | "POST" | "DELETE";
   /** Parameters in braces, as OpenAPI has them: `/v1/tools/{toolName}`. */
   readonly path: `/${string}`;
-  /** What a principal must be allowed; `none`: it is open to everybody. */
+  /** The scope that a principal needs; `none`: it is open to everybody. */
   readonly scope: Scope | "none";
   readonly summary: string;
   readonly description?: string;
@@ -33,7 +33,7 @@ export interface Route {
   readonly mayTakeLong?: true;
   /** Takes an `Idempotency-Key`. */
   readonly keyed?: true;
-  /** What the documentation and the tests call it with. */
+  /** A request for the documentation and the tests. */
   readonly example: {
     readonly params?: Readonly<Record<string, string>>;
     readonly query?: Readonly<Record<string, string>>;

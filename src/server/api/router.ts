@@ -1,4 +1,4 @@
-/** Finds the route of a request, asks who sends it, checks it, and has it answered. */
+/** Finds the route of a request, authenticates its sender, validates it, and calls its handler. */
 import type { Context, Hono } from "hono";
 import { ToolError } from "../../core/error.ts";
 import { API, OPERATION_IDS, type OperationId } from "../api.ts";
@@ -19,7 +19,7 @@ export interface RouterParts {
   readonly keyed: KeyedAnswers;
 }
 
-/** Who sends a request to a route that is open to everybody. */
+/** The principal of requests to routes that need none. */
 const ANYBODY: Principal = Object.freeze({ id: "anybody", name: "anybody", scopes: new Set<never>() });
 
 type AnyHandler = (request: ApiRequest & { readonly idempotencyKey: string | undefined }, services: ApiServices) => unknown;

@@ -1,4 +1,4 @@
-/** The handlers of the server itself: who, what, and how it is. */
+/** The handlers of the server itself: information, health, metrics and the document. */
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { jsonResponse } from "./answers.ts";
 import { openApiDocument } from "./openapi.ts";

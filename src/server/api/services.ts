@@ -1,8 +1,10 @@
-/** What the handlers of the API work with, and the type of a handler. */
+/** The services that handlers of the API use, and the type of a handler. */
 import type { Agent } from "../../compose/agent.ts";
 import type { Clock, Ids, Log } from "../../core/ports.ts";
 import type { Store } from "../../core/store.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
+import type { VisibilityRules } from "../../policy/visibility.ts";
+import type { Principal } from "../auth/principal.ts";
 import type { Triggers } from "../../triggers/triggers.ts";
 import type { AnswerOf, BodyOf, OperationId, ParamsOf, QueryOf } from "../api.ts";
 import type { ApiRequest } from "./api-request.ts";
@@ -28,8 +30,10 @@ export interface ApiServices {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
-  /** Why no calls are taken any more; undefined while they are. */
+  /** Whether the server has begun to stop: no calls are taken any more. */
   readonly stopping: () => boolean;
+  /** The rules of the tools that a principal sees in lists and may call; undefined = all that the runtime offers. */
+  readonly rulesOf: (principal: Principal) => VisibilityRules | undefined;
 }
 
 /** A request of one operation. */

@@ -24,6 +24,9 @@ interface Held {
 /** Ids of sessions that the server makes for requests outside any session: they are not listed. */
 export const OWN_SESSION_PREFIX = "haft-request-";
 
+/** So long are they kept, which is as long as the answers to the requests. */
+const OWN_KEPT_MS = 24 * 60 * 60 * 1_000;
+const HOUR_MS = 60 * 60 * 1_000;
 const PAGE = 1_000;
 
 export class SessionPool {
@@ -33,6 +36,7 @@ export class SessionPool {
   readonly #resuming = new Map<string, Promise<RuntimeSession>>();
   #sweep: (() => void) | undefined;
   #closed = false;
+  #forgotAt: number | undefined;
 
   constructor(options: SessionPoolOptions) {
     this.#options = options;
@@ -69,7 +73,7 @@ export class SessionPool {
     await session.close();
   }
 
-  /** What the store has of a session; undefined where it has none. */
+  /** The store's record of a session; undefined where it has none. */
   async stored(id: string): Promise<StoredSession | undefined> {
     const { store } = this.#options;
     if (store === undefined) return undefined;
@@ -132,12 +136,32 @@ export class SessionPool {
       () => {
         this.#sweep = undefined;
         this.#closeIdle(sessionIdleMs, this.#held.size);
+        void this.#forgetOwn().catch((thrown: unknown) =>
+          this.#options.log.warn(`Old requests were not forgotten: ${describeThrown(thrown)}`),
+        );
         const [next] = this.#held;
         if (next !== undefined) this.#touch(...next);
       },
       sessionIdleMs,
       { background: true },
     );
+  }
+
+  /** Once an hour: the sessions of requests whose answers are not kept any more. */
+  async #forgetOwn(): Promise<void> {
+    const { store, clock, runtime } = this.#options;
+    const now = clock.now();
+    if (store === undefined || (this.#forgotAt !== undefined && now - this.#forgotAt < HOUR_MS)) return;
+    this.#forgotAt = now;
+    const before = clock.wallTime() - OWN_KEPT_MS;
+    const old: string[] = [];
+    for (let offset = 0; ; offset += PAGE) {
+      const page = await store.list({ limit: PAGE, offset });
+      for (const { sessionId, updatedAt, openedBy } of page)
+        if (sessionId.startsWith(OWN_SESSION_PREFIX) && updatedAt < before && openedBy === undefined) old.push(sessionId);
+      if (page.length < PAGE) break;
+    }
+    for (const id of old) if (!this.#closed && runtime.sessions.get(id) === undefined) await store.remove(id);
   }
 
   /** Those that the store has whole, and of which nothing is a branch: a branch is one only while it and its parent are open. */
@@ -161,6 +185,14 @@ export class SessionPool {
 /** A session that a session key may not see is not there for it. @throws ToolError `not_found` */
 export function checkSeen({ sessionId }: Principal, id: string): void {
   if (sessionId !== undefined && sessionId !== id) throw noSession(id);
+}
+
+/** A session key works in its session only. @throws ToolError `permission_denied` */
+export function refuseSessionKey({ sessionId }: Principal): void {
+  if (sessionId === undefined) return;
+  throw new ToolError("permission_denied", "This key belongs to a session, and works in that alone.", {
+    hint: `Use the routes under /v1/sessions/${encodeURIComponent(sessionId)}.`,
+  });
 }
 
 export function noSession(id: string): ToolError {

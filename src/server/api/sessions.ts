@@ -8,7 +8,7 @@ import { storedEvents } from "../../session/read-events.ts";
 import type { ApiSession } from "./component-types.ts";
 import { limitedText } from "./limited-text.ts";
 import type { ApiServices, Handlers, RequestOf } from "./services.ts";
-import { OWN_SESSION_PREFIX, checkSeen, noSession } from "./session-pool.ts";
+import { OWN_SESSION_PREFIX, checkSeen, noSession, refuseSessionKey } from "./session-pool.ts";
 import { streamResponse } from "./stream-response.ts";
 
 type SessionId =
@@ -28,7 +28,7 @@ type SessionId =
 
 export const sessionHandlers: Handlers<SessionId> = {
   async createSession({ runtime, principal, body: { id, from } }, { sessions, store }) {
-    if (principal.sessionId !== undefined) throw ownSessionOnly();
+    refuseSessionKey(principal);
     if (id?.startsWith(OWN_SESSION_PREFIX) === true)
       throw new ToolError("invalid_argument", `Ids that begin with ${OWN_SESSION_PREFIX} are the server's own.`);
     const session = runtime.session(id, from === undefined ? {} : { from });
@@ -137,7 +137,7 @@ export const sessionHandlers: Handlers<SessionId> = {
   },
 
   async importRecording({ principal, request, query: { id } }, { store, settings }) {
-    if (principal.sessionId !== undefined) throw ownSessionOnly();
+    refuseSessionKey(principal);
     if (store === undefined)
       throw new ToolError("unavailable", "The server has no store to take a recording into.", { hint: "Give the runtime a store." });
     return importRecording(store, limitedText(request, settings.maxRecordingBytes), id === undefined ? {} : { id });
@@ -216,8 +216,4 @@ async function* encoded(lines: AsyncIterable<string>): AsyncGenerator<Uint8Array
 
 function noContent(): Response {
   return new Response(null, { status: 204 });
-}
-
-function ownSessionOnly(): ToolError {
-  return new ToolError("permission_denied", "This key belongs to a session, and works in that alone.");
 }

@@ -1,7 +1,7 @@
-/** Batches of calls that a request began: their results are there to be fetched when the request did not wait for them. */
+/** Batches of calls that requests began, and their results for requests that did not wait for them. */
 import type { Clock, Ids } from "../../core/ports.ts";
 
-/** What a batch has come to: the JSON of its answer, or why it failed as a whole. */
+/** The end of a batch: the JSON of its answer, or the error of one that failed as a whole. */
 type Outcome = { readonly answer: object } | { readonly thrown: unknown };
 
 interface Submission {

@@ -2,23 +2,24 @@
 import { toolDefinition } from "../../registry/tool-definition.ts";
 import { ToolError } from "../../core/error.ts";
 import { nearNames } from "../../core/base/near-names.ts";
-import type { Registry } from "../../registry/registry.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 import type { ApiTool } from "./component-types.ts";
+import { visibilityOf } from "../../policy/visibility.ts";
 import { pageOf } from "./answers.ts";
-import type { Handlers } from "./services.ts";
+import type { ApiServices, Handlers, RequestOf } from "./services.ts";
 
 export const toolHandlers: Handlers<"listTools" | "getTool" | "checkTool"> = {
-  listTools({ runtime: { registry }, query: { q, toolset, limit, cursor = "0" } }) {
-    const found = q === undefined ? registry.list(toolset) : registry.search({ text: q }).filter(isOf(toolset));
+  listTools({ runtime: { registry }, principal, query: { q, toolset, limit, cursor = "0" } }, services) {
+    const all = q === undefined ? registry.list(toolset) : registry.search({ text: q }).filter(isOf(toolset));
+    const found = all.filter(({ qualifiedName }) => isSeen(qualifiedName, principal, services));
     const { page, ...next } = pageOf(found, Number(cursor), limit);
     return { tools: page.map(shownTool), ...next };
   },
 
-  getTool: ({ runtime: { registry }, params: { toolName } }) => shownTool(offered(registry, toolName)),
+  getTool: (request, services) => shownTool(offered(request, services)),
 
-  async checkTool({ runtime: { registry }, params: { toolName }, body: { input } }) {
-    const { valid, errors, warnings, input: repaired } = await offered(registry, toolName).validate(input);
+  async checkTool(request, services) {
+    const { valid, errors, warnings, input: repaired } = await offered(request, services).validate(request.body.input);
     return { valid, errors, warnings, ...(repaired === undefined ? {} : { input: repaired }) };
   },
 };
@@ -31,11 +32,23 @@ function shownTool(registered: RegisteredTool): ApiTool {
   return { ...toolDefinition(registered), toolset: registered.toolset.name, mode: registered.tool.mode ?? "direct" };
 }
 
+function isSeen(qualifiedName: string, principal: RequestOf<"getTool">["principal"], { rulesOf }: ApiServices): boolean {
+  const rules = rulesOf(principal);
+  return rules === undefined || visibilityOf(rules).permits(qualifiedName);
+}
+
 /** A tool of the listing: those that are denied, blocked or switched off are not there. @throws ToolError `not_found` */
-function offered(registry: Registry, name: string): RegisteredTool {
+function offered(
+  { runtime: { registry }, principal, params: { toolName: name } }: RequestOf<"getTool">,
+  services: ApiServices,
+): RegisteredTool {
   const found = registry.get(name);
-  if (found !== undefined && registry.list(found.toolset.name).includes(found)) return found;
-  const [near] = nearNames(name, registry.names());
+  const isHere = found !== undefined && registry.list(found.toolset.name).includes(found);
+  if (isHere && isSeen(found.qualifiedName, principal, services)) return found;
+  const [near] = nearNames(
+    name,
+    registry.names().filter((one) => isSeen(one, principal, services)),
+  );
   throw new ToolError("not_found", `There is no tool ${JSON.stringify(name)}.`, {
     hint: near === undefined ? "GET /v1/tools lists them." : `Did you mean ${JSON.stringify(near)}?`,
   });

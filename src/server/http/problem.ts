@@ -25,7 +25,7 @@ export interface Problem {
 
 export const PROBLEM_TYPE = "application/problem+json";
 
-/** What an error says besides its own fields. */
+/** The fields of a problem besides those of its error. */
 export interface ProblemOptions {
   /** @default that of the code */
   readonly status?: number | undefined;

@@ -35,9 +35,10 @@ test("issue 19 the guide's walk-through by curl prints what the guide says", asy
     await runtime.close();
     await rm(folder, { recursive: true, force: true });
   });
-  const steps = [...guide.matchAll(/```sh\n(curl -s [^\n]+)\n```\n\n```json\n([^\n]+)\n```/gu)];
+  const steps = [...guide.matchAll(/```sh\n(curl -s [^\n]+)\n```\n\n```json\n(.*?)\n```/gsu)];
   expect(steps.length).toBe(5);
-  for (const [, command = "", output = ""] of steps) expect(steady(await run(command, url))).toBe(steady(output));
+  for (const [, command = "", output = ""] of steps)
+    expect(JSON.parse(steady(await run(command, url)))).toEqual(JSON.parse(steady(output)));
   expect(notes).toEqual(["Buy milk"]);
 });
 
@@ -54,5 +55,5 @@ function steady(text: string): string {
   return text
     .trim()
     .replaceAll(/call_[\w-]+/gu, "call_1")
-    .replaceAll(/"durationMs":[\d.]+/gu, '"durationMs":1');
+    .replaceAll(/"durationMs": ?[\d.]+/gu, '"durationMs":1');
 }

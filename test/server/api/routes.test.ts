@@ -39,8 +39,10 @@ async function setTheScene(api: ApiServer): Promise<Facts> {
   await api.ask("POST", "/v1/sessions", { body: { id: "travel" } });
   const add = { name: "notes::add", input: { text: "Buy milk" } };
   const { json } = await api.ask("POST", "/v1/sessions/travel/execute", { body: { calls: [add] } });
-  await api.ask("POST", "/v1/sessions/travel/fork", { body: { id: "travel-2" } });
+  await api.ask("POST", "/v1/sessions", { body: { id: "still" } });
+  await api.ask("POST", "/v1/sessions/still/fork", { body: { id: "travel-2" } });
   await api.ask("POST", "/v1/sessions/travel/fork", { body: { id: "travel-3" } });
+  await api.ask("POST", "/v1/sessions/travel/fork", { body: { id: "travel-4" } });
   const { json: job } = await api.ask("POST", "/v1/sessions/travel/execute", { body: { calls: [{ name: "notes::talk" }] } });
   const { json: submitted } = await api.ask("POST", "/v1/sessions/desk/execute", {
     body: { calls: [{ name: "notes::erase" }], waitMs: 0 },

@@ -109,7 +109,7 @@ export const sessionRoutes = {
     summary: "Get what a branch changed since it was taken.",
     params,
     answer: ref("SessionDiff"),
-    example: { params: { sessionId: "travel-2" } },
+    example: { params: { sessionId: "travel-4" } },
   },
   getSnapshot: {
     method: "GET",
