@@ -78,7 +78,7 @@ interface DocumentCall {
 }
 
 /** Those that come after others have used up what they are about. */
-const MAY_BE_GONE: Readonly<Record<string, number>> = { discardSession: 204, removeTrigger: 404, deleteSession: 409 };
+const MAY_BE_GONE: Readonly<Record<string, number>> = { sendToJob: 400, removeTrigger: 404, deleteSession: 409 };
 
 async function callByDocument({ api, document, path, method, operation, facts }: DocumentCall): Promise<void> {
   const { operationId, parameters, requestBody, responses } = operation;

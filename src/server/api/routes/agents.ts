@@ -160,7 +160,7 @@ export const agentRoutes = {
     keyed: true,
     example: {
       params: { sessionId: "travel" },
-      body: { type: "timer", name: "hourly", settings: { every: "1h", prompt: "Look at the notes." } },
+      body: { type: "timer", name: "hourly", settings: { interval: 3_600, prompt: "Look at the notes." } },
     },
   },
   removeTrigger: {
