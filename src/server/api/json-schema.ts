@@ -49,7 +49,7 @@ export const anyJson = { description: "Any JSON value." } as const;
 
 /** An object of any keys. */
 export function record(description: string) {
-  return { type: "object", description } as const;
+  return { type: "object", description, additionalProperties: true } as const;
 }
 
 /** An id of a call, session, job and the like. */

@@ -73,7 +73,8 @@ import createClient from "openapi-fetch";
 import type { paths } from "./paths.ts";
 const client = createClient<paths>({ baseUrl: "http://localhost" });
 const { data } = await client.POST("/v1/execute", { body: { calls: [{ name: "notes::add", input: { text: "Buy milk" } }] } });
-const status: string | undefined = data?.results[0]?.status;
+const status: string | undefined = data !== undefined && "results" in data ? data.results[0]?.status : undefined;
+await client.POST("/v1/sessions", { body: { from: { haft: "snapshot" } } });
 // @ts-expect-error a field that the document does not have
 await client.POST("/v1/execute", { body: { call: [] } });
 export { status };
