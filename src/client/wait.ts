@@ -3,8 +3,6 @@
 /** Ends early when the signal aborts. */
 export function wait(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  // A client runs where there are no ports.
-  // oxlint-disable-next-line no-restricted-globals
   const timer = setTimeout(resolve, delayMs);
   const stop = (): void => {
     clearTimeout(timer);

@@ -1,9 +1,8 @@
 /** The handlers that run calls, and look at them. */
 import { ToolError } from "../../core/error.ts";
 import type { SessionEvent } from "../../core/event.ts";
-import { resultText, type ToolResult } from "../../core/result.ts";
+import { partText, resultText, type ToolResult } from "../../core/result.ts";
 import { valueText } from "../../core/content.ts";
-import { partText } from "../../core/result.ts";
 import { visibilityOf } from "../../policy/visibility.ts";
 import type { ExecuteOptions } from "../../call/execute-options.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";

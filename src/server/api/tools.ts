@@ -39,7 +39,7 @@ function isSeen(qualifiedName: string, principal: RequestOf<"getTool">["principa
 
 /** A tool of the listing: those that are denied, blocked or switched off are not there. @throws ToolError `not_found` */
 function offered(
-  { runtime: { registry }, principal, params: { toolName: name } }: RequestOf<"getTool">,
+  { runtime: { registry }, principal, params: { toolName: name } }: Pick<RequestOf<"getTool">, "runtime" | "principal" | "params">,
   services: ApiServices,
 ): RegisteredTool {
   const found = registry.get(name);
