@@ -28,7 +28,7 @@ export const OPERATION_IDS = Object.keys(API) as readonly OperationId[]; // the 
 type Table = typeof API;
 type Field<Id extends OperationId, Name extends string> = Table[Id] extends { readonly [Key in Name]: infer Value } ? Value : undefined;
 type OfParameters<Declared> = Declared extends object ? { readonly [Name in keyof Declared]: SchemaType<Declared[Name]> } : Empty;
-type Empty = Readonly<Record<never, never>>;
+type Empty = object;
 
 /** Parameters of an operation's path. */
 export type ParamsOf<Id extends OperationId> = OfParameters<Field<Id, "params">>;

@@ -20,13 +20,13 @@ export function jsonResponse(body: unknown, status: number = 200, headers: Reado
 }
 
 /** 200 with the results, or 202 with the place where they will be. @throws ToolError why the batch failed as a whole */
-export function batchResponse<Answer extends object>(waited: Waited): Answer | Response {
+export function batchResponse(waited: Waited): Response {
   if ("submissionId" in waited) {
     const location = `/v1/submissions/${encodeURIComponent(waited.submissionId)}`;
     return jsonResponse({ submissionId: waited.submissionId, location }, 202, { location, "retry-after": "1" });
   }
   if ("thrown" in waited.outcome) throw ToolError.fromUnknown(waited.outcome.thrown);
-  return waited.outcome.answer as Answer; // what the batch of this route makes
+  return jsonResponse(waited.outcome.answer);
 }
 
 /** A page of a list, and the cursor of the next. */

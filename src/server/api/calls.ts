@@ -14,7 +14,6 @@ import { OWN_SESSION_PREFIX, checkSeen, refuseSessionKey } from "./session-pool.
 
 type Work = () => Promise<object>;
 type BatchId = "execute" | "simulate" | "executeInSession" | "simulateInSession";
-type Batch = { readonly calls: readonly unknown[]; readonly waitMs: number };
 
 export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "cancelCall" | "getCallOutput"> = {
   execute: (request, services) => {
@@ -110,14 +109,14 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
 };
 
 /** Runs the calls, and waits for them no longer than `waitMs`. The client's going away cancels nothing. */
-async function inBatch<Id extends BatchId, Answer extends object>(
-  { principal, body }: RequestOf<Id>,
+async function inBatch(
+  { principal, body }: Pick<RequestOf<BatchId>, "principal" | "body">,
   { limits, submissions }: ApiServices,
   work: Work,
-): Promise<Answer | Response> {
-  const { calls, waitMs } = body as Batch; // every batch has them
+): Promise<Response> {
+  const { calls, waitMs = DEFAULT_WAIT_MS } = body;
   const end = limits.begin(principal.id, "calls", calls.length);
-  return batchResponse<Answer>(await submissions.run(principal.id, waitMs ?? DEFAULT_WAIT_MS, () => work().finally(end)));
+  return batchResponse(await submissions.run(principal.id, waitMs, () => work().finally(end)));
 }
 
 const DEFAULT_WAIT_MS = 30_000;

@@ -70,7 +70,7 @@ async function findJob(jobId: string, { runtime, principal, services: { store } 
 }
 
 function shownJob(job: JobStatus | EndedJob): ApiJob {
-  if (!("result" in job) || job.result === undefined) return job as JobStatus; // without a result it is nothing else
+  if (!("result" in job) || job.result === undefined) return job;
   return { ...job, result: shownResult(job.result) };
 }
 

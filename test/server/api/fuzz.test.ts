@@ -77,13 +77,13 @@ function texts(parameters: Parameters, optional: readonly string[]): fc.Arbitrar
     ([name, schema]) => [name, /Ms$/u.test(name) ? fc.constant("0") : valueOf(schema).map(String)] as const,
   );
   const required = Object.keys(parameters).filter((name) => !optional.includes(name) || /Ms$/u.test(name));
-  return fc.record(Object.fromEntries(fields), { requiredKeys: required }) as fc.Arbitrary<Readonly<Record<string, string>>>;
+  return fc.record(Object.fromEntries(fields), { requiredKeys: required });
 }
 
 function pathOf(path: string, params: Readonly<Record<string, string>>, query: Readonly<Record<string, string>>): string {
   const filled = path.replaceAll(/\{([A-Za-z]+)\}/gu, (_, name: string) => encodeURIComponent((params[name] ?? "").toWellFormed()));
   const search = new URLSearchParams(Object.entries(query).map(([name, value]): [string, string] => [name, value.toWellFormed()]));
-  return search.size === 0 ? filled : `${filled}?${search}`;
+  return search.size === 0 ? filled : `${filled}?${search.toString()}`;
 }
 
 test(

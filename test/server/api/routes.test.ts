@@ -93,7 +93,7 @@ async function callByDocument({ api, document, path, method, operation, facts }:
   const [type, content] = Object.entries(requestBody?.content ?? {})[0] ?? [];
   const body = content?.example === undefined ? undefined : JSON.stringify(content.example).replaceAll("0000", facts.digest);
   const stops = new AbortController();
-  const response = await fetch(`${api.url}${url}${query.size > 0 ? `?${query}` : ""}`, {
+  const response = await fetch(`${api.url}${url}${query.size > 0 ? `?${query.toString()}` : ""}`, {
     method: method.toUpperCase(),
     headers: { authorization: `Bearer ${TOKEN}`, ...(type === undefined ? {} : { "content-type": type }) },
     signal: stops.signal,

@@ -28,7 +28,7 @@ const sessionFields = {
   background: flag("true: each call continues as a background job; false: each is waited for."),
 } as const;
 
-export const executeBody = object(executeFields, ["calls"]);
+const executeBody = object(executeFields, ["calls"]);
 export const executeInSessionBody = object(sessionFields, ["calls"]);
 export const simulateBody = object(callFields, ["calls"]);
 
