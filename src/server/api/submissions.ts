@@ -43,10 +43,7 @@ export class Submissions {
       outcome: undefined,
     };
     this.#running.add(submission.ended);
-    void submission.ended.then((outcome) => {
-      submission.outcome = outcome;
-      this.#running.delete(submission.ended);
-    });
+    void this.#settle(submission);
     const outcome = await this.#wait(submission, waitMs, undefined);
     if (outcome !== undefined) return { outcome };
     const submissionId = this.#ids.next("submission");
@@ -69,6 +66,11 @@ export class Submissions {
     if (submission === undefined || submission.principalId !== principalId) return undefined;
     const outcome = await this.#wait(submission, waitMs, signal);
     return outcome === undefined ? { submissionId } : { outcome };
+  }
+
+  async #settle(submission: Submission): Promise<void> {
+    submission.outcome = await submission.ended;
+    this.#running.delete(submission.ended);
   }
 
   /** Undefined when the time is up before it has ended. */

@@ -74,9 +74,9 @@ const request: fc.Arbitrary<FuzzedRequest> = fc.constantFrom(...OPERATION_IDS.fi
 
 function texts(parameters: Parameters, optional: readonly string[]): fc.Arbitrary<Readonly<Record<string, string>>> {
   const fields = Object.entries(parameters).map(
-    ([name, schema]) => [name, /Ms$/u.test(name) ? fc.constant("0") : valueOf(schema).map(String)] as const,
+    ([name, schema]) => [name, name.endsWith("Ms") ? fc.constant("0") : valueOf(schema).map(String)] as const,
   );
-  const required = Object.keys(parameters).filter((name) => !optional.includes(name) || /Ms$/u.test(name));
+  const required = Object.keys(parameters).filter((name) => !optional.includes(name) || name.endsWith("Ms"));
   return fc.record(Object.fromEntries(fields), { requiredKeys: required });
 }
 

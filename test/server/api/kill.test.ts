@@ -99,15 +99,17 @@ async function drill(requests: number, kills: number): Promise<void> {
   let next = 0;
   const killAt = Array.from({ length: kills }, (_, index) => Math.floor(((index + 1) * requests) / (kills + 1)));
   let restarting: Promise<void> = Promise.resolve();
+  const restartAfter = async (before: Promise<void>): Promise<void> => {
+    await before;
+    await killed(server);
+    server = await serve(project);
+  };
   const work = async (): Promise<void> => {
     for (let n = next++; n < requests; n = next++) {
       answers.set(`p${n}`, await pay(client, `p${n}`, n % 2 === 0));
       if (++answered !== killAt[0]) continue;
       killAt.shift();
-      restarting = restarting.then(async () => {
-        await killed(server);
-        server = await serve(project);
-      });
+      restarting = restartAfter(restarting);
     }
   };
   await Promise.all(Array.from({ length: 8 }, work));
