@@ -25,6 +25,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command | CommandGroup>>> 
   trust: async () => (await import("./trust-command.ts")).trustCommand,
   init: async () => (await import("./init-command.ts")).initCommand,
   import: async () => (await import("./import-command.ts")).importCommand,
+  serve: async () => (await import("./serve-command.ts")).serveCommand,
   mcp: async () => (await import("./mcp-command.ts")).mcpCommand,
   sessions: async () => (await import("./sessions-command.ts")).sessionsCommand,
   jobs: async () => (await import("./jobs-command.ts")).jobsCommand,

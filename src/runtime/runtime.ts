@@ -25,7 +25,6 @@ import { checkRuntimeOptions, unansweredTools, unknownBareNames, type RuntimeOpt
 import { Faults } from "../call/faults.ts";
 import { unreadableOptions, type ExecuteOptions } from "../call/execute-options.ts";
 import { readResultToolset } from "../registry/read-result-tool.ts";
-import type { RegisteredTool } from "../registry/registered-tool.ts";
 import { addHookCommands } from "../registry/hook-commands.ts";
 import { Registry } from "../registry/registry.ts";
 import type { NestedCalls } from "../call/nested-options.ts";
@@ -45,35 +44,37 @@ import type { SimulateOptions, Simulation } from "./session-options.ts";
 import { Jobs } from "../call/jobs.ts";
 import { checkSessionStart, type SessionStart } from "./session-start.ts";
 import { Sessions } from "./sessions.ts";
+import type { Store } from "../core/store.ts";
 import { storedJobsOf } from "./stored-jobs.ts";
 import { nothingToCommitTo } from "./session-errors.ts";
 import { takeRegistry, toolsetsOf } from "./taken-registry.ts";
 import type { EventFeed } from "./events/event-feed.ts";
 import { EventFeeds, type EventsOptions } from "./events/event-feeds.ts";
 import { systemPorts } from "../core/system-ports.ts";
-import { ToolPlan } from "../call/tool-plan.ts";
+import { ToolPlans } from "./tool-plans.ts";
 import { ToolsetLifecycle } from "../registry/lifecycle/toolset-lifecycle.ts";
 import type { OpenReport, RefreshReport } from "../registry/lifecycle/open-report.ts";
 import { watchSources } from "../registry/lifecycle/watch-sources.ts";
 
-export type { RuntimeOptions, SessionStart };
+export type { RuntimeOptions };
 
 /** Every setting has a default: `createRuntime({ tools: [myTool] })` is enough. */
 export function createRuntime(options: RuntimeOptions = {}): Runtime {
   return new Runtime(options);
 }
 
-const DEFAULT_ORPHAN_HOLD_MS = 10_000;
-const DEFAULT_KEEP_EVENTS = 10_000;
+const [DEFAULT_ORPHAN_HOLD_MS, DEFAULT_KEEP_EVENTS] = [10_000, 10_000];
 
 export class Runtime {
   readonly registry: Registry;
+  /** The store that sessions are kept in; undefined where they end with the process. */
+  readonly store: Store | undefined;
   readonly #options: RuntimeOptions;
   readonly #ports: Ports;
   readonly #parts: CallParts;
   readonly #lifecycle: ToolsetLifecycle;
   readonly #stops = new Set<() => void>();
-  readonly #plans = new WeakMap<RegisteredTool, ToolPlan>();
+  readonly #plans: ToolPlans;
   readonly #slots: Slots;
   readonly #sessions: Sessions;
   readonly #chains: FallbackChains;
@@ -86,6 +87,7 @@ export class Runtime {
   constructor(options: RuntimeOptions) {
     checkRuntimeOptions(options);
     this.#options = options;
+    this.store = options.store;
     const ports = { ...systemPorts, ...options.ports };
     this.#ports = { ...ports, log: safeLog(ports.log) };
     this.#slots = options.slots ?? new Limits();
@@ -96,6 +98,7 @@ export class Runtime {
     this.registry = options.registry ?? this.#newRegistry();
     const kept = toolsetsOf(this.registry);
     this.#parts = this.#makeParts();
+    this.#plans = this.#makePlans();
     this.#lifecycle = new ToolsetLifecycle(options.toolsets ?? [], {
       kept,
       registry: this.registry,
@@ -240,8 +243,7 @@ export class Runtime {
   }
 
   /**
-   * Takes up a session that the store has, after a crash or an orderly end: its history, its state, and a result for every call
-   * that had begun.
+   * Takes up a session that the store has, after a crash or an end: its history, its state, and a result for every call that had begun.
    *
    * @throws ToolError `not_found`; `resource_busy` while another process has it open; `corrupt_record` for a damaged log;
    * `duplicate` when this runtime has it open. By rejecting
@@ -257,7 +259,7 @@ export class Runtime {
 
   /** The calls that run in the background, and the latest of those that have ended. */
   get jobs(): Jobs {
-    return (this.#jobs ??= new Jobs(this.#parts, storedJobsOf(this.#options.store, this.#ports.clock)));
+    return (this.#jobs ??= new Jobs(this.#parts, storedJobsOf(this.store, this.#ports.clock)));
   }
 
   /** Which calls need approval, the questions that are open, and the way to answer them by id. */
@@ -273,6 +275,13 @@ export class Runtime {
   /** The calls that have begun and not ended, oldest first, each with the input it runs with, or came with before that is known. */
   get running(): readonly { readonly callId: string; readonly name: string; readonly input: unknown }[] {
     return this.#parts.running.all().map((run) => ({ callId: run.callId, name: run.toolName, input: run.input ?? run.call.input }));
+  }
+
+  /** Cancels one call that runs: its result is `cancelled`. False when none of this id runs. */
+  cancel(callId: string, reason = "the call was cancelled"): boolean {
+    const run = this.#parts.running.get(callId);
+    run?.cancel(reason);
+    return run !== undefined;
   }
 
   /**
@@ -356,7 +365,7 @@ export class Runtime {
       logsDecisions: options.ports?.log !== undefined,
       listening: this.#listeners.any,
       tracing: undefined,
-      planOf: (registered) => this.#planOf(registered),
+      planOf: (registered) => this.#plans.planOf(registered),
       executeWithin: (run, calls, options) => this.#executeWithin(run, calls, options),
       beginWithin: (run, allow) => this.#sessions.within(run, allow),
       preview: (run) => previewCall(run, this.#sessions),
@@ -376,23 +385,11 @@ export class Runtime {
     return this.#runner.runAlone(parts, calls, visibility === undefined ? alone : { ...alone, allow: visibility });
   }
 
-  #planOf(registered: RegisteredTool): ToolPlan {
-    let plan = this.#plans.get(registered);
-    if (plan === undefined) {
-      plan = new ToolPlan({
-        registered,
-        engine: registered.tool.execute === undefined ? this.#lifecycle.engineOf(registered.toolset) : this.#local,
-        slots: this.#slots,
-        limit: this.#parts.limit,
-        clock: this.#ports.clock,
-        circuit: this.#options.circuit ?? {},
-        onCircuit: (state) =>
-          this.#emit({ type: "circuit-change", at: this.#ports.clock.wallTime(), toolName: registered.qualifiedName, state }),
-        warn: (message) => this.#ports.log.warn(message),
-      });
-      this.#plans.set(registered, plan);
-    }
-    return plan;
+  #makePlans(): ToolPlans {
+    const engineOf = (toolset: Toolset): Engine => this.#lifecycle.engineOf(toolset);
+    const emit = (event: RuntimeEvent): void => this.#emit(event);
+    const { slots, limit, ports } = { slots: this.#slots, limit: this.#parts.limit, ports: this.#ports };
+    return new ToolPlans({ ...this.#options, local: this.#local, engineOf, slots, limit, ports, emit });
   }
 
   #emit(event: RuntimeEvent): void {

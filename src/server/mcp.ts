@@ -4,7 +4,7 @@ import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { HttpGateway, type McpHandler } from "./mcp/http.ts";
 import { HTTP_OPTIONS, type McpHttpOptions } from "./mcp/http-options.ts";
-import { listen, type McpListenOptions, type McpListener } from "./http/listen.ts";
+import { listen, type McpListenOptions, type McpListener } from "./mcp/listen.ts";
 import { serveStdio, type McpStdioOptions, type McpStdioServer } from "./mcp/stdio.ts";
 
 export { mcpApprover } from "./mcp/approver.ts";

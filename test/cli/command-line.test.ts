@@ -38,6 +38,7 @@ const NONE: CliOptions = {
   check: false,
   forget: false,
   http: undefined,
+  port: undefined,
   host: undefined,
   allowedHost: [],
   tokenFile: undefined,
@@ -123,7 +124,7 @@ test("- is an argument, and what stands behind -- is one too", () => {
 test.for([
   [["--jason"], "There is no option --jason.", "Did you mean --json?"],
   [["-x"], "There is no option -x.", "See haft --help, or haft <command> --help."],
-  [["--__proto__"], "There is no option --__proto__.", "See haft --help, or haft <command> --help."],
+  [["--__proto__"], "There is no option --__proto__.", "Did you mean --port?"],
   [["--json=yes"], "--json takes no value.", "Write --json alone."],
   [["-c"], "-c needs a value.", "For example: --config ./haft.toml"],
   [["--config="], "--config needs a value.", "For example: --config ./haft.toml"],

@@ -31,8 +31,10 @@ const RULES: HouseRules = {
     server: 9,
     public: 9,
     "index.ts": 9,
-    cli: 10,
-    dashboard: 10,
+    "server.ts": 10,
+    client: 10,
+    cli: 11,
+    dashboard: 11,
   },
   worldly: [
     "store",
@@ -59,6 +61,7 @@ const RULES: HouseRules = {
     "quickjs-emscripten",
     "@opentelemetry/api",
     "@opentelemetry/sdk-node",
+    "hono",
   ],
   maxLines: 400,
 };

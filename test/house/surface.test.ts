@@ -25,6 +25,8 @@ import * as testing from "../../src/testing/index.ts";
 import * as sqlite from "../../src/store/sqlite-store.ts";
 import * as webhooks from "../../src/server/webhooks.ts";
 import * as mcpServer from "../../src/server/mcp.ts";
+import * as server from "../../src/server.ts";
+import * as client from "../../src/client/client.ts";
 import * as files from "../../src/toolsets/files.ts";
 import * as findTools from "../../src/toolsets/find-tools.ts";
 import * as mcpAccess from "../../src/toolsets/mcp-access.ts";
@@ -557,6 +559,8 @@ const ENTRIES: Readonly<Record<string, { readonly module: object; readonly value
   "haft/sqlite": { module: sqlite, values: ["sqliteStore"] },
   "haft/files": { module: files, values: ["filesToolset"] },
   "haft/mcp-server": { module: mcpServer, values: ["listenMcp", "mcpApprover", "mcpClientOf", "mcpHandler", "serveMcpStdio"] },
+  "haft/server": { module: server, values: ["createServer", "staticToken"] },
+  "haft/client": { module: client, values: ["ApiError", "createClient"] },
   "haft/adapters": {
     module: adapters,
     values: [
@@ -703,6 +707,8 @@ test("package.json offers these entries and no others", () => {
     "./config",
     "./generate",
     "./mcp-server",
+    "./server",
+    "./client",
     "./wire",
     "./model",
     "./info",

@@ -29,6 +29,7 @@ import * as triggers from "../../src/public/triggers.ts";
 import { visibilityOf, visibleTools } from "../../src/public/tools.ts";
 import { WebhookSender } from "../../src/server/webhooks.ts";
 import * as server from "../../src/server/mcp.ts";
+import * as httpServer from "../../src/server.ts";
 import { CallClient } from "../../src/server/mcp/call-client.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import * as testing from "../../src/testing/index.ts";
@@ -360,6 +361,15 @@ const ROWS: Readonly<Record<string, readonly Try[] | string>> = {
   mcpPeerOf: "takes an engine",
   mcpHandler: [(unknown) => server.mcpHandler(runtime, unknown), (unknown) => server.mcpHandler(runtime, { tools: unknown })],
   serveMcpStdio: [(unknown) => server.serveMcpStdio(runtime, unknown)],
+  // haft/server
+  createServer: [
+    (unknown) => httpServer.createServer(runtime, { auth: httpServer.staticToken({ token: "0123456789abcdef" }), ...unknown }),
+    (unknown) => httpServer.createServer(runtime, { auth: httpServer.staticToken({ token: "0123456789abcdef" }), limits: unknown }),
+  ],
+  staticToken: "takes a token",
+  // haft/client
+  ApiError: "made by a client alone",
+  createClient: "runs in browsers, without the errors of the runtime",
   // haft/wire
   PartialJson: NONE,
   anthropicMessages: FORMAT,

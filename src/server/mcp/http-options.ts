@@ -54,7 +54,8 @@ export interface HttpSettings {
   readonly graceMs: number;
 }
 
-const LOCAL_NAMES: readonly string[] = ["localhost", "127.0.0.1", "[::1]"];
+/** The names of this machine. */
+export const LOCAL_NAMES: readonly string[] = ["localhost", "127.0.0.1", "[::1]"];
 const LEAST_TOKEN_LENGTH = 16;
 
 /** @throws ToolError `invalid_argument` for what cannot work */
