@@ -40,6 +40,11 @@ const WIDENING: readonly (readonly [what: string, config: Table, line: string])[
     { toolsets: { b: { type: "files", root: ".", allowSensitive: [".env"] } } },
     "toolsets.b.allowSensitive lets tools change files that other programs obey, and read files of credentials: .env",
   ],
+  [
+    "variables of programs",
+    { toolsets: { k: { type: "command", env: { LD_PRELOAD: "./a.so", LANG: "C" }, tools: [{ name: "t", command: ["ls"] }] } } },
+    "toolsets.k.env sets variables of the programs that it runs: LD_PRELOAD, LANG",
+  ],
   ["calls without approval", { approval: { never: ["a::*"] } }, "approval.never runs tools without asking: a::*"],
   [
     "private addresses of a server",
