@@ -51,7 +51,7 @@ function toolsetRights(toolset: ToolsetConfig, folder: string): readonly Right[]
     case "http":
       return [...serverRights(toolset), ...outsideRights(toolset, ["ca"], folder)];
     case "command":
-      return outsideRights(toolset, ["root"], folder);
+      return [...variableRights(toolset.env), ...outsideRights(toolset, ["root"], folder)];
     case "shell":
     case "python":
       return programRights(toolset, folder);
@@ -73,6 +73,12 @@ function webRights({ allowPrivate = [], search }: WebConfig): readonly Right[] {
     ...(allowPrivate.length === 0 ? [] : [["allowPrivate", `reaches private addresses: ${allowPrivate.join(", ")}`] as const]),
     ...(search?.url === undefined ? [] : [["search", `sends searches to ${search.url}`] as const]),
   ];
+}
+
+/** Variables such as `LD_PRELOAD` and `NODE_OPTIONS` decide which code a program runs. */
+function variableRights(env: Readonly<Record<string, string>>): readonly Right[] {
+  const names = Object.keys(env);
+  return names.length === 0 ? [] : [["env", `sets variables of the programs that it runs: ${names.join(", ")}`]];
 }
 
 function filesRights({ root, guard = "block", allowSensitive = [] }: FilesConfig, folder: string): readonly Right[] {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import type { Approver } from "../../src/core/ask.ts";
+import { delegateTool } from "../../src/compose/delegate/delegate.ts";
 import { createLoop } from "../../src/compose/loop.ts";
 import { approvalDigest } from "../../src/policy/approval-digest.ts";
 import { definitionFingerprint } from "../../src/schema/definition-fingerprint.ts";
@@ -219,6 +220,28 @@ test("H01 a model that obeys what a stranger's page says is stopped before the s
   ]);
   expect(result.pending?.[0]?.reason).toContain("The model has read third-party content (default::fetch)");
   expect(model.requests[1]?.messages.at(-1)).toMatchObject({ role: "result" });
+});
+
+test("issue 18 H01 what a delegate has read, or a delegate of its own, counts for its caller", async () => {
+  for (const depth of [1, 2]) {
+    sent.length = 0;
+    const reader = delegateTool({
+      name: "reader",
+      description: "Reads.",
+      model: scriptedModel([{ calls: [call("fetch")] }, { text: "Read." }]),
+    });
+    const model = scriptedModel([{ calls: [call("reader", { task: "Read it." })] }, { text: "It was read." }]);
+    const lead = delegateTool({ name: "lead", description: "Leads.", model });
+    const first = depth === 1 ? "reader" : "lead";
+    const { loop } = testLoop({
+      tools: [fetched, send, reader, lead],
+      taint,
+      script: (_request, index) => (index === 0 ? { calls: [call(first, { task: "Go." })] } : { calls: [call("send", { all: true })] }),
+    });
+    const result = await loop.run("What does the page say?");
+    expect([result.reason, result.pending?.[0]?.name, sent]).toEqual(["approval", "default::send", []]);
+    expect(result.pending?.[0]?.reason).toContain("third-party content (default::fetch)");
+  }
 });
 
 test("H01 before such a result, and for tools that are not sensitive, nobody is asked", async () => {

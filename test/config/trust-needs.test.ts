@@ -237,6 +237,14 @@ describe("what a configuration must be trusted for", () => {
     expect(await needsOf(config)).toEqual(lines);
   });
 
+  test("issue 18 J08 the variables of programs that commands run", async () => {
+    const k = { type: "command", env: { LD_PRELOAD: "./a.so", LANG: "C" }, tools: [{ name: "t", command: ["ls"] }] };
+    expect(await needsOf({ toolsets: { k } })).toEqual([
+      "toolsets.k runs ls",
+      "toolsets.k.env sets variables of the programs that it runs: LD_PRELOAD, LANG",
+    ]);
+  });
+
   test.each(WIDENING)("J08 %s", async (_what, config, line) => {
     expect(await needsOf(config)).toEqual([line]);
   });

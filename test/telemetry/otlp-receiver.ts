@@ -14,8 +14,6 @@ export interface ReceivedSpan {
   readonly events: readonly { readonly name: string; readonly attributes: Readonly<Record<string, unknown>> }[];
   /** 0 unset, 1 ok, 2 error. */
   readonly status: { readonly code?: number; readonly message?: string };
-  /** Nanoseconds, to be compared only. */
-  readonly startedAt: number;
   readonly durationMs: number;
 }
 
@@ -148,7 +146,6 @@ function spanOf(span: OtlpSpan): ReceivedSpan {
     attributes: attributesOf(span),
     events: (span.events ?? []).map((event) => ({ name: event.name, attributes: attributesOf(event) })),
     status: span.status ?? {},
-    startedAt: Number(span.startTimeUnixNano),
     durationMs: Number(BigInt(span.endTimeUnixNano) - BigInt(span.startTimeUnixNano)) / 1e6,
   };
 }

@@ -171,18 +171,18 @@ test("issue 19.8 a loop is invoke_agent over chat and execute_tool; nested calls
   expect(tree(receiver.spans)).toEqual([
     "invoke_agent planner",
     "  chat gpt-x",
+    "  chat gpt-x",
+    "  chat gpt-x",
+    "  chat gpt-x",
     "  execute_tool outer",
     "    execute_tool weather",
-    "  chat gpt-x",
+    "  execute_tool program::run_program",
+    "    execute_tool weather",
     "  execute_tool researcher",
     "    invoke_agent researcher",
     "      chat claude-x",
-    "      execute_tool weather",
     "      chat claude-x",
-    "  chat gpt-x",
-    "  execute_tool program::run_program",
-    "    execute_tool weather",
-    "  chat gpt-x",
+    "      execute_tool weather",
   ]);
   expect(new Set(receiver.spans.map(({ traceId }) => traceId)).size).toBe(1);
 });
