@@ -3,7 +3,7 @@ import type { TableReader } from "./table-reader.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { operatorText } from "../core/error.ts";
-import { AccessRules, type AccessRule } from "../policy/access-rules.ts";
+import { checkedRule, type AccessRule } from "../policy/access-rules.ts";
 import { readPatterns } from "./policy-config.ts";
 
 export interface ServeConfig {
@@ -96,13 +96,10 @@ function readRule(table: TableReader): readonly AccessRule[] {
   const isWhole = ["principals", "claims", "allow", "deny"].every((key) => !table.has(key) || Object.hasOwn(rule, key));
   if (!isWhole) return []; // it has been reported
   try {
-    new AccessRules([rule]);
+    checkedRule(rule, "rule");
     return [rule];
   } catch (thrown: unknown) {
-    table.report(
-      undefined,
-      operatorText(thrown).replace("The rule 1 of the server", "this rule").replaceAll("rule 1 of the server", "rule"),
-    );
+    table.report(undefined, operatorText(thrown));
     return [];
   }
 }
