@@ -91,6 +91,7 @@ function endWaiting(transport: ObservedTransport, clock: Clock): void {
 }
 
 /** See `serveMcpStdio` of `../mcp.ts`. */
+// oxlint-disable-next-line max-lines-per-function -- one connection, from its beginning to its end
 export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Promise<McpStdioServer> {
   checkKnownKeys(options, OPTIONS, "serveMcpStdio()");
   const [sdk, stdio] = await Promise.all([loadServer(), loadStdio()]);
