@@ -6,7 +6,7 @@ import { topicText } from "../../schema/example/topics.ts";
 import { saidOf } from "./answer-shape.ts";
 import type { ToolIntent } from "./tool-intent.ts";
 
-/** What is the same for all calls of a tool. */
+/** The facts that all calls of a tool share. */
 export interface ToolFacts {
   readonly seed: string;
   readonly intent: ToolIntent;

@@ -151,7 +151,7 @@ const NO_OWNERS = new Set("is,the,its,my,this,given,unique,by".split(","));
 /** Names that are an id by themselves. */
 const PLAIN_IDS = new Set(["id", "uuid", "path"]);
 
-/** What the name of a property says of an id: `order` and `id` for `order_id`. */
+/** The parts of the name of an id: `order` and `id` for `order_id`. */
 const ownerIn = memo((name) => {
   const words = plainName(name).split("_");
   const kind = words.at(-1) ?? "";

@@ -37,7 +37,7 @@ export class DemandReader {
     return typeof raw === "object" && raw !== null ? this.#document.nodes.get(raw as RawSchema) : undefined; // only looked up
   }
 
-  /** What a single subschema that leaves no choice demands, where it was read before. */
+  /** The demand of a single subschema that leaves no choice, where it was read before. */
   known(parts: readonly Part[]): Demand | undefined {
     const [first] = parts;
     return parts.length === 1 && first !== undefined && first !== false ? this.#known.get(first) : undefined;

@@ -22,7 +22,7 @@ import {
   singularLast,
 } from "./field-words.ts";
 import { SAYS_NOTHING, isHead, isSaid, rankOfName } from "./telling-names.ts";
-import { capital, joined, label, oneOf } from "./value-words.ts";
+import { capital, isWholeIn, joined, label, oneOf } from "./value-words.ts";
 import { CLAIM, MAX_WANTED, unmadeWords } from "./unmade-words.ts";
 import { withWholeNames } from "./whole-names.ts";
 
@@ -86,12 +86,11 @@ function nothingWords(thing: string, random: Random): string {
 /** The longest value of a call that the user has said and an answer may say again; undefined where there is none. */
 function askedWords(input: JsonValue, { request }: Saying): string | undefined {
   const values = isJsonObject(input) ? Object.values(input).map(String) : [];
-  const said = values.filter((value) => value.length <= MAX_ASKED && /[\p{L}\p{N}]/u.test(value) && request.includes(value));
+  const said = values.filter((value) => value.length <= MAX_ASKED && /[\p{L}\p{N}]/u.test(value) && isWholeIn(request, value));
   return said.toSorted((one, other) => other.length - one.length)[0];
 }
 
 const MAX_ASKED = 60;
-
 interface PlainSaying extends Saying {
   readonly thing: string;
   readonly asked: string | undefined;

@@ -1,4 +1,4 @@
-/** What a tool is asked for, with places for the values of a call: read once for a tool, and filled in once for the same inputs. */
+/** The request for a tool, with places for the values of a call: read once for a tool, and filled in once for the same inputs. */
 import type { Tool } from "../../../core/tool.ts";
 import { described } from "../../../schema/example/described.ts";
 import { inputParameters, type SchemaParameter } from "../../tool-parameters.ts";
