@@ -2,10 +2,10 @@
 import { ToolError } from "../core/error.ts";
 import type { JobStore } from "../core/job-store.ts";
 import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../core/store.ts";
-import { DatabaseLog } from "./database-log.ts";
+import { DatabaseLog, type DatabaseLogParts } from "./database-log.ts";
 import { readStoredPage } from "./event-text.ts";
 import { guardCache } from "./guarded-cache.ts";
-import type { LogDatabase, LogRefusal, LogWrite } from "./log-database.ts";
+import { FIRST_EPOCH, type LogDatabase, type LogRefusal, type LogWrite } from "./log-database.ts";
 import { checkCancelRequest, checkJobList, checkJobPrune, checkListOptions, checkLogOptions, checkReadOptions } from "./store-options.ts";
 import { WriteBuffer } from "./write-buffer.ts";
 
@@ -71,7 +71,11 @@ export class DatabaseStore implements Store {
     }
     const lost = options.parent === undefined ? undefined : this.#lost.get(options.parent.sessionId);
     if (lost !== undefined) throw lost;
-    const log = this.#log(sessionId, { options: checkLogOptions(options), length: options.parent?.length ?? 0 });
+    const log = this.#log(sessionId, {
+      options: checkLogOptions(options),
+      length: options.parent?.length ?? 0,
+      epoch: FIRST_EPOCH,
+    });
     log.begin();
     this.#logs.set(sessionId, log);
     return log;
@@ -167,11 +171,12 @@ export class DatabaseStore implements Store {
     };
   }
 
-  #log(sessionId: string, { options, length }: { readonly options: LogOptions; readonly length: number }): DatabaseLog {
+  #log(sessionId: string, { options, length, epoch }: Pick<DatabaseLogParts, "options" | "length" | "epoch">): DatabaseLog {
     const log: DatabaseLog = new DatabaseLog({
       sessionId,
       options,
       length,
+      epoch,
       buffer: this.#buffer,
       database: this.#database,
       onClose: () => {

@@ -26,6 +26,15 @@ const MIGRATIONS: readonly Migration[] = [
       await listEarlierJobs(tables);
     },
   },
+  {
+    name: "epochs of claims",
+    async run({ schema }) {
+      await schema
+        .alterTable("haft_session")
+        .addColumn("epoch", "bigint", (column) => column.notNull().defaultTo(0))
+        .execute();
+    },
+  },
 ];
 
 const CURRENT_VERSION = MIGRATIONS.length;
@@ -35,10 +44,12 @@ const CURRENT_VERSION = MIGRATIONS.length;
  *
  * @throws ToolError `corrupt_record` for tables of a newer version, or of something else
  */
-export async function migrate({ tables, place }: SqlConnection): Promise<void> {
+export async function migrate(connection: SqlConnection): Promise<void> {
+  const { tables } = connection;
   if ((await quickVersion(tables)) === CURRENT_VERSION) return;
   await tables.transaction().execute(async (transaction) => {
-    const version = await formatVersion(transaction, place); // another process may have been quicker
+    await connection.lockTables(transaction);
+    const version = await formatVersion(connection, transaction); // another process may have been quicker
     for (const [index, migration] of MIGRATIONS.entries()) {
       if (index < version) continue;
       if (index === 0) await createMigrationTable(transaction);
@@ -50,10 +61,23 @@ export async function migrate({ tables, place }: SqlConnection): Promise<void> {
 }
 
 /** Refuses tables whose sessions this version cannot read as they are. @throws ToolError `corrupt_record` */
-export async function requireReadable({ tables, place }: SqlConnection): Promise<void> {
-  if ((await quickVersion(tables)) === CURRENT_VERSION || (await formatVersion(tables, place)) > 0) return;
+export async function requireReadable(connection: SqlConnection): Promise<void> {
+  const { tables, place } = connection;
+  if ((await quickVersion(tables)) === CURRENT_VERSION || (await formatVersion(connection, tables)) > 0) return;
   throw new ToolError("corrupt_record", `${place} is empty: there is nothing to read.`, {
     hint: "Open it once for writing: that makes its tables.",
+  });
+}
+
+/** Refuses tables that are not up to date, where they may not be changed. @throws ToolError `corrupt_record` */
+export async function requireCurrent(connection: SqlConnection): Promise<void> {
+  const { tables, place } = connection;
+  if ((await quickVersion(tables)) === CURRENT_VERSION) return;
+  const version = await formatVersion(connection, tables);
+  if (version === CURRENT_VERSION) return;
+  const what = version === 0 ? "has no tables yet" : `has format version ${version}; this Haft works with ${CURRENT_VERSION}`;
+  throw new ToolError("corrupt_record", `${place} ${what}.`, {
+    operatorHint: "Run haft store migrate with a role that may change tables.",
   });
 }
 
@@ -75,8 +99,9 @@ async function quickVersion(tables: Kysely<Tables>): Promise<number | undefined>
 }
 
 /** 0 for an empty database. */
-async function formatVersion(tables: Kysely<Tables>, place: string): Promise<number> {
-  const names = (await tables.introspection.getTables({ withInternalKyselyTables: true })).map((table) => table.name);
+async function formatVersion(connection: SqlConnection, tables: Kysely<Tables>): Promise<number> {
+  const { place } = connection;
+  const names = await connection.tableNames(tables);
   if (names.length === 0) return 0;
   if (!names.includes("haft_migration")) {
     throw new ToolError("corrupt_record", `${place} is not a store of Haft: it holds the tables ${names.slice(0, 5).join(", ")}.`, {

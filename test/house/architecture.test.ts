@@ -47,7 +47,16 @@ const RULES: HouseRules = {
     "cli",
     "src/core/system-ports.ts",
   ],
-  late: ["@modelcontextprotocol/client", "@modelcontextprotocol/server", "kysely", "croner", "defuddle", "unpdf", "quickjs-emscripten"],
+  late: [
+    "@modelcontextprotocol/client",
+    "@modelcontextprotocol/server",
+    "kysely",
+    "pg",
+    "croner",
+    "defuddle",
+    "unpdf",
+    "quickjs-emscripten",
+  ],
   maxLines: 400,
 };
 

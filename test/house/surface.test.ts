@@ -22,6 +22,7 @@ import * as generate from "../../src/generate/generate.ts";
 import * as haft from "../../src/index.ts";
 import * as model from "../../src/model/models.ts";
 import * as testing from "../../src/testing/index.ts";
+import * as postgres from "../../src/store/postgres-store.ts";
 import * as sqlite from "../../src/store/sqlite-store.ts";
 import * as mcpServer from "../../src/server/mcp.ts";
 import * as files from "../../src/toolsets/files.ts";
@@ -505,6 +506,7 @@ const ENTRIES: Readonly<Record<string, { readonly module: object; readonly value
   "haft/rest": { module: rest, values: ["openApiToolset", "restEngine"] },
   "haft/search": { module: search, values: ["searchEngine"] },
   "haft/sqlite": { module: sqlite, values: ["sqliteStore"] },
+  "haft/postgres": { module: postgres, values: ["postgresStore"] },
   "haft/files": { module: files, values: ["filesToolset"] },
   "haft/mcp-server": { module: mcpServer, values: ["listenMcp", "mcpApprover", "mcpClientOf", "mcpHandler", "serveMcpStdio"] },
   "haft/adapters": {
@@ -641,6 +643,7 @@ test("package.json offers these entries and no others", () => {
     "./testing",
     "./mcp",
     "./sqlite",
+    "./postgres",
     "./files",
     "./rest",
     "./search",

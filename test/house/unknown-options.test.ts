@@ -29,6 +29,7 @@ import * as triggers from "../../src/public/triggers.ts";
 import { visibilityOf, visibleTools } from "../../src/public/tools.ts";
 import * as server from "../../src/server/mcp.ts";
 import { CallClient } from "../../src/server/mcp/call-client.ts";
+import { postgresStore } from "../../src/store/postgres-store.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import * as testing from "../../src/testing/index.ts";
 import { filesToolset } from "../../src/toolsets/files.ts";
@@ -217,9 +218,10 @@ const ROWS: Readonly<Record<string, readonly Try[] | string>> = {
   importSchema: NONE,
   validateInput: NONE,
   validateOutput: NONE,
-  // haft/store, haft/sqlite
+  // haft/store, haft/sqlite, haft/postgres
   memoryStore: NONE,
   sqliteStore: [(unknown) => sqliteStore({ path: ":memory:", ...unknown })],
+  postgresStore: [(unknown) => postgresStore({ url: "postgres://localhost/haft", ...unknown })],
   // haft/testing
   FakeClock: [(unknown) => new testing.FakeClock(unknown)],
   MemoryLog: NONE,

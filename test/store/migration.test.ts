@@ -47,6 +47,7 @@ test("a store of version 1 is opened: its sessions are read as before, and its j
   expect(again.file.prepare("select version, name from haft_migration order by version").all()).toEqual([
     { version: 1, name: "sessions, events, owners, cache" },
     { version: 2, name: "jobs" },
+    { version: 3, name: "epochs of claims" },
   ]);
   expect(await jobs(again.store)).toHaveLength(4);
   await again.store.close();

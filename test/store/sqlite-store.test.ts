@@ -82,7 +82,7 @@ describe("a store that cannot be used says why:", () => {
     const path = temporaryFile();
     await filled(localStore(path).store);
     change(path, "insert into haft_migration values (7, 'from the future')");
-    const error = { code: "corrupt_record", message: `The store ${path} has format version 7; this Haft knows the versions up to 2.` };
+    const error = { code: "corrupt_record", message: `The store ${path} has format version 7; this Haft knows the versions up to 3.` };
     await expect(localStore(path).store.open()).rejects.toMatchObject(error);
     await expect(localStore(path, { readOnly: true }).store.open()).rejects.toMatchObject(error);
     change(path, "delete from haft_migration where version = 7");
