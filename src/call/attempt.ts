@@ -202,6 +202,11 @@ function askFaulty(run: AdmittedCall, request: EngineRequest, context: AttemptCo
 }
 
 function ask(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
+  const { tracing } = run.parts;
+  return tracing === undefined ? askUntraced(run, request, context) : tracing.withinCall(run.callId, () => askUntraced(run, request, context));
+}
+
+function askUntraced(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
   const { turn, beside, ticket, slots } = run;
   const mayLend = ticket !== undefined || slots !== undefined;
   return mayLend || turn.tracksCallers || beside !== undefined ? askTracked(run, request, context) : askInLayer(run, request, context);
@@ -212,11 +217,13 @@ function askTracked(run: AdmittedCall, request: EngineRequest, context: AttemptC
 }
 
 function askInLayer(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
-  return run.options.visibility === undefined ? put(run, request, context) : putInLayer(run, request, context);
+  const { visibility, principal } = run.options;
+  return visibility === undefined && principal === undefined ? put(run, request, context) : putInLayer(run, request, context);
 }
 
 function putInLayer(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
-  return withinLayer(run.turn.session, run.options.visibility, () => put(run, request, context));
+  const { visibility, principal } = run.options;
+  return withinLayer({ session: run.turn.session, visibility, principal }, () => put(run, request, context));
 }
 
 function put(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {

@@ -15,6 +15,7 @@ import type { SlotLimit } from "../core/slots.ts";
 import type { EventLog } from "../core/store.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Repair, ToolResult } from "../core/result.ts";
+import type { Tracing } from "../core/tracing.ts";
 import type { Interrupt, Interruptible } from "../policy/deadline.ts";
 import type { ResultCache } from "../policy/result-cache.ts";
 import type { LargeResultStore } from "../policy/large-result-store.ts";
@@ -76,6 +77,8 @@ export interface CallParts {
   readonly logsDecisions: boolean;
   /** Whether there are listeners; changes when listeners come and go. */
   listening: boolean;
+  /** Makes traces of calls; undefined while nobody wants them. */
+  tracing: Tracing | undefined;
   planOf(registered: RegisteredTool): ToolPlan;
   readonly executeWithin: ExecuteWithin<AdmittedCall>;
   /** Begins a session that belongs to the call. @param allow narrows what its interrupted calls may still be of */
@@ -92,6 +95,8 @@ export interface CallOptions {
   readonly onProgress: ProgressListener | undefined;
   /** Which tools these calls may use at all; undefined = all. */
   readonly visibility?: Visibility | undefined;
+  /** The id of the principal that they are made for. */
+  readonly principal?: string | undefined;
   /** A person has allowed these calls already. */
   readonly approved?: boolean | undefined;
   /** True: each is answered `pending`, and continues as a background job; false: each is waited for. */

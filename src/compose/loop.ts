@@ -22,6 +22,7 @@ import { LoopTimers } from "./loop-timers.ts";
 import { pendingCalls, type ApprovalDecisions, type PendingCall } from "./pending-calls.ts";
 import { decideCalls } from "./decide-calls.ts";
 import type { StopReason } from "./stop-reason.ts";
+import { tracedRun } from "./traced-run.ts";
 import { Taint } from "./taint.ts";
 
 /** Options of one run of a loop. */
@@ -250,7 +251,7 @@ class SessionLoop implements Loop {
     this.#running = true;
     clock.hold?.(); // a model may wait for something that keeps no process alive
     try {
-      return stopped(await this.#playIn({ ...run, tell }, start));
+      return stopped(await tracedRun(this.#options, () => this.#playIn({ ...run, tell }, start)));
     } finally {
       this.#running = false;
       clock.release?.();

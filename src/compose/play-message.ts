@@ -4,6 +4,7 @@ import { canonicalJson } from "../core/base/canonical-json.ts";
 import { copyJson } from "../core/base/json.ts";
 import { endedWell, type Model, type ModelCall, type ModelEvent, type ModelReply, type ModelRequest } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
+import type { TracedRequestEnd, TracedWork } from "../core/tracing.ts";
 import { onAbort } from "../policy/deadline.ts";
 import type { Round, RoundOptions, RoundReply } from "../runtime/round.ts";
 import type { SessionTurn } from "../runtime/runtime-session.ts";
@@ -69,6 +70,7 @@ class Listening {
   /** Aborts as soon as nothing more of the model is wanted in the middle of its message. */
   readonly #left = new AbortController();
   #events: AsyncIterator<ModelEvent> | undefined;
+  #traced: TracedWork<TracedRequestEnd> | undefined;
   /** The model was asked for its next event, and nothing else has ended the wait for it. */
   #isWaiting = false;
 
@@ -86,8 +88,11 @@ class Listening {
 
   begin(request: ModelRequest): void {
     const { signal } = this.#left;
+    const { model, turn } = this.#host;
+    this.#traced = turn.session.tracing?.beginRequest({ sessionId: turn.session.id, model, request });
+    const ask = (): AsyncIterator<ModelEvent> => model.stream(request, { signal })[Symbol.asyncIterator]();
     try {
-      this.#events = this.#host.model.stream(request, { signal })[Symbol.asyncIterator]();
+      this.#events = this.#traced === undefined ? ask() : this.#traced.within(ask);
     } catch (thrown: unknown) {
       return this.#take(ToolError.fromUnknown(thrown, "model_failed"));
     }
@@ -100,13 +105,14 @@ class Listening {
     this.#isWaiting = true;
     try {
       // a thenable that calls back at once must not make the stack grow
-      Promise.resolve(this.#events?.next()).then(this.#onStep, this.#onThrown);
+      Promise.resolve(this.#traced === undefined ? this.#events?.next() : this.#traced.within(this.#askNext)).then(this.#onStep, this.#onThrown);
     } catch (thrown: unknown) {
       this.#onThrown(thrown);
     }
   }
 
   // these are made once for a message, which has many events
+  readonly #askNext = (): Promise<IteratorResult<ModelEvent, unknown>> | undefined => this.#events?.next();
   readonly #onStep = (step: IteratorResult<ModelEvent, unknown> | null | undefined): void => {
     if (!this.#isWaiting) return;
     if (step === null || step === undefined || step.done === true)
@@ -120,8 +126,14 @@ class Listening {
   #take(heard: ModelEvent | ToolError): void {
     this.#isWaiting = false;
     try {
-      if (heard instanceof ToolError) return this.#end(this.#message.fail(heard));
-      if (heard.type === "reply-end") return this.#end(this.#message.end(heard.reply));
+      if (heard instanceof ToolError) {
+        this.#traced?.end({ error: heard });
+        return this.#end(this.#message.fail(heard));
+      }
+      if (heard.type === "reply-end") {
+        this.#traced?.end({ reply: heard.reply });
+        return this.#end(this.#message.end(heard.reply));
+      }
       const takenBack = this.#message.take(heard);
       if (takenBack === undefined) this.#listen();
       else takenBack.then(() => this.#listen(), this.#onCrash);

@@ -39,6 +39,8 @@ export type SessionEvent =
       readonly message: SessionMessage;
       /** The call whose handler added it. */
       readonly parentCallId?: string;
+      /** The id of the principal that sent it. */
+      readonly principal?: string;
     })
   | (SessionFact & {
       /** A message that was received while no run was active; it joins the conversation as the `message-add` that has its id. */
@@ -50,6 +52,8 @@ export type SessionEvent =
       readonly triggerId?: string;
       /** The time that the trigger sent it for, as wall-clock milliseconds: each is taken once. */
       readonly tick?: number;
+      /** The id of the principal that sent it, where that was authenticated; `sender` is what it calls itself. */
+      readonly principal?: string;
     })
   | (SessionFact & { readonly type: "trigger-add"; readonly id: string; readonly kind: string; readonly settings: JsonObject })
   | (SessionFact & { readonly type: "trigger-remove"; readonly id: string })
@@ -77,6 +81,8 @@ export type SessionEvent =
       readonly rewritten?: true;
       /** Its caller sent it to the background (true), or asked to wait for its result (false). Left out, its tool decides. */
       readonly background?: boolean;
+      /** The id of the principal that it is made for: that of `ExecuteOptions`, else that of the call whose handler made it. */
+      readonly principal?: string;
     })
   | (CallEvent & {
       readonly type: "call-intent";
@@ -123,7 +129,7 @@ export type SessionEvent =
       /** It waits for `job-input`. */
       readonly asks?: true;
     })
-  | (CallEvent & { readonly type: "job-input"; readonly input: JsonValue })
+  | (CallEvent & { readonly type: "job-input"; readonly input: JsonValue; readonly principal?: string })
   | (CallEvent & {
       /** Follows the `call-end` of a background job at once; a store keeps both or neither. */
       readonly type: "job-end";

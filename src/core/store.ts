@@ -1,4 +1,5 @@
 /** The seam behind which sessions outlive their process: event logs, the claims on them, and the persistent cache. */
+import type { AccessStore } from "./access-store.ts";
 import type { BranchPoint, SessionEvent } from "./event.ts";
 import type { JobStore } from "./job-store.ts";
 
@@ -46,6 +47,8 @@ export interface Store {
   remove(sessionId: string): Promise<boolean>;
   /** Results that outlive the process. */
   readonly cache: CacheStore;
+  /** The keys of servers over its sessions, and the requests that they refused. */
+  readonly access: AccessStore;
   /** The background jobs of its sessions. */
   readonly jobs: JobStore;
   /** Writes what is buffered, gives up every claim and closes. Idempotent. */

@@ -11,6 +11,7 @@ export type { EndedJob, JobMode, JobOutput, JobState, JobStatus, ReadJobOptions,
 export type { HistoryEntry } from "../core/history.ts";
 export type { JobMessage, NativeMessage } from "../core/message.ts";
 export type { Repair, ResultStatus, Truncation } from "../core/result.ts";
+export type { SentBy } from "../core/sent-by.ts";
 export { supersedesAt, supersedesSameInput } from "../history/supersede.ts";
 export type { CircuitSettings } from "../policy/circuit.ts";
 export type { CacheOptions } from "../policy/result-cache.ts";

@@ -198,7 +198,7 @@ function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: Ta
     ...options.callOptions,
     ...(answerers instanceof ToolError ? {} : { answerers }),
     ...(options.data === undefined ? {} : { data: options.data }),
-    ...omitUndefined({ background }),
+    ...omitUndefined({ background, principal: open.principal }),
     ...(options.allow === undefined ? {} : { visibility: visibilityOf(options.allow) }),
     ...(hasMadeCalls(session, open) ? { approved: true } : {}),
   };

@@ -11,8 +11,8 @@ import type { Engine } from "../core/engine.ts";
 import type { Ports } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Store } from "../core/store.ts";
-import type { Toolset } from "../core/toolset.ts";
 import type { Slots } from "../core/slots.ts";
+import type { Tracing } from "../core/tracing.ts";
 import { localEngine } from "../engine/local.ts";
 import { ApprovalGate } from "../policy/approval.ts";
 import { Limit } from "../policy/limit.ts";
@@ -46,6 +46,8 @@ import { Jobs, type StoredJobs } from "../call/jobs.ts";
 import { checkSessionStart, type SessionStart } from "./session-start.ts";
 import { Sessions } from "./sessions.ts";
 import { cancelStoredJob } from "./stored-jobs.ts";
+import { nothingToCommitTo } from "./session-errors.ts";
+import { takeRegistry, toolsetsOf } from "./taken-registry.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import { ToolPlan } from "../call/tool-plan.ts";
 import { ToolsetLifecycle } from "../registry/lifecycle/toolset-lifecycle.ts";
@@ -109,7 +111,7 @@ export class Runtime {
     this.#sessions = this.#makeSessions();
     for (const tool of options.tools ?? []) this.registry.register(tool);
     addHookCommands(this.registry, options.hooks ?? []);
-    TAKEN.add(this.registry);
+    takeRegistry(this.registry);
     for (const warning of [...unansweredTools(options), ...unknownBareNames(options, this.registry)]) this.#ports.log.warn(warning);
   }
 
@@ -163,6 +165,20 @@ export class Runtime {
       stop();
       this.#parts.listening = this.#listeners.any;
     };
+  }
+
+  /** Makes what it and its loops do part of traces: see `haft/telemetry`. The returned function ends that. @throws ToolError `duplicate` where it is traced already */
+  trace(tracing: Tracing): () => void {
+    if (this.#parts.tracing !== undefined) throw new ToolError("duplicate", "This runtime is traced already; end that first.");
+    this.#parts.tracing = tracing;
+    return () => {
+      if (this.#parts.tracing === tracing) this.#parts.tracing = undefined;
+    };
+  }
+
+  /** Makes the traces of this runtime, for a server that continues those of its clients; undefined while there are none. */
+  get tracing(): Tracing | undefined {
+    return this.#parts.tracing;
   }
 
   /**
@@ -321,6 +337,7 @@ export class Runtime {
       counters: { calls: 0, succeeded: 0, attempts: 0, repairs: 0, orphans: 0, abandoned: 0 },
       logsDecisions: options.ports?.log !== undefined,
       listening: this.#listeners.any,
+      tracing: undefined,
       planOf: (registered) => this.#planOf(registered),
       executeWithin: (run, calls, options) => this.#executeWithin(run, calls, options),
       beginWithin: (run, allow) => this.#sessions.within(run, allow),
@@ -349,8 +366,8 @@ export class Runtime {
     calls: ToolCall | readonly ToolCall[],
     nested: NestedCalls,
   ): Promise<ToolResult | readonly ToolResult[]> {
-    const { data, variation, visibility } = options;
-    const all: ExecuteOptions = { data, variation, ...nested, ...omitUndefined({ ask: options.ask, onProgress: options.onProgress }) };
+    const { data, variation, visibility, principal, ask, onProgress } = options;
+    const all: ExecuteOptions = { data, variation, ...nested, ...omitUndefined({ principal, ask, onProgress }) };
     if (turn.session instanceof RuntimeSession) return turn.session.execute(calls as readonly ToolCall[], all); // also where it is one
     const { background: _background, ...alone } = all; // without a session every call is waited for
     return this.#runner.runAlone(parts, calls, visibility === undefined ? alone : { ...alone, allow: visibility });
@@ -378,21 +395,4 @@ export class Runtime {
   #emit(event: RuntimeEvent): void {
     this.#listeners.tell(event);
   }
-}
-
-const TAKEN = new WeakSet<Registry>();
-
-/** The toolsets that a registry has already, for a runtime that is being made. @throws ToolError `invalid_argument` for one that serves another runtime */
-function toolsetsOf(registry: Registry): readonly Toolset[] {
-  if (TAKEN.has(registry))
-    throw new ToolError("invalid_argument", "This registry serves another runtime.", {
-      hint: "Make one for each runtime; they may have the same tools and toolsets.",
-    });
-  return registry.toolsets();
-}
-
-function nothingToCommitTo(): ToolError {
-  return new ToolError("invalid_argument", "A simulation of the runtime has no session to be committed to.", {
-    hint: "Simulate in a session: runtime.session().simulate(calls).",
-  });
 }

@@ -23,6 +23,7 @@ const NO_OPTIONS: RoundOptions = Object.freeze({});
 export const ROUND_OPTIONS: OptionNames<RoundOptions> = {
   signal: true,
   data: true,
+  principal: true,
   variation: true,
   validate: true,
   recordHistory: true,

@@ -6,6 +6,7 @@ import type { ErrorCode } from "../core/error-codes.ts";
 import type { BranchPoint, CallPlace, SessionEvent } from "../core/event.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { MakeEvent } from "../session/inbox.ts";
+import type { SentBy } from "../core/sent-by.ts";
 import type { SessionMessage } from "../core/message.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { ToolResult } from "../core/result.ts";
@@ -285,8 +286,8 @@ export class Sessions implements SessionHost {
     return recordReceived(session, make);
   }
 
-  addMessage(session: RuntimeSession, message: SessionMessage): Promise<void> {
-    return addMessage(session, message, this.#parts.ports.clock);
+  addMessage(session: RuntimeSession, message: SessionMessage, options: SentBy): Promise<void> {
+    return addMessage(session, message, options);
   }
 
   async close(session: RuntimeSession): Promise<void> {

@@ -1,5 +1,7 @@
 /** A store over a database: the sessions that are open here, the one buffer all of them write through, and queries. */
 import { ToolError } from "../core/error.ts";
+import type { AccessStore } from "../core/access-store.ts";
+import { guardAccess } from "./access-operations.ts";
 import type { JobStore } from "../core/job-store.ts";
 import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../core/store.ts";
 import { DatabaseLog, type DatabaseLogParts } from "./database-log.ts";
@@ -23,6 +25,7 @@ export class DatabaseStore implements Store {
   readonly outlivesProcess: boolean;
   readonly cache: CacheStore;
   readonly jobs: JobStore;
+  readonly access: AccessStore;
   readonly #options: DatabaseStoreOptions;
   readonly #database: LogDatabase;
   readonly #buffer: WriteBuffer;
@@ -43,6 +46,11 @@ export class DatabaseStore implements Store {
     this.#buffer = new WriteBuffer({ commit: (writes) => this.#commit(writes), maxBytes: options.maxBufferedBytes });
     this.cache = guardCache(cacheOf(database), () => this.open());
     this.jobs = this.#jobStore();
+    this.access = guardAccess({
+      run: (operation) => database.access(operation),
+      open: () => this.open(),
+      requireWritable: () => this.#requireWritable(),
+    });
   }
 
   /** Other methods open the file as well; call this to learn early of a file that cannot be used. */

@@ -1,4 +1,5 @@
 /** The database of a store in the thread that uses it: one that is reached over a network, or a file where a bundle has no thread for it. */
+import type { AccessOperation } from "./access-operations.ts";
 import { ToolError } from "../core/error.ts";
 import type { CacheRecord, ListOptions, StoredSession } from "../core/store.ts";
 import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
@@ -84,6 +85,10 @@ export class InThreadDatabase implements LogDatabase {
 
   async jobPrune(options: PruneJobsOptions): Promise<number> {
     return this.#opened.jobPrune(options);
+  }
+
+  async access(operation: AccessOperation): Promise<unknown> {
+    return this.#opened.access(operation);
   }
 
   async cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined> {

@@ -1,4 +1,5 @@
 /** The operations that a store asks of the database behind it. Everything here is plain data, so that the database may live in another thread. */
+import type { AccessOperation } from "./access-operations.ts";
 import type { BranchPoint } from "../core/event.ts";
 import type { ErrorInfo } from "../core/error.ts";
 import type { CancelRequest, JobKey, ListStoredJobsOptions, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
@@ -83,6 +84,7 @@ export interface LogDatabase {
   jobRequestCancel(request: JobKey & { readonly reason: string }): Promise<boolean>;
   jobCancelRequests(request: undefined): Promise<readonly CancelRequest[]>;
   jobPrune(options: PruneJobsOptions): Promise<number>;
+  access(operation: AccessOperation): Promise<unknown>;
   cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined>;
   cacheVersions(resources: readonly string[]): Promise<readonly number[]>;
   cachePut(entry: CacheRecord): Promise<void>;

@@ -1,8 +1,11 @@
 /** Sessions in memory: nothing outlives the process, and no call waits for it. */
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
+import type { AccessStore } from "../core/access-store.ts";
 import type { JobStore } from "../core/job-store.ts";
 import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../core/store.ts";
+import { guardAccess, runAccessOperation } from "./access-operations.ts";
+import { MemoryAccess } from "./memory-access.ts";
 import { guardCache } from "./guarded-cache.ts";
 import { spellBranchPoint } from "./log-database.ts";
 import { jobChanges } from "./job-changes.ts";
@@ -70,8 +73,14 @@ class MemoryStore implements Store {
   readonly outlivesProcess = false;
   readonly cache: CacheStore = guardCache(new MemoryCache(MAX_CACHE_BYTES), () => this.open());
   readonly #sessions = new Map<string, MemorySession>();
+  readonly #access = new MemoryAccess();
   readonly #jobs = new MemoryJobs((sessionId) => this.#sessions.get(sessionId)?.log !== undefined);
   readonly jobs: JobStore = this.#jobs.guarded(() => this.open());
+  readonly access: AccessStore = guardAccess({
+    run: (operation) => runAccessOperation(this.#access, operation),
+    open: () => this.open(),
+    requireWritable: () => this.#requireOpen(),
+  });
   #isClosed = false;
 
   async open(): Promise<void> {

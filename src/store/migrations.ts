@@ -10,6 +10,8 @@ interface Migration {
   run(tables: Transaction<Tables>): Promise<void>;
 }
 
+const ACCESS = "keys, refusals";
+
 /** The first makes version 1. A step that was published is never changed. */
 const MIGRATIONS: readonly Migration[] = [
   {
@@ -26,6 +28,7 @@ const MIGRATIONS: readonly Migration[] = [
       await listEarlierJobs(tables);
     },
   },
+  { name: ACCESS, run: createAccessTables },
   {
     name: "epochs of claims",
     async run({ schema }) {
@@ -86,6 +89,15 @@ export async function requireJobs({ tables, place }: SqlConnection): Promise<voi
   if ((await quickVersion(tables)) !== 1) return;
   throw new ToolError("corrupt_record", `${place} has format version 1, which lists no jobs.`, {
     hint: "Open it once for writing, as haft jobs cancel and haft run do: that brings it up to date.",
+  });
+}
+
+/** Refuses a store that was opened for reading and is of a version without keys and refusals. @throws ToolError `corrupt_record` */
+export async function requireAccess({ tables, place }: SqlConnection): Promise<void> {
+  const version = await quickVersion(tables);
+  if (version === undefined || version > MIGRATIONS.findIndex(({ name }) => name === ACCESS)) return;
+  throw new ToolError("corrupt_record", `${place} has format version ${version}, which keeps no keys and no refusals.`, {
+    hint: "Open it once for writing, as haft keys add does: that brings it up to date.",
   });
 }
 
@@ -187,6 +199,26 @@ async function createJobTable({ schema }: Transaction<Tables>): Promise<void> {
   await schema.createIndex("haft_job_by_start").on("haft_job").column("started_at").execute();
   await schema.createIndex("haft_job_by_end").on("haft_job").column("ended_at").execute();
   await schema.createIndex("haft_job_by_cancel").on("haft_job").column("cancel_reason").execute();
+}
+
+async function createAccessTables({ schema }: Transaction<Tables>): Promise<void> {
+  await schema
+    .createTable("haft_key")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("created_at", "bigint", (column) => column.notNull())
+    .addColumn("session", "text")
+    .addColumn("expires_at", "bigint")
+    .addColumn("revoked_at", "bigint")
+    .addColumn("body", "text", (column) => column.notNull())
+    .execute();
+  await schema.createIndex("haft_key_by_expiry").on("haft_key").column("expires_at").execute();
+  await schema
+    .createTable("haft_refusal")
+    .addColumn("number", "integer", (column) => column.primaryKey())
+    .addColumn("at", "bigint", (column) => column.notNull())
+    .addColumn("principal", "text")
+    .addColumn("body", "text", (column) => column.notNull())
+    .execute();
 }
 
 async function createCacheTables({ schema }: Transaction<Tables>): Promise<void> {

@@ -14,10 +14,12 @@ import type {
   ReadRequest,
   StoredPage,
 } from "./log-database.ts";
+import { runAccessOperation, type AccessOperation } from "./access-operations.ts";
+import { SqlAccess } from "./sql-access.ts";
 import { LogReader, type FoundSession } from "./log-reader.ts";
 import { LogStatements } from "./log-statements.ts";
 import { LogWriter } from "./log-writer.ts";
-import { requireJobs } from "./migrations.ts";
+import { requireAccess, requireJobs } from "./migrations.ts";
 import { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import { SqlCache } from "./sql-cache.ts";
@@ -153,6 +155,17 @@ export class SqlDatabase implements LogDatabase {
 
   jobPrune(options: PruneJobsOptions): Promise<number> {
     return this.#do("could not forget jobs", (tables) => pruneJobs(tables, options));
+  }
+
+  access(operation: AccessOperation): Promise<unknown> {
+    return this.#do("could not answer for its keys", async (tables) => {
+      try {
+        return await runAccessOperation(new SqlAccess(tables), operation);
+      } catch (thrown: unknown) {
+        await requireAccess(this.#connection);
+        throw thrown;
+      }
+    });
   }
 
   cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined> {

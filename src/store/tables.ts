@@ -6,6 +6,8 @@ export interface Tables {
   readonly haft_session: SessionTable;
   readonly haft_event: EventTable;
   readonly haft_job: StoredJobTable;
+  readonly haft_key: KeyTable;
+  readonly haft_refusal: RefusalTable;
   readonly haft_cache: CacheTable;
   readonly haft_generation: GenerationTable;
   readonly haft_counter: CounterTable;
@@ -74,6 +76,26 @@ export interface StoredJobTable {
   readonly error_code: string | null;
   /** Set while it is to be cancelled. */
   readonly cancel_reason: string | null;
+}
+
+/** A key of a server. Its columns are what is asked by; `body` is the whole of it as JSON, but for `revoked_at`. */
+export interface KeyTable {
+  readonly id: string;
+  readonly created_at: number;
+  /** Null for a key that is not a session key. */
+  readonly session: string | null;
+  readonly expires_at: number | null;
+  readonly revoked_at: number | null;
+  readonly body: string;
+}
+
+/** A request that a server refused. Its columns are what is asked by; `body` is the whole of it as JSON. */
+export interface RefusalTable {
+  /** Counts from 1, without end. */
+  readonly number: number;
+  readonly at: number;
+  readonly principal: string | null;
+  readonly body: string;
 }
 
 export interface CacheTable {

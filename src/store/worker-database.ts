@@ -1,6 +1,7 @@
 /** The database of a store in a thread of its own: requests go there and answers come back as messages. */
 import { existsSync } from "node:fs";
 import { Worker } from "node:worker_threads";
+import type { AccessOperation } from "./access-operations.ts";
 import { ToolError, type ErrorInfo } from "../core/error.ts";
 import type { CacheRecord, ListOptions, StoredSession } from "../core/store.ts";
 import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
@@ -111,6 +112,10 @@ export class WorkerDatabase implements LogDatabase {
 
   jobPrune(options: PruneJobsOptions): Promise<number> {
     return this.#ask("jobPrune", options);
+  }
+
+  access(operation: AccessOperation): Promise<unknown> {
+    return this.#ask("access", operation);
   }
 
   cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined> {

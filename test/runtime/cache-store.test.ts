@@ -6,6 +6,7 @@ import type { Tool } from "../../src/core/tool.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
 import { MemoryCacheStore } from "../policy/memory-cache-store.ts";
+import { noAccess } from "../store/no-access.ts";
 import { noJobs } from "../store/no-jobs.ts";
 import { gate, testRuntime, tool, type TestRuntime } from "./bench-runtime.ts";
 
@@ -26,6 +27,7 @@ function storeOf(cache: MemoryCacheStore): Store {
     remove: unused,
     cache,
     jobs: noJobs,
+    access: noAccess,
     close: nothing,
   };
 }

@@ -52,7 +52,7 @@ describe("two processes at once:", SLOW, () => {
     const { store, file } = localStore(path);
     await store.open();
     for (const id of names.flat()) expect((await store.read(id)).events).toEqual(messages(id, 1, 100));
-    expect(file.prepare("select count(*) as steps, max(version) as last from haft_migration").get()).toEqual({ steps: 3, last: 3 });
+    expect(file.prepare("select count(*) as steps, max(version) as last from haft_migration").get()).toEqual({ steps: 4, last: 4 });
     await store.close();
   });
 

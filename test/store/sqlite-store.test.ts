@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import type { Store } from "../../src/core/store.ts";
 import { requireVersion } from "../../src/store/sqlite-connection.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
+import { accessStoreContract } from "../../src/testing/access-store-contract.ts";
 import { jobStoreContract } from "../../src/testing/job-store-contract.ts";
 import { message, messages } from "../../src/testing/store-case.ts";
 import { storeContract } from "../../src/testing/store-contract.ts";
@@ -13,7 +14,7 @@ import { localStore } from "./local-store.ts";
 import { temporaryFile } from "./temporary-file.ts";
 
 /** Starting a thread takes longer than most cases, so one of the two stores of a case does without. */
-const contract = [...storeContract, ...jobStoreContract];
+const contract = [...storeContract, ...jobStoreContract, ...accessStoreContract];
 const together = contract.filter((one) => one.needsAnother);
 const alone = contract.filter((one) => !one.needsAnother);
 
@@ -82,7 +83,7 @@ describe("a store that cannot be used says why:", () => {
     const path = temporaryFile();
     await filled(localStore(path).store);
     change(path, "insert into haft_migration values (7, 'from the future')");
-    const error = { code: "corrupt_record", message: `The store ${path} has format version 7; this Haft knows the versions up to 3.` };
+    const error = { code: "corrupt_record", message: `The store ${path} has format version 7; this Haft knows the versions up to 4.` };
     await expect(localStore(path).store.open()).rejects.toMatchObject(error);
     await expect(localStore(path, { readOnly: true }).store.open()).rejects.toMatchObject(error);
     change(path, "delete from haft_migration where version = 7");

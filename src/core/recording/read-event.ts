@@ -150,8 +150,8 @@ const OF_CALL: Fields = { ...FACT, callId: id, turnId: id };
 /** The fields of each type of event. */
 const FIELDS = {
   "session-start": { ...FACT, parent: optional(branchPoint), parentCall: optional(shape({ sessionId: id, callId: id })) },
-  "message-add": { ...FACT, message, parentCallId: optional(id) },
-  "inbox-add": { ...FACT, id, message, sender: optional(anyText), triggerId: optional(id), tick: optional(at) },
+  "message-add": { ...FACT, message, parentCallId: optional(id), principal: optional(id) },
+  "inbox-add": { ...FACT, id, message, sender: optional(anyText), triggerId: optional(id), tick: optional(at), principal: optional(id) },
   "trigger-add": { ...FACT, id, kind: id, settings: jsonObject },
   "trigger-remove": { ...FACT, id },
   "batch-start": { ...FACT, turnId: id, callIds: ids, idempotencyKey: id, digest: id },
@@ -164,6 +164,7 @@ const FIELDS = {
     answerFrom: optional(listOf(oneOf(ANSWER_SOURCES))),
     rewritten: optional(truth),
     background: optional(truth),
+    principal: optional(id),
   },
   "call-intent": { ...OF_CALL, toolName: name, input: jsonObject, idempotencyKey: id },
   "call-remote": { ...OF_CALL, toolName: name, remoteId: id },
@@ -172,7 +173,7 @@ const FIELDS = {
   "job-start": { ...OF_CALL, toolName: name, mode: oneOf(["background", "stateful"]), notify: truth, queued: optional(truth) },
   "job-run": { ...OF_CALL, toolName: name, starts: count },
   "job-output": { ...OF_CALL, toolName: name, position: count, text: anyText, asks: optional(truth) },
-  "job-input": { ...OF_CALL, input: anyJson },
+  "job-input": { ...OF_CALL, input: anyJson, principal: optional(id) },
   "job-end": { ...OF_CALL, toolName: name, status: oneOf(["ok", "partial", "error", "cancelled", "skipped"]), notify: truth },
   "output-keep": { ...OF_CALL, output: optional(anyJson), content: optional(content) },
   "outcome-resolve": { ...OF_CALL, toolName: name, outcome: oneOf(["applied"]) },

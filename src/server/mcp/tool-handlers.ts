@@ -5,6 +5,7 @@ import type { Clock } from "../../core/ports.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { ExecuteOptions } from "../../call/execute-options.ts";
+import { continueTrace } from "../continue-trace.ts";
 import { toCallAnswer, type CallAnswer } from "./call-result.ts";
 import { withClient } from "./client.ts";
 import { serveExchange, type Work } from "./serve-exchange.ts";
@@ -50,14 +51,24 @@ async function callTool({ tool, args, context, serving }: Call, { exchange, clie
   };
   const call = { name: registered.qualifiedName, input: args };
   const session = info.session();
-  const result: ToolResult = await withClient(client, () =>
-    session === undefined ? gateway.runtime.execute(call, options) : session.execute(call, options),
-  );
+  const execute = (): Promise<ToolResult> =>
+    session === undefined ? gateway.runtime.execute(call, options) : session.execute(call, options);
+  const result = await continueTrace(gateway.runtime, traceField(context), () => withClient(client, execute));
   gateway.announcer.check();
   if (result.status !== "ok" && client.missing !== undefined && client.era === "modern")
     throw new gateway.sdk.MissingRequiredClientCapabilityError({ requiredCapabilities: { ...client.missing } });
   const answer = toCallAnswer(result, registered.tool);
   return projected(server.projectCallToolResult.bind(server), answer, registered.tool.outputSchema);
+}
+
+/** Of `_meta`, which names the trace of the call; else of the HTTP request that brought it. */
+function traceField({ mcpReq, http }: ServerContext): (name: string) => string | undefined {
+  const meta: Readonly<Record<string, unknown>> = mcpReq["_meta"] ?? {};
+  if (typeof meta["traceparent"] !== "string") return (name) => http?.req?.headers.get(name) ?? undefined;
+  return (name) => {
+    const field = Object.hasOwn(meta, name) ? meta[name] : undefined;
+    return typeof field === "string" ? field : undefined;
+  };
 }
 
 /** The older revision's clients take objects only as structured content: the SDK wraps the rest, and the schema as well. */

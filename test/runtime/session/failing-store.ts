@@ -4,6 +4,7 @@ import type { BranchPoint, SessionEvent } from "../../../src/core/event.ts";
 import { parseJson } from "../../../src/core/base/parse-json.ts";
 import { EVENT_LIMITS, readEvent } from "../../../src/core/recording/read-event.ts";
 import type { CacheStore, EventLog, EventPage, LogOptions, ReadOptions, Store, StoredSession } from "../../../src/core/store.ts";
+import { noAccess } from "../../store/no-access.ts";
 import { noJobs } from "../../store/no-jobs.ts";
 
 interface StoredLog {
@@ -117,6 +118,7 @@ export class FailingStore implements Store {
   }
 
   readonly jobs = noJobs;
+  readonly access = noAccess;
   readonly cache: CacheStore = {
     get: async () => undefined,
     versions: async (resources) => resources.map(() => 0),
