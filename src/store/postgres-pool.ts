@@ -40,6 +40,7 @@ export async function postgresPool(settings: PostgresSettings): Promise<Postgres
         oid === types.builtins.INT8 || oid === types.builtins.NUMERIC ? Number : types.getTypeParser(oid, format),
     },
   });
+  pool.on("connect", (client) => client.on("error", () => {})); // the statement under way says so, or the next one
   pool.on("error", () => {}); // an idle connection that breaks is not used again; the next user gets a new one
   const prepared = new WeakSet<PoolClient>();
   return {

@@ -1,6 +1,6 @@
 /** A PostgreSQL server of a test's own: in a folder that goes with it, on a free port of loopback, run by a user without rights. */
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
@@ -9,6 +9,7 @@ import pg from "pg";
 
 /** The user that the server's first role is named after. */
 const ROLE = "haft";
+export const PASSWORD = "very-secret-word";
 
 export interface PostgresServer {
   /** Of the database `postgres`. */
@@ -44,10 +45,12 @@ export async function startPostgres(settings: Readonly<Record<string, string | n
   const user = serverUser();
   chownSync(folder, user.uid, user.gid);
   const data = join(folder, "data");
-  const initial = ["-D", data, "-U", ROLE, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"];
+  const passwordFile = join(folder, "password");
+  writeFileSync(passwordFile, PASSWORD, { mode: 0o644 });
+  const initial = ["-D", data, "-U", ROLE, "-A", "scram-sha-256", `--pwfile=${passwordFile}`, "-E", "UTF8", "--locale=C", "--no-sync"];
   execFileSync(join(programs, "initdb"), initial, { ...user, cwd: folder, stdio: ["ignore", "ignore", "inherit"], env: {} });
   const port = await freePort();
-  const url = `postgres://${ROLE}@127.0.0.1:${port}/postgres`;
+  const url = `postgres://${ROLE}:${PASSWORD}@127.0.0.1:${port}/postgres`;
   const all = { listen_addresses: "127.0.0.1", port, unix_socket_directories: folder, fsync: "off", shared_buffers: "32MB", ...settings };
   const options = Object.entries(all).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
   let server: ChildProcess | undefined;
@@ -122,6 +125,7 @@ async function answers(url: string, server: ChildProcess): Promise<void> {
   for (;;) {
     if (server.exitCode !== null) throw new Error(`PostgreSQL ended with exit code ${server.exitCode}.`);
     const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 1_000 });
+    client.on("error", () => {});
     try {
       await client.connect();
       await client.query("select 1");
