@@ -1,4 +1,5 @@
 /** The rights that a configuration gives tools and models beyond those that they have by themselves. */
+import { shownUrl } from "../store/postgres-settings.ts";
 import { resolve } from "node:path";
 import type { KeyPath } from "../documents/key-positions.ts";
 import { findProvider } from "../model/providers.ts";
@@ -149,6 +150,7 @@ function ownRights({ approval, store, simulation, enrichments }: HaftConfig, fol
   return [
     ...(never.length === 0 ? [] : [{ path: ["approval", "never"], what: `runs tools without asking: ${never.join(", ")}` }]),
     ...outsideRights(store ?? {}, ["path"], folder).map(([key, what]) => ({ path: ["store", key], what })),
+    ...(store !== undefined && "url" in store ? [{ path: ["store"], what: `keeps sessions in ${shownUrl(store.url)}` }] : []),
     ...beside.map(([key, what]) => ({ path: ["simulation", key], what })),
     ...enrichments.flatMap((each) => outsideRights(each, ["cache"], folder).map(([key, what]) => ({ path: [...each.path, key], what }))),
   ];
