@@ -1,4 +1,5 @@
 /** The state of one call on its way through the pipeline, and the parts of the runtime it uses. */
+import type { ApprovalPreview } from "../core/approval-preview.ts";
 import type { Approvals } from "../core/approvals.ts";
 import type { Ask } from "../core/ask.ts";
 import type { ToolCall } from "../core/call.ts";
@@ -23,6 +24,7 @@ import type { RetrySettings } from "../policy/retry.ts";
 import type { Visibility, VisibilityRules } from "../policy/visibility.ts";
 import type { ProgressListener } from "./execute-options.ts";
 import type { CallCounters, OrphanCount } from "./call-counters.ts";
+import type { CallTiming } from "./call-timing.ts";
 import type { EarlierCalls, EarlierRun } from "./earlier-calls.ts";
 import type { FallbackChains } from "./fallback-chains.ts";
 import { idempotencyKey } from "./idempotency-key.ts";
@@ -77,12 +79,16 @@ export interface CallParts {
   readonly logsDecisions: boolean;
   /** Whether there are listeners; changes when listeners come and go. */
   listening: boolean;
-  /** Makes traces of calls; undefined while nobody wants them. */
+  /** Makes traces of calls; undefined while there are none. */
   tracing: Tracing | undefined;
   planOf(registered: RegisteredTool): ToolPlan;
   readonly executeWithin: ExecuteWithin<AdmittedCall>;
   /** Begins a session that belongs to the call. @param allow narrows what its interrupted calls may still be of */
   beginWithin(run: AdmittedCall, allow: VisibilityRules | undefined): Promise<Session>;
+  /** Simulates the call. Never rejects. */
+  preview(run: AdmittedCall): Promise<ApprovalPreview>;
+  /** Set where its calls may not be put to anybody: each that needs approval ends `approval_required`. */
+  readonly asksNobody?: true;
   emit(event: RuntimeEvent): void;
 }
 
@@ -157,6 +163,10 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   /** Set where calls may meet faults on purpose. */
   declare faults: CallFaults | undefined;
   attempts = 0;
+  /** When the latest of them began, on the clock. */
+  attemptAt = -Infinity;
+  /** Set once it has waited, or is tried again. */
+  declare timing: CallTiming | undefined;
   /** How many it has put to a person. */
   questions = 0;
   raw: unknown;
@@ -204,6 +214,8 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   caller: { readonly resolve: (answer: ToolResult) => void } | undefined;
   /** Called when it has its result. */
   declare atEnd: (() => void) | undefined;
+  /** It had begun before a crash. */
+  declare isTakenUp: true | undefined;
   /** It was a background job before a crash. */
   declare wasJob: EarlierJob | undefined;
   /** The calls that were made in it before a crash, until they are resumed. */

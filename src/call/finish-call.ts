@@ -167,7 +167,10 @@ function endOf(run: CallRun, result: ToolResult): SessionEvent & { readonly type
   const { id: turnId, session } = turn;
   const at = clock.wallTime();
   const { id: sessionId } = session;
-  if (input === undefined) return { callId, sessionId, turnId, at, type: "call-end", result };
+  const end = { callId, sessionId, turnId, at, type: "call-end", result } as const;
+  const timing = run.timing?.finish();
+  if (timing !== undefined) return input === undefined ? { ...end, timing } : { ...end, input, timing };
+  if (input === undefined) return end;
   return { callId, sessionId, turnId, at, type: "call-end", result, input };
 }
 

@@ -18,7 +18,7 @@ import { readCall } from "./read-call.ts";
 import { goesOnElsewhere } from "./attach-to-work.ts";
 import { reconcileCall } from "./reconcile-call.ts";
 import { rewriteCall } from "./rewrite-call.ts";
-import { countStart, runInBackground, whileDirect } from "./run-in-background.ts";
+import { countStart, runInBackground, startIsKept, whileDirect } from "./run-in-background.ts";
 import { takeOutput } from "./take-output.ts";
 
 /** The outcome of a phase: the call, which continues, or the error that ends it. Throwing ends it too. */
@@ -99,6 +99,11 @@ function resumeJob(run: AdmittedCall): Answer {
   return follow(run, pass(run, allow(run), countStart), runOrFinish);
 }
 
+/** A call from before a crash that was no job as far as is known: it may be what ended its process before that was written. */
+function startAgain(run: AdmittedCall): Answer {
+  return follow(run, startIsKept(run), runOrFinish);
+}
+
 function allow(run: AdmittedCall): Phase<AdmittedCall> {
   return pass(run, pass(run, run, reconcile), approve);
 }
@@ -110,7 +115,7 @@ function runOrFinish(run: CallRun, came: AdmittedCall | ToolError): Answer {
 function begin(run: CallRun, came: AdmittedCall | ToolError): Answer {
   const allowed = unlessCancelled(run, came);
   if (allowed instanceof ToolError) return finishCall(run, allowed);
-  if (beginsInBackground(allowed)) return runInBackground(allowed, runToEnd);
+  if (beginsInBackground(allowed)) return runInBackground(allowed, allowed.isTakenUp === true ? startAgain : runToEnd);
   const answer = runToEnd(allowed);
   return answer instanceof Promise && allowed.options.background !== false && mayOutliveTurn(allowed)
     ? whileDirect(allowed, answer)

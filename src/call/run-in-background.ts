@@ -133,9 +133,15 @@ function leaveSlot(run: AdmittedCall): void {
  * once must be known by that. Of a call that need not be run, nothing.
  */
 export function countStart(run: AdmittedCall): AdmittedCall | ToolError | Promise<AdmittedCall | ToolError> {
-  const { wasJob, isAnswered, turn } = run;
+  const { wasJob, isAnswered } = run;
   if (wasJob === undefined || wasJob.isCounted === true || isAnswered) return run;
   recordRun(run, wasJob.starts + 1);
+  return startIsKept(run);
+}
+
+/** Waits until what was recorded of a job's start cannot be lost. */
+export function startIsKept(run: AdmittedCall): AdmittedCall | ToolError | Promise<AdmittedCall | ToolError> {
+  const { turn } = run;
   const { eventLog, broken } = turn.session;
   if (broken !== undefined) return broken;
   const durable = eventLog === undefined || eventLog.options.durability === "async" ? undefined : eventLog.whenDurable();

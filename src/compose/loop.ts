@@ -221,7 +221,7 @@ class SessionLoop implements Loop {
   }
 
   pending(): readonly PendingCall[] {
-    return pendingCalls(this.#options.session.log);
+    return pendingCalls(this.#options.session);
   }
 
   /** @param events is given the events of this run, besides `onEvent` */

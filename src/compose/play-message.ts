@@ -89,7 +89,8 @@ class Listening {
   begin(request: ModelRequest): void {
     const { signal } = this.#left;
     const { model, turn } = this.#host;
-    this.#traced = turn.session.tracing?.beginRequest({ sessionId: turn.session.id, model, request });
+    const { id: sessionId, ports, tracing } = turn.session;
+    this.#traced = tracing?.beginRequest({ clock: ports.clock, sessionId, model, request });
     const ask = (): AsyncIterator<ModelEvent> => model.stream(request, { signal })[Symbol.asyncIterator]();
     try {
       this.#events = this.#traced === undefined ? ask() : this.#traced.within(ask);
@@ -105,7 +106,10 @@ class Listening {
     this.#isWaiting = true;
     try {
       // a thenable that calls back at once must not make the stack grow
-      Promise.resolve(this.#traced === undefined ? this.#events?.next() : this.#traced.within(this.#askNext)).then(this.#onStep, this.#onThrown);
+      Promise.resolve(this.#traced === undefined ? this.#events?.next() : this.#traced.within(this.#askNext)).then(
+        this.#onStep,
+        this.#onThrown,
+      );
     } catch (thrown: unknown) {
       this.#onThrown(thrown);
     }
@@ -189,19 +193,24 @@ class Message {
 
   /** Something to wait for only where the message so far was taken back. */
   take(event: ModelEvent): Promise<void> | undefined {
-    this.#host.tell(event);
+    // a listener may change what it is shown, so calls are taken first
+    const added = event.type === "call-seal" ? this.#takeSealed(event) : undefined;
+    const isWaiting = event.type === "call-seal" && added === undefined;
+    this.#host.tell(isWaiting ? { ...event, call: detached(event.call) } : event);
+    if (added !== undefined) this.#tellAdded(added);
     if (event.type === "text-delta") this.#text += event.text;
-    else if (event.type === "call-seal") this.#takeSealed(event);
     else if (event.type === "reply-void") return this.#takeBack(event.reason);
     return undefined;
   }
 
   async end(reply: ModelReply): Promise<PlayedMessage> {
+    const isWhole = endedWell(reply.finish);
+    const isAsSealed = this.#calls.every(({ call }, index) => isSameCall(call, reply.calls[index]));
+    const further = isWhole && isAsSealed ? reply.calls.slice(this.#calls.length).map(detached) : [];
     this.#host.tell({ type: "reply-end", reply });
     this.#host.onReply(reply);
-    const isWhole = endedWell(reply.finish);
-    if (isWhole && !this.#calls.every(({ call }, index) => isSameCall(call, reply.calls[index]))) return this.fail(notAsSealed());
-    if (isWhole) for (const call of reply.calls.slice(this.#calls.length)) this.#add(call);
+    if (isWhole && !isAsSealed) return this.fail(notAsSealed());
+    for (const call of further) this.#tellAdded(this.#add(call));
     const { finish, usage, model, native } = reply;
     const said = { content: contentOf(reply), ...(native === undefined ? {} : { native }), ...(model === undefined ? {} : { model }) };
     try {
@@ -222,14 +231,19 @@ class Message {
   }
 
   /** Calls are sealed in order: one that was sealed before is not another. */
-  #takeSealed({ index, call }: ModelEvent & { readonly type: "call-seal" }): void {
-    if (this.#host.early && index >= this.#calls.length) this.#add(call);
+  #takeSealed({ index, call }: ModelEvent & { readonly type: "call-seal" }): PlayedCall | undefined {
+    return this.#host.early && index >= this.#calls.length ? this.#add(call) : undefined;
   }
 
-  #add(call: ModelCall): void {
+  #add(call: ModelCall): PlayedCall {
     const refusal = this.#host.refusalOf(call, this.#calls.length);
     const callId = this.#round.add(call, { refusal });
-    this.#calls.push({ callId, call, refusal });
+    const added = { callId, call, refusal };
+    this.#calls.push(added);
+    return added;
+  }
+
+  #tellAdded({ callId, call, refusal }: PlayedCall): void {
     this.#host.tell({ type: "call-add", callId, call, ...(refusal === undefined ? {} : { refusal }) });
   }
 
@@ -245,6 +259,15 @@ class Message {
 function isSameCall(sealed: ModelCall, call: ModelCall | undefined): boolean {
   if (sealed === call) return true;
   return call !== undefined && sealed.name === call.name && sealed.id === call.id && textOf(sealed) === textOf(call);
+}
+
+/** The call with an input of its own, which no listener has. One that is not JSON stays as it is: it never runs. */
+function detached(call: ModelCall): ModelCall {
+  try {
+    return call.input === undefined ? call : { ...call, input: copyJson(call.input).value };
+  } catch {
+    return call;
+  }
 }
 
 function textOf({ input = {} }: ModelCall): string | undefined {

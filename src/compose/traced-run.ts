@@ -8,7 +8,7 @@ export async function tracedRun(
   { session, model, agentName = session.agentName }: Pick<LoopOptions, "session" | "model" | "agentName">,
   play: () => Promise<LoopResult>,
 ): Promise<LoopResult> {
-  const span = session.tracing?.beginRun({ sessionId: session.id, agentName, model });
+  const span = session.tracing?.beginRun({ clock: session.ports.clock, sessionId: session.id, agentName, model });
   if (span === undefined) return await play();
   try {
     const result = await span.within(play);

@@ -5,7 +5,7 @@ import type { HistoryEntry } from "./history.ts";
 import type { JsonValue } from "./base/json.ts";
 import type { LogFields } from "./ports.ts";
 import type { ToolResult } from "./result.ts";
-import type { TraceHeaders } from "./tracing.ts";
+import type { TraceHeaders } from "./trace-headers.ts";
 
 /** The context that a tool is given besides its input. */
 export interface ToolContext {

@@ -1,5 +1,7 @@
 /** The events of a runtime, as they happen, and those of them that a session keeps. */
+import type { ApprovalScope, ApprovalStatus } from "./approval-store.ts";
 import type { ToolCall } from "./call.ts";
+import type { CallPhase } from "./call-phase.ts";
 import type { ContentPart } from "./content.ts";
 import type { ProgressUpdate } from "./context.ts";
 import type { ErrorInfo } from "./error.ts";
@@ -96,11 +98,40 @@ export type SessionEvent =
       readonly toolName: string;
       readonly remoteId: string;
     })
+  | (CallEvent & {
+      /** The call needs approval, and its approver is called next: the question is in the inbox under `approvalId`. */
+      readonly type: "approval-ask";
+      readonly toolName: string;
+      readonly approvalId: string;
+      /** SHA-256 over the tool, its definition and the input: an answer holds for these. */
+      readonly digest: string;
+      /** The input that is approved. */
+      readonly input: JsonObject;
+      readonly reason: string;
+      /** No answer counts from then on. */
+      readonly expiresAt?: number;
+    })
+  | (CallEvent & {
+      /** The end of the question; without an `approval-ask` before it, a rule answered. */
+      readonly type: "approval-answer";
+      readonly toolName: string;
+      readonly approvalId: string;
+      readonly digest: string;
+      readonly status: Exclude<ApprovalStatus, "open">;
+      /** How far a yes reaches. */
+      readonly scope?: ApprovalScope;
+      /** The rule that answered, or that was made of the answer. */
+      readonly ruleId?: string;
+      /** The author of the answer, as the answer says. */
+      readonly by?: string;
+    })
   | (CallEvent & { readonly type: "state-change"; readonly toolset: string; readonly key: string; readonly patch: JsonPatch })
   | (CallEvent & {
       readonly type: "call-end";
       readonly result: ToolResult;
       /** The input that ran, after repair; undefined when the call never got that far. */ readonly input?: JsonObject;
+      /** Its phases, in order. Left out where it was nothing but one attempt, which began at once. */
+      readonly timing?: readonly CallPhase[];
     })
   | (CallEvent & {
       /** The call continues in the background: its turn does not wait for it, and its caller was answered `pending`. */

@@ -1,7 +1,10 @@
 /** The seam behind which sessions outlive their process: event logs, the claims on them, and the persistent cache. */
 import type { AccessStore } from "./access-store.ts";
+import type { ApprovalStore } from "./approval-store.ts";
 import type { BranchPoint, SessionEvent } from "./event.ts";
 import type { JobStore } from "./job-store.ts";
+import type { StoreFeed } from "./store-feed.ts";
+import type { WebhookStore } from "./webhook-store.ts";
 
 /**
  * Keeps the event logs of sessions.
@@ -51,6 +54,12 @@ export interface Store {
   readonly access: AccessStore;
   /** The background jobs of its sessions. */
   readonly jobs: JobStore;
+  /** The questions that wait for a yes, what was answered, and the rules that answer later ones. */
+  readonly approvals: ApprovalStore;
+  /** The order in which the events of all sessions became durable. */
+  readonly feed: StoreFeed;
+  /** Webhooks that wait to be delivered. */
+  readonly webhooks: WebhookStore;
   /** Writes what is buffered, gives up every claim and closes. Idempotent. */
   close(): Promise<void>;
 }

@@ -1,14 +1,8 @@
 /** The seam by which what a runtime does becomes part of traces; `haft/telemetry` is behind it. */
 import type { ToolError } from "./error.ts";
+import type { Clock } from "./ports.ts";
 import type { Model, ModelReply, ModelRequest, TokenUsage } from "./model.ts";
-
-/**
- * The fields by which a request continues a trace: `traceparent`, and `tracestate` and `baggage` where there are such. Headers of HTTP, and
- * fields of `_meta` in MCP.
- *
- * @see https://www.w3.org/TR/trace-context/
- */
-export type TraceHeaders = Readonly<Record<string, string>>;
+import type { TraceHeaders } from "./trace-headers.ts";
 
 /** Makes traces. Called only while one is set with `runtime.trace`. */
 export interface Tracing {
@@ -31,6 +25,7 @@ export interface TracedWork<End> {
 
 /** A run of a loop, as it begins. */
 export interface TracedRun {
+  readonly clock: Clock;
   readonly sessionId: string;
   readonly agentName: string | undefined;
   /** The model, or its name. */
@@ -46,6 +41,7 @@ export interface TracedRunEnd {
 
 /** A request to a model, as it is sent. */
 export interface TracedRequest {
+  readonly clock: Clock;
   readonly sessionId: string;
   readonly model: Model;
   readonly request: ModelRequest;

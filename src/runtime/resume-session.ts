@@ -1,4 +1,5 @@
 /** Ends what a crash interrupted: each call that had begun gets its one result. */
+import type { Ask } from "../core/ask.ts";
 import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
@@ -31,6 +32,8 @@ export interface ResumeOptions {
   readonly create?: boolean;
   /** Take the session from the process that has it open, which can write no more. @default false */
   readonly takeOver?: boolean;
+  /** Answers the questions of calls that are run again. @default what the runtime was given */
+  readonly ask?: Ask;
   /** The value of `context.data` for handlers. */
   readonly data?: Readonly<Record<string, unknown>>;
   /** Data for its engines, as in `SessionStart`. */
@@ -39,7 +42,15 @@ export interface ResumeOptions {
   readonly allow?: VisibilityRules;
 }
 
-const OPTIONS: OptionNames<ResumeOptions> = { interrupted: true, create: true, takeOver: true, data: true, allow: true, setup: true };
+const OPTIONS: OptionNames<ResumeOptions> = {
+  interrupted: true,
+  create: true,
+  takeOver: true,
+  ask: true,
+  data: true,
+  allow: true,
+  setup: true,
+};
 
 /** @throws ToolError `invalid_argument` for an option that is none */
 export function checkResumeOptions(options: ResumeOptions): void {
@@ -198,7 +209,7 @@ function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: Ta
     ...options.callOptions,
     ...(answerers instanceof ToolError ? {} : { answerers }),
     ...(options.data === undefined ? {} : { data: options.data }),
-    ...omitUndefined({ background, principal: open.principal }),
+    ...omitUndefined({ background, principal: open.principal, ask: options.ask }),
     ...(options.allow === undefined ? {} : { visibility: visibilityOf(options.allow) }),
     ...(hasMadeCalls(session, open) ? { approved: true } : {}),
   };
@@ -206,6 +217,7 @@ function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: Ta
   const asked = flag?.call ?? open.call;
   const call = open.isRewritten && intendedInput !== undefined ? { ...open.call, input: intendedInput } : asked;
   const run = new CallRun(partsOf(session), turn, callOptions, call, { callId: open.callId, idempotencyKey: open.intent });
+  run.isTakenUp = true;
   run.wasJob = open.job;
   if (open.job !== undefined) run.job = run.parts.jobs.adopt(run, open.job); // whatever becomes of it now, it ends as a job
   if (open.sample !== undefined) run.faults = new CallFaults(open.sample);

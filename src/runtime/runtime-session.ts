@@ -225,7 +225,8 @@ export class RuntimeSession extends Session {
   /** Returns the changes of this branch since it was taken; of the calls of one that a store keeps, the latest (see `log`). @throws ToolError `invalid_argument` for a session that is not a branch */
   diff(): SessionDiff {
     if (this.#parent === undefined || this.#base === undefined) throw noBranch(this);
-    return { state: stateDiff(this.#base.state, this.stateMap), calls: historyOf(this.ownLog), pretended: this.simulation?.pretended ?? [] };
+    const pretended = this.simulation?.pretended ?? [];
+    return { state: stateDiff(this.#base.state, this.stateMap), calls: historyOf(this.ownLog), pretended };
   }
 
   /**
@@ -240,11 +241,7 @@ export class RuntimeSession extends Session {
     await this.#host.commit(this, this.#parent);
   }
 
-  /**
-   * Drops this branch: closes it, and forgets what a store has of it unless others are branches of it.
-   *
-   * @throws ToolError `invalid_argument` for a session that is not a branch; `store_failed`. By rejecting
-   */
+  /** Drops this branch: closes it, and forgets what a store has of it unless others are branches of it. @throws ToolError `invalid_argument` for a session that is not a branch; `store_failed`. By rejecting */
   async discard(): Promise<void> {
     if (this.#parent === undefined) throw noBranch(this);
     await this.#host.discard(this);

@@ -56,7 +56,7 @@ type BranchBase = Required<Pick<RuntimeSessionOptions, "head" | "parent">>;
 export class Sessions implements SessionHost {
   readonly #options: SessionsOptions;
   readonly #parts: CallParts;
-  readonly open = new OpenSessions();
+  readonly open = new OpenSessions(() => this.#options.store);
   #ephemeral = 0;
   /** How many sessions were begun without an id. */
   #nameless = 0;
@@ -135,6 +135,7 @@ export class Sessions implements SessionHost {
       session = this.#begin({ id, setup, eventLog, ...fold.start });
       const callOptions = this.#options.runner.callOptions({});
       await resumeSession(session, fold, { ...options, callOptions, cancelled: await cancelRequestsIn(store, id, fold) });
+      await this.#parts.approvals.resumed(id);
       return session;
     } catch (thrown: unknown) {
       await (session ?? eventLog).close().catch(() => {}); // the first error is reported
@@ -323,6 +324,7 @@ export class Sessions implements SessionHost {
   async closeAll(): Promise<readonly ToolError[]> {
     const ends = await Promise.allSettled([...this.open.all()].map((session) => session.close()));
     await this.#parts.cache.stored?.whenSettled();
+    await this.#parts.approvals.whenSettled();
     ends.push(...(await Promise.allSettled([this.#options.store?.close()])));
     return ends.flatMap((end) => (end.status === "rejected" ? [ToolError.fromUnknown(end.reason, "store_failed")] : []));
   }

@@ -39,15 +39,15 @@ export function takenKey(id: string): ToolError {
   return new ToolError("duplicate", `There is a key ${JSON.stringify(id)} already.`);
 }
 
-/** @throws ToolError `corrupt_record`: a key that cannot be read lets nobody in */
+/** @throws ToolError `corrupt_record`: a key that cannot be read opens nothing */
 export function readKey({ id, revoked_at: revokedAt, body }: KeyTable): StoredKey {
-  const key = readRow(body, KEY, `The row of the key ${id}`) as unknown as StoredKey; // every field was just checked
+  const key = readRow(body, KEY, `The row of the key ${id}`) as StoredKey; // every field was just checked
   return Object.freeze({ ...key, ...(revokedAt === null ? {} : { revokedAt }) });
 }
 
 /** @throws ToolError `corrupt_record` */
 export function readRefusal({ number, body }: RefusalTable): RefusedRequest {
-  return readRow(body, REFUSAL, `The row of the refused request ${number}`) as unknown as RefusedRequest; // as above
+  return readRow(body, REFUSAL, `The row of the refused request ${number}`) as RefusedRequest; // as above
 }
 
 function readRow(body: string, check: ShapeCheck, what: string): unknown {

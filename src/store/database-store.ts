@@ -2,13 +2,25 @@
 import { ToolError } from "../core/error.ts";
 import type { AccessStore } from "../core/access-store.ts";
 import { guardAccess } from "./access-operations.ts";
+import type { ApprovalStore } from "../core/approval-store.ts";
 import type { JobStore } from "../core/job-store.ts";
+import type { StoreFeed } from "../core/store-feed.ts";
+import type { WebhookStore } from "../core/webhook-store.ts";
 import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../core/store.ts";
+import { guardParts } from "./store-operations.ts";
 import { DatabaseLog, type DatabaseLogParts } from "./database-log.ts";
 import { readStoredPage } from "./event-text.ts";
 import { guardCache } from "./guarded-cache.ts";
 import { FIRST_EPOCH, type LogDatabase, type LogRefusal, type LogWrite } from "./log-database.ts";
-import { checkCancelRequest, checkJobList, checkJobPrune, checkListOptions, checkLogOptions, checkReadOptions } from "./store-options.ts";
+import {
+  checkCancelRequest,
+  checkFeedOptions,
+  checkJobList,
+  checkJobPrune,
+  checkListOptions,
+  checkLogOptions,
+  checkReadOptions,
+} from "./store-options.ts";
 import { WriteBuffer } from "./write-buffer.ts";
 
 export interface DatabaseStoreOptions {
@@ -26,6 +38,9 @@ export class DatabaseStore implements Store {
   readonly cache: CacheStore;
   readonly jobs: JobStore;
   readonly access: AccessStore;
+  readonly approvals: ApprovalStore;
+  readonly feed: StoreFeed;
+  readonly webhooks: WebhookStore;
   readonly #options: DatabaseStoreOptions;
   readonly #database: LogDatabase;
   readonly #buffer: WriteBuffer;
@@ -51,6 +66,14 @@ export class DatabaseStore implements Store {
       open: () => this.open(),
       requireWritable: () => this.#requireWritable(),
     });
+    this.feed = this.#storeFeed();
+    const { approvals, webhooks } = guardParts({
+      run: (operation) => database.operate(operation),
+      open: () => this.open(),
+      requireWritable: () => this.#requireWritable(),
+    });
+    this.approvals = approvals;
+    this.webhooks = webhooks;
   }
 
   /** Other methods open the file as well; call this to learn early of a file that cannot be used. */
@@ -175,6 +198,21 @@ export class DatabaseStore implements Store {
         this.#requireWritable();
         await this.open();
         return database.jobPrune(checked);
+      },
+    };
+  }
+
+  #storeFeed(): StoreFeed {
+    const database = this.#database;
+    return {
+      latest: async () => {
+        await this.open();
+        return database.feedLatest(undefined);
+      },
+      read: async (options) => {
+        const checked = checkFeedOptions(options);
+        await this.open();
+        return database.feedRead(checked);
       },
     };
   }

@@ -71,8 +71,8 @@ export class GroupAppends {
 
   async #writeJobs(tables: Kysely<Tables>, { jobs }: LogWrite, session: string): Promise<void> {
     for (const change of jobs ?? []) {
-      const { query, parameters } = this.#parts.jobs.of(session, change);
-      await tables.executeQuery(withParameters(query, parameters));
+      for (const { query, parameters } of this.#parts.jobs.all(session, change))
+        await tables.executeQuery(withParameters(query, parameters));
     }
   }
 }
@@ -101,9 +101,11 @@ function appendStatement(schema: string) {
       returning session.id
     ), added as (
       insert into ${event} (session, position, at, type, call_id, body, checksum)
-      select event.* from unnest(${""}::text[], ${""}::bigint[], ${""}::bigint[], ${""}::text[], ${""}::text[], ${""}::text[], ${""}::text[])
-        as event(session, position, at, type, call_id, body, checksum)
+      select event.session, event.position, event.at, event.type, event.call_id, event.body, event.checksum
+      from unnest(${""}::text[], ${""}::bigint[], ${""}::bigint[], ${""}::text[], ${""}::text[], ${""}::text[], ${""}::text[])
+        with ordinality as event(session, position, at, type, call_id, body, checksum, turn)
       join moved on moved.id = event.session
+      order by event.turn
     )
     select id from moved`;
 }

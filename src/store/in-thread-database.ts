@@ -2,7 +2,9 @@
 import type { AccessOperation } from "./access-operations.ts";
 import { ToolError } from "../core/error.ts";
 import type { CacheRecord, ListOptions, StoredSession } from "../core/store.ts";
+import type { FeedPage, ReadFeedOptions } from "../core/store-feed.ts";
 import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
+import type { StoreOperation } from "./store-operations.ts";
 import type {
   CheckedJobList,
   ClaimAnswer,
@@ -71,6 +73,14 @@ export class InThreadDatabase implements LogDatabase {
     return this.#opened.remove(sessionId);
   }
 
+  async feedLatest(): Promise<string> {
+    return this.#opened.feedLatest();
+  }
+
+  async feedRead(options: Required<ReadFeedOptions>): Promise<FeedPage> {
+    return this.#opened.feedRead(options);
+  }
+
   async jobList(options: CheckedJobList): Promise<readonly StoredJob[]> {
     return this.#opened.jobList(options);
   }
@@ -89,6 +99,10 @@ export class InThreadDatabase implements LogDatabase {
 
   async access(operation: AccessOperation): Promise<unknown> {
     return this.#opened.access(operation);
+  }
+
+  async operate(operation: StoreOperation): Promise<unknown> {
+    return this.#opened.operate(operation);
   }
 
   async cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined> {

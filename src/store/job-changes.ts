@@ -10,7 +10,13 @@ export type JobChange = { readonly id: string } & (
   | (Pick<Start, "toolName" | "mode" | "notify"> & { readonly type: "start"; readonly at: number; readonly isQueued: boolean })
   | { readonly type: "run"; readonly starts: number }
   | { readonly type: "talk"; readonly state: "running" | "waiting" }
-  | { readonly type: "end"; readonly state: EndedJob["state"]; readonly at: number; readonly errorCode: string | null }
+  | {
+      readonly type: "end";
+      readonly toolName: string;
+      readonly state: EndedJob["state"];
+      readonly at: number;
+      readonly errorCode: string | null;
+    }
 );
 
 const NONE: readonly JobChange[] = Object.freeze([]);
@@ -39,9 +45,9 @@ function changeOf(event: SessionEvent, events: readonly SessionEvent[]): JobChan
     case "job-input":
       return { type: "talk", id: event.callId, state: "running" };
     case "job-end": {
-      const { callId: id, status, at } = event;
+      const { callId: id, toolName, status, at } = event;
       const errorCode = errorOf(id, events);
-      return { type: "end", id, state: endState(status, errorCode), at: storedTime(at), errorCode: errorCode ?? null };
+      return { type: "end", id, toolName, state: endState(status, errorCode), at: storedTime(at), errorCode: errorCode ?? null };
     }
     default:
       return undefined;

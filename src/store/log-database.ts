@@ -3,7 +3,9 @@ import type { AccessOperation } from "./access-operations.ts";
 import type { BranchPoint } from "../core/event.ts";
 import type { ErrorInfo } from "../core/error.ts";
 import type { CancelRequest, JobKey, ListStoredJobsOptions, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
+import type { FeedPage, ReadFeedOptions } from "../core/store-feed.ts";
 import type { CacheRecord, ListOptions, LogDamage, LogOptions, StoredSession } from "../core/store.ts";
+import type { StoreOperation } from "./store-operations.ts";
 import type { JobChange } from "./job-changes.ts";
 import type { JsonPieces } from "./json-pieces.ts";
 
@@ -80,11 +82,14 @@ export interface LogDatabase {
   read(request: ReadRequest): Promise<StoredPage>;
   list(options: Required<ListOptions>): Promise<readonly StoredSession[]>;
   remove(sessionId: string): Promise<boolean>;
+  feedLatest(request: undefined): Promise<string>;
+  feedRead(options: Required<ReadFeedOptions>): Promise<FeedPage>;
   jobList(options: CheckedJobList): Promise<readonly StoredJob[]>;
   jobRequestCancel(request: JobKey & { readonly reason: string }): Promise<boolean>;
   jobCancelRequests(request: undefined): Promise<readonly CancelRequest[]>;
   jobPrune(options: PruneJobsOptions): Promise<number>;
   access(operation: AccessOperation): Promise<unknown>;
+  operate(operation: StoreOperation): Promise<unknown>;
   cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined>;
   cacheVersions(resources: readonly string[]): Promise<readonly number[]>;
   cachePut(entry: CacheRecord): Promise<void>;

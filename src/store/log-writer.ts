@@ -140,10 +140,8 @@ export class LogWriter {
     const session = movedRecord(row, last);
     if (!(await this.#statements.moveSession(transaction, row, session))) return this.#overtaken(transaction, write);
     await this.#statements.insertEvents(transaction, events);
-    for (const change of write.jobs ?? []) {
-      const { query, parameters } = this.#jobs.of(row.id, change);
-      await transaction.executeQuery(withParameters(query, parameters));
-    }
+    for (const change of write.jobs ?? [])
+      for (const { query, parameters } of this.#jobs.all(row.id, change)) await transaction.executeQuery(withParameters(query, parameters));
     this.#records.note(write.sessionId, session);
     return undefined;
   }

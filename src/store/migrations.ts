@@ -3,14 +3,12 @@ import type { Kysely, Transaction } from "kysely";
 import { ToolError } from "../core/error.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import { listEarlierJobs } from "./earlier-jobs.ts";
-import type { Tables } from "./tables.ts";
+import type { EventTable, Tables } from "./tables.ts";
 
 interface Migration {
   readonly name: string;
-  run(tables: Transaction<Tables>): Promise<void>;
+  run(tables: Transaction<Tables>, connection: SqlConnection): Promise<void>;
 }
-
-const ACCESS = "keys, refusals";
 
 /** The first makes version 1. A step that was published is never changed. */
 const MIGRATIONS: readonly Migration[] = [
@@ -28,7 +26,10 @@ const MIGRATIONS: readonly Migration[] = [
       await listEarlierJobs(tables);
     },
   },
-  { name: ACCESS, run: createAccessTables },
+  { name: "keys, refusals", run: createAccessTables },
+  { name: "approvals", run: createApprovalTables },
+  { name: "numbers of events", run: numberEvents },
+  { name: "webhooks", run: createWebhookTables },
   {
     name: "epochs of claims",
     async run({ schema }) {
@@ -41,7 +42,6 @@ const MIGRATIONS: readonly Migration[] = [
 ];
 
 const CURRENT_VERSION = MIGRATIONS.length;
-
 /**
  * Brings the tables up to date in one transaction, which only one process at a time can have. Does nothing when they are.
  *
@@ -56,7 +56,7 @@ export async function migrate(connection: SqlConnection): Promise<void> {
     for (const [index, migration] of MIGRATIONS.entries()) {
       if (index < version) continue;
       if (index === 0) await createMigrationTable(transaction);
-      await migration.run(transaction);
+      await migration.run(transaction, connection);
       const done = { version: index + 1, name: migration.name };
       await transaction.insertInto("haft_migration").values(done).execute();
     }
@@ -80,25 +80,36 @@ export async function requireCurrent(connection: SqlConnection): Promise<void> {
   if (version === CURRENT_VERSION) return;
   const what = version === 0 ? "has no tables yet" : `has format version ${version}; this Haft works with ${CURRENT_VERSION}`;
   throw new ToolError("corrupt_record", `${place} ${what}.`, {
-    operatorHint: "Run haft store migrate with a role that may change tables.",
+    operatorHint: "Open it once with a role that may change tables, and with migrate as it is by default.",
   });
 }
 
 /** Refuses a store that was opened for reading and is of a version without a list of jobs. @throws ToolError `corrupt_record` */
-export async function requireJobs({ tables, place }: SqlConnection): Promise<void> {
-  if ((await quickVersion(tables)) !== 1) return;
-  throw new ToolError("corrupt_record", `${place} has format version 1, which lists no jobs.`, {
-    hint: "Open it once for writing, as haft jobs cancel and haft run do: that brings it up to date.",
+export function requireJobs(connection: SqlConnection): Promise<void> {
+  return requireVersion(connection, 2, "lists no jobs");
+}
+
+/** As `requireJobs`, for approvals. @throws ToolError `corrupt_record` */
+export function requireApprovals(connection: SqlConnection): Promise<void> {
+  return requireVersion(connection, 6, "keeps no approvals");
+}
+
+async function requireVersion({ tables, place }: SqlConnection, least: number, lack: string): Promise<void> {
+  const version = await quickVersion(tables);
+  if (version === undefined || version >= least) return;
+  throw new ToolError("corrupt_record", `${place} has format version ${version}, which ${lack}.`, {
+    hint: "Open it once for writing, as haft run does: that brings it up to date.",
   });
 }
 
-/** Refuses a store that was opened for reading and is of a version without keys and refusals. @throws ToolError `corrupt_record` */
-export async function requireAccess({ tables, place }: SqlConnection): Promise<void> {
-  const version = await quickVersion(tables);
-  if (version === undefined || version > MIGRATIONS.findIndex(({ name }) => name === ACCESS)) return;
-  throw new ToolError("corrupt_record", `${place} has format version ${version}, which keeps no keys and no refusals.`, {
-    hint: "Open it once for writing, as haft keys add does: that brings it up to date.",
-  });
+/** As `requireJobs`, for keys and refusals. @throws ToolError `corrupt_record` */
+export function requireAccess(connection: SqlConnection): Promise<void> {
+  return requireVersion(connection, 3, "keeps no keys and no refusals");
+}
+
+/** As `requireJobs`, of versions without numbers of events. @throws ToolError `corrupt_record` */
+export function requireFeed(connection: SqlConnection): Promise<void> {
+  return requireVersion(connection, 5, "has no order of the events of all sessions");
 }
 
 /** Undefined when there is more to find out. */
@@ -180,6 +191,36 @@ async function createSessionTables({ schema }: Transaction<Tables>): Promise<voi
     .execute();
 }
 
+const EVENT_COLUMNS = ["session", "position", "at", "type", "call_id", "body", "checksum"] as const;
+
+/** Gives every event a number. Those that are there already get theirs by time, and within a session by position. */
+async function numberEvents(tables: Transaction<Tables>, connection: SqlConnection): Promise<void> {
+  const { schema } = tables;
+  await schema.alterTable("haft_event").renameTo("haft_event_before").execute();
+  await schema
+    .createTable("haft_event")
+    .addColumn("sequence", "integer", (column) => column.primaryKey().autoIncrement())
+    .addColumn("session", "text", (column) => column.notNull().references("haft_session.id"))
+    .addColumn("position", "integer", (column) => column.notNull())
+    .addColumn("at", "bigint", (column) => column.notNull())
+    .addColumn("type", "text", (column) => column.notNull())
+    .addColumn("call_id", "text")
+    .addColumn("body", "text", (column) => column.notNull())
+    .addColumn("checksum", "text", (column) => column.notNull())
+    .addUniqueConstraint("haft_event_place", ["session", "position"])
+    .execute();
+  const before = tables.withTables<{ haft_event_before: EventTable }>();
+  const byTime = before
+    .selectFrom("haft_event_before")
+    .select(EVENT_COLUMNS)
+    .orderBy((build) => build.fn.max("at").over((over) => over.partitionBy("session").orderBy("position")))
+    .orderBy("session")
+    .orderBy("position");
+  await before.insertInto("haft_event").columns(EVENT_COLUMNS).expression(byTime).execute();
+  await schema.dropTable("haft_event_before").execute();
+  await connection.orderEvents(tables);
+}
+
 async function createJobTable({ schema }: Transaction<Tables>): Promise<void> {
   await schema
     .createTable("haft_job")
@@ -219,6 +260,55 @@ async function createAccessTables({ schema }: Transaction<Tables>): Promise<void
     .addColumn("principal", "text")
     .addColumn("body", "text", (column) => column.notNull())
     .execute();
+}
+
+async function createApprovalTables({ schema }: Transaction<Tables>): Promise<void> {
+  await schema
+    .createTable("haft_approval")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("position", "integer", (column) => column.notNull().unique())
+    .addColumn("session", "text", (column) => column.notNull())
+    .addColumn("call_id", "text", (column) => column.notNull())
+    .addColumn("tool", "text", (column) => column.notNull())
+    .addColumn("digest", "text", (column) => column.notNull())
+    .addColumn("status", "text", (column) => column.notNull())
+    .addColumn("expires_at", "bigint")
+    .addColumn("owner", "text", (column) => column.notNull())
+    .addColumn("question", "text", (column) => column.notNull())
+    .addColumn("answer", "text")
+    .addColumn("wants_preview", "integer", (column) => column.notNull())
+    .addColumn("preview", "text")
+    .execute();
+  await schema.createIndex("haft_approval_by_status").on("haft_approval").columns(["status", "position"]).execute();
+  await schema.createIndex("haft_approval_by_session").on("haft_approval").columns(["session", "status"]).execute();
+  await schema
+    .createTable("haft_approval_rule")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("session", "text")
+    .addColumn("expires_at", "bigint")
+    .addColumn("created_at", "bigint", (column) => column.notNull())
+    .addColumn("rule", "text", (column) => column.notNull())
+    .execute();
+}
+
+async function createWebhookTables({ schema }: Transaction<Tables>): Promise<void> {
+  await schema
+    .createTable("haft_webhook")
+    .addColumn("endpoint", "text", (column) => column.notNull())
+    .addColumn("type", "text", (column) => column.notNull())
+    .addPrimaryKeyConstraint("haft_webhook_key", ["endpoint", "type"])
+    .execute();
+  await schema
+    .createTable("haft_delivery")
+    .addColumn("endpoint", "text", (column) => column.notNull())
+    .addColumn("message", "text", (column) => column.notNull())
+    .addColumn("payload", "text", (column) => column.notNull())
+    .addColumn("attempts", "integer", (column) => column.notNull())
+    .addColumn("created_at", "bigint", (column) => column.notNull())
+    .addColumn("due_at", "bigint", (column) => column.notNull())
+    .addPrimaryKeyConstraint("haft_delivery_key", ["endpoint", "message"])
+    .execute();
+  await schema.createIndex("haft_delivery_by_due").on("haft_delivery").column("due_at").execute();
 }
 
 async function createCacheTables({ schema }: Transaction<Tables>): Promise<void> {

@@ -8,10 +8,10 @@ interface Meaning {
 }
 
 const GRANTS =
-  "Grant the role of url usage of the schema, and select, insert, update and delete on its tables; haft store migrate, run by a role that may create tables, makes them.";
+  "Grant the role of url usage of the schema, and select, insert, update and delete on its tables; a store that is opened once by a role that may create tables makes them.";
 const CHANGED: Meaning = {
   code: "corrupt_record",
-  hint: "Its tables are not those of Haft any more: haft store check names the differences.",
+  hint: "Its tables are not those of Haft any more: restore them from a backup, or give the store a schema of its own.",
 };
 const DAMAGED: Meaning = { code: "corrupt_record", hint: "The data of the server itself is damaged: restore its tables from a backup." };
 

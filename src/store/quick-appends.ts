@@ -61,8 +61,7 @@ export class QuickAppends {
   }
 
   #writeJobs(session: string, changes: readonly JobChange[]): void {
-    for (const change of changes) {
-      const { query, parameters } = this.#parts.jobs.of(session, change);
+    for (const { query, parameters } of changes.flatMap((change) => this.#parts.jobs.all(session, change))) {
       let run = this.#preparedJobs.get(query);
       if (run === undefined) this.#preparedJobs.set(query, (run = this.#parts.sql.prepare(query)));
       run(parameters);

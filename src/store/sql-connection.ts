@@ -17,6 +17,13 @@ export interface SqlConnection {
   readonly place: string;
   /** Milliseconds since the epoch by the database's clock, which all owners share. */
   readonly databaseTime: RawBuilder<number>;
+  /** The greatest number that was ever given to an event; null before there was one. */
+  readonly lastSequence: RawBuilder<number | null>;
+  /**
+   * The number up to which it is decided which events there are, for statements that begin later. Undefined where numbers are given in the
+   * order of commits.
+   */
+  readonly settledSequence?: RawBuilder<number>;
   /** 32 random characters. */
   readonly randomText: RawBuilder<string>;
   /** Describes as text what kept the database from doing something. */
@@ -35,6 +42,8 @@ export interface SqlConnection {
   tableNames(tables: Kysely<Tables>): Promise<readonly string[]>;
   /** The first thing in a transaction that changes the tables themselves: only one at a time comes past it. */
   lockTables(transaction: Transaction<Tables>): Promise<void>;
+  /** Makes what `lastSequence` and `settledSequence` need, when the table of events has its numbers. */
+  orderEvents(transaction: Transaction<Tables>): Promise<void>;
   close(): Promise<void>;
 }
 

@@ -1,9 +1,11 @@
 /** Sessions, claims and the cache in SQL tables: the same statements for every database that Kysely speaks. */
 import type { Kysely, Transaction } from "kysely";
-import { ToolError } from "../core/error.ts";
+import { ToolError, isToolError } from "../core/error.ts";
 import type { CacheRecord, ListOptions, LogOptions, StoredSession } from "../core/store.ts";
 import { sessionChecksum } from "./checksum.ts";
+import type { FeedPage, ReadFeedOptions } from "../core/store-feed.ts";
 import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
+import { runOperation, type StoreOperation, type StoreParts } from "./store-operations.ts";
 import type {
   CheckedJobList,
   ClaimAnswer,
@@ -19,11 +21,14 @@ import { SqlAccess } from "./sql-access.ts";
 import { LogReader, type FoundSession } from "./log-reader.ts";
 import { LogStatements } from "./log-statements.ts";
 import { LogWriter } from "./log-writer.ts";
-import { requireAccess, requireJobs } from "./migrations.ts";
+import { requireAccess, requireApprovals, requireFeed, requireJobs } from "./migrations.ts";
 import { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
+import { SqlApprovals, removeApprovals } from "./sql-approvals.ts";
 import { SqlCache } from "./sql-cache.ts";
+import { latestMark, readFeed, settledNumber } from "./sql-feed.ts";
 import { cancelRequests, listJobs, pruneJobs, requestCancel } from "./sql-jobs.ts";
+import { SqlWebhooks } from "./sql-webhooks.ts";
 import { originalText, storedText } from "./stored-text.ts";
 import type { SessionTable, Tables } from "./tables.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
@@ -46,6 +51,7 @@ export class SqlDatabase implements LogDatabase {
   readonly #writer: LogWriter;
   readonly #owner: Owner;
   readonly #cache: SqlCache;
+  readonly #parts: StoreParts;
 
   constructor(connection: SqlConnection, options: SqlDatabaseOptions) {
     const statements = new LogStatements(connection.tables);
@@ -55,6 +61,7 @@ export class SqlDatabase implements LogDatabase {
     this.#owner = new Owner(connection);
     this.#writer = new LogWriter({ connection, statements, reader: this.#reader, owner: this.#owner });
     this.#cache = new SqlCache(options.maxCacheBytes, connection.maxKeyBytes);
+    this.#parts = { approvals: new SqlApprovals(connection, this.#owner), webhooks: new SqlWebhooks(connection) };
   }
 
   open(): Promise<void> {
@@ -130,7 +137,28 @@ export class SqlDatabase implements LogDatabase {
     if (child !== undefined) throw hasBranches(sessionId, child.id);
     await transaction.deleteFrom("haft_event").where("session", "=", id).execute();
     await transaction.deleteFrom("haft_job").where("session", "=", id).execute();
+    await removeApprovals(transaction, id);
     await transaction.deleteFrom("haft_session").where("id", "=", id).execute();
+  }
+
+  feedLatest(): Promise<string> {
+    return this.#feed((tables, settled) => latestMark(tables, settled));
+  }
+
+  feedRead(options: Required<ReadFeedOptions>): Promise<FeedPage> {
+    return this.#feed((tables, settled) => readFeed(tables, this.#connection, { ...options, settled }));
+  }
+
+  #feed<Result>(read: (tables: Kysely<Tables>, settled: number | undefined) => Promise<Result>): Promise<Result> {
+    return this.#do("could not be read", async (tables) => {
+      try {
+        const settled = await settledNumber(this.#connection);
+        return await this.#look(tables, (transaction) => read(transaction, settled));
+      } catch (thrown: unknown) {
+        if (!isToolError(thrown)) await requireFeed(this.#connection);
+        throw thrown;
+      }
+    });
   }
 
   jobList(options: CheckedJobList): Promise<readonly StoredJob[]> {
@@ -163,6 +191,17 @@ export class SqlDatabase implements LogDatabase {
         return await runAccessOperation(new SqlAccess(tables), operation);
       } catch (thrown: unknown) {
         await requireAccess(this.#connection);
+        throw thrown;
+      }
+    });
+  }
+
+  operate(operation: StoreOperation): Promise<unknown> {
+    return this.#do("could not be used", async () => {
+      try {
+        return await runOperation(this.#parts, operation);
+      } catch (thrown: unknown) {
+        await requireApprovals(this.#connection);
         throw thrown;
       }
     });

@@ -36,6 +36,7 @@ export function connectSqlite(settings: SqliteSettings): SqliteConnection {
       immediate: new ImmediateSqlite(database, requireFile),
       place,
       databaseTime: sql<number>`cast(unixepoch('subsec') * 1000 as integer)`,
+      lastSequence: sql<number | null>`(select seq from sqlite_sequence where name = 'haft_event')`,
       randomText: sql<string>`lower(hex(randomblob(16)))`,
       explain,
       isDamage: isSqliteDamage,
@@ -47,6 +48,7 @@ export function connectSqlite(settings: SqliteSettings): SqliteConnection {
       attempt: (work) => work(),
       tableNames: async (tables) => (await tables.introspection.getTables({ withInternalKyselyTables: true })).map(({ name }) => name),
       lockTables: async () => {}, // a transaction that writes has the whole file
+      orderEvents: async () => {},
       close: async () => database.close(),
     };
   } catch (error: unknown) {

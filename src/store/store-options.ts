@@ -3,6 +3,7 @@ import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { checkJobStates } from "../core/job-status.ts";
 import type { CancelRequest, ListStoredJobsOptions, PruneJobsOptions } from "../core/job-store.ts";
+import type { ReadFeedOptions } from "../core/store-feed.ts";
 import type { ListOptions, LogOptions, ReadOptions } from "../core/store.ts";
 
 /** Of the persistent result cache. */
@@ -21,6 +22,11 @@ const DEFAULT_SESSIONS = 100;
 /** @throws ToolError `invalid_argument` */
 export function checkReadOptions({ from = 1, limit = DEFAULT_EVENTS }: ReadOptions): Required<ReadOptions> {
   return { from: requireWhole("from", from, 1), limit: requireWhole("limit", limit, 1) };
+}
+
+/** @throws ToolError `invalid_argument` */
+export function checkFeedOptions({ after, limit = DEFAULT_EVENTS }: ReadFeedOptions): Required<ReadFeedOptions> {
+  return { after, limit: requireWhole("limit", limit, 1) };
 }
 
 /** @throws ToolError `invalid_argument` */

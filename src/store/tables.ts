@@ -1,13 +1,18 @@
 /** The tables of a store, for Kysely. Ids and keys are in them as JSON text, so that any string comes back from any database. */
+import type { Generated } from "kysely";
 
 export interface Tables {
   readonly haft_migration: MigrationTable;
   readonly haft_owner: OwnerTable;
   readonly haft_session: SessionTable;
-  readonly haft_event: EventTable;
+  readonly haft_event: NumberedEventTable;
   readonly haft_job: StoredJobTable;
   readonly haft_key: KeyTable;
   readonly haft_refusal: RefusalTable;
+  readonly haft_approval: ApprovalTable;
+  readonly haft_approval_rule: ApprovalRuleTable;
+  readonly haft_webhook: WebhookTable;
+  readonly haft_delivery: DeliveryTable;
   readonly haft_cache: CacheTable;
   readonly haft_generation: GenerationTable;
   readonly haft_counter: CounterTable;
@@ -60,6 +65,11 @@ export interface EventTable {
   readonly checksum: string;
 }
 
+/** Numbered in the order of commits. No number is given twice, whatever was removed. */
+interface NumberedEventTable extends EventTable {
+  readonly sequence: Generated<number>;
+}
+
 /** A background job, as the events of its session say it is. */
 export interface StoredJobTable {
   readonly session: string;
@@ -96,6 +106,51 @@ export interface RefusalTable {
   readonly at: number;
   readonly principal: string | null;
   readonly body: string;
+}
+
+/** An approval question. Its columns are what is asked by; `question` is the whole of it as JSON, `answer` what became of it. */
+export interface ApprovalTable {
+  readonly id: string;
+  readonly position: number;
+  readonly session: string;
+  readonly call_id: string;
+  readonly tool: string;
+  readonly digest: string;
+  readonly status: string;
+  readonly expires_at: number | null;
+  /** The owner that waits for the answer. */
+  readonly owner: string;
+  readonly question: string;
+  readonly answer: string | null;
+  /** 1 where another process wants it. */
+  readonly wants_preview: number;
+  readonly preview: string | null;
+}
+
+export interface ApprovalRuleTable {
+  readonly id: string;
+  /** Null for a rule of all sessions. */
+  readonly session: string | null;
+  readonly expires_at: number | null;
+  readonly created_at: number;
+  /** The whole of it as JSON. */
+  readonly rule: string;
+}
+
+/** A type of messages that an endpoint receives. */
+interface WebhookTable {
+  readonly endpoint: string;
+  readonly type: string;
+}
+
+/** A message that is to be sent to an endpoint. */
+interface DeliveryTable {
+  readonly endpoint: string;
+  readonly message: string;
+  readonly payload: string;
+  readonly attempts: number;
+  readonly created_at: number;
+  readonly due_at: number;
 }
 
 export interface CacheTable {

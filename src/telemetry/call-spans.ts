@@ -11,7 +11,7 @@ import type { ProviderWatch } from "./provider-watch.ts";
 import { recordedText, type RedactText } from "./recorded-text.ts";
 import { ATTRIBUTES, OPERATIONS, OTHER } from "./semantic-conventions.ts";
 
-/** What is recorded of a call besides its names and numbers. */
+/** The contents of a call that are recorded besides its names and numbers. */
 export interface CallContents {
   readonly recordInputs: boolean;
   readonly recordOutputs: boolean;
@@ -108,7 +108,7 @@ export class CallSpans {
       [ATTRIBUTES.conversation]: sessionId,
       [ATTRIBUTES.callId]: callId,
       [ATTRIBUTES.turnId]: turnId,
-      ...(tool === undefined ? {} : { [ATTRIBUTES.toolDescription]: tool.description }),
+      ...(tool === undefined || tool.description === "" ? {} : { [ATTRIBUTES.toolDescription]: tool.description }),
       ...(typeof agentName === "string" ? { [ATTRIBUTES.agentName]: agentName } : {}),
     };
     const options = { kind: SpanKind.INTERNAL, attributes };
@@ -141,7 +141,7 @@ export class CallSpans {
     span.setAttribute(ATTRIBUTES.toolArguments, recordedText(input ?? {}, this.#contents.redact));
   }
 
-  /** Messages of errors quote arguments and results, so they are told with results only. */
+  /** Messages of errors quote arguments and results, so they are recorded only where results are. */
   #recordOutput(span: Span, { error, status, output, content }: ToolResult): void {
     const { recordOutputs, redact } = this.#contents;
     if (isFailure(status) && error !== undefined) {

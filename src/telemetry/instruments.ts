@@ -28,7 +28,7 @@ export class Instruments {
     });
     this.retries = meter.createCounter(METRICS.retries, { description: "Further attempts of calls.", unit: "{attempt}" });
     this.orphans = meter.createCounter(METRICS.orphans, {
-      description: "Handlers that went on after their call had ended.",
+      description: "Handlers that ran on after their call had ended.",
       unit: "{handler}",
     });
     this.circuits = meter.createCounter(METRICS.circuits, { description: "Changes of state of circuits.", unit: "{change}" });

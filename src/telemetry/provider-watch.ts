@@ -1,4 +1,4 @@
-/** Notices when providers are registered: before that nothing is recorded, and what is done costs next to nothing. */
+/** Notices when providers are registered. Before that a runtime makes no events for telemetry. */
 import { createNoopMeter, metrics, trace } from "@opentelemetry/api";
 import type { Meter, MeterProvider, Tracer, TracerProvider } from "@opentelemetry/api";
 import { Instruments } from "./instruments.ts";
@@ -13,29 +13,36 @@ export interface Providers {
 }
 
 export class ProviderWatch {
-  readonly #providers: Providers;
-  #tracer: Tracer | undefined;
-  #instruments: Instruments | undefined;
-
-  constructor(providers: Providers) {
-    this.#providers = providers;
-    this.#tracer = providers.tracerProvider?.getTracer(SCOPE);
-    const meter = providers.meterProvider?.getMeter(SCOPE);
-    if (meter !== undefined) this.#instruments = new Instruments(meter);
-  }
-
+  readonly #onFound: () => void;
   /** Undefined while there is no provider of tracers. */
-  get tracer(): Tracer | undefined {
-    return (this.#tracer ??= registeredTracer());
+  tracer: Tracer | undefined;
+  /** Undefined while there is no provider of meters. */
+  instruments: Instruments | undefined;
+  readonly #looksForTracer: boolean;
+  readonly #looksForMeter: boolean;
+  #isFound = false;
+
+  /** @param onFound called once, when there is the first of them */
+  constructor({ tracerProvider, meterProvider }: Providers, onFound: () => void) {
+    this.#onFound = onFound;
+    this.tracer = tracerProvider?.getTracer(SCOPE);
+    this.instruments = meterProvider === undefined ? undefined : new Instruments(meterProvider.getMeter(SCOPE));
+    this.#looksForTracer = tracerProvider === undefined;
+    this.#looksForMeter = meterProvider === undefined;
   }
 
-  /** Undefined while there is no provider of meters. */
-  get instruments(): Instruments | undefined {
-    if (this.#instruments === undefined && this.#providers.meterProvider === undefined) {
+  /** Looks whether providers were registered meanwhile. */
+  look(): this {
+    if (this.#looksForTracer) this.tracer ??= registeredTracer();
+    if (this.#looksForMeter && this.instruments === undefined) {
       const meter = registeredMeter();
-      if (meter !== undefined) this.#instruments = new Instruments(meter);
+      if (meter !== undefined) this.instruments = new Instruments(meter);
     }
-    return this.#instruments;
+    if (!this.#isFound && (this.tracer !== undefined || this.instruments !== undefined)) {
+      this.#isFound = true;
+      this.#onFound();
+    }
+    return this;
   }
 }
 

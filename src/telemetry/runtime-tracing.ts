@@ -2,8 +2,10 @@
 import { SpanKind, SpanStatusCode, context, propagation, trace } from "@opentelemetry/api";
 import type { Attributes, Context, Histogram, Span } from "@opentelemetry/api";
 import type { ToolError } from "../core/error.ts";
+import type { Clock } from "../core/ports.ts";
 import type { TokenUsage } from "../core/model.ts";
-import type { TraceHeaders, TracedRequest, TracedRequestEnd, TracedRun, TracedRunEnd, TracedWork, Tracing } from "../core/tracing.ts";
+import type { TracedRequest, TracedRequestEnd, TracedRun, TracedRunEnd, TracedWork, Tracing } from "../core/tracing.ts";
+import type { TraceHeaders } from "../core/trace-headers.ts";
 import { AGENT_NAME } from "./agent-name.ts";
 import type { CallSpans } from "./call-spans.ts";
 import type { ProviderWatch } from "./provider-watch.ts";
@@ -19,12 +21,13 @@ export class RuntimeTracing implements Tracing {
   }
 
   continueTrace<T>(read: (name: string) => string | undefined, work: () => T): T {
-    if (this.#watch.tracer === undefined || read("traceparent") === undefined) return work();
+    if (this.#watch.look().tracer === undefined || read("traceparent") === undefined) return work();
     const sent = propagation.extract(context.active(), read, { keys: () => [], get: (carrier, name) => carrier(name) });
     return context.with(sent, work);
   }
 
   withinCall<T>(callId: string, work: () => T): T {
+    this.#watch.look();
     const own = this.#calls.contextOf(callId);
     return own === undefined ? work() : context.with(own, work);
   }
@@ -36,7 +39,7 @@ export class RuntimeTracing implements Tracing {
     return Object.keys(headers).length === 0 ? undefined : headers;
   }
 
-  beginRun({ sessionId, agentName, model }: TracedRun): TracedWork<TracedRunEnd> {
+  beginRun({ clock, sessionId, agentName, model }: TracedRun): TracedWork<TracedRunEnd> {
     const names = modelNames(typeof model === "string" ? model : model.name);
     const measured: Attributes = {
       [ATTRIBUTES.requestModel]: names.model,
@@ -49,7 +52,7 @@ export class RuntimeTracing implements Tracing {
       ...measured,
     };
     const name = agentName === undefined ? OPERATIONS.agent : `${OPERATIONS.agent} ${agentName}`;
-    const work = this.#begin(name, SpanKind.INTERNAL, attributes);
+    const work = this.#begin(name, SpanKind.INTERNAL, { clock, attributes });
     const inner = agentName === undefined ? work.context : work.context?.setValue(AGENT_NAME, agentName);
     return {
       within: (run) => within(inner, run),
@@ -61,7 +64,7 @@ export class RuntimeTracing implements Tracing {
     };
   }
 
-  beginRequest({ sessionId, model, request }: TracedRequest): TracedWork<TracedRequestEnd> {
+  beginRequest({ clock, sessionId, model, request }: TracedRequest): TracedWork<TracedRequestEnd> {
     const names = modelNames(model.name);
     const common: Attributes = {
       [ATTRIBUTES.operation]: OPERATIONS.model,
@@ -71,14 +74,17 @@ export class RuntimeTracing implements Tracing {
     const agentName = context.active().getValue(AGENT_NAME);
     const { maxOutputTokens, temperature, candidates, responseFormat } = request;
     const work = this.#begin(`${OPERATIONS.model} ${names.model}`, SpanKind.CLIENT, {
-      ...common,
-      [ATTRIBUTES.conversation]: sessionId,
-      [ATTRIBUTES.requestStream]: true,
-      ...(typeof agentName === "string" ? { [ATTRIBUTES.agentName]: agentName } : {}),
-      ...(maxOutputTokens === undefined ? {} : { [ATTRIBUTES.requestMaxTokens]: maxOutputTokens }),
-      ...(temperature === undefined ? {} : { [ATTRIBUTES.requestTemperature]: temperature }),
-      ...(candidates === undefined || candidates === 1 ? {} : { [ATTRIBUTES.requestChoices]: candidates }),
-      ...(responseFormat === undefined ? {} : { [ATTRIBUTES.outputType]: "json" }),
+      clock,
+      attributes: {
+        ...common,
+        [ATTRIBUTES.conversation]: sessionId,
+        [ATTRIBUTES.requestStream]: true,
+        ...(typeof agentName === "string" ? { [ATTRIBUTES.agentName]: agentName } : {}),
+        ...(maxOutputTokens === undefined ? {} : { [ATTRIBUTES.requestMaxTokens]: maxOutputTokens }),
+        ...(temperature === undefined ? {} : { [ATTRIBUTES.requestTemperature]: temperature }),
+        ...(candidates === undefined || candidates === 1 ? {} : { [ATTRIBUTES.requestChoices]: candidates }),
+        ...(responseFormat === undefined ? {} : { [ATTRIBUTES.outputType]: "json" }),
+      },
     });
     return {
       within: (run) => within(work.context, run),
@@ -99,10 +105,9 @@ export class RuntimeTracing implements Tracing {
     };
   }
 
-  #begin(name: string, kind: SpanKind, attributes: Attributes): Work {
-    const { tracer } = this.#watch;
+  #begin(name: string, kind: SpanKind, { clock, attributes }: { readonly clock: Clock; readonly attributes: Attributes }): Work {
     const parent = context.active();
-    return new Work(tracer?.startSpan(name, { kind, attributes }, parent), parent);
+    return new Work(this.#watch.look().tracer?.startSpan(name, { kind, attributes }, parent), parent, clock);
   }
 }
 
@@ -111,19 +116,23 @@ class Work {
   readonly span: Span | undefined;
   /** In which the work is done; undefined while there is no span. */
   readonly context: Context | undefined;
-  readonly #startedAt = performance.now();
+  readonly #clock: Clock;
+  readonly #startedAt: number;
 
-  constructor(span: Span | undefined, parent: Context) {
+  constructor(span: Span | undefined, parent: Context, clock: Clock) {
+    this.#clock = clock;
+    this.#startedAt = clock.now();
     this.span = span;
     this.context = span === undefined ? undefined : trace.setSpan(parent, span);
   }
 
-  /** Messages of errors may quote the conversation, so their codes are told only. */
+  /** Records the code of an error only: its message may quote the conversation. */
   end(error: ToolError | undefined, duration: Histogram | undefined, attributes: Attributes): void {
     const failed = error === undefined || error.code === "cancelled" ? {} : { [ATTRIBUTES.errorType]: error.code };
-    if (Object.keys(failed).length > 0) this.span?.setAttributes(failed).setStatus({ code: SpanStatusCode.ERROR, message: error?.code ?? "" });
+    if (Object.keys(failed).length > 0)
+      this.span?.setAttributes(failed).setStatus({ code: SpanStatusCode.ERROR, message: error?.code ?? "" });
     this.span?.end();
-    duration?.record((performance.now() - this.#startedAt) / 1_000, { ...attributes, ...failed });
+    duration?.record((this.#clock.now() - this.#startedAt) / 1_000, { ...attributes, ...failed });
   }
 }
 

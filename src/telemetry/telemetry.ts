@@ -6,9 +6,9 @@ import { CallSpans } from "./call-spans.ts";
 import { ProviderWatch } from "./provider-watch.ts";
 import { RuntimeTracing } from "./runtime-tracing.ts";
 
-export type { TraceHeaders } from "../core/tracing.ts";
+export type { TraceHeaders } from "../core/trace-headers.ts";
 
-/** What is recorded, and by whom. */
+/** Options of telemetry: the contents that are recorded, and the providers. */
 export interface TelemetryOptions {
   /** Record the arguments of calls, without secrets. @default false */
   readonly recordInputs?: boolean;
@@ -42,7 +42,7 @@ const TYPES: OptionTypes<TelemetryOptions> = {
  * `invoke_agent` for each run of a loop, all under what called them. Calls of a simulation make none.
  *
  * Traces go on in the requests that REST, OpenAPI, HTTP and MCP toolsets send, and come in by those that servers of the runtime receive. While no
- * provider is registered, nothing is recorded. The returned function ends it, and the spans of calls that still run.
+ * provider is registered, nothing is recorded; calls after one that is registered later are. The returned function ends it, and the spans of calls that still run.
  *
  * @throws ToolError `invalid_argument` for an option that does not exist; `duplicate` for a runtime that has telemetry
  * @see https://github.com/open-telemetry/semantic-conventions-genai
@@ -51,13 +51,14 @@ export function telemetry(runtime: Runtime, options: TelemetryOptions = {}): () 
   checkKnownKeys(options, OPTIONS, "telemetry()");
   checkOptionTypes(options, TYPES, "telemetry()");
   const { recordInputs = false, recordOutputs = false, redact } = options;
-  const watch = new ProviderWatch(options);
+  let endListening: (() => void) | undefined;
+  const watch = new ProviderWatch(options, () => (endListening = runtime.subscribe((event) => calls.hear(event))));
   const calls = new CallSpans(watch, runtime.registry, { recordInputs, recordOutputs, redact });
   const endTracing = runtime.trace(new RuntimeTracing(watch, calls));
-  const endListening = runtime.subscribe((event) => calls.hear(event));
+  watch.look();
   return () => {
     endTracing();
-    endListening();
+    endListening?.();
     calls.endAll();
   };
 }

@@ -3,6 +3,7 @@ import { readTree } from "./source-tree.ts";
 
 /** The timers that let the process end, and why no caller waits for what they do. */
 const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
+  "src/adapters/chat-runs.ts": "looks for open approvals of a run, which keeps the process alive while it works",
   "src/call/orphan.ts": "counts an abandoned handler; gives back what it holds, for which a waiting call keeps the process alive",
   "src/call/run-in-background.ts": "lets the next job start after one that runs for long; a job that waits in line keeps the process alive",
   "src/documents/watch-files.ts": "looks at changed files; a refresh reads them all the same",
@@ -12,7 +13,10 @@ const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
   "src/model/exchange.ts": "closes the connection of an answer that was whole before its body ended",
   "src/net/response.ts": "drops a body that nobody reads",
   "src/registry/lifecycle/engine-relister.ts": "lists the tools of an engine again, as it asked for",
+  "src/runtime/events/event-feeds.ts": "forgets events that no reader came back for",
+  "src/runtime/events/store-watch.ts": "looks for what other processes wrote; a reader that waits keeps the process alive",
   "src/runtime/job-watch.ts": "looks for jobs that another process cancelled, while they run",
+  "src/server/events/event-hub.ts": "writes to streams that are quiet",
   "src/server/mcp/http-sessions.ts": "ends a client's session that is idle",
   "src/server/mcp/suspensions.ts": "cancels work that no client came back for",
   "src/triggers/channel-trigger.ts": "looks whether the inbox of an agent has room again",

@@ -115,3 +115,34 @@ test("I10 an idempotency key belongs to its session: to a fork it is new, before
   expect(await submit(next, await runtime.resume("before"), 1)).toBe("conflict");
   expect(await submit(next, await runtime.resume(after.id), 3)).toBe("call_3");
 });
+
+test("I09 a call that is taken up as a background job begins only when its start is written: what ends its process is counted", async () => {
+  const disk = new CrashDisk();
+  let runs = 0;
+  const poison: Tool = {
+    ...described,
+    name: "poison",
+    effects: { reads: [], writes: [] },
+    mode: "background",
+    execute: () => (runs++, new Promise(() => {})),
+  };
+  const begun = disk.store();
+  createRuntime({ tools: [poison], store: begun }).session("s");
+  begun.flush();
+  const callStart = { sessionId: "s", at: 0, type: "call-start", callId: "c", turnId: "t", call: { name: "poison", input: {} } };
+  disk.written.get("s")?.lines.push(JSON.stringify(callStart)); // the process ended before more was written
+  const resume = async (starts: number): Promise<RuntimeSession | undefined> => {
+    const store = disk.store();
+    const resuming = createRuntime({ tools: [poison], store, ports: fakePorts() }).resume("s");
+    await settle();
+    expect(runs).toBe(starts);
+    for (let writes = 0; writes < 3; writes++) {
+      store.flush();
+      await settle();
+    }
+    return starts < 3 ? undefined : await resuming;
+  };
+  for (const starts of [0, 1, 2]) await resume(starts);
+  expect((await resume(3))?.history.at(-1)?.result).toMatchObject({ callId: "c", error: { code: "job_parked" } });
+  expect(runs).toBe(3);
+});

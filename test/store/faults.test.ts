@@ -40,7 +40,7 @@ describe("I02 when the disk is full", () => {
     file.exec("PRAGMA max_page_count = 100000");
     await log.close();
     expect((await store.read("a")).events).toEqual([...written, message("a", 2)]);
-    expect(acknowledged).toBeGreaterThan(5);
+    expect(acknowledged).toBeGreaterThan(2);
     await store.close();
   });
 
@@ -200,7 +200,9 @@ describe("I01 a log that is damaged", () => {
     const { store, file } = await openLocal(temporaryFile());
     const [log, other] = ["a", "b"].map((id) => store.create(id, { at: 1, durability: "sync" }));
     await other?.whenDurable();
-    file.exec("insert into haft_event values ('\"a\"', 2, 1, 'message-add', null, '{}', 'x')");
+    file.exec(
+      "insert into haft_event (session, position, at, type, call_id, body, checksum) values ('\"a\"', 2, 1, 'message-add', null, '{}', 'x')",
+    );
     log?.append(messages("a", 1, 2));
     other?.append([message("b", 1)]);
     await expect(log?.whenDurable()).rejects.toMatchObject({ code: "corrupt_record" });

@@ -48,7 +48,10 @@ test("a store of version 1 is opened: its sessions are read as before, and its j
     { version: 1, name: "sessions, events, owners, cache" },
     { version: 2, name: "jobs" },
     { version: 3, name: "keys, refusals" },
-    { version: 4, name: "epochs of claims" },
+    { version: 4, name: "approvals" },
+    { version: 5, name: "numbers of events" },
+    { version: 6, name: "webhooks" },
+    { version: 7, name: "epochs of claims" },
   ]);
   expect(await jobs(again.store)).toHaveLength(4);
   await again.store.close();

@@ -14,8 +14,6 @@ export interface ReceivedSpan {
   readonly events: readonly { readonly name: string; readonly attributes: Readonly<Record<string, unknown>> }[];
   /** 0 unset, 1 ok, 2 error. */
   readonly status: { readonly code?: number; readonly message?: string };
-  /** Nanoseconds, to be compared only. */
-  readonly startedAt: number;
   readonly durationMs: number;
 }
 
@@ -45,7 +43,10 @@ export interface OtlpReceiver {
 
 /** The parts of OTLP's JSON that are read. @see https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding */
 interface OtlpRequest {
-  readonly resourceSpans?: readonly { readonly resource: OtlpAttributes; readonly scopeSpans: readonly { readonly spans: readonly OtlpSpan[] }[] }[];
+  readonly resourceSpans?: readonly {
+    readonly resource: OtlpAttributes;
+    readonly scopeSpans: readonly { readonly spans: readonly OtlpSpan[] }[];
+  }[];
   readonly resourceMetrics?: readonly { readonly scopeMetrics: readonly { readonly metrics: readonly OtlpMetric[] }[] }[];
 }
 
@@ -93,18 +94,19 @@ interface OtlpPoints {
 export async function otlpReceiver(): Promise<OtlpReceiver> {
   const state = { spans: [] as ReceivedSpan[], points: [] as ReceivedPoint[], resource: {} as Record<string, unknown>, text: "" };
   const server = createServer((incoming, outgoing) => {
-    void body(incoming).then((written) => {
-      state.text += written;
-      const sent = JSON.parse(written) as OtlpRequest; // what the exporters of the standard write
-      for (const group of sent.resourceSpans ?? []) {
-        state.resource = attributesOf(group.resource);
-        for (const scope of group.scopeSpans) state.spans.push(...scope.spans.map(spanOf));
-      }
-      for (const group of sent.resourceMetrics ?? [])
-        for (const scope of group.scopeMetrics) state.points.push(...scope.metrics.flatMap(pointsOf));
-      outgoing.writeHead(200, { "content-type": "application/json" }).end("{}");
-    });
+    void answer(incoming).finally(() => outgoing.writeHead(200, { "content-type": "application/json" }).end("{}"));
   });
+  const answer = async (incoming: IncomingMessage): Promise<void> => {
+    const written = await body(incoming);
+    state.text += written;
+    const sent = JSON.parse(written) as OtlpRequest; // what the exporters of the standard write
+    for (const group of sent.resourceSpans ?? []) {
+      state.resource = attributesOf(group.resource);
+      for (const scope of group.scopeSpans) state.spans.push(...scope.spans.map(spanOf));
+    }
+    for (const group of sent.resourceMetrics ?? [])
+      for (const scope of group.scopeMetrics) state.points.push(...scope.metrics.flatMap(pointsOf));
+  };
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   return {
@@ -144,7 +146,6 @@ function spanOf(span: OtlpSpan): ReceivedSpan {
     attributes: attributesOf(span),
     events: (span.events ?? []).map((event) => ({ name: event.name, attributes: attributesOf(event) })),
     status: span.status ?? {},
-    startedAt: Number(span.startTimeUnixNano),
     durationMs: Number(BigInt(span.endTimeUnixNano) - BigInt(span.startTimeUnixNano)) / 1e6,
   };
 }

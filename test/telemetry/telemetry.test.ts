@@ -1,4 +1,4 @@
-import { context, propagation, trace } from "@opentelemetry/api";
+import { trace } from "@opentelemetry/api";
 import { expect, test } from "vitest";
 import { delegateTool } from "../../src/compose/delegate/delegate.ts";
 import { createLoop } from "../../src/compose/loop.ts";
@@ -129,10 +129,12 @@ test("issue 19.8 waits, retries and further attempts are events of the span", as
   expect(flaky?.events.map(({ name }) => name)).toEqual(["haft.wait", "haft.retry", "haft.attempt"]);
   expect(flaky?.events[0]?.attributes).toMatchObject({ "haft.wait.reason": "lock", "haft.wait.for": [expect.any(String)] });
   expect(flaky?.events[1]?.attributes).toMatchObject({ "haft.attempt": 1, "error.type": "network_error" });
-  expect(receiver.points.filter(({ metric }) => metric.startsWith("haft.")).map(({ metric }) => metric).toSorted()).toEqual([
-    "haft.call.retries",
-    "haft.call.wait.duration",
-  ]);
+  expect(
+    receiver.points
+      .filter(({ metric }) => metric.startsWith("haft."))
+      .map(({ metric }) => metric)
+      .toSorted(),
+  ).toEqual(["haft.call.retries", "haft.call.wait.duration"]);
 });
 
 test("issue 19.8 a loop is invoke_agent over chat and execute_tool; nested calls, delegates and programs are under their parents", async () => {
@@ -169,18 +171,18 @@ test("issue 19.8 a loop is invoke_agent over chat and execute_tool; nested calls
   expect(tree(receiver.spans)).toEqual([
     "invoke_agent planner",
     "  chat gpt-x",
+    "  chat gpt-x",
+    "  chat gpt-x",
+    "  chat gpt-x",
     "  execute_tool outer",
     "    execute_tool weather",
-    "  chat gpt-x",
+    "  execute_tool program::run_program",
+    "    execute_tool weather",
     "  execute_tool researcher",
     "    invoke_agent researcher",
     "      chat claude-x",
-    "      execute_tool weather",
     "      chat claude-x",
-    "  chat gpt-x",
-    "  execute_tool program::run_program",
-    "    execute_tool weather",
-    "  chat gpt-x",
+    "      execute_tool weather",
   ]);
   expect(new Set(receiver.spans.map(({ traceId }) => traceId)).size).toBe(1);
 });
@@ -213,17 +215,31 @@ test("issue 19.8 a request to a model has provider, model, tokens and finish rea
     "gen_ai.response.finish_reasons": ["stop"],
   });
   const run = receiver.spans.find(({ name }) => name === "invoke_agent planner");
-  expect(run?.attributes).toMatchObject({ "gen_ai.provider.name": "gcp.gemini", "haft.stop.reason": "answered", "gen_ai.usage.output_tokens": 7 });
+  expect(run?.attributes).toMatchObject({
+    "gen_ai.provider.name": "gcp.gemini",
+    "haft.stop.reason": "answered",
+    "gen_ai.usage.output_tokens": 7,
+  });
   const points = receiver.points.map(({ metric, unit, attributes, count }) => ({ metric, unit, attributes, count }));
   const chatOf = { "gen_ai.operation.name": "chat", "gen_ai.provider.name": "gcp.gemini", "gen_ai.request.model": "flash" };
   expect(points).toContainEqual({ metric: "gen_ai.client.operation.duration", unit: "s", attributes: chatOf, count: 2 });
   expect(receiver.points).toContainEqual(
-    expect.objectContaining({ metric: "gen_ai.client.token.usage", attributes: { ...chatOf, "gen_ai.token.type": "input" }, sum: 20, count: 1 }),
+    expect.objectContaining({
+      metric: "gen_ai.client.token.usage",
+      attributes: { ...chatOf, "gen_ai.token.type": "input" },
+      sum: 20,
+      count: 1,
+    }),
   );
   expect(points).toContainEqual(
     expect.objectContaining({
       metric: "gen_ai.execute_tool.duration",
-      attributes: { "gen_ai.tool.name": "weather", "gen_ai.tool.type": "function", "gen_ai.agent.name": "planner", "haft.call.origin": "live" },
+      attributes: {
+        "gen_ai.tool.name": "weather",
+        "gen_ai.tool.type": "function",
+        "gen_ai.agent.name": "planner",
+        "haft.call.origin": "live",
+      },
     }),
   );
   expect(points).toContainEqual(
@@ -282,10 +298,9 @@ test("issue 19.8 a provider that is registered later is noticed, and without one
   const end = telemetry(runtime);
   const before = await runtime.execute({ name: "weather", input: {} });
   expect(before.status).toBe("ok");
-  expect(context.active().getValue(Symbol.for("x"))).toBeUndefined();
   expect(runtime.tracing?.headersOf(before.callId)).toBeUndefined();
   const receiver = await withTelemetry(async () => {
-    await runtime.execute({ name: "weather", input: {} });
+    for (let calls = 0; calls < 2; calls++) await runtime.execute({ name: "weather", input: {} });
   });
   end();
   await runtime.close();
@@ -300,6 +315,5 @@ test("issue 19.8 a runtime is traced once at a time, and an unknown option is re
   expect(() => telemetry(runtime, { recordInput: true } as object)).toThrow('telemetry() has no option "recordInput"');
   expect(() => telemetry(runtime, { recordInputs: "yes" } as object)).toThrow("recordInputs");
   telemetry(runtime)();
-  expect(propagation.getBaggage(context.active())).toBeUndefined();
   await runtime.close();
 });

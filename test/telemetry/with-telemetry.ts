@@ -22,20 +22,21 @@ export async function withTelemetry(work: () => Promise<void>): Promise<OtlpRece
     }
   } finally {
     for (const api of [trace, metrics, context, propagation, diag]) api.disable();
-    for (const [name, value] of before) if (value === undefined) delete process.env[name];
+    for (const [name, value] of before)
+      if (value === undefined) delete process.env[name];
       else process.env[name] = value;
     await receiver.close();
   }
   return receiver;
 }
 
-/** The spans as a tree, each under its parent, in the order they began; one whose parent was not sent is at the top. */
+/** The spans as a tree, each under its parent, siblings by name, as many begin in one millisecond; one whose parent was not sent is at the top. */
 export function tree(spans: readonly ReceivedSpan[]): readonly string[] {
   const known = new Set(spans.map(({ spanId }) => spanId));
   const below = (parent: string | undefined, depth: number): readonly string[] =>
     spans
       .filter(({ parentSpanId }) => (parentSpanId !== undefined && known.has(parentSpanId) ? parentSpanId : undefined) === parent)
-      .toSorted((one, other) => one.startedAt - other.startedAt)
+      .toSorted((one, other) => (one.name < other.name ? -1 : 1))
       .flatMap((span) => [`${"  ".repeat(depth)}${span.name}`, ...below(span.spanId, depth + 1)]);
   return below(undefined, 0);
 }

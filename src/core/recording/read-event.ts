@@ -18,6 +18,7 @@ import {
   variantOf,
 } from "../base/check-shape.ts";
 import type { ShapeCheck } from "../base/check-shape.ts";
+import { APPROVAL_SCOPES } from "../approval-store.ts";
 import { ERROR_CODES } from "../error-codes.ts";
 import { MAX_MESSAGE_LENGTH, ToolError } from "../error.ts";
 import type { SessionEvent } from "../event.ts";
@@ -142,6 +143,17 @@ const pointer = textLike(/^(?![^]*~(?![01]))(?:\/|$)/u, "a JSON Pointer");
 const setting = shape({ path: pointer, value: anyJson });
 const patch = listOf(variantOf("op", { add: setting, replace: setting, remove: shape({ path: pointer }) }));
 
+const span = { atMs: duration, ms: duration };
+const timing = listOf(
+  variantOf("phase", {
+    approval: shape(span),
+    slot: shape(span),
+    backoff: shape(span),
+    lock: shape({ ...span, holders: ids }),
+    attempt: shape({ ...span, error: optional(oneOf(Object.keys(ERROR_CODES))), abandoned: optional(truth), lateMs: optional(duration) }),
+  }),
+);
+
 type Fields = Readonly<Record<string, ShapeCheck>>;
 
 const FACT: Fields = { type: anyText, sessionId: id, at };
@@ -168,8 +180,19 @@ const FIELDS = {
   },
   "call-intent": { ...OF_CALL, toolName: name, input: jsonObject, idempotencyKey: id },
   "call-remote": { ...OF_CALL, toolName: name, remoteId: id },
+  "approval-ask": { ...OF_CALL, toolName: name, approvalId: id, digest: id, input: jsonObject, reason: anyText, expiresAt: optional(at) },
+  "approval-answer": {
+    ...OF_CALL,
+    toolName: name,
+    approvalId: id,
+    digest: id,
+    status: oneOf(["allowed", "denied", "withdrawn", "expired"]),
+    scope: optional(oneOf(APPROVAL_SCOPES)),
+    ruleId: optional(id),
+    by: optional(anyText),
+  },
   "state-change": { ...OF_CALL, toolset: name, key: anyText, patch },
-  "call-end": { ...OF_CALL, result, input: optional(jsonObject) },
+  "call-end": { ...OF_CALL, result, input: optional(jsonObject), timing: optional(timing) },
   "job-start": { ...OF_CALL, toolName: name, mode: oneOf(["background", "stateful"]), notify: truth, queued: optional(truth) },
   "job-run": { ...OF_CALL, toolName: name, starts: count },
   "job-output": { ...OF_CALL, toolName: name, position: count, text: anyText, asks: optional(truth) },

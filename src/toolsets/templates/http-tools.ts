@@ -7,7 +7,7 @@ import type { Engine, EngineContext, EngineRequest } from "../../core/engine.ts"
 import { ToolError } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
-import type { TraceHeaders } from "../../core/tracing.ts";
+import type { TraceHeaders } from "../../core/trace-headers.ts";
 import { httpFailure } from "../../engine/rest/http-failure.ts";
 import { percentEncode } from "../../engine/rest/percent.ts";
 import { allowedByProgram } from "../../engine/rest/private-hosts.ts";

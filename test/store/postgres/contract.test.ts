@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { accessStoreContract } from "../../../src/testing/access-store-contract.ts";
+import { approvalStoreContract } from "../../../src/testing/approval-store-contract.ts";
 import { jobStoreContract } from "../../../src/testing/job-store-contract.ts";
 import { storeContract } from "../../../src/testing/store-contract.ts";
 import { inCI } from "../../ci.ts";
@@ -22,9 +23,13 @@ for (const { name, start, isRun } of subjects)
     }, START);
     afterAll(() => maker?.close());
 
-    test.each([...storeContract, ...jobStoreContract, ...accessStoreContract])("$title", { timeout: START }, async ({ run }) => {
-      const { store, empty } = maker ?? expect.fail("the database did not start");
-      await empty("contract");
-      await run({ store: store("contract"), another: () => store("contract") });
-    });
+    test.each([...storeContract, ...jobStoreContract, ...accessStoreContract, ...approvalStoreContract])(
+      "$title",
+      { timeout: START },
+      async ({ run }) => {
+        const { store, empty } = maker ?? expect.fail("the database did not start");
+        await empty("contract");
+        await run({ store: store("contract"), another: () => store("contract") });
+      },
+    );
   });

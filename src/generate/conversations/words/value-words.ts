@@ -1,5 +1,6 @@
 /** Names and values as a person writes them. */
 import { isJsonArray, isJsonObject, type JsonValue } from "../../../core/base/json.ts";
+import { memo } from "../../../core/base/memo.ts";
 import type { Random } from "../../../core/ports.ts";
 import { nameWords } from "../../../schema/example/name-words.ts";
 
@@ -17,25 +18,13 @@ const SPOKEN = new Map(
 const MAX_LABEL_WORDS = 8;
 
 /** `created_at` to `created at`, `orderId` to `order ID`, `lat` to `latitude`. */
-export function label(name: string): string {
-  let words = labels.get(name);
-  if (words !== undefined) return words;
-  words = labelOf(name);
-  if (labels.size >= MAX_LABELS) labels.clear();
-  labels.set(name, words);
-  return words;
-}
-
-const labels = new Map<string, string>();
-const MAX_LABELS = 20_000;
-
-function labelOf(name: string): string {
+export const label = memo((name) => {
   const words = nameWords(name).slice(0, MAX_LABEL_WORDS);
   if (words.length === 0) return name.trim() === "" ? "value" : name;
   return words
     .map((word, at) => ACRONYMS.get(word) ?? (at === words.length - 1 || word !== "long" ? SPOKEN.get(word) : undefined) ?? word)
     .join(" ");
-}
+});
 
 /** `a, b and c`. */
 export function joined(parts: readonly string[], word = "and"): string {
@@ -113,4 +102,12 @@ function isPlain(value: JsonValue): boolean {
 /** `in_progress` to `in progress`; other texts stay. */
 export function choiceWords(text: string): string {
   return /^[a-z]+(?:_[a-z]+)+$/u.test(text) ? text.replaceAll("_", " ") : text;
+}
+
+const OF_A_TOKEN = /[\p{L}\p{N}._:@/+#-]/u;
+
+/** Whether the text has the value as words of its own, and not as a part of another number or id. */
+export function isWholeIn(text: string, value: string): boolean {
+  const at = text.indexOf(value);
+  return at >= 0 && !OF_A_TOKEN.test(text.charAt(at - 1)) && !/^[._:@/+#-]?[\p{L}\p{N}]/u.test(text.slice(at + value.length));
 }
