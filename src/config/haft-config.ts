@@ -19,7 +19,7 @@ import { readFindTools, type FindToolsConfig } from "./find-tools-config.ts";
 import { readLoop, readModel, type LoopConfig, type ModelConfig } from "./model-config.ts";
 import { readServe, type ServeConfig } from "./serve-config.ts";
 import { readSimulation, type SimulationConfig } from "./simulation-config.ts";
-import { readStore, type StoreConfig } from "./store-config.ts";
+import { readStore, readStoreUrl, type StoreConfig } from "./store-config.ts";
 import { readTelemetry, type TelemetryConfig } from "./telemetry-config.ts";
 import { TableReader, isTable, kindOf } from "./table-reader.ts";
 import type { NamedTrigger } from "../triggers/session-triggers.ts";
@@ -188,7 +188,10 @@ function readPolicies(root: TableReader, { environment, folder }: ReadOptions): 
     permission: root.section("permission", readPermission) ?? {},
     approval: root.section("approval", readApproval) ?? {},
     cache: root.section("cache", readCache) ?? {},
-    store: root.section("store", (table) => readStore(table, environment)),
+    store:
+      typeof root.peek("store") === "string"
+        ? readStoreUrl(root, "store", environment)
+        : root.section("store", (table) => readStore(table, environment)),
     serve: root.section("serve", readServe),
     model: root.section("model", readModel),
     loop: root.section("loop", readLoop) ?? {},

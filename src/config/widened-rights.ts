@@ -1,4 +1,5 @@
 /** The rights that a configuration gives tools and models beyond those that they have by themselves. */
+import { shownUrl } from "../store/postgres-settings.ts";
 import { resolve } from "node:path";
 import type { KeyPath } from "../documents/key-positions.ts";
 import { findProvider } from "../model/providers.ts";
@@ -156,6 +157,7 @@ function ownRights({ approval, store, serve, simulation, enrichments }: HaftConf
   return [
     ...(never.length === 0 ? [] : [{ path: ["approval", "never"], what: `runs tools without asking: ${never.join(", ")}` }]),
     ...outsideRights(store ?? {}, ["path"], folder).map(([key, what]) => ({ path: ["store", key], what })),
+    ...(store !== undefined && "url" in store ? [{ path: ["store"], what: `keeps sessions in ${shownUrl(store.url)}` }] : []),
     ...(serve?.auth.issuers ?? []).map(({ issuer }, index) => ({
       path: ["serve", "auth", "issuers", index],
       what: `lets senders with tokens of ${issuer} use a server`,

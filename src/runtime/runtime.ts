@@ -11,6 +11,7 @@ import type { Engine } from "../core/engine.ts";
 import type { Ports } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Slots } from "../core/slots.ts";
+import type { Toolset } from "../core/toolset.ts";
 import type { Tracing } from "../core/tracing.ts";
 import { localEngine } from "../engine/local.ts";
 import { ApprovalGate } from "../policy/approval.ts";

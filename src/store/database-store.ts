@@ -8,10 +8,10 @@ import type { StoreFeed } from "../core/store-feed.ts";
 import type { WebhookStore } from "../core/webhook-store.ts";
 import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../core/store.ts";
 import { guardParts } from "./store-operations.ts";
-import { DatabaseLog } from "./database-log.ts";
+import { DatabaseLog, type DatabaseLogParts } from "./database-log.ts";
 import { readStoredPage } from "./event-text.ts";
 import { guardCache } from "./guarded-cache.ts";
-import type { LogDatabase, LogRefusal, LogWrite } from "./log-database.ts";
+import { FIRST_EPOCH, type LogDatabase, type LogRefusal, type LogWrite } from "./log-database.ts";
 import {
   checkCancelRequest,
   checkFeedOptions,
@@ -102,7 +102,11 @@ export class DatabaseStore implements Store {
     }
     const lost = options.parent === undefined ? undefined : this.#lost.get(options.parent.sessionId);
     if (lost !== undefined) throw lost;
-    const log = this.#log(sessionId, { options: checkLogOptions(options), length: options.parent?.length ?? 0 });
+    const log = this.#log(sessionId, {
+      options: checkLogOptions(options),
+      length: options.parent?.length ?? 0,
+      epoch: FIRST_EPOCH,
+    });
     log.begin();
     this.#logs.set(sessionId, log);
     return log;
@@ -213,11 +217,12 @@ export class DatabaseStore implements Store {
     };
   }
 
-  #log(sessionId: string, { options, length }: { readonly options: LogOptions; readonly length: number }): DatabaseLog {
+  #log(sessionId: string, { options, length, epoch }: Pick<DatabaseLogParts, "options" | "length" | "epoch">): DatabaseLog {
     const log: DatabaseLog = new DatabaseLog({
       sessionId,
       options,
       length,
+      epoch,
       buffer: this.#buffer,
       database: this.#database,
       onClose: () => {

@@ -1,4 +1,4 @@
-/** The database of a store in the thread that uses it, without a file to start another thread from: in a bundle. */
+/** The database of a store in the thread that uses it: one that is reached over a network, or a file where a bundle has no thread for it. */
 import type { AccessOperation } from "./access-operations.ts";
 import { ToolError } from "../core/error.ts";
 import type { CacheRecord, ListOptions, StoredSession } from "../core/store.ts";
@@ -15,23 +15,29 @@ import type {
   ReadRequest,
   StoredPage,
 } from "./log-database.ts";
-import { HEARTBEAT_MS } from "./owner.ts";
 import type { SqlDatabase } from "./sql-database.ts";
-import type { SqliteSettings } from "./sqlite-settings.ts";
 
-/** Each commit holds up the thread until the disk has it. An idle store does not keep the process alive. */
+export interface InThreadOptions {
+  /** For messages: `The store /a/b.db`. */
+  readonly place: string;
+  /** How often the owner says that it lives. */
+  readonly heartbeatMs: number;
+  /** Makes the database, not opened. */
+  readonly connect: () => Promise<SqlDatabase>;
+}
+
+/** An idle store does not keep the process alive. */
 export class InThreadDatabase implements LogDatabase {
-  readonly #settings: SqliteSettings;
+  readonly #options: InThreadOptions;
   #database: SqlDatabase | undefined;
   #heartbeat: NodeJS.Timeout | undefined;
 
-  constructor(settings: SqliteSettings) {
-    this.#settings = settings;
+  constructor(options: InThreadOptions) {
+    this.#options = options;
   }
 
   async open(): Promise<void> {
-    const { openSqliteDatabase } = await import("./sqlite-database.ts");
-    const database = openSqliteDatabase(this.#settings);
+    const database = await this.#options.connect();
     try {
       await database.open();
     } catch (thrown: unknown) {
@@ -40,7 +46,7 @@ export class InThreadDatabase implements LogDatabase {
     }
     this.#database = database;
     // oxlint-disable-next-line no-restricted-globals -- real time, as in the thread of the other kind: other processes wait for it
-    this.#heartbeat = setInterval(() => void beat(database), HEARTBEAT_MS).unref();
+    this.#heartbeat = setInterval(() => void beat(database), this.#options.heartbeatMs).unref();
   }
 
   async commit(writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
@@ -124,7 +130,7 @@ export class InThreadDatabase implements LogDatabase {
 
   get #opened(): SqlDatabase {
     if (this.#database !== undefined) return this.#database;
-    throw new ToolError("store_failed", `The store ${this.#settings.path} is not open.`);
+    throw new ToolError("store_failed", `${this.#options.place} is not open.`);
   }
 }
 

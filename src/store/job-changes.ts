@@ -1,5 +1,6 @@
 /** From the events of a session to the rows of its jobs. */
 import type { SessionEvent } from "../core/event.ts";
+import { storedTime } from "./stored-text.ts";
 import { endState, type EndedJob } from "../core/job-status.ts";
 
 type Start = SessionEvent & { readonly type: "job-start" };
@@ -35,7 +36,7 @@ function changeOf(event: SessionEvent, events: readonly SessionEvent[]): JobChan
   switch (event.type) {
     case "job-start": {
       const { callId: id, toolName, mode, notify, queued, at } = event;
-      return { type: "start", id, toolName, mode, notify, at: Math.trunc(at), isQueued: queued === true };
+      return { type: "start", id, toolName, mode, notify, at: storedTime(at), isQueued: queued === true };
     }
     case "job-run":
       return { type: "run", id: event.callId, starts: event.starts };
@@ -46,7 +47,7 @@ function changeOf(event: SessionEvent, events: readonly SessionEvent[]): JobChan
     case "job-end": {
       const { callId: id, toolName, status, at } = event;
       const errorCode = errorOf(id, events);
-      return { type: "end", id, toolName, state: endState(status, errorCode), at: Math.trunc(at), errorCode: errorCode ?? null };
+      return { type: "end", id, toolName, state: endState(status, errorCode), at: storedTime(at), errorCode: errorCode ?? null };
     }
     default:
       return undefined;

@@ -24,6 +24,8 @@ export interface LogWrite {
   readonly sessionId: string;
   /** Set for the first write of a new log. */
   readonly create?: LogOptions;
+  /** That of the claim which the log was opened with. */
+  readonly epoch: number;
   /** Position of the first event. */
   readonly from: number;
   readonly events: readonly EventRow[];
@@ -60,7 +62,10 @@ export interface ClaimRequest {
 /** Long logs are verified in several requests, so that other sessions are written in between. */
 export type ClaimAnswer =
   | { readonly claimed: false; readonly verified: number }
-  | { readonly claimed: true; readonly length: number; readonly options: LogOptions };
+  | { readonly claimed: true; readonly length: number; readonly options: LogOptions; readonly epoch: number };
+
+/** Of the creation of a session, which is its first claim. */
+export const FIRST_EPOCH = 1;
 
 export interface LogDatabase {
   open(): Promise<void>;

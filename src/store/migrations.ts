@@ -7,7 +7,7 @@ import type { EventTable, Tables } from "./tables.ts";
 
 interface Migration {
   readonly name: string;
-  run(tables: Transaction<Tables>): Promise<void>;
+  run(tables: Transaction<Tables>, connection: SqlConnection): Promise<void>;
 }
 
 /** The first makes version 1. A step that was published is never changed. */
@@ -30,6 +30,15 @@ const MIGRATIONS: readonly Migration[] = [
   { name: "approvals", run: createApprovalTables },
   { name: "numbers of events", run: numberEvents },
   { name: "webhooks", run: createWebhookTables },
+  {
+    name: "epochs of claims",
+    async run({ schema }) {
+      await schema
+        .alterTable("haft_session")
+        .addColumn("epoch", "bigint", (column) => column.notNull().defaultTo(0))
+        .execute();
+    },
+  },
 ];
 
 const CURRENT_VERSION = MIGRATIONS.length;
@@ -38,14 +47,16 @@ const CURRENT_VERSION = MIGRATIONS.length;
  *
  * @throws ToolError `corrupt_record` for tables of a newer version, or of something else
  */
-export async function migrate({ tables, place }: SqlConnection): Promise<void> {
+export async function migrate(connection: SqlConnection): Promise<void> {
+  const { tables } = connection;
   if ((await quickVersion(tables)) === CURRENT_VERSION) return;
   await tables.transaction().execute(async (transaction) => {
-    const version = await formatVersion(transaction, place); // another process may have been quicker
+    await connection.lockTables(transaction);
+    const version = await formatVersion(connection, transaction); // another process may have been quicker
     for (const [index, migration] of MIGRATIONS.entries()) {
       if (index < version) continue;
       if (index === 0) await createMigrationTable(transaction);
-      await migration.run(transaction);
+      await migration.run(transaction, connection);
       const done = { version: index + 1, name: migration.name };
       await transaction.insertInto("haft_migration").values(done).execute();
     }
@@ -53,10 +64,23 @@ export async function migrate({ tables, place }: SqlConnection): Promise<void> {
 }
 
 /** Refuses tables whose sessions this version cannot read as they are. @throws ToolError `corrupt_record` */
-export async function requireReadable({ tables, place }: SqlConnection): Promise<void> {
-  if ((await quickVersion(tables)) === CURRENT_VERSION || (await formatVersion(tables, place)) > 0) return;
+export async function requireReadable(connection: SqlConnection): Promise<void> {
+  const { tables, place } = connection;
+  if ((await quickVersion(tables)) === CURRENT_VERSION || (await formatVersion(connection, tables)) > 0) return;
   throw new ToolError("corrupt_record", `${place} is empty: there is nothing to read.`, {
     hint: "Open it once for writing: that makes its tables.",
+  });
+}
+
+/** Refuses tables that are not up to date, where they may not be changed. @throws ToolError `corrupt_record` */
+export async function requireCurrent(connection: SqlConnection): Promise<void> {
+  const { tables, place } = connection;
+  if ((await quickVersion(tables)) === CURRENT_VERSION) return;
+  const version = await formatVersion(connection, tables);
+  if (version === CURRENT_VERSION) return;
+  const what = version === 0 ? "has no tables yet" : `has format version ${version}; this Haft works with ${CURRENT_VERSION}`;
+  throw new ToolError("corrupt_record", `${place} ${what}.`, {
+    operatorHint: "Open it once with a role that may change tables, and with migrate as it is by default.",
   });
 }
 
@@ -98,8 +122,9 @@ async function quickVersion(tables: Kysely<Tables>): Promise<number | undefined>
 }
 
 /** 0 for an empty database. */
-async function formatVersion(tables: Kysely<Tables>, place: string): Promise<number> {
-  const names = (await tables.introspection.getTables({ withInternalKyselyTables: true })).map((table) => table.name);
+async function formatVersion(connection: SqlConnection, tables: Kysely<Tables>): Promise<number> {
+  const { place } = connection;
+  const names = await connection.tableNames(tables);
   if (names.length === 0) return 0;
   if (!names.includes("haft_migration")) {
     throw new ToolError("corrupt_record", `${place} is not a store of Haft: it holds the tables ${names.slice(0, 5).join(", ")}.`, {
@@ -169,7 +194,7 @@ async function createSessionTables({ schema }: Transaction<Tables>): Promise<voi
 const EVENT_COLUMNS = ["session", "position", "at", "type", "call_id", "body", "checksum"] as const;
 
 /** Gives every event a number. Those that are there already get theirs by time, and within a session by position. */
-async function numberEvents(tables: Transaction<Tables>): Promise<void> {
+async function numberEvents(tables: Transaction<Tables>, connection: SqlConnection): Promise<void> {
   const { schema } = tables;
   await schema.alterTable("haft_event").renameTo("haft_event_before").execute();
   await schema
@@ -193,6 +218,7 @@ async function numberEvents(tables: Transaction<Tables>): Promise<void> {
     .orderBy("position");
   await before.insertInto("haft_event").columns(EVENT_COLUMNS).expression(byTime).execute();
   await schema.dropTable("haft_event_before").execute();
+  await connection.orderEvents(tables);
 }
 
 async function createJobTable({ schema }: Transaction<Tables>): Promise<void> {

@@ -66,7 +66,8 @@ export class SqlApprovals implements ApprovalStore {
       wants_preview: 0,
       preview: null,
     };
-    await tables.deleteFrom("haft_approval").where("id", "=", id).execute();
+    // One that was answered since stays, and is then in the way of the new row
+    if (kept !== undefined) await tables.deleteFrom("haft_approval").where("id", "=", id).where("status", "=", kept.status).execute();
     await tables.insertInto("haft_approval").values(row).execute();
     await keepMessage(tables, approvalAsked(question));
     return row;

@@ -26,7 +26,7 @@ import { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import { SqlApprovals, removeApprovals } from "./sql-approvals.ts";
 import { SqlCache } from "./sql-cache.ts";
-import { latestMark, readFeed } from "./sql-feed.ts";
+import { latestMark, readFeed, settledNumber } from "./sql-feed.ts";
 import { cancelRequests, listJobs, pruneJobs, requestCancel } from "./sql-jobs.ts";
 import { SqlWebhooks } from "./sql-webhooks.ts";
 import { originalText, storedText } from "./stored-text.ts";
@@ -60,7 +60,7 @@ export class SqlDatabase implements LogDatabase {
     this.#reader = new LogReader(connection, statements);
     this.#owner = new Owner(connection);
     this.#writer = new LogWriter({ connection, statements, reader: this.#reader, owner: this.#owner });
-    this.#cache = new SqlCache(options.maxCacheBytes);
+    this.#cache = new SqlCache(options.maxCacheBytes, connection.maxKeyBytes);
     this.#parts = { approvals: new SqlApprovals(connection, this.#owner), webhooks: new SqlWebhooks(connection) };
   }
 
@@ -77,8 +77,9 @@ export class SqlDatabase implements LogDatabase {
       const { verified, length } = await this.#look(tables, (transaction) => this.#verify(transaction, request));
       if (length - verified > VERIFIED_WITH_CLAIM) return { claimed: false, verified };
       const row = await tables.transaction().execute((transaction) => this.#take(transaction, { ...request, verified }));
+      if (row === undefined) return { claimed: false, verified };
       this.#owner.confirm();
-      return { claimed: true, length: row.length, options: optionsOf(row) };
+      return { claimed: true, length: row.length, options: optionsOf(row), epoch: row.epoch };
     });
   }
 
@@ -112,35 +113,47 @@ export class SqlDatabase implements LogDatabase {
   }
 
   remove(sessionId: string): Promise<boolean> {
-    return this.#do("could not remove a session", (tables) =>
-      tables.transaction().execute(async (transaction) => {
-        const id = storedText(sessionId);
-        const found = await this.#reader.find(transaction, id);
-        if (found === undefined) return false;
-        await this.#requireFree(transaction, sessionId, found.row);
-        const child = await transaction.selectFrom("haft_session").select("id").where("parent_id", "=", id).limit(1).executeTakeFirst();
-        if (child !== undefined) throw hasBranches(sessionId, child.id);
-        await transaction.deleteFrom("haft_event").where("session", "=", id).execute();
-        await transaction.deleteFrom("haft_job").where("session", "=", id).execute();
-        await removeApprovals(transaction, id);
-        await transaction.deleteFrom("haft_session").where("id", "=", id).execute();
-        return true;
-      }),
-    );
+    let wasThere = false; // a first try may have removed it without an answer
+    return this.#do("could not remove a session", async (tables) => {
+      try {
+        return await tables.transaction().execute(async (transaction) => {
+          const found = await this.#reader.find(transaction, storedText(sessionId));
+          if (found === undefined) return wasThere;
+          wasThere = true;
+          await this.#remove(transaction, sessionId, found.row);
+          return true;
+        });
+      } catch (error: unknown) {
+        throw this.#connection.isTaken(error) ? hasBranches(sessionId, "that was made just now") : error;
+      }
+    });
+  }
+
+  async #remove(transaction: Transaction<Tables>, sessionId: string, row: SessionTable): Promise<void> {
+    const { id } = row;
+    await this.#requireFree(transaction, sessionId, row);
+    if (!(await this.#fence(transaction, row))) await this.#requireStillFree(transaction, sessionId);
+    const child = await transaction.selectFrom("haft_session").select("id").where("parent_id", "=", id).limit(1).executeTakeFirst();
+    if (child !== undefined) throw hasBranches(sessionId, child.id);
+    await transaction.deleteFrom("haft_event").where("session", "=", id).execute();
+    await transaction.deleteFrom("haft_job").where("session", "=", id).execute();
+    await removeApprovals(transaction, id);
+    await transaction.deleteFrom("haft_session").where("id", "=", id).execute();
   }
 
   feedLatest(): Promise<string> {
-    return this.#feed(latestMark);
+    return this.#feed((tables, settled) => latestMark(tables, settled));
   }
 
   feedRead(options: Required<ReadFeedOptions>): Promise<FeedPage> {
-    return this.#feed((tables) => readFeed(tables, this.#connection, options));
+    return this.#feed((tables, settled) => readFeed(tables, this.#connection, { ...options, settled }));
   }
 
-  #feed<Result>(read: (tables: Kysely<Tables>) => Promise<Result>): Promise<Result> {
+  #feed<Result>(read: (tables: Kysely<Tables>, settled: number | undefined) => Promise<Result>): Promise<Result> {
     return this.#do("could not be read", async (tables) => {
       try {
-        return await this.#look(tables, read);
+        const settled = await settledNumber(this.#connection);
+        return await this.#look(tables, (transaction) => read(transaction, settled));
       } catch (thrown: unknown) {
         if (!isToolError(thrown)) await requireFeed(this.#connection);
         throw thrown;
@@ -230,17 +243,27 @@ export class SqlDatabase implements LogDatabase {
     return { verified: await this.#verifyPage(transaction, request), length: row.length };
   }
 
-  async #take(transaction: Transaction<Tables>, request: ClaimRequest): Promise<SessionTable> {
-    const { row } = await this.#claimable(transaction, request);
+  /** Undefined when another claim was quicker: whether it may be claimed must be asked again. */
+  async #take(transaction: Transaction<Tables>, request: ClaimRequest): Promise<SessionTable | undefined> {
+    const before = await this.#claimable(transaction, request);
+    await this.#owner.register(transaction);
+    if (!(await this.#fence(transaction, before.row))) return undefined;
+    const { row } = await this.#claimable(transaction, { ...request, takeOver: true }); // as its last owner left it
     let verified = request.verified;
     while (verified < row.length) verified = await this.#verifyPage(transaction, { ...request, verified });
-    await this.#owner.register(transaction);
-    await transaction
-      .updateTable("haft_session")
-      .set({ owner: this.#owner.id ?? null })
-      .where("id", "=", row.id)
-      .execute();
     return row;
+  }
+
+  /** Makes a session this owner's own, if it is still as it was found. From then on no other owner can write it. */
+  async #fence(transaction: Transaction<Tables>, { id, owner, epoch }: SessionTable): Promise<boolean> {
+    const { numUpdatedRows } = await transaction
+      .updateTable("haft_session")
+      .set({ owner: this.#owner.id ?? null, epoch: epoch + 1 })
+      .where("id", "=", id)
+      .where("epoch", "=", epoch)
+      .where("owner", "is not distinct from", owner)
+      .executeTakeFirst();
+    return numUpdatedRows === 1n;
   }
 
   async #claimable(transaction: Transaction<Tables>, { sessionId, takeOver }: ClaimRequest): Promise<FoundSession> {
@@ -278,6 +301,12 @@ export class SqlDatabase implements LogDatabase {
     });
   }
 
+  /** For a session whose record was changed since it was found, or is missing. */
+  async #requireStillFree(transaction: Transaction<Tables>, sessionId: string): Promise<void> {
+    const found = await this.#reader.find(transaction, storedText(sessionId));
+    if (found !== undefined) await this.#requireFree(transaction, sessionId, found.row);
+  }
+
   async #describe(transaction: Transaction<Tables>, row: SessionTable): Promise<StoredSession> {
     const owner = row.owner === null ? undefined : await this.#owner.describe(transaction, row.owner);
     const { parent } = optionsOf(row);
@@ -293,12 +322,12 @@ export class SqlDatabase implements LogDatabase {
 
   /** Several statements that see the same state of the tables. */
   #look<Result>(tables: Kysely<Tables>, look: (transaction: Transaction<Tables>) => Promise<Result>): Promise<Result> {
-    return tables.transaction().setAccessMode("read only").execute(look);
+    return tables.transaction().setIsolationLevel("repeatable read").setAccessMode("read only").execute(look);
   }
 
   async #do<Result>(failure: string, run: (tables: Kysely<Tables>) => Promise<Result>): Promise<Result> {
     try {
-      return await run(this.#connection.tables);
+      return await this.#connection.attempt(() => run(this.#connection.tables));
     } catch (error: unknown) {
       const explained = this.#connection.explain(error, failure);
       throw this.#connection.isBusy(error) ? await this.#busy(explained) : explained;

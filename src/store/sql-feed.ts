@@ -1,4 +1,7 @@
-/** The feed of a store in SQL tables: the numbers of the events' rows, which are given in the order of commits and never twice. */
+/**
+ * The feed of a store in SQL tables: the numbers of the events' rows, which are never given twice. They are read up to the one behind which
+ * a transaction that is still open may add events.
+ */
 import type { Kysely } from "kysely";
 import type { FeedPage, ReadFeedOptions } from "../core/store-feed.ts";
 import { readMark, unknownMark, writeMark } from "./feed-mark.ts";
@@ -9,22 +12,23 @@ import type { Tables } from "./tables.ts";
 /** So many characters of an event's checksum say that a mark is of this store. */
 const SEAL_CHARS = 12;
 
-export async function latestMark(tables: Kysely<Tables>): Promise<string> {
-  const row = await tables
-    .selectFrom("haft_event")
-    .select(["sequence", "checksum"])
-    .orderBy("sequence", "desc")
-    .limit(1)
-    .executeTakeFirst();
+/** To be asked for before the transaction that reads begins. Undefined where all that is seen is decided. */
+export async function settledNumber({ tables, settledSequence }: SqlConnection): Promise<number | undefined> {
+  return settledSequence === undefined ? undefined : (await tables.selectNoFrom(settledSequence.as("settled")).executeTakeFirst())?.settled;
+}
+
+export async function latestMark(tables: Kysely<Tables>, settled: number | undefined): Promise<string> {
+  let events = tables.selectFrom("haft_event").select(["sequence", "checksum"]);
+  if (settled !== undefined) events = events.where("sequence", "<=", settled);
+  const row = await events.orderBy("sequence", "desc").limit(1).executeTakeFirst();
   return row === undefined ? writeMark({ sequence: 0, seal: undefined }) : markOf(row);
 }
 
 export async function readFeed(
   tables: Kysely<Tables>,
   { lastSequence }: SqlConnection,
-  options: Required<ReadFeedOptions>,
+  { after, limit, settled }: Required<ReadFeedOptions> & { readonly settled: number | undefined },
 ): Promise<FeedPage> {
-  const { after, limit } = options;
   const { sequence, seal } = readMark(after);
   if (seal !== undefined) {
     const row = await tables.selectFrom("haft_event").select("checksum").where("sequence", "=", sequence).executeTakeFirst();
@@ -32,13 +36,14 @@ export async function readFeed(
     const isKnown = row === undefined ? sequence <= (await lastNumber(tables, lastSequence)) : sealOf(row.checksum) === seal;
     if (!isKnown) throw unknownMark(after);
   }
-  const rows = await tables
+  let behind = tables
     .selectFrom("haft_event")
     .select(["sequence", "session", "position", "checksum"])
     .where("sequence", ">", sequence)
     .orderBy("sequence")
-    .limit(limit)
-    .execute();
+    .limit(limit);
+  if (settled !== undefined) behind = behind.where("sequence", "<=", settled);
+  const rows = await behind.execute();
   const entries = rows.flatMap((row) => {
     const sessionId = readableId(row.session);
     return sessionId === undefined ? [] : [{ sessionId, position: row.position, mark: markOf(row) }];

@@ -27,11 +27,13 @@ export class SqlWebhooks implements WebhookStore {
     return this.#connection.tables.transaction().execute(async (tables) => {
       const due = tables.selectFrom("haft_delivery").selectAll().where("due_at", "<=", now);
       const rows = await due.orderBy("created_at").orderBy("message").limit(limit).execute();
-      for (const { endpoint, message } of rows)
-        await one(tables, { endpoint, messageId: message })
-          .set((row) => ({ due_at: until, attempts: row("attempts", "+", 1) }))
-          .execute();
-      return rows.map(({ endpoint, message, payload, attempts }) => ({ endpoint, messageId: message, payload, attempts: attempts + 1 }));
+      const claimed: typeof rows = [];
+      for (const row of rows) {
+        const own = one(tables, { endpoint: row.endpoint, messageId: row.message }).where("due_at", "=", row.due_at);
+        const { numUpdatedRows } = await own.set({ due_at: until, attempts: row.attempts + 1 }).executeTakeFirst();
+        if (numUpdatedRows === 1n) claimed.push(row); // else another process was quicker
+      }
+      return claimed.map(({ endpoint, message, payload, attempts }) => ({ endpoint, messageId: message, payload, attempts: attempts + 1 }));
     });
   }
 

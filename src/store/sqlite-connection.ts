@@ -5,6 +5,7 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlit
 import { CompiledQuery, Kysely, SqliteAdapter, SqliteDriver, SqliteIntrospector, SqliteQueryCompiler, sql } from "kysely";
 import type { DatabaseConnection, Dialect, SqliteDatabase, SqliteStatement, TransactionSettings } from "kysely";
 import { ToolError } from "../core/error.ts";
+import { LEASE_MS } from "./store-options.ts";
 import type { ImmediateSql, RunStatement, SqlConnection } from "./sql-connection.ts";
 import { explainSqlite, isSqliteBusy, isSqliteDamage, isSqliteTaken } from "./sqlite-error.ts";
 import type { SqliteSettings } from "./sqlite-settings.ts";
@@ -41,6 +42,13 @@ export function connectSqlite(settings: SqliteSettings): SqliteConnection {
       isDamage: isSqliteDamage,
       isBusy: isSqliteBusy,
       isTaken: isSqliteTaken,
+      isUnfit: () => false,
+      liveness: { leaseMs: LEASE_MS, seesProcesses: true },
+      maxKeyBytes: Number.MAX_SAFE_INTEGER,
+      attempt: (work) => work(),
+      tableNames: async (tables) => (await tables.introspection.getTables({ withInternalKyselyTables: true })).map(({ name }) => name),
+      lockTables: async () => {}, // a transaction that writes has the whole file
+      orderEvents: async () => {},
       close: async () => database.close(),
     };
   } catch (error: unknown) {

@@ -49,6 +49,8 @@ export interface SessionTable {
   readonly checksum: string;
   /** The owner that may write it; null, or an owner that is gone, when it is not open. */
   readonly owner: string | null;
+  /** How often it was claimed, its creation included. A write names the claim that it belongs to. */
+  readonly epoch: number;
 }
 
 export interface EventTable {

@@ -55,6 +55,7 @@ const RULES: HouseRules = {
     "@modelcontextprotocol/client",
     "@modelcontextprotocol/server",
     "kysely",
+    "pg",
     "croner",
     "defuddle",
     "unpdf",

@@ -22,6 +22,7 @@ import * as generate from "../../src/generate/generate.ts";
 import * as haft from "../../src/index.ts";
 import * as model from "../../src/model/models.ts";
 import * as testing from "../../src/testing/index.ts";
+import * as postgres from "../../src/store/postgres-store.ts";
 import * as sqlite from "../../src/store/sqlite-store.ts";
 import * as webhooks from "../../src/server/webhooks.ts";
 import * as mcpServer from "../../src/server/mcp.ts";
@@ -557,6 +558,7 @@ const ENTRIES: Readonly<Record<string, { readonly module: object; readonly value
   "haft/search": { module: search, values: ["searchEngine"] },
   "haft/webhooks": { module: webhooks, values: ["WebhookSender"] },
   "haft/sqlite": { module: sqlite, values: ["sqliteStore"] },
+  "haft/postgres": { module: postgres, values: ["postgresStore"] },
   "haft/files": { module: files, values: ["filesToolset"] },
   "haft/mcp-server": { module: mcpServer, values: ["listenMcp", "mcpApprover", "mcpClientOf", "mcpHandler", "serveMcpStdio"] },
   "haft/server": { module: server, values: ["Keys", "ServerAccess", "createServer", "issuerTokens", "openServerAccess", "securityHeaders", "staticToken"] },
@@ -700,6 +702,7 @@ test("package.json offers these entries and no others", () => {
     "./mcp",
     "./webhooks",
     "./sqlite",
+    "./postgres",
     "./files",
     "./rest",
     "./search",

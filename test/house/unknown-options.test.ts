@@ -31,6 +31,7 @@ import { WebhookSender } from "../../src/server/webhooks.ts";
 import * as server from "../../src/server/mcp.ts";
 import * as httpServer from "../../src/server.ts";
 import { CallClient } from "../../src/server/mcp/call-client.ts";
+import { postgresStore } from "../../src/store/postgres-store.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { telemetry } from "../../src/telemetry/telemetry.ts";
 import * as testing from "../../src/testing/index.ts";
@@ -222,12 +223,13 @@ const ROWS: Readonly<Record<string, readonly Try[] | string>> = {
   importSchema: NONE,
   validateInput: NONE,
   validateOutput: NONE,
-  // haft/store, haft/sqlite, haft/webhooks
+  // haft/store, haft/sqlite, haft/postgres, haft/webhooks
   StoredApprovals: [(unknown) => new StoredApprovals({ store: memoryStore().approvals, ...unknown })],
   "StoredApprovals.list": [(unknown) => new StoredApprovals({ store: memoryStore().approvals }).list(unknown)],
   WebhookSender: [(unknown) => new WebhookSender({ store: memoryStore(), webhooks: [], ...unknown })],
   memoryStore: NONE,
   sqliteStore: [(unknown) => sqliteStore({ path: ":memory:", ...unknown })],
+  postgresStore: [(unknown) => postgresStore({ url: "postgres://localhost/haft", ...unknown })],
   // haft/testing
   FakeClock: [(unknown) => new testing.FakeClock(unknown)],
   MemoryLog: NONE,

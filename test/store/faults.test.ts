@@ -179,7 +179,7 @@ describe("I01 a log that is damaged", () => {
     const { store, log } = await openLocal(":memory:");
     const rows = [JSON.stringify(message("a", 1)), '{"type":"message-add","sessionId":"a","at":1}', JSON.stringify(message("a", 3))];
     const events = rows.map((body) => ({ at: 1, type: "message-add", callId: undefined, body }));
-    await log.commit([{ sessionId: "a", create: { at: 1, durability: "sync" }, from: 1, events }]);
+    await log.commit([{ sessionId: "a", epoch: 1, create: { at: 1, durability: "sync" }, from: 1, events }]);
     const page = await store.read("a");
     expect([page.events, page.damage?.position, page.next]).toEqual([[message("a", 1)], 2, undefined]);
     expect(page.damage?.reason).toContain("$.message");
@@ -256,16 +256,16 @@ describe("a branch of a parent that is damaged", () => {
 test("I11 a commit whose answer was lost is not done twice when it is repeated, alone or with what came after", async () => {
   const { store, log } = await openLocal(":memory:");
   const rows = [1, 2, 3].map((at) => ({ at, type: "message-add", callId: undefined, body: JSON.stringify(message("a", at)) }));
-  const first = { sessionId: "a", create: { at: 1, durability: "sync" }, from: 1, events: rows.slice(0, 2) } as const;
+  const first = { sessionId: "a", epoch: 1, create: { at: 1, durability: "sync" }, from: 1, events: rows.slice(0, 2) } as const;
   expect(await log.commit([first])).toEqual([]);
   expect(await log.commit([first])).toEqual([]);
   expect(await log.commit([{ ...first, events: rows }])).toEqual([]);
-  expect(await log.commit([{ sessionId: "a", from: 2, events: rows.slice(1) }])).toEqual([]);
+  expect(await log.commit([{ sessionId: "a", epoch: 1, from: 2, events: rows.slice(1) }])).toEqual([]);
   expect((await store.read("a")).events).toEqual(messages("a", 1, 3));
   for (const wrong of [
-    { sessionId: "a", from: 2, events: rows.slice(0, 2) },
-    { sessionId: "a", from: 5, events: rows.slice(0, 1) },
-    { sessionId: "a", from: 1, events: rows.slice(0, 2) },
+    { sessionId: "a", epoch: 1, from: 2, events: rows.slice(0, 2) },
+    { sessionId: "a", epoch: 1, from: 5, events: rows.slice(0, 1) },
+    { sessionId: "a", epoch: 1, from: 1, events: rows.slice(0, 2) },
   ]) {
     expect(await log.commit([wrong])).toMatchObject([{ sessionId: "a", error: { code: "conflict" } }]);
   }

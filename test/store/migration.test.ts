@@ -51,6 +51,7 @@ test("a store of version 1 is opened: its sessions are read as before, and its j
     { version: 4, name: "approvals" },
     { version: 5, name: "numbers of events" },
     { version: 6, name: "webhooks" },
+    { version: 7, name: "epochs of claims" },
   ]);
   expect(await jobs(again.store)).toHaveLength(4);
   await again.store.close();
