@@ -18,7 +18,12 @@ export async function admitted(access: ServerAccess, request: Request, scope: Sc
 /** Keeps a request that is answered with 403 or 429. */
 export function noteRefused(
   access: ServerAccess,
-  { request, status, thrown, principal }: { readonly request: Request; readonly status: number; readonly thrown: unknown; readonly principal?: string | undefined },
+  {
+    request,
+    status,
+    thrown,
+    principal,
+  }: { readonly request: Request; readonly status: number; readonly thrown: unknown; readonly principal?: string | undefined },
 ): void {
   if ((status !== 403 && status !== 429) || thrown instanceof Denied) return;
   access.noteRefusal({ request, status, reason: ToolError.fromUnknown(thrown).message, principal });
