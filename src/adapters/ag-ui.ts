@@ -1,4 +1,5 @@
 /** The runs of a session for clients of AG-UI. @see https://docs.ag-ui.com/concepts/events (2026-11) */
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { PendingApproval } from "../core/approvals.ts";
 import type { ApprovalAnswer } from "../core/ask.ts";
 import type { ContentPart } from "../core/content.ts";
@@ -25,12 +26,15 @@ export interface AgUiInput {
   readonly resume?: readonly { readonly interruptId: string; readonly status: string; readonly payload?: unknown }[];
 }
 
+/** The sessions of AG-UI threads, and the work of a run. */
 export interface AgUiOptions {
   /** The session of a thread. */
   readonly session: (threadId: string) => RuntimeSession | Promise<RuntimeSession>;
   /** Does the work of one run, such as a run of a loop with the last message. */
   readonly run: (session: RuntimeSession, input: AgUiInput) => Promise<unknown>;
 }
+
+const OPTIONS: OptionNames<AgUiOptions> = { session: true, run: true };
 
 /**
  * A function that answers the requests of AG-UI clients with event streams.
@@ -39,8 +43,11 @@ export interface AgUiOptions {
  * answer in `resume`. Events without a counterpart are `CUSTOM`, named `haft.` and their type. A client that closes its stream cancels nothing.
  *
  * The runtime needs approvals whose questions stay open until they are answered. Who may send a request is for the server around it to say.
+ *
+ * @throws ToolError `invalid_argument` at once for wrong options
  */
 export function agUiHandler(runtime: Runtime, options: AgUiOptions): (request: Request) => Promise<Response> {
+  checkKnownKeys(options, OPTIONS, "agUiHandler()");
   const runs = new ChatRuns(runtime);
   return async (request) => {
     try {

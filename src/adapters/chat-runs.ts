@@ -106,7 +106,7 @@ export class ChatRuns {
 }
 
 /** An event of a stream in the form that both protocols have. */
-export function dataFrame(value: unknown): Uint8Array {
+function dataFrame(value: unknown): Uint8Array {
   return new TextEncoder().encode(`data: ${typeof value === "string" ? value : JSON.stringify(value)}\n\n`);
 }
 

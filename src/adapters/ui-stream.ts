@@ -1,4 +1,5 @@
 /** The runs of a session for AI SDK's `useChat`: its UI message stream. @see https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol (version 7, 2026-11) */
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { ToolError } from "../core/error.ts";
 import type { RuntimeEvent } from "../core/event.ts";
 import { parseJson } from "../core/base/parse-json.ts";
@@ -15,18 +16,22 @@ export interface UiChatInput {
   readonly messages: readonly UiChatMessage[];
 }
 
+/** A message as `useChat` sends it. */
 export interface UiChatMessage {
   readonly id: string;
   readonly role: string;
   readonly parts: readonly Readonly<Record<string, unknown>>[];
 }
 
+/** The sessions of conversations, and the work of a run. */
 export interface UiChatOptions {
   /** The session of a conversation. */
   readonly session: (id: string) => RuntimeSession | Promise<RuntimeSession>;
   /** Does the work of one run, such as a run of a loop with the last message. */
   readonly run: (session: RuntimeSession, input: UiChatInput) => Promise<unknown>;
 }
+
+const OPTIONS: OptionNames<UiChatOptions> = { session: true, run: true };
 
 /**
  * A function that answers the requests of AI SDK's `useChat` with UI message streams.
@@ -35,8 +40,11 @@ export interface UiChatOptions {
  * with the messages lets the work continue. A client that closes its stream cancels nothing.
  *
  * The runtime needs approvals whose questions stay open until they are answered. Who may send a request is for the server around it to say.
+ *
+ * @throws ToolError `invalid_argument` at once for wrong options
  */
 export function uiChatHandler(runtime: Runtime, options: UiChatOptions): (request: Request) => Promise<Response> {
+  checkKnownKeys(options, OPTIONS, "uiChatHandler()");
   const runs = new ChatRuns(runtime);
   return async (request) => {
     try {

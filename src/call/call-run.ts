@@ -1,7 +1,6 @@
 /** The state of one call on its way through the pipeline, and the parts of the runtime it uses. */
 import type { ApprovalPreview } from "../core/approval-preview.ts";
 import type { Approvals } from "../core/approvals.ts";
-import type { Ask } from "../core/ask.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { ContentPart } from "../core/content.ts";
 import type { ResolvedEffects, LockKeys } from "../core/effects.ts";
@@ -21,8 +20,8 @@ import type { Interrupt, Interruptible } from "../policy/deadline.ts";
 import type { ResultCache } from "../policy/result-cache.ts";
 import type { LargeResultStore } from "../policy/large-result-store.ts";
 import type { RetrySettings } from "../policy/retry.ts";
-import type { Visibility, VisibilityRules } from "../policy/visibility.ts";
-import type { ProgressListener } from "./execute-options.ts";
+import type { VisibilityRules } from "../policy/visibility.ts";
+import type { CallOptions } from "./call-options.ts";
 import type { CallCounters, OrphanCount } from "./call-counters.ts";
 import type { CallTiming } from "./call-timing.ts";
 import type { EarlierCalls, EarlierRun } from "./earlier-calls.ts";
@@ -39,7 +38,7 @@ import type { Registry } from "../registry/registry.ts";
 import type { HeldSlot } from "./lent-hold.ts";
 import { lockKeysIn } from "./resolve-effects.ts";
 import type { RunningCall, RunningCalls } from "./running-calls.ts";
-import type { Answerer, Route } from "./route.ts";
+import type { Route } from "./route.ts";
 import type { Session } from "../session/session.ts";
 import type { Turn } from "../session/turn.ts";
 import type { RunningTurn } from "../session/turn-queue.ts";
@@ -91,32 +90,6 @@ export interface CallParts {
   readonly asksNobody?: true;
   emit(event: RuntimeEvent): void;
 }
-
-export interface CallOptions {
-  readonly validate: boolean;
-  readonly recordHistory: boolean;
-  readonly data: Readonly<Record<string, unknown>>;
-  readonly variation: string;
-  readonly ask: Ask | undefined;
-  readonly onProgress: ProgressListener | undefined;
-  /** Which tools these calls may use at all; undefined = all. */
-  readonly visibility?: Visibility | undefined;
-  /** The id of the principal that they are made for. */
-  readonly principal?: string | undefined;
-  /** A person has allowed these calls already. */
-  readonly approved?: boolean | undefined;
-  /** True: each is answered `pending`, and continues as a background job; false: each is waited for. */
-  readonly background?: boolean | undefined;
-  readonly knowsDocumentation?: boolean | undefined;
-  /** The fallback chain that replaces that of the rules. */
-  readonly answerers?: readonly Answerer[] | undefined;
-  readonly rewriteInput?: ((call: ToolCall) => unknown) | undefined;
-  /** Added to what the tool said for programs, when the call has ended. */
-  readonly metadata?: ResultNotes | undefined;
-}
-
-/** Returns metadata to keep with a result besides that of its tool. Throwing is logged and adds nothing. */
-export type ResultNotes = (result: ToolResult) => JsonObject | undefined;
 
 export const NO_REPAIRS: readonly Repair[] = Object.freeze([]);
 export const NO_WARNINGS: readonly string[] = Object.freeze([]);

@@ -15,7 +15,7 @@ export const auditCommand: Command = {
   usage: "",
   summary: "List who called what, when, and with which outcome.",
   details: [
-    "One line a call, message or refused request of the store, the newest first: when,",
+    "One line a call, approval, message or refused request, the newest first: when,",
     "the principal that it was made for, the tool and the outcome, and the session.",
     "Calls are read from the sessions' logs themselves, whose checksums are verified;",
     "those of sessions that were removed are gone. --principal and --tool take",
@@ -69,6 +69,13 @@ function wordsOf(entry: AuditEntry): string {
       const { toolName, outcome, errorCode, durationMs, sessionId } = entry;
       const how = [outcome, ...(errorCode === undefined ? [] : [errorCode]), ...(durationMs === undefined ? [] : [duration(durationMs)])];
       return `${who} called ${safeText(toolName)}: ${how.join(", ")}, session ${safeText(sessionId)}`;
+    }
+    case "approval-ask":
+      return `${safeText(entry.toolName)} needs approval, session ${safeText(entry.sessionId)}`;
+    case "approval-answer": {
+      const { toolName, status = "", scope, ruleId, sessionId } = entry;
+      const how = [status, ...(scope === undefined ? [] : [scope]), ...(ruleId === undefined ? [] : [`rule ${safeText(ruleId)}`])];
+      return `${who} answered ${safeText(toolName)}: ${how.join(", ")}, session ${safeText(sessionId)}`;
     }
     case "message":
     case "input":

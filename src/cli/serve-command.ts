@@ -3,10 +3,11 @@ import { ToolError, isToolError } from "../core/error.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import { createServer, type HaftServer } from "../server/create-server.ts";
 import { staticToken } from "../server/auth/static-token.ts";
+import { openServerAccess, type ServerAccess } from "../server/auth/server-access.ts";
 import { isLocalAddress } from "../server/mcp/http-options.ts";
 import { pinnedTools } from "./chat/chat-tools.ts";
 import type { Command, CommandContext } from "./command.ts";
-import { withRuntime, type OpenRuntime } from "./open-runtime.ts";
+import { quietPorts, withRuntime, type OpenRuntime } from "./open-runtime.ts";
 import { storeOf } from "./open-store.ts";
 import { packageVersion } from "./package-version.ts";
 
@@ -28,6 +29,7 @@ export const serveCommand: Command = {
     `Clients send the secret in ${TOKEN_VARIABLE} as their bearer token: 16 characters or`,
     "more. Where it is not set, one is made and printed once. An address that others",
     `reach needs ${TOKEN_VARIABLE}, and --allowed-host for each name that it is reached by.`,
+    "Keys of the store (haft keys) and tokens of serve.auth.issuers are let in, too.",
     "",
     "Ctrl-C and SIGTERM stop it: calls under way may end, no new ones are taken.",
   ],
@@ -41,7 +43,7 @@ export const serveCommand: Command = {
     const approve = context.options.yes ? () => "allow-once" as const : () => new Promise<never>(() => {});
     const options = { approve, manual: true, callTool: true, store: (config: OpenRuntime["config"]) => storeOf(context, config) };
     return withRuntime(context, options, async (open) => {
-      const server = createServer(open.runtime, { ...serverOptions(context, open), auth: staticToken({ token: token.text }) });
+      const server = createServer(open.runtime, { ...serverOptions(context, open), auth: await accessOf(context, open, token) });
       await serveUntilStopped(context, server, { address, token });
       const reason: unknown = context.signal.aborted ? context.signal.reason : undefined;
       if (isToolError(reason) && reason.code !== "cancelled") throw reason; // it was not stopped, it broke
@@ -60,15 +62,24 @@ interface Token {
   readonly isNew: boolean;
 }
 
+/** Lets in who brings the token, a key of the store, or a token of an issuer of the configuration. @throws as `openServerAccess` */
+function accessOf(context: CommandContext, { runtime, config: { config } }: OpenRuntime, token: Token): Promise<ServerAccess> {
+  const { auth, rules = [] } = config.serve ?? {};
+  const others = [staticToken({ token: token.text })];
+  return openServerAccess({ access: runtime.store?.access, others, ...auth, rules }, { ...systemPorts, ...quietPorts(context) });
+}
+
 function serverOptions(
   { options: { allowedHost } }: CommandContext,
   { config, triggers }: OpenRuntime,
 ): Omit<Parameters<typeof createServer>[1], "auth"> {
   const pinned = pinnedTools(config.config);
+  const { corsOrigins } = config.config.serve ?? {};
   return {
     version: packageVersion(),
     triggers,
     mcp: pinned === undefined ? {} : { only: pinned },
+    ...(corsOrigins === undefined ? {} : { corsOrigins }),
     ...(allowedHost.length === 0 ? {} : { allowedHosts: [...allowedHost, "localhost", "127.0.0.1", "[::1]"] }),
   };
 }

@@ -4,6 +4,7 @@ import { ToolError } from "./error.ts";
 import { checkKnownKeys } from "./known-keys.ts";
 import { MAX_ID_LENGTH } from "./recording/read-event.ts";
 
+/** The sender of a message or an input. */
 export interface SentBy {
   /** The id of the principal that sends it, as an authenticator gave it: kept in the event, for filters and the audit. */
   readonly principal?: string;

@@ -2,6 +2,7 @@
 
 /** The events that webhooks report. */
 export const WEBHOOK_TYPES = Object.freeze(["approval.asked", "job.ended"] as const);
+/** The name of an event that webhooks report. */
 export type WebhookType = (typeof WEBHOOK_TYPES)[number];
 
 /** A receiver of webhooks, as a store knows it. */

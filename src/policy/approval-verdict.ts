@@ -83,7 +83,7 @@ function createdBy(by: string | undefined): { readonly createdBy?: string } {
 }
 
 /** Whether a rule answers a question. Rules of one input or one tool hold for the definition that was shown. */
-export function ruleFits(rule: ApprovalRule, { toolName, sessionId, digest, definition }: NewApproval): boolean {
+function ruleFits(rule: ApprovalRule, { toolName, sessionId, digest, definition }: NewApproval): boolean {
   if (rule.sessionId !== undefined && rule.sessionId !== sessionId) return false;
   if (rule.digest !== undefined && rule.digest !== digest) return false;
   if (rule.definition !== undefined && rule.definition !== definition) return false;

@@ -40,6 +40,7 @@ const DECISION: OptionNames<ApprovalDecision & { readonly id: string; readonly c
 };
 const MANY: OptionNames<ManyApprovals> = { ...VERDICT, sessionId: true, tool: true, upTo: true };
 
+/** The parts that stored approvals are made of. */
 export interface StoredApprovalsOptions {
   readonly store: ApprovalStore;
   /** Clock and ids, for tests. @default those of the system */

@@ -1,5 +1,5 @@
 /** The public names of `haft/session`, listed by hand: sessions, what they record, and what they are made from. @packageDocumentation */
-export type { ResultNotes } from "../call/call-run.ts";
+export type { ResultNotes } from "../call/call-options.ts";
 export type { JobLimits } from "../call/job-table.ts";
 export type { ProgressingCall, ProgressListener } from "../call/execute-options.ts";
 export type { ResumeDecisions } from "../compose/loop.ts";

@@ -3,7 +3,7 @@ import type { SessionMessage } from "../core/message.ts";
 import { ToolError } from "../core/error.ts";
 import { onAbort } from "../policy/deadline.ts";
 import type { ToolResult } from "../core/result.ts";
-import type { CallOptions } from "../call/call-run.ts";
+import type { CallOptions } from "../call/call-options.ts";
 import { Round, type RoundOptions } from "./round.ts";
 import { unknownKey, type OptionNames } from "../core/known-keys.ts";
 import { readMessage } from "../session/read-message.ts";

@@ -4,6 +4,7 @@ import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Clock, Ids, Log } from "../core/ports.ts";
 import { systemPorts } from "../core/system-ports.ts";
+import { visibilityOf, type VisibilityRules } from "../policy/visibility.ts";
 import { Runtime } from "../runtime/runtime.ts";
 import type { Triggers } from "../triggers/triggers.ts";
 import { agentHandlers } from "./api/agents.ts";
@@ -15,31 +16,36 @@ import { jobHandlers } from "./api/jobs.ts";
 import { KeyedAnswers } from "./api/keyed-answers.ts";
 import { Limits } from "./api/limits.ts";
 import { Metrics } from "./api/metrics.ts";
-import { makeRouter, unauthenticated } from "./api/router.ts";
+import { admitted, noteRefused } from "./api/refused.ts";
+import { makeRouter } from "./api/router.ts";
 import { serverHandlers } from "./api/server-state.ts";
 import { serverSettings, type ServerLimits } from "./api/server-settings.ts";
 import type { ApiServices } from "./api/services.ts";
-import { SessionEvents } from "./api/session-events.ts";
-import { SessionPool } from "./api/session-pool.ts";
+import { SessionPool, refuseSessionKey } from "./api/session-pool.ts";
 import { sessionHandlers } from "./api/sessions.ts";
 import { Submissions } from "./api/submissions.ts";
 import { toolHandlers } from "./api/tools.ts";
-import { hasScope, type Authenticator } from "./auth/principal.ts";
+import type { Authenticator, Principal } from "./auth/principal.ts";
+import { ServerAccess } from "./auth/server-access.ts";
+import { EventHub } from "./events/event-hub.ts";
 import { distrustOf, type Trusted } from "./http/guard.ts";
 import { HttpError } from "./http/http-error.ts";
 import { listenOn, type FetchHandler } from "./http/listen.ts";
+import { securityHeaders } from "./http/security-headers.ts";
 import { HttpGateway } from "./mcp/http.ts";
 import { LOCAL_NAMES, isLocalAddress } from "./mcp/http-options.ts";
 import type { McpServerOptions } from "./mcp/options.ts";
 
 /** Options of `createServer`. */
 export interface ServerOptions {
-  /** Finds the sender of a request; requests without a known sender are refused. See `staticToken`. */
+  /** Finds the sender of a request; requests without a known sender are refused. See `staticToken`, and `openServerAccess` for keys and rules. */
   readonly auth: Authenticator;
   /** Host names that requests may be sent to, without ports; an empty list lets nothing in. @default names of this machine only */
   readonly allowedHosts?: readonly string[];
   /** The pages that may send requests: origins such as `https://app.example`, or host names, with any port. @default the server's own origin */
   readonly allowedOrigins?: readonly string[];
+  /** Origins whose pages may also read the answers, such as `https://app.example`; never `*`. @default none */
+  readonly corsOrigins?: readonly string[];
   /** Agents by name. The program starts and stops them. */
   readonly agents?: Readonly<Record<string, Agent>>;
   /** The triggers and channels that the agents share. */
@@ -87,6 +93,7 @@ const OPTIONS: OptionNames<ServerOptions> = {
   auth: true,
   allowedHosts: true,
   allowedOrigins: true,
+  corsOrigins: true,
   agents: true,
   triggers: true,
   limits: true,
@@ -119,6 +126,7 @@ class RuntimeServer implements HaftServer {
   readonly #services: ApiServices;
   readonly #trusted: Trusted;
   readonly #mcp: HttpGateway | undefined;
+  readonly #secured: ReturnType<typeof securityHeaders>;
   readonly #closers: ((work: () => Promise<void>) => Promise<void>)[] = [];
   #router: Promise<FetchHandler> | undefined;
   #closing: Promise<void> | undefined;
@@ -126,26 +134,43 @@ class RuntimeServer implements HaftServer {
   constructor(runtime: Runtime, options: ServerOptions) {
     this.#runtime = runtime;
     this.#options = options;
+    const { mcp = {}, name = "haft", version = "0.0.0", corsOrigins = [] } = options;
     this.#trusted = {
-      allowedHosts: (options.allowedHosts ?? LOCAL_NAMES).map((name) => name.toLowerCase()),
-      allowedOrigins: options.allowedOrigins?.map((name) => name.toLowerCase()),
+      allowedHosts: (options.allowedHosts ?? LOCAL_NAMES).map((host) => host.toLowerCase()),
+      allowedOrigins: options.allowedOrigins?.map((origin) => origin.toLowerCase()),
+      corsOrigins,
     };
-    const { mcp = {}, name = "haft", version = "0.0.0" } = options;
-    this.#mcp = mcp === false ? undefined : new HttpGateway(runtime, { name, version, ...mcp, ...hostsOf(options) });
+    this.#secured = securityHeaders({ corsOrigins });
     this.#services = this.#makeServices();
+    if (mcp === false) return;
+    const { access } = this.#services;
+    const toolsFor = (principal: Principal): VisibilityRules | undefined => {
+      const [own, given] = [access.visibilityOf(principal), mcp.toolsFor?.(principal)];
+      return own === undefined || given === undefined ? (own ?? given) : [own, visibilityOf(given)];
+    };
+    this.#mcp = new HttpGateway(runtime, { name, version, ...mcp, ...hostsOf(options), toolsFor });
   }
 
-  async fetch(request: Request): Promise<Response> {
+  fetch(request: Request): Promise<Response> {
+    return this.#secured(request, () => this.#answer(request));
+  }
+
+  async #answer(request: Request): Promise<Response> {
+    const { access } = this.#services;
     try {
       const distrust = distrustOf(request, this.#trusted);
       if (distrust !== undefined) throw new HttpError(403, "permission_denied", distrust);
+      const metadata = access.metadataResponse(request);
+      if (metadata !== undefined) return metadata;
       if (this.#mcp !== undefined && new URL(request.url).pathname === "/mcp") return await this.#answerMcp(this.#mcp, request);
       this.#router ??= this.#makeRouter();
       return await (
         await this.#router
       )(request);
     } catch (thrown: unknown) {
-      return errorResponse(thrown, this.#services);
+      const response = errorResponse(thrown, this.#services);
+      noteRefused(access, { request, status: response.status, thrown });
+      return response;
     }
   }
 
@@ -173,16 +198,16 @@ class RuntimeServer implements HaftServer {
     let done: Promise<void> | undefined;
     const once = (): Promise<void> => (done ??= work());
     await Promise.all([...this.#closers.map((close) => close(once)), once()]);
+    await this.#services.access.settled();
   }
 
   async #answerMcp(mcp: HttpGateway, request: Request): Promise<Response> {
-    const { clock, metrics, limits } = this.#services;
+    const { access, clock, metrics, limits } = this.#services;
     const startedAt = clock.now();
-    const principal = await this.#options.auth.authenticate(request);
-    if (principal === undefined) throw unauthenticated();
+    const principal = await admitted(access, request, "execute");
     limits.take(principal.id);
-    if (!hasScope(principal, "execute")) throw new HttpError(403, "permission_denied", "MCP needs the scope execute.");
-    const response = await mcp.handle(request);
+    refuseSessionKey(principal);
+    const response = await mcp.answer(request, { id: principal.id, principal });
     metrics.note("mcp", response.status, clock.now() - startedAt);
     return response;
   }
@@ -192,7 +217,6 @@ class RuntimeServer implements HaftServer {
     const about = { name: this.#options.name ?? "haft", version: this.#options.version ?? "0.0.0" };
     return makeRouter({
       services: this.#services,
-      authenticator: this.#options.auth,
       keyed: new KeyedAnswers({ clock, log, cache: store?.outlivesProcess === true ? store.cache : undefined }),
       handlers: {
         ...toolHandlers,
@@ -211,6 +235,7 @@ class RuntimeServer implements HaftServer {
     const { store } = runtime;
     const settings = serverSettings(this.#options.limits);
     const { clock = systemPorts.clock, ids = systemPorts.ids, log = systemPorts.log } = this.#options.ports ?? {};
+    const { auth } = this.#options;
     return {
       runtime,
       store,
@@ -220,13 +245,13 @@ class RuntimeServer implements HaftServer {
       log,
       sessions: new SessionPool({ runtime, store, clock, log, settings }),
       submissions: new Submissions({ clock, ids }),
-      feed: new SessionEvents(runtime, store),
+      events: new EventHub(runtime, { clock }),
       agents: new Map(Object.entries(this.#options.agents ?? {})),
       triggers: this.#options.triggers,
       limits: new Limits(settings, clock),
       metrics: new Metrics(),
       stopping: () => this.#closing !== undefined,
-      rulesOf: ({ tools }) => tools,
+      access: auth instanceof ServerAccess ? auth : new ServerAccess({}, { ports: { clock, log }, authenticator: auth }),
     };
   }
 }

@@ -561,7 +561,10 @@ const ENTRIES: Readonly<Record<string, { readonly module: object; readonly value
   "haft/postgres": { module: postgres, values: ["postgresStore"] },
   "haft/files": { module: files, values: ["filesToolset"] },
   "haft/mcp-server": { module: mcpServer, values: ["listenMcp", "mcpApprover", "mcpClientOf", "mcpHandler", "serveMcpStdio"] },
-  "haft/server": { module: server, values: ["createServer", "staticToken"] },
+  "haft/server": {
+    module: server,
+    values: ["Keys", "ServerAccess", "createServer", "issuerTokens", "openServerAccess", "securityHeaders", "staticToken"],
+  },
   "haft/client": { module: client, values: ["ApiError", "createClient"] },
   "haft/adapters": {
     module: adapters,

@@ -33,6 +33,7 @@ import * as httpServer from "../../src/server.ts";
 import { CallClient } from "../../src/server/mcp/call-client.ts";
 import { postgresStore } from "../../src/store/postgres-store.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
+import { telemetry } from "../../src/telemetry/telemetry.ts";
 import * as testing from "../../src/testing/index.ts";
 import { filesToolset } from "../../src/toolsets/files.ts";
 import { findToolsToolset } from "../../src/toolsets/find-tools.ts";
@@ -88,6 +89,7 @@ const ROWS: Readonly<Record<string, readonly Try[] | string>> = {
   "Registry.register": [(unknown) => new haft.Registry().register(tool, "default", unknown)],
   "Registry.search": [(unknown) => runtime.registry.search(unknown)],
   Runtime: [(unknown) => new haft.Runtime(unknown)],
+  "Runtime.events": [(unknown) => runtime.events(unknown), (unknown) => runtime.events({ filter: unknown })],
   "Runtime.execute": [(unknown) => runtime.execute([], unknown)],
   "Runtime.loop": [(unknown) => runtime.loop({ model, ...unknown })],
   "Runtime.resume": [(unknown) => runtime.resume("s", unknown)],
@@ -421,6 +423,10 @@ const ROWS: Readonly<Record<string, readonly Try[] | string>> = {
     (unknown) => adapters.toAiSdkTools(runtime, { tools: {}, ...unknown }),
   ],
   toLangChainTools: [(unknown) => adapters.toLangChainTools(runtime, made, unknown)],
+  agUiHandler: [(unknown) => adapters.agUiHandler(runtime, { session: () => runtime.session(), run: async () => {}, ...unknown })],
+  uiChatHandler: [(unknown) => adapters.uiChatHandler(runtime, { session: () => runtime.session(), run: async () => {}, ...unknown })],
+  telemetry: [(unknown) => telemetry(runtime, unknown)],
+  "RuntimeSession.addMessage": [(unknown) => parts.session.addMessage({ role: "user", content: "x" }, unknown)],
   toMastraTools: [(unknown) => adapters.toMastraTools(runtime, made, unknown)],
   toOpenAiAgentsTools: [(unknown) => adapters.toOpenAiAgentsTools(runtime, made, unknown)],
 };

@@ -21,7 +21,7 @@ export function calledByDelegate({ name, metadata }: ToolResult, registry: Regis
   return Array.isArray(called) ? called.filter((each): each is string => typeof each === "string") : [];
 }
 
-/** Whether there is an answer of the tool, or of what stands in for it. */
+/** Whether the tool, or a stand-in of it, has answered. */
 export function hasRun({ attempts, origin }: ToolResult): boolean {
   return attempts > 0 || origin !== "live";
 }

@@ -221,7 +221,7 @@ function lengthOf(vm: QuickJSContext, text: QuickJSHandle): number {
   return vm.getProp(text, "length").consume((length) => vm.getNumber(length));
 }
 
-/** What the interpreter itself throws at a limit. With no memory left even for an error, it throws `null`. */
+/** The limit behind an error of the interpreter itself. With no memory left even for an error, it throws `null`. */
 function limitOf(thrown: Extract<ProgramEnd, { readonly kind: "threw" | "invalid" }>, isMemoryFull: boolean): ProgramEnd {
   const { name, message } = thrown;
   const isInternal = name === "InternalError";

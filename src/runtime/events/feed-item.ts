@@ -20,6 +20,7 @@ export interface LiveEvent {
   readonly cursor?: undefined;
 }
 
+/** An event of a feed: one that is kept has a place, one that is told only has none. */
 export type FollowedEvent = KeptEvent | LiveEvent;
 
 /** Events that a reader missed, because it was too slow for them. */
@@ -33,4 +34,5 @@ export interface EventGap {
   readonly cursor?: string;
 }
 
+/** An item of a feed: an event, or the place of events that a slow reader missed. */
 export type FeedItem = FollowedEvent | EventGap;

@@ -3,7 +3,6 @@ import { ToolError } from "../../core/error.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import { partText, resultText, type ToolResult } from "../../core/result.ts";
 import { valueText } from "../../core/content.ts";
-import { visibilityOf } from "../../policy/visibility.ts";
 import type { ExecuteOptions } from "../../call/execute-options.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { storedEvents } from "../../session/read-events.ts";
@@ -125,15 +124,12 @@ type CommonBody = BodyOf<"simulate"> & Pick<BodyOf<"execute">, "answerFrom">;
 
 function optionsOf(
   { principal, body }: { readonly principal: RequestOf<"execute">["principal"]; readonly body: CommonBody },
-  { rulesOf }: ApiServices,
+  { access }: ApiServices,
 ): ExecuteOptions {
   const { strict, allow, variation, answerFrom } = body;
-  const rules = rulesOf(principal);
-  const layers = [...(rules === undefined ? [] : [visibilityOf(rules)]), ...(allow === undefined ? [] : [{ allow }])];
   return {
-    data: { principal },
-    principal: principal.id,
-    ...(layers.length === 0 ? {} : { allow: layers }),
+    ...access.callOptions(principal),
+    ...(allow === undefined ? {} : { allow: [access.visibilityOf(principal), { allow }] }),
     ...(strict === undefined ? {} : { strict }),
     ...(variation === undefined ? {} : { variation }),
     ...(answerFrom === undefined ? {} : { answerFrom }),

@@ -7,8 +7,8 @@ import type { ApiServices } from "./services.ts";
  * The server takes no more calls when this begins. Streams end with `draining`, calls under way may end for `graceMs`, then those that change nothing are
  * cancelled; those that write get as long again, and what is left is cancelled, its outcome recorded as unknown. Then the sessions are let go.
  */
-export async function drain({ feed, submissions, runtime, sessions, settings, clock }: ApiServices): Promise<void> {
-  feed.close();
+export async function drain({ events, submissions, runtime, sessions, settings, clock }: ApiServices): Promise<void> {
+  events.close();
   const { graceMs } = settings;
   if (!(await untilOver(submissions.whenIdle(), graceMs, clock))) {
     cancelCalls(runtime, (name) => declaresNoWrites(runtime.registry.get(name)?.tool.effects));

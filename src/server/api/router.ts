@@ -2,20 +2,20 @@
 import type { Context, Hono } from "hono";
 import { ToolError } from "../../core/error.ts";
 import { API, OPERATION_IDS, type OperationId } from "../api.ts";
-import { hasScope, type Authenticator, type Principal } from "../auth/principal.ts";
-import { HttpError } from "../http/http-error.ts";
+import type { Principal } from "../auth/principal.ts";
+import { continueTrace } from "../continue-trace.ts";
 import type { ApiRequest } from "./api-request.ts";
 import { jsonResponse } from "./answers.ts";
 import { errorResponse } from "./error-response.ts";
 import type { KeyedAnswers } from "./keyed-answers.ts";
 import { noRoute, readRequest } from "./read-request.ts";
+import { admitted, noteRefused } from "./refused.ts";
 import type { Route } from "./route.ts";
 import type { ApiServices, Handlers } from "./services.ts";
 
 export interface RouterParts {
   readonly services: ApiServices;
   readonly handlers: Handlers;
-  readonly authenticator: Authenticator;
   readonly keyed: KeyedAnswers;
 }
 
@@ -53,12 +53,14 @@ async function answerRoute(id: OperationId, context: Context, parts: RouterParts
   const startedAt = clock.now();
   let end: (() => void) | undefined;
   let response: Response;
+  let principal: Principal | undefined;
   try {
-    const principal = await principalOf(id, context.req.raw, parts);
+    principal = await principalOf(id, context.req.raw, services);
     if (principal !== ANYBODY) end = services.limits.begin(principal.id, "requests");
     response = await answer(id, context, { parts, principal });
   } catch (thrown: unknown) {
     response = errorResponse(thrown, services);
+    noteRefused(services.access, { request: context.req.raw, status: response.status, thrown, principal: principal?.id });
   } finally {
     end?.();
   }
@@ -67,25 +69,12 @@ async function answerRoute(id: OperationId, context: Context, parts: RouterParts
 }
 
 /** @throws HttpError 401 and 403; ToolError `rate_limited`. By rejecting */
-async function principalOf(id: OperationId, request: Request, { authenticator, services }: RouterParts): Promise<Principal> {
+async function principalOf(id: OperationId, request: Request, { access, limits }: ApiServices): Promise<Principal> {
   const { scope }: Route = API[id];
   if (scope === "none") return ANYBODY;
-  const principal = await authenticator.authenticate(request);
-  if (principal === undefined) throw unauthenticated();
-  services.limits.take(principal.id);
-  if (!hasScope(principal, scope))
-    throw new HttpError(403, "permission_denied", `This needs the scope ${scope}.`, {
-      hint: `${principal.name} has ${[...principal.scopes].join(", ") || "none"}.`,
-      headers: { "www-authenticate": `Bearer error="insufficient_scope", scope="${scope}"` },
-    });
+  const principal = await admitted(access, request, scope);
+  limits.take(principal.id);
   return principal;
-}
-
-export function unauthenticated(): HttpError {
-  return new HttpError(401, "permission_denied", "The request has no valid credentials.", {
-    hint: "Send Authorization: Bearer with a key or token of this server.",
-    headers: { "www-authenticate": "Bearer" },
-  });
 }
 
 async function answer(
@@ -103,7 +92,11 @@ async function answer(
   const handler = handlers[id] as AnyHandler;
   const work = async (idempotencyKey: string | undefined): Promise<Response> => {
     const { runtime } = services;
-    const given = await handler({ ...read, principal, runtime, signal: request.signal, request, idempotencyKey }, services);
+    const given = await continueTrace(
+      runtime,
+      (name) => request.headers.get(name) ?? undefined,
+      () => handler({ ...read, principal, runtime, signal: request.signal, request, idempotencyKey }, services),
+    );
     const response = given instanceof Response ? given : jsonResponse(given, route.status);
     if (route.method !== "GET" && !response.headers.has("x-should-retry")) response.headers.set("x-should-retry", "false");
     return response;

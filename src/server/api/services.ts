@@ -3,12 +3,11 @@ import type { Agent } from "../../compose/agent.ts";
 import type { Clock, Ids, Log } from "../../core/ports.ts";
 import type { Store } from "../../core/store.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import type { VisibilityRules } from "../../policy/visibility.ts";
-import type { Principal } from "../auth/principal.ts";
+import type { ServerAccess } from "../auth/server-access.ts";
 import type { Triggers } from "../../triggers/triggers.ts";
 import type { AnswerOf, BodyOf, OperationId, ParamsOf, QueryOf } from "../api.ts";
 import type { ApiRequest } from "./api-request.ts";
-import type { EventFeed } from "./event-feed.ts";
+import type { EventHub } from "../events/event-hub.ts";
 import type { Limits } from "./limits.ts";
 import type { Metrics } from "./metrics.ts";
 import type { ServerSettings } from "./server-settings.ts";
@@ -21,7 +20,7 @@ export interface ApiServices {
   readonly store: Store | undefined;
   readonly sessions: SessionPool;
   readonly submissions: Submissions;
-  readonly feed: EventFeed;
+  readonly events: EventHub;
   readonly agents: ReadonlyMap<string, Agent>;
   readonly triggers: Triggers | undefined;
   readonly limits: Limits;
@@ -32,8 +31,8 @@ export interface ApiServices {
   readonly log: Log;
   /** Whether the server has begun to stop: no calls are taken any more. */
   readonly stopping: () => boolean;
-  /** The rules of the tools that a principal sees in lists and may call; undefined = all that the runtime offers. */
-  readonly rulesOf: (principal: Principal) => VisibilityRules | undefined;
+  /** Who is let in, and which tools each sees in lists and may call. */
+  readonly access: ServerAccess;
 }
 
 /** A request of one operation. */

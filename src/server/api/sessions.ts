@@ -5,6 +5,7 @@ import type { StoredSession } from "../../core/store.ts";
 import { importRecording } from "../../runtime/import-recording.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { storedEvents } from "../../session/read-events.ts";
+import type { PlacedEvents } from "../events/event-hub.ts";
 import type { ApiSession } from "./component-types.ts";
 import { limitedText } from "./limited-text.ts";
 import type { ApiServices, Handlers, RequestOf } from "./services.ts";
@@ -149,28 +150,14 @@ export async function eventsOf(
   sessionId: string,
   request: Pick<RequestOf<"listSessionEvents">, "query" | "request" | "principal" | "signal">,
   services: ApiServices,
-): Promise<Awaited<ReturnType<ApiServices["feed"]["page"]>> | Response> {
+): Promise<PlacedEvents | Response> {
   const { query, request: raw } = request;
-  if (!acceptsStream(raw)) return services.feed.page(sessionId, query);
-  await services.feed.page(sessionId, { after: 0, limit: 1 }); // not_found has a status of its own
-  const last = raw.headers.get("last-event-id");
-  return streamResponse(request, services, { sessionId }, last === null ? query.after : positionOf(last));
+  if (!acceptsStream(raw)) return services.events.page(sessionId, query);
+  return streamResponse(request, services, { sessionId }, raw.headers.get("last-event-id") ?? query.after);
 }
 
 function acceptsStream({ headers }: Request): boolean {
   return (headers.get("accept") ?? "").toLowerCase().includes("text/event-stream");
-}
-
-/** @throws ToolError `invalid_argument` */
-function positionOf(id: string): number {
-  if (/^\d{1,15}$/u.test(id)) return Number(id);
-  throw new ToolError(
-    "invalid_argument",
-    `Last-Event-ID is ${JSON.stringify(id.slice(0, 100))}; it takes the id of an event, a position.`,
-    {
-      hint: "Leave it out to begin with the first event.",
-    },
-  );
 }
 
 function openBranch(session: RuntimeSession | undefined, id: string): RuntimeSession {

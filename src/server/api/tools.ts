@@ -4,14 +4,14 @@ import { ToolError } from "../../core/error.ts";
 import { nearNames } from "../../core/base/near-names.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 import type { ApiTool } from "./component-types.ts";
-import { visibilityOf } from "../../policy/visibility.ts";
+import { visibleTools } from "../../policy/visibility.ts";
 import { pageOf } from "./answers.ts";
 import type { ApiServices, Handlers, RequestOf } from "./services.ts";
 
 export const toolHandlers: Handlers<"listTools" | "getTool" | "checkTool"> = {
-  listTools({ runtime: { registry }, principal, query: { q, toolset, limit, cursor = "0" } }, services) {
+  listTools({ runtime: { registry }, principal, query: { q, toolset, limit, cursor = "0" } }, { access }) {
     const all = q === undefined ? registry.list(toolset) : registry.search({ text: q }).filter(isOf(toolset));
-    const found = all.filter(({ qualifiedName }) => isSeen(qualifiedName, principal, services));
+    const found = visibleTools({ list: () => all }, access.visibilityOf(principal));
     const { page, ...next } = pageOf(found, Number(cursor), limit);
     return { tools: page.map(shownTool), ...next };
   },
@@ -32,23 +32,17 @@ function shownTool(registered: RegisteredTool): ApiTool {
   return { ...toolDefinition(registered), toolset: registered.toolset.name, mode: registered.tool.mode ?? "direct" };
 }
 
-function isSeen(qualifiedName: string, principal: RequestOf<"getTool">["principal"], { rulesOf }: ApiServices): boolean {
-  const rules = rulesOf(principal);
-  return rules === undefined || visibilityOf(rules).permits(qualifiedName);
-}
-
 /** A tool of the listing: those that are denied, blocked or switched off are not there. @throws ToolError `not_found` */
 function offered(
   { runtime: { registry }, principal, params: { toolName: name } }: Pick<RequestOf<"getTool">, "runtime" | "principal" | "params">,
-  services: ApiServices,
+  { access }: ApiServices,
 ): RegisteredTool {
+  const visibility = access.visibilityOf(principal);
+  const isSeen = (qualifiedName: string): boolean => visibility?.permits(qualifiedName) ?? true;
   const found = registry.get(name);
   const isHere = found !== undefined && registry.list(found.toolset.name).includes(found);
-  if (isHere && isSeen(found.qualifiedName, principal, services)) return found;
-  const [near] = nearNames(
-    name,
-    registry.names().filter((one) => isSeen(one, principal, services)),
-  );
+  if (isHere && isSeen(found.qualifiedName)) return found;
+  const [near] = nearNames(name, registry.names().filter(isSeen));
   throw new ToolError("not_found", `There is no tool ${JSON.stringify(name)}.`, {
     hint: near === undefined ? "GET /v1/tools lists them." : `Did you mean ${JSON.stringify(near)}?`,
   });

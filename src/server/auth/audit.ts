@@ -7,7 +7,7 @@ import type { Store, StoredSession } from "../../core/store.ts";
 import { fitsPieces, quickMatcher } from "../../policy/permission.ts";
 
 /** One line of the audit. */
-export type AuditEntry = CallEntry | SentEntry | (RefusedRequest & { readonly type: "refusal" });
+export type AuditEntry = CallEntry | ApprovalEntry | SentEntry | (RefusedRequest & { readonly type: "refusal" });
 
 /** A call. */
 interface CallEntry extends AuditPlace {
@@ -19,6 +19,19 @@ interface CallEntry extends AuditPlace {
   readonly durationMs?: number;
   /** The call whose handler made it. */
   readonly parentCallId?: string;
+}
+
+/** A question whether a call may run, or the answer to it: its principal is the one who answered, as far as the answer says. */
+interface ApprovalEntry extends AuditPlace {
+  readonly type: "approval-ask" | "approval-answer";
+  readonly toolName: string;
+  readonly approvalId: string;
+  /** Of an answer. */
+  readonly status?: string;
+  /** How far a yes reaches. */
+  readonly scope?: string;
+  /** The rule that answered, or that was made of the answer. */
+  readonly ruleId?: string;
 }
 
 /** A message, or the input of a job. */
@@ -36,7 +49,7 @@ interface AuditPlace {
 export interface AuditOptions {
   /** Those of principals that fit this pattern, such as `key:*`. @default all */
   readonly principal?: string;
-  /** Calls of tools that fit this pattern, such as `files::*`; leaves out what is no call. @default all */
+  /** Calls of tools that fit this pattern, such as `files::*`, and their approvals; leaves out the rest. @default all */
   readonly tool?: string;
   /** Those at or after this time, in wall-clock milliseconds since the epoch. @default all */
   readonly since?: number;
@@ -79,8 +92,8 @@ export async function readAudit(
 class Newest {
   readonly #limit: number;
   #entries: AuditEntry[] = [];
-  /** Calls that were seen: those of a branch are in the log of the session it became part of as well. */
-  readonly #calls = new Set<string>();
+  /** Calls and approvals that were seen: those of a branch are in the log of the session it became part of as well. */
+  readonly #seen = new Set<string>();
   /** The time of the oldest that is kept, once there are as many as may be. */
   oldest = -Infinity;
 
@@ -90,10 +103,10 @@ class Newest {
 
   take(entry: AuditEntry, wanted: (entry: AuditEntry) => boolean): void {
     if (entry.at < this.oldest || !wanted(entry)) return;
-    if (entry.type === "call") {
-      const key = JSON.stringify([entry.sessionId, entry.callId]);
-      if (this.#calls.has(key)) return;
-      this.#calls.add(key);
+    if ("toolName" in entry) {
+      const key = JSON.stringify([entry.type, entry.sessionId, entry.callId, entry.type === "call" ? "" : entry.approvalId]);
+      if (this.#seen.has(key)) return;
+      this.#seen.add(key);
     }
     this.#entries.push(entry);
     if (this.#entries.length > 2 * this.#limit) this.#drop();
@@ -116,7 +129,7 @@ function entryFilter({ principal, tool, since = -Infinity }: AuditOptions): (ent
   const pieces = principal?.split("*");
   return (entry) => {
     if (entry.at < since) return false;
-    if (isTool !== undefined && (entry.type !== "call" || isTool(entry.toolName) === undefined)) return false;
+    if (isTool !== undefined && (!("toolName" in entry) || isTool(entry.toolName) === undefined)) return false;
     return pieces === undefined || (entry.principal !== undefined && fitsPieces(entry.principal, pieces));
   };
 }
@@ -171,6 +184,12 @@ function noteEvent(event: SessionEvent, entries: AuditEntry[], open: Map<string,
       durationMs,
       ...omitUndefined({ errorCode: error?.code }),
     };
+  } else if (event.type === "approval-ask") {
+    const { type, callId, toolName, approvalId } = event;
+    entries.push({ type, at, sessionId, callId, toolName, approvalId });
+  } else if (event.type === "approval-answer") {
+    const { type, callId, toolName, approvalId, status, scope, ruleId, by } = event;
+    entries.push({ type, at, sessionId, callId, toolName, approvalId, status, ...omitUndefined({ principal: by, scope, ruleId }) });
   } else if ((event.type === "message-add" || event.type === "inbox-add") && event.principal !== undefined) {
     entries.push({ type: "message", at, sessionId, principal: event.principal });
   } else if (event.type === "job-input") {

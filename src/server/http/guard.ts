@@ -7,6 +7,8 @@ export interface Trusted {
   readonly allowedHosts: readonly string[];
   /** Undefined: pages of the server's own origin only, its port included. */
   readonly allowedOrigins: readonly string[] | undefined;
+  /** Origins that are let in besides. */
+  readonly corsOrigins?: readonly string[];
 }
 
 const HOST = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/u;
@@ -44,7 +46,8 @@ export function refusal(status: number, message: string, headers: Readonly<Recor
 }
 
 /** Another port of this machine is another origin: whatever runs there is another program, and its pages may be anybody's. */
-function isAllowedOrigin(origin: string, sentTo: string, { allowedOrigins }: Trusted): boolean {
+function isAllowedOrigin(origin: string, sentTo: string, { allowedOrigins, corsOrigins }: Trusted): boolean {
+  if (corsOrigins?.includes(origin) === true) return true;
   if (allowedOrigins === undefined) return origin === `http://${sentTo}` || origin === `https://${sentTo}`;
   if (allowedOrigins.includes(origin) && origin.includes("://")) return true;
   if (!/^https?:\/\//u.test(origin)) return false;

@@ -59,11 +59,18 @@ export class HttpGateway {
   }
 
   async handle(request: Request): Promise<Response> {
-    const refused = this.refuse(request) ?? refuseForm(request);
+    const refused = this.refuse(request) ?? this.#refuseForm(request);
     if (refused !== undefined) return refused;
-    if (this.#closing) return refusal(503, "The server is stopping.");
     const caller = await this.#callerOf(request);
-    if (caller instanceof Response) return caller;
+    return caller instanceof Response ? caller : this.#answer(request, caller);
+  }
+
+  /** As `handle`, for a server that has let the caller in. */
+  async answer(request: Request, caller: Caller): Promise<Response> {
+    return this.#refuseForm(request) ?? this.#answer(request, caller);
+  }
+
+  async #answer(request: Request, caller: Caller): Promise<Response> {
     let body: JsonValue | undefined;
     if (request.method === "POST") {
       const text = await readBody(request, this.settings.maxBodyBytes);
@@ -94,6 +101,10 @@ export class HttpGateway {
   /** Whether requests are taken: for those that start, watch and replace the server. */
   health(): Response {
     return Response.json({ status: this.#closing ? "stopping" : "ok" }, { status: this.#closing ? 503 : 200 });
+  }
+
+  #refuseForm(request: Request): Response | undefined {
+    return refuseForm(request) ?? (this.#closing ? refusal(503, "The server is stopping.") : undefined);
   }
 
   /** The caller, or the refusal of one that may not call tools. */

@@ -22,14 +22,14 @@ import {
   singularLast,
 } from "./field-words.ts";
 import { SAYS_NOTHING, isHead, isSaid, rankOfName } from "./telling-names.ts";
-import { capital, isWholeIn, joined, label, oneOf } from "./value-words.ts";
+import { capital, joined, label, oneOf } from "./value-words.ts";
 import { CLAIM, MAX_WANTED, unmadeWords } from "./unmade-words.ts";
 import { withWholeNames } from "./whole-names.ts";
 
 /** A sentence or more for each call of the turn. */
-export function answerWords({ request, calls, unmade }: AnsweredTurn, random: Random): string {
+export function answerWords({ calls, unmade }: AnsweredTurn, random: Random): string {
   const told = new Set<string>();
-  const said = calls.map((call, index) => callWords(call, { random, isFirst: index === 0, told, request }));
+  const said = calls.map((call, index) => callWords(call, { random, isFirst: index === 0, told }));
   if (unmade.length > 0) said.push(unmadeWords(unmade, random));
   return [...new Set(said)].join(" ");
 }
@@ -37,8 +37,6 @@ export function answerWords({ request, calls, unmade }: AnsweredTurn, random: Ra
 interface Saying {
   readonly random: Random;
   readonly isFirst: boolean;
-  /** The user's message. */
-  readonly request: string;
   /** Fields that the answer has already. */
   readonly told: Set<string>;
 }
@@ -49,7 +47,7 @@ function callWords({ tool, input, result }: AnsweredCall, saying: Saying): strin
   if (result.status !== "ok" && result.status !== "partial") return failureWords(result, tool, saying.random);
   const value = outputOf(result);
   if (isNothing(value)) return nothingWords(thing, saying.random);
-  if (!isJsonObject(value) && !isJsonArray(value)) return plainWords(value, { ...saying, thing, asked: askedWords(input, saying) });
+  if (!isJsonObject(value) && !isJsonArray(value)) return plainWords(value, { random: saying.random, thing });
   if (isJsonArray(value)) return listWords(value, thing, saying.random);
   return objectWords(value, { ...saying, thing, name: result.name, input });
 }
@@ -83,37 +81,25 @@ function nothingWords(thing: string, random: Random): string {
     : oneOf(random, [`I found no ${plural(thing)}.`, `There are no ${plural(thing)}.`, `No ${plural(thing)} were found.`]);
 }
 
-/** The longest value of a call that the user has said and an answer may say again; undefined where there is none. */
-function askedWords(input: JsonValue, { request }: Saying): string | undefined {
-  const values = isJsonObject(input) ? Object.values(input).map(String) : [];
-  const said = values.filter((value) => value.length <= MAX_ASKED && /[\p{L}\p{N}]/u.test(value) && isWholeIn(request, value));
-  return said.toSorted((one, other) => other.length - one.length)[0];
-}
-
-const MAX_ASKED = 60;
-interface PlainSaying extends Saying {
+interface PlainSaying {
+  readonly random: Random;
   readonly thing: string;
-  readonly asked: string | undefined;
 }
 
-/** A number or a short text alone says little: the answer repeats what was asked. */
-function plainWords(value: JsonValue, { random, thing, asked }: PlainSaying): string {
-  if (typeof value === "boolean") {
-    const answer = value ? "Yes" : "No";
-    return asked === undefined ? `${answer}.` : oneOf(random, [`${answer}.`, `For ${asked}: ${answer.toLowerCase()}.`]);
-  }
+/** A value that is all there is to say. What was asked is not repeated: it is in no result. */
+function plainWords(value: JsonValue, { random, thing }: PlainSaying): string {
+  if (typeof value === "boolean") return value ? "Yes." : "No.";
   const text = excerpt(String(value));
   if (/[.!?]$/u.test(text) && /\s/u.test(text)) return oneOf(random, [text, `It says: ${text}`]);
-  if (asked !== undefined && asked !== text)
-    return oneOf(random, [
-      `For ${asked} I get ${text}.`,
-      `The result for ${asked} is ${text}.`,
-      `With ${asked} it is ${text}.`,
-      `I get ${text} for ${asked}.`,
-      `It is ${text} for ${asked}.`,
-    ]);
-  const subject = thing === "" ? "result" : thing;
-  return oneOf(random, [`The ${subject} is ${text}.`, `The result is ${text}.`, `I get ${text}.`, `It is ${text}.`]);
+  return oneOf(random, [
+    `The ${thing === "" ? "result" : thing} is ${text}.`,
+    `The result is ${text}.`,
+    `I get ${text}.`,
+    `It is ${text}.`,
+    `That gives ${text}.`,
+    `It comes to ${text}.`,
+    `Here it is: ${text}.`,
+  ]);
 }
 
 const MAX_SHOWN = 3;
@@ -203,7 +189,7 @@ function objectWords(output: JsonObject, saying: ObjectSaying): string {
   );
   const [only] = told;
   if (message === undefined && told.length === 1 && only !== undefined && isResult(only))
-    return plainWords(only.value, { ...saying, thing: "", asked: askedWords(saying.input, saying) });
+    return plainWords(only.value, { random, thing: "" });
   const sentences = message === undefined ? [] : [sentence(excerpt(String(message.value)))];
   if (told.length > 0)
     sentences.push(

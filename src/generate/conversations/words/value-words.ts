@@ -103,11 +103,3 @@ function isPlain(value: JsonValue): boolean {
 export function choiceWords(text: string): string {
   return /^[a-z]+(?:_[a-z]+)+$/u.test(text) ? text.replaceAll("_", " ") : text;
 }
-
-const OF_A_TOKEN = /[\p{L}\p{N}._:@/+#-]/u;
-
-/** Whether the text has the value as words of its own, and not as a part of another number or id. */
-export function isWholeIn(text: string, value: string): boolean {
-  const at = text.indexOf(value);
-  return at >= 0 && !OF_A_TOKEN.test(text.charAt(at - 1)) && !/^[._:@/+#-]?[\p{L}\p{N}]/u.test(text.slice(at + value.length));
-}
