@@ -46,7 +46,6 @@ import { Jobs } from "../call/jobs.ts";
 import { checkSessionStart, type SessionStart } from "./session-start.ts";
 import { Sessions } from "./sessions.ts";
 import type { Store } from "../core/store.ts";
-import type { Toolset } from "../core/toolset.ts";
 import { storedJobsOf } from "./stored-jobs.ts";
 import { nothingToCommitTo } from "./session-errors.ts";
 import { takeRegistry, toolsetsOf } from "./taken-registry.ts";
