@@ -18,7 +18,8 @@ describe("I02 when the disk is full", () => {
     const log = store.create("a", { at: 1, durability: "sync" });
     const written: SessionEvent[] = [];
     let acknowledged = 0;
-    file.exec("PRAGMA max_page_count = 40");
+    const pages = Number(file.prepare("PRAGMA page_count").get()?.["page_count"]);
+    file.exec(`PRAGMA max_page_count = ${pages + 15}`);
     const error = {
       code: "store_failed",
       message: `The store ${path} could not be written: database or disk is full (SQLITE_FULL).`,
