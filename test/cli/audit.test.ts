@@ -62,6 +62,30 @@ test("issue 19.5 MCP08 each call is told once, with who, what, outcome, when and
   expect(stdout).not.toContain("\u001b");
 });
 
+test("issue 19.5 the audit has who answered a question, and that it was asked", async () => {
+  const project = new SessionProject();
+  const store = sqliteStore({ path: project.path("haft.db"), synchronous: "normal" });
+  const erase = tool("erase", () => 1, { effects: { writes: ["all"], destructive: true } });
+  const approve = async (): Promise<never> => new Promise(() => {});
+  const runtime = createRuntime({ store, tools: [erase], approval: { approve } });
+  const running = runtime.session("trip").execute({ name: "erase", input: {} }, { principal: "key:ada" });
+  await expect.poll(async () => (await runtime.approvals.pending()).length, { timeout: 10_000 }).toBe(1);
+  const [asked] = await runtime.approvals.pending();
+  await runtime.approvals.answer({ id: asked?.id ?? "", digest: asked?.digest ?? "", answer: "allow-once", by: "key:bob" });
+  await running;
+  await runtime.close();
+  const entries = await audit(project, "--tool", "default::erase");
+  expect(entries.map(({ type, principal }) => [type, principal])).toEqual(
+    expect.arrayContaining([
+      ["call", "key:ada"],
+      ["approval-ask", undefined],
+      ["approval-answer", "key:bob"],
+    ]),
+  );
+  expect((await audit(project, "--principal", "key:bob")).map(({ type }) => type)).toEqual(["approval-answer"]);
+  expect((await project.haft(["audit"])).stdout).toMatch(/key:bob answered default::erase: /u);
+});
+
 test("issue 19.5 the audit is narrowed by principal, tool, time and number", async () => {
   const project = await auditedProject();
   expect(new Set((await audit(project, "--principal", "key:*")).map(({ principal }) => principal))).toEqual(new Set(["key:ada"]));

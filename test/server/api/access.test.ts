@@ -64,6 +64,28 @@ test("issue 19.5 a wrong token is told so, a scope that lacks is named, and both
   expect(kept.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([401, 401, 403, 403, 403]);
 });
 
+test("issue 19.8 an answer over HTTP has its author, and may reach further than the call", async () => {
+  const { access } = memoryStore();
+  const keys = new Keys(access, systemPorts);
+  const api = await startApi({ auth: keys });
+  const { key, stored } = await keys.add({ name: "ann", scopes: ["admin"] });
+  const body = { calls: [{ name: "notes::erase" }] };
+  const running = api.ask("POST", "/v1/sessions/desk/execute", { token: key, body });
+  const pending = async () => (await api.ask("GET", "/v1/approvals", { token: key })).json.approvals;
+  await expect.poll(async () => (await pending()).length, { timeout: 30_000 }).toBe(1);
+  const [{ id, callId, digest }] = await pending();
+  const page = await keys.addSessionKey({ name: "page", scopes: ["approve"], sessionId: "desk" });
+  const answer = { answer: "allow", digest };
+  const asRule = await api.ask("POST", `/v1/approvals/${callId}`, { token: page.key, body: { ...answer, scope: "rule" } });
+  expect(asRule.status).toBe(403);
+  expect((await api.ask("POST", `/v1/approvals/${callId}`, { token: key, body: { ...answer, scope: "tool" } })).json).toEqual({
+    decided: true,
+  });
+  expect((await running).json.results[0].status).toBe("ok");
+  expect(await api.runtime.approvals.get(id)).toMatchObject({ answeredBy: `key:${stored.id}`, scope: "tool" });
+  expect((await api.ask("POST", "/v1/sessions/desk/execute", { token: key, body })).json.results[0].status).toBe("ok");
+});
+
 test("issue 19.5 a session key is not let in at /mcp, which is beyond its session", async () => {
   const { api, keys } = await keyedApi();
   const { key } = await keys.addSessionKey({ name: "page", scopes: ["read", "execute"], sessionId: "desk" });

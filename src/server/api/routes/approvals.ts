@@ -1,9 +1,31 @@
 /** Routes of calls that wait for approval. */
-import { answer, array, flag, id, object, oneOf, ref, text } from "../json-schema.ts";
+import { APPROVAL_SCOPES } from "../../../core/approval-store.ts";
+import { answer, array, flag, id, integer, object, oneOf, ref, text } from "../json-schema.ts";
 import type { Routes } from "../route.ts";
 
 const digest = text("That of the question: an answer to another input decides nothing.", { minLength: 1, maxLength: 256 });
-const decision = oneOf("allow-always holds for the tool until the session ends.", ["allow-once", "allow-always", "deny"]);
+const decision = oneOf("allow reaches as far as scope says; allow-always holds for the tool until the session ends.", [
+  "allow",
+  "allow-once",
+  "allow-always",
+  "deny",
+]);
+const verdict = {
+  answer: decision,
+  digest,
+  scope: oneOf(
+    "With allow: this call, calls of the session with this input, calls of the session of this tool, or calls that the rule names. once by default.",
+    APPROVAL_SCOPES,
+  ),
+  rule: object(
+    {
+      pattern: text("Over qualified names; the tool that was asked about by default.", { minLength: 1, maxLength: 512 }),
+      sessionId: id("Calls of this session only."),
+      expiresAt: integer("When it ends, in milliseconds since 1970-01-01 UTC.", 0, Number.MAX_SAFE_INTEGER),
+    },
+    [],
+  ),
+};
 const callId = id("The call that waits.");
 
 export const approvalRoutes = {
@@ -22,7 +44,7 @@ export const approvalRoutes = {
     scope: "approve",
     summary: "Decide one call that waits.",
     params: { callId },
-    body: object({ answer: decision, digest }, ["answer", "digest"]),
+    body: object(verdict, ["answer", "digest"]),
     answer: answer({ decided: flag("Whether this answer was the one.") }, ["decided"]),
     example: { params: { callId: "call_1" }, body: { answer: "allow-once", digest: "0000" } },
   },
@@ -32,7 +54,7 @@ export const approvalRoutes = {
     scope: "approve",
     summary: "Decide several calls that wait, each for itself.",
     body: object(
-      { decisions: array(object({ callId, answer: decision, digest }, ["callId", "answer", "digest"]), { minItems: 1, maxItems: 1_000 }) },
+      { decisions: array(object({ callId, ...verdict }, ["callId", "answer", "digest"]), { minItems: 1, maxItems: 1_000 }) },
       ["decisions"],
     ),
     answer: answer(
