@@ -11,22 +11,22 @@ interface Layer {
 }
 
 const CALLER = new AsyncLocalStorage<Layer>();
-/** Whether any call was made for a principal: until then, a plain call need not look for one. */
-let havePrincipals = false;
+/** Whether any handler was run within a layer: until then, a plain call need not look for one. */
+export const layers = { inUse: false };
 
 /**
  * Runs a handler whose own calls are made for the principal, and in its session and branches of it may use no other tools than these. Without
  * rules of its own it stays within those of the call around it.
  */
 export function withinLayer<T>(layer: Layer, work: () => T): T {
-  if (layer.principal !== undefined) havePrincipals = true;
+  layers.inUse = true;
   const outer = layer.visibility === undefined ? CALLER.getStore() : undefined;
   return CALLER.run(outer?.visibility === undefined ? layer : { ...outer, principal: layer.principal }, work);
 }
 
 /** The principal of the call whose handler runs here, in whichever session; undefined outside of handlers. */
 export function callerPrincipal(): string | undefined {
-  return havePrincipals ? CALLER.getStore()?.principal : undefined;
+  return CALLER.getStore()?.principal;
 }
 
 /** The rules of calls of a session, with those of the handler that makes them; undefined where neither has any. */

@@ -9,7 +9,7 @@ import type { EventLog } from "../core/store.ts";
 import { readItems, runBatch, type Submission } from "../call/batch.ts";
 import type { CallParts } from "../call/call-run.ts";
 import type { CallOptions } from "../call/call-options.ts";
-import { callerPrincipal, isInLayer, layerOf } from "../call/caller-layer.ts";
+import { callerPrincipal, isInLayer, layerOf, layers } from "../call/caller-layer.ts";
 import { runCall } from "../call/pipeline.ts";
 import { type ExecuteOptions, wrongOptions } from "../call/execute-options.ts";
 import type { FallbackChains } from "../call/fallback-chains.ts";
@@ -169,7 +169,7 @@ export class CallRunner {
     submission: Submission | undefined,
   ): Answer | Promise<Answer> {
     const { session } = turn;
-    const isPlain = options === NO_OPTIONS && !isInLayer(session);
+    const isPlain = options === NO_OPTIONS && !(layers.inUse && isInLayer(session));
     const callOptions = isPlain ? this.#defaultCallOptions : this.callOptions(options, session);
     const list = isBatch(calls);
     if (!list && submission === undefined && options.signal === undefined && options.onError !== "throw")

@@ -52,7 +52,9 @@ import { takeRegistry, toolsetsOf } from "./taken-registry.ts";
 import type { EventFeed } from "./events/event-feed.ts";
 import { EventFeeds, type EventsOptions } from "./events/event-feeds.ts";
 import { systemPorts } from "../core/system-ports.ts";
-import { ToolPlans } from "./tool-plans.ts";
+import type { ToolPlan } from "../call/tool-plan.ts";
+import { makeToolPlan } from "./make-tool-plan.ts";
+import type { RegisteredTool } from "../registry/registered-tool.ts";
 import { ToolsetLifecycle } from "../registry/lifecycle/toolset-lifecycle.ts";
 import type { OpenReport, RefreshReport } from "../registry/lifecycle/open-report.ts";
 import { watchSources } from "../registry/lifecycle/watch-sources.ts";
@@ -75,7 +77,7 @@ export class Runtime {
   readonly #parts: CallParts;
   readonly #lifecycle: ToolsetLifecycle;
   readonly #stops = new Set<() => void>();
-  readonly #plans: ToolPlans;
+  readonly #plans = new WeakMap<RegisteredTool, ToolPlan>();
   readonly #slots: Slots;
   readonly #sessions: Sessions;
   readonly #chains: FallbackChains;
@@ -99,7 +101,6 @@ export class Runtime {
     this.registry = options.registry ?? this.#newRegistry();
     const kept = toolsetsOf(this.registry);
     this.#parts = this.#makeParts();
-    this.#plans = this.#makePlans();
     this.#lifecycle = new ToolsetLifecycle(options.toolsets ?? [], {
       kept,
       registry: this.registry,
@@ -245,9 +246,7 @@ export class Runtime {
 
   /**
    * Takes up a session that the store has, after a crash or an end: its history, its state, and a result for every call that had begun.
-   *
-   * @throws ToolError `not_found`; `resource_busy` while another process has it open; `corrupt_record` for a damaged log;
-   * `duplicate` when this runtime has it open. By rejecting
+   * @throws ToolError `not_found`; `resource_busy` while another process has it open; `corrupt_record` for a damaged log; `duplicate` when open here. By rejecting
    */
   resume(id: string, options: ResumeOptions = {}): Promise<RuntimeSession> {
     return this.#sessions.resume(id, options);
@@ -366,7 +365,7 @@ export class Runtime {
       logsDecisions: options.ports?.log !== undefined,
       listening: this.#listeners.any,
       tracing: undefined,
-      planOf: (registered) => this.#plans.planOf(registered),
+      planOf: (registered) => this.#plans.get(registered) ?? this.#makePlan(registered),
       executeWithin: (run, calls, options) => this.#executeWithin(run, calls, options),
       beginWithin: (run, allow) => this.#sessions.within(run, allow),
       preview: (run) => previewCall(run, this.#sessions),
@@ -386,11 +385,13 @@ export class Runtime {
     return this.#runner.runAlone(parts, calls, visibility === undefined ? alone : { ...alone, allow: visibility });
   }
 
-  #makePlans(): ToolPlans {
+  #makePlan(registered: RegisteredTool): ToolPlan {
     const engineOf = (toolset: Toolset): Engine => this.#lifecycle.engineOf(toolset);
     const emit = (event: RuntimeEvent): void => this.#emit(event);
-    const { slots, limit, ports } = { slots: this.#slots, limit: this.#parts.limit, ports: this.#ports };
-    return new ToolPlans({ ...this.#options, local: this.#local, engineOf, slots, limit, ports, emit });
+    const own = { local: this.#local, slots: this.#slots, limit: this.#parts.limit, ports: this.#ports };
+    const plan = makeToolPlan(registered, { ...this.#options, ...own, engineOf, emit });
+    this.#plans.set(registered, plan);
+    return plan;
   }
 
   #emit(event: RuntimeEvent): void {

@@ -32,6 +32,7 @@ import * as server from "../../src/server/mcp.ts";
 import * as httpServer from "../../src/server.ts";
 import { CallClient } from "../../src/server/mcp/call-client.ts";
 import { postgresStore } from "../../src/store/postgres-store.ts";
+import { systemPorts } from "../../src/core/system-ports.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { telemetry } from "../../src/telemetry/telemetry.ts";
 import * as testing from "../../src/testing/index.ts";
@@ -425,6 +426,15 @@ const ROWS: Readonly<Record<string, readonly Try[] | string>> = {
   toLangChainTools: [(unknown) => adapters.toLangChainTools(runtime, made, unknown)],
   agUiHandler: [(unknown) => adapters.agUiHandler(runtime, { session: () => runtime.session(), run: async () => {}, ...unknown })],
   uiChatHandler: [(unknown) => adapters.uiChatHandler(runtime, { session: () => runtime.session(), run: async () => {}, ...unknown })],
+  Keys: [(unknown) => new httpServer.Keys(memoryStore().access, { clock: systemPorts.clock, ...unknown })],
+  "Keys.list": [(unknown) => new httpServer.Keys(memoryStore().access, { clock: systemPorts.clock }).list(unknown)],
+  ServerAccess: "made by openServerAccess()",
+  openServerAccess: [(unknown) => httpServer.openServerAccess({ ...unknown }, systemPorts)],
+  issuerTokens: [
+    (unknown) =>
+      httpServer.issuerTokens({ issuer: "https://i.example", audience: "a", ...unknown }, { ...systemPorts, fetch: globalThis.fetch }),
+  ],
+  securityHeaders: [(unknown) => httpServer.securityHeaders(unknown)],
   telemetry: [(unknown) => telemetry(runtime, unknown)],
   "RuntimeSession.addMessage": [(unknown) => parts.session.addMessage({ role: "user", content: "x" }, unknown)],
   toMastraTools: [(unknown) => adapters.toMastraTools(runtime, made, unknown)],

@@ -20,7 +20,7 @@ export interface LiveEvent {
   readonly cursor?: undefined;
 }
 
-/** An event of a feed: one that is kept has a place, one that is told only has none. */
+/** An event of a feed; one that no log keeps has no place. */
 export type FollowedEvent = KeptEvent | LiveEvent;
 
 /** Events that a reader missed, because it was too slow for them. */

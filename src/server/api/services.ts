@@ -31,7 +31,7 @@ export interface ApiServices {
   readonly log: Log;
   /** Whether the server has begun to stop: no calls are taken any more. */
   readonly stopping: () => boolean;
-  /** Who is let in, and which tools each sees in lists and may call. */
+  /** The admission of senders, and the tools that each sees in lists and may call. */
   readonly access: ServerAccess;
 }
 

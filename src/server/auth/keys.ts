@@ -12,6 +12,7 @@ import { visibilityOf } from "../../policy/visibility.ts";
 import { bearerToken, hashOf, isSameSecret } from "./credentials.ts";
 import { SCOPES, type Authenticator, type Principal, type Scope } from "./principal.ts";
 
+/** A key that is to be made. */
 export interface NewKey {
   /** For people: in lists and the audit. */
   readonly name: string;
@@ -78,7 +79,9 @@ export class Keys implements Authenticator {
   /** By the hash of the whole key, which a thief of memory could not send. */
   readonly #known = new Map<string, KnownKey>();
 
-  constructor(access: AccessStore, { clock, cacheMs = 1_000 }: KeysOptions) {
+  constructor(access: AccessStore, options: KeysOptions) {
+    checkKnownKeys(options, { clock: true, cacheMs: true }, "Keys");
+    const { clock, cacheMs = 1_000 } = options;
     this.#access = access;
     this.#clock = clock;
     this.#cacheMs = cacheMs;

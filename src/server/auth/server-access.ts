@@ -22,6 +22,7 @@ export interface IssuerOptions extends Omit<IssuerTokensOptions, "audience"> {
   readonly allowPrivate?: readonly string[];
 }
 
+/** Who may send requests, and what each may do. */
 export interface ServerAccessOptions {
   /** Where its keys are, and what it refused is kept. Without it there are neither. */
   readonly access?: AccessStore | undefined;

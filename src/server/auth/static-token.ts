@@ -3,7 +3,7 @@ import { ToolError } from "../../core/error.ts";
 import { bearerToken, isSameSecret } from "./credentials.ts";
 import { SCOPES, type Authenticator, type Scope } from "./principal.ts";
 
-/** What the sender of one fixed token may do, and its name. */
+/** The name of the sender of one fixed token, and its scopes. */
 export interface StaticTokenOptions {
   /** 16 characters at least. */
   readonly token: string;

@@ -1,6 +1,8 @@
 /** The headers of every response that keep a browser from doing more with it than it should, and answers to pages of other origins. */
 import { ToolError } from "../../core/error.ts";
+import { checkKnownKeys } from "../../core/known-keys.ts";
 
+/** Whose pages may read answers. */
 export interface SecurityHeadersOptions {
   /** Origins whose pages may read answers, such as `https://app.example`; never `*`. @default none */
   readonly corsOrigins?: readonly string[];
@@ -37,7 +39,9 @@ const PREFLIGHT_SECONDS = "600";
  *
  * @throws ToolError `invalid_argument` for an origin that is none
  */
-export function securityHeaders({ corsOrigins = [] }: SecurityHeadersOptions = {}): Middleware {
+export function securityHeaders(options: SecurityHeadersOptions = {}): Middleware {
+  checkKnownKeys(options, { corsOrigins: true }, "securityHeaders()");
+  const { corsOrigins = [] } = options;
   const origins = new Set(corsOrigins.map(checkedOrigin));
   return async (request, answer) => {
     const origin = request.headers.get("origin");

@@ -53,10 +53,9 @@ export const approvalRoutes = {
     path: "/v1/approvals",
     scope: "approve",
     summary: "Decide several calls that wait, each for itself.",
-    body: object(
-      { decisions: array(object({ callId, ...verdict }, ["callId", "answer", "digest"]), { minItems: 1, maxItems: 1_000 }) },
-      ["decisions"],
-    ),
+    body: object({ decisions: array(object({ callId, ...verdict }, ["callId", "answer", "digest"]), { minItems: 1, maxItems: 1_000 }) }, [
+      "decisions",
+    ]),
     answer: answer(
       {
         decisions: array(answer({ callId, decided: flag("False where no question of this call has this digest.") }, ["callId", "decided"])),
