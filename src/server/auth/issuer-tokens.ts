@@ -9,6 +9,7 @@ import { bearerToken } from "./credentials.ts";
 import { IssuerKeys, requireSafe } from "./issuer-keys.ts";
 import { SCOPES, type Authenticator, type Principal, type Scope } from "./principal.ts";
 
+/** An issuer of tokens, and the tokens of it that count. */
 export interface IssuerTokensOptions {
   /** As it is in `iss` of its tokens, to the letter. */
   readonly issuer: string;

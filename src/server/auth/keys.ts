@@ -42,6 +42,7 @@ export interface IssuedKey {
   readonly stored: StoredKey;
 }
 
+/** The clock that keys expire by, and for how long what is known of them holds. */
 export interface KeysOptions {
   readonly clock: Clock;
   /** For so long, in milliseconds, what the store said of a key is taken for true: another process may have revoked it. @default 1_000 */

@@ -22,7 +22,7 @@ export interface IssuerOptions extends Omit<IssuerTokensOptions, "audience"> {
   readonly allowPrivate?: readonly string[];
 }
 
-/** Who may send requests, and what each may do. */
+/** The senders that are let in, and the rules of each. */
 export interface ServerAccessOptions {
   /** Where its keys are, and what it refused is kept. Without it there are neither. */
   readonly access?: AccessStore | undefined;

@@ -2,7 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 
-/** Whose pages may read answers. */
+/** The origins whose pages may read answers. */
 export interface SecurityHeadersOptions {
   /** Origins whose pages may read answers, such as `https://app.example`; never `*`. @default none */
   readonly corsOrigins?: readonly string[];
