@@ -13,7 +13,7 @@ const DEFAULT_LIMIT = 100;
 export const auditCommand: Command = {
   name: "audit",
   usage: "",
-  summary: "List who called what, when, and with which outcome.",
+  summary: "List who called what, and what came of it.",
   details: [
     "One line a call, approval, message or refused request, the newest first: when,",
     "the principal that it was made for, the tool and the outcome, and the session.",

@@ -41,7 +41,7 @@ export const mcpCommand: Command = {
   examples: [
     "haft mcp",
     "haft mcp --http 3000",
-    "haft mcp --http 3000 --host 0.0.0.0 --allowed-host tools.example --token-file ./token",
+    "haft mcp --http 3000 --allowed-host tools.example --token-file token",
     "haft mcp --validate --config ./haft.toml",
   ],
   async run(context) {

@@ -426,7 +426,7 @@ const ROWS: Readonly<Record<string, readonly Try[] | string>> = {
   toLangChainTools: [(unknown) => adapters.toLangChainTools(runtime, made, unknown)],
   agUiHandler: [(unknown) => adapters.agUiHandler(runtime, { session: () => runtime.session(), run: async () => {}, ...unknown })],
   uiChatHandler: [(unknown) => adapters.uiChatHandler(runtime, { session: () => runtime.session(), run: async () => {}, ...unknown })],
-  Keys: [(unknown) => new httpServer.Keys(memoryStore().access, { clock: systemPorts.clock, ...unknown })],
+  Keys: "takes the ports of a runtime",
   "Keys.list": [(unknown) => new httpServer.Keys(memoryStore().access, { clock: systemPorts.clock }).list(unknown)],
   ServerAccess: "made by openServerAccess()",
   openServerAccess: [(unknown) => httpServer.openServerAccess({ ...unknown }, systemPorts)],

@@ -9,7 +9,7 @@ import { answerer, expiryOf } from "./approval-words.ts";
 export const allowApproval: Command = {
   name: "approvals allow",
   usage: "[<id> …]",
-  summary: "Let calls run: those named, or all that --tools or --session names.",
+  summary: "Let calls run: those named, or all that fit.",
   details: [
     "How far a yes reaches: once, this call; input, calls of its session with the same",
     "tool and input; tool, calls of its session of the same tool; rule, calls of every",

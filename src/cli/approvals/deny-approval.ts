@@ -6,7 +6,7 @@ import { answerer } from "./approval-words.ts";
 export const denyApproval: Command = {
   name: "approvals deny",
   usage: "[<id> …]",
-  summary: "Refuse calls: those named, or all that --tools or --session names.",
+  summary: "Refuse calls: those named, or all that fit.",
   details: ["Each ends with approval_denied. A call that is made later is asked about again."],
   args: [0, 100],
   options: ["store", "config", "session", "tools", "digest"],

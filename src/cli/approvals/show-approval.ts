@@ -12,7 +12,7 @@ const FILE_WIDTH = 120;
 export const showApproval: Command = {
   name: "approvals show",
   usage: "<id>",
-  summary: "Show a call that waits for approval: its input, and what it would change.",
+  summary: "Show a call that waits, and what it would change.",
   details: [
     "The id may be cut to its first characters, or be that of the call. With --preview",
     "the process that waits simulates the call: nothing is done for real. With --json",
