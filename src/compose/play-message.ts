@@ -193,10 +193,9 @@ class Message {
 
   /** Something to wait for only where the message so far was taken back. */
   take(event: ModelEvent): Promise<void> | undefined {
-    // a listener may change what it is shown, so calls are taken first
+    // A listener may change what it is told, and hears of a message before its calls begin.
+    this.#host.tell(event.type === "call-seal" ? { ...event, call: detached(event.call) } : event);
     const added = event.type === "call-seal" ? this.#takeSealed(event) : undefined;
-    const isWaiting = event.type === "call-seal" && added === undefined;
-    this.#host.tell(isWaiting ? { ...event, call: detached(event.call) } : event);
     if (added !== undefined) this.#tellAdded(added);
     if (event.type === "text-delta") this.#text += event.text;
     else if (event.type === "reply-void") return this.#takeBack(event.reason);

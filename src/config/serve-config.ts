@@ -91,7 +91,7 @@ function readRule(table: TableReader): readonly AccessRule[] {
     // their values are judged with the rule
     ...(isJsonObject(claims) ? { claims: claims as NonNullable<AccessRule["claims"]> } : {}),
   };
-  if (claims !== undefined && !isJsonObject(claims)) table.report("claims", "must be a table of claims and their values.");
+  if (claims !== undefined && !isJsonObject(claims)) table.report("claims", "must be an object of claims and their values.");
   table.finish();
   const isWhole = ["principals", "claims", "allow", "deny"].every((key) => !table.has(key) || Object.hasOwn(rule, key));
   if (!isWhole) return []; // it has been reported

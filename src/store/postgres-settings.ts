@@ -57,7 +57,7 @@ export function checkPostgresSettings(given: Partial<PostgresSettings>): Postgre
 
 function requireBoolean(name: string, value: unknown): boolean {
   if (typeof value === "boolean") return value;
-  throw new ToolError("invalid_argument", `${name} is ${JSON.stringify(value)}; it must be true or false.`);
+  throw new ToolError("invalid_argument", `${name} is ${JSON.stringify(value)}; it must be a boolean.`);
 }
 
 function checkSchemaName(schema: unknown): string {
