@@ -1,6 +1,5 @@
 /** Which properties hold ids, and of what. */
-import { nameWords, singular } from "../../schema/example/name-words.ts";
-import { plainName } from "./plain-names.ts";
+import { nameWords, plainName, singular } from "../../schema/example/name-words.ts";
 
 /** The words that names of ids end with. */
 const ID_WORDS = new Set("id,ids,uuid,uuids,guid,guids,uid,identifier,identifiers".split(","));

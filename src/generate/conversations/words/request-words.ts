@@ -7,8 +7,8 @@ import type { PlannedCall, PlannedTurn } from "../conversation-writer.ts";
 import { isReading, purposeOf, purposeText, type Purpose } from "./purpose-words.ts";
 import { SLOT_KINDS, fillPurpose, givenSlot, takenSlot, type Slot, type SlotContext } from "./slot-words.ts";
 import { described } from "../../../schema/example/described.ts";
-import { plainName } from "../plain-names.ts";
 import { capital, isVoid, joined, label, oneOf } from "./value-words.ts";
+import { plainName } from "../../../schema/example/name-words.ts";
 
 /** One text for all calls of the turn, which holds every value that is given. */
 export function requestWords({ index, calls }: PlannedTurn, random: Random): string {
