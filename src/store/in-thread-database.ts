@@ -12,9 +12,8 @@ import type {
   ReadRequest,
   StoredPage,
 } from "./log-database.ts";
-import { HEARTBEAT_MS } from "./owner.ts";
 import type { SqlDatabase } from "./sql-database.ts";
-import type { SqliteSettings } from "./sqlite-settings.ts";
+import { HEARTBEAT_MS, type SqliteSettings } from "./sqlite-settings.ts";
 
 /** Each commit holds up the thread until the disk has it. An idle store does not keep the process alive. */
 export class InThreadDatabase implements LogDatabase {

@@ -4,8 +4,6 @@ import { type Kysely, type Transaction, sql } from "kysely";
 import type { SqlConnection } from "./sql-connection.ts";
 import type { OwnerTable, Tables } from "./tables.ts";
 
-/** How often an owner says that it lives. */
-export const HEARTBEAT_MS = 5_000;
 /** An owner that was silent for longer is gone, or has no say any more. */
 const STALE_MS = 15_000;
 /** Owners that ended without closing are forgotten after a day. */
