@@ -26,7 +26,7 @@ export function fitCall(run: ResolvedCall): FittedCall | ToolError | Promise<Fit
 }
 
 function fitSent(run: ResolvedCall, sent: JsonValue, fitter: InputFitter): JsonObject | ToolError {
-  const outcome = fitter.fit(sent, run.plan);
+  const outcome = fitter.refit(sent, run.plan);
   if (!outcome.ok)
     return invalidInput(
       run,

@@ -75,7 +75,11 @@ export class InputFitter {
 
   /** As `fitInput`. */
   fit(input: JsonValue, options: RepairOptions): RepairOutcome {
-    if (this.accepts(input)) return { ok: true, value: input, repairs: NO_REPAIRS };
+    return this.accepts(input) ? { ok: true, value: input, repairs: NO_REPAIRS } : this.refit(input, options);
+  }
+
+  /** As `fit`, for an input that is not right as it is. */
+  refit(input: JsonValue, options: RepairOptions): RepairOutcome {
     const { plan } = this.planned;
     const outcome = isJsonObject(input) && plan !== undefined && lacksDefault(plan, input) ? this.#accept(input, []) : undefined;
     return outcome ?? this.#repair(input, options);

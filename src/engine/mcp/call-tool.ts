@@ -8,7 +8,7 @@ import type { Tool } from "../../core/tool.ts";
 import type { Answering } from "./answer-request.ts";
 import type { Caller } from "./caller.ts";
 import type { McpConnection } from "./connection.ts";
-import { RpcFailure } from "./failure.ts";
+import { INVALID_PARAMS, METHOD_NOT_FOUND, RpcFailure, WorkBegun } from "./failure.ts";
 import { requestWithInput } from "./input-rounds.ts";
 import { parameterHeaders, sendsParameterHeaders, writeParameterHeaders } from "./parameter-headers.ts";
 import { taskIn, taskJob } from "./task.ts";
@@ -56,8 +56,8 @@ export async function attachToTask(connection: McpConnection, taskId: string, op
   try {
     task = await connection.callers.during(caller, () => connection.request("tasks/get", { taskId }, { signal: context.signal }));
   } catch (error: unknown) {
-    if (!(error instanceof RpcFailure)) throw error;
-    throw noTask(answering.server, taskId, error.message);
+    const isGone = error instanceof RpcFailure && (error.code === INVALID_PARAMS || error.code === METHOD_NOT_FOUND);
+    throw isGone ? noTask(answering.server, taskId, error.message) : new WorkBegun("the task had begun", { cause: error });
   }
   if (!isJsonObject(task)) throw noTask(answering.server, taskId, "it answered something that is not an object");
   return followTask({ ...task, taskId }, connection, caller, options);

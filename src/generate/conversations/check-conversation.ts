@@ -102,10 +102,8 @@ class Check {
     if (this.#grounds.missing(text).length > 0) this.#ungroundedAnswers++;
   }
 
-  answered({ output, content, error }: ToolResult): void {
-    this.#grounds.addValue(output);
-    for (const part of content ?? []) if (part.type === "text") this.#grounds.addText(part.text);
-    if (error !== undefined) this.#grounds.addText(error.message);
+  answered(result: ToolResult): void {
+    this.#grounds.addResult(result);
   }
 
   called(input: JsonValue, name = "", depth = 0): void {

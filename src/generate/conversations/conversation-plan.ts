@@ -74,6 +74,8 @@ export function checkPlan(plan: ConversationPlan): number | undefined {
     throw new ToolError("invalid_argument", "generateConversations() needs a plan.", {
       hint: 'Such as { kind: "sampled", count: 10, calls: 5 }.',
     });
+  if (plan.onProblems !== undefined && plan.onProblems !== "mark" && plan.onProblems !== "remake")
+    throw new ToolError("invalid_argument", `The onProblems of ${owner} is ${JSON.stringify(plan.onProblems)}; it is "mark" or "remake".`);
   if (plan.kind === "sampled") {
     checkKnownKeys(plan, SAMPLED, owner);
     checkNumber(plan.count, `count of ${owner}`, COUNT);

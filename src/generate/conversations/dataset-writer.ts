@@ -19,6 +19,11 @@ export interface DatasetWriterOptions {
   readonly plan: string;
 }
 
+/** JSON in which no character but the line feed behind it ends a line for any reader. */
+function oneLine(line: JsonObject): string {
+  return JSON.stringify(line).replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
+}
+
 export class DatasetWriter {
   /** Of the conversations that were written, without those that broke off. */
   readonly keys = new ConversationKeys();
@@ -52,7 +57,7 @@ export class DatasetWriter {
   async write(line: JsonObject, trajectory: Trajectory): Promise<void> {
     const { out, split, seed } = this.#options;
     const part = split > 0 ? partOf(trajectory, { seed, split }) : "train";
-    const text = `${JSON.stringify(line)}\n`;
+    const text = `${oneLine(line)}\n`;
     await (typeof out === "string" ? this.#files?.write(text, part) : out.write(text));
     this.#count(line, part);
   }

@@ -115,8 +115,11 @@ export async function generateConversations(options: GenerateOptions): Promise<G
       ...(stopped === undefined ? {} : { stopped: stopped.toJSON() }),
     };
   } finally {
-    await maker.close();
-    await writer?.close();
+    try {
+      await maker.close();
+    } finally {
+      await writer?.close();
+    }
   }
 }
 

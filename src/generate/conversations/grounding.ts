@@ -1,5 +1,6 @@
 /** Whether what is said is known: numbers and ids of a text, and the values they may come from. */
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
+import type { ToolResult } from "../../core/result.ts";
 
 /** Words of letters and digits with the marks that ids, dates, amounts and addresses have inside. */
 const TOKEN = /[\p{L}\p{N}][\p{L}\p{N}._:@/+#-]*/gu;
@@ -40,6 +41,13 @@ export class Grounds {
       }
     };
     if (value !== undefined) visit(value, 0);
+  }
+
+  /** What a result says, in whichever form. */
+  addResult({ output, content, error }: Pick<ToolResult, "output" | "content" | "error">): void {
+    this.addValue(output);
+    for (const part of content ?? []) if (part.type === "text") this.addText(part.text);
+    if (error !== undefined) this.addText(error.message);
   }
 
   addText(text: string): void {

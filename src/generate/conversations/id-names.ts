@@ -1,7 +1,6 @@
 /** Which properties hold ids, and of what. */
 import { memo } from "../../core/base/memo.ts";
-import { nameWords, singular } from "../../schema/example/name-words.ts";
-import { plainName } from "./plain-names.ts";
+import { nameWords, plainName, singular } from "../../schema/example/name-words.ts";
 
 /** The words that names of ids end with. */
 const ID_WORDS = new Set("id,ids,uuid,uuids,guid,guids,uid,identifier,identifiers".split(","));

@@ -3,9 +3,9 @@ import type { JsonObject } from "../../core/base/json.ts";
 import type { ToolResult } from "../../core/result.ts";
 import { toolSubject } from "./tool-subject.ts";
 import type { FlowInput } from "./tool-flow.ts";
-import { plainName } from "./plain-names.ts";
 import { fieldsOf, inputKey, type OutputField } from "./value-keys.ts";
 import { isIdName, idNoun } from "./id-names.ts";
+import { plainName } from "../../schema/example/name-words.ts";
 
 /** A value that a call can be given. */
 export interface KnownValue {

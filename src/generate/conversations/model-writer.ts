@@ -8,6 +8,7 @@ import type { AnsweredTurn, ConversationWriter, PlannedTurn, WriterOptions, Writ
 import { Grounds } from "./grounding.ts";
 import { isIdName } from "./id-names.ts";
 import { plainWriter } from "./plain-writer.ts";
+import { outputOf } from "./words/answer-words.ts";
 import { spokenDay } from "./words/value-words.ts";
 
 /** How a model writes. */
@@ -98,10 +99,15 @@ class ModelWriter implements ConversationWriter {
   async answer(turn: AnsweredTurn, options: WriterOptions): Promise<string> {
     const grounds = new Grounds();
     grounds.addText(turn.request);
-    const results = turn.calls.map(({ tool, result: { status, output, error } }) => {
-      grounds.addValue(output);
-      grounds.addText(error?.message ?? "");
-      return { does: tool?.description, status, ...omitUndefined({ output: cut(output), error: error?.message }) };
+    const results = turn.calls.map(({ tool, result }) => {
+      const { status, error } = result;
+      grounds.addResult(result);
+      const output = outputOf(result);
+      return {
+        does: tool?.description,
+        status,
+        ...omitUndefined({ output: output === null ? undefined : cut(output), error: error?.message }),
+      };
     });
     const judge: Judge = (text) => {
       const missing = grounds.missing(text);
@@ -138,8 +144,8 @@ class ModelWriter implements ConversationWriter {
   }
 }
 
-function cut(output: JsonValue | undefined): JsonValue | undefined {
-  const text = output === undefined ? "" : JSON.stringify(output);
+function cut(output: JsonValue): JsonValue {
+  const text = JSON.stringify(output);
   return text.length <= MAX_RESULT_CHARS ? output : text.slice(0, MAX_RESULT_CHARS);
 }
 

@@ -14,9 +14,9 @@ import { inputParameters } from "../tool-parameters.ts";
 import { own } from "../../core/base/own.ts";
 import { isIdName } from "./id-names.ts";
 import { isVoid } from "./words/value-words.ts";
-import { plainName } from "./plain-names.ts";
 import { KnownValues, type KnownValue } from "./known-values.ts";
 import type { FlowInput, ToolFlow } from "./tool-flow.ts";
+import { plainName } from "../../schema/example/name-words.ts";
 
 /** A call that may still want values of earlier calls of its turn. */
 export interface DraftCall extends PlannedCall {

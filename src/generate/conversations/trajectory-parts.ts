@@ -53,7 +53,7 @@ export class TrajectoryParts {
       for (const file of files) await file.cut();
       return new TrajectoryParts(files, existing);
     } catch (thrown: unknown) {
-      for (const file of files) await file.close();
+      await Promise.allSettled(files.map((file) => file.close())); // the first error is reported
       throw thrown;
     }
   }

@@ -4,8 +4,7 @@ import { memo } from "../../core/base/memo.ts";
 import { own } from "../../core/base/own.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import { isOfThing } from "../../schema/example/given.ts";
-import { singular } from "../../schema/example/name-words.ts";
-import { plainName } from "./plain-names.ts";
+import { plainName, singular } from "../../schema/example/name-words.ts";
 import { idNoun, isIdName } from "./id-names.ts";
 
 /** A value that can be taken from a result: a field of it, or of an item of its lists. */

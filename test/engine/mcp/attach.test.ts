@@ -84,6 +84,23 @@ test("attaching asks about the task at once, and follows it to its end", async (
   expect(asked.filter(({ method }) => method === "tools/call")).toEqual([]);
 });
 
+test("I09 a server that fails for a moment is not taken for one that has lost the work: nothing is called again", async () => {
+  const { url, asked } = await loopbackMcp({
+    ...modern(),
+    "tasks/get": ({ id, response }) => {
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32603, message: "busy" } }));
+      return undefined;
+    },
+  });
+  const { engine } = await openHttp({ url });
+  expect(await rejection(engine.attach?.("t1", request("echo"), toolContext()))).toMatchObject({
+    code: "execution_failed",
+    outcome: "unknown",
+  });
+  expect(asked.filter(({ method }) => method === "tools/call")).toEqual([]);
+});
+
 test.each([
   ["says that there is no such task", { error: { code: -32602, message: "Task not found" } }],
   ["knows no tasks", { error: { code: -32601, message: "Method not found" } }],

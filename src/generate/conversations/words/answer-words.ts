@@ -5,8 +5,7 @@ import type { ToolResult } from "../../../core/result.ts";
 import type { Tool } from "../../../core/tool.ts";
 import { isSeveralWords } from "../../../engine/example/tool-intent.ts";
 import { toolSubject } from "../tool-subject.ts";
-import { nameWords, plural } from "../../../schema/example/name-words.ts";
-import { plainName } from "../plain-names.ts";
+import { nameWords, plainName, plural } from "../../../schema/example/name-words.ts";
 import type { AnsweredCall, AnsweredTurn } from "../conversation-writer.ts";
 import { isIdName } from "../id-names.ts";
 import { purposeOf, purposeText } from "./purpose-words.ts";
@@ -59,7 +58,8 @@ function spokenThing(noun: string, tool: Tool | undefined): string {
   return [...new Set(noun.split("_"))].join(" ");
 }
 
-function outputOf({ output, content }: ToolResult): JsonValue {
+/** What a tool answered: its output, else the text of its content; null where it has neither. */
+export function outputOf({ output, content }: ToolResult): JsonValue {
   if (output !== undefined) return output;
   const texts = (content ?? []).flatMap((part) => (part.type === "text" ? [part.text] : []));
   return texts.length === 0 ? null : texts.join("\n");

@@ -2,12 +2,12 @@
 import type { JsonValue } from "../../../core/base/json.ts";
 import { memo } from "../../../core/base/memo.ts";
 import type { Random } from "../../../core/ports.ts";
-import { singular } from "../../../schema/example/name-words.ts";
-import { plainName } from "../plain-names.ts";
+import { plainName, singular } from "../../../schema/example/name-words.ts";
+import { MONTHS } from "../../../schema/example/words.ts";
 import type { TakenValue } from "../conversation-writer.ts";
 import { idNoun, isIdName } from "../id-names.ts";
 import { withUnit } from "./field-words.ts";
-import { MONTHS, choiceWords, isProse, label, quoted, spokenDay, valueWords } from "./value-words.ts";
+import { choiceWords, isProse, label, quoted, spokenDay, valueWords } from "./value-words.ts";
 
 /** One value of a call. */
 export interface Slot {

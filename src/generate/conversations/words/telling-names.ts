@@ -1,7 +1,7 @@
 /** Which names of fields tell most of a thing. */
 import { memo } from "../../../core/base/memo.ts";
 import { isIdName } from "../id-names.ts";
-import { plainName } from "../plain-names.ts";
+import { plainName } from "../../../schema/example/name-words.ts";
 
 const HEADS =
   /^(?:name|title|full_name|display_name|label|subject|summary|.*_name|.*_title|city|email|username|symbol|code|word|text|content|message|question|description|type)$/u;

@@ -2,7 +2,7 @@
 import type { Tool } from "../../../core/tool.ts";
 import { described } from "../../../schema/example/described.ts";
 import { inputParameters, type SchemaParameter } from "../../tool-parameters.ts";
-import { plainName } from "../plain-names.ts";
+import { plainName } from "../../../schema/example/name-words.ts";
 import { purposeOf, type Purpose } from "./purpose-words.ts";
 import { fillPurpose, type Slot } from "./slot-words.ts";
 import { label } from "./value-words.ts";

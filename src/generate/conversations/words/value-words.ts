@@ -3,6 +3,7 @@ import { isJsonArray, isJsonObject, type JsonValue } from "../../../core/base/js
 import { memo } from "../../../core/base/memo.ts";
 import type { Random } from "../../../core/ports.ts";
 import { nameWords } from "../../../schema/example/name-words.ts";
+import { MONTHS } from "../../../schema/example/words.ts";
 
 const ACRONYMS = new Map(
   "id:ID,ids:IDs,url:URL,urls:URLs,uri:URI,uuid:UUID,ip:IP,api:API,iban:IBAN,vat:VAT,sku:SKU,isbn:ISBN,gps:GPS,bmi:BMI,html:HTML,json:JSON,pdf:PDF,utc:UTC"
@@ -42,7 +43,6 @@ export function oneOf<Item>(random: Random, items: readonly [Item, ...Item[]]): 
 }
 
 const DATE = /^(\d{4})-(\d{2})-(\d{2})$/u;
-export const MONTHS = "January,February,March,April,May,June,July,August,September,October,November,December".split(",");
 
 /** `2025-12-03` to `3 December 2025`; undefined for what is no day. */
 export function spokenDay(text: string): string | undefined {

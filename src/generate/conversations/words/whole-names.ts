@@ -1,6 +1,6 @@
 /** Fields that are said together: the parts of a name, an amount and its currency. */
 import type { JsonObject, JsonValue } from "../../../core/base/json.ts";
-import { plainName } from "../plain-names.ts";
+import { plainName } from "../../../schema/example/name-words.ts";
 
 const FIRST_NAME = /^(?:first|given)_?name$/iu;
 const LAST_NAME = /^(?:last|family|sur)_?name$/iu;
