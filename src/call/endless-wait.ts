@@ -30,9 +30,11 @@ export function waitsForItself(run: CallRun): boolean {
 function endingCalls(waits: ReadonlyMap<string, Wait>): ReadonlySet<string> {
   const ending = new Set<string>();
   const ends = (id: string): boolean => !waits.has(id) || ending.has(id);
+  const lastFirst = [...waits].toReversed(); // those that are waited for were found after those that wait
   for (let before = -1; before < ending.size;) {
     before = ending.size;
-    for (const [id, { all, any }] of waits) if (!ending.has(id) && all.every(ends) && (any.length === 0 || any.some(ends))) ending.add(id);
+    for (const [id, { all, any }] of lastFirst)
+      if (!ending.has(id) && all.every(ends) && (any.length === 0 || any.some(ends))) ending.add(id);
   }
   return ending;
 }
@@ -48,21 +50,18 @@ function waitsFrom(run: CallRun, inside: ReadonlyMap<string, readonly CallRun[]>
     const below = (inside.get(id) ?? []).filter((other) => other.job === undefined || one === undefined);
     const owners = one?.ticket?.granted === false ? one.ticket.waitingFor(MAX_OWNERS).filter((owner) => owner !== id) : [];
     const slots = one === undefined ? [] : holdersOf(one);
-    waits.set(id, { all: [...owners.map(locksOf), ...below.map(({ callId }) => callId)], any: slots.map(({ callId }) => callId) });
+    const all: (readonly [id: string, run: CallRun | undefined])[] = below.map((other) => [other.callId, other]);
     for (const owner of owners) {
       const holding = run.parts.running.get(owner);
-      const borrowers = (inside.get(owner) ?? []).filter((other) => other.job !== undefined && borrows(other, holding));
-      waits.set(locksOf(owner), { all: [owner, ...borrowers.map(({ callId }) => callId)], any: [] });
-      open.push([owner, holding], ...borrowers.map((other) => [other.callId, other] as const));
+      all.push([owner, holding]);
+      // Its locks may be held longer than it runs, by background jobs that they were lent to.
+      for (const other of inside.get(owner) ?? []) if (other.job !== undefined && borrows(other, holding)) all.push([other.callId, other]);
     }
-    for (const other of [...below, ...slots]) open.push([other.callId, other]);
+    waits.set(id, { all: all.map(([callId]) => callId), any: slots.map(({ callId }) => callId) });
+    for (const waited of all) open.push(waited);
+    for (const other of slots) open.push([other.callId, other]);
   }
   return waits;
-}
-
-/** The locks of a call: they may be held longer than it runs, by background jobs that they were lent to. */
-function locksOf(callId: string): string {
-  return `locks of ${callId}`;
 }
 
 function borrows({ ticket }: CallRun, lender: CallRun | undefined): boolean {

@@ -6,7 +6,7 @@ import { ReturnedFailure } from "../core/returned-failure.ts";
 import type { Fidelity } from "../core/fidelity.ts";
 import type { Hook } from "../core/hook.ts";
 import { hasAnswer, type Origin, type ResultStatus, type ToolResult } from "../core/result.ts";
-import { copyJson, fitJson, isJsonObject, type JsonValue } from "../core/base/json.ts";
+import { copyJson, fitJson, isJsonObject } from "../core/base/json.ts";
 import { truncateResult } from "../policy/truncate-result.ts";
 import { READ_RESULT } from "../registry/read-result-tool.ts";
 import { isVisible } from "../registry/visible-tool.ts";
@@ -19,6 +19,7 @@ import { release } from "./hold.ts";
 import type { CallJob } from "./job.ts";
 import { settle } from "./nested-calls.ts";
 import { outcomeUnknown } from "./reconcile-call.ts";
+import { deepFreeze } from "../core/base/frozen.ts";
 
 /** Builds and records the result. `error` is what ended the call; undefined when it ran to its end. Never throws or rejects. */
 export function finishCall(run: CallRun, error: ToolError | undefined, status?: ResultStatus): ToolResult | Promise<ToolResult> {
@@ -218,16 +219,10 @@ function limitSize(run: CallRun, maxResultBytes: number, result: Shown): void {
     return `Read the rest with read_result {"handle": "${handle}"}`;
   });
   if (!shown.cut) return;
-  if (shown.output !== undefined) result.output = frozen(shown.output);
+  // The value is copied as far as the cut reaches.
+  if (shown.output !== undefined) result.output = deepFreeze(shown.output);
   if (shown.content !== undefined) result.content = Object.freeze(shown.content.map((part) => Object.freeze({ ...part })));
   result.truncation = Object.freeze({ handle, totalBytes: shown.totalBytes, shownBytes: shown.shownBytes });
-}
-
-/** Values that were cut are copied, as far as the cut reaches. */
-function frozen(value: JsonValue): JsonValue {
-  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
-  for (const item of Object.values(value)) frozen(item);
-  return Object.freeze(value);
 }
 
 const ASK_FOR_LESS = "ask for less at a time";

@@ -1,6 +1,7 @@
 /** Waits for work that an engine handed over as a job, and asks for its end when no call waits any more. */
 import type { ToolContext } from "../core/context.ts";
 import { RemoteJob } from "../core/remote-job.ts";
+import { onAbort } from "../policy/deadline.ts";
 
 /**
  * The answer itself, or what the job answers in the end.
@@ -15,13 +16,10 @@ export async function followRemoteJob(
   const job = answer instanceof RemoteJob ? answer : await answer;
   if (!(job instanceof RemoteJob)) return job;
   onJob(job.id);
-  const { signal } = context;
-  const stop = (): void => void job.cancel();
-  if (signal.aborted) stop();
-  signal.addEventListener("abort", stop, { once: true });
+  const forget = onAbort(context.signal, () => void job.cancel());
   try {
     return await job.result;
   } finally {
-    signal.removeEventListener("abort", stop);
+    forget();
   }
 }

@@ -264,10 +264,15 @@ export function callerVisibility(context: ToolContext): Visibility | undefined {
   return context instanceof AttemptContext ? context.visibility : undefined;
 }
 
+/** @throws ToolError `unavailable` for a context that no runtime made */
+function attemptOf(context: ToolContext): AttemptContext {
+  if (context instanceof AttemptContext) return context;
+  throw new ToolError("unavailable", "This tool works only where a runtime runs it.");
+}
+
 /** The background jobs of the runtime that runs this handler. @throws ToolError `unavailable` for a context that no runtime made */
 export function jobsOf(context: ToolContext): Jobs {
-  if (context instanceof AttemptContext) return context.jobs;
-  throw new ToolError("unavailable", "This tool works only where a runtime runs it.");
+  return attemptOf(context).jobs;
 }
 
 /** Names the message of the model that the call of this handler is part of. */
@@ -277,32 +282,27 @@ export function messageOf(context: ToolContext): string | undefined {
 
 /** The session that this handler runs in. @throws ToolError `unavailable` for a context that no runtime made */
 export function sessionIn(context: ToolContext): Session {
-  if (context instanceof AttemptContext) return context.session;
-  throw new ToolError("unavailable", "This tool works only where a runtime runs it.");
+  return attemptOf(context).session;
 }
 
 /** The tools of the runtime that runs this handler. @throws ToolError `unavailable` for a context that no runtime made */
 export function registryOf(context: ToolContext): Registry {
-  if (context instanceof AttemptContext) return context.registry;
-  throw new ToolError("unavailable", "This tool works only where a runtime runs it.");
+  return attemptOf(context).registry;
 }
 
 /** Time, randomness and ids as the runtime has them that runs this handler. @throws ToolError `unavailable` for a context that no runtime made */
 export function portsOf(context: ToolContext): Ports {
-  if (context instanceof AttemptContext) return context.ports;
-  throw new ToolError("unavailable", "This tool works only where a runtime runs it.");
+  return attemptOf(context).ports;
 }
 
 /** State of the session under a name that no toolset has. @throws ToolError `unavailable` for a context that no runtime made */
 export function stateNamed(context: ToolContext, owner: string): ToolState {
-  if (context instanceof AttemptContext) return context.stateNamed(owner);
-  throw new ToolError("unavailable", "This tool works only where a runtime runs it.");
+  return attemptOf(context).stateNamed(owner);
 }
 
 /** Begins a session that belongs to the call of this handler. @throws ToolError `unavailable` for a context that no runtime made. By rejecting */
 export async function beginSessionWithin(context: ToolContext, allow: VisibilityRules | undefined): Promise<Session> {
-  if (context instanceof AttemptContext) return await context.beginSession(allow);
-  throw new ToolError("unavailable", "This tool works only where a runtime runs it.");
+  return await attemptOf(context).beginSession(allow);
 }
 
 /** The history that the model was given when it made the call of this handler; undefined where no model made it. */

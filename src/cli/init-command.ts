@@ -3,7 +3,7 @@ import { existsSync, statSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { findConfig } from "../config/load-config.ts";
-import { ToolError } from "../core/error.ts";
+import { ToolError, operatorText } from "../core/error.ts";
 import { findProvider, nearProviders } from "../model/providers.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { safeJson, safeText } from "./terminal-text.ts";
@@ -72,8 +72,7 @@ async function answersOf(context: CommandContext, folder: string): Promise<Answe
       try {
         return read(text.trim());
       } catch (thrown: unknown) {
-        const { message, hint } = ToolError.fromUnknown(thrown);
-        context.err.print(`  ${message}${hint === undefined ? "" : ` ${hint}`}`);
+        context.err.print(`  ${operatorText(thrown)}`);
       }
     }
   };
@@ -102,7 +101,7 @@ function checkedModel(text: string): string {
   if (findProvider(provider) !== undefined) return text;
   const near = nearProviders(provider).map((one) => JSON.stringify(one));
   throw new ToolError("invalid_argument", `There is no provider ${JSON.stringify(provider)}.`, {
-    hint: `Did you mean ${near.join(" or ")}?`,
+    hint: near.length === 0 ? "For example anthropic/claude-sonnet or ollama/qwen3." : `Did you mean ${near.join(" or ")}?`,
   });
 }
 

@@ -1,6 +1,6 @@
 /** An agent: a loop that runs whenever a message arrives, and is idle in between. */
 import { AsyncLocalStorage } from "node:async_hooks";
-import { ToolError, describeThrown } from "../core/error.ts";
+import { ToolError, describeThrown, isToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { JobStatus } from "../core/job-status.ts";
 import type { SessionMessage } from "../core/message.ts";
@@ -10,6 +10,7 @@ import type { LoopEvent } from "./loop-event.ts";
 import type { LoopOptions } from "./loop-options.ts";
 import type { LoopResult } from "./loop-result.ts";
 import type { PendingCall } from "./pending-calls.ts";
+import { tellSafely } from "../policy/tell-safely.ts";
 
 /** An agent is made of the same parts as a loop. */
 export interface AgentOptions extends Omit<LoopOptions, "recordHistory"> {
@@ -168,7 +169,14 @@ class SessionAgent implements Agent {
         retryable: true,
         operatorHint: "Await agent.whenIdle().",
       });
-    await this.#play((signal) => this.#loop.resume(decisions, { signal }));
+    let wrong: ToolError | undefined;
+    await this.#play((signal) =>
+      this.#loop.resume(decisions, { signal }).catch((thrown: unknown) => {
+        if (isToolError(thrown) && thrown.code === "invalid_argument") wrong = thrown;
+        throw thrown;
+      }),
+    );
+    if (wrong !== undefined) throw wrong;
   }
 
   #wakeFor({ state, notify }: JobStatus): void {
@@ -226,21 +234,17 @@ class SessionAgent implements Agent {
   }
 
   /** Calls a function of the program, which ends neither the run nor the agent. */
-  #tell(name: string, call: () => void): void {
-    try {
-      call();
-    } catch (thrown: unknown) {
-      this.#warn(`${name} of an agent threw: ${describeThrown(thrown)}`);
-    }
+  #tell(name: string, call: () => unknown): void {
+    tellSafely(call, (thrown) => this.#warn(`${name} of an agent threw: ${describeThrown(thrown)}`));
   }
 
   #warn(message: string): void {
     this.session.ports.log.warn(message);
   }
 
-  #hear(event: LoopEvent): void {
+  #hear(event: LoopEvent): unknown {
     if (event.type === "round-start") this.#isDue = false; // the request that is made now has it all
-    this.#options.onEvent?.(event);
+    return this.#options.onEvent?.(event);
   }
 }
 

@@ -24,6 +24,7 @@ import { decideCalls } from "./decide-calls.ts";
 import type { StopReason } from "./stop-reason.ts";
 import { tracedRun } from "./traced-run.ts";
 import { Taint } from "./taint.ts";
+import { tellSafely } from "../policy/tell-safely.ts";
 
 /** Options of one run of a loop. */
 export interface LoopRunOptions<Output extends SchemaSource = SchemaSource> {
@@ -315,11 +316,10 @@ class SessionLoop implements Loop {
   #tell(event: LoopEvent): void {
     const { onEvent, session } = this.#options;
     if (onEvent === undefined) return;
-    try {
-      onEvent(event);
-    } catch (thrown: unknown) {
-      session.ports.log.warn(`A listener of a loop threw on ${event.type}: ${describeThrown(thrown)}`);
-    }
+    tellSafely(
+      () => onEvent(event),
+      (thrown) => session.ports.log.warn(`A listener of a loop threw on ${event.type}: ${describeThrown(thrown)}`),
+    );
   }
 }
 

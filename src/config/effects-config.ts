@@ -2,7 +2,7 @@
 import * as presets from "../core/effects.ts";
 import type { Effects } from "../core/effects.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
-import { ToolError } from "../core/error.ts";
+import { operatorText } from "../core/error.ts";
 import { compileKeys } from "../core/resource-keys.ts";
 import type { TableReader } from "./table-reader.ts";
 
@@ -39,8 +39,7 @@ function readKeys(effects: TableReader, field: "reads" | "writes"): string | rea
     compileKeys(keys);
     return keys;
   } catch (thrown: unknown) {
-    const { message, hint } = ToolError.fromUnknown(thrown);
-    effects.report(field, hint === undefined ? message : `${message} ${hint}`);
+    effects.report(field, operatorText(thrown));
     return undefined;
   }
 }

@@ -6,7 +6,7 @@ import { readEnrichment, type EnrichmentConfig } from "./enrichment-config.ts";
 import { nearKey } from "./near-key.ts";
 import { bringsServer, matchServer } from "./server-match.ts";
 import { TableReader, isTable, kindOf, readTables } from "./table-reader.ts";
-import { checkToolsetName, readToolset, type ToolsetConfig, type ToolsetReadContext } from "./toolset-config.ts";
+import { HAS_OWN_ENGINE, checkToolsetName, readToolset, type ToolsetConfig, type ToolsetReadContext } from "./toolset-config.ts";
 
 /** One source of tools. */
 export interface RegistryEntry {
@@ -77,21 +77,8 @@ function readRegistry(entries: readonly TableReader[], context: ToolsetReadConte
   return registry;
 }
 
-/** Their tools bring handlers. */
-const HANDLED: ReadonlySet<string> = new Set([
-  "files",
-  "module",
-  "descriptors",
-  "chains",
-  "channels",
-  "delegates",
-  "triggers",
-  "shell",
-  "python",
-  "command",
-  "http",
-  "extension",
-]);
+/** Their tools bring handlers, or an engine of their own. */
+const HANDLED: ReadonlySet<string> = new Set([...HAS_OWN_ENGINE, "module", "descriptors", "extension"]);
 
 /**
  * The name of the engine that answers for an entry; undefined = its own, or none. The only engine there is answers for every entry of

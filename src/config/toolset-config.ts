@@ -108,7 +108,7 @@ const NOT_OF_TOOLSET: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Types whose tools are part of Haft. */
-const HAS_OWN_ENGINE: ReadonlySet<string> = new Set([
+export const HAS_OWN_ENGINE: ReadonlySet<string> = new Set([
   "files",
   "chains",
   "channels",

@@ -2,7 +2,7 @@
 import { copyJson, isJsonObject } from "../core/base/json.ts";
 import { COUNT } from "../core/base/number-bounds.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
-import { ToolError } from "../core/error.ts";
+import { ToolError, operatorText } from "../core/error.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import type { ChannelOptions } from "../triggers/channel.ts";
 import { Channels, createChannels } from "../triggers/channels.ts";
@@ -97,6 +97,5 @@ function isFit(
 }
 
 function report(table: TableReader, key: string | undefined, thrown: unknown): void {
-  const { message, hint } = ToolError.fromUnknown(thrown);
-  table.report(key !== undefined && table.has(key) ? key : undefined, hint === undefined ? message : `${message} ${hint}`);
+  table.report(key !== undefined && table.has(key) ? key : undefined, operatorText(thrown));
 }

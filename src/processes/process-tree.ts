@@ -98,7 +98,13 @@ function hasMark(pid: number, mark: string): boolean {
 
 function readProcesses(): readonly ProcessEntry[] {
   if (process.platform !== "linux") return [];
-  return readdirSync("/proc").flatMap((name) => (/^\d+$/u.test(name) ? readProcess(Number(name)) : []));
+  let names: readonly string[];
+  try {
+    names = readdirSync("/proc");
+  } catch {
+    return []; // this process has no file descriptor left; the group of the program is ended by its number all the same
+  }
+  return names.flatMap((name) => (/^\d+$/u.test(name) ? readProcess(Number(name)) : []));
 }
 
 /** @see https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html */

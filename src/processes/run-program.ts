@@ -12,6 +12,7 @@ import { HAS_PROCESS_GROUPS, guardGroup, releaseGroup } from "./process-guard.ts
 import { isTreeAlive, killTree, signalTree, usageOf, type TreeRoot } from "./process-tree.ts";
 import { startProblem } from "./process.ts";
 import { seccompFilter } from "./seccomp-filter.ts";
+import { systemCode } from "../core/base/system-code.ts";
 
 export interface ProgramLimits {
   readonly timeoutMs: number;
@@ -105,7 +106,7 @@ function spawned(file: string, args: readonly string[], options: SpawnOptions, c
   try {
     return spawn(file, args, options);
   } catch (error: unknown) {
-    const isTooLong = Reflect.get(Object(error), "code") === "E2BIG";
+    const isTooLong = systemCode(error) === "E2BIG";
     const reason = isTooLong ? "its arguments are too long for this system" : describeThrown(error);
     throw new ToolError(isTooLong ? "invalid_input" : "unavailable", `The program could not be started: ${reason}.`, {
       cause: error,
@@ -145,7 +146,9 @@ class Program {
       await ended;
       await this.#stopping;
       await killTree(root, clock);
-      await Promise.race([closed, pause(clock, LAST_OUTPUT_MS)]);
+      const done = new AbortController();
+      void closed.then(() => done.abort());
+      await pause(clock, LAST_OUTPUT_MS, done.signal);
     } finally {
       cancelTimer();
       cancelWatch();

@@ -8,6 +8,7 @@ const TOOLSET = "commands";
 
 /** Adds the commands of all hooks. @throws ToolError `duplicate` for the name of a tool or of another command; `invalid_argument` as for tools */
 export function addHookCommands(registry: Registry, hooks: readonly Hook[]): void {
+  if (!hooks.some(({ commands = [] }) => commands.length > 0)) return; // before all tools are listed
   const owners = new Map(registry.list().map(({ tool, qualifiedName }) => [tool.name, `the tool ${qualifiedName}`]));
   const tools: Tool[] = [];
   for (const hook of hooks)
@@ -23,5 +24,5 @@ export function addHookCommands(registry: Registry, hooks: readonly Hook[]): voi
       owners.set(name, `a command of the hook ${JSON.stringify(hook.name)}`);
       tools.push({ ...command, description, inputSchema });
     }
-  if (tools.length > 0) registry.addToolset({ name: TOOLSET, description: "Commands that the program adds.", tools });
+  registry.addToolset({ name: TOOLSET, description: "Commands that the program adds.", tools });
 }

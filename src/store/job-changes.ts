@@ -9,7 +9,8 @@ type Start = SessionEvent & { readonly type: "job-start" };
 export type JobChange = { readonly id: string } & (
   | (Pick<Start, "toolName" | "mode" | "notify"> & { readonly type: "start"; readonly at: number; readonly isQueued: boolean })
   | { readonly type: "run"; readonly starts: number }
-  | { readonly type: "talk"; readonly state: "running" | "waiting" }
+  /** It asks, or is answered: input for one that waits for its place changes nothing. */
+  | { readonly type: "ask" | "answer" }
   | {
       readonly type: "end";
       readonly toolName: string;
@@ -41,9 +42,9 @@ function changeOf(event: SessionEvent, events: readonly SessionEvent[]): JobChan
     case "job-run":
       return { type: "run", id: event.callId, starts: event.starts };
     case "job-output":
-      return event.asks === true ? { type: "talk", id: event.callId, state: "waiting" } : undefined;
+      return event.asks === true ? { type: "ask", id: event.callId } : undefined;
     case "job-input":
-      return { type: "talk", id: event.callId, state: "running" };
+      return { type: "answer", id: event.callId };
     case "job-end": {
       const { callId: id, toolName, status, at } = event;
       const errorCode = errorOf(id, events);

@@ -47,7 +47,8 @@ function compile(tables: Kysely<Tables>): Readonly<Record<JobChange["type"], Com
       .onConflict((conflict) => conflict.columns(["session", "id"]).doNothing())
       .compile(),
     run: unended.set({ state: "", starts: 0 }).compile(),
-    talk: unended.set({ state: "" }).compile(),
+    ask: unended.set({ state: "" }).compile(),
+    answer: unended.where("state", "=", "").set({ state: "" }).compile(),
     end: unended.set({ state: "", ended_at: 0, error_code: "", cancel_reason: "" }).compile(),
   };
 }
@@ -62,8 +63,10 @@ function parametersOf(session: string, change: JobChange): readonly unknown[] {
     }
     case "run":
       return ["running", change.starts, ...key];
-    case "talk":
-      return [change.state, ...key];
+    case "ask":
+      return ["waiting", ...key];
+    case "answer":
+      return ["running", ...key, "waiting"];
     case "end":
       return [change.state, change.at, change.errorCode, null, ...key];
   }

@@ -95,8 +95,16 @@ export class MemoryJobs {
 }
 
 function changed(job: StoredJob, change: Exclude<JobChange, { readonly type: "start" }>): StoredJob {
-  if (change.type === "run") return { ...job, state: "running", starts: change.starts };
-  if (change.type === "talk") return { ...job, state: change.state };
-  const { cancelReason: _cancelReason, ...rest } = job;
-  return { ...rest, state: change.state, endedAt: change.at, ...omitUndefined({ errorCode: change.errorCode ?? undefined }) };
+  switch (change.type) {
+    case "run":
+      return { ...job, state: "running", starts: change.starts };
+    case "ask":
+      return { ...job, state: "waiting" };
+    case "answer":
+      return job.state === "waiting" ? { ...job, state: "running" } : job;
+    case "end": {
+      const { cancelReason: _cancelReason, ...rest } = job;
+      return { ...rest, state: change.state, endedAt: change.at, ...omitUndefined({ errorCode: change.errorCode ?? undefined }) };
+    }
+  }
 }

@@ -1,9 +1,9 @@
 /** The thread in which a SQLite store reads and writes: answers one request after the other, in order. */
 import { parentPort, workerData } from "node:worker_threads";
 import { ToolError } from "../core/error.ts";
-import { HEARTBEAT_MS } from "./store-options.ts";
 import { openSqliteDatabase } from "./sqlite-database.ts";
 import type { SqliteSettings } from "./sqlite-settings.ts";
+import { HEARTBEAT_MS } from "./store-options.ts";
 import type { SqlDatabase } from "./sql-database.ts";
 import type { WorkerAnswer, WorkerRequest } from "./worker-database.ts";
 

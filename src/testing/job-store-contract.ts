@@ -66,6 +66,20 @@ const alone: readonly StoreCase[] = [
     const [job, ...others] = await listed(store);
     deepEqual([job?.state, job?.startedAt, job?.endedAt, job?.starts, job?.errorCode, others], ["done", 5, 9, 2, undefined, []]);
   }),
+  caseAlone("input changes the state of a job that asks alone: one that waits for its place is told later", async (store) => {
+    const log = store.create("a", { at: 1, durability: "sync" });
+    append(log, [started("queued", 5, { queued: true }), told("queued", 6), started("running", 4), told("running", 6)]);
+    append(log, [started("asks", 3), asked("asks", 6), told("asks", 7), told("asks", 8)]);
+    await log.whenDurable();
+    deepEqual(
+      (await listed(store)).map(({ id, state }) => [id, state]),
+      [
+        ["queued", "queued"],
+        ["running", "running"],
+        ["asks", "running"],
+      ],
+    );
+  }),
   caseAlone("events of another session in a log, and events of no job, are no job of it", async (store) => {
     const log = store.create("a", { at: 1, durability: "sync" });
     log.append([message("a", 1), Object.freeze({ ...started("foreign", 2), sessionId: "b" })]);

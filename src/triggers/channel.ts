@@ -4,7 +4,7 @@ import { plural } from "../core/base/wording.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Ports } from "../core/ports.ts";
-import { isPromiseLike } from "../policy/deadline.ts";
+import { tellSafely } from "../policy/tell-safely.ts";
 import type { ChannelMessage } from "./channel-message.ts";
 import { Subscription, cancelled } from "./subscription.ts";
 
@@ -234,12 +234,10 @@ export class Channel {
   }
 
   #tell(observer: (message: ChannelMessage) => unknown, message: ChannelMessage): void {
-    try {
-      const told = observer(message);
-      if (isPromiseLike(told)) void Promise.resolve(told).then(undefined, (thrown: unknown) => this.#warn("An observer", thrown));
-    } catch (thrown: unknown) {
-      this.#warn("An observer", thrown);
-    }
+    tellSafely(
+      () => observer(message),
+      (thrown) => this.#warn("An observer", thrown),
+    );
   }
 
   #warn(who: string, thrown: unknown): void {

@@ -4,7 +4,7 @@ import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Ports } from "../core/ports.ts";
 import type { StoredTrigger } from "../session/inbox.ts";
 import type { Channels } from "./channels.ts";
-import { isPromiseLike } from "../policy/deadline.ts";
+import { tellSafely } from "../policy/tell-safely.ts";
 import type { FireOptions, Trigger, TriggerContext } from "./trigger.ts";
 import type { TriggerSession } from "./trigger-session.ts";
 
@@ -152,20 +152,11 @@ export class RunningTrigger {
   }
 
   #tell(onFire: () => void): void {
-    try {
-      onFire();
-    } catch (thrown: unknown) {
-      this.#log.warn(`A listener of triggers threw: ${describeThrown(thrown)}`);
-    }
+    tellSafely(onFire, (thrown) => this.#log.warn(`A listener of triggers threw: ${describeThrown(thrown)}`));
   }
 
   #callStop(stop: () => unknown): void {
-    try {
-      const ending = stop();
-      if (isPromiseLike(ending)) void Promise.resolve(ending).then(undefined, (thrown: unknown) => this.#noteFailure(thrown));
-    } catch (thrown: unknown) {
-      this.#noteFailure(thrown);
-    }
+    tellSafely(stop, (thrown) => this.#noteFailure(thrown));
   }
 
   #sleep(ms: number, signal: AbortSignal, options?: { readonly background?: boolean }): Promise<boolean> {

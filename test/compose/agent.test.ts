@@ -241,3 +241,27 @@ test("a run that a job wakes is no part of that job, nor of the call that a mess
   for (const event of looks) expect(event).not.toHaveProperty("parentCallId");
   await agent.stop();
 });
+
+test("listeners of agents and loops that reject are logged, as those that throw are", async () => {
+  const log = new MemoryLog();
+  await using runtime = createRuntime({ tools: [], ports: { log } });
+  const { model } = echo();
+  const reject = (() => Promise.reject(new Error("late"))) as () => void;
+  const agent = createAgent({ session: runtime.session(), model, onResult: reject, onEvent: reject });
+  agent.start();
+  await agent.send("one");
+  await agent.whenIdle();
+  await settle();
+  const said = log.lines.map(({ message }) => message);
+  expect(said).toContain("onResult of an agent threw: late");
+  expect(said).toContain("A listener of a loop threw on round-start: late");
+});
+
+test("a decision that is none is refused by decide, as Loop.resume refuses it", async () => {
+  await using runtime = createRuntime({ tools: [] });
+  const { model } = echo();
+  const agent = createAgent({ session: runtime.session(), model, onError: () => {} });
+  agent.start();
+  await expect(agent.decide({ decisions: { bogus: "deny" } })).rejects.toMatchObject({ code: "invalid_argument" });
+  await agent.stop();
+});

@@ -80,16 +80,20 @@ function findCircles(tree: SourceTree): readonly string[] {
   return circles;
 }
 
-/** The packages that loading `src/index.ts` would load although they are to wait until they are used. */
+/** The packages that loading these entries would load although they are to wait until they are used. */
 function findEarlyLoads(tree: SourceTree, late: readonly string[]): readonly string[] {
+  return ["src/index.ts", "src/store/sqlite-store.ts"].flatMap((entry) => (tree.has(entry) ? earlyLoadsOf(entry, tree, late) : []));
+}
+
+function earlyLoadsOf(entry: string, tree: SourceTree, late: readonly string[]): readonly string[] {
   const problems: string[] = [];
-  const reached = new Set(["src/index.ts"]);
+  const reached = new Set([entry]);
   for (const path of reached) {
     for (const { specifier, kind } of importsOf(tree.get(path) ?? "")) {
       if (kind !== "static") continue;
       if (specifier.startsWith(".")) reached.add(resolvePath(path, specifier));
       else if (late.some((name) => specifier === name || specifier.startsWith(`${name}/`))) {
-        problems.push(`${path}: ${specifier} is loaded by src/index.ts; import it where it is used`);
+        problems.push(`${path}: ${specifier} is loaded by ${entry}; import it where it is used`);
       }
     }
   }

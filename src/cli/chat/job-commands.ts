@@ -1,5 +1,5 @@
 /** The lines of a chat that are for its background jobs. */
-import { ToolError } from "../../core/error.ts";
+import { operatorText } from "../../core/error.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { plural } from "../../core/base/wording.ts";
@@ -45,8 +45,7 @@ function onJob(usage: string, act: (chat: Chat, id: string, text: string) => str
     try {
       return [act(chat, chat.callNamed(name), rest.slice(name.length).trim())];
     } catch (thrown: unknown) {
-      const { message, hint } = ToolError.fromUnknown(thrown);
-      return [safeText(`${message}${hint === undefined ? "" : ` ${hint}`}`)];
+      return [safeText(operatorText(thrown))];
     }
   };
 }

@@ -8,6 +8,7 @@ import type { ConversationPlan } from "../../generate/conversations/conversation
 import type { GenerationSummary } from "../../generate/conversations/generation-summary.ts";
 import type { TrajectoryFormat } from "../../generate/conversations/trajectory-formats.ts";
 import { writeFileWhole } from "../write-file.ts";
+import { systemCode } from "../../core/base/system-code.ts";
 
 /** By this line a card is known as one of ours, which may be replaced. */
 const MARK = "# Written by haft generate, and again whenever it continues. Copy it under another name to change it.";
@@ -29,7 +30,7 @@ export function cardFileOf(out: string): string {
 /** @throws ToolError `invalid_argument` where a file of something else has the name of the card */
 export async function checkCardFile(path: string): Promise<void> {
   const text = await readFile(path, "utf8").catch((thrown: unknown) => {
-    if (thrown instanceof Error && "code" in thrown && thrown.code === "ENOENT") return undefined;
+    if (systemCode(thrown) === "ENOENT") return undefined;
     throw new ToolError("invalid_argument", `Cannot write ${path}: ${describeThrown(thrown)}`, { cause: thrown });
   });
   if (text === undefined || text.split("\n", 2)[1] === MARK) return;

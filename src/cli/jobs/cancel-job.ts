@@ -1,13 +1,13 @@
 /** `haft jobs cancel`: ends a job, whichever process runs it. */
 import { systemPorts } from "../../core/system-ports.ts";
-import type { StoredJob } from "../../core/job-store.ts";
+import type { JobKey, StoredJob } from "../../core/job-store.ts";
 import type { Store } from "../../core/store.ts";
 import { pause } from "../../processes/pause.ts";
 import { cancelStoredJob } from "../../runtime/stored-jobs.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { withStore } from "../open-store.ts";
 import { safeJson, safeText } from "../terminal-text.ts";
-import { jobOf } from "./job-words.ts";
+import { jobNow, jobOf } from "./job-words.ts";
 
 /** How long the process that runs it is given to end it. */
 const PATIENCE_MS = 5_000;
@@ -37,7 +37,7 @@ async function cancel(context: CommandContext, store: Store): Promise<void> {
   const { id, sessionId } = await jobOf(context, store);
   const at = systemPorts.clock.wallTime();
   const outcome = await cancelStoredJob(store, { id, sessionId }, { reason: REASON, at });
-  const job = outcome === "asked" ? await whenObeyed(context, store) : await jobOf(context, store);
+  const job = outcome === "asked" ? await whenObeyed(context, store, { id, sessionId }) : await jobNow({ id, sessionId }, store);
   const { state, endedAt, openedBy } = job;
   if (options.json) return out.write(`${safeJson({ id, sessionId, state })}\n`);
   const name = safeText(id);
@@ -48,11 +48,11 @@ async function cancel(context: CommandContext, store: Store): Promise<void> {
 }
 
 /** The job as soon as it has ended, or when the time is up. */
-async function whenObeyed(context: CommandContext, store: Store): Promise<StoredJob> {
+async function whenObeyed(context: CommandContext, store: Store, key: JobKey): Promise<StoredJob> {
   const { clock } = systemPorts;
   const endsAt = clock.now() + PATIENCE_MS;
   for (;;) {
-    const job = await jobOf(context, store);
+    const job = await jobNow(key, store);
     if (job.endedAt !== undefined || clock.now() >= endsAt) return job;
     await pause(clock, LOOK_MS, context.signal);
     context.signal.throwIfAborted();

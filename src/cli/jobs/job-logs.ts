@@ -2,7 +2,7 @@
 import { ERROR_CODES } from "../../core/error-codes.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import { systemPorts } from "../../core/system-ports.ts";
-import type { StoredJob } from "../../core/job-store.ts";
+import type { JobKey, StoredJob } from "../../core/job-store.ts";
 import type { Store } from "../../core/store.ts";
 import { pause } from "../../processes/pause.ts";
 import type { Command, CommandContext } from "../command.ts";
@@ -10,7 +10,7 @@ import { drained } from "../drained.ts";
 import { withStore } from "../open-store.ts";
 import { safeJson, safeText } from "../terminal-text.ts";
 import { JobLog } from "./job-log.ts";
-import { STATE_STYLES, jobOf, leftBehind } from "./job-words.ts";
+import { STATE_STYLES, jobNow, jobOf, leftBehind } from "./job-words.ts";
 
 const LOOK_MS = 250;
 
@@ -51,12 +51,12 @@ async function once(context: CommandContext, store: Store, job: StoredJob): Prom
 }
 
 /** The rows say that a job is over, or left alone; its log is read once more after that. */
-async function follow(context: CommandContext, store: Store, { id, sessionId }: StoredJob): Promise<number> {
+async function follow(context: CommandContext, store: Store, key: JobKey): Promise<number> {
   const { signal, err } = context;
   const printer = new OutputPrinter(context);
-  const log = new JobLog(store, { id, sessionId });
+  const log = new JobLog(store, key);
   for (;;) {
-    const job = await jobOf(context, store);
+    const job = await jobNow(key, store);
     for await (const event of log.read()) if (event.type === "job-output") await printer.take(event);
     if (job.endedAt !== undefined || job.openedBy === undefined) {
       printer.endLine();

@@ -1,7 +1,7 @@
 /** Jobs as text, and the job that a command line means. */
 import { ToolError } from "../../core/error.ts";
 import type { JobState } from "../../core/job-status.ts";
-import type { StoredJob } from "../../core/job-store.ts";
+import type { JobKey, StoredJob } from "../../core/job-store.ts";
 import type { Store } from "../../core/store.ts";
 import { findStoredJob } from "../../runtime/stored-jobs.ts";
 import type { CommandContext } from "../command.ts";
@@ -27,6 +27,11 @@ export async function jobOf({ args: [id = ""], options }: CommandContext, store:
     if (error.code !== "ambiguous") throw error;
     throw new ToolError(error.code, error.message, { ...error.toJSON(), operatorHint: "Name its session with --session.", cause: error });
   }
+}
+
+/** The job as its row is now, by the key that was found before: another session may have begun one of the same id since. @throws ToolError `not_found` */
+export function jobNow({ id, sessionId }: JobKey, store: Store): Promise<StoredJob> {
+  return findStoredJob(store, { id, sessionId });
 }
 
 /** The error for a job that has not ended and whose session no process has open. */

@@ -9,7 +9,7 @@ import type { Command, CommandContext } from "../command.ts";
 import { withStore } from "../open-store.ts";
 import { printAnswer } from "../print-answer.ts";
 import { JobLog } from "./job-log.ts";
-import { jobOf, leftBehind } from "./job-words.ts";
+import { jobNow, jobOf, leftBehind } from "./job-words.ts";
 
 const LOOK_MS = 250;
 
@@ -38,8 +38,7 @@ export const waitForJob: Command = {
 
 /** @throws ToolError `unavailable` where no process runs it */
 async function whenEnded(context: CommandContext, store: Store): Promise<StoredJob> {
-  for (;;) {
-    const job = await jobOf(context, store);
+  for (let job = await jobOf(context, store); ; job = await jobNow(job, store)) {
     if (job.endedAt !== undefined) return job;
     if (job.openedBy === undefined) throw leftBehind(job);
     await pause(systemPorts.clock, LOOK_MS, context.signal);

@@ -155,7 +155,7 @@ async function runIn(session: RuntimeSession, options: DelegateOptions, { input,
     },
     onEvent: (event) => {
       report.hear(event);
-      onEvent?.(event);
+      return onEvent?.(event);
     },
   });
   const isBegun = said.some(({ role }) => role === "user");

@@ -7,6 +7,7 @@ import type { JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { ProgramThread } from "../../processes/program/program-thread.ts";
 import type { ProgramCall, ProgramEnd, ProgramStart, SettledCall, ToThread } from "../../processes/program/thread-messages.ts";
+import { untilAborted } from "../../core/base/until-aborted.ts";
 
 /** Most calls of one program that run at a time; the others wait for one to end. */
 const MAX_AT_ONCE = 64;
@@ -37,21 +38,22 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramOutcom
   signal.throwIfAborted();
   const thread = new ProgramThread(start, clock);
   const calls = new ProgramCalls(options);
-  const aborted = whenAborted(signal);
+  const reason = (): unknown => (signal.reason instanceof Error ? signal.reason : new ToolError("cancelled", "The program was cancelled."));
+  const unlessAborted = <T>(work: Promise<T>): Promise<T> => untilAborted(work, signal, reason);
   try {
     let log = "";
-    let message = await aborted.or(thread.next());
+    let message = await unlessAborted(thread.next());
     let isReady = false;
     while (message.end === undefined) {
       let ended: ToThread = [];
       if (isReady) {
         calls.make(message.calls);
         if (calls.waiting === 0) return { end: { kind: "waiting" }, log, results: calls.results };
-        ended = await aborted.or(calls.nextEnded());
+        ended = await unlessAborted(calls.nextEnded());
       }
       isReady = true;
       thread.goOn(ended);
-      message = await aborted.or(thread.next());
+      message = await unlessAborted(thread.next());
       log += message.log;
     }
     // Calls that it began and did not wait for are made all the same, unless the program was stopped.
@@ -63,7 +65,6 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramOutcom
     if (!signal.aborted) await calls.stop();
     throw thrown;
   } finally {
-    aborted.forget();
     await thread.stop();
   }
 }
@@ -176,20 +177,4 @@ function tellResult(result: ToolResult): Pick<SettledCall, "succeeded" | "text">
   const { code = status, message = `${name} ended as ${status}.`, hint, details, retryable, outcome } = error ?? {};
   const fields = { code, message, hint, details, retryable, outcome, tool: name, ...(answer === null ? {} : { output: answer }) };
   return { succeeded: false, text: JSON.stringify(fields) };
-}
-
-/** Rejects what is waited for when the signal aborts. */
-function whenAborted(signal: AbortSignal): { or: <T>(work: Promise<T>) => Promise<T>; forget: () => void } {
-  let abort: (() => void) | undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    abort = () => reject(signal.reason instanceof Error ? signal.reason : new ToolError("cancelled", "The program was cancelled."));
-    signal.addEventListener("abort", abort, { once: true });
-  });
-  aborted.catch(() => {});
-  return {
-    or: (work) => Promise.race([work, aborted]),
-    forget: () => {
-      if (abort !== undefined) signal.removeEventListener("abort", abort);
-    },
-  };
 }

@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import { copyJson, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { ToolError, describeThrown } from "../../core/error.ts";
+import { describeThrown, operatorText } from "../../core/error.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
 import { COMMAND_OUTPUTS, commandTool, type CommandTemplate } from "../../toolsets/templates/command-tool.ts";
 import { HttpTemplateEngine, readHttpTemplate, type HttpRequestTemplate, type HttpService } from "../../toolsets/templates/http-tools.ts";
@@ -155,8 +155,7 @@ function faultOf(make: () => unknown): string | undefined {
     make();
     return undefined;
   } catch (thrown: unknown) {
-    const { message, hint } = ToolError.fromUnknown(thrown);
-    return hint === undefined ? message : `${message} ${hint}`;
+    return operatorText(thrown);
   }
 }
 

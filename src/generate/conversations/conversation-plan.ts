@@ -93,6 +93,10 @@ export function checkPlan(plan: ConversationPlan): number | undefined {
     checkWriter(plan.writer, owner);
     return undefined;
   }
+  return checkTemplatesPlan(plan, owner);
+}
+
+function checkTemplatesPlan(plan: ScriptedPlan | PlayedPlan, owner: string): number {
   const { kind, templates, count = templates?.length } = plan;
   if (kind !== "scripted" && kind !== "played")
     throw new ToolError(

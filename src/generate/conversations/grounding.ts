@@ -43,7 +43,7 @@ export class Grounds {
     if (value !== undefined) visit(value, 0);
   }
 
-  /** What a result says, in whichever form. */
+  /** The content of a result, in whichever form. */
   addResult({ output, content, error }: Pick<ToolResult, "output" | "content" | "error">): void {
     this.addValue(output);
     for (const part of content ?? []) if (part.type === "text") this.addText(part.text);

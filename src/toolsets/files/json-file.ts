@@ -125,6 +125,7 @@ export function writeDocument(document: JsonValue, before: string | undefined): 
   return `${mark}${JSON.stringify(document, null, indent)}${before.endsWith("\n") ? "\n" : ""}`;
 }
 
-function withoutMark(text: string): string {
+/** Without the byte order mark. */
+export function withoutMark(text: string): string {
   return text.startsWith("\ufeff") ? text.slice(1) : text;
 }

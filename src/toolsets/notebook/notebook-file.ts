@@ -4,6 +4,8 @@ import { own } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
+import { withoutMark } from "../files/json-file.ts";
+import { MAX_PATH_LENGTH } from "../files/workspace-path.ts";
 
 const MAX_CHARS = 16 * 1024 * 1024;
 
@@ -18,7 +20,7 @@ export interface Notebook {
 export const PATH = {
   type: "string",
   minLength: 1,
-  maxLength: 4096,
+  maxLength: MAX_PATH_LENGTH,
   description: "Path of the .ipynb file, relative to the workspace.",
 } as const;
 
@@ -46,7 +48,7 @@ export function linesOf(text: string): readonly string[] {
 
 function documentOf(text: string, shown: string): JsonValue {
   try {
-    return parseJson(text, { maxChars: MAX_CHARS, maxWideKeys: ANSWER_LIMITS.maxWideKeys });
+    return parseJson(withoutMark(text), { maxChars: MAX_CHARS, maxWideKeys: ANSWER_LIMITS.maxWideKeys });
   } catch (thrown: unknown) {
     const { code, message } = ToolError.fromUnknown(thrown);
     if (code === "too_large")

@@ -110,8 +110,8 @@ export class ProgramRunner {
     if (clock === undefined) throw new ToolError("unavailable", "The toolset is not open.");
     const { root, sandbox } = this.#settings;
     const workspace = { root, allowed: this.#settings.allowed, protect: this.#settings.protect };
-    const before = sandbox === "bubblewrap" ? new Set(sensitivePaths(workspace).map(({ path }) => path)) : undefined;
-    const opened = sandbox === "bubblewrap" ? openExceptions(workspace) : undefined;
+    const found = sandbox === "bubblewrap" ? sensitivePaths(workspace) : undefined;
+    const opened = found === undefined ? undefined : openExceptions(workspace, found);
     const limits = this.#limits(call.timeoutMs, context.deadline - clock.now());
     try {
       const end = await runProgram({
@@ -127,7 +127,8 @@ export class ProgramRunner {
           ? {}
           : { sandbox: { bubblewrap: this.#bubblewrap, policy: this.#policy(), exceptions: opened.exceptions } }),
       });
-      const made = before === undefined ? [] : sensitivePaths(workspace).flatMap(({ path }) => (before.has(path) ? [] : [path]));
+      const before = new Set(found?.map(({ path }) => path));
+      const made = found === undefined ? [] : sensitivePaths(workspace).flatMap(({ path }) => (before.has(path) ? [] : [path]));
       return answerOf(end, { what: call.what, limits, note: made.length === 0 ? "" : madeNote(call.what, shownPaths(root, made)) });
     } finally {
       opened?.close();

@@ -46,11 +46,13 @@ export function sensitivePaths({ root, allowed }: ProtectedWorkspace): readonly 
   return found;
 }
 
-/** Opens them, and the folders on the way to them. Closed by `close`. */
-export function openExceptions(workspace: ProtectedWorkspace): { readonly exceptions: readonly Exception[]; readonly close: () => void } {
-  const { root, protect } = workspace;
+/** Opens the paths that were found, those that are protected, and the folders on the way to them. Closed by `close`. */
+export function openExceptions(
+  { root, protect }: ProtectedWorkspace,
+  found: readonly Found[],
+): { readonly exceptions: readonly Exception[]; readonly close: () => void } {
   const own = protect.filter((path) => path.startsWith(root + sep)).map((path): Found => ({ path, kind: "readOnly" }));
-  const wanted = [...own, ...sensitivePaths(workspace)].slice(0, MAX_EXCEPTIONS);
+  const wanted = [...own, ...found].slice(0, MAX_EXCEPTIONS);
   const kinds = new Map<string, Exception["kind"]>(wanted.toReversed().map(({ path, kind }) => [path, kind]));
   for (const { path } of wanted)
     for (let folder = dirname(path); folder !== root && folder.startsWith(root); folder = dirname(folder))

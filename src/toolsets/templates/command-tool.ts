@@ -36,7 +36,6 @@ const LIMITS: Omit<ProgramLimits, "timeoutMs"> = {
   maxFileBytes: Infinity,
   maxOutputBytes: 64 * 1024 ** 2,
 };
-const DEFAULT_TIMEOUT_MS = 30_000;
 /** A program is ended before the runtime gives the call up, so that it is said how far it came. */
 const ENDING_MS = 250;
 const MAX_SAID = 2_000;
@@ -66,7 +65,7 @@ export function commandTool(tool: Tool, template: CommandTemplate, place: Comman
         folder: place.folder,
         environment: place.environment,
         ...(stdin === undefined ? {} : { stdin: stdin.fill(input) ?? "" }),
-        limits: { ...LIMITS, timeoutMs: Number.isFinite(leftMs) ? Math.max(1, leftMs) : DEFAULT_TIMEOUT_MS * 1_000 },
+        limits: { ...LIMITS, timeoutMs: Math.max(1, leftMs) },
         merged: false,
         clock: place.clock,
         signal: context.signal,

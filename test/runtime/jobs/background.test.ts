@@ -343,7 +343,7 @@ describe("background jobs", () => {
     const done = gate<string>();
     const { runtime } = runtimeOf([{ ...named("slow"), execute: () => done.promise, mode: "background" }]);
     const branch = runtime.session().fork();
-    const turn = gate<void>();
+    const turn = gate();
     const held = branch.turn(async () => turn.promise);
     const pending = branch.execute({ name: "slow", input: {} });
     const committed = branch.commit();

@@ -58,7 +58,7 @@ function spokenThing(noun: string, tool: Tool | undefined): string {
   return [...new Set(noun.split("_"))].join(" ");
 }
 
-/** What a tool answered: its output, else the text of its content; null where it has neither. */
+/** The answer of a tool: its output, else the text of its content; null where it has neither. */
 export function outputOf({ output, content }: ToolResult): JsonValue {
   if (output !== undefined) return output;
   const texts = (content ?? []).flatMap((part) => (part.type === "text" ? [part.text] : []));
