@@ -193,7 +193,7 @@ class Message {
 
   /** Something to wait for only where the message so far was taken back. */
   take(event: ModelEvent): Promise<void> | undefined {
-    // A listener may change what it is told, and hears of a message before its calls begin.
+    // Before its calls begin, and as a copy: a listener may change its event.
     this.#host.tell(event.type === "call-seal" ? { ...event, call: detached(event.call) } : event);
     const added = event.type === "call-seal" ? this.#takeSealed(event) : undefined;
     if (added !== undefined) this.#tellAdded(added);
