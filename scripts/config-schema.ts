@@ -189,8 +189,15 @@ export function configSchema(text: string): Schema {
     approval: page.object(["`[approval]`"]),
     cache: page.object(["`[cache]`"]),
     store: page.object(["`[store]`"]),
+    serve: page.object(["`[serve]`"], {
+      auth: page.object(["`[serve.auth]`"], {
+        issuers: listOf(page.object(["A table of `issuers`"], { scopes: byName(listOf({ type: "string" })) })),
+      }),
+      rules: listOf(page.object(["A table of `rules`"])),
+    }),
     model,
     loop: page.object(["`[loop]`"], { budget }),
+    telemetry: page.object(["`[telemetry]`"]),
     findTools: page.object(["`[findTools]`"]),
     simulation,
     variables: page.object(["`[variables]`"]),

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-const MAX_BYTES = 1_500_000;
+const MAX_BYTES = 2_000_000;
 const MAX_PACKAGES = 12;
 
 const root = fileURLToPath(new URL("..", import.meta.url));

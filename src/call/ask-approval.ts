@@ -1,31 +1,65 @@
 /** Puts a call to a person or a rule. No lock is held meanwhile. */
+import type { EnclosingCall } from "../core/approval-store.ts";
+import type { ApprovalNote } from "../core/approvals.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
+import { undecided } from "../policy/approval-refusals.ts";
 import { waitFor } from "../policy/deadline.ts";
-import type { EnclosingCall } from "../core/ask.ts";
+import { definitionOf } from "../registry/definition-of.ts";
 import { CallRun, type AdmittedCall } from "./call-run.ts";
+import { noteWait } from "./call-timing.ts";
 
 export async function askApproval(run: AdmittedCall, reason: string): Promise<AdmittedCall | ToolError> {
   const { qualifiedName, tool } = run.plan;
+  if (run.parts.asksNobody === true) return undecided({ toolName: qualifiedName, reason }, "a preview asks nobody");
   const controller = new AbortController();
+  const since = run.clock.now();
   const question = run.parts.approvals.ask({
     callId: run.callId,
     sessionId: run.turn.session.id,
+    turnId: run.turn.id,
     toolName: qualifiedName,
     description: tool.description,
+    definition: definitionOf(run.parts.registry, qualifiedName),
     input: run.input,
     reason,
     simulated: run.simulated,
     ...enclosing(run),
+    ...omitUndefined({ askedBy: askerOf(run) }),
+    preview: () => run.parts.preview(run),
+    note: (note) => keepNote(run, reason, note),
     signal: controller.signal,
   });
   const waited = await waitFor(run, question, {
     endsAt: run.deadlineAt,
     late: () => new ToolError("approval_denied", `${qualifiedName} was not approved before the call's deadline.`),
   });
+  noteWait(run, "approval", since);
   if ("value" in waited) return waited.value ?? run;
   if ("thrown" in waited) throw waited.thrown;
   controller.abort(waited.ended);
   return waited.ended;
+}
+
+/** The events of a question. Its beginning is durable before anybody is asked: a call that is found in the inbox is in its session's log. */
+function keepNote(run: AdmittedCall, reason: string, note: ApprovalNote): Promise<void> | undefined {
+  const { eventBase, toolName, input } = run;
+  const { id: approvalId, digest } = note;
+  if (note.type === "ask") {
+    const { expiresAt } = note;
+    run.record({ ...eventBase, type: "approval-ask", toolName, approvalId, digest, input, reason, ...omitUndefined({ expiresAt }) });
+    return run.written?.whenDurable();
+  }
+  const { status, scope, ruleId, by } = note;
+  run.record({ ...eventBase, type: "approval-answer", toolName, approvalId, digest, status, ...omitUndefined({ scope, ruleId, by }) });
+  return undefined;
+}
+
+/** The principal whose call it is, else the agent. */
+function askerOf({ options, parts }: AdmittedCall): string | undefined {
+  const { principal } = options.data;
+  const id: unknown = typeof principal === "object" && principal !== null && "id" in principal ? principal.id : undefined;
+  return typeof id === "string" ? id : parts.agentName;
 }
 
 function enclosing({ turn }: AdmittedCall): { readonly within?: readonly EnclosingCall[] } {

@@ -14,6 +14,7 @@ import { attachTo, goesOnElsewhere, noteRemote } from "./attach-to-work.ts";
 import { beginEngineSession } from "./begin-engine-session.ts";
 import { endRead, leaveFlight, readAnswered, type Found } from "./cached-read.ts";
 import type { AdmittedCall } from "./call-run.ts";
+import { noteAbandoned, noteAttempt, noteWait } from "./call-timing.ts";
 import { withinLayer } from "./caller-layer.ts";
 import { driveGenerator, isTalk } from "./drive-generator.ts";
 import { followRemoteJob } from "./follow-remote-job.ts";
@@ -85,7 +86,10 @@ async function retryLoop(run: AdmittedCall, first: ToolError): Promise<AdmittedC
     if (run.parts.listening)
       run.emit({ ...run.eventBase, type: "call-retry", toolName: run.toolName, attempt: tries, delayMs, error: error.toJSON() });
     leaveFlight(run);
+    noteAttempt(run, error.code);
+    const since = run.clock.now();
     await backOff(run, delayMs);
+    noteWait(run, "backoff", since);
     if (run.cancelled !== undefined) return run.cancelled;
     const next = await attempt(run, sameEnd);
     if (next === undefined) return run;
@@ -170,6 +174,7 @@ function invoke<Result>(run: AdmittedCall, after: After<Result>): Result | Promi
   const endsAt = Math.min(timeoutMs === 0 ? Infinity : startedAt + timeoutMs, run.deadlineAt);
   if (run.attempts++ === 0 && run.isReal) run.plan.budget.requests++;
   run.parts.counters.attempts++;
+  run.attemptAt = startedAt;
   const context = new AttemptContext(run, run.attempts, endsAt);
   if (run.parts.listening) run.emit({ ...run.eventBase, type: "call-attempt", toolName: run.toolName, attempt: run.attempts });
   let answer: unknown;
@@ -202,6 +207,13 @@ function askFaulty(run: AdmittedCall, request: EngineRequest, context: AttemptCo
 }
 
 function ask(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
+  const { tracing } = run.parts;
+  return tracing === undefined
+    ? askUntraced(run, request, context)
+    : tracing.withinCall(run.callId, () => askUntraced(run, request, context));
+}
+
+function askUntraced(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
   const { turn, beside, ticket, slots } = run;
   const mayLend = ticket !== undefined || slots !== undefined;
   return mayLend || turn.tracksCallers || beside !== undefined ? askTracked(run, request, context) : askInLayer(run, request, context);
@@ -212,11 +224,13 @@ function askTracked(run: AdmittedCall, request: EngineRequest, context: AttemptC
 }
 
 function askInLayer(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
-  return run.options.visibility === undefined ? put(run, request, context) : putInLayer(run, request, context);
+  const { visibility, principal } = run.options;
+  return visibility === undefined && principal === undefined ? put(run, request, context) : putInLayer(run, request, context);
 }
 
 function putInLayer(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
-  return withinLayer(run.turn.session, run.options.visibility, () => put(run, request, context));
+  const { visibility, principal } = run.options;
+  return withinLayer({ session: run.turn.session, visibility, principal }, () => put(run, request, context));
 }
 
 function put(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
@@ -269,7 +283,7 @@ class AttemptOutcome<Result> implements WaitOutcome<unknown, Result> {
     this.#context.end(error);
     writeEnded(this.#run);
     recordFailure(this.#run, error);
-    this.#orphan = abandon(this.#run, this.#context);
+    this.#orphan = abandon(this.#run, this.#context, noteAbandoned(this.#run, error.code));
     return inNextMicrotask(this.#run, error, this.#after); // not within the code that cancels it
   }
 
@@ -307,6 +321,7 @@ function attemptAnswered(run: AdmittedCall, context: AttemptContext, answer: unk
   if (spoiled !== undefined) return attemptFailed(run, context, spoiled);
   context.end("settled");
   if (run.effects.writes.length > 0) writeEnded(run);
+  if (run.timing !== undefined) noteAttempt(run);
   if (run.read !== undefined) readAnswered(run.read);
   if (!run.plan.holdsNothing) release(run);
   circuitOf(run)?.record("success", now);
@@ -319,6 +334,7 @@ function attemptFailed(run: AdmittedCall, context: AttemptContext, thrown: unkno
   writeEnded(run);
   if (!run.plan.holdsNothing) release(run);
   const error = classifyError(thrown);
+  if (run.timing !== undefined) noteAttempt(run, error.code);
   noteAnswer(run, error, error === thrown);
   recordFailure(run, error);
   return error;

@@ -1,6 +1,6 @@
 /** The state of one call on its way through the pipeline, and the parts of the runtime it uses. */
+import type { ApprovalPreview } from "../core/approval-preview.ts";
 import type { Approvals } from "../core/approvals.ts";
-import type { Ask } from "../core/ask.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { ContentPart } from "../core/content.ts";
 import type { ResolvedEffects, LockKeys } from "../core/effects.ts";
@@ -15,13 +15,15 @@ import type { SlotLimit } from "../core/slots.ts";
 import type { EventLog } from "../core/store.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Repair, ToolResult } from "../core/result.ts";
+import type { Tracing } from "../core/tracing.ts";
 import type { Interrupt, Interruptible } from "../policy/deadline.ts";
 import type { ResultCache } from "../policy/result-cache.ts";
 import type { LargeResultStore } from "../policy/large-result-store.ts";
 import type { RetrySettings } from "../policy/retry.ts";
-import type { Visibility, VisibilityRules } from "../policy/visibility.ts";
-import type { ProgressListener } from "./execute-options.ts";
+import type { VisibilityRules } from "../policy/visibility.ts";
+import type { CallOptions } from "./call-options.ts";
 import type { CallCounters, OrphanCount } from "./call-counters.ts";
+import type { CallTiming } from "./call-timing.ts";
 import type { EarlierCalls, EarlierRun } from "./earlier-calls.ts";
 import type { FallbackChains } from "./fallback-chains.ts";
 import { idempotencyKey } from "./idempotency-key.ts";
@@ -36,7 +38,7 @@ import type { Registry } from "../registry/registry.ts";
 import type { HeldSlot } from "./lent-hold.ts";
 import { lockKeysIn } from "./resolve-effects.ts";
 import type { RunningCall, RunningCalls } from "./running-calls.ts";
-import type { Answerer, Route } from "./route.ts";
+import type { Route } from "./route.ts";
 import type { Session } from "../session/session.ts";
 import type { Turn } from "../session/turn.ts";
 import type { RunningTurn } from "../session/turn-queue.ts";
@@ -76,36 +78,18 @@ export interface CallParts {
   readonly logsDecisions: boolean;
   /** Whether there are listeners; changes when listeners come and go. */
   listening: boolean;
+  /** Makes traces of calls; undefined while there are none. */
+  tracing: Tracing | undefined;
   planOf(registered: RegisteredTool): ToolPlan;
   readonly executeWithin: ExecuteWithin<AdmittedCall>;
   /** Begins a session that belongs to the call. @param allow narrows what its interrupted calls may still be of */
   beginWithin(run: AdmittedCall, allow: VisibilityRules | undefined): Promise<Session>;
+  /** Simulates the call. Never rejects. */
+  preview(run: AdmittedCall): Promise<ApprovalPreview>;
+  /** Set where its calls may not be put to anybody: each that needs approval ends `approval_required`. */
+  readonly asksNobody?: true;
   emit(event: RuntimeEvent): void;
 }
-
-export interface CallOptions {
-  readonly validate: boolean;
-  readonly recordHistory: boolean;
-  readonly data: Readonly<Record<string, unknown>>;
-  readonly variation: string;
-  readonly ask: Ask | undefined;
-  readonly onProgress: ProgressListener | undefined;
-  /** Which tools these calls may use at all; undefined = all. */
-  readonly visibility?: Visibility | undefined;
-  /** A person has allowed these calls already. */
-  readonly approved?: boolean | undefined;
-  /** True: each is answered `pending`, and continues as a background job; false: each is waited for. */
-  readonly background?: boolean | undefined;
-  readonly knowsDocumentation?: boolean | undefined;
-  /** The fallback chain that replaces that of the rules. */
-  readonly answerers?: readonly Answerer[] | undefined;
-  readonly rewriteInput?: ((call: ToolCall) => unknown) | undefined;
-  /** Added to what the tool said for programs, when the call has ended. */
-  readonly metadata?: ResultNotes | undefined;
-}
-
-/** Returns metadata to keep with a result besides that of its tool. Throwing is logged and adds nothing. */
-export type ResultNotes = (result: ToolResult) => JsonObject | undefined;
 
 export const NO_REPAIRS: readonly Repair[] = Object.freeze([]);
 export const NO_WARNINGS: readonly string[] = Object.freeze([]);
@@ -152,6 +136,10 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   /** Set where calls may meet faults on purpose. */
   declare faults: CallFaults | undefined;
   attempts = 0;
+  /** When the latest of them began, on the clock. */
+  attemptAt = -Infinity;
+  /** Set once it has waited, or is tried again. */
+  declare timing: CallTiming | undefined;
   /** How many it has put to a person. */
   questions = 0;
   raw: unknown;

@@ -5,13 +5,13 @@ import type { Answerer } from "./route.ts";
 
 /** The event of a call that begins, and how it is to be run should the process end before it does. */
 export function startOf(run: CallRun, inRound?: true): SessionEvent {
-  const { answerers = answerersByRule(run), rewriteInput } = run.options;
+  const { answerers = answerersByRule(run), rewriteInput, principal } = run.options;
   const { madeIn } = run.turn;
   const { callId, turn, clock, call } = run;
   const start = { callId, sessionId: turn.session.id, turnId: turn.id, at: clock.wallTime(), type: "call-start", call } as const;
   const background = askedBackground(run);
-  if (background === undefined && inRound === undefined && answerers === undefined && rewriteInput === undefined && madeIn === undefined)
-    return start;
+  const isByItself = madeIn === undefined && inRound === undefined && principal === undefined;
+  if (isByItself && background === undefined && answerers === undefined && rewriteInput === undefined) return start;
   return {
     ...start,
     ...(madeIn === undefined ? {} : { parentCallId: madeIn.callId }),
@@ -20,6 +20,7 @@ export function startOf(run: CallRun, inRound?: true): SessionEvent {
     ...(answerers === undefined ? {} : { answerFrom: answerers.map(({ source }) => source) }),
     ...(rewriteInput === undefined ? {} : { rewritten: true }),
     ...(background === undefined ? {} : { background }),
+    ...(principal === undefined ? {} : { principal }),
   };
 }
 

@@ -7,12 +7,19 @@ import { ToolError, describeThrown, isToolError } from "../core/error.ts";
 import type { AnswerSources } from "../core/answer-source.ts";
 import { visibilityOf, type VisibilityRules } from "../policy/visibility.ts";
 import { unknownKey, type OptionNames } from "../core/known-keys.ts";
+import { wrongPrincipal } from "../core/sent-by.ts";
 import { typeInWords } from "../core/base/wording.ts";
 
 /** How calls are run. */
 export interface ExecuteOptions {
   readonly signal?: AbortSignal;
   readonly data?: Readonly<Record<string, unknown>>;
+  /**
+   * The id of the principal that makes these calls, as an authenticator gave it: kept in their `call-start` events, for filters and the
+   * audit. Calls that their handlers make have it too, in whichever session. It decides nothing: rules are given as `allow`. 1 to 1,024
+   * characters. @default that of the call whose handler makes them
+   */
+  readonly principal?: string;
   /** Calls with another variation are given other made-up answers by engines that invent them, such as `exampleEngine`. @default "" */
   readonly variation?: string;
   /**
@@ -83,6 +90,7 @@ export interface ExecuteOptions {
 export const EXECUTE_OPTIONS: OptionNames<ExecuteOptions> = {
   signal: true,
   data: true,
+  principal: true,
   variation: true,
   onError: true,
   strict: true,
@@ -125,6 +133,8 @@ export function wrongOptions(options: ExecuteOptions): ToolError | undefined {
     return new ToolError("invalid_argument", 'The option "shown" of execute() is an array of messages, as session.messages() gives it.');
   if (strict !== undefined && typeof strict !== "boolean")
     return new ToolError("invalid_argument", `The option "strict" of execute() is a boolean, not ${typeInWords(strict)}.`);
+  const notPrincipal = wrongPrincipal(options.principal, "execute()");
+  if (notPrincipal !== undefined) return notPrincipal;
   const wrongRules = allow === undefined ? undefined : unusable(allow);
   if (wrongRules !== undefined) return wrongRules;
   if (onError === undefined || onError === "result" || onError === "throw") return undefined;

@@ -12,7 +12,8 @@ import { READ_RESULT } from "../registry/read-result-tool.ts";
 import { isVisible } from "../registry/visible-tool.ts";
 import { endRead } from "./cached-read.ts";
 import { callHook, hookContext } from "./call-hook.ts";
-import { NO_REPAIRS, NO_WARNINGS, type CallRun, type ResultNotes } from "./call-run.ts";
+import { NO_REPAIRS, NO_WARNINGS, type CallRun } from "./call-run.ts";
+import type { ResultNotes } from "./call-options.ts";
 import { changeResult } from "./change-result.ts";
 import { release } from "./hold.ts";
 import type { CallJob } from "./job.ts";
@@ -168,7 +169,10 @@ function endOf(run: CallRun, result: ToolResult): SessionEvent & { readonly type
   const { id: turnId, session } = turn;
   const at = clock.wallTime();
   const { id: sessionId } = session;
-  if (input === undefined) return { callId, sessionId, turnId, at, type: "call-end", result };
+  const end = { callId, sessionId, turnId, at, type: "call-end", result } as const;
+  const timing = run.timing?.finish();
+  if (timing !== undefined) return input === undefined ? { ...end, timing } : { ...end, input, timing };
+  if (input === undefined) return end;
   return { callId, sessionId, turnId, at, type: "call-end", result, input };
 }
 

@@ -5,11 +5,9 @@ import type { SlotLimit } from "../core/slots.ts";
 import { waitFor } from "../policy/deadline.ts";
 import { borrowLocks, lenderOfSlot } from "./borrow.ts";
 import { lockKeysOf, type AdmittedCall, type CallRun } from "./call-run.ts";
+import { noteLockWait, noteWait, REPORTED_WAIT_MS } from "./call-timing.ts";
 import { waitsForItself } from "./endless-wait.ts";
 import { tryTake, waitForSlot, type HeldSlot, type LentSlot } from "./lent-hold.ts";
-
-/** Waits shorter than this are not reported. */
-const REPORTED_WAIT_MS = 1;
 
 /** Takes the call's place in line for its locks: in call order, whatever it still has to wait for. `release` gives it back. */
 export function takePlace(run: AdmittedCall): AdmittedCall | ToolError {
@@ -51,15 +49,16 @@ export function release(run: CallRun): void {
 
 async function waitForLocks(run: AdmittedCall, ticket: LockTicket): Promise<ToolError | undefined> {
   const since = run.clock.now();
-  const waitedFor = run.parts.listening ? ticket.waitingFor() : [];
+  const waitedFor = run.noticed ? ticket.waitingFor() : [];
   warnUndeclared(run, ticket);
   if (waitsForItself(run)) {
     release(run);
     return neverEnds(run);
   }
-  noteWait(run);
+  noteNestedWait(run);
   const waited = await waitFor(run, ticket.whenGranted(), { endsAt: run.deadlineAt, late: () => busy(run, ticket) });
   run.parts.nestedWaits.delete(run);
+  noteLockWait(run, since, waitedFor);
   if ("ended" in waited) {
     release(run);
     return waited.ended;
@@ -106,11 +105,13 @@ async function waitForSlots(run: AdmittedCall): Promise<ToolError | undefined> {
     const lender = run.madeBy === undefined ? undefined : lenderOfSlot(run, limit);
     const slot = tryTake(lender, limit) ?? (await awaitSlot(run, lender, limit));
     if (slot instanceof ToolError) {
+      noteWait(run, "slot", since);
       release(run);
       return slot;
     }
     run.slots = [...run.slots, slot]; // those before may be lent meanwhile, to a call of an earlier attempt
   }
+  noteWait(run, "slot", since);
   reportWait(run, since, "slot", []);
   return undefined;
 }
@@ -119,7 +120,7 @@ async function awaitSlot(run: AdmittedCall, lender: LentSlot | undefined, limit:
   run.awaitedSlot = lender ?? limit;
   if (waitsForItself(run)) return neverEnds(run);
   const awaited = waitForSlot(lender, limit, run.turn.session.id);
-  noteWait(run);
+  noteNestedWait(run);
   const waited = await waitFor(run, awaited.whenTaken(), { endsAt: run.deadlineAt, late: () => noSlot(run) });
   run.parts.nestedWaits.delete(run);
   run.awaitedSlot = undefined;
@@ -129,7 +130,7 @@ async function awaitSlot(run: AdmittedCall, lender: LentSlot | undefined, limit:
 }
 
 /** Only calls made inside others are waited for by calls that hold something. */
-function noteWait(run: AdmittedCall): void {
+function noteNestedWait(run: AdmittedCall): void {
   if (run.madeBy !== undefined) run.parts.nestedWaits.add(run);
 }
 

@@ -12,6 +12,7 @@ import {
 } from "../core/job-status.ts";
 import { detachedText } from "../core/base/detached-text.ts";
 import type { JsonValue } from "../core/base/json.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { EventLog } from "../core/store.ts";
 import { isLow, type JobOutputBuffer } from "./job-output.ts";
@@ -169,7 +170,7 @@ export class CallJob {
   }
 
   /** @throws ToolError `invalid_argument` for a job that has ended or is not talked to; `resource_busy` where too much waits */
-  send(input: JsonValue): void {
+  send(input: JsonValue, principal?: string): void {
     const call = this.#call;
     if (call === undefined)
       throw new ToolError("invalid_argument", `The job ${JSON.stringify(this.id)} has ended and takes no more input.`);
@@ -181,7 +182,7 @@ export class CallJob {
       throw new ToolError("resource_busy", `${MAX_INPUTS} inputs wait for the job ${JSON.stringify(this.id)} already.`, {
         retryable: true,
       });
-    call.record({ ...call.eventBase, type: "job-input", input });
+    call.record({ ...call.eventBase, type: "job-input", input, ...omitUndefined({ principal }) });
     const asking = this.#asking;
     if (asking === undefined) {
       (this.#inputs ??= []).push(input);

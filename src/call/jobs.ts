@@ -6,6 +6,7 @@ import { nearNames } from "../core/base/near-names.ts";
 import { ToolError } from "../core/error.ts";
 import { checkJobStates, type EndedJob, type JobOutput, type JobState, type JobStatus, type ReadJobOptions } from "../core/job-status.ts";
 import type { ListStoredJobsOptions, StoredJob } from "../core/job-store.ts";
+import { checkSentBy, type SentBy } from "../core/sent-by.ts";
 import { onAbort } from "../policy/deadline.ts";
 import type { CallParts } from "./call-run.ts";
 import type { CallJob } from "./job.ts";
@@ -122,8 +123,9 @@ export class Jobs {
    * @throws ToolError `not_found`; `invalid_argument` for one that has ended or takes no input; `resource_busy` when 100 inputs wait;
    * `not_json`, `too_large`
    */
-  send(id: string, input: unknown): void {
-    this.#find(id).send(copyJson(input).value);
+  send(id: string, input: unknown, options: SentBy = {}): void {
+    checkSentBy(options, "jobs.send()");
+    this.#find(id).send(copyJson(input).value, options.principal);
   }
 
   /** Ends a job: its result is `cancelled`. False when it has ended already. @throws ToolError `not_found` */

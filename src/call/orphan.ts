@@ -18,7 +18,7 @@ interface HandlerContext {
  * event loop comes round is no orphan; any other is counted and reported, and so is its late end. It may never end: a call that writes
  * is kept until then, of any other no more than its name.
  */
-export function abandon(run: AdmittedCall, context: HandlerContext): LateEnd {
+export function abandon(run: AdmittedCall, context: HandlerContext, whenEnded?: (lateMs: number) => void): LateEnd {
   const { parts, ticket } = run;
   const slots = run.slots ?? [];
   for (const slot of slots) if (limitOf(slot) === parts.limit) slot.release();
@@ -28,7 +28,7 @@ export function abandon(run: AdmittedCall, context: HandlerContext): LateEnd {
   run.ticket = undefined;
   run.slots = undefined;
   const write = run.effects.writes.length > 0 ? { run, context } : undefined;
-  const orphan = new AbandonedHandler(run, write);
+  const orphan = new AbandonedHandler(run, write, whenEnded);
   if ((keepsLock && ticket !== undefined) || held.length > 0)
     orphan.hold(() => {
       if (keepsLock) ticket?.release();
@@ -48,19 +48,25 @@ class AbandonedHandler implements LateEnd {
   readonly #toolName: string;
   readonly #abandonedAt: number;
   readonly #write: AbandonedWrite | undefined;
+  readonly #whenEnded: ((lateMs: number) => void) | undefined;
   /** Undefined where nothing is held any more. */
   #giveBack: (() => void) | undefined;
   #cancelHold: (() => void) | undefined;
   /** Undefined once it is counted. */
   #cancelCount: (() => void) | undefined;
 
-  constructor({ parts, callId, turn, toolName }: AdmittedCall, write: AbandonedWrite | undefined) {
+  constructor(
+    { parts, callId, turn, toolName }: AdmittedCall,
+    write: AbandonedWrite | undefined,
+    whenEnded: ((lateMs: number) => void) | undefined,
+  ) {
     const { clock } = parts.ports;
     this.#parts = parts;
     this.#base = { callId, sessionId: turn.session.id, turnId: turn.id };
     this.#toolName = toolName;
     this.#abandonedAt = clock.now();
     this.#write = write;
+    this.#whenEnded = whenEnded;
     this.#cancelCount = clock.timer(() => this.#count(), 0, { background: true });
   }
 
@@ -72,6 +78,7 @@ class AbandonedHandler implements LateEnd {
   settled(outcome: "returned" | "threw"): void {
     const isCounted = this.#cancelCount === undefined;
     this.#cancelCount?.();
+    this.#whenEnded?.(this.#parts.ports.clock.now() - this.#abandonedAt);
     if (this.#write !== undefined) writeEnded(this.#write.run);
     this.#letGo();
     if (outcome === "returned" && this.#write !== undefined) recordEffect(this.#write);

@@ -7,7 +7,8 @@ import { passGates, resolveLater, resolveTool, routeCall } from "./admit-call.ts
 import { askApproval } from "./ask-approval.ts";
 import { attempt, hasFallbacks, retry, tryEach } from "./attempt.ts";
 import { beginEngineSession } from "./begin-engine-session.ts";
-import { CallRun, type AdmittedCall, type CallOptions, type CallParts, type ResolvedCall } from "./call-run.ts";
+import { CallRun, type AdmittedCall, type CallParts, type ResolvedCall } from "./call-run.ts";
+import type { CallOptions } from "./call-options.ts";
 import { startOf } from "./call-start.ts";
 import { approvalNeed } from "./composite.ts";
 import { finishCall } from "./finish-call.ts";

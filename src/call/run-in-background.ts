@@ -1,6 +1,7 @@
 /** Takes calls out of their turn: it does not wait for them, and their caller gets `pending`. */
 import { ToolError } from "../core/error.ts";
 import { pendingResult } from "../core/job-message.ts";
+import type { JobStatus } from "../core/job-status.ts";
 import type { ToolResult } from "../core/result.ts";
 import { waitFor } from "../policy/deadline.ts";
 import { withinCall } from "../session/turn-queue.ts";
@@ -215,9 +216,12 @@ function pendingOf(run: AdmittedCall, job: CallJob): ToolResult {
 
 const JOBS = new WeakMap<ToolResult, CallJob>();
 
-/** The job that a call was answered with, also when it has ended and is not kept; undefined for any other result. */
-export function jobBehind(placeholder: ToolResult): CallJob | undefined {
-  return JOBS.get(placeholder);
+/** The job that a call was answered with, also when it has ended and is not kept. @throws ToolError with the code and message of any other result */
+export function jobOf(placeholder: ToolResult): JobStatus {
+  const job = JOBS.get(placeholder);
+  if (job !== undefined) return job.status;
+  const { error, status } = placeholder;
+  throw new ToolError(error?.code ?? "not_executable", error?.message ?? `The call ended with ${status}.`, error ?? {});
 }
 
 function noPlace({ toolName, plan }: AdmittedCall): ToolError {

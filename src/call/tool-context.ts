@@ -6,6 +6,7 @@ import { ToolError } from "../core/error.ts";
 import type { HistoryEntry } from "../core/history.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { LogFields, Ports } from "../core/ports.ts";
+import type { TraceHeaders } from "../core/trace-headers.ts";
 import { visibilityOf, type Visibility, type VisibilityRules } from "../policy/visibility.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Session } from "../session/session.ts";
@@ -82,6 +83,10 @@ export class AttemptContext implements ToolContext {
 
   get idempotencyKey(): string {
     return this.#run.idempotencyKey;
+  }
+
+  get traceHeaders(): TraceHeaders | undefined {
+    return this.#run.parts.tracing?.headersOf(this.#run.callId);
   }
 
   get simulated(): boolean {

@@ -1,12 +1,16 @@
 /** Puts approvals to the person at the terminal. */
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../core/ask.ts";
+import type { ApprovalConfig } from "../config/policy-config.ts";
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
+import { previewLines } from "./approvals/preview-lines.ts";
 import type { Ask, CommandContext } from "./command.ts";
 import { inLine } from "./in-line.ts";
 import { safeJson, safeText, type Screen } from "./terminal-text.ts";
 
 const ANSWERS: ReadonlyMap<string, ApprovalAnswer> = new Map([
   ["y", "allow-once"],
+  ["i", "allow-input"],
+  ["input", "allow-input"],
   ["yes", "allow-once"],
   ["a", "allow-always"],
   ["always", "allow-always"],
@@ -19,6 +23,15 @@ const ANSWERS: ReadonlyMap<string, ApprovalAnswer> = new Map([
 export function personApprover({ options, ask, err }: CommandContext): Approver | undefined {
   if (options.yes) return () => "allow-once";
   return ask === undefined ? undefined : askPerson(ask, err);
+}
+
+/** Where the configuration says so and no person is at the terminal: says that the call waits, and leaves the answer to others. */
+export function inboxApprover({ err }: CommandContext, { inbox }: ApprovalConfig): Approver | undefined {
+  if (inbox !== true) return undefined;
+  return ({ id, toolName, reason }) => {
+    err.print(`? ${safeText(toolName)} waits for approval. ${safeText(reason)} Answer it with: haft approvals allow ${safeText(id)}`);
+    return new Promise(() => {});
+  };
 }
 
 /**
@@ -37,11 +50,21 @@ async function askUntilClear(request: ApprovalRequest, ask: Ask, screen: Screen)
   for (const { toolName, input } of request.within ?? [])
     screen.print(`${screen.paint("dim", `    It is made in ${safeText(toolName)}:`)}\n${shownInput(input, "      ")}`);
   for (;;) {
-    const text = (await ask("  [y]es, [n]o, [a]lways in this session: ", request.signal)) ?? "";
-    const answer = ANSWERS.get(text.trim().toLowerCase());
+    const text = (await ask(questionOf(request), request.signal)) ?? "";
+    const word = text.trim().toLowerCase();
+    const answer = ANSWERS.get(word);
     if (answer !== undefined) return answer;
-    screen.print("  Type y, n or a.");
+    if (request.preview !== undefined && (word === "p" || word === "preview")) await showPreview(request.preview, screen);
+    else screen.print("  Type y, n, i for this input in this session, or a for always in this session.");
   }
+}
+
+function questionOf({ preview }: ApprovalRequest): string {
+  return `  [y]es, [n]o, [a]lways in this session${preview === undefined ? "" : ", [p]review"}: `;
+}
+
+async function showPreview(preview: NonNullable<ApprovalRequest["preview"]>, screen: Screen): Promise<void> {
+  for (const line of previewLines(await preview())) screen.print(screen.paint("dim", `    ${line}`));
 }
 
 /** As JSON; a text of several lines, such as a program, as it is. */

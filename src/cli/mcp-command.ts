@@ -1,7 +1,9 @@
 /** `haft mcp`: the tools of the configuration as an MCP server. */
+import { readFile } from "node:fs/promises";
 import { Readable, Writable } from "node:stream";
 import { ERROR_CODES } from "../core/error-codes.ts";
-import { ToolError, isToolError } from "../core/error.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
+import { ToolError, describeThrown, isToolError } from "../core/error.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import { listenMcp, serveMcpStdio, type McpListenOptions } from "../server/mcp.ts";
@@ -30,14 +32,22 @@ export const mcpCommand: Command = {
     "call_tool, with which the client's model finds and calls the others.",
     "",
     `With --http it listens on 127.0.0.1, until Ctrl-C; set ${TOKEN_VARIABLE} to a`,
-    "secret of 16 characters or more that clients must send as their bearer token.",
+    "secret of 16 characters or more that clients must send as their bearer token,",
+    "or name a file that has it with --token-file. --host takes another address, and",
+    "needs a token and --allowed-host. GET /health says whether it runs.",
   ],
   args: [0, 0],
-  options: ["config", "http", "watch", "validate", "yes"],
-  examples: ["haft mcp", "haft mcp --http 3000", "haft mcp --validate --config ./haft.toml"],
+  options: ["config", "http", "host", "allowed-host", "token-file", "watch", "validate", "yes"],
+  examples: [
+    "haft mcp",
+    "haft mcp --http 3000",
+    "haft mcp --http 3000 --allowed-host tools.example --token-file token",
+    "haft mcp --validate --config ./haft.toml",
+  ],
   async run(context) {
     const { http } = context.options;
     const port = http === undefined ? undefined : portOf(http);
+    if (port === undefined) refuseHttpOptions(context);
     const approve = context.options.yes ? () => "allow-once" as const : mcpApprover;
     return withRuntime(context, { approve, manual: true, callTool: true }, async ({ runtime, config }) => {
       const pinned = pinnedTools(config.config);
@@ -48,7 +58,9 @@ export const mcpCommand: Command = {
         ...(pinned === undefined ? {} : { only: pinned }),
         ...(log === undefined ? {} : { ports: { log } }),
       };
-      const exit = await (port === undefined ? overStdio(context, runtime, options) : overHttp(context, runtime, { ...options, port }));
+      const exit = await (port === undefined
+        ? overStdio(context, runtime, options)
+        : overHttp(context, runtime, { ...options, ...(await httpOptions(context)), port }));
       const reason: unknown = context.signal.aborted ? context.signal.reason : undefined;
       if (isToolError(reason) && reason.code !== "cancelled") throw reason; // it was not stopped, it broke
       return exit;
@@ -97,10 +109,36 @@ function pause(): Promise<void> {
 const DRAIN_MS = 1_000;
 const READ_STEP_MS = 20;
 
+/** @throws ToolError `invalid_argument` for what is about HTTP where there is none */
+function refuseHttpOptions({ options }: CommandContext): void {
+  const { host, allowedHost, tokenFile } = options;
+  const given = host !== undefined ? "host" : allowedHost.length > 0 ? "allowed-host" : tokenFile === undefined ? undefined : "token-file";
+  if (given !== undefined)
+    throw new ToolError("invalid_argument", `--${given} is for a server over HTTP.`, { hint: "Add --http <port>, or leave it out." });
+}
+
+async function httpOptions({ options, environment }: CommandContext): Promise<Pick<McpListenOptions, "host" | "allowedHosts" | "token">> {
+  const { host, allowedHost, tokenFile: file } = options;
+  const token = file === undefined ? environment[TOKEN_VARIABLE] : await tokenIn(file);
+  return omitUndefined({ host, allowedHosts: allowedHost.length === 0 ? undefined : allowedHost, token: token === "" ? undefined : token });
+}
+
+/** @throws ToolError `invalid_argument` for a file that cannot be read or has no token. By rejecting */
+async function tokenIn(file: string): Promise<string> {
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (error: unknown) {
+    throw new ToolError("invalid_argument", `--token-file ${file} cannot be read: ${describeThrown(error)}`, { cause: error });
+  }
+  const token = text.trim();
+  if (/^\S+$/u.test(token)) return token;
+  throw new ToolError("invalid_argument", `--token-file ${file} does not hold one token: a line without spaces.`);
+}
+
 async function overHttp(context: CommandContext, runtime: Runtime, options: McpListenOptions): Promise<number> {
-  const { signal, environment, err } = context;
-  const token = environment[TOKEN_VARIABLE];
-  const listener = await listenMcp(runtime, { ...options, ...(token ? { token } : {}) });
+  const { signal, err } = context;
+  const listener = await listenMcp(runtime, options);
   err.write(`haft: MCP at ${listener.url}\n`);
   await new Promise<void>((resolve) => {
     if (signal.aborted) resolve();

@@ -7,6 +7,7 @@ import type { EventListener } from "../core/event.ts";
 import type { Ports } from "../core/ports.ts";
 import type { Store } from "../core/store.ts";
 import type { ToolPins } from "../core/tool-pins.ts";
+import { approvalSettings } from "../config/policy-config.ts";
 import { buildRuntimeParts } from "../config/build-runtime-parts.ts";
 import { toolCacheFiles, toolCacheFolder } from "../config/tool-cache-file.ts";
 import { routedOf } from "../config/haft-config.ts";
@@ -20,11 +21,13 @@ import { toolPins } from "../trust/tool-pins.ts";
 import { createRuntime, type Runtime, type RuntimeOptions } from "../runtime/runtime.ts";
 import type { OpenReport } from "../registry/lifecycle/open-report.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
+import { inboxApprover } from "./ask-person.ts";
 import { personAsk } from "./answer-question.ts";
 import type { CommandContext } from "./command.ts";
 import { commandAnswers, type AnswerChoice } from "./command-answers.ts";
 import { addManual } from "./manual.ts";
 import { oneLine } from "./terminal-text.ts";
+import { startTelemetry } from "./start-telemetry.ts";
 import { requireTrust } from "./trust/require-trust.ts";
 import { untilAborted } from "../core/base/until-aborted.ts";
 
@@ -81,7 +84,9 @@ export async function withRuntime<T>(
   const triggers = createTriggers();
   const runtime = createRuntime(await runtimeOptions(context, { ...options, config, built: store, trusted, triggers }));
   const said = new Set<string>();
+  let endTelemetry: (() => Promise<void>) | undefined;
   try {
+    endTelemetry = await startTelemetry({ config: config.config.telemetry, environment: context.environment, runtime });
     if (store !== undefined && options.storeMayWait !== true) await untilAborted(store.open(), signal);
     const report = await untilAborted(runtime.open(), signal);
     if (options.manual === true) await addManual(runtime.registry, config.config);
@@ -96,6 +101,7 @@ export async function withRuntime<T>(
       if (!said.has(message)) warn(context, message);
       said.add(message);
     }
+    await endTelemetry?.();
   }
 }
 
@@ -129,7 +135,7 @@ async function runtimeOptions(
     retry,
     circuit,
     permission,
-    approval: { ...approval, ...omitUndefined({ approve: options.approve }) },
+    approval: { ...approvalSettings(approval), ...omitUndefined({ approve: options.approve ?? inboxApprover(context, approval) }) },
     cache,
     ...omitUndefined({ ask: personAsk(context), pins, store: built, onEvent: options.onEvent }),
     ...(await untilAborted(commandAnswers(context, config, options), context.signal)),

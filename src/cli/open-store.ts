@@ -7,6 +7,8 @@ import { findConfig, type LoadedConfig } from "../config/load-config.ts";
 import { ToolError } from "../core/error.ts";
 import type { Store, StoredSession } from "../core/store.ts";
 import { nearNames } from "../core/base/near-names.ts";
+import { isPostgresUrl } from "../store/postgres-settings.ts";
+import { postgresStore } from "../store/postgres-store.ts";
 import { sqliteStore } from "../store/sqlite-store.ts";
 import type { CommandContext } from "./command.ts";
 import { readConfig } from "./open-runtime.ts";
@@ -22,10 +24,10 @@ export interface WithStoreOptions {
   readonly config?: LoadedConfig;
 }
 
-/** A store and the file it is in. */
+/** A store, and the file it is in, if it is in one. */
 interface Place {
   readonly store: Store;
-  readonly path: string;
+  readonly path?: string;
 }
 
 /**
@@ -94,9 +96,7 @@ async function findPlace(context: CommandContext, { readOnly, config }: WithStor
   if (named !== undefined) return named;
   if (config === undefined && context.options.config === undefined && findConfig(process.cwd()) === undefined) noStore(undefined);
   const known = config ?? (await readConfig(context));
-  const path = known.config.store?.path;
-  if (config === undefined && path !== undefined && liesOutside(known.folder, resolve(known.folder, path)))
-    await requireTrust(context, known);
+  if (config === undefined && reachesOut(known)) await requireTrust(context, known);
   return placeOf(context, known, readOnly) ?? noStore(known);
 }
 
@@ -104,11 +104,20 @@ function placeOf(context: CommandContext, config: LoadedConfig, readOnly: boolea
   const named = namedPlace(context, readOnly);
   if (named !== undefined) return named;
   const store = buildStore(config, readOnly);
-  return store === undefined ? undefined : { store, path: resolve(config.folder, config.config.store?.path ?? "") };
+  const settings = config.config.store;
+  if (store === undefined || settings === undefined) return undefined;
+  return "path" in settings ? { store, path: resolve(config.folder, settings.path) } : { store };
+}
+
+/** Whether the store is outside the folder of its configuration: elsewhere on the disk, or on a server. */
+function reachesOut({ config: { store }, folder }: LoadedConfig): boolean {
+  return store !== undefined && ("url" in store || liesOutside(folder, resolve(folder, store.path)));
 }
 
 function namedPlace({ options: { store: path } }: CommandContext, readOnly: boolean): Place | undefined {
-  return path === undefined ? undefined : { store: sqliteStore({ path: resolve(path), readOnly }), path: resolve(path) };
+  if (path === undefined) return undefined;
+  if (isPostgresUrl(path)) return { store: postgresStore({ url: path, readOnly }) };
+  return { store: sqliteStore({ path: resolve(path), readOnly }), path: resolve(path) };
 }
 
 /** @throws ToolError in any case */
@@ -119,8 +128,8 @@ function noStore(config: LoadedConfig | undefined): never {
   });
 }
 
-function requireFile(path: string): void {
-  if (existsSync(path)) return;
+function requireFile(path: string | undefined): void {
+  if (path === undefined || existsSync(path)) return;
   throw new ToolError("not_found", `There is no store ${path}.`, { hint: "haft run makes it, and so does haft sessions import." });
 }
 

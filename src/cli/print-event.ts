@@ -146,12 +146,8 @@ export class EventPrinter {
       case "job-input":
       case "job-end":
         return jobWords(event).flatMap((words) => dim(oneLine(words, width - 8)));
-      case "call-attempt":
-      case "call-intent":
-      case "call-remote":
-      case "output-keep":
-      case "state-change":
-        return [];
+      default:
+        return []; // of approvals, intents, attempts and state nothing is printed
     }
   }
 

@@ -59,7 +59,7 @@ function printList(screen: Screen, title: string, { lines, count }: ListStart): 
 }
 
 /** One line for each step, as many as are shown. */
-function shownChanges(state: readonly StateDifference[], width: number): readonly string[] {
+export function shownChanges(state: readonly StateDifference[], width: number): readonly string[] {
   const lines: string[] = [];
   for (const difference of state) {
     let value = difference.before;

@@ -25,9 +25,13 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command | CommandGroup>>> 
   trust: async () => (await import("./trust-command.ts")).trustCommand,
   init: async () => (await import("./init-command.ts")).initCommand,
   import: async () => (await import("./import-command.ts")).importCommand,
+  serve: async () => (await import("./serve-command.ts")).serveCommand,
   mcp: async () => (await import("./mcp-command.ts")).mcpCommand,
   sessions: async () => (await import("./sessions-command.ts")).sessionsCommand,
   jobs: async () => (await import("./jobs-command.ts")).jobsCommand,
+  keys: async () => (await import("./keys-command.ts")).keysCommand,
+  audit: async () => (await import("./audit-command.ts")).auditCommand,
+  approvals: async () => (await import("./approvals-command.ts")).approvalsCommand,
   replay: async () => (await import("./replay-command.ts")).replayCommand,
 };
 const COMMON_OPTIONS: readonly OptionName[] = ["json", "help", "version"];

@@ -39,6 +39,8 @@ export type AgentState = "stopped" | "idle" | "running";
 export interface SendOptions {
   /** The sender, for those who look into the inbox. */
   readonly sender?: string;
+  /** The id of the principal that sends it, as an authenticator gave it: kept with the message. */
+  readonly principal?: string;
 }
 
 /** Options of an agent's start. */

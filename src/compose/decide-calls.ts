@@ -13,7 +13,7 @@ import { pendingCalls, type ApprovalDecisions, type PendingCall } from "./pendin
  * @throws ToolError `invalid_argument` for a digest that no waiting call has, and for an answer that is none
  */
 export async function decideCalls(turn: SessionTurn, decisions: ApprovalDecisions, options: RoundOptions): Promise<readonly ToolResult[]> {
-  const waiting = pendingCalls(turn.session.log);
+  const waiting = pendingCalls(turn.session);
   checkDecisions(decisions, waiting);
   const decided = waiting.filter(({ digest }) => Object.hasOwn(decisions, digest));
   if (decided.length === 0) return [];

@@ -27,6 +27,8 @@ export interface LoopOptions {
   /** Or its name, `provider/model`, for `modelFrom` of `haft/model`, with the keys in `process.env`: looked up when the loop first runs. */
   readonly model: Model | string;
   readonly session: RuntimeSession;
+  /** The name of the agent in traces. @default that of the runtime */
+  readonly agentName?: string;
   /** The system prompt; a function is asked before each request. */
   readonly system?: string | ((round: LoopRound) => string);
   /** The tools that the model is offered; asked before each request. It may call others all the same, within `allow`. @default every tool on offer */
@@ -69,7 +71,7 @@ export interface LoopOptions {
   /** Returns the cost of a reply, for the budget `cost`. @default 0 */
   readonly cost?: (usage: TokenUsage, model: string | undefined) => number;
   /** Options of the calls: `data`, `variation`, `ask`, `onProgress`, `validate`, `background`. */
-  readonly calls?: Pick<RoundOptions, "data" | "variation" | "ask" | "onProgress" | "validate" | "background">;
+  readonly calls?: Pick<RoundOptions, "data" | "principal" | "variation" | "ask" | "onProgress" | "validate" | "background">;
   /** Start reads as soon as they are sealed, while the model still speaks. @default true */
   readonly earlyDispatch?: boolean;
   /**
@@ -83,6 +85,7 @@ export interface LoopOptions {
 const OPTIONS: OptionNames<LoopOptions> = {
   model: true,
   session: true,
+  agentName: true,
   system: true,
   tools: true,
   deferTools: true,
@@ -109,6 +112,7 @@ const OPTIONS: OptionNames<LoopOptions> = {
 };
 /** Of the options that are checked nowhere else. */
 const TYPES: OptionTypes<LoopOptions> = {
+  agentName: "string",
   system: ["string", "function"],
   tools: "function",
   toolChoice: ["string", "object", "function"],
@@ -128,6 +132,7 @@ const TYPES: OptionTypes<LoopOptions> = {
 };
 const CALL_OPTIONS: OptionNames<NonNullable<LoopOptions["calls"]>> = {
   data: true,
+  principal: true,
   variation: true,
   ask: true,
   onProgress: true,

@@ -128,7 +128,7 @@ export class LoopRun {
   afterDecisions(results: readonly ToolResult[]): LoopResult | undefined {
     this.#takeResults(results);
     for (const result of results) if (result.error?.code !== "approval_denied") this.#place.emergency?.note(result);
-    if (pendingCalls(this.#turn.session.log).length > 0) return this.#result({ reason: "approval" });
+    if (pendingCalls(this.#turn.session).length > 0) return this.#result({ reason: "approval" });
     const stop = results.length === 0 ? undefined : this.#decide(results, DECIDED, {});
     return stop === undefined ? undefined : this.#result(stop);
   }
@@ -141,7 +141,7 @@ export class LoopRun {
   }
 
   #result({ reason, detail, error, output }: Stop): LoopResult {
-    const pending = reason === "approval" ? { pending: pendingCalls(this.#turn.session.log) } : {};
+    const pending = reason === "approval" ? { pending: pendingCalls(this.#turn.session) } : {};
     return Object.freeze({
       text: this.#text,
       reason,

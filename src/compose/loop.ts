@@ -22,6 +22,7 @@ import { LoopTimers } from "./loop-timers.ts";
 import { pendingCalls, type ApprovalDecisions, type PendingCall } from "./pending-calls.ts";
 import { decideCalls } from "./decide-calls.ts";
 import type { StopReason } from "./stop-reason.ts";
+import { tracedRun } from "./traced-run.ts";
 import { Taint } from "./taint.ts";
 import { tellSafely } from "../policy/tell-safely.ts";
 
@@ -221,7 +222,7 @@ class SessionLoop implements Loop {
   }
 
   pending(): readonly PendingCall[] {
-    return pendingCalls(this.#options.session.log);
+    return pendingCalls(this.#options.session);
   }
 
   /** @param events is given the events of this run, besides `onEvent` */
@@ -251,7 +252,7 @@ class SessionLoop implements Loop {
     this.#running = true;
     clock.hold?.(); // a model may wait for something that keeps no process alive
     try {
-      return stopped(await this.#playIn({ ...run, tell }, start));
+      return stopped(await tracedRun(this.#options, () => this.#playIn({ ...run, tell }, start)));
     } finally {
       this.#running = false;
       clock.release?.();

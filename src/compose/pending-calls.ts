@@ -2,7 +2,9 @@
 import type { ApprovalAnswer } from "../core/ask.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../core/base/json.ts";
-import { approvalDigest } from "../policy/approval.ts";
+import { approvalDigest } from "../policy/approval-digest.ts";
+import { definitionOf } from "../registry/definition-of.ts";
+import type { Registry } from "../registry/registry.ts";
 
 /** A call that ended `approval_required`: what is shown to a person. */
 export interface PendingCall {
@@ -11,8 +13,11 @@ export interface PendingCall {
   readonly name: string;
   /** The final input: what is approved is exactly what runs. */
   readonly input: JsonObject;
-  /** SHA-256 over name and input, in hex: what the answer is bound to. */
+  /** SHA-256 over name, definition and input, in hex: what the answer is bound to. A tool that is defined otherwise later makes it void. */
   readonly digest: string;
+  /** The fingerprint of the tool's definition, as it is now. */
+  readonly definition: string;
+  readonly turnId: string;
   readonly reason: string;
 }
 
@@ -22,12 +27,18 @@ export type ApprovalDecisions = Readonly<Record<string, ApprovalAnswer>>;
 type Started = SessionEvent & { readonly type: "call-start" };
 type Ended = SessionEvent & { readonly type: "call-end" };
 
+/** The session whose calls wait. */
+export interface PendingOf {
+  readonly log: readonly SessionEvent[];
+  readonly registry: Registry;
+}
+
 /**
  * The calls of the model's latest message that wait for approval, in call order; none after a later message.
  *
  * A round that does nothing but make waiting calls again is their answer, and leaves the others waiting.
  */
-export function pendingCalls(events: readonly SessionEvent[]): readonly PendingCall[] {
+export function pendingCalls({ log: events, registry }: PendingOf): readonly PendingCall[] {
   const since = events.findLastIndex((event) => event.type === "message-add" && event.message.role === "user") + 1;
   const starts = new Map<string, Started>();
   const ends = new Map<string, Ended>();
@@ -41,7 +52,7 @@ export function pendingCalls(events: readonly SessionEvent[]): readonly PendingC
   let pending: readonly PendingCall[] = [];
   for (const callIds of rounds) {
     const left = answered(pending, callIds, starts);
-    const waiting = callIds.flatMap((callId) => waitingCall(ends.get(callId)));
+    const waiting = callIds.flatMap((callId) => waitingCall(ends.get(callId), registry));
     pending = [...(left ?? []), ...waiting];
   }
   return pending;
@@ -55,23 +66,26 @@ function answered(
 ): readonly PendingCall[] | undefined {
   const left = [...pending];
   for (const callId of callIds) {
-    const digest = digestOf(starts.get(callId));
-    const index = left.findIndex((call) => call.digest === digest);
+    const made = identityOf(starts.get(callId));
+    const index = left.findIndex(({ name, input }) => made === approvalDigest({ toolName: name, input, definition: "" }));
     if (index < 0) return undefined;
     left.splice(index, 1);
   }
   return left;
 }
 
-function digestOf(start: Started | undefined): string | undefined {
+/** Of the call alone, however its tool is defined now. */
+function identityOf(start: Started | undefined): string | undefined {
   const input = start?.call.input;
-  return start === undefined || !isJsonObject(input) ? undefined : approvalDigest(start.call.name, input);
+  return start === undefined || !isJsonObject(input) ? undefined : approvalDigest({ toolName: start.call.name, input, definition: "" });
 }
 
-function waitingCall(end: Ended | undefined): readonly PendingCall[] {
-  const { callId, result, input: shown = {} } = end ?? {};
+function waitingCall(end: Ended | undefined, registry: Registry): readonly PendingCall[] {
+  const { callId, turnId = "", result, input: shown = {} } = end ?? {};
   const { error, name = "" } = result ?? {};
   const input = copyJson(shown).value;
   if (callId === undefined || error?.code !== "approval_required" || !isJsonObject(input)) return [];
-  return [{ callId, name, input, digest: approvalDigest(name, input), reason: error.message }];
+  const definition = definitionOf(registry, name);
+  const digest = approvalDigest({ toolName: name, input, definition });
+  return [{ callId, turnId, name, input, digest, definition, reason: error.message }];
 }

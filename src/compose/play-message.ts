@@ -4,6 +4,7 @@ import { canonicalJson } from "../core/base/canonical-json.ts";
 import { copyJson } from "../core/base/json.ts";
 import { endedWell, type Model, type ModelCall, type ModelEvent, type ModelReply, type ModelRequest } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
+import type { TracedRequestEnd, TracedWork } from "../core/tracing.ts";
 import { onAbort } from "../policy/deadline.ts";
 import type { Round, RoundOptions, RoundReply } from "../runtime/round.ts";
 import type { SessionTurn } from "../runtime/runtime-session.ts";
@@ -69,6 +70,7 @@ class Listening {
   /** Aborts as soon as nothing more of the model is wanted in the middle of its message. */
   readonly #left = new AbortController();
   #events: AsyncIterator<ModelEvent> | undefined;
+  #traced: TracedWork<TracedRequestEnd> | undefined;
   /** The model was asked for its next event, and nothing else has ended the wait for it. */
   #isWaiting = false;
 
@@ -86,8 +88,12 @@ class Listening {
 
   begin(request: ModelRequest): void {
     const { signal } = this.#left;
+    const { model, turn } = this.#host;
+    const { id: sessionId, ports, tracing } = turn.session;
+    this.#traced = tracing?.beginRequest({ clock: ports.clock, sessionId, model, request });
+    const ask = (): AsyncIterator<ModelEvent> => model.stream(request, { signal })[Symbol.asyncIterator]();
     try {
-      this.#events = this.#host.model.stream(request, { signal })[Symbol.asyncIterator]();
+      this.#events = this.#traced === undefined ? ask() : this.#traced.within(ask);
     } catch (thrown: unknown) {
       return this.#take(ToolError.fromUnknown(thrown, "model_failed"));
     }
@@ -100,13 +106,17 @@ class Listening {
     this.#isWaiting = true;
     try {
       // a thenable that calls back at once must not make the stack grow
-      Promise.resolve(this.#events?.next()).then(this.#onStep, this.#onThrown);
+      Promise.resolve(this.#traced === undefined ? this.#events?.next() : this.#traced.within(this.#askNext)).then(
+        this.#onStep,
+        this.#onThrown,
+      );
     } catch (thrown: unknown) {
       this.#onThrown(thrown);
     }
   }
 
   // these are made once for a message, which has many events
+  readonly #askNext = (): Promise<IteratorResult<ModelEvent, unknown>> | undefined => this.#events?.next();
   readonly #onStep = (step: IteratorResult<ModelEvent, unknown> | null | undefined): void => {
     if (!this.#isWaiting) return;
     if (step === null || step === undefined || step.done === true)
@@ -120,8 +130,14 @@ class Listening {
   #take(heard: ModelEvent | ToolError): void {
     this.#isWaiting = false;
     try {
-      if (heard instanceof ToolError) return this.#end(this.#message.fail(heard));
-      if (heard.type === "reply-end") return this.#end(this.#message.end(heard.reply));
+      if (heard instanceof ToolError) {
+        this.#traced?.end({ error: heard });
+        return this.#end(this.#message.fail(heard));
+      }
+      if (heard.type === "reply-end") {
+        this.#traced?.end({ reply: heard.reply });
+        return this.#end(this.#message.end(heard.reply));
+      }
       const takenBack = this.#message.take(heard);
       if (takenBack === undefined) this.#listen();
       else takenBack.then(() => this.#listen(), this.#onCrash);
@@ -177,19 +193,23 @@ class Message {
 
   /** Something to wait for only where the message so far was taken back. */
   take(event: ModelEvent): Promise<void> | undefined {
-    this.#host.tell(event);
+    // Before its calls begin, and as a copy: a listener may change its event.
+    this.#host.tell(event.type === "call-seal" ? { ...event, call: detached(event.call) } : event);
+    const added = event.type === "call-seal" ? this.#takeSealed(event) : undefined;
+    if (added !== undefined) this.#tellAdded(added);
     if (event.type === "text-delta") this.#text += event.text;
-    else if (event.type === "call-seal") this.#takeSealed(event);
     else if (event.type === "reply-void") return this.#takeBack(event.reason);
     return undefined;
   }
 
   async end(reply: ModelReply): Promise<PlayedMessage> {
+    const isWhole = endedWell(reply.finish);
+    const isAsSealed = this.#calls.every(({ call }, index) => isSameCall(call, reply.calls[index]));
+    const further = isWhole && isAsSealed ? reply.calls.slice(this.#calls.length).map(detached) : [];
     this.#host.tell({ type: "reply-end", reply });
     this.#host.onReply(reply);
-    const isWhole = endedWell(reply.finish);
-    if (isWhole && !this.#calls.every(({ call }, index) => isSameCall(call, reply.calls[index]))) return this.fail(notAsSealed());
-    if (isWhole) for (const call of reply.calls.slice(this.#calls.length)) this.#add(call);
+    if (isWhole && !isAsSealed) return this.fail(notAsSealed());
+    for (const call of further) this.#tellAdded(this.#add(call));
     const { finish, usage, model, native } = reply;
     const said = { content: contentOf(reply), ...(native === undefined ? {} : { native }), ...(model === undefined ? {} : { model }) };
     try {
@@ -210,14 +230,19 @@ class Message {
   }
 
   /** Calls are sealed in order: one that was sealed before is not another. */
-  #takeSealed({ index, call }: ModelEvent & { readonly type: "call-seal" }): void {
-    if (this.#host.early && index >= this.#calls.length) this.#add(call);
+  #takeSealed({ index, call }: ModelEvent & { readonly type: "call-seal" }): PlayedCall | undefined {
+    return this.#host.early && index >= this.#calls.length ? this.#add(call) : undefined;
   }
 
-  #add(call: ModelCall): void {
+  #add(call: ModelCall): PlayedCall {
     const refusal = this.#host.refusalOf(call, this.#calls.length);
     const callId = this.#round.add(call, { refusal });
-    this.#calls.push({ callId, call, refusal });
+    const added = { callId, call, refusal };
+    this.#calls.push(added);
+    return added;
+  }
+
+  #tellAdded({ callId, call, refusal }: PlayedCall): void {
     this.#host.tell({ type: "call-add", callId, call, ...(refusal === undefined ? {} : { refusal }) });
   }
 
@@ -233,6 +258,15 @@ class Message {
 function isSameCall(sealed: ModelCall, call: ModelCall | undefined): boolean {
   if (sealed === call) return true;
   return call !== undefined && sealed.name === call.name && sealed.id === call.id && textOf(sealed) === textOf(call);
+}
+
+/** The call with an input of its own, which no listener has. One that is not JSON stays as it is: it never runs. */
+function detached(call: ModelCall): ModelCall {
+  try {
+    return call.input === undefined ? call : { ...call, input: copyJson(call.input).value };
+  } catch {
+    return call;
+  }
 }
 
 function textOf({ input = {} }: ModelCall): string | undefined {

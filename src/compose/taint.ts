@@ -2,6 +2,7 @@
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { nameMatcher, type NameMatcher } from "../policy/permission.ts";
+import { calledByDelegate, hasRun } from "./delegate/called-tools.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 
 /** Which tools bring in untrusted words, and which calls are sensitive then. */
@@ -13,7 +14,7 @@ export interface TaintOptions {
 }
 
 /**
- * Watches one session. After the first result of a source, calls of sensitive tools need approval, also those that tools make
+ * Watches one session. After the first result of a source, in it or in the session of a delegate that has answered, calls of sensitive tools need approval, also those that tools make
  * themselves; approvals that `never` excludes are not asked for even so.
  */
 export class Taint {
@@ -48,8 +49,10 @@ export class Taint {
 
   #note(event: SessionEvent): void {
     if (event.type !== "call-end" || this.#source !== undefined) return;
-    const { name, attempts, origin } = event.result;
-    if ((attempts === 0 && origin === "live") || this.#isSource(name) === undefined) return;
+    const { result } = event;
+    const names = [...(hasRun(result) ? [result.name] : []), ...calledByDelegate(result, this.#session.registry)];
+    const name = names.find((each) => this.#isSource(each) !== undefined);
+    if (name === undefined) return;
     this.#source = name;
     this.#session.approvals.askMore(this.#session.id, (qualifiedName) =>
       this.#isSensitive(qualifiedName) === undefined

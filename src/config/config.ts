@@ -4,6 +4,7 @@ import type { Store } from "../core/store.ts";
 import type { Toolset } from "../core/toolset.ts";
 import type { DocumentationOverrides } from "../registry/documentation.ts";
 import type { RuntimeOptions } from "../runtime/runtime.ts";
+import { approvalSettings } from "./policy-config.ts";
 import { buildAnswers } from "./build-answers.ts";
 import { BUILD_OPTIONS, buildRuntimeParts, type BuildOptions } from "./build-runtime-parts.ts";
 import { buildStore } from "./build-store.ts";
@@ -54,7 +55,7 @@ export async function configuredRuntime(path: string, options: ConfiguredRuntime
     retry,
     circuit,
     permission,
-    approval,
+    approval: approvalSettings(approval),
     cache,
     toolsets: withManual(toolsets, manual),
     sources,

@@ -17,8 +17,10 @@ import type { Problems } from "../documents/problems.ts";
 import { checkRouting, readToolsBlock, type RegistryEntry, type ToolsBlock } from "./registry-config.ts";
 import { readFindTools, type FindToolsConfig } from "./find-tools-config.ts";
 import { readLoop, readModel, type LoopConfig, type ModelConfig } from "./model-config.ts";
+import { readServe, type ServeConfig } from "./serve-config.ts";
 import { readSimulation, type SimulationConfig } from "./simulation-config.ts";
-import { readStore, type StoreConfig } from "./store-config.ts";
+import { readStore, readStoreUrl, type StoreConfig } from "./store-config.ts";
+import { readTelemetry, type TelemetryConfig } from "./telemetry-config.ts";
 import { TableReader, isTable, kindOf } from "./table-reader.ts";
 import type { NamedTrigger } from "../triggers/session-triggers.ts";
 import { readChannels, readTriggers, type ChannelConfig } from "./triggers-config.ts";
@@ -40,9 +42,13 @@ export interface HaftConfig extends ToolsBlock {
   readonly cache: CacheOptions;
   /** Where sessions are kept; undefined = nowhere. */
   readonly store: StoreConfig | undefined;
+  /** The senders that a server lets in, and their tools; undefined = the file has no such table. */
+  readonly serve: ServeConfig | undefined;
   /** The model of `haft chat`; undefined = none was named. */
   readonly model: ModelConfig | undefined;
   readonly loop: LoopConfig;
+  /** The traces and metrics that are sent; undefined = the file has no such table. */
+  readonly telemetry: TelemetryConfig | undefined;
   /** Models and clients are shown a few tools, and find the others; undefined = they are shown all. */
   readonly findTools: FindToolsConfig | undefined;
   /** The sources that answer in place of tools, and the faults to inject; undefined = the file has no such table. */
@@ -135,7 +141,7 @@ export function readHaftConfig(value: unknown, problems: Problems, options: Read
 
 /** The keys of a file of our own. */
 const OWN_KEYS =
-  "runtime retry circuit permission approval cache store model loop findTools extensions documentation variables simulation toolsets tools engines mcp channels triggers".split(
+  "runtime retry circuit permission approval cache store serve model loop telemetry findTools extensions documentation variables simulation toolsets tools engines mcp channels triggers".split(
     " ",
   );
 
@@ -171,7 +177,7 @@ function readToolsetTables(root: TableReader, context: ToolsetReadContext): Read
 
 type Policies = Pick<
   HaftConfig,
-  "runtime" | "retry" | "circuit" | "permission" | "approval" | "cache" | "store" | "model" | "loop" | "findTools"
+  "runtime" | "retry" | "circuit" | "permission" | "approval" | "cache" | "store" | "serve" | "model" | "loop" | "telemetry" | "findTools"
 >;
 
 function readPolicies(root: TableReader, { environment, folder }: ReadOptions): Policies {
@@ -182,9 +188,14 @@ function readPolicies(root: TableReader, { environment, folder }: ReadOptions): 
     permission: root.section("permission", readPermission) ?? {},
     approval: root.section("approval", readApproval) ?? {},
     cache: root.section("cache", readCache) ?? {},
-    store: root.section("store", (table) => readStore(table, environment)),
+    store:
+      typeof root.peek("store") === "string"
+        ? readStoreUrl(root, "store", environment)
+        : root.section("store", (table) => readStore(table, environment)),
+    serve: root.section("serve", readServe),
     model: root.section("model", readModel),
     loop: root.section("loop", readLoop) ?? {},
+    telemetry: root.section("telemetry", readTelemetry),
     findTools: root.section("findTools", readFindTools),
   };
 }

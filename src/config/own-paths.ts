@@ -11,7 +11,8 @@ const STORE_ENDINGS = ["", "-wal", "-shm", "-journal"];
 export function ownPaths(loaded: LoadedConfig): readonly string[] {
   const { config, folder, path } = loaded;
   const named: string[] = [basename(path), "haft.lock", ...config.extensions];
-  for (const ending of config.store === undefined ? [] : STORE_ENDINGS) named.push(`${config.store?.path}${ending}`);
+  const { store } = config;
+  if (store !== undefined && "path" in store) for (const ending of STORE_ENDINGS) named.push(`${store.path}${ending}`);
   const programs: string[] = [];
   for (const engine of config.engines.values()) {
     if (engine.type === "mcp" && engine.server !== undefined) programs.push(...programPaths(engine.server, folder));

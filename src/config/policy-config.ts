@@ -9,8 +9,16 @@ import { COUNT, MILLISECONDS, PORTION, SIZE } from "../core/base/number-bounds.t
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { TableReader } from "./table-reader.ts";
 
-/** The approver itself is code. */
-export type ApprovalConfig = Omit<ApprovalSettings, "approve">;
+/** An approver that is a function is code. */
+export interface ApprovalConfig extends Omit<ApprovalSettings, "approve"> {
+  /** Where no person can be asked, questions wait in the inbox of the store. */
+  readonly inbox?: boolean;
+}
+
+/** The settings that a configuration means, where no other approver is given. */
+export function approvalSettings({ inbox, ...settings }: ApprovalConfig): ApprovalSettings {
+  return inbox === true ? { ...settings, approve: "inbox" } : settings;
+}
 
 export const NOT_OF_RETRY: ReadonlyMap<string, string> = new Map([["maxAttempts", "belongs in runtime, or in a toolset."]]);
 
@@ -45,6 +53,7 @@ export function readApproval(table: TableReader): ApprovalConfig {
     always: readPatterns(table, "always"),
     never: readPatterns(table, "never"),
     timeoutMs: table.number("timeoutMs", MILLISECONDS),
+    inbox: table.flag("inbox"),
   });
 }
 

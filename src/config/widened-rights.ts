@@ -1,4 +1,5 @@
 /** The rights that a configuration gives tools and models beyond those that they have by themselves. */
+import { shownUrl } from "../store/postgres-settings.ts";
 import { resolve } from "node:path";
 import type { KeyPath } from "../documents/key-positions.ts";
 import { findProvider } from "../model/providers.ts";
@@ -37,7 +38,8 @@ export function widenedRights({ config, folder }: LoadedConfig): WidenedRights {
   for (const [name, engine] of config.engines)
     for (const [key, what] of engineRights(engine, folder)) widens.push({ path: ["engines", name, key], what });
   widens.push(...ownRights(config, folder));
-  return { widens, sends: modelsOf(config).flatMap(({ path, model }) => modelRights(model, path)) };
+  const sends = modelsOf(config).flatMap(({ path, model }) => modelRights(model, path));
+  return { widens, sends: [...sends, ...telemetryRights(config)] };
 }
 
 function toolsetRights(toolset: ToolsetConfig, folder: string): readonly Right[] {
@@ -50,7 +52,7 @@ function toolsetRights(toolset: ToolsetConfig, folder: string): readonly Right[]
     case "http":
       return [...serverRights(toolset), ...outsideRights(toolset, ["ca"], folder)];
     case "command":
-      return outsideRights(toolset, ["root"], folder);
+      return [...variableRights(toolset.env), ...outsideRights(toolset, ["root"], folder)];
     case "shell":
     case "python":
       return programRights(toolset, folder);
@@ -72,6 +74,12 @@ function webRights({ allowPrivate = [], search }: WebConfig): readonly Right[] {
     ...(allowPrivate.length === 0 ? [] : [["allowPrivate", `reaches private addresses: ${allowPrivate.join(", ")}`] as const]),
     ...(search?.url === undefined ? [] : [["search", `sends searches to ${search.url}`] as const]),
   ];
+}
+
+/** Variables such as `LD_PRELOAD` and `NODE_OPTIONS` decide which code a program runs. */
+function variableRights(env: Readonly<Record<string, string>>): readonly Right[] {
+  const names = Object.keys(env);
+  return names.length === 0 ? [] : [["env", `sets variables of the programs that it runs: ${names.join(", ")}`]];
 }
 
 function filesRights({ root, guard = "block", allowSensitive = [] }: FilesConfig, folder: string): readonly Right[] {
@@ -143,14 +151,42 @@ function outsideRights(table: object, keys: readonly string[], folder: string): 
   });
 }
 
-function ownRights({ approval, store, simulation, enrichments }: HaftConfig, folder: string): readonly WidenedRight[] {
+function ownRights({ approval, store, serve, simulation, enrichments }: HaftConfig, folder: string): readonly WidenedRight[] {
   const { never = [] } = approval;
   const beside = outsideRights({ stubs: simulation?.stubs, recording: simulation?.recording?.recording }, ["stubs", "recording"], folder);
   return [
     ...(never.length === 0 ? [] : [{ path: ["approval", "never"], what: `runs tools without asking: ${never.join(", ")}` }]),
     ...outsideRights(store ?? {}, ["path"], folder).map(([key, what]) => ({ path: ["store", key], what })),
+    ...(store !== undefined && "url" in store ? [{ path: ["store"], what: `keeps sessions in ${shownUrl(store.url)}` }] : []),
+    ...(serve?.auth.issuers ?? []).map(({ issuer }, index) => ({
+      path: ["serve", "auth", "issuers", index],
+      what: `lets senders with tokens of ${issuer} use a server`,
+    })),
+    ...(serve?.corsOrigins === undefined || serve.corsOrigins.length === 0
+      ? []
+      : [{ path: ["serve", "corsOrigins"], what: `lets pages of ${serve.corsOrigins.join(", ")} read answers of a server` }]),
     ...beside.map(([key, what]) => ({ path: ["simulation", key], what })),
     ...enrichments.flatMap((each) => outsideRights(each, ["cache"], folder).map(([key, what]) => ({ path: [...each.path, key], what }))),
+  ];
+}
+
+function telemetryRights({ telemetry }: HaftConfig): readonly WidenedRight[] {
+  const { enabled = true, endpoint, recordInputs = false, recordOutputs = false } = telemetry ?? {};
+  if (!enabled || telemetry === undefined) return [];
+  const parts = [...(recordInputs ? ["arguments"] : []), ...(recordOutputs ? ["results"] : [])];
+  const place = endpoint ?? "the collector of this machine";
+  return [
+    ...(endpoint === undefined || isLoopback(endpoint)
+      ? []
+      : [{ path: ["telemetry", "endpoint"], what: `sends the names and times of calls to ${endpoint}` }]),
+    ...(parts.length === 0
+      ? []
+      : [
+          {
+            path: ["telemetry", recordInputs ? "recordInputs" : "recordOutputs"],
+            what: `sends the ${parts.join(" and ")} of calls to ${place}`,
+          },
+        ]),
   ];
 }
 

@@ -1,33 +1,24 @@
 /** The question put to a person or a rule before a call may run. */
+import type { ApprovalPreview } from "./approval-preview.ts";
+import type { NewApproval } from "./approval-store.ts";
 import type { JsonObject } from "./base/json.ts";
 
 /** The question that a person is asked before a call runs. */
-export interface ApprovalRequest {
-  readonly callId: string;
-  readonly sessionId: string;
-  readonly toolName: string;
-  readonly description: string;
-  /** The final input: what is approved is exactly what runs. */
-  readonly input: JsonObject;
-  /** SHA-256 over tool name and canonical input, in hex: what the answer is bound to. */
-  readonly digest: string;
-  readonly reason: string;
-  /** The call belongs to a simulation whose caller allows side effects: approved, it happens for real. */
-  readonly simulated: boolean;
-  /** The calls that it is made in, such as that of the program that makes it, the innermost first. Left out where there is none. */
-  readonly within?: readonly EnclosingCall[];
+export interface ApprovalRequest extends NewApproval {
+  /**
+   * Simulates the call, and says what it would change. Nothing is done for real; without a result within some seconds it says why there is none.
+   * Never rejects. Left out where the call is asked about without a session that could be branched.
+   */
+  readonly preview?: () => Promise<ApprovalPreview>;
+  /** Aborts when its answer is no longer wanted: it was answered elsewhere, or the call has ended. */
   readonly signal: AbortSignal;
 }
 
-/** A call whose handler makes other calls. */
-export interface EnclosingCall {
-  readonly callId: string;
-  readonly toolName: string;
-  readonly input: JsonObject;
-}
-
-/** `allow-always` holds for this tool until the session ends. */
-export type ApprovalAnswer = "allow-once" | "allow-always" | "deny";
+/**
+ * `allow-once`: this call. `allow-input`: this call, and calls of the session with the same tool and input. `allow-always`: this call, and
+ * calls of this tool until the session ends. Both hold for the tool as it is defined now.
+ */
+export type ApprovalAnswer = "allow-once" | "allow-input" | "allow-always" | "deny";
 
 /**
  * Answers an approval request. Throwing, or answering anything else, denies. One that has no one to ask throws a `ToolError` with the

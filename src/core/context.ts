@@ -5,6 +5,7 @@ import type { HistoryEntry } from "./history.ts";
 import type { JsonValue } from "./base/json.ts";
 import type { LogFields } from "./ports.ts";
 import type { ToolResult } from "./result.ts";
+import type { TraceHeaders } from "./trace-headers.ts";
 
 /** The context that a tool is given besides its input. */
 export interface ToolContext {
@@ -41,6 +42,11 @@ export interface ToolContext {
    * recognises repeated requests.
    */
   readonly idempotencyKey: string;
+  /**
+   * The fields that continue the trace of the call in a request to another service: headers of HTTP, `_meta` of MCP. Undefined where it is part
+   * of none; see `haft/telemetry`.
+   */
+  readonly traceHeaders?: TraceHeaders | undefined;
   /** True when the call is tried without a trace: nothing outside the session's own state may be changed. */
   readonly simulated: boolean;
   /**

@@ -69,6 +69,13 @@ export const ERROR_CODES = {
   too_large: { ...VALIDATION, when: "The input or the output is deeper or larger than the limits allow.", http: 413 },
   not_found: { ...LOOKUP, when: "No tool, toolset or result has this name.", http: 404 },
   ambiguous: { ...LOOKUP, when: "A bare name fits tools of several toolsets.", http: 409, jsonRpc: -32602 },
+  gone: {
+    ...LOOKUP,
+    when: "Events are to be read on from a place that is not known, or no longer.",
+    actor: "programmer",
+    http: 410,
+    jsonRpc: -32602,
+  },
   not_executable: {
     ...LOOKUP,
     when: "The tool is only described here: its provider runs it, or it has no handler.",

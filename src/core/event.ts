@@ -1,5 +1,7 @@
 /** The events of a runtime, as they happen, and those of them that a session keeps. */
+import type { ApprovalScope, ApprovalStatus } from "./approval-store.ts";
 import type { ToolCall } from "./call.ts";
+import type { CallPhase } from "./call-phase.ts";
 import type { ContentPart } from "./content.ts";
 import type { ProgressUpdate } from "./context.ts";
 import type { ErrorInfo } from "./error.ts";
@@ -39,6 +41,8 @@ export type SessionEvent =
       readonly message: SessionMessage;
       /** The call whose handler added it. */
       readonly parentCallId?: string;
+      /** The id of the principal that sent it. */
+      readonly principal?: string;
     })
   | (SessionFact & {
       /** A message that was received while no run was active; it joins the conversation as the `message-add` that has its id. */
@@ -50,6 +54,8 @@ export type SessionEvent =
       readonly triggerId?: string;
       /** The time that the trigger sent it for, as wall-clock milliseconds: each is taken once. */
       readonly tick?: number;
+      /** The id of the principal that sent it, where that was authenticated; `sender` is what it calls itself. */
+      readonly principal?: string;
     })
   | (SessionFact & { readonly type: "trigger-add"; readonly id: string; readonly kind: string; readonly settings: JsonObject })
   | (SessionFact & { readonly type: "trigger-remove"; readonly id: string })
@@ -77,6 +83,8 @@ export type SessionEvent =
       readonly rewritten?: true;
       /** Its caller sent it to the background (true), or asked to wait for its result (false). Left out, its tool decides. */
       readonly background?: boolean;
+      /** The id of the principal that it is made for: that of `ExecuteOptions`, else that of the call whose handler made it. */
+      readonly principal?: string;
     })
   | (CallEvent & {
       readonly type: "call-intent";
@@ -90,11 +98,40 @@ export type SessionEvent =
       readonly toolName: string;
       readonly remoteId: string;
     })
+  | (CallEvent & {
+      /** The call needs approval, and its approver is called next: the question is in the inbox under `approvalId`. */
+      readonly type: "approval-ask";
+      readonly toolName: string;
+      readonly approvalId: string;
+      /** SHA-256 over the tool, its definition and the input: an answer holds for these. */
+      readonly digest: string;
+      /** The input that is approved. */
+      readonly input: JsonObject;
+      readonly reason: string;
+      /** No answer counts from then on. */
+      readonly expiresAt?: number;
+    })
+  | (CallEvent & {
+      /** The end of the question; without an `approval-ask` before it, a rule answered. */
+      readonly type: "approval-answer";
+      readonly toolName: string;
+      readonly approvalId: string;
+      readonly digest: string;
+      readonly status: Exclude<ApprovalStatus, "open">;
+      /** How far a yes reaches. */
+      readonly scope?: ApprovalScope;
+      /** The rule that answered, or that was made of the answer. */
+      readonly ruleId?: string;
+      /** The author of the answer, as the answer says. */
+      readonly by?: string;
+    })
   | (CallEvent & { readonly type: "state-change"; readonly toolset: string; readonly key: string; readonly patch: JsonPatch })
   | (CallEvent & {
       readonly type: "call-end";
       readonly result: ToolResult;
       /** The input that ran, after repair; undefined when the call never got that far. */ readonly input?: JsonObject;
+      /** Its phases, in order. Left out where it was nothing but one attempt, which began at once. */
+      readonly timing?: readonly CallPhase[];
     })
   | (CallEvent & {
       /** The call continues in the background: its turn does not wait for it, and its caller was answered `pending`. */
@@ -123,7 +160,7 @@ export type SessionEvent =
       /** It waits for `job-input`. */
       readonly asks?: true;
     })
-  | (CallEvent & { readonly type: "job-input"; readonly input: JsonValue })
+  | (CallEvent & { readonly type: "job-input"; readonly input: JsonValue; readonly principal?: string })
   | (CallEvent & {
       /** Follows the `call-end` of a background job at once; a store keeps both or neither. */
       readonly type: "job-end";

@@ -1,6 +1,10 @@
 /** The seam behind which sessions outlive their process: event logs, the claims on them, and the persistent cache. */
+import type { AccessStore } from "./access-store.ts";
+import type { ApprovalStore } from "./approval-store.ts";
 import type { BranchPoint, SessionEvent } from "./event.ts";
 import type { JobStore } from "./job-store.ts";
+import type { StoreFeed } from "./store-feed.ts";
+import type { WebhookStore } from "./webhook-store.ts";
 
 /**
  * Keeps the event logs of sessions.
@@ -46,8 +50,16 @@ export interface Store {
   remove(sessionId: string): Promise<boolean>;
   /** Results that outlive the process. */
   readonly cache: CacheStore;
+  /** The keys of servers over its sessions, and the requests that they refused. */
+  readonly access: AccessStore;
   /** The background jobs of its sessions. */
   readonly jobs: JobStore;
+  /** The questions that wait for a yes, what was answered, and the rules that answer later ones. */
+  readonly approvals: ApprovalStore;
+  /** The order in which the events of all sessions became durable. */
+  readonly feed: StoreFeed;
+  /** Webhooks that wait to be delivered. */
+  readonly webhooks: WebhookStore;
   /** Writes what is buffered, gives up every claim and closes. Idempotent. */
   close(): Promise<void>;
 }

@@ -19,6 +19,13 @@ import { throttledLog } from "./mcp/throttled-log.ts";
 import { listTools, type ToolList } from "./mcp/tools.ts";
 import { redactError, redactor, type Redact } from "../core/base/redact.ts";
 
+export { mcpPeerOf } from "./mcp/peer.ts";
+export type {
+  McpPeer,
+  PeerIdentity as McpPeerIdentity,
+  PeerNotification as McpPeerNotification,
+  PeerOptions as McpPeerOptions,
+} from "./mcp/peer.ts";
 export type {
   McpAuth,
   McpBasicAuth,

@@ -259,6 +259,7 @@ class RestEngine implements Engine {
     const { headers = {}, idempotencyHeader = false } = this.#options;
     const merged = new Map(built.headers);
     const set = (name: string, value: string): unknown => merged.set(name.toLowerCase(), [name.toLowerCase(), value]);
+    for (const [name, value] of Object.entries(context.traceHeaders ?? {})) set(name, value);
     if (idempotencyHeader !== false && !SAFE_METHODS.has(operation.method)) set(idempotencyHeader, context.idempotencyKey);
     for (const [name, value] of Object.entries(headers)) set(name, value);
     for (const [name, value] of admission.headers) set(name, value);

@@ -1,18 +1,44 @@
 /** Puts a call to a person or a rule before it may run, and holds what was answered. */
-import { createHash } from "node:crypto";
-import type { ApprovalDecision, ApprovalQuestion, Approvals, PendingApproval, SessionRule } from "../core/approvals.ts";
-import type { ApprovalAnswer, ApprovalRequest, Approver } from "../core/ask.ts";
+import type { ApprovalPreview } from "../core/approval-preview.ts";
+import type {
+  ApprovalEnd,
+  ApprovalRecord,
+  ApprovalRule,
+  ApprovalStore,
+  ListApprovalsOptions,
+  NewApproval,
+} from "../core/approval-store.ts";
+import type {
+  ApprovalDecision,
+  ApprovalQuestion,
+  Approvals,
+  ManyApprovals,
+  NewApprovalRule,
+  PendingApproval,
+  SessionRule,
+} from "../core/approvals.ts";
+import type { ApprovalAnswer, Approver } from "../core/ask.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
-import { canonicalJson } from "../core/base/canonical-json.ts";
-import type { JsonObject } from "../core/base/json.ts";
 import type { Ports } from "../core/ports.ts";
-import { onAbort } from "./deadline.ts";
+import { MemoryApprovals } from "../store/memory-approvals.ts";
+import { approvalDigest, approvalId } from "./approval-digest.ts";
+import { ApprovalGrants } from "./approval-grants.ts";
+import { cancelled, denied, refusalOf, undecided } from "./approval-refusals.ts";
 import { ApprovalRules } from "./approval-rules.ts";
+import { answeringRule, describeAnswer, isAnswer } from "./approval-verdict.ts";
+import { ApprovalWatch } from "./approval-watch.ts";
+import { onAbort } from "./deadline.ts";
+import { endOf, noteOf, PendingQuestion } from "./pending-question.ts";
+import { StoredApprovals } from "./stored-approvals.ts";
 
 /** Which calls need a yes first, and which never do. */
 export interface ApprovalSettings {
-  /** Answers the questions. Left out = every call that needs approval ends with `approval_required`. */
-  readonly approve?: Approver;
+  /**
+   * Answers the questions. `"inbox"`: each waits until it is answered by `runtime.approvals`, by `haft approvals` or by another process over the
+   * same store. Left out = every call that needs approval ends with `approval_required`.
+   */
+  readonly approve?: Approver | "inbox";
   /** Patterns over qualified names that are asked for besides destructive tools: `mail::*`, `*`. A name without `::` is one of the toolset `default`. */
   readonly always?: readonly string[];
   /** Patterns that are never asked for; wins over `always` and over destructive. */
@@ -21,55 +47,13 @@ export interface ApprovalSettings {
   readonly timeoutMs?: number;
 }
 
-/** The approvals of one session, and its open questions. */
-interface SessionApprovals {
-  /** Tools that are allowed for good. */
-  readonly always: Set<string>;
-  /** Calls that are allowed once, by digest, and how often. */
-  readonly once: Map<string, number>;
-  readonly pending: Set<PendingQuestion>;
-}
-
 const MAX_REASON_LENGTH = 500;
+/** So many questions are asked before old ones are looked for again. */
+const ASKED_BETWEEN_PRUNES = 256;
+/** So many ended questions are kept: in memory, and in a store. */
+const KEPT = { own: 1_000, store: 10_000 } as const;
 
-/** One question between being asked and being settled, whichever way. */
-class PendingQuestion {
-  readonly question: ApprovalQuestion;
-  readonly request: ApprovalRequest;
-  readonly session: SessionApprovals;
-  readonly settlement: Promise<ToolError | undefined>;
-  /** Run once when the question is settled. */
-  readonly cleanUps: (() => void)[] = [];
-  settled = false;
-  readonly #resolve: (error: ToolError | undefined) => void;
-  readonly #withdrawal = new AbortController();
-
-  constructor(question: ApprovalQuestion, session: SessionApprovals) {
-    const { promise, resolve } = Promise.withResolvers<ToolError | undefined>();
-    this.question = question;
-    const digest = approvalDigest(question.toolName, question.input);
-    this.request = Object.freeze({ ...question, signal: this.#withdrawal.signal, digest });
-    this.session = session;
-    this.settlement = promise;
-    this.#resolve = resolve;
-  }
-
-  settle(error: ToolError | undefined): void {
-    if (this.settled) return;
-    this.settled = true;
-    for (const cleanUp of this.cleanUps) cleanUp();
-    this.#resolve(error);
-  }
-
-  /** Settles without the approver's answer, and tells the approver that none is wanted. */
-  withdraw(error: ToolError | undefined): void {
-    if (this.settled) return;
-    this.settle(error);
-    this.#withdrawal.abort(error);
-  }
-}
-
-/** The approvals of one process. Any error on the way to an answer denies the call. */
+/** The approvals of one process, over a store that others may share. Any error on the way to an answer denies the call. */
 export class ApprovalGate implements Approvals {
   readonly #approve: Approver | undefined;
   /** A field, as every call looks at it. */
@@ -77,21 +61,33 @@ export class ApprovalGate implements Approvals {
   readonly #rules: ApprovalRules;
   readonly #timeoutMs: number;
   readonly #ports: Ports;
-  readonly #sessions = new Map<string, SessionApprovals>();
-  /** Oldest first. */
-  readonly #open = new Set<PendingQuestion>();
+  readonly #store: ApprovalStore;
+  /** Set where the questions are in this object alone. */
+  readonly #own: MemoryApprovals | undefined;
+  readonly #inbox: StoredApprovals;
+  readonly #watch: ApprovalWatch | undefined;
+  readonly #grants = new ApprovalGrants();
+  /** By id, the oldest first. */
+  readonly #open = new Map<string, PendingQuestion>();
+  readonly #writes = new Set<Promise<unknown>>();
+  #asked = 0;
 
-  /** @throws ToolError `invalid_argument` */
-  constructor(settings: ApprovalSettings, ports: Ports) {
-    const timeoutMs = settings.timeoutMs ?? 0;
+  /** @param store keeps the questions. @default memory of its own. @throws ToolError `invalid_argument` */
+  constructor(settings: ApprovalSettings, ports: Ports, store?: ApprovalStore) {
+    const { approve, timeoutMs = 0 } = settings;
     if (!Number.isFinite(timeoutMs) || timeoutMs < 0) {
       throw new ToolError("invalid_argument", `The approval's timeoutMs is a number of at least 0, not ${String(timeoutMs)}.`);
     }
-    this.#approve = settings.approve;
+    this.#approve = approve === "inbox" ? () => new Promise(() => {}) : approve;
     this.#rules = new ApprovalRules(settings);
     this.mayAsk = this.#rules.mayAsk;
     this.#timeoutMs = timeoutMs;
     this.#ports = ports;
+    this.#own = store === undefined ? new MemoryApprovals() : undefined;
+    this.#store = store ?? this.#own ?? new MemoryApprovals();
+    this.#inbox = new StoredApprovals({ store: this.#store, ports, onEnd: (end) => this.#settleElsewhere(end) });
+    if (store !== undefined)
+      this.#watch = new ApprovalWatch({ store, ports, open: this.#open, onEnd: (end) => this.#settleElsewhere(end) });
   }
 
   get hasApprover(): boolean {
@@ -104,38 +100,63 @@ export class ApprovalGate implements Approvals {
 
   async ask(question: ApprovalQuestion): Promise<ToolError | undefined> {
     if (question.signal.aborted) return cancelled(question);
-    if (isAllowed(this.#sessions.get(question.sessionId), question)) return undefined;
-    if (this.#approve === undefined) return undecided(question, "no approver is configured");
-    return this.#put(question, this.#approve);
+    const asked = this.#newApproval(question);
+    if (this.#grants.allow(asked)) return undefined;
+    try {
+      const rule = answeringRule(await this.#store.rules({ now: asked.askedAt, sessionId: asked.sessionId }), asked);
+      if (rule !== undefined) return this.#allowedByRule(question, asked, rule);
+      return await this.#put(question, asked);
+    } catch (thrown: unknown) {
+      const error = ToolError.fromUnknown(thrown, "store_failed");
+      return new ToolError(error.code, `${question.toolName} was not run: its approval could not be kept. ${error.message}`, {
+        cause: thrown,
+        outcome: "not_started",
+      });
+    }
   }
 
-  async pending(): Promise<readonly PendingApproval[]> {
-    return [...this.#open].map(({ request: { signal: _signal, ...shown } }) => Object.freeze(shown));
+  list(options?: ListApprovalsOptions): Promise<readonly ApprovalRecord[]> {
+    return this.#inbox.list(options);
   }
 
-  async answer({ callId, digest, answer }: ApprovalDecision): Promise<boolean> {
-    if (!isAnswer(answer))
-      throw new ToolError("invalid_argument", `An answer is "allow-once", "allow-always" or "deny"; this is ${describeAnswer(answer)}.`);
-    const open = [...this.#open].find(({ request }) => request.callId === callId && request.digest === digest);
-    if (open === undefined) return false;
-    if (answer === "allow-always") open.session.always.add(open.question.toolName);
-    open.withdraw(refusalOf(open.question, answer));
-    if (answer === "allow-always") settleSiblings(open);
-    return true;
+  get(id: string): Promise<ApprovalRecord | undefined> {
+    return this.#inbox.get(id);
+  }
+
+  pending(): Promise<readonly PendingApproval[]> {
+    return this.#inbox.open();
+  }
+
+  answer(decision: ApprovalDecision): Promise<boolean> {
+    return this.#inbox.answer(decision);
+  }
+
+  answerMany(many: ManyApprovals): Promise<readonly ApprovalRecord[]> {
+    return this.#inbox.answerMany(many);
+  }
+
+  preview(id: string, options: { readonly signal?: AbortSignal } = {}): Promise<ApprovalPreview> {
+    return this.#open.get(id)?.request.preview?.() ?? this.#inbox.preview(id, options);
+  }
+
+  rules(): Promise<readonly ApprovalRule[]> {
+    return this.#inbox.rules();
+  }
+
+  addRule(rule: NewApprovalRule & { readonly pattern: string }): Promise<ApprovalRule> {
+    return this.#inbox.addRule(rule);
+  }
+
+  revokeRule(id: string): Promise<boolean> {
+    return this.#inbox.revokeRule(id);
   }
 
   allowOnce(sessionId: string, digest: string): () => void {
-    const session = this.#sessionOf(sessionId);
-    session.once.set(digest, (session.once.get(digest) ?? 0) + 1);
-    let isOpen = true;
-    return () => {
-      if (isOpen) takeOnce(session, digest);
-      isOpen = false;
-    };
+    return this.#grants.allowOnce(sessionId, digest);
   }
 
   allowAlways(sessionId: string, toolName: string): void {
-    this.#sessionOf(sessionId).always.add(toolName);
+    this.#grants.allowAlways(sessionId, toolName);
   }
 
   askMore(sessionId: string, rule: SessionRule): void {
@@ -144,31 +165,114 @@ export class ApprovalGate implements Approvals {
   }
 
   forget(sessionId: string): void {
-    this.#sessions.delete(sessionId);
+    this.#grants.forget(sessionId);
     this.#rules.forget(sessionId);
+    this.#own?.forgetRules(sessionId);
+    for (const pending of this.#open.values()) if (pending.asked.sessionId === sessionId) pending.isForgotten = true;
   }
 
-  #put(question: ApprovalQuestion, approve: Approver): Promise<ToolError | undefined> {
-    const session = this.#sessionOf(question.sessionId);
-    const pending = new PendingQuestion(question, session);
-    session.pending.add(pending);
-    this.#open.add(pending);
-    pending.cleanUps.push(() => this.#close(pending));
-    pending.cleanUps.push(onAbort(question.signal, () => pending.withdraw(cancelled(question))));
-    if (this.#timeoutMs > 0) {
-      const late = (): void => pending.withdraw(denied(question, `no answer came within ${this.#timeoutMs} ms`));
-      pending.cleanUps.push(this.#ports.clock.timer(late, this.#timeoutMs));
-    }
-    void this.#settleByAnswer(pending, approve);
+  async resumed(sessionId: string): Promise<void> {
+    await this.#store.withdrawAbandoned({ sessionId, at: this.#ports.clock.wallTime() });
+  }
+
+  async whenSettled(): Promise<void> {
+    while (this.#writes.size > 0) await Promise.allSettled(this.#writes);
+  }
+
+  #newApproval(question: ApprovalQuestion): NewApproval {
+    const { signal: _signal, note: _note, preview: _preview, ...shown } = question;
+    const askedAt = this.#ports.clock.wallTime();
+    const expiresAt = this.#timeoutMs > 0 ? askedAt + this.#timeoutMs : undefined;
+    return { id: approvalId(question), ...shown, digest: approvalDigest(question), askedAt, ...omitUndefined({ expiresAt }) };
+  }
+
+  async #allowedByRule({ note }: ApprovalQuestion, { id, digest }: NewApproval, { scope, id: ruleId }: ApprovalRule): Promise<undefined> {
+    await note?.({ type: "answer", id, digest, status: "allowed", scope, ruleId });
+  }
+
+  /** Keeps the question, then puts it to the approver; without one only the answer counts that an earlier process got. */
+  async #put(question: ApprovalQuestion, asked: NewApproval): Promise<ToolError | undefined> {
+    const approve = this.#approve;
+    const { id, digest, expiresAt } = asked;
+    if (approve === undefined) return (await this.#answeredBefore(question, asked)) ?? undecided(question, "no approver is configured");
+    await question.note?.({ type: "ask", id, digest, ...omitUndefined({ expiresAt }) });
+    const kept = await this.#store.put(asked);
+    if (kept.status !== "open") return this.#conclude(question, kept);
+    const pending = new PendingQuestion(question, asked);
+    this.#begin(pending, approve);
     return pending.settlement;
+  }
+
+  async #answeredBefore(question: ApprovalQuestion, { id, digest }: NewApproval): Promise<ToolError | undefined> {
+    const kept = await this.#inbox.get(id);
+    return kept?.digest === digest && isAnswered(kept) ? this.#conclude(question, kept) : undefined;
+  }
+
+  #begin(pending: PendingQuestion, approve: Approver): void {
+    const { question, asked } = pending;
+    this.#open.set(asked.id, pending);
+    pending.cleanUps.push(() => this.#close(pending));
+    pending.cleanUps.push(onAbort(question.signal, () => this.#withdraw(pending)));
+    if (this.#timeoutMs > 0) pending.cleanUps.push(this.#ports.clock.timer(() => void this.#expire(pending), this.#timeoutMs));
+    this.#watch?.begin();
+    if (this.#asked++ % ASKED_BETWEEN_PRUNES === 0) this.#prune();
+    if (question.signal.aborted) this.#withdraw(pending);
+    else void this.#settleByAnswer(pending, approve);
   }
 
   async #settleByAnswer(pending: PendingQuestion, approve: Approver): Promise<void> {
     const answer = await this.#answerOf(pending, approve);
     if (pending.settled) return;
-    if (answer === "allow-always") pending.session.always.add(pending.question.toolName);
-    pending.settle(typeof answer === "string" ? refusalOf(pending.question, answer) : answer);
-    if (answer === "allow-always") settleSiblings(pending);
+    pending.isAnswered = true;
+    if (answer instanceof ToolError) return this.#end(pending, answer.code === "approval_required" ? "withdrawn" : "denied", answer);
+    const { id, digest } = pending.asked;
+    await this.#orDenied(pending, async () => {
+      const reached = pending.isForgotten && answer !== "deny" ? "allow-once" : answer;
+      if (!(await this.#inbox.answer({ id, digest, answer: reached }))) await this.#follow(pending);
+    });
+  }
+
+  #expire(pending: PendingQuestion): Promise<void> {
+    return this.#end(pending, "expired", denied(pending.question, `no answer came within ${this.#timeoutMs} ms`));
+  }
+
+  /** Ends the question with an error of its own, unless it was answered first. */
+  #end(pending: PendingQuestion, status: ApprovalEnd["status"], error: ToolError): Promise<void> {
+    const { id, digest } = pending.asked;
+    const end = { id, digest, status, at: this.#ports.clock.wallTime() };
+    return this.#orDenied(pending, async () => {
+      if (await this.#store.end(end)) pending.end(end, error);
+      else await this.#follow(pending);
+    });
+  }
+
+  /** The call has ended: it does not wait for the store. */
+  #withdraw(pending: PendingQuestion): void {
+    const { id, digest } = pending.asked;
+    const end = { id, digest, status: "withdrawn", at: this.#ports.clock.wallTime() } as const;
+    this.#write(this.#store.end(end));
+    pending.end(end, cancelled(pending.question));
+  }
+
+  /** Another answer came first. */
+  async #follow(pending: PendingQuestion): Promise<void> {
+    const kept = await this.#inbox.get(pending.asked.id);
+    if (kept === undefined || kept.status === "open") pending.end({ status: "withdrawn" }, cancelled(pending.question));
+    else pending.end(endOf(kept), refusalOf(pending.question, endOf(kept)));
+  }
+
+  #settleElsewhere(end: ApprovalEnd): void {
+    const pending = this.#open.get(end.id);
+    if (pending !== undefined && pending.asked.digest === end.digest) pending.end(end, refusalOf(pending.question, end));
+  }
+
+  async #orDenied(pending: PendingQuestion, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (thrown: unknown) {
+      const why = describeThrown(thrown).slice(0, MAX_REASON_LENGTH);
+      pending.end({ status: "denied" }, denied(pending.question, `the answer could not be kept: ${why}`));
+    }
   }
 
   /** The approver's answer, or the denial that its failure amounts to. */
@@ -176,7 +280,7 @@ export class ApprovalGate implements Approvals {
     try {
       const answer: unknown = await approve(request);
       if (isAnswer(answer)) return answer;
-      return denied(question, `the answer ${describeAnswer(answer)} is none of "allow-once", "allow-always" and "deny"`);
+      return denied(question, `the answer ${describeAnswer(answer)} is none of "allow-once", "allow-input", "allow-always" and "deny"`);
     } catch (error: unknown) {
       const why = describeThrown(error).slice(0, MAX_REASON_LENGTH);
       if (error instanceof ToolError && error.code === "approval_required") return undecided(question, why);
@@ -185,78 +289,38 @@ export class ApprovalGate implements Approvals {
     }
   }
 
-  #sessionOf(sessionId: string): SessionApprovals {
-    let session = this.#sessions.get(sessionId);
-    if (session === undefined) {
-      session = { always: new Set(), once: new Map(), pending: new Set() };
-      this.#sessions.set(sessionId, session);
-    }
-    return session;
+  /** An answer that was given to the question of an earlier process. */
+  #conclude(question: ApprovalQuestion, kept: ApprovalRecord): ToolError | undefined {
+    const end = endOf(kept);
+    void question.note?.(noteOf(kept, end));
+    return refusalOf(question, end);
   }
 
   #close(pending: PendingQuestion): void {
-    const { session, question } = pending;
-    this.#open.delete(pending);
-    session.pending.delete(pending);
-    const idle = session.always.size === 0 && session.once.size === 0 && session.pending.size === 0;
-    if (idle && this.#sessions.get(question.sessionId) === session) this.#sessions.delete(question.sessionId);
+    const { id, sessionId } = pending.asked;
+    if (this.#open.get(id) === pending) this.#open.delete(id);
+    if (pending.isForgotten) this.#own?.forgetRules(sessionId);
+  }
+
+  #prune(): void {
+    const keep = this.#own === undefined ? KEPT.store : KEPT.own;
+    this.#write(this.#store.prune({ keep, now: this.#ports.clock.wallTime() }));
+  }
+
+  #write(work: Promise<unknown>): void {
+    const written = this.#reported(work).finally(() => this.#writes.delete(written));
+    this.#writes.add(written);
+  }
+
+  async #reported(work: Promise<unknown>): Promise<void> {
+    try {
+      await work;
+    } catch (thrown: unknown) {
+      this.#ports.log.warn(`The end of an approval could not be kept: ${describeThrown(thrown)}`);
+    }
   }
 }
 
-/** Whether the session has allowed this call; one that was allowed once is used up by it. */
-function isAllowed(session: SessionApprovals | undefined, { toolName, input }: ApprovalQuestion): boolean {
-  if (session === undefined) return false;
-  if (session.always.has(toolName)) return true;
-  return session.once.size > 0 && takeOnce(session, approvalDigest(toolName, input));
-}
-
-function takeOnce({ once }: SessionApprovals, digest: string): boolean {
-  const left = once.get(digest);
-  if (left === undefined) return false;
-  if (left === 1) once.delete(digest);
-  else once.set(digest, left - 1);
-  return true;
-}
-
-/** Allows the open questions about a tool that this one has just allowed for good. */
-function settleSiblings({ question: { toolName }, session }: PendingQuestion): void {
-  for (const pending of session.pending) {
-    if (pending.question.toolName === toolName) pending.withdraw(undefined);
-  }
-}
-
-/** The identity that an answer is bound to: the tool by its qualified name, and its final input. SHA-256 in hex. */
-export function approvalDigest(tool: string, input: JsonObject): string {
-  return createHash("sha256").update(canonicalJson({ input, tool })).digest("hex");
-}
-
-function refusalOf(question: ApprovalQuestion, answer: ApprovalAnswer): ToolError | undefined {
-  return answer === "deny" ? denied(question, "the answer was no") : undefined;
-}
-
-function isAnswer(answer: unknown): answer is ApprovalAnswer {
-  return answer === "allow-once" || answer === "allow-always" || answer === "deny";
-}
-
-function describeAnswer(answer: unknown): string {
-  return typeof answer === "string" ? JSON.stringify(answer.slice(0, 40)) : `of type ${answer === null ? "null" : typeof answer}`;
-}
-
-function denied(question: ApprovalQuestion, why: string): ToolError {
-  return new ToolError("approval_denied", `${question.toolName} was not approved: ${why}.`, {
-    hint: "Do not call it again with this input unless the user asks for it; continue without it, or ask the user what to do.",
-  });
-}
-
-function cancelled(question: ApprovalQuestion): ToolError {
-  return new ToolError("cancelled", `${question.toolName} was cancelled while it waited for approval.`, { outcome: "not_started" });
-}
-
-/** Refuses a call without a decision. */
-function undecided(question: ApprovalQuestion, why: string): ToolError {
-  return new ToolError("approval_required", `${question.toolName} needs approval, and ${why}. ${question.reason}`, {
-    hint: "A person must approve this call, and none can be asked here. Go on without it, or tell the user what it would do and that it needs approval.",
-    operatorHint:
-      'Run it where a person can be asked, or allow it beforehand: "never" of [approval] in the configuration file, --yes on the command line, approval: { approve } or { never } in code.',
-  });
+function isAnswered({ status }: ApprovalRecord): boolean {
+  return status === "allowed" || status === "denied";
 }

@@ -56,7 +56,7 @@ export function nameMatcher(
   if (!Array.isArray(patterns))
     throw new ToolError("invalid_argument", `"${where}" is an array of name patterns, not ${typeInWords(patterns)}.`);
   const compiled = patterns.map((pattern: unknown) => compile(pattern, where, bareNames === "default"));
-  return (qualifiedName) => compiled.find((pattern) => fits(qualifiedName, pattern.pieces))?.text;
+  return (qualifiedName) => compiled.find((pattern) => fitsPieces(qualifiedName, pattern.pieces))?.text;
 }
 
 /** As `nameMatcher`; whole names, of which there may be thousands, are looked up, and only patterns tried one after the other. */
@@ -111,7 +111,7 @@ function compile(pattern: unknown, where: string, takesBareNames: boolean): Name
 }
 
 /** True when the name is the pieces in their order with any text between them, and nothing before or after. */
-function fits(name: string, pieces: readonly string[]): boolean {
+export function fitsPieces(name: string, pieces: readonly string[]): boolean {
   const first = pieces[0] ?? "";
   if (pieces.length === 1) return name === first;
   const last = pieces[pieces.length - 1] ?? "";

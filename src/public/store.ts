@@ -1,4 +1,18 @@
 /** The public names of `haft/store`, listed by hand: the seam behind which sessions outlive their process. @packageDocumentation */
+export type { AccessStore, KeyQuery, RefusalQuery, RefusedRequest, RevokeKeyRequest, StoredKey } from "../core/access-store.ts";
+export type { ApprovalPreview, PreviewedCall, PreviewedChange, PreviewedEffects } from "../core/approval-preview.ts";
+export type { ApprovalKey, ApprovalVerdict, ManyApprovals, NewApprovalRule } from "../core/approvals.ts";
+export type {
+  ApprovalEnd,
+  ApprovalRecord,
+  ApprovalRule,
+  ApprovalScope,
+  ApprovalStatus,
+  ApprovalStore,
+  ListApprovalsOptions,
+  NewApproval,
+  StoredApprovalQuery,
+} from "../core/approval-store.ts";
 export type { CancelRequest, JobKey, JobStore, ListStoredJobsOptions, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
 export type {
   CacheRecord,
@@ -12,4 +26,7 @@ export type {
   Store,
   StoredSession,
 } from "../core/store.ts";
+export type { DeliveryKey, WebhookDelivery, WebhookEndpoint, WebhookStore } from "../core/webhook-store.ts";
+export { StoredApprovals, type StoredApprovalsOptions } from "../policy/stored-approvals.ts";
+export type { FeedEntry, FeedPage, ReadFeedOptions, StoreFeed } from "../core/store-feed.ts";
 export { memoryStore } from "../store/memory-store.ts";

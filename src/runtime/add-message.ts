@@ -1,7 +1,8 @@
 /** Adds what a person or a program said to a session. */
 import type { SessionMessage } from "../core/message.ts";
-import type { Clock } from "../core/ports.ts";
+import { checkSentBy, type SentBy } from "../core/sent-by.ts";
 import type { MakeEvent } from "../session/inbox.ts";
+import { readMessage } from "../session/read-message.ts";
 import { recordMessage } from "../session/record-message.ts";
 import { closedSession } from "./session-errors.ts";
 import { type RuntimeSession } from "./runtime-session.ts";
@@ -9,13 +10,15 @@ import { whenStored } from "./submit-calls.ts";
 import { callerIn } from "../session/turn.ts";
 
 /** Records it between two turns, or in the turn whose handler says it. Resolves when it is durable. */
-export async function addMessage(session: RuntimeSession, message: SessionMessage, clock: Clock): Promise<void> {
+export async function addMessage(session: RuntimeSession, message: SessionMessage, options: SentBy): Promise<void> {
+  checkSentBy(options, "addMessage()");
+  const read = readMessage(message);
   if (session.closed) throw closedSession(session);
   if (session.ready !== undefined) await session.ready;
   await session.turns.run((turn, caller) => {
     const refusal = session.closed ? closedSession(session) : session.broken;
     if (refusal !== undefined) throw refusal;
-    recordMessage(session, message, { at: clock.wallTime(), madeIn: callerIn(turn, caller) });
+    recordMessage(session, read, { at: session.ports.clock.wallTime(), madeIn: callerIn(turn, caller), ...options });
   });
   await whenStored(session);
 }

@@ -32,6 +32,8 @@ export interface OpenCall {
   readonly isRewritten: boolean;
   /** Whether its caller sent it to the background; undefined = its tool decides that. */
   readonly background: boolean | undefined;
+  /** The principal that it was made for. */
+  readonly principal: string | undefined;
   /** The name of the call for a seed, where calls are counted. */
   readonly sample: CallSample | undefined;
   /** A model made it, in a message. */
@@ -205,7 +207,7 @@ export class SessionFold {
   }
 
   #start(event: SessionEvent & { readonly type: "call-start" }): void {
-    const { callId, turnId, call, parentCallId, inRound, answerFrom, rewritten, background } = event;
+    const { callId, turnId, call, parentCallId, inRound, answerFrom, rewritten, background, principal } = event;
     const isInRound = inRound === true;
     const isUnsettled = isInRound || (parentCallId !== undefined && this.#unsettled.has(parentCallId));
     const opened: OpenCall = {
@@ -219,6 +221,7 @@ export class SessionFold {
       answerFrom,
       isRewritten: rewritten === true,
       background,
+      principal,
       sample: this.#count(call),
       isOfModel: isInRound,
       job: undefined,

@@ -2,7 +2,8 @@
 import { describeThrown } from "../core/error.ts";
 import type { Ports } from "../core/ports.ts";
 import type { Store } from "../core/store.ts";
-import type { JobTable } from "../call/job-table.ts";
+import { jobLimits, type JobTable } from "../call/job-table.ts";
+import type { RuntimeOptions } from "./runtime-options.ts";
 
 /** How often another process's wish is looked for while a job runs. */
 const LOOK_MS = 1_000;
@@ -16,6 +17,14 @@ export interface JobWatchOptions {
   readonly keepStored: number;
   /** How long they are kept; 0 = as long as there is room. */
   readonly keepStoredMs: number;
+}
+
+/** The watch of a runtime, ended by one of `stops`; undefined without a store that outlives the process: such a store has no jobs of another one. */
+export function watchJobs({ store, jobs = {} }: RuntimeOptions, ports: Ports, stops: Set<() => void>): JobWatch | undefined {
+  if (store?.outlivesProcess !== true) return undefined;
+  const watch = new JobWatch({ store, ports, ...jobLimits(jobs) });
+  stops.add(() => watch.close());
+  return watch;
 }
 
 export class JobWatch {

@@ -1,5 +1,7 @@
 /** The sessions that a runtime has open, by their ids. */
 import { ToolError } from "../core/error.ts";
+import type { Store } from "../core/store.ts";
+import { checkSessionId } from "../session/session-id.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 
 /** A session is here from its beginning, or from the end of `resume`, until its `close` is called. */
@@ -7,6 +9,12 @@ export class OpenSessions {
   /** Oldest first; also those whose `close` is under way. */
   readonly #byId = new Map<string, RuntimeSession>();
   readonly #resuming = new Set<string>();
+  readonly #store: () => Store | undefined;
+
+  /** @internal */
+  constructor(store: () => Store | undefined) {
+    this.#store = store;
+  }
 
   /** The open session or branch of this id, simulated branches included. */
   get(id: string): RuntimeSession | undefined {
@@ -17,6 +25,19 @@ export class OpenSessions {
   /** Open sessions and branches in the order in which they began. Simulated branches leave no trace, and are not listed. */
   list(): readonly RuntimeSession[] {
     return [...this.#byId.values()].filter((session) => this.#isShown(session) && !session.simulated);
+  }
+
+  /**
+   * Closes a session if it is open here, and removes what the store has of it for good. Resolves to whether there was one.
+   *
+   * @throws ToolError `resource_busy` while another process has it open; `conflict` while others are branches of it. By rejecting
+   */
+  async forget(id: string): Promise<boolean> {
+    checkSessionId(id);
+    const session = this.get(id);
+    await session?.close();
+    const wasStored = (await this.#store()?.remove(id)) ?? false;
+    return wasStored || session !== undefined;
   }
 
   /** Every session that has the id, also while it is being closed. @internal */
@@ -34,9 +55,13 @@ export class OpenSessions {
     this.#byId.set(session.id, session);
   }
 
+  /** Called with each session that is not open any more. @internal */
+  whenRemoved: ((session: RuntimeSession) => void) | undefined;
+
   /** Frees its id, unless another session has taken that since. @internal */
   remove(session: RuntimeSession): void {
     if (this.#byId.get(session.id) === session) this.#byId.delete(session.id);
+    this.whenRemoved?.(session);
   }
 
   /** Keeps an id for a session that is being resumed; the returned function ends that. @throws ToolError `duplicate` @internal */

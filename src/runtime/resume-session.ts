@@ -1,4 +1,5 @@
 /** Ends what a crash interrupted: each call that had begun gets its one result. */
+import type { Ask } from "../core/ask.ts";
 import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
@@ -7,7 +8,8 @@ import { isReal, type AnswerSource } from "../core/answer-source.ts";
 import { resumeCalls } from "../call/batch.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { takeBackgroundFlag } from "../call/background-flag.ts";
-import { CallRun, type CallOptions } from "../call/call-run.ts";
+import { CallRun } from "../call/call-run.ts";
+import type { CallOptions } from "../call/call-options.ts";
 import type { EarlierCalls } from "../call/earlier-calls.ts";
 import { visibilityOf, type VisibilityRules } from "../policy/visibility.ts";
 import { CallFaults } from "../call/faults.ts";
@@ -31,6 +33,8 @@ export interface ResumeOptions {
   readonly create?: boolean;
   /** Take the session from the process that has it open, which can write no more. @default false */
   readonly takeOver?: boolean;
+  /** Answers the questions of calls that are run again. @default what the runtime was given */
+  readonly ask?: Ask;
   /** The value of `context.data` for handlers. */
   readonly data?: Readonly<Record<string, unknown>>;
   /** Data for its engines, as in `SessionStart`. */
@@ -39,7 +43,15 @@ export interface ResumeOptions {
   readonly allow?: VisibilityRules;
 }
 
-const OPTIONS: OptionNames<ResumeOptions> = { interrupted: true, create: true, takeOver: true, data: true, allow: true, setup: true };
+const OPTIONS: OptionNames<ResumeOptions> = {
+  interrupted: true,
+  create: true,
+  takeOver: true,
+  ask: true,
+  data: true,
+  allow: true,
+  setup: true,
+};
 
 /** @throws ToolError `invalid_argument` for an option that is none */
 export function checkResumeOptions(options: ResumeOptions): void {
@@ -198,7 +210,7 @@ function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: Ta
     ...options.callOptions,
     ...(answerers instanceof ToolError ? {} : { answerers }),
     ...(options.data === undefined ? {} : { data: options.data }),
-    ...omitUndefined({ background }),
+    ...omitUndefined({ background, principal: open.principal, ask: options.ask }),
     ...(options.allow === undefined ? {} : { visibility: visibilityOf(options.allow) }),
     ...(hasMadeCalls(session, open) ? { approved: true } : {}),
   };

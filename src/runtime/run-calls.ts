@@ -7,8 +7,9 @@ import type { Log } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { EventLog } from "../core/store.ts";
 import { readItems, runBatch, type Submission } from "../call/batch.ts";
-import type { CallOptions, CallParts } from "../call/call-run.ts";
-import { layerOf } from "../call/caller-layer.ts";
+import type { CallParts } from "../call/call-run.ts";
+import type { CallOptions } from "../call/call-options.ts";
+import { callerPrincipal, isInLayer, layerOf, layers } from "../call/caller-layer.ts";
 import { runCall } from "../call/pipeline.ts";
 import { type ExecuteOptions, wrongOptions } from "../call/execute-options.ts";
 import type { FallbackChains } from "../call/fallback-chains.ts";
@@ -138,6 +139,7 @@ export class CallRunner {
       ask: options.ask ?? this.#ask,
       onProgress: options.onProgress === undefined ? undefined : safeProgressListener(options.onProgress, this.#log),
       visibility: layerOf(session, options.allow),
+      principal: options.principal ?? callerPrincipal(),
       approved: options.approved === true,
       background: options.background,
       knowsDocumentation: options.knowsDocumentation === true,
@@ -167,7 +169,7 @@ export class CallRunner {
     submission: Submission | undefined,
   ): Answer | Promise<Answer> {
     const { session } = turn;
-    const isPlain = options === NO_OPTIONS && (!session.recorded || layerOf(session, undefined) === undefined);
+    const isPlain = options === NO_OPTIONS && !(layers.inUse && isInLayer(session));
     const callOptions = isPlain ? this.#defaultCallOptions : this.callOptions(options, session);
     const list = isBatch(calls);
     if (!list && submission === undefined && options.signal === undefined && options.onError !== "throw")

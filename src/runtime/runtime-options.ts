@@ -162,7 +162,10 @@ const NEEDED: Readonly<Record<Seam, { readonly methods: readonly string[]; reado
   locks: { methods: ["request"], give: "what passes locksContract of haft/testing." },
   slots: { methods: ["limit"], give: "what passes slotsContract of haft/testing." },
   approvals: {
-    methods: ["needed", "ask", "pending", "answer", "allowOnce", "allowAlways", "askMore", "forget"],
+    methods:
+      "needed ask list get pending answer answerMany preview rules addRule revokeRule allowOnce allowAlways askMore forget resumed whenSettled".split(
+        " ",
+      ),
     give: "what passes approvalsContract of haft/testing.",
   },
 };

@@ -7,17 +7,18 @@ import type { SessionEvent } from "../core/event.ts";
 import type { JobStatus } from "../core/job-status.ts";
 import type { ModelMessage, SessionMessage } from "../core/message.ts";
 import type { Ports } from "../core/ports.ts";
+import type { SentBy } from "../core/sent-by.ts";
 import type { ToolResult } from "../core/result.ts";
+import type { Tracing } from "../core/tracing.ts";
 import type { WholeResult } from "../policy/large-result-store.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { CallParts } from "../call/call-run.ts";
 import { isBatch } from "../call/read-call.ts";
-import { jobBehind } from "../call/run-in-background.ts";
+import { jobOf } from "../call/run-in-background.ts";
 import { safeJobListener } from "../call/safe-listener.ts";
 import { unreadableOptions, type ExecuteOptions } from "../call/execute-options.ts";
 import type { Round, RoundOptions } from "./round.ts";
 import type { ForkOptions } from "../session/fork-options.ts";
-import { readMessage } from "../session/read-message.ts";
 import { Inbox, isInboxEvent, type InboxEntry, type MakeEvent, type StoredTrigger } from "../session/inbox.ts";
 import { addingTrigger, receiving, removingTrigger, type NewTrigger, type ReceiveOptions } from "../session/inbox-events.ts";
 import { Readiness } from "../session/readiness.ts";
@@ -45,7 +46,7 @@ export interface SessionHost {
   discard(branch: RuntimeSession): Promise<void>;
   snapshot(session: RuntimeSession): Promise<SessionSnapshot>;
   events(session: RuntimeSession): AsyncGenerator<SessionEvent>;
-  addMessage(session: RuntimeSession, message: SessionMessage): Promise<void>;
+  addMessage(session: RuntimeSession, message: SessionMessage, options: SentBy): Promise<void>;
   recordReceived(session: RuntimeSession, make: MakeEvent): Promise<boolean>;
   close(session: RuntimeSession): Promise<void>;
 }
@@ -125,15 +126,22 @@ export class RuntimeSession extends Session {
     return this.#parts.ports;
   }
 
+  /** The name of the agent whose tools these are: `createRuntime({ agentName })`. */
+  get agentName(): string | undefined {
+    return this.#parts.agentName;
+  }
+
+  /** Makes the traces of its runtime; undefined while there are none. */
+  get tracing(): Tracing | undefined {
+    return this.#parts.tracing;
+  }
+
   /** Those of its runtime: which calls need approval, what is open, and what this session has allowed. */
   get approvals(): Approvals {
     return this.#parts.approvals;
   }
 
-  /**
-   * Returns a tool's whole answer, by the handle of a result that was cut (`truncation.handle`). Undefined for a handle of another session, and
-   * once it is gone from memory.
-   */
+  /** A tool's whole answer, by the handle of a cut result (`truncation.handle`); undefined for another session's, and once it is gone from memory. */
   wholeResult(handle: string): WholeResult | undefined {
     return this.#parts.largeResults.whole(this.id, handle);
   }
@@ -164,11 +172,7 @@ export class RuntimeSession extends Session {
    */
   async submit(call: ToolCall, options: SubmitOptions = NO_OPTIONS): Promise<JobStatus> {
     if (this.simulation !== undefined) throw noJobs();
-    const result = await this.execute(call, { ...options, background: true });
-    const { status, error } = result;
-    const job = jobBehind(result);
-    if (job !== undefined) return job.status;
-    throw new ToolError(error?.code ?? "not_executable", error?.message ?? `The call ended with ${status}.`, error ?? {});
+    return jobOf(await this.execute(call, { ...options, background: true }));
   }
 
   /**
@@ -221,11 +225,8 @@ export class RuntimeSession extends Session {
   /** Returns the changes of this branch since it was taken; of the calls of one that a store keeps, the latest (see `log`). @throws ToolError `invalid_argument` for a session that is not a branch */
   diff(): SessionDiff {
     if (this.#parent === undefined || this.#base === undefined) throw noBranch(this);
-    return {
-      state: stateDiff(this.#base.state, this.stateMap),
-      calls: historyOf(this.ownLog),
-      pretended: this.simulation?.pretended ?? [],
-    };
+    const pretended = this.simulation?.pretended ?? [];
+    return { state: stateDiff(this.#base.state, this.stateMap), calls: historyOf(this.ownLog), pretended };
   }
 
   /**
@@ -240,11 +241,7 @@ export class RuntimeSession extends Session {
     await this.#host.commit(this, this.#parent);
   }
 
-  /**
-   * Drops this branch: closes it, and forgets what a store has of it unless others are branches of it.
-   *
-   * @throws ToolError `invalid_argument` for a session that is not a branch; `store_failed`. By rejecting
-   */
+  /** Drops this branch: closes it, and forgets what a store has of it unless others are branches of it. @throws ToolError `invalid_argument` for a session that is not a branch; `store_failed`. By rejecting */
   async discard(): Promise<void> {
     if (this.#parent === undefined) throw noBranch(this);
     await this.#host.discard(this);
@@ -261,8 +258,8 @@ export class RuntimeSession extends Session {
   }
 
   /** Adds what a person or a program said. Resolves when it is durable. @throws ToolError `invalid_argument` for what is not a message. By rejecting */
-  async addMessage(message: SessionMessage): Promise<void> {
-    return this.#host.addMessage(this, readMessage(message));
+  async addMessage(message: SessionMessage, options: SentBy = {}): Promise<void> {
+    return this.#host.addMessage(this, message, options);
   }
 
   /**

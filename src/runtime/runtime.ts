@@ -10,9 +10,9 @@ import type { EventListener, RuntimeEvent } from "../core/event.ts";
 import type { Engine } from "../core/engine.ts";
 import type { Ports } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
-import type { Store } from "../core/store.ts";
-import type { Toolset } from "../core/toolset.ts";
 import type { Slots } from "../core/slots.ts";
+import type { Toolset } from "../core/toolset.ts";
+import type { Tracing } from "../core/tracing.ts";
 import { localEngine } from "../engine/local.ts";
 import { ApprovalGate } from "../policy/approval.ts";
 import { Limit } from "../policy/limit.ts";
@@ -26,7 +26,6 @@ import { checkRuntimeOptions, unansweredTools, unknownBareNames, type RuntimeOpt
 import { Faults } from "../call/faults.ts";
 import { unreadableOptions, type ExecuteOptions } from "../call/execute-options.ts";
 import { readResultToolset } from "../registry/read-result-tool.ts";
-import type { RegisteredTool } from "../registry/registered-tool.ts";
 import { addHookCommands } from "../registry/hook-commands.ts";
 import { Registry } from "../registry/registry.ts";
 import type { NestedCalls } from "../call/nested-options.ts";
@@ -35,35 +34,44 @@ import { Listeners } from "../call/listeners.ts";
 import { ResourceLocks } from "../call/resource-locks.ts";
 import { CallRunner, NO_OPTIONS } from "./run-calls.ts";
 import { safeLog } from "../call/safe-listener.ts";
-import { JobTable, jobLimits } from "../call/job-table.ts";
+import { JobTable } from "../call/job-table.ts";
 import { RunningCalls } from "../call/running-calls.ts";
-import { JobWatch } from "./job-watch.ts";
+import { watchJobs } from "./job-watch.ts";
+import { previewCall } from "./preview-call.ts";
 import type { OpenSessions } from "./open-sessions.ts";
 import type { ResumeOptions } from "./resume-session.ts";
 import { RuntimeSession } from "./runtime-session.ts";
 import type { SimulateOptions, Simulation } from "./session-options.ts";
-import { Jobs, type StoredJobs } from "../call/jobs.ts";
+import { Jobs } from "../call/jobs.ts";
 import { checkSessionStart, type SessionStart } from "./session-start.ts";
 import { Sessions } from "./sessions.ts";
-import { cancelStoredJob } from "./stored-jobs.ts";
+import type { Store } from "../core/store.ts";
+import { storedJobsOf } from "./stored-jobs.ts";
+import { nothingToCommitTo } from "./session-errors.ts";
+import { takeRegistry, toolsetsOf } from "./taken-registry.ts";
+import type { EventFeed } from "./events/event-feed.ts";
+import { EventFeeds, type EventsOptions } from "./events/event-feeds.ts";
 import { systemPorts } from "../core/system-ports.ts";
-import { ToolPlan } from "../call/tool-plan.ts";
+import type { ToolPlan } from "../call/tool-plan.ts";
+import { makeToolPlan } from "./make-tool-plan.ts";
+import type { RegisteredTool } from "../registry/registered-tool.ts";
 import { ToolsetLifecycle } from "../registry/lifecycle/toolset-lifecycle.ts";
 import type { OpenReport, RefreshReport } from "../registry/lifecycle/open-report.ts";
 import { watchSources } from "../registry/lifecycle/watch-sources.ts";
 
-export type { RuntimeOptions, SessionStart };
+export type { RuntimeOptions };
 
 /** Every setting has a default: `createRuntime({ tools: [myTool] })` is enough. */
 export function createRuntime(options: RuntimeOptions = {}): Runtime {
   return new Runtime(options);
 }
 
-const DEFAULT_ORPHAN_HOLD_MS = 10_000;
-const DEFAULT_KEEP_EVENTS = 10_000;
+const [DEFAULT_ORPHAN_HOLD_MS, DEFAULT_KEEP_EVENTS] = [10_000, 10_000];
 
 export class Runtime {
   readonly registry: Registry;
+  /** The store that sessions are kept in; undefined where they end with the process. */
+  readonly store: Store | undefined;
   readonly #options: RuntimeOptions;
   readonly #ports: Ports;
   readonly #parts: CallParts;
@@ -77,10 +85,12 @@ export class Runtime {
   readonly #local: Engine = localEngine();
   readonly #listeners: Listeners;
   #jobs: Jobs | undefined;
+  #feeds: EventFeeds | undefined;
 
   constructor(options: RuntimeOptions) {
     checkRuntimeOptions(options);
     this.#options = options;
+    this.store = options.store;
     const ports = { ...systemPorts, ...options.ports };
     this.#ports = { ...ports, log: safeLog(ports.log) };
     this.#slots = options.slots ?? new Limits();
@@ -109,7 +119,7 @@ export class Runtime {
     this.#sessions = this.#makeSessions();
     for (const tool of options.tools ?? []) this.registry.register(tool);
     addHookCommands(this.registry, options.hooks ?? []);
-    TAKEN.add(this.registry);
+    takeRegistry(this.registry);
     for (const warning of [...unansweredTools(options), ...unknownBareNames(options, this.registry)]) this.#ports.log.warn(warning);
   }
 
@@ -165,6 +175,33 @@ export class Runtime {
     };
   }
 
+  /** Makes what it and its loops do part of traces: see `haft/telemetry`. The returned function ends that. @throws ToolError `duplicate` where it is traced already */
+  trace(tracing: Tracing): () => void {
+    if (this.#parts.tracing !== undefined) throw new ToolError("duplicate", "This runtime is traced already; end that first.");
+    this.#parts.tracing = tracing;
+    return () => {
+      if (this.#parts.tracing === tracing) this.#parts.tracing = undefined;
+    };
+  }
+
+  /** Makes the traces of this runtime, for a server that continues those of its clients; undefined while there are none. */
+  get tracing(): Tracing | undefined {
+    return this.#parts.tracing;
+  }
+
+  /**
+   * Reads events, each with its place: of one session or of all, first what is kept behind `after`, then what happens, without a gap or a
+   * repetition. Sessions need not be open here: what other processes write to the store comes within a second.
+   *
+   * An event of a log comes once the store has it, so that a reader can continue from its `cursor` in any process; others have no cursor.
+   *
+   * @throws ToolError `invalid_argument` at once; see `EventFeed.read` for what is known later
+   */
+  events(options: EventsOptions = {}): EventFeed {
+    const parts = { store: this.#options.store, ports: this.#ports, subscribe: (listener: EventListener) => this.subscribe(listener) };
+    return (this.#feeds ??= new EventFeeds(this.#sessions, parts)).feed(options);
+  }
+
   /**
    * Runs one call, or the calls of one message together. Never rejects for what a call did: each call has
    * its result, in call order.
@@ -208,11 +245,8 @@ export class Runtime {
   }
 
   /**
-   * Takes up a session that the store has, after a crash or an orderly end: its history, its state, and a result for every call
-   * that had begun.
-   *
-   * @throws ToolError `not_found`; `resource_busy` while another process has it open; `corrupt_record` for a damaged log;
-   * `duplicate` when this runtime has it open. By rejecting
+   * Takes up a session that the store has, after a crash or an end: its history, its state, and a result for every call that had begun.
+   * @throws ToolError `not_found`; `resource_busy` while another process has it open; `corrupt_record` for a damaged log; `duplicate` when open here. By rejecting
    */
   resume(id: string, options: ResumeOptions = {}): Promise<RuntimeSession> {
     return this.#sessions.resume(id, options);
@@ -225,7 +259,7 @@ export class Runtime {
 
   /** The calls that run in the background, and the latest of those that have ended. */
   get jobs(): Jobs {
-    return (this.#jobs ??= new Jobs(this.#parts, this.#options.store === undefined ? undefined : this.#storedJobs(this.#options.store)));
+    return (this.#jobs ??= new Jobs(this.#parts, storedJobsOf(this.store, this.#ports.clock)));
   }
 
   /** Which calls need approval, the questions that are open, and the way to answer them by id. */
@@ -243,6 +277,13 @@ export class Runtime {
     return this.#parts.running.all().map((run) => ({ callId: run.callId, name: run.toolName, input: run.input ?? run.call.input }));
   }
 
+  /** Cancels one call that runs: its result is `cancelled`. False when none of this id runs. */
+  cancel(callId: string, reason = "the call was cancelled"): boolean {
+    const run = this.#parts.running.get(callId);
+    run?.cancel(reason);
+    return run !== undefined;
+  }
+
   /**
    * Cancels what runs, takes every tool away, waits for the results, then closes every toolset. Idempotent; resolves to
    * the errors of toolsets that would not close. Handlers that do not obey their signal may still run.
@@ -254,8 +295,10 @@ export class Runtime {
     const unwritten: ToolError[] = [];
     const unclosed = await this.#lifecycle.close(async () => {
       await this.#parts.running.whenEnded();
+      await this.#feeds?.settle();
       unwritten.push(...(await this.#sessions.closeAll()));
     });
+    this.#feeds?.close();
     return [...unwritten, ...unclosed];
   }
 
@@ -300,7 +343,7 @@ export class Runtime {
       registry: this.registry,
       locks: options.locks ?? new ResourceLocks(),
       limit: options.maxConcurrent === undefined ? undefined : new Limit(options.maxConcurrent),
-      approvals: options.approvals ?? new ApprovalGate(options.approval ?? {}, this.#ports),
+      approvals: options.approvals ?? new ApprovalGate(options.approval ?? {}, this.#ports, options.store?.approvals),
       undecidedHook: undefined,
       chains: this.#chains,
       toolNamed: (name) => this.registry.get(name)?.tool,
@@ -316,32 +359,18 @@ export class Runtime {
       workingFolder: options.workingFolder === undefined ? undefined : resolve(options.workingFolder),
       running: new RunningCalls<CallRun>(),
       nestedWaits: new Set<CallRun>(),
-      jobs: new JobTable(options.jobs ?? {}, () => this.#ports.clock.now(), this.#jobWatch()),
+      jobs: new JobTable(options.jobs ?? {}, () => this.#ports.clock.now(), watchJobs(this.#options, this.#ports, this.#stops)),
       orphans: new Map<string, OrphanCount>(),
       counters: { calls: 0, succeeded: 0, attempts: 0, repairs: 0, orphans: 0, abandoned: 0 },
       logsDecisions: options.ports?.log !== undefined,
       listening: this.#listeners.any,
-      planOf: (registered) => this.#planOf(registered),
+      tracing: undefined,
+      planOf: (registered) => this.#plans.get(registered) ?? this.#makePlan(registered),
       executeWithin: (run, calls, options) => this.#executeWithin(run, calls, options),
       beginWithin: (run, allow) => this.#sessions.within(run, allow),
+      preview: (run) => previewCall(run, this.#sessions),
       emit: (event) => this.#emit(event),
     };
-  }
-
-  #storedJobs(store: Store): StoredJobs {
-    return {
-      list: (options) => store.jobs.list(options),
-      cancel: (name, reason) => cancelStoredJob(store, name, { reason, at: this.#ports.clock.wallTime() }),
-    };
-  }
-
-  /** A store that ends with the process has no job of another one. */
-  #jobWatch(): JobWatch | undefined {
-    const { store, jobs = {} } = this.#options;
-    if (store?.outlivesProcess !== true) return undefined;
-    const watch = new JobWatch({ store, ports: this.#ports, ...jobLimits(jobs) });
-    this.#stops.add(() => watch.close());
-    return watch;
   }
 
   #executeWithin(
@@ -349,50 +378,23 @@ export class Runtime {
     calls: ToolCall | readonly ToolCall[],
     nested: NestedCalls,
   ): Promise<ToolResult | readonly ToolResult[]> {
-    const { data, variation, visibility } = options;
-    const all: ExecuteOptions = { data, variation, ...nested, ...omitUndefined({ ask: options.ask, onProgress: options.onProgress }) };
+    const { data, variation, visibility, principal, ask, onProgress } = options;
+    const all: ExecuteOptions = { data, variation, ...nested, ...omitUndefined({ principal, ask, onProgress }) };
     if (turn.session instanceof RuntimeSession) return turn.session.execute(calls as readonly ToolCall[], all); // also where it is one
     const { background: _background, ...alone } = all; // without a session every call is waited for
     return this.#runner.runAlone(parts, calls, visibility === undefined ? alone : { ...alone, allow: visibility });
   }
 
-  #planOf(registered: RegisteredTool): ToolPlan {
-    let plan = this.#plans.get(registered);
-    if (plan === undefined) {
-      plan = new ToolPlan({
-        registered,
-        engine: registered.tool.execute === undefined ? this.#lifecycle.engineOf(registered.toolset) : this.#local,
-        slots: this.#slots,
-        limit: this.#parts.limit,
-        clock: this.#ports.clock,
-        circuit: this.#options.circuit ?? {},
-        onCircuit: (state) =>
-          this.#emit({ type: "circuit-change", at: this.#ports.clock.wallTime(), toolName: registered.qualifiedName, state }),
-        warn: (message) => this.#ports.log.warn(message),
-      });
-      this.#plans.set(registered, plan);
-    }
+  #makePlan(registered: RegisteredTool): ToolPlan {
+    const engineOf = (toolset: Toolset): Engine => this.#lifecycle.engineOf(toolset);
+    const emit = (event: RuntimeEvent): void => this.#emit(event);
+    const own = { local: this.#local, slots: this.#slots, limit: this.#parts.limit, ports: this.#ports };
+    const plan = makeToolPlan(registered, { ...this.#options, ...own, engineOf, emit });
+    this.#plans.set(registered, plan);
     return plan;
   }
 
   #emit(event: RuntimeEvent): void {
     this.#listeners.tell(event);
   }
-}
-
-const TAKEN = new WeakSet<Registry>();
-
-/** The toolsets that a registry has already, for a runtime that is being made. @throws ToolError `invalid_argument` for one that serves another runtime */
-function toolsetsOf(registry: Registry): readonly Toolset[] {
-  if (TAKEN.has(registry))
-    throw new ToolError("invalid_argument", "This registry serves another runtime.", {
-      hint: "Make one for each runtime; they may have the same tools and toolsets.",
-    });
-  return registry.toolsets();
-}
-
-function nothingToCommitTo(): ToolError {
-  return new ToolError("invalid_argument", "A simulation of the runtime has no session to be committed to.", {
-    hint: "Simulate in a session: runtime.session().simulate(calls).",
-  });
 }

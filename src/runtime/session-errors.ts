@@ -34,3 +34,9 @@ export function noteTakenOver(session: Session): ToolError {
   session.noteLoss(error);
   return error;
 }
+
+export function nothingToCommitTo(): ToolError {
+  return new ToolError("invalid_argument", "A simulation of the runtime has no session to be committed to.", {
+    hint: "Simulate in a session: runtime.session().simulate(calls).",
+  });
+}

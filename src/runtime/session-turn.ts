@@ -3,7 +3,7 @@ import type { SessionMessage } from "../core/message.ts";
 import { ToolError } from "../core/error.ts";
 import { onAbort } from "../policy/deadline.ts";
 import type { ToolResult } from "../core/result.ts";
-import type { CallOptions } from "../call/call-run.ts";
+import type { CallOptions } from "../call/call-options.ts";
 import { Round, type RoundOptions } from "./round.ts";
 import { unknownKey, type OptionNames } from "../core/known-keys.ts";
 import { readMessage } from "../session/read-message.ts";
@@ -23,6 +23,7 @@ const NO_OPTIONS: RoundOptions = Object.freeze({});
 export const ROUND_OPTIONS: OptionNames<RoundOptions> = {
   signal: true,
   data: true,
+  principal: true,
   variation: true,
   validate: true,
   recordHistory: true,

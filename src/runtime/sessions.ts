@@ -6,6 +6,7 @@ import type { ErrorCode } from "../core/error-codes.ts";
 import type { BranchPoint, CallPlace, SessionEvent } from "../core/event.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { MakeEvent } from "../session/inbox.ts";
+import type { SentBy } from "../core/sent-by.ts";
 import type { SessionMessage } from "../core/message.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { ToolResult } from "../core/result.ts";
@@ -55,7 +56,7 @@ type BranchBase = Required<Pick<RuntimeSessionOptions, "head" | "parent">>;
 export class Sessions implements SessionHost {
   readonly #options: SessionsOptions;
   readonly #parts: CallParts;
-  readonly open = new OpenSessions();
+  readonly open = new OpenSessions(() => this.#options.store);
   #ephemeral = 0;
   /** How many sessions were begun without an id. */
   #nameless = 0;
@@ -134,6 +135,7 @@ export class Sessions implements SessionHost {
       session = this.#begin({ id, setup, eventLog, ...fold.start });
       const callOptions = this.#options.runner.callOptions({});
       await resumeSession(session, fold, { ...options, callOptions, cancelled: await cancelRequestsIn(store, id, fold) });
+      await this.#parts.approvals.resumed(id);
       return session;
     } catch (thrown: unknown) {
       await (session ?? eventLog).close().catch(() => {}); // the first error is reported
@@ -285,8 +287,8 @@ export class Sessions implements SessionHost {
     return recordReceived(session, make);
   }
 
-  addMessage(session: RuntimeSession, message: SessionMessage): Promise<void> {
-    return addMessage(session, message, this.#parts.ports.clock);
+  addMessage(session: RuntimeSession, message: SessionMessage, options: SentBy): Promise<void> {
+    return addMessage(session, message, options);
   }
 
   async close(session: RuntimeSession): Promise<void> {
@@ -322,6 +324,7 @@ export class Sessions implements SessionHost {
   async closeAll(): Promise<readonly ToolError[]> {
     const ends = await Promise.allSettled([...this.open.all()].map((session) => session.close()));
     await this.#parts.cache.stored?.whenSettled();
+    await this.#parts.approvals.whenSettled();
     ends.push(...(await Promise.allSettled([this.#options.store?.close()])));
     return ends.flatMap((end) => (end.status === "rejected" ? [ToolError.fromUnknown(end.reason, "store_failed")] : []));
   }

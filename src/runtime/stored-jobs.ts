@@ -1,14 +1,24 @@
 /** The background jobs of a store: those of sessions that are open here, elsewhere, or nowhere. */
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
-import type { CancelOutcome, StoredJobName } from "../call/jobs.ts";
+import type { CancelOutcome, StoredJobName, StoredJobs } from "../call/jobs.ts";
 import type { StoredJob } from "../core/job-store.ts";
+import type { Clock } from "../core/ports.ts";
 import type { EventLog, Store } from "../core/store.ts";
 import { nearNames } from "../core/base/near-names.ts";
 import { readEvents } from "../session/read-events.ts";
 import { endOpenCall } from "./end-open-call.ts";
 import { SessionFold, type OpenCall } from "./fold-events.ts";
 import { cancelledJob } from "./resume-jobs.ts";
+
+/** The jobs of a store, as `Runtime.jobs` lists and cancels them. */
+export function storedJobsOf(store: Store | undefined, clock: Clock): StoredJobs | undefined {
+  if (store === undefined) return undefined;
+  return {
+    list: (options) => store.jobs.list(options),
+    cancel: (name, reason) => cancelStoredJob(store, name, { reason, at: clock.wallTime() }),
+  };
+}
 
 /** So many ids are looked at for one that was meant. */
 const MAX_COMPARED = 1_000;

@@ -6,6 +6,7 @@ import { checkedVisibleName } from "../core/base/visible-name.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { SessionMessage } from "../core/message.ts";
 import type { Inbox, InboxScope, MakeEvent, StoredTrigger } from "./inbox.ts";
+import { wrongPrincipal } from "../core/sent-by.ts";
 import { readMessage } from "./read-message.ts";
 
 /** Options of a message that is received. */
@@ -16,12 +17,14 @@ export interface ReceiveOptions {
   readonly triggerId?: string;
   /** The time the trigger sends it for, as wall-clock milliseconds: each tick is taken once, and none before the latest. */
   readonly tick?: number;
+  /** The id of the principal that sends it, as an authenticator gave it: kept with the message, for the audit. */
+  readonly principal?: string;
 }
 
 /** A trigger as it is added. */
 export type NewTrigger = Pick<StoredTrigger, "id" | "kind" | "settings">;
 
-const RECEIVE_OPTIONS: OptionNames<ReceiveOptions> = { sender: true, triggerId: true, tick: true };
+const RECEIVE_OPTIONS: OptionNames<ReceiveOptions> = { sender: true, triggerId: true, tick: true, principal: true };
 const TRIGGER_FIELDS: OptionNames<NewTrigger> = { id: true, kind: true, settings: true };
 
 /** A message that comes in; no event for a tick that was taken before. @throws ToolError `invalid_argument`, and the event's maker `not_found` */
@@ -56,7 +59,9 @@ export function removingTrigger(id: string): MakeEvent {
 
 function checkReceiveOptions(options: ReceiveOptions): void {
   checkKnownKeys(options, RECEIVE_OPTIONS, "receive()");
-  const { sender, triggerId, tick } = options;
+  const { sender, triggerId, tick, principal } = options;
+  const notPrincipal = wrongPrincipal(principal, "receive()");
+  if (notPrincipal !== undefined) throw notPrincipal;
   for (const [name, value] of Object.entries({ sender, triggerId }))
     if (value !== undefined && typeof value !== "string")
       throw new ToolError("invalid_argument", `The option "${name}" of receive() is a string.`);

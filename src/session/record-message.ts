@@ -1,4 +1,5 @@
 /** Records what a person or a program said. */
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { SessionMessage } from "../core/message.ts";
 import type { Session } from "./session.ts";
 import type { TurnCall } from "../session/turn-queue.ts";
@@ -7,9 +8,9 @@ import type { TurnCall } from "../session/turn-queue.ts";
 export function recordMessage(
   session: Session,
   message: SessionMessage,
-  place: { readonly at: number; readonly madeIn: TurnCall | undefined },
+  place: { readonly at: number; readonly madeIn: TurnCall | undefined; readonly principal?: string | undefined },
 ): void {
-  const { at, madeIn } = place;
-  const parent = madeIn === undefined ? {} : { parentCallId: madeIn.callId };
-  session.recordAndTell({ type: "message-add", sessionId: session.id, at, message, ...parent });
+  const { at, madeIn, principal } = place;
+  const of = omitUndefined({ parentCallId: madeIn?.callId, principal });
+  session.recordAndTell({ type: "message-add", sessionId: session.id, at, message, ...of });
 }

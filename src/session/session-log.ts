@@ -105,10 +105,10 @@ export class SessionLog {
     return parts.reverse().flat();
   }
 
-  /** The events from this position on; undefined when they go further back than those in memory that are its own. */
-  since(position: number): readonly SessionEvent[] | undefined {
+  /** The events from this position on, and before another; undefined when they go further back than those in memory that are its own. */
+  since(position: number, end: number = Infinity): readonly SessionEvent[] | undefined {
     const start = (this.#base?.length ?? 0) + this.#forgotten;
-    return position < start ? undefined : this.#own.slice(position - start);
+    return position < start ? undefined : this.#own.slice(position - start, Math.max(0, end - start));
   }
 
   /** The events after the branch was taken. */

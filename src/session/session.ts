@@ -173,9 +173,9 @@ export class Session {
     return this.#log?.own ?? NO_EVENTS;
   }
 
-  /** The events recorded from this position on; undefined when part of them is not in memory (see `events`). Costs the same however long the log is. */
-  logSince(position: number): readonly SessionEvent[] | undefined {
-    return this.#log === undefined ? NO_EVENTS : this.#log.since(position);
+  /** The events recorded from this position on, and before `end`; undefined when part of them is not in memory (see `events`). Costs the same however long the log is. */
+  logSince(position: number, end?: number): readonly SessionEvent[] | undefined {
+    return this.#log === undefined ? NO_EVENTS : this.#log.since(position, end);
   }
 
   /** Whether a call was rolled back with its batch, or voided with its message. @internal */

@@ -26,12 +26,18 @@ export function eventChecksum(previous: string, event: Omit<EventTable, "session
   return digest(`${previous}\n${position}\n${at}\n${type}\n${call_id ?? ""}\n${body}`);
 }
 
-/** The checksum of a session's record. The owner is not part of it. */
-export function sessionChecksum(session: Omit<SessionTable, "checksum" | "owner">): string {
+/** The checksum of a session's record. The owner and the epoch are not part of it. */
+export function sessionChecksum(session: Omit<SessionTable, "checksum" | "owner" | "epoch">): string {
   const { id, parent_id, parent_length, created_at, durability, updated_at, length, head } = session;
   return digest(
     `haft session 1\n${id}\n${parent_id ?? ""}\n${parent_length}\n${created_at}\n${durability}\n${updated_at}\n${length}\n${head}`,
   );
+}
+
+/** A session's record when the log ends with this event. */
+export function movedRecord(row: SessionTable, { position, at, checksum }: Pick<EventTable, "position" | "at" | "checksum">): SessionTable {
+  const moved = { ...row, length: position, updated_at: Math.max(row.updated_at, at), head: checksum };
+  return { ...moved, checksum: sessionChecksum(moved) };
 }
 
 /** Of a cached result. */

@@ -14,6 +14,8 @@ export interface DatabaseLogParts {
   readonly options: LogOptions;
   /** How many events are stored. */
   readonly length: number;
+  /** That of its claim. */
+  readonly epoch: number;
   readonly buffer: WriteBuffer;
   readonly database: LogDatabase;
   /** Called once, when the claim was given up. */
@@ -23,6 +25,7 @@ export interface DatabaseLogParts {
 export class DatabaseLog implements EventLog, BufferedLog {
   readonly sessionId: string;
   readonly options: LogOptions;
+  readonly epoch: number;
   readonly #parts: DatabaseLogParts;
   #length: number;
   #failure: ToolError | undefined;
@@ -32,6 +35,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
   constructor(parts: DatabaseLogParts) {
     this.sessionId = parts.sessionId;
     this.options = parts.options;
+    this.epoch = parts.epoch;
     this.#parts = parts;
     this.#length = parts.length;
   }

@@ -1,12 +1,26 @@
 /** A store over a database: the sessions that are open here, the one buffer all of them write through, and queries. */
 import { ToolError } from "../core/error.ts";
+import type { AccessStore } from "../core/access-store.ts";
+import { guardAccess } from "./access-operations.ts";
+import type { ApprovalStore } from "../core/approval-store.ts";
 import type { JobStore } from "../core/job-store.ts";
+import type { StoreFeed } from "../core/store-feed.ts";
+import type { WebhookStore } from "../core/webhook-store.ts";
 import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../core/store.ts";
-import { DatabaseLog } from "./database-log.ts";
+import { guardParts } from "./store-operations.ts";
+import { DatabaseLog, type DatabaseLogParts } from "./database-log.ts";
 import { readStoredPage } from "./event-text.ts";
 import { guardCache } from "./guarded-cache.ts";
-import type { LogDatabase, LogRefusal, LogWrite } from "./log-database.ts";
-import { checkCancelRequest, checkJobList, checkJobPrune, checkListOptions, checkLogOptions, checkReadOptions } from "./store-options.ts";
+import { FIRST_EPOCH, type LogDatabase, type LogRefusal, type LogWrite } from "./log-database.ts";
+import {
+  checkCancelRequest,
+  checkFeedOptions,
+  checkJobList,
+  checkJobPrune,
+  checkListOptions,
+  checkLogOptions,
+  checkReadOptions,
+} from "./store-options.ts";
 import { WriteBuffer } from "./write-buffer.ts";
 
 export interface DatabaseStoreOptions {
@@ -23,6 +37,10 @@ export class DatabaseStore implements Store {
   readonly outlivesProcess: boolean;
   readonly cache: CacheStore;
   readonly jobs: JobStore;
+  readonly access: AccessStore;
+  readonly approvals: ApprovalStore;
+  readonly feed: StoreFeed;
+  readonly webhooks: WebhookStore;
   readonly #options: DatabaseStoreOptions;
   readonly #database: LogDatabase;
   readonly #buffer: WriteBuffer;
@@ -43,6 +61,19 @@ export class DatabaseStore implements Store {
     this.#buffer = new WriteBuffer({ commit: (writes) => this.#commit(writes), maxBytes: options.maxBufferedBytes });
     this.cache = guardCache(cacheOf(database), () => this.open());
     this.jobs = this.#jobStore();
+    this.access = guardAccess({
+      run: (operation) => database.access(operation),
+      open: () => this.open(),
+      requireWritable: () => this.#requireWritable(),
+    });
+    this.feed = this.#storeFeed();
+    const { approvals, webhooks } = guardParts({
+      run: (operation) => database.operate(operation),
+      open: () => this.open(),
+      requireWritable: () => this.#requireWritable(),
+    });
+    this.approvals = approvals;
+    this.webhooks = webhooks;
   }
 
   /** Other methods open the file as well; call this to learn early of a file that cannot be used. */
@@ -71,7 +102,11 @@ export class DatabaseStore implements Store {
     }
     const lost = options.parent === undefined ? undefined : this.#lost.get(options.parent.sessionId);
     if (lost !== undefined) throw lost;
-    const log = this.#log(sessionId, { options: checkLogOptions(options), length: options.parent?.length ?? 0 });
+    const log = this.#log(sessionId, {
+      options: checkLogOptions(options),
+      length: options.parent?.length ?? 0,
+      epoch: FIRST_EPOCH,
+    });
     log.begin();
     this.#logs.set(sessionId, log);
     return log;
@@ -167,11 +202,27 @@ export class DatabaseStore implements Store {
     };
   }
 
-  #log(sessionId: string, { options, length }: { readonly options: LogOptions; readonly length: number }): DatabaseLog {
+  #storeFeed(): StoreFeed {
+    const database = this.#database;
+    return {
+      latest: async () => {
+        await this.open();
+        return database.feedLatest(undefined);
+      },
+      read: async (options) => {
+        const checked = checkFeedOptions(options);
+        await this.open();
+        return database.feedRead(checked);
+      },
+    };
+  }
+
+  #log(sessionId: string, { options, length, epoch }: Pick<DatabaseLogParts, "options" | "length" | "epoch">): DatabaseLog {
     const log: DatabaseLog = new DatabaseLog({
       sessionId,
       options,
       length,
+      epoch,
       buffer: this.#buffer,
       database: this.#database,
       onClose: () => {

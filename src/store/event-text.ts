@@ -6,6 +6,7 @@ import { EVENT_LIMITS, readEvent } from "../core/recording/read-event.ts";
 import type { EventPage, LogDamage } from "../core/store.ts";
 import { mostChars, piecesOf, type JsonPieces } from "./json-pieces.ts";
 import type { EventRow, StoredPage } from "./log-database.ts";
+import { storedTime } from "./stored-text.ts";
 
 /**
  * Writes an event as JSON text.
@@ -13,7 +14,7 @@ import type { EventRow, StoredPage } from "./log-database.ts";
  * @throws ToolError `not_json` for what JSON cannot hold, `too_large` for what could not be read back
  */
 export function writeEvent(event: SessionEvent): EventRow {
-  return { at: Math.trunc(event.at), type: event.type, callId: callIdOf(event), body: bodyOf(event) };
+  return { at: storedTime(event.at), type: event.type, callId: callIdOf(event), body: bodyOf(event) };
 }
 
 /** In pieces where a long string is left to the database's thread to write as JSON: that takes too long in one that has others to answer. */

@@ -1,7 +1,10 @@
-/** The database of a store in the thread that uses it, without a file to start another thread from: in a bundle. */
+/** The database of a store in the thread that uses it: one that is reached over a network, or a file where a bundle has no thread for it. */
+import type { AccessOperation } from "./access-operations.ts";
 import { ToolError } from "../core/error.ts";
 import type { CacheRecord, ListOptions, StoredSession } from "../core/store.ts";
+import type { FeedPage, ReadFeedOptions } from "../core/store-feed.ts";
 import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
+import type { StoreOperation } from "./store-operations.ts";
 import type {
   CheckedJobList,
   ClaimAnswer,
@@ -13,21 +16,28 @@ import type {
   StoredPage,
 } from "./log-database.ts";
 import type { SqlDatabase } from "./sql-database.ts";
-import { HEARTBEAT_MS, type SqliteSettings } from "./sqlite-settings.ts";
 
-/** Each commit holds up the thread until the disk has it. An idle store does not keep the process alive. */
+export interface InThreadOptions {
+  /** For messages: `The store /a/b.db`. */
+  readonly place: string;
+  /** How often the owner says that it lives. */
+  readonly heartbeatMs: number;
+  /** Makes the database, not opened. */
+  readonly connect: () => Promise<SqlDatabase>;
+}
+
+/** An idle store does not keep the process alive. */
 export class InThreadDatabase implements LogDatabase {
-  readonly #settings: SqliteSettings;
+  readonly #options: InThreadOptions;
   #database: SqlDatabase | undefined;
   #heartbeat: NodeJS.Timeout | undefined;
 
-  constructor(settings: SqliteSettings) {
-    this.#settings = settings;
+  constructor(options: InThreadOptions) {
+    this.#options = options;
   }
 
   async open(): Promise<void> {
-    const { openSqliteDatabase } = await import("./sqlite-database.ts");
-    const database = openSqliteDatabase(this.#settings);
+    const database = await this.#options.connect();
     try {
       await database.open();
     } catch (thrown: unknown) {
@@ -36,7 +46,7 @@ export class InThreadDatabase implements LogDatabase {
     }
     this.#database = database;
     // oxlint-disable-next-line no-restricted-globals -- real time, as in the thread of the other kind: other processes wait for it
-    this.#heartbeat = setInterval(() => void beat(database), HEARTBEAT_MS).unref();
+    this.#heartbeat = setInterval(() => void beat(database), this.#options.heartbeatMs).unref();
   }
 
   async commit(writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
@@ -63,6 +73,14 @@ export class InThreadDatabase implements LogDatabase {
     return this.#opened.remove(sessionId);
   }
 
+  async feedLatest(): Promise<string> {
+    return this.#opened.feedLatest();
+  }
+
+  async feedRead(options: Required<ReadFeedOptions>): Promise<FeedPage> {
+    return this.#opened.feedRead(options);
+  }
+
   async jobList(options: CheckedJobList): Promise<readonly StoredJob[]> {
     return this.#opened.jobList(options);
   }
@@ -77,6 +95,14 @@ export class InThreadDatabase implements LogDatabase {
 
   async jobPrune(options: PruneJobsOptions): Promise<number> {
     return this.#opened.jobPrune(options);
+  }
+
+  async access(operation: AccessOperation): Promise<unknown> {
+    return this.#opened.access(operation);
+  }
+
+  async operate(operation: StoreOperation): Promise<unknown> {
+    return this.#opened.operate(operation);
   }
 
   async cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined> {
@@ -104,7 +130,7 @@ export class InThreadDatabase implements LogDatabase {
 
   get #opened(): SqlDatabase {
     if (this.#database !== undefined) return this.#database;
-    throw new ToolError("store_failed", `The store ${this.#settings.path} is not open.`);
+    throw new ToolError("store_failed", `${this.#options.place} is not open.`);
   }
 }
 

@@ -1,5 +1,6 @@
 /** From the events of a session to the rows of its jobs. */
 import type { SessionEvent } from "../core/event.ts";
+import { storedTime } from "./stored-text.ts";
 import { endState, type EndedJob } from "../core/job-status.ts";
 
 type Start = SessionEvent & { readonly type: "job-start" };
@@ -10,7 +11,13 @@ export type JobChange = { readonly id: string } & (
   | { readonly type: "run"; readonly starts: number }
   /** It asks, or is answered: input for one that waits for its place changes nothing. */
   | { readonly type: "ask" | "answer" }
-  | { readonly type: "end"; readonly state: EndedJob["state"]; readonly at: number; readonly errorCode: string | null }
+  | {
+      readonly type: "end";
+      readonly toolName: string;
+      readonly state: EndedJob["state"];
+      readonly at: number;
+      readonly errorCode: string | null;
+    }
 );
 
 const NONE: readonly JobChange[] = Object.freeze([]);
@@ -30,7 +37,7 @@ function changeOf(event: SessionEvent, events: readonly SessionEvent[]): JobChan
   switch (event.type) {
     case "job-start": {
       const { callId: id, toolName, mode, notify, queued, at } = event;
-      return { type: "start", id, toolName, mode, notify, at: Math.trunc(at), isQueued: queued === true };
+      return { type: "start", id, toolName, mode, notify, at: storedTime(at), isQueued: queued === true };
     }
     case "job-run":
       return { type: "run", id: event.callId, starts: event.starts };
@@ -39,9 +46,9 @@ function changeOf(event: SessionEvent, events: readonly SessionEvent[]): JobChan
     case "job-input":
       return { type: "answer", id: event.callId };
     case "job-end": {
-      const { callId: id, status, at } = event;
+      const { callId: id, toolName, status, at } = event;
       const errorCode = errorOf(id, events);
-      return { type: "end", id, state: endState(status, errorCode), at: Math.trunc(at), errorCode: errorCode ?? null };
+      return { type: "end", id, toolName, state: endState(status, errorCode), at: storedTime(at), errorCode: errorCode ?? null };
     }
     default:
       return undefined;

@@ -1,7 +1,9 @@
 /** The statements that write the rows of jobs, compiled when first needed. */
 import type { CompiledQuery, Kysely } from "kysely";
 import type { JobChange } from "./job-changes.ts";
-import { storedText } from "./stored-text.ts";
+import { keepStatement, messageValues } from "./sql-webhooks.ts";
+import { jobEnded } from "./webhook-messages.ts";
+import { originalText, storedText } from "./stored-text.ts";
 import type { Tables } from "./tables.ts";
 
 /** A compiled statement and the values for it. */
@@ -12,10 +14,20 @@ export interface JobStatement {
 
 export class JobStatements {
   readonly #tables: Kysely<Tables>;
+  #keep: CompiledQuery | undefined;
   #queries: Readonly<Record<JobChange["type"], CompiledQuery>> | undefined;
 
   constructor(tables: Kysely<Tables>) {
     this.#tables = tables;
+  }
+
+  /** With the statement that keeps webhooks of it. @param session as its table has it */
+  all(session: string, change: JobChange): readonly JobStatement[] {
+    const own = this.of(session, change);
+    if (change.type !== "end") return [own];
+    const message = jobEnded(originalText(session), change);
+    this.#keep ??= keepStatement(this.#tables, message);
+    return [own, { query: this.#keep, parameters: messageValues(message) }];
   }
 
   /** @param session as its table has it */

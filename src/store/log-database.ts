@@ -1,8 +1,11 @@
 /** The operations that a store asks of the database behind it. Everything here is plain data, so that the database may live in another thread. */
+import type { AccessOperation } from "./access-operations.ts";
 import type { BranchPoint } from "../core/event.ts";
 import type { ErrorInfo } from "../core/error.ts";
 import type { CancelRequest, JobKey, ListStoredJobsOptions, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
+import type { FeedPage, ReadFeedOptions } from "../core/store-feed.ts";
 import type { CacheRecord, ListOptions, LogDamage, LogOptions, StoredSession } from "../core/store.ts";
+import type { StoreOperation } from "./store-operations.ts";
 import type { JobChange } from "./job-changes.ts";
 import type { JsonPieces } from "./json-pieces.ts";
 
@@ -21,6 +24,8 @@ export interface LogWrite {
   readonly sessionId: string;
   /** Set for the first write of a new log. */
   readonly create?: LogOptions;
+  /** That of the claim which the log was opened with. */
+  readonly epoch: number;
   /** Position of the first event. */
   readonly from: number;
   readonly events: readonly EventRow[];
@@ -57,7 +62,10 @@ export interface ClaimRequest {
 /** Long logs are verified in several requests, so that other sessions are written in between. */
 export type ClaimAnswer =
   | { readonly claimed: false; readonly verified: number }
-  | { readonly claimed: true; readonly length: number; readonly options: LogOptions };
+  | { readonly claimed: true; readonly length: number; readonly options: LogOptions; readonly epoch: number };
+
+/** Of the creation of a session, which is its first claim. */
+export const FIRST_EPOCH = 1;
 
 export interface LogDatabase {
   open(): Promise<void>;
@@ -74,10 +82,14 @@ export interface LogDatabase {
   read(request: ReadRequest): Promise<StoredPage>;
   list(options: Required<ListOptions>): Promise<readonly StoredSession[]>;
   remove(sessionId: string): Promise<boolean>;
+  feedLatest(request: undefined): Promise<string>;
+  feedRead(options: Required<ReadFeedOptions>): Promise<FeedPage>;
   jobList(options: CheckedJobList): Promise<readonly StoredJob[]>;
   jobRequestCancel(request: JobKey & { readonly reason: string }): Promise<boolean>;
   jobCancelRequests(request: undefined): Promise<readonly CancelRequest[]>;
   jobPrune(options: PruneJobsOptions): Promise<number>;
+  access(operation: AccessOperation): Promise<unknown>;
+  operate(operation: StoreOperation): Promise<unknown>;
   cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined>;
   cacheVersions(resources: readonly string[]): Promise<readonly number[]>;
   cachePut(entry: CacheRecord): Promise<void>;

@@ -216,6 +216,17 @@ function checkRow(id: string, row: SessionTable): FoundSession {
 /** Replaces a record that is lost: a log of its own, of unknown length. */
 function recordless(id: string, damage: string): FoundSession {
   const times = { created_at: 0, updated_at: 0 };
-  const row = { id, parent_id: null, parent_length: 0, ...times, durability: "sync", length: 0, head: "", checksum: "", owner: null };
+  const row = {
+    id,
+    parent_id: null,
+    parent_length: 0,
+    ...times,
+    durability: "sync",
+    length: 0,
+    head: "",
+    checksum: "",
+    owner: null,
+    epoch: 0,
+  };
   return { row, damage };
 }

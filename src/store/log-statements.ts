@@ -26,6 +26,10 @@ export class LogStatements {
       .updateTable("haft_session")
       .set({ updated_at: 0, length: 0, head: "", checksum: "" })
       .where("id", "=", "")
+      .where("owner", "=", "")
+      .where("epoch", "=", 0)
+      .where("length", "=", 0)
+      .where("head", "=", "")
       .compile();
     this.#eventsBetween = tables
       .selectFrom("haft_event")
@@ -54,9 +58,11 @@ export class LogStatements {
     }
   }
 
-  async moveSession(tables: Kysely<Tables>, session: Omit<SessionTable, "owner">): Promise<void> {
-    const { updated_at, length, head, checksum, id } = session;
-    await tables.executeQuery(withParameters(this.#moveSession, [updated_at, length, head, checksum, id]));
+  /** Changes a session's record from what was read. False when it is not that any more, its owner and epoch included. */
+  async moveSession(tables: Kysely<Tables>, from: SessionTable, to: SessionTable): Promise<boolean> {
+    const values = [to.updated_at, to.length, to.head, to.checksum, from.id, from.owner, from.epoch, from.length, from.head];
+    const { numAffectedRows } = await tables.executeQuery(withParameters(this.#moveSession, values));
+    return numAffectedRows === 1n;
   }
 
   /** In order; both positions inclusive. */

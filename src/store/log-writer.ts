@@ -1,18 +1,20 @@
 /** Writes groups of events, each in one transaction, for sessions that this owner still has. */
 import type { Kysely, Transaction } from "kysely";
-import { ToolError } from "../core/error.ts";
+import { ToolError, describeThrown } from "../core/error.ts";
 import type { LogOptions } from "../core/store.ts";
 import { plural } from "../core/base/wording.ts";
-import { rootChecksum, sessionChecksum } from "./checksum.ts";
+import { movedRecord, rootChecksum, sessionChecksum } from "./checksum.ts";
 import { rowsOf } from "./event-rows.ts";
+import { GroupAppends } from "./group-appends.ts";
 import { spellBranchPoint, type LogRefusal, type LogWrite } from "./log-database.ts";
+import { KnownRecords } from "./known-records.ts";
 import type { LogReader } from "./log-reader.ts";
 import { JobStatements } from "./job-statements.ts";
 import type { LogStatements } from "./log-statements.ts";
 import type { Owner } from "./owner.ts";
 import { QuickAppends } from "./quick-appends.ts";
 import type { SqlConnection } from "./sql-connection.ts";
-import { storedText } from "./stored-text.ts";
+import { storedText, storedTime } from "./stored-text.ts";
 import type { SessionTable, Tables } from "./tables.ts";
 import { withParameters } from "./with-parameters.ts";
 
@@ -29,40 +31,61 @@ export class LogWriter {
   readonly #reader: LogReader;
   readonly #owner: Owner;
   readonly #jobs: JobStatements;
+  readonly #records = new KnownRecords();
+  /** For a database that answers at once. */
   readonly #quick: QuickAppends | undefined;
+  /** For one that has an answer to wait for. */
+  readonly #groups: GroupAppends | undefined;
 
   constructor(parts: LogWriterParts) {
     this.#connection = parts.connection;
     this.#statements = parts.statements;
     this.#reader = parts.reader;
     this.#owner = parts.owner;
-    const { immediate, tables } = parts.connection;
+    const { immediate: sql, groups, tables } = parts.connection;
     this.#jobs = new JobStatements(tables);
-    this.#quick = immediate === undefined ? undefined : new QuickAppends(immediate, tables, this.#jobs);
+    const shared = { tables, jobs: this.#jobs, records: this.#records };
+    this.#quick = sql === undefined ? undefined : new QuickAppends({ sql, ...shared });
+    this.#groups = groups === undefined ? undefined : new GroupAppends({ schema: groups.schema, owner: parts.owner, ...shared });
   }
 
-  /** See `LogDatabase.commit`. Where a damaged file keeps a group from being written, each session of it is tried alone. */
+  /** See `LogDatabase.commit`. Where one session keeps a group from being written, each is tried alone. */
   async commit(tables: Kysely<Tables>, writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
+    const [first, ...others] = writes;
     try {
       return await this.#commit(tables, writes);
     } catch (error: unknown) {
-      if (!this.#connection.isTaken(error)) throw error;
-      const [first, ...others] = writes;
-      if (first !== undefined && others.length === 0) return [refusal(first, littered(first))];
+      if (!this.#isOfOne(error)) throw error;
+      if (first === undefined) return [];
     }
+    if (others.length === 0) return this.#commitAlone(tables, first);
     const refusals: LogRefusal[] = [];
-    for (const write of writes) refusals.push(...(await this.commit(tables, [write])));
+    for (const write of writes) refusals.push(...(await this.#commitAlone(tables, write)));
     return refusals;
   }
 
+  /** A second time, because another process may have written what was in the way. */
+  async #commitAlone(tables: Kysely<Tables>, write: LogWrite): Promise<readonly LogRefusal[]> {
+    try {
+      return await this.#commit(tables, [write]);
+    } catch (error: unknown) {
+      if (!this.#isOfOne(error)) throw error;
+      return [refusal(write, this.#connection.isUnfit(error) ? unfit(write, error) : littered(write))];
+    }
+  }
+
+  #isOfOne(error: unknown): boolean {
+    return this.#connection.isTaken(error) || this.#connection.isUnfit(error);
+  }
+
   async #commit(tables: Kysely<Tables>, writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
-    if (this.#quick?.writeAll(writes) === true) return [];
+    if (this.#quick?.writeAll(writes) === true || (await this.#groups?.writeAll(tables, writes)) === true) return [];
     const creates = writes.some((write) => write.create !== undefined);
     const refusals = await tables.transaction().execute(async (transaction) => {
       if (creates) await this.#owner.register(transaction);
-      this.#quick?.begin();
+      this.#records.begin();
       const refused: LogRefusal[] = [];
-      for (const write of writes) {
+      for (const write of (await this.#groups?.append(transaction, writes)) ?? writes) {
         const { parent } = write.create ?? {};
         const isOrphan = parent !== undefined && refused.some(({ sessionId }) => sessionId === parent.sessionId);
         const error = isOrphan && parent !== undefined ? orphan(write, spellBranchPoint(parent)) : await this.#write(transaction, write);
@@ -71,7 +94,7 @@ export class LogWriter {
       return refused;
     });
     if (creates) this.#owner.confirm();
-    this.#quick?.confirm();
+    this.#records.confirm();
     return refusals;
   }
 
@@ -83,7 +106,7 @@ export class LogWriter {
     if (found === undefined) {
       return write.create === undefined ? removed(write) : this.#create(transaction, write, write.create);
     }
-    if (found.row.owner !== this.#owner.id)
+    if (found.row.owner !== this.#owner.id || found.row.epoch !== write.epoch)
       return write.create === undefined ? this.#takenOver(transaction, write, found.row) : duplicate(write);
     if (found.damage !== undefined) return new ToolError("corrupt_record", `Session ${name(write)} cannot be written: ${found.damage}.`);
     return this.#append(transaction, write, found.row);
@@ -99,9 +122,9 @@ export class LogWriter {
     }
     const root = { id: storedText(write.sessionId), parent_id: parentOf(parent), parent_length: parent?.length ?? 0 };
     const head = rootChecksum(root, parentSum);
-    const created = Math.trunc(at);
+    const created = storedTime(at);
     const session = { ...root, created_at: created, durability, updated_at: created, length: root.parent_length, head };
-    const row: SessionTable = { ...session, checksum: sessionChecksum(session), owner: this.#owner.id ?? null };
+    const row: SessionTable = { ...session, checksum: sessionChecksum(session), owner: this.#owner.id ?? null, epoch: write.epoch };
     await transaction.insertInto("haft_session").values(row).execute();
     return this.#append(transaction, write, row);
   }
@@ -114,16 +137,19 @@ export class LogWriter {
     const events = rowsOf(write.events.slice(there), row);
     const last = events.at(-1);
     if (last === undefined) return undefined;
+    const session = movedRecord(row, last);
+    if (!(await this.#statements.moveSession(transaction, row, session))) return this.#overtaken(transaction, write);
     await this.#statements.insertEvents(transaction, events);
-    const moved = { ...row, length: last.position, updated_at: Math.max(row.updated_at, last.at), head: last.checksum };
-    const session = { ...moved, checksum: sessionChecksum(moved) };
-    await this.#statements.moveSession(transaction, session);
-    for (const change of write.jobs ?? []) {
-      const { query, parameters } = this.#jobs.of(row.id, change);
-      await transaction.executeQuery(withParameters(query, parameters));
-    }
-    this.#quick?.note(write.sessionId, session);
+    for (const change of write.jobs ?? [])
+      for (const { query, parameters } of this.#jobs.all(row.id, change)) await transaction.executeQuery(withParameters(query, parameters));
+    this.#records.note(write.sessionId, session);
     return undefined;
+  }
+
+  /** Its record was changed since it was read in this transaction. */
+  async #overtaken(transaction: Transaction<Tables>, write: LogWrite): Promise<ToolError> {
+    const found = await this.#reader.find(transaction, storedText(write.sessionId));
+    return found === undefined ? removed(write) : this.#takenOver(transaction, write, found.row);
   }
 
   /** Whether the log already ends with the first events of a write: the answer to an earlier commit was lost. */
@@ -161,6 +187,10 @@ function refusal({ sessionId }: LogWrite, error: ToolError): LogRefusal {
 
 function littered(write: LogWrite): ToolError {
   return new ToolError("corrupt_record", `Session ${name(write)} cannot be written: there are events behind its end already.`);
+}
+
+function unfit(write: LogWrite, cause: unknown): ToolError {
+  return new ToolError("too_large", `Session ${name(write)} cannot be written: ${describeThrown(cause)}.`, { cause });
 }
 
 function duplicate(write: LogWrite): ToolError {

@@ -1,12 +1,23 @@
 /** Sessions in memory: nothing outlives the process, and no call waits for it. */
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
+import type { AccessStore } from "../core/access-store.ts";
+import type { ApprovalStore } from "../core/approval-store.ts";
 import type { JobStore } from "../core/job-store.ts";
+import type { StoreFeed } from "../core/store-feed.ts";
 import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../core/store.ts";
+import { guardAccess, runAccessOperation } from "./access-operations.ts";
+import { MemoryAccess } from "./memory-access.ts";
+import type { WebhookStore } from "../core/webhook-store.ts";
+import { guardParts, runOperation, type StoreParts } from "./store-operations.ts";
 import { guardCache } from "./guarded-cache.ts";
 import { spellBranchPoint } from "./log-database.ts";
 import { jobChanges } from "./job-changes.ts";
+import { MemoryApprovals } from "./memory-approvals.ts";
 import { MemoryCache } from "./memory-cache.ts";
+import { MemoryFeed } from "./memory-feed.ts";
+import { MemoryWebhooks } from "./memory-webhooks.ts";
+import { approvalAsked, jobEnded } from "./webhook-messages.ts";
 import { MemoryJobs } from "./memory-jobs.ts";
 import { checkListOptions, checkLogOptions, checkReadOptions } from "./store-options.ts";
 
@@ -70,8 +81,25 @@ class MemoryStore implements Store {
   readonly outlivesProcess = false;
   readonly cache: CacheStore = guardCache(new MemoryCache(MAX_CACHE_BYTES), () => this.open());
   readonly #sessions = new Map<string, MemorySession>();
+  readonly #access = new MemoryAccess();
   readonly #jobs = new MemoryJobs((sessionId) => this.#sessions.get(sessionId)?.log !== undefined);
   readonly jobs: JobStore = this.#jobs.guarded(() => this.open());
+  readonly access: AccessStore = guardAccess({
+    run: (operation) => runAccessOperation(this.#access, operation),
+    open: () => this.open(),
+    requireWritable: () => this.#requireOpen(),
+  });
+  readonly #feed = new MemoryFeed();
+  readonly feed: StoreFeed = this.#feed.guarded(() => this.open());
+  readonly #webhooks = new MemoryWebhooks();
+  readonly #approvals = new MemoryApprovals((question) => this.#webhooks.keep(approvalAsked(question)));
+  readonly #parts: StoreParts = guardParts({
+    run: (operation) => runOperation({ approvals: this.#approvals, webhooks: this.#webhooks }, operation),
+    open: () => this.open(),
+    requireWritable: () => this.#requireOpen(),
+  });
+  readonly approvals: ApprovalStore = this.#parts.approvals;
+  readonly webhooks: WebhookStore = this.#parts.webhooks;
   #isClosed = false;
 
   async open(): Promise<void> {
@@ -88,7 +116,7 @@ class MemoryStore implements Store {
     const kept = new MemorySession(sessionId, checkLogOptions(options), this.#parentOf(sessionId, options));
     this.#sessions.set(sessionId, kept);
     if (kept.parent !== undefined) kept.parent.branches++;
-    return (kept.log = new MemoryLog(kept, this.#jobs));
+    return (kept.log = new MemoryLog(kept, { jobs: this.#jobs, webhooks: this.#webhooks, feed: this.#feed }));
   }
 
   #parentOf(sessionId: string, { parent }: LogOptions): MemorySession | undefined {
@@ -111,7 +139,7 @@ class MemoryStore implements Store {
       });
     }
     kept.log?.lose(new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was claimed again; this log of it can write no more.`));
-    return (kept.log = new MemoryLog(kept, this.#jobs));
+    return (kept.log = new MemoryLog(kept, { jobs: this.#jobs, webhooks: this.#webhooks, feed: this.#feed }));
   }
 
   async read(sessionId: string, options: ReadOptions = {}): Promise<EventPage> {
@@ -149,6 +177,8 @@ class MemoryStore implements Store {
     kept.log?.lose(new ToolError("store_failed", `Session ${JSON.stringify(sessionId)} was removed; nothing can be added to its log.`));
     if (kept.parent !== undefined) kept.parent.branches--;
     this.#jobs.forget(sessionId);
+    this.#approvals.forget(sessionId);
+    this.#feed.forget(sessionId);
     return this.#sessions.delete(sessionId);
   }
 
@@ -169,16 +199,23 @@ class MemoryStore implements Store {
   }
 }
 
+/** The parts of the store that are written with the events of a log. */
+interface LogParts {
+  readonly jobs: MemoryJobs;
+  readonly webhooks: MemoryWebhooks;
+  readonly feed: MemoryFeed;
+}
+
 class MemoryLog implements EventLog {
   readonly sessionId: string;
   readonly options: LogOptions;
   readonly #kept: MemorySession;
-  readonly #jobs: MemoryJobs;
+  readonly #parts: LogParts;
   #failure: ToolError | undefined;
   #isClosed = false;
 
-  constructor(kept: MemorySession, jobs: MemoryJobs) {
-    this.#jobs = jobs;
+  constructor(kept: MemorySession, parts: LogParts) {
+    this.#parts = parts;
     this.sessionId = kept.sessionId;
     this.options = kept.options;
     this.#kept = kept;
@@ -192,8 +229,14 @@ class MemoryLog implements EventLog {
     if (this.#failure !== undefined) throw this.#failure;
     if (this.#isClosed)
       throw new ToolError("store_failed", `Session ${JSON.stringify(this.sessionId)} was closed; nothing can be added to its log.`);
-    for (const event of events) this.#kept.own.push(event);
-    for (const change of jobChanges(this.sessionId, events)) this.#jobs.apply(this.sessionId, change);
+    for (const event of events) {
+      this.#kept.own.push(event);
+      this.#parts.feed.add(this.sessionId, this.#kept.length);
+    }
+    for (const change of jobChanges(this.sessionId, events)) {
+      this.#parts.jobs.apply(this.sessionId, change);
+      if (change.type === "end") this.#parts.webhooks.keep(jobEnded(this.sessionId, change));
+    }
     const last = events.at(-1);
     if (last !== undefined && last.at > this.#kept.updatedAt) this.#kept.updatedAt = last.at;
   }

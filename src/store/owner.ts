@@ -4,8 +4,6 @@ import { type Kysely, type Transaction, sql } from "kysely";
 import type { SqlConnection } from "./sql-connection.ts";
 import type { OwnerTable, Tables } from "./tables.ts";
 
-/** An owner that was silent for longer is gone, or has no say any more. */
-const STALE_MS = 15_000;
 /** Owners that ended without closing are forgotten after a day. */
 const FORGOTTEN_MS = 86_400_000;
 
@@ -68,7 +66,7 @@ export class Owner {
   /** An owner by its id, this one included; undefined when it is gone. */
   async describe(tables: Kysely<Tables>, id: string): Promise<LivingOwner | undefined> {
     const row = await tables.selectFrom("haft_owner").selectAll().where("id", "=", id).executeTakeFirst();
-    if (row === undefined || !isAlive(row, await this.#now(tables))) return undefined;
+    if (row === undefined || !this.#isAlive(row, await this.#now(tables))) return undefined;
     return { text: `process ${row.pid} on host ${row.host}` };
   }
 
@@ -76,10 +74,19 @@ export class Owner {
   async others(tables: Kysely<Tables>): Promise<readonly string[]> {
     const now = await this.#now(tables);
     const rows = await tables.selectFrom("haft_owner").selectAll().orderBy("seen_at").execute();
-    const running = rows.filter((row) => row.id !== this.#id && (row.host === hostname() ? isRunning(row.pid) : isAlive(row, now)));
+    const running = rows.filter((row) => row.id !== this.#id && (this.#isHere(row) ? isRunning(row.pid) : this.#isAlive(row, now)));
     return running.map(
       ({ pid, host, seen_at }) => `process ${pid} on host ${host}, last seen ${Math.round((now - seen_at) / 1_000)} s ago`,
     );
+  }
+
+  /** A process that is gone holds nothing; one that cannot be seen from here is believed as long as it is heard of. */
+  #isAlive(row: OwnerTable, now: number): boolean {
+    return now - row.seen_at <= this.#connection.liveness.leaseMs && (!this.#isHere(row) || isRunning(row.pid));
+  }
+
+  #isHere({ host }: OwnerTable): boolean {
+    return this.#connection.liveness.seesProcesses && host === hostname();
   }
 
   async #now(tables: Kysely<Tables>): Promise<number> {
@@ -94,11 +101,6 @@ export class Owner {
 function first<Row>({ rows: [row] }: { readonly rows: readonly Row[] }): Row {
   if (row === undefined) throw new Error("The database answered a question without tables with no row.");
   return row;
-}
-
-/** A process that is gone holds nothing; one of another machine is believed as long as it is seen. */
-function isAlive({ host, pid, seen_at }: OwnerTable, now: number): boolean {
-  return now - seen_at <= STALE_MS && (host !== hostname() || isRunning(pid));
 }
 
 function isRunning(pid: number): boolean {

@@ -2,101 +2,70 @@
  * Appends to sessions that this owner wrote before, with one statement for the session and one for each event, run at once.
  *
  * The record of a session is remembered from the last write. It is changed only where it still is exactly that in the database, its owner
- * included: a session that was claimed, removed or damaged since is not written here.
+ * and epoch included: a session that was claimed, removed or damaged since is not written here.
  */
 import type { CompiledQuery, Kysely } from "kysely";
 import { rowsOf } from "./event-rows.ts";
-import { sessionChecksum } from "./checksum.ts";
+import { movedRecord } from "./checksum.ts";
 import type { JobChange } from "./job-changes.ts";
 import type { JobStatements } from "./job-statements.ts";
+import type { KnownRecords } from "./known-records.ts";
 import type { LogWrite } from "./log-database.ts";
 import type { ImmediateSql, RunStatement } from "./sql-connection.ts";
 import type { SessionTable, Tables } from "./tables.ts";
 
-/** So many records are remembered; those that were not written for longest are forgotten first. */
-const MAX_KNOWN = 16_384;
+export interface QuickAppendsParts {
+  readonly sql: ImmediateSql;
+  readonly tables: Kysely<Tables>;
+  readonly jobs: JobStatements;
+  readonly records: KnownRecords;
+}
 
 export class QuickAppends {
-  readonly #sql: ImmediateSql;
-  readonly #tables: Kysely<Tables>;
-  /** By session id. */
-  readonly #known = new Map<string, SessionTable>();
-  /** Records as the transaction under way leaves them. */
-  readonly #written = new Map<string, SessionTable>();
+  readonly #parts: QuickAppendsParts;
   /** Made when first needed, because the tables may have to be made before. */
   #statements: { readonly insert: RunStatement; readonly move: RunStatement } | undefined;
-
-  readonly #jobs: JobStatements;
   readonly #preparedJobs = new Map<CompiledQuery, RunStatement>();
 
-  constructor(sql: ImmediateSql, tables: Kysely<Tables>, jobs: JobStatements) {
-    this.#jobs = jobs;
-    this.#sql = sql;
-    this.#tables = tables;
+  constructor(parts: QuickAppendsParts) {
+    this.#parts = parts;
   }
 
   /** Writes a group in one transaction. Returns false, and has written nothing, when a part of it is no append to what is known. */
   writeAll(writes: readonly LogWrite[]): boolean {
-    if (!this.#sql.isFree || !writes.every((write) => this.#recordFor(write) !== undefined)) return false;
-    this.begin();
-    if (!this.#sql.write(() => writes.every((write) => this.append(write)))) return false;
-    this.confirm();
+    const { sql, records } = this.#parts;
+    if (!sql.isFree || !writes.every((write) => records.recordFor(write) !== undefined)) return false;
+    records.begin();
+    if (!sql.write(() => writes.every((write) => this.append(write)))) return false;
+    records.confirm();
     return true;
-  }
-
-  /** A transaction begins; what an earlier one wrote and did not confirm is not in the database. */
-  begin(): void {
-    this.#written.clear();
   }
 
   /** Writes one session's part in the transaction under way. Returns false, and has written nothing, when it is no append to what is known. */
   append(write: LogWrite): boolean {
-    const row = this.#recordFor(write);
+    const { sql, tables, records } = this.#parts;
+    const row = records.recordFor(write);
     if (row === undefined) return false;
     const events = rowsOf(write.events, row);
     const last = events.at(-1);
     if (last === undefined) return false;
-    this.#statements ??= { insert: this.#sql.prepare(insertEvent(this.#tables)), move: this.#sql.prepare(moveSession(this.#tables)) };
-    const moved = { ...row, length: last.position, updated_at: Math.max(row.updated_at, last.at), head: last.checksum };
-    const session = { ...moved, checksum: sessionChecksum(moved) };
+    this.#statements ??= { insert: sql.prepare(insertEvent(tables)), move: sql.prepare(moveSession(tables)) };
+    const session = movedRecord(row, last);
     if (this.#statements.move([...newValues(session), ...allValues(row)]) === 0) return false;
     const { insert } = this.#statements;
     for (const { session, position, at, type, call_id, body, checksum } of events)
       insert([session, position, at, type, call_id, body, checksum]);
     if (write.jobs !== undefined) this.#writeJobs(row.id, write.jobs);
-    this.note(write.sessionId, session);
+    records.note(write.sessionId, session);
     return true;
   }
 
   #writeJobs(session: string, changes: readonly JobChange[]): void {
-    for (const change of changes) {
-      const { query, parameters } = this.#jobs.of(session, change);
+    for (const { query, parameters } of changes.flatMap((change) => this.#parts.jobs.all(session, change))) {
       let run = this.#preparedJobs.get(query);
-      if (run === undefined) this.#preparedJobs.set(query, (run = this.#sql.prepare(query)));
+      if (run === undefined) this.#preparedJobs.set(query, (run = this.#parts.sql.prepare(query)));
       run(parameters);
     }
-  }
-
-  /** Remembers a record as the transaction under way leaves it. */
-  note(sessionId: string, row: SessionTable): void {
-    this.#written.set(sessionId, row);
-  }
-
-  /** The transaction is committed. */
-  confirm(): void {
-    for (const [sessionId, row] of this.#written) {
-      this.#known.delete(sessionId); // so that it goes to the end
-      this.#known.set(sessionId, row);
-    }
-    for (const sessionId of this.#known.keys()) {
-      if (this.#known.size <= MAX_KNOWN) return;
-      this.#known.delete(sessionId);
-    }
-  }
-
-  #recordFor({ sessionId, create, from }: LogWrite): SessionTable | undefined {
-    const row = create === undefined ? this.#known.get(sessionId) : undefined;
-    return row?.length === from - 1 ? row : undefined;
   }
 }
 
@@ -112,6 +81,7 @@ function moveSession(tables: Kysely<Tables>) {
     .set({ updated_at: 0, length: 0, head: "", checksum: "" })
     .where("id", "=", "")
     .where("owner", "=", "")
+    .where("epoch", "=", 0)
     .where("checksum", "=", "")
     .where("length", "=", 0)
     .where("head", "=", "")
@@ -128,6 +98,6 @@ function newValues({ updated_at, length, head, checksum }: SessionTable): readon
 }
 
 function allValues(row: SessionTable): readonly unknown[] {
-  const { id, owner, checksum, length, head, updated_at, created_at, durability, parent_length, parent_id } = row;
-  return [id, owner, checksum, length, head, updated_at, created_at, durability, parent_length, parent_id];
+  const { id, owner, epoch, checksum, length, head, updated_at, created_at, durability, parent_length, parent_id } = row;
+  return [id, owner, epoch, checksum, length, head, updated_at, created_at, durability, parent_length, parent_id];
 }

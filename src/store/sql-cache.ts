@@ -4,7 +4,7 @@ import { ToolError } from "../core/error.ts";
 import type { CacheRecord } from "../core/store.ts";
 import { cacheChecksum } from "./checksum.ts";
 import { generationsOfWrite, resourcesAround, versionOf, type Generation } from "./resource-versions.ts";
-import { originalText, originalTexts, storedText, storedTexts } from "./stored-text.ts";
+import { originalText, originalTexts, storedKey, storedText, storedTexts, storedTime } from "./stored-text.ts";
 import type { CacheTable, CounterTable, GenerationTable, Tables } from "./tables.ts";
 import { withParameters } from "./with-parameters.ts";
 
@@ -20,18 +20,20 @@ const BASE = "";
 
 export class SqlCache {
   readonly #maxBytes: number;
+  readonly #maxKeyBytes: number;
   readonly #findGenerations = new Map<number, CompiledQuery<GenerationTable>>();
   #findEntry: CompiledQuery<CacheTable> | undefined;
   #writes = 0;
 
-  constructor(maxBytes: number) {
+  constructor(maxBytes: number, maxKeyBytes: number) {
     this.#maxBytes = maxBytes;
+    this.#maxKeyBytes = maxKeyBytes;
   }
 
   /** An entry that is replaced between the two looks was still right at the second. */
   async get(tables: Kysely<Tables>, { key, now }: { readonly key: string; readonly now: number }): Promise<string | undefined> {
     this.#findEntry ??= tables.selectFrom("haft_cache").selectAll().where("key", "=", "").compile();
-    const wanted = storedText(key);
+    const wanted = storedKey(key, this.#maxKeyBytes);
     const [entry] = (await tables.executeQuery(withParameters(this.#findEntry, [wanted]))).rows;
     if (entry === undefined || entry.checksum !== cacheChecksum(entry)) return undefined;
     if (entry.key !== wanted || (entry.expires_at !== null && entry.expires_at <= now)) return undefined;
@@ -42,7 +44,7 @@ export class SqlCache {
   /** In one look, so that all are of the same moment. @throws ToolError `too_large` for resources with too many others around them */
   async versions(tables: Kysely<Tables>, resources: readonly string[]): Promise<readonly number[]> {
     if (resources.length === 0) return [];
-    const around = new Map([...resourcesAround(resources)].map((resource) => [storedText(resource), resource]));
+    const around = new Map([...resourcesAround(resources)].map((resource) => [this.#key(resource), resource]));
     const generations = new Map<string, Generation>();
     let base = 0;
     for (const row of await this.#generations(tables, [BASE, ...around.keys()])) {
@@ -65,10 +67,11 @@ export class SqlCache {
   }
 
   async put(tables: Kysely<Tables>, record: CacheRecord): Promise<void> {
-    const entry = storedEntry(record);
+    const entry = storedEntry(record, this.#key(record.key));
     await tables.transaction().execute(async (transaction) => {
+      const before = await lockCounter(transaction, "cache-bytes");
       if (JSON.stringify(await this.versions(transaction, record.resources)) !== entry.versions) return;
-      let total = (await counter(transaction, "cache-bytes")) - (await drop(transaction, [entry.key]));
+      let total = before - (await drop(transaction, [entry.key]));
       if (entry.bytes <= this.#maxBytes) {
         await transaction.insertInto("haft_cache").values(entry).execute();
         total = await this.#makeRoom(transaction, total + entry.bytes);
@@ -80,10 +83,12 @@ export class SqlCache {
   async invalidate(tables: Kysely<Tables>, resources: readonly string[]): Promise<void> {
     if (resources.length === 0) return;
     await tables.transaction().execute(async (transaction) => {
-      for (const [resource, { self, below }] of generationsOfWrite(resources)) {
+      const written = [...generationsOfWrite(resources)].map(([resource, added]) => ({ resource: this.#key(resource), ...added }));
+      // In one order everywhere: of two that write the same rows, neither waits for the other for ever
+      for (const { resource, self, below } of written.sort((one, other) => (one.resource < other.resource ? -1 : 1))) {
         await transaction
           .insertInto("haft_generation")
-          .values({ resource: storedText(resource), self, below })
+          .values({ resource, self, below })
           .onConflict((conflict) =>
             conflict.column("resource").doUpdateSet((update) => ({
               self: update("haft_generation.self", "+", self),
@@ -94,6 +99,10 @@ export class SqlCache {
       }
       if (this.#writes++ % WRITES_BETWEEN_LOOKS === 0) await forgetGenerations(transaction);
     });
+  }
+
+  #key(text: string): string {
+    return storedKey(text, this.#maxKeyBytes);
   }
 
   /** Deletes the oldest entries until the rest fits. Returns what is left in bytes. */
@@ -115,16 +124,16 @@ export class SqlCache {
   }
 }
 
-function storedEntry({ key, body, resources, versions, storedAt, expiresAt }: CacheRecord): CacheTable {
+function storedEntry({ body, resources, versions, storedAt, expiresAt }: CacheRecord, key: string): CacheTable {
   const entry = {
-    key: storedText(key),
+    key,
     body: storedText(body),
     resources: storedTexts(resources),
     versions: JSON.stringify(versions),
-    expires_at: expiresAt === undefined ? null : Math.trunc(expiresAt),
+    expires_at: expiresAt === undefined ? null : storedTime(expiresAt),
   };
   const bytes = Buffer.byteLength(entry.key) + Buffer.byteLength(entry.body) + Buffer.byteLength(entry.resources);
-  return { ...entry, stored_at: Math.trunc(storedAt), bytes, checksum: cacheChecksum(entry) };
+  return { ...entry, stored_at: storedTime(storedAt), bytes, checksum: cacheChecksum(entry) };
 }
 
 /** Begins again above every version there ever was, so that none of them comes back. */
@@ -151,9 +160,15 @@ async function drop(transaction: Transaction<Tables>, keys: readonly string[]): 
   return dropped.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
-async function counter(tables: Kysely<Tables>, name: CounterTable["name"]): Promise<number> {
-  const row = await tables.selectFrom("haft_counter").select("value").where("name", "=", name).executeTakeFirst();
-  return row?.value ?? 0;
+/** The value, which no other transaction changes until this one ends. */
+async function lockCounter(transaction: Transaction<Tables>, name: CounterTable["name"]): Promise<number> {
+  const { value } = await transaction
+    .insertInto("haft_counter")
+    .values({ name, value: 0 })
+    .onConflict((conflict) => conflict.column("name").doUpdateSet((update) => ({ value: update.ref("haft_counter.value") })))
+    .returning("value")
+    .executeTakeFirstOrThrow();
+  return value;
 }
 
 async function setCounter(transaction: Transaction<Tables>, name: CounterTable["name"], value: number): Promise<void> {

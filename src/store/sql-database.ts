@@ -1,9 +1,11 @@
 /** Sessions, claims and the cache in SQL tables: the same statements for every database that Kysely speaks. */
 import type { Kysely, Transaction } from "kysely";
-import { ToolError } from "../core/error.ts";
+import { ToolError, isToolError } from "../core/error.ts";
 import type { CacheRecord, ListOptions, LogOptions, StoredSession } from "../core/store.ts";
 import { sessionChecksum } from "./checksum.ts";
+import type { FeedPage, ReadFeedOptions } from "../core/store-feed.ts";
 import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
+import { runOperation, type StoreOperation, type StoreParts } from "./store-operations.ts";
 import type {
   CheckedJobList,
   ClaimAnswer,
@@ -14,14 +16,19 @@ import type {
   ReadRequest,
   StoredPage,
 } from "./log-database.ts";
+import { runAccessOperation, type AccessOperation } from "./access-operations.ts";
+import { SqlAccess } from "./sql-access.ts";
 import { LogReader, type FoundSession } from "./log-reader.ts";
 import { LogStatements } from "./log-statements.ts";
 import { LogWriter } from "./log-writer.ts";
-import { requireJobs } from "./migrations.ts";
+import { requireAccess, requireApprovals, requireFeed, requireJobs } from "./migrations.ts";
 import { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
+import { SqlApprovals, removeApprovals } from "./sql-approvals.ts";
 import { SqlCache } from "./sql-cache.ts";
+import { latestMark, readFeed, settledNumber } from "./sql-feed.ts";
 import { cancelRequests, listJobs, pruneJobs, requestCancel } from "./sql-jobs.ts";
+import { SqlWebhooks } from "./sql-webhooks.ts";
 import { originalText, storedText } from "./stored-text.ts";
 import type { SessionTable, Tables } from "./tables.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
@@ -44,6 +51,7 @@ export class SqlDatabase implements LogDatabase {
   readonly #writer: LogWriter;
   readonly #owner: Owner;
   readonly #cache: SqlCache;
+  readonly #parts: StoreParts;
 
   constructor(connection: SqlConnection, options: SqlDatabaseOptions) {
     const statements = new LogStatements(connection.tables);
@@ -52,7 +60,8 @@ export class SqlDatabase implements LogDatabase {
     this.#reader = new LogReader(connection, statements);
     this.#owner = new Owner(connection);
     this.#writer = new LogWriter({ connection, statements, reader: this.#reader, owner: this.#owner });
-    this.#cache = new SqlCache(options.maxCacheBytes);
+    this.#cache = new SqlCache(options.maxCacheBytes, connection.maxKeyBytes);
+    this.#parts = { approvals: new SqlApprovals(connection, this.#owner), webhooks: new SqlWebhooks(connection) };
   }
 
   open(): Promise<void> {
@@ -68,8 +77,9 @@ export class SqlDatabase implements LogDatabase {
       const { verified, length } = await this.#look(tables, (transaction) => this.#verify(transaction, request));
       if (length - verified > VERIFIED_WITH_CLAIM) return { claimed: false, verified };
       const row = await tables.transaction().execute((transaction) => this.#take(transaction, { ...request, verified }));
+      if (row === undefined) return { claimed: false, verified };
       this.#owner.confirm();
-      return { claimed: true, length: row.length, options: optionsOf(row) };
+      return { claimed: true, length: row.length, options: optionsOf(row), epoch: row.epoch };
     });
   }
 
@@ -103,20 +113,52 @@ export class SqlDatabase implements LogDatabase {
   }
 
   remove(sessionId: string): Promise<boolean> {
-    return this.#do("could not remove a session", (tables) =>
-      tables.transaction().execute(async (transaction) => {
-        const id = storedText(sessionId);
-        const found = await this.#reader.find(transaction, id);
-        if (found === undefined) return false;
-        await this.#requireFree(transaction, sessionId, found.row);
-        const child = await transaction.selectFrom("haft_session").select("id").where("parent_id", "=", id).limit(1).executeTakeFirst();
-        if (child !== undefined) throw hasBranches(sessionId, child.id);
-        await transaction.deleteFrom("haft_event").where("session", "=", id).execute();
-        await transaction.deleteFrom("haft_job").where("session", "=", id).execute();
-        await transaction.deleteFrom("haft_session").where("id", "=", id).execute();
-        return true;
-      }),
-    );
+    let wasThere = false; // a first try may have removed it without an answer
+    return this.#do("could not remove a session", async (tables) => {
+      try {
+        return await tables.transaction().execute(async (transaction) => {
+          const found = await this.#reader.find(transaction, storedText(sessionId));
+          if (found === undefined) return wasThere;
+          wasThere = true;
+          await this.#remove(transaction, sessionId, found.row);
+          return true;
+        });
+      } catch (error: unknown) {
+        throw this.#connection.isTaken(error) ? hasBranches(sessionId, "that was made just now") : error;
+      }
+    });
+  }
+
+  async #remove(transaction: Transaction<Tables>, sessionId: string, row: SessionTable): Promise<void> {
+    const { id } = row;
+    await this.#requireFree(transaction, sessionId, row);
+    if (!(await this.#fence(transaction, row))) await this.#requireStillFree(transaction, sessionId);
+    const child = await transaction.selectFrom("haft_session").select("id").where("parent_id", "=", id).limit(1).executeTakeFirst();
+    if (child !== undefined) throw hasBranches(sessionId, child.id);
+    await transaction.deleteFrom("haft_event").where("session", "=", id).execute();
+    await transaction.deleteFrom("haft_job").where("session", "=", id).execute();
+    await removeApprovals(transaction, id);
+    await transaction.deleteFrom("haft_session").where("id", "=", id).execute();
+  }
+
+  feedLatest(): Promise<string> {
+    return this.#feed((tables, settled) => latestMark(tables, settled));
+  }
+
+  feedRead(options: Required<ReadFeedOptions>): Promise<FeedPage> {
+    return this.#feed((tables, settled) => readFeed(tables, this.#connection, { ...options, settled }));
+  }
+
+  #feed<Result>(read: (tables: Kysely<Tables>, settled: number | undefined) => Promise<Result>): Promise<Result> {
+    return this.#do("could not be read", async (tables) => {
+      try {
+        const settled = await settledNumber(this.#connection);
+        return await this.#look(tables, (transaction) => read(transaction, settled));
+      } catch (thrown: unknown) {
+        if (!isToolError(thrown)) await requireFeed(this.#connection);
+        throw thrown;
+      }
+    });
   }
 
   jobList(options: CheckedJobList): Promise<readonly StoredJob[]> {
@@ -141,6 +183,28 @@ export class SqlDatabase implements LogDatabase {
 
   jobPrune(options: PruneJobsOptions): Promise<number> {
     return this.#do("could not forget jobs", (tables) => pruneJobs(tables, options));
+  }
+
+  access(operation: AccessOperation): Promise<unknown> {
+    return this.#do("could not answer for its keys", async (tables) => {
+      try {
+        return await runAccessOperation(new SqlAccess(tables), operation);
+      } catch (thrown: unknown) {
+        await requireAccess(this.#connection);
+        throw thrown;
+      }
+    });
+  }
+
+  operate(operation: StoreOperation): Promise<unknown> {
+    return this.#do("could not be used", async () => {
+      try {
+        return await runOperation(this.#parts, operation);
+      } catch (thrown: unknown) {
+        await requireApprovals(this.#connection);
+        throw thrown;
+      }
+    });
   }
 
   cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined> {
@@ -179,17 +243,27 @@ export class SqlDatabase implements LogDatabase {
     return { verified: await this.#verifyPage(transaction, request), length: row.length };
   }
 
-  async #take(transaction: Transaction<Tables>, request: ClaimRequest): Promise<SessionTable> {
-    const { row } = await this.#claimable(transaction, request);
+  /** Undefined when another claim was quicker: whether it may be claimed must be asked again. */
+  async #take(transaction: Transaction<Tables>, request: ClaimRequest): Promise<SessionTable | undefined> {
+    const before = await this.#claimable(transaction, request);
+    await this.#owner.register(transaction);
+    if (!(await this.#fence(transaction, before.row))) return undefined;
+    const { row } = await this.#claimable(transaction, { ...request, takeOver: true }); // as its last owner left it
     let verified = request.verified;
     while (verified < row.length) verified = await this.#verifyPage(transaction, { ...request, verified });
-    await this.#owner.register(transaction);
-    await transaction
-      .updateTable("haft_session")
-      .set({ owner: this.#owner.id ?? null })
-      .where("id", "=", row.id)
-      .execute();
     return row;
+  }
+
+  /** Makes a session this owner's own, if it is still as it was found. From then on no other owner can write it. */
+  async #fence(transaction: Transaction<Tables>, { id, owner, epoch }: SessionTable): Promise<boolean> {
+    const { numUpdatedRows } = await transaction
+      .updateTable("haft_session")
+      .set({ owner: this.#owner.id ?? null, epoch: epoch + 1 })
+      .where("id", "=", id)
+      .where("epoch", "=", epoch)
+      .where("owner", "is not distinct from", owner)
+      .executeTakeFirst();
+    return numUpdatedRows === 1n;
   }
 
   async #claimable(transaction: Transaction<Tables>, { sessionId, takeOver }: ClaimRequest): Promise<FoundSession> {
@@ -227,6 +301,12 @@ export class SqlDatabase implements LogDatabase {
     });
   }
 
+  /** For a session whose record was changed since it was found, or is missing. */
+  async #requireStillFree(transaction: Transaction<Tables>, sessionId: string): Promise<void> {
+    const found = await this.#reader.find(transaction, storedText(sessionId));
+    if (found !== undefined) await this.#requireFree(transaction, sessionId, found.row);
+  }
+
   async #describe(transaction: Transaction<Tables>, row: SessionTable): Promise<StoredSession> {
     const owner = row.owner === null ? undefined : await this.#owner.describe(transaction, row.owner);
     const { parent } = optionsOf(row);
@@ -242,12 +322,12 @@ export class SqlDatabase implements LogDatabase {
 
   /** Several statements that see the same state of the tables. */
   #look<Result>(tables: Kysely<Tables>, look: (transaction: Transaction<Tables>) => Promise<Result>): Promise<Result> {
-    return tables.transaction().setAccessMode("read only").execute(look);
+    return tables.transaction().setIsolationLevel("repeatable read").setAccessMode("read only").execute(look);
   }
 
   async #do<Result>(failure: string, run: (tables: Kysely<Tables>) => Promise<Result>): Promise<Result> {
     try {
-      return await run(this.#connection.tables);
+      return await this.#connection.attempt(() => run(this.#connection.tables));
     } catch (error: unknown) {
       const explained = this.#connection.explain(error, failure);
       throw this.#connection.isBusy(error) ? await this.#busy(explained) : explained;

@@ -6,7 +6,7 @@ import { JOB_STATES, type JobMode, type JobState } from "../core/job-status.ts";
 import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
 import type { CheckedJobList } from "./log-database.ts";
 import type { Owner } from "./owner.ts";
-import { originalText, storedText } from "./stored-text.ts";
+import { originalText, storedText, storedTime } from "./stored-text.ts";
 import type { StoredJobTable, Tables } from "./tables.ts";
 
 /** So many rows are forgotten at a time. */
@@ -68,7 +68,7 @@ export async function cancelRequests(tables: Kysely<Tables>, owner: string): Pro
 export async function pruneJobs(tables: Kysely<Tables>, { keep, endedBefore }: PruneJobsOptions): Promise<number> {
   const ended = tables.selectFrom("haft_job").select(["session", "id"]).where("ended_at", "is not", null);
   const surplus = ended.orderBy("ended_at", "desc").orderBy("session").orderBy("id").offset(keep).limit(PRUNED_AT_ONCE);
-  const old = endedBefore === undefined ? [] : [ended.where("ended_at", "<", endedBefore).limit(PRUNED_AT_ONCE)];
+  const old = endedBefore === undefined ? [] : [ended.where("ended_at", "<", storedTime(Math.ceil(endedBefore))).limit(PRUNED_AT_ONCE)];
   let pruned = 0;
   for (const rows of [...old, surplus])
     for (let gone = PRUNED_AT_ONCE; gone === PRUNED_AT_ONCE; pruned += gone) {

@@ -5,6 +5,7 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlit
 import { CompiledQuery, Kysely, SqliteAdapter, SqliteDriver, SqliteIntrospector, SqliteQueryCompiler, sql } from "kysely";
 import type { DatabaseConnection, Dialect, SqliteDatabase, SqliteStatement, TransactionSettings } from "kysely";
 import { ToolError } from "../core/error.ts";
+import { LEASE_MS } from "./store-options.ts";
 import type { ImmediateSql, RunStatement, SqlConnection } from "./sql-connection.ts";
 import { explainSqlite, isSqliteBusy, isSqliteDamage, isSqliteTaken } from "./sqlite-error.ts";
 import type { SqliteSettings } from "./sqlite-settings.ts";
@@ -35,11 +36,19 @@ export function connectSqlite(settings: SqliteSettings): SqliteConnection {
       immediate: new ImmediateSqlite(database, requireFile),
       place,
       databaseTime: sql<number>`cast(unixepoch('subsec') * 1000 as integer)`,
+      lastSequence: sql<number | null>`(select seq from sqlite_sequence where name = 'haft_event')`,
       randomText: sql<string>`lower(hex(randomblob(16)))`,
       explain,
       isDamage: isSqliteDamage,
       isBusy: isSqliteBusy,
       isTaken: isSqliteTaken,
+      isUnfit: () => false,
+      liveness: { leaseMs: LEASE_MS, seesProcesses: true },
+      maxKeyBytes: Number.MAX_SAFE_INTEGER,
+      attempt: (work) => work(),
+      tableNames: async (tables) => (await tables.introspection.getTables({ withInternalKyselyTables: true })).map(({ name }) => name),
+      lockTables: async () => {}, // a transaction that writes has the whole file
+      orderEvents: async () => {},
       close: async () => database.close(),
     };
   } catch (error: unknown) {

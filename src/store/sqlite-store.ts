@@ -5,7 +5,8 @@ import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Store } from "../core/store.ts";
 import { DatabaseStore } from "./database-store.ts";
 import { InThreadDatabase } from "./in-thread-database.ts";
-import { requireWhole } from "./store-options.ts";
+import type { SqliteSettings } from "./sqlite-settings.ts";
+import { DEFAULT_BUFFERED_BYTES, DEFAULT_CACHE_BYTES, HEARTBEAT_MS, requireWhole } from "./store-options.ts";
 import { WorkerDatabase, findWorkerFile } from "./worker-database.ts";
 
 /** How the file of a store is written. */
@@ -33,9 +34,6 @@ const OPTIONS: OptionNames<SqliteStoreOptions> = {
   maxCacheBytes: true,
 };
 const DEFAULT_BUSY_TIMEOUT_MS = 5_000;
-const DEFAULT_BYTES = 64 * 1024 * 1024;
-/** Room for a few of the largest answers there can be. */
-const DEFAULT_BUFFERED_BYTES = 4 * DEFAULT_BYTES;
 
 /**
  * Keeps sessions in a SQLite file, written by a thread of its own: one process or several on one machine.
@@ -58,15 +56,22 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
   const inMemory = path === ":memory:";
   const file = inMemory ? path : resolve(path);
   const busyTimeoutMs = requireWhole("busyTimeoutMs", options.busyTimeoutMs ?? DEFAULT_BUSY_TIMEOUT_MS, 0);
-  const maxCacheBytes = requireWhole("maxCacheBytes", options.maxCacheBytes ?? DEFAULT_BYTES, 0);
+  const maxCacheBytes = requireWhole("maxCacheBytes", options.maxCacheBytes ?? DEFAULT_CACHE_BYTES, 0);
   const settings = { path: file, readOnly, busyTimeoutMs, synchronous, maxCacheBytes };
+  const place = inMemory ? "The store in memory" : `The store ${file}`;
   const workerFile = findWorkerFile();
-  const database = workerFile === undefined ? new InThreadDatabase(settings) : new WorkerDatabase(settings, workerFile);
+  const database = workerFile === undefined ? inThread(settings, place) : new WorkerDatabase(settings, workerFile);
   return new DatabaseStore(database, {
     kind: "sqlite",
     outlivesProcess: !inMemory,
-    place: inMemory ? "The store in memory" : `The store ${file}`,
+    place,
     readOnly,
     maxBufferedBytes: requireWhole("maxBufferedBytes", options.maxBufferedBytes ?? DEFAULT_BUFFERED_BYTES, 1),
   });
+}
+
+/** Each commit holds up the thread until the disk has it. */
+function inThread(settings: SqliteSettings, place: string): InThreadDatabase {
+  const connect = async () => (await import("./sqlite-database.ts")).openSqliteDatabase(settings);
+  return new InThreadDatabase({ place, heartbeatMs: HEARTBEAT_MS, connect });
 }

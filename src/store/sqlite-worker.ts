@@ -2,7 +2,8 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { ToolError } from "../core/error.ts";
 import { openSqliteDatabase } from "./sqlite-database.ts";
-import { HEARTBEAT_MS, type SqliteSettings } from "./sqlite-settings.ts";
+import type { SqliteSettings } from "./sqlite-settings.ts";
+import { HEARTBEAT_MS } from "./store-options.ts";
 import type { SqlDatabase } from "./sql-database.ts";
 import type { WorkerAnswer, WorkerRequest } from "./worker-database.ts";
 

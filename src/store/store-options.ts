@@ -3,14 +3,30 @@ import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { checkJobStates } from "../core/job-status.ts";
 import type { CancelRequest, ListStoredJobsOptions, PruneJobsOptions } from "../core/job-store.ts";
+import type { ReadFeedOptions } from "../core/store-feed.ts";
 import type { ListOptions, LogOptions, ReadOptions } from "../core/store.ts";
 
+/** Of the persistent result cache. */
+export const DEFAULT_CACHE_BYTES = 64 * 1024 * 1024;
+/** Of what waits to be written: room for a few of the largest answers there can be. */
+export const DEFAULT_BUFFERED_BYTES = 4 * DEFAULT_CACHE_BYTES;
+/** How often an owner says that it lives. */
+export const HEARTBEAT_MS = 5_000;
+/** So many times an owner says that it lives before it would be taken for gone. */
+export const HEARTBEATS_IN_LEASE = 3;
+/** How long an owner may be silent. */
+export const LEASE_MS = HEARTBEATS_IN_LEASE * HEARTBEAT_MS;
 const DEFAULT_EVENTS = 1_000;
 const DEFAULT_SESSIONS = 100;
 
 /** @throws ToolError `invalid_argument` */
 export function checkReadOptions({ from = 1, limit = DEFAULT_EVENTS }: ReadOptions): Required<ReadOptions> {
   return { from: requireWhole("from", from, 1), limit: requireWhole("limit", limit, 1) };
+}
+
+/** @throws ToolError `invalid_argument` */
+export function checkFeedOptions({ after, limit = DEFAULT_EVENTS }: ReadFeedOptions): Required<ReadFeedOptions> {
+  return { after, limit: requireWhole("limit", limit, 1) };
 }
 
 /** @throws ToolError `invalid_argument` */

@@ -1,11 +1,18 @@
 /** The tables of a store, for Kysely. Ids and keys are in them as JSON text, so that any string comes back from any database. */
+import type { Generated } from "kysely";
 
 export interface Tables {
   readonly haft_migration: MigrationTable;
   readonly haft_owner: OwnerTable;
   readonly haft_session: SessionTable;
-  readonly haft_event: EventTable;
+  readonly haft_event: NumberedEventTable;
   readonly haft_job: StoredJobTable;
+  readonly haft_key: KeyTable;
+  readonly haft_refusal: RefusalTable;
+  readonly haft_approval: ApprovalTable;
+  readonly haft_approval_rule: ApprovalRuleTable;
+  readonly haft_webhook: WebhookTable;
+  readonly haft_delivery: DeliveryTable;
   readonly haft_cache: CacheTable;
   readonly haft_generation: GenerationTable;
   readonly haft_counter: CounterTable;
@@ -42,6 +49,8 @@ export interface SessionTable {
   readonly checksum: string;
   /** The owner that may write it; null, or an owner that is gone, when it is not open. */
   readonly owner: string | null;
+  /** How often it was claimed, its creation included. A write names the claim that it belongs to. */
+  readonly epoch: number;
 }
 
 export interface EventTable {
@@ -54,6 +63,11 @@ export interface EventTable {
   readonly body: string;
   /** Over this event and the checksum of the one before. */
   readonly checksum: string;
+}
+
+/** Numbered in the order of commits. No number is given twice, whatever was removed. */
+interface NumberedEventTable extends EventTable {
+  readonly sequence: Generated<number>;
 }
 
 /** A background job, as the events of its session say it is. */
@@ -72,6 +86,71 @@ export interface StoredJobTable {
   readonly error_code: string | null;
   /** Set while it is to be cancelled. */
   readonly cancel_reason: string | null;
+}
+
+/** A key of a server. Its columns are what is asked by; `body` is the whole of it as JSON, but for `revoked_at`. */
+export interface KeyTable {
+  readonly id: string;
+  readonly created_at: number;
+  /** Null for a key that is not a session key. */
+  readonly session: string | null;
+  readonly expires_at: number | null;
+  readonly revoked_at: number | null;
+  readonly body: string;
+}
+
+/** A request that a server refused. Its columns are what is asked by; `body` is the whole of it as JSON. */
+export interface RefusalTable {
+  /** Counts from 1, without end. */
+  readonly number: number;
+  readonly at: number;
+  readonly principal: string | null;
+  readonly body: string;
+}
+
+/** An approval question. Its columns are what is asked by; `question` is the whole of it as JSON, `answer` what became of it. */
+export interface ApprovalTable {
+  readonly id: string;
+  readonly position: number;
+  readonly session: string;
+  readonly call_id: string;
+  readonly tool: string;
+  readonly digest: string;
+  readonly status: string;
+  readonly expires_at: number | null;
+  /** The owner that waits for the answer. */
+  readonly owner: string;
+  readonly question: string;
+  readonly answer: string | null;
+  /** 1 where another process wants it. */
+  readonly wants_preview: number;
+  readonly preview: string | null;
+}
+
+export interface ApprovalRuleTable {
+  readonly id: string;
+  /** Null for a rule of all sessions. */
+  readonly session: string | null;
+  readonly expires_at: number | null;
+  readonly created_at: number;
+  /** The whole of it as JSON. */
+  readonly rule: string;
+}
+
+/** A type of messages that an endpoint receives. */
+interface WebhookTable {
+  readonly endpoint: string;
+  readonly type: string;
+}
+
+/** A message that is to be sent to an endpoint. */
+interface DeliveryTable {
+  readonly endpoint: string;
+  readonly message: string;
+  readonly payload: string;
+  readonly attempts: number;
+  readonly created_at: number;
+  readonly due_at: number;
 }
 
 export interface CacheTable {

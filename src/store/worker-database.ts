@@ -1,9 +1,12 @@
 /** The database of a store in a thread of its own: requests go there and answers come back as messages. */
 import { existsSync } from "node:fs";
 import { Worker } from "node:worker_threads";
+import type { AccessOperation } from "./access-operations.ts";
 import { ToolError, type ErrorInfo } from "../core/error.ts";
 import type { CacheRecord, ListOptions, StoredSession } from "../core/store.ts";
+import type { FeedPage, ReadFeedOptions } from "../core/store-feed.ts";
 import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
+import type { StoreOperation } from "./store-operations.ts";
 import type {
   CheckedJobList,
   ClaimAnswer,
@@ -97,6 +100,14 @@ export class WorkerDatabase implements LogDatabase {
     return this.#ask("remove", sessionId);
   }
 
+  feedLatest(): Promise<string> {
+    return this.#ask("feedLatest", undefined);
+  }
+
+  feedRead(options: Required<ReadFeedOptions>): Promise<FeedPage> {
+    return this.#ask("feedRead", options);
+  }
+
   jobList(options: CheckedJobList): Promise<readonly StoredJob[]> {
     return this.#ask("jobList", options);
   }
@@ -111,6 +122,14 @@ export class WorkerDatabase implements LogDatabase {
 
   jobPrune(options: PruneJobsOptions): Promise<number> {
     return this.#ask("jobPrune", options);
+  }
+
+  access(operation: AccessOperation): Promise<unknown> {
+    return this.#ask("access", operation);
+  }
+
+  operate(operation: StoreOperation): Promise<unknown> {
+    return this.#ask("operate", operation);
   }
 
   cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined> {

@@ -15,6 +15,8 @@ export interface WriteBufferOptions {
 /** A log that writes through the buffer. */
 export interface BufferedLog {
   readonly sessionId: string;
+  /** That of its claim. */
+  readonly epoch: number;
   /** Called when the log is lost: nothing of it that still waited will be written. */
   fail(error: ToolError): void;
 }
@@ -212,5 +214,5 @@ function writesOf(group: readonly Entry[]): readonly LogWrite[] {
     for (const row of rows) write.events.push(row);
     if (jobs !== undefined) write.jobs = [...(write.jobs ?? []), ...jobs];
   }
-  return [...writes].map(([{ sessionId }, write]) => ({ sessionId, ...write }));
+  return [...writes].map(([{ sessionId, epoch }, write]) => ({ sessionId, epoch, ...write }));
 }

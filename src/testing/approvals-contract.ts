@@ -106,7 +106,7 @@ export const approvalsContract: readonly ApprovalsCase[] = [
       const second = await silent.ask("b", { path: "/2" });
       const listed = await silent.approvals.pending();
       deepEqual(
-        listed,
+        listed.map(({ position: _position, status: _status, askedIn: _askedIn, ...shown }) => shown),
         silent.requests.map(({ signal: _signal, ...shown }) => shown),
       );
       deepEqual(parseJson(JSON.stringify(listed)), listed);
@@ -188,6 +188,8 @@ function question(fields: Partial<ApprovalQuestion> = {}): ApprovalQuestion {
   return {
     callId: "call_0",
     sessionId: "a",
+    turnId: "turn_0",
+    definition: "definition",
     toolName: "files::delete",
     description: "Deletes a file.",
     input: { path: "/a" },

@@ -1,4 +1,6 @@
 /** The public names of `haft/testing`, listed by hand: what a test of tools and engines needs. @packageDocumentation */
+export { accessStoreContract } from "./access-store-contract.ts";
+export { approvalStoreContract } from "./approval-store-contract.ts";
 export { type ApprovalsCase, type ApprovalsMaker, approvalsContract } from "./approvals-contract.ts";
 export type { EngineCase, EngineSubject } from "./engine-case.ts";
 export { engineContract } from "./engine-contract.ts";

@@ -4,6 +4,7 @@ import type { SessionEvent } from "../core/event.ts";
 import type { EventLog, EventPage, LogOptions, Store } from "../core/store.ts";
 import { callEnd, caseAlone, message, messages, refuses, refusesAtOnce, type StoreCase } from "./store-case.ts";
 import { cacheCases } from "./store-contract-cache.ts";
+import { feedCases } from "./store-contract-feed.ts";
 import { sharingCases } from "./store-contract-sharing.ts";
 
 /** The texts that stores of all kinds have been found to change. */
@@ -243,4 +244,4 @@ async function allOf(log: EventLog): Promise<EventPage> {
 }
 
 /** The cases. Each wants a subject of its own. */
-export const storeContract: readonly StoreCase[] = [...alone, ...cacheCases, ...sharingCases];
+export const storeContract: readonly StoreCase[] = [...alone, ...cacheCases, ...feedCases, ...sharingCases];

@@ -6,7 +6,6 @@ import { ToolOutput } from "../core/content.ts";
 import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
-import type { ToolResult } from "../core/result.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { callerVisibility, registryOf } from "../call/tool-context.ts";
@@ -16,6 +15,7 @@ import { CATALOG_TOOLSET, noteFound } from "../registry/found-tools.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { Registry } from "../registry/registry.ts";
 import { providerName, qualifiedNameOf } from "../wire/provider-name.ts";
+import { passedOnAnswer } from "./passed-on-answer.ts";
 
 /** Options of `findToolsToolset`. */
 export interface FindToolsOptions {
@@ -149,26 +149,7 @@ function callOfTool(): Tool {
     maxAttempts: 1,
     execute: async ({ name, input = {} }: { readonly name: string; readonly input?: JsonObject }, context: ToolContext) => {
       const known = registryOf(context).get(name)?.qualifiedName ?? qualifiedNameOf(name, NO_NAMES);
-      return answerOf(await context.execute({ name: known, input }, { background: false }));
+      return passedOnAnswer(await context.execute({ name: known, input }, { background: false }), "call_tool");
     },
   };
-}
-
-/** The answer of the call, as that of this one. @throws ToolError the one that it ended with */
-function answerOf({ name, status, output, content, error, metadata, exitCode }: ToolResult): ToolOutput {
-  if (status === "pending")
-    throw new ToolError(
-      "not_executable",
-      `${name} is talked to while it runs, and goes on in the background: call_tool cannot wait for it.`,
-    );
-  if (error !== undefined && (status !== "partial" || output === undefined)) {
-    if (output === undefined && content === undefined) throw new ToolError(error.code, error.message, error);
-    return new ToolOutput({ output, error: error.message, ...(content === undefined ? {} : { content }) });
-  }
-  return new ToolOutput({
-    output,
-    ...(content === undefined ? {} : { content }),
-    ...(metadata === undefined ? {} : { metadata }),
-    ...(exitCode === undefined ? {} : { exitCode }),
-  });
 }

@@ -118,14 +118,14 @@ describe.skipIf(!hasTerminals)("at a terminal of its own (needs script of util-l
       ["you     ", "Wait.\n"],
       ["deaf::deaf", "\u0003"],
       ["you     ", "Wipe.\n"],
-      ["session: ", "n\n"],
+      ["review: ", "n\n"],
       ["you     ", "first\nsecond\n"],
       ["you     ", "\u0003"],
     ]);
     expect(shown).toContain("! Stopped. Completed calls stay done.\n\nyou     Wait.\n");
     // It is said above the prompt or below what was typed at it by then.
     expect(shown).toMatch(/ {2}! #1 {2}is cut off but still running: an orphan, whose answer will not count\n/u);
-    expect(shown).toMatch(/session: n\n+ {2}✗ #2 {2}shop::wipe .*approval_denied\n/u);
+    expect(shown).toMatch(/review: n\n+ {2}✗ #2 {2}shop::wipe .*approval_denied\n/u);
     expect(shown).toMatch(/haft: cancelled: Stopped by Ctrl-C\.\nexit 130$/u);
     expect(project.asked.at(-1)).toContainEqual({ role: "user", content: "first\nsecond" });
     expect(project.server.requests.map(({ refused }) => refused)).toEqual(Array.from({ length: 5 }, () => undefined));

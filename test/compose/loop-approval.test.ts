@@ -3,8 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import type { Approver } from "../../src/core/ask.ts";
+import { delegateTool } from "../../src/compose/delegate/delegate.ts";
 import { createLoop } from "../../src/compose/loop.ts";
-import { approvalDigest } from "../../src/policy/approval.ts";
+import { approvalDigest } from "../../src/policy/approval-digest.ts";
+import { definitionFingerprint } from "../../src/schema/definition-fingerprint.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
@@ -24,7 +26,8 @@ const remove = tool("remove", ({ path }) => (removed.push(path), `removed ${Stri
   effects: { writes: ["disk"], destructive: true },
 });
 const read = tool("read", ({ path }) => `text of ${String(path)}`);
-const digest = (path: string): string => approvalDigest("default::remove", { path });
+const definition = definitionFingerprint(remove);
+const digest = (path: string): string => approvalDigest({ toolName: "default::remove", input: { path }, definition });
 const REASON = "default::remove needs approval, and no approver is configured. default::remove destroys something.";
 
 test("F1.50 a call that needs approval, with nobody to ask, pauses the run and names what is to be decided", async () => {
@@ -36,7 +39,17 @@ test("F1.50 a call that needs approval, with nobody to ask, pauses the run and n
   const paused = await loop.run("Remove /a.");
   expect([paused.reason, paused.pending, brief(paused.results), removed]).toEqual([
     "approval",
-    [{ callId: paused.results[1]?.callId, name: "default::remove", input: { path: "/a" }, digest: digest("/a"), reason: REASON }],
+    [
+      {
+        callId: paused.results[1]?.callId,
+        turnId: expect.any(String),
+        name: "default::remove",
+        input: { path: "/a" },
+        digest: digest("/a"),
+        definition,
+        reason: REASON,
+      },
+    ],
     ["read: text of /a", "remove: approval_required"],
     [],
   ]);
@@ -207,6 +220,28 @@ test("H01 a model that obeys what a stranger's page says is stopped before the s
   ]);
   expect(result.pending?.[0]?.reason).toContain("The model has read third-party content (default::fetch)");
   expect(model.requests[1]?.messages.at(-1)).toMatchObject({ role: "result" });
+});
+
+test("issue 18 H01 what a delegate has read, or a delegate of its own, counts for its caller", async () => {
+  for (const depth of [1, 2]) {
+    sent.length = 0;
+    const reader = delegateTool({
+      name: "reader",
+      description: "Reads.",
+      model: scriptedModel([{ calls: [call("fetch")] }, { text: "Read." }]),
+    });
+    const model = scriptedModel([{ calls: [call("reader", { task: "Read it." })] }, { text: "It was read." }]);
+    const lead = delegateTool({ name: "lead", description: "Leads.", model });
+    const first = depth === 1 ? "reader" : "lead";
+    const { loop } = testLoop({
+      tools: [fetched, send, reader, lead],
+      taint,
+      script: (_request, index) => (index === 0 ? { calls: [call(first, { task: "Go." })] } : { calls: [call("send", { all: true })] }),
+    });
+    const result = await loop.run("What does the page say?");
+    expect([result.reason, result.pending?.[0]?.name, sent]).toEqual(["approval", "default::send", []]);
+    expect(result.pending?.[0]?.reason).toContain("third-party content (default::fetch)");
+  }
 });
 
 test("H01 before such a result, and for tools that are not sensitive, nobody is asked", async () => {

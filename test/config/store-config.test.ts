@@ -3,21 +3,37 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { buildStore } from "../../src/config/build-store.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
+import { trustNeeds } from "../../src/config/trust-needs.ts";
 import { configFolder, load, problemsOf } from "./config-folder.ts";
+
+const SHAPE = "postgres://user:password@host:5432/database";
 
 describe("problems", () => {
   test.each([
     ["no path", "[store]\n", '1:2: store: "path" is missing: the file that keeps the sessions.'],
     ["an empty path", 'store.path = ""', "1:1: store.path: must not be empty: the file that keeps the sessions."],
     ["a path that is not a string", "store.path = 5", "1:1: store.path: must be a string, not a number."],
-    ["a path alone", 'store = "haft.db"', "1:1: store: must be an object, not a string."],
+    ["a path alone", 'store = "haft.db"', `1:1: store: must begin with postgres://, as in ${SHAPE}.`],
+    ["a file by url", 'store.url = "haft.db"', `1:1: store.url: must begin with postgres://, as in ${SHAPE}.`],
+    [
+      "a url without a database",
+      'store = "postgres://me:secret@host"',
+      `1:1: store: names no database; it is an address such as ${SHAPE}.`,
+    ],
+    ["a url from a variable that is not set", 'store = "${NOWHERE}"', "1:1: store: the environment variable NOWHERE is not set."],
+    ["a schema of a file", '[store]\npath = "a.db"\nschema = "b"', "3:1: store.schema: belongs to a database; name it by url."],
+    [
+      "a file beside a database",
+      '[store]\nurl = "postgres://host/a"\npath = "a.db"',
+      "3:1: store.path: belongs to a file; leave it out beside url.",
+    ],
     ["a store in memory", 'store.path = ":memory:"', "1:1: store.path: a store in memory would be gone with the process; name a file."],
     ["a variable that is not set", 'store.path = "${NOWHERE}/a.db"', "1:1: store.path: the environment variable NOWHERE is not set."],
     ["a variable that is empty", 'store.path = "env:EMPTY"', "1:1: store.path: must not be empty: the file that keeps the sessions."],
     [
       "a kind of store",
       '[store]\npath = "a.db"\ntype = "sqlite"',
-      "3:1: store.type: unknown key. There are: path, busyTimeoutMs, synchronous.",
+      "3:1: store.type: unknown key. There are: url, busyTimeoutMs, synchronous, schema, maxConnections, migrate, path.",
     ],
     ["the word of another tool", '[store]\nfile = "a.db"\npath = "a.db"', '2:1: store.file: unknown key. Did you mean "path"?'],
     ["the table of another tool", '[database]\npath = "a.db"', '1:2: database: unknown key. Did you mean "store"?'],
@@ -62,4 +78,18 @@ test("the file of the store lies beside the configuration, and is made when the 
 
 test("without the table there is no store", async () => {
   expect(buildStore(await load("haft.toml", ""))).toBeUndefined();
+});
+
+test.each([
+  ['store = "postgres://me:${WORD}@db.example/app"', { url: "postgres://me:pass@db.example/app" }],
+  [
+    '[store]\nurl = "postgres://me:${WORD}@db.example/app"\nschema = "s"\nmaxConnections = 3\nmigrate = false',
+    { url: "postgres://me:pass@db.example/app", schema: "s", maxConnections: 3, migrate: false },
+  ],
+])("issue 21.1 a store in PostgreSQL: %s", async (text, store) => {
+  const folder = configFolder({ "haft.toml": text });
+  const loaded = await loadConfig(join(folder, "haft.toml"), { environment: { WORD: "pass" } });
+  expect(loaded.config.store).toEqual(store);
+  expect(buildStore(loaded)?.kind).toBe("postgres");
+  expect((await trustNeeds(loaded)).widens).toEqual(["store keeps sessions in postgres://me@db.example/app"]);
 });

@@ -40,6 +40,16 @@ const WIDENING: readonly (readonly [what: string, config: Table, line: string])[
     { toolsets: { b: { type: "files", root: ".", allowSensitive: [".env"] } } },
     "toolsets.b.allowSensitive lets tools change files that other programs obey, and read files of credentials: .env",
   ],
+  [
+    "tokens of an issuer",
+    { serve: { auth: { resource: "https://a.example", issuers: [{ issuer: "https://login.example" }] } } },
+    "serve.auth.issuers[0] lets senders with tokens of https://login.example use a server",
+  ],
+  [
+    "pages of another origin",
+    { serve: { corsOrigins: ["https://app.example"] } },
+    "serve.corsOrigins lets pages of https://app.example read answers of a server",
+  ],
   ["calls without approval", { approval: { never: ["a::*"] } }, "approval.never runs tools without asking: a::*"],
   [
     "private addresses of a server",
@@ -225,6 +235,14 @@ const ORDINARY: readonly Table[] = [
 describe("what a configuration must be trusted for", () => {
   test.each(PROGRAMS)("J08 programs and requests: %j", async (config, lines) => {
     expect(await needsOf(config)).toEqual(lines);
+  });
+
+  test("issue 18 J08 the variables of programs that commands run", async () => {
+    const k = { type: "command", env: { LD_PRELOAD: "./a.so", LANG: "C" }, tools: [{ name: "t", command: ["ls"] }] };
+    expect(await needsOf({ toolsets: { k } })).toEqual([
+      "toolsets.k runs ls",
+      "toolsets.k.env sets variables of the programs that it runs: LD_PRELOAD, LANG",
+    ]);
   });
 
   test.each(WIDENING)("J08 %s", async (_what, config, line) => {

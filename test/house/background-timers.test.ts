@@ -3,6 +3,7 @@ import { readTree } from "./source-tree.ts";
 
 /** The timers that let the process end, and why no caller waits for what they do. */
 const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
+  "src/adapters/chat-runs.ts": "looks for open approvals of a run, which keeps the process alive while it works",
   "src/call/orphan.ts": "counts an abandoned handler; gives back what it holds, for which a waiting call keeps the process alive",
   "src/call/run-in-background.ts": "lets the next job start after one that runs for long; a job that waits in line keeps the process alive",
   "src/documents/watch-files.ts": "looks at changed files; a refresh reads them all the same",
@@ -11,10 +12,22 @@ const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
   "src/engine/mcp/change-stream.ts": "opens a stream of changes again",
   "src/model/exchange.ts": "closes the connection of an answer that was whole before its body ended",
   "src/net/response.ts": "drops a body that nobody reads",
+  "src/policy/approval-watch.ts": "looks for answers of other processes; a call that waits for one keeps the process alive",
   "src/registry/lifecycle/engine-relister.ts": "lists the tools of an engine again, as it asked for",
+  "src/runtime/events/event-feeds.ts": "forgets events that no reader came back for",
+  "src/runtime/events/store-watch.ts": "looks for what other processes wrote; a reader that waits keeps the process alive",
   "src/runtime/job-watch.ts": "looks for jobs that another process cancelled, while they run",
+  "src/server/api/session-pool.ts": "closes a session that no request uses",
+  "src/server/api/submissions.ts":
+    "forgets what came of calls that nobody asked for; ends the wait of a request whose connection keeps the process alive",
+  "src/server/auth/issuer-keys.ts": "ends the request for an issuer's keys, whose connection keeps the process alive",
+  "src/server/events/event-hub.ts": "writes to streams that are quiet",
   "src/server/mcp/http-sessions.ts": "ends a client's session that is idle",
   "src/server/mcp/suspensions.ts": "cancels work that no client came back for",
+  "src/server/mcp/tasks/task-call.ts": "starts a call as a background job, which is no timer",
+  "src/server/mcp/tasks/task-stream.ts": "looks at a task for a stream, whose connection keeps the process alive",
+  "src/server/mcp/tasks/tasks.ts": "forgets a task that is over",
+  "src/server/webhooks/webhook-sender.ts": "tries a delivery again, which the store keeps",
   "src/triggers/channel-trigger.ts": "looks whether the inbox of an agent has room again",
   "src/triggers/running-trigger.ts": "starts a trigger again that failed; one that works keeps the process alive itself where it has to",
 };
@@ -26,8 +39,11 @@ test("a timer lets the process end only where no caller waits for it", () => {
 
 test("timers are set and let go of in the ports alone, and in a thread of its own", () => {
   const found = [...readTree("src/**/*.ts")].filter(([, text]) => /\bset(?:Timeout|Interval)\(/u.test(text)).map(([path]) => path);
-  // The heartbeats of the store: in a thread, and in the calling one where a bundle has no file for a thread.
+  // The last sending of the command line's telemetry; a client that runs in browsers, which have no ports; the heartbeats of the store: in a
+  // thread, and in the calling one where a bundle has no file for a thread.
   expect(found).toEqual([
+    "src/cli/start-telemetry.ts",
+    "src/client/wait.ts",
     "src/core/late-timer.ts",
     "src/core/system-ports.ts",
     "src/store/in-thread-database.ts",

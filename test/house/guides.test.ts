@@ -26,6 +26,7 @@ const PACKAGES = [
   "@modelcontextprotocol/client",
   "@modelcontextprotocol/server",
   "@modelcontextprotocol/server-everything",
+  "@opentelemetry/sdk-node",
   "@types/node",
   "@langchain/core",
   "@openai/agents",

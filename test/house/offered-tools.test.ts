@@ -137,9 +137,11 @@ const PAST_THE_RULES: Readonly<Record<string, string>> = {
   "cli/tool-words.ts": "marks denied tools for the person at the terminal",
   "cli/search-command.ts": "marks denied tools for the person at the terminal",
   "cli/info-command.ts": "shows a person why a tool is denied",
+  "registry/definition-of.ts": "makes the digest of the tool that a person was asked about",
   "registry/registry.ts": "where they are",
   "registry/tool-search.ts": "names the options of a search",
   "runtime/resume-session.ts": "says whether a call that a crash cut off can have run",
+  "toolsets/mcp-access/mcp-servers.ts": "finds the servers whose tools are all denied, and keeps them from the model",
   "server/mcp/peers.ts": "finds the servers whose tools are all denied, and keeps their prompts and resources back",
 };
 

@@ -22,12 +22,18 @@ import * as generate from "../../src/generate/generate.ts";
 import * as haft from "../../src/index.ts";
 import * as model from "../../src/model/models.ts";
 import * as testing from "../../src/testing/index.ts";
+import * as postgres from "../../src/store/postgres-store.ts";
 import * as sqlite from "../../src/store/sqlite-store.ts";
+import * as webhooks from "../../src/server/webhooks.ts";
 import * as mcpServer from "../../src/server/mcp.ts";
+import * as server from "../../src/server.ts";
+import * as client from "../../src/client/client.ts";
 import * as files from "../../src/toolsets/files.ts";
 import * as findTools from "../../src/toolsets/find-tools.ts";
+import * as mcpAccess from "../../src/toolsets/mcp-access.ts";
 import * as jobs from "../../src/toolsets/jobs.ts";
 import * as shell from "../../src/toolsets/shell.ts";
+import * as telemetry from "../../src/telemetry/telemetry.ts";
 import * as toolsets from "../../src/public/toolsets.ts";
 import * as triggers from "../../src/public/triggers.ts";
 import * as info from "../../src/toolsets/info.ts";
@@ -129,6 +135,8 @@ const TESTING_VALUES = [
   "FAULT_TYPES",
   "FakeClock",
   "MemoryLog",
+  "accessStoreContract",
+  "approvalStoreContract",
   "approvalsContract",
   "countingIds",
   "engineContract",
@@ -216,10 +224,17 @@ const SUBJECTS: Readonly<
       "ApprovalAnswer",
       "BranchPoint",
       "CacheOptions",
+      "CallPhase",
       "CallPlace",
       "CancelOutcome",
       "CircuitSettings",
       "EndedJob",
+      "EventFeed",
+      "EventFilter",
+      "EventGap",
+      "EventsOptions",
+      "FeedItem",
+      "FollowedEvent",
       "ForkOptions",
       "HistoryEntry",
       "InboxEntry",
@@ -232,7 +247,9 @@ const SUBJECTS: Readonly<
       "Jobs",
       "JsonPatch",
       "JsonPatchStep",
+      "KeptEvent",
       "ListJobsOptions",
+      "LiveEvent",
       "MessagesOptions",
       "NativeMessage",
       "NewTrigger",
@@ -252,6 +269,7 @@ const SUBJECTS: Readonly<
       "Round",
       "RoundOptions",
       "RoundReply",
+      "SentBy",
       "Session",
       "SessionDiff",
       "SessionRule",
@@ -379,30 +397,64 @@ const SUBJECTS: Readonly<
   },
   store: {
     module: storeNames,
-    values: ["memoryStore"],
+    values: ["StoredApprovals", "memoryStore"],
     types: [
+      "AccessStore",
+      "ApprovalEnd",
+      "ApprovalKey",
+      "ApprovalPreview",
+      "ApprovalRecord",
+      "ApprovalRule",
+      "ApprovalScope",
+      "ApprovalStatus",
+      "ApprovalStore",
+      "ApprovalVerdict",
       "CacheRecord",
       "CacheStore",
       "CancelRequest",
+      "DeliveryKey",
       "EventLog",
       "EventPage",
+      "FeedEntry",
+      "FeedPage",
       "JobKey",
       "JobStore",
+      "KeyQuery",
+      "ListApprovalsOptions",
       "ListOptions",
       "ListStoredJobsOptions",
       "LogDamage",
       "LogOptions",
+      "ManyApprovals",
+      "NewApproval",
+      "NewApprovalRule",
+      "PreviewedCall",
+      "PreviewedChange",
+      "PreviewedEffects",
       "PruneJobsOptions",
+      "ReadFeedOptions",
       "ReadOptions",
+      "RefusalQuery",
+      "RefusedRequest",
+      "RevokeKeyRequest",
       "Store",
+      "StoreFeed",
+      "StoredApprovalQuery",
+      "StoredApprovalsOptions",
       "StoredJob",
+      "StoredKey",
       "StoredSession",
+      "WebhookDelivery",
+      "WebhookEndpoint",
+      "WebhookStore",
     ],
   },
   ports: {
     module: portsNames,
     values: [],
     types: [
+      "ApprovalInbox",
+      "ApprovalNote",
       "ApprovalQuestion",
       "Approvals",
       "AskRequest",
@@ -501,15 +553,23 @@ test("haft/testing exports these types and no others", () => {
 
 /** The values of the other entries. */
 const ENTRIES: Readonly<Record<string, { readonly module: object; readonly values: readonly string[] }>> = {
-  "haft/mcp": { module: mcp, values: ["mcpEngine", "mcpToolset"] },
+  "haft/mcp": { module: mcp, values: ["mcpEngine", "mcpPeerOf", "mcpToolset"] },
   "haft/rest": { module: rest, values: ["openApiToolset", "restEngine"] },
   "haft/search": { module: search, values: ["searchEngine"] },
+  "haft/webhooks": { module: webhooks, values: ["WebhookSender"] },
   "haft/sqlite": { module: sqlite, values: ["sqliteStore"] },
+  "haft/postgres": { module: postgres, values: ["postgresStore"] },
   "haft/files": { module: files, values: ["filesToolset"] },
   "haft/mcp-server": { module: mcpServer, values: ["listenMcp", "mcpApprover", "mcpClientOf", "mcpHandler", "serveMcpStdio"] },
+  "haft/server": {
+    module: server,
+    values: ["Keys", "ServerAccess", "createServer", "issuerTokens", "openServerAccess", "securityHeaders", "staticToken"],
+  },
+  "haft/client": { module: client, values: ["ApiError", "createClient"] },
   "haft/adapters": {
     module: adapters,
     values: [
+      "agUiHandler",
       "fromAiSdkTools",
       "fromLangChainTools",
       "fromMastraTools",
@@ -518,6 +578,7 @@ const ENTRIES: Readonly<Record<string, { readonly module: object; readonly value
       "toLangChainTools",
       "toMastraTools",
       "toOpenAiAgentsTools",
+      "uiChatHandler",
     ],
   },
   "haft/wire": {
@@ -563,8 +624,10 @@ const ENTRIES: Readonly<Record<string, { readonly module: object; readonly value
     ],
   },
   "haft/info": { module: info, values: ["infoToolset", "readOverrides"] },
+  "haft/telemetry": { module: telemetry, values: ["telemetry"] },
   "haft/shell": { module: shell, values: ["pythonToolset", "shellToolset"] },
   "haft/find-tools": { module: findTools, values: ["findToolsToolset"] },
+  "haft/mcp-access": { module: mcpAccess, values: ["mcpAccessToolset"] },
   "haft/jobs": { module: jobs, values: ["jobsToolset"] },
   "haft/toolsets": {
     module: toolsets,
@@ -640,7 +703,9 @@ test("package.json offers these entries and no others", () => {
     "./ports",
     "./testing",
     "./mcp",
+    "./webhooks",
     "./sqlite",
+    "./postgres",
     "./files",
     "./rest",
     "./search",
@@ -648,15 +713,19 @@ test("package.json offers these entries and no others", () => {
     "./config",
     "./generate",
     "./mcp-server",
+    "./server",
+    "./client",
     "./wire",
     "./model",
     "./info",
     "./find-tools",
+    "./mcp-access",
     "./jobs",
     "./toolsets",
     "./triggers",
     "./adapters",
     "./shell",
+    "./telemetry",
     "./haft.schema.json",
     "./package.json",
   ]);

@@ -23,16 +23,22 @@ import * as prompt from "../../src/public/prompt.ts";
 import { importRecording, replayEngine, toolsetsOfRecording } from "../../src/public/recording.ts";
 import { checkSequence, runSequence } from "../../src/public/sequence.ts";
 import * as simulation from "../../src/public/simulation.ts";
-import { memoryStore } from "../../src/public/store.ts";
+import { memoryStore, StoredApprovals } from "../../src/public/store.ts";
 import * as toolsets from "../../src/public/toolsets.ts";
 import * as triggers from "../../src/public/triggers.ts";
 import { visibilityOf, visibleTools } from "../../src/public/tools.ts";
+import { WebhookSender } from "../../src/server/webhooks.ts";
 import * as server from "../../src/server/mcp.ts";
+import * as httpServer from "../../src/server.ts";
 import { CallClient } from "../../src/server/mcp/call-client.ts";
+import { postgresStore } from "../../src/store/postgres-store.ts";
+import { systemPorts } from "../../src/core/system-ports.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
+import { telemetry } from "../../src/telemetry/telemetry.ts";
 import * as testing from "../../src/testing/index.ts";
 import { filesToolset } from "../../src/toolsets/files.ts";
 import { findToolsToolset } from "../../src/toolsets/find-tools.ts";
+import { mcpAccessToolset } from "../../src/toolsets/mcp-access.ts";
 import { jobsToolset } from "../../src/toolsets/jobs.ts";
 import { pythonToolset, shellToolset } from "../../src/toolsets/shell.ts";
 import { infoToolset } from "../../src/toolsets/info.ts";
@@ -84,6 +90,7 @@ const ROWS: Readonly<Record<string, readonly Try[] | string>> = {
   "Registry.register": [(unknown) => new haft.Registry().register(tool, "default", unknown)],
   "Registry.search": [(unknown) => runtime.registry.search(unknown)],
   Runtime: [(unknown) => new haft.Runtime(unknown)],
+  "Runtime.events": [(unknown) => runtime.events(unknown), (unknown) => runtime.events({ filter: unknown })],
   "Runtime.execute": [(unknown) => runtime.execute([], unknown)],
   "Runtime.loop": [(unknown) => runtime.loop({ model, ...unknown })],
   "Runtime.resume": [(unknown) => runtime.resume("s", unknown)],
@@ -217,9 +224,13 @@ const ROWS: Readonly<Record<string, readonly Try[] | string>> = {
   importSchema: NONE,
   validateInput: NONE,
   validateOutput: NONE,
-  // haft/store, haft/sqlite
+  // haft/store, haft/sqlite, haft/postgres, haft/webhooks
+  StoredApprovals: [(unknown) => new StoredApprovals({ store: memoryStore().approvals, ...unknown })],
+  "StoredApprovals.list": [(unknown) => new StoredApprovals({ store: memoryStore().approvals }).list(unknown)],
+  WebhookSender: [(unknown) => new WebhookSender({ store: memoryStore(), webhooks: [], ...unknown })],
   memoryStore: NONE,
   sqliteStore: [(unknown) => sqliteStore({ path: ":memory:", ...unknown })],
+  postgresStore: [(unknown) => postgresStore({ url: "postgres://localhost/haft", ...unknown })],
   // haft/testing
   FakeClock: [(unknown) => new testing.FakeClock(unknown)],
   MemoryLog: NONE,
@@ -236,6 +247,7 @@ const ROWS: Readonly<Record<string, readonly Try[] | string>> = {
   // haft/mcp, haft/rest, haft/search, haft/files, haft/info
   filesToolset: [(unknown) => filesToolset({ root: folder, ...unknown })],
   findToolsToolset: [(unknown) => findToolsToolset(unknown)],
+  mcpAccessToolset: [(unknown) => mcpAccessToolset(unknown)],
   jobsToolset: [(unknown) => jobsToolset(unknown)],
   shellToolset: [(unknown) => shellToolset({ root: folder, ...unknown })],
   pythonToolset: [(unknown) => pythonToolset({ root: folder, ...unknown })],
@@ -351,8 +363,18 @@ const ROWS: Readonly<Record<string, readonly Try[] | string>> = {
   listenMcp: [(unknown) => server.listenMcp(runtime, { port: 0, ...unknown })],
   mcpApprover: "takes the request of an approval",
   mcpClientOf: "takes the context of a call",
+  mcpPeerOf: "takes an engine",
   mcpHandler: [(unknown) => server.mcpHandler(runtime, unknown), (unknown) => server.mcpHandler(runtime, { tools: unknown })],
   serveMcpStdio: [(unknown) => server.serveMcpStdio(runtime, unknown)],
+  // haft/server
+  createServer: [
+    (unknown) => httpServer.createServer(runtime, { auth: httpServer.staticToken({ token: "0123456789abcdef" }), ...unknown }),
+    (unknown) => httpServer.createServer(runtime, { auth: httpServer.staticToken({ token: "0123456789abcdef" }), limits: unknown }),
+  ],
+  staticToken: "takes a token",
+  // haft/client
+  ApiError: "made by a client alone",
+  createClient: "runs in browsers, without the errors of the runtime",
   // haft/wire
   PartialJson: NONE,
   anthropicMessages: FORMAT,
@@ -402,6 +424,19 @@ const ROWS: Readonly<Record<string, readonly Try[] | string>> = {
     (unknown) => adapters.toAiSdkTools(runtime, { tools: {}, ...unknown }),
   ],
   toLangChainTools: [(unknown) => adapters.toLangChainTools(runtime, made, unknown)],
+  agUiHandler: [(unknown) => adapters.agUiHandler(runtime, { session: () => runtime.session(), run: async () => {}, ...unknown })],
+  uiChatHandler: [(unknown) => adapters.uiChatHandler(runtime, { session: () => runtime.session(), run: async () => {}, ...unknown })],
+  Keys: "takes the ports of a runtime",
+  "Keys.list": [(unknown) => new httpServer.Keys(memoryStore().access, { clock: systemPorts.clock }).list(unknown)],
+  ServerAccess: "made by openServerAccess()",
+  openServerAccess: [(unknown) => httpServer.openServerAccess({ ...unknown }, systemPorts)],
+  issuerTokens: [
+    (unknown) =>
+      httpServer.issuerTokens({ issuer: "https://i.example", audience: "a", ...unknown }, { ...systemPorts, fetch: globalThis.fetch }),
+  ],
+  securityHeaders: [(unknown) => httpServer.securityHeaders(unknown)],
+  telemetry: [(unknown) => telemetry(runtime, unknown)],
+  "RuntimeSession.addMessage": [(unknown) => parts.session.addMessage({ role: "user", content: "x" }, unknown)],
   toMastraTools: [(unknown) => adapters.toMastraTools(runtime, made, unknown)],
   toOpenAiAgentsTools: [(unknown) => adapters.toOpenAiAgentsTools(runtime, made, unknown)],
 };

@@ -1,11 +1,14 @@
 import { expect, test } from "vitest";
-import { ApprovalGate, approvalDigest } from "../../src/policy/approval.ts";
+import { ApprovalGate } from "../../src/policy/approval.ts";
+import { approvalDigest } from "../../src/policy/approval-digest.ts";
 import { fakePorts } from "../../src/testing/fake-ports.ts";
 
 const gate = (never?: readonly string[]): ApprovalGate => new ApprovalGate(never === undefined ? {} : { never }, fakePorts());
 const question = (path: string, sessionId = "s") => ({
   callId: "c",
   sessionId,
+  turnId: "t",
+  definition: "d",
   toolName: "files::delete",
   description: "Deletes.",
   input: { path },
@@ -13,7 +16,7 @@ const question = (path: string, sessionId = "s") => ({
   simulated: false,
   signal: new AbortController().signal,
 });
-const digest = approvalDigest("files::delete", { path: "/a" });
+const digest = approvalDigest({ toolName: "files::delete", input: { path: "/a" }, definition: "d" });
 const code = async (approvals: ApprovalGate, path: string, sessionId?: string): Promise<string> =>
   (await approvals.ask(question(path, sessionId)))?.code ?? "allowed";
 

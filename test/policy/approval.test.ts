@@ -13,6 +13,8 @@ function question(fields: Partial<ApprovalQuestion> = {}): ApprovalQuestion {
   return {
     callId: "call_1",
     sessionId: "session_1",
+    turnId: "turn_1",
+    definition: "d",
     toolName: "files::delete",
     description: "Deletes a file.",
     input: { path: "/a" },
@@ -76,7 +78,9 @@ describe("F1.50 a call is denied when", () => {
     [null, "of type null"],
     [{ answer: "allow-once" }, "of type object"],
   ])("the answer is %j", async (answer, shown) => {
-    expect(await denial(() => answer)).toEqual(denied(`the answer ${shown} is none of "allow-once", "allow-always" and "deny"`));
+    expect(await denial(() => answer)).toEqual(
+      denied(`the answer ${shown} is none of "allow-once", "allow-input", "allow-always" and "deny"`),
+    );
   });
 
   test("the approver throws, rejects, returns a broken promise or is not a function", async () => {
@@ -108,6 +112,7 @@ describe("F1.50 a call is denied when", () => {
     const { approve, requests, answer } = patientApprover();
     const approvals = gate({ approve, timeoutMs: 5_000 }, ports);
     const asked = approvals.ask(question());
+    await settle();
     await ports.clock.advance(5_000);
     expect((await asked)?.toJSON()).toEqual(denied("no answer came within 5000 ms"));
     expect(requests[0]?.signal.aborted).toBe(true);
@@ -174,6 +179,7 @@ test("F1.50 allow-always answers the open questions about the same tool and sess
   const sibling = approvals.ask(question({ callId: "call_2", input: { path: "/b" } }));
   let otherEnded = false;
   void approvals.ask(question({ callId: "call_3", toolName: "files::move" })).then(() => (otherEnded = true));
+  await settle();
   answer(0, "allow-always");
   expect([await first, await sibling]).toEqual([undefined, undefined]);
   answer(1, "deny");
@@ -186,6 +192,7 @@ test("F1.50 a session that was forgotten keeps no grant that is answered later",
   const { approve, requests, answer } = patientApprover();
   const approvals = gate({ approve });
   const asked = approvals.ask(question());
+  await settle();
   approvals.forget("session_1");
   answer(0, "allow-always");
   expect(await asked).toBeUndefined();
@@ -199,6 +206,7 @@ test("F1.50 cancelling the call ends the wait with cancelled, before anything ra
   const controller = new AbortController();
   const approvals = gate({ approve });
   const asked = approvals.ask(question({ signal: controller.signal }));
+  await settle();
   controller.abort();
   const expected = {
     code: "cancelled",
@@ -215,11 +223,11 @@ test("F1.50 cancelling the call ends the wait with cancelled, before anything ra
 test("H12 the request is frozen and bound to the tool and the canonical input", async () => {
   const { approve, requests } = patientApprover();
   const approvals = gate({ approve });
-  void approvals.ask(question({ input: { b: 1, a: [true, null] } }));
-  void approvals.ask(question({ input: { a: [true, null], b: 1 } }));
-  void approvals.ask(question({ input: { a: [true, null], b: 2 } }));
+  void approvals.ask(question({ callId: "call_1", input: { b: 1, a: [true, null] } }));
+  void approvals.ask(question({ callId: "call_2", input: { a: [true, null], b: 1 } }));
+  void approvals.ask(question({ callId: "call_3", input: { a: [true, null], b: 2 } }));
   await settle();
-  const expected = createHash("sha256").update('{"input":{"a":[true,null],"b":1},"tool":"files::delete"}').digest("hex");
+  const expected = createHash("sha256").update('{"definition":"d","input":{"a":[true,null],"b":1},"tool":"files::delete"}').digest("hex");
   expect(requests.map(({ digest }) => digest === expected)).toEqual([true, true, false]);
   expect(requests.every((request) => Object.isFrozen(request))).toBe(true);
 });

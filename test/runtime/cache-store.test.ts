@@ -6,7 +6,10 @@ import type { Tool } from "../../src/core/tool.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
 import { MemoryCacheStore } from "../policy/memory-cache-store.ts";
-import { noJobs } from "../store/no-jobs.ts";
+import { noAccess } from "../store/no-access.ts";
+import { MemoryApprovals } from "../../src/store/memory-approvals.ts";
+import { noFeed, noJobs } from "../store/no-jobs.ts";
+import { MemoryWebhooks } from "../../src/store/memory-webhooks.ts";
 import { gate, testRuntime, tool, type TestRuntime } from "./bench-runtime.ts";
 
 /** A store of which only the cache is used. */
@@ -26,6 +29,10 @@ function storeOf(cache: MemoryCacheStore): Store {
     remove: unused,
     cache,
     jobs: noJobs,
+    feed: noFeed,
+    access: noAccess,
+    webhooks: new MemoryWebhooks(),
+    approvals: new MemoryApprovals(),
     close: nothing,
   };
 }

@@ -4,7 +4,10 @@ import type { SessionEvent } from "../../src/core/event.ts";
 import { parseJson } from "../../src/core/base/parse-json.ts";
 import { readEvent } from "../../src/core/recording/read-event.ts";
 import type { CacheStore, EventLog, EventPage, LogOptions, ReadOptions, Store, StoredSession } from "../../src/core/store.ts";
-import { noJobs } from "../store/no-jobs.ts";
+import { noAccess } from "../store/no-access.ts";
+import { MemoryApprovals } from "../../src/store/memory-approvals.ts";
+import { noFeed, noJobs } from "../store/no-jobs.ts";
+import { MemoryWebhooks } from "../../src/store/memory-webhooks.ts";
 
 /** What the disk has of one session: its own events as text. */
 interface Written {
@@ -81,6 +84,10 @@ export class CrashStore implements Store {
   }
 
   readonly jobs = noJobs;
+  readonly feed = noFeed;
+  readonly access = noAccess;
+  readonly webhooks = new MemoryWebhooks();
+  readonly approvals = new MemoryApprovals();
   readonly cache: CacheStore = {
     get: async () => undefined,
     versions: async (resources) => resources.map(() => 0),

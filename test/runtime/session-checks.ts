@@ -60,6 +60,8 @@ const WORDS = {
   "call-start": "call",
   "call-intent": "intent",
   "call-remote": "remote",
+  "approval-ask": "ask",
+  "approval-answer": "answer",
   "state-change": "change",
   "call-end": "end",
   "outcome-resolve": "resolve",

@@ -209,7 +209,12 @@ test("E09 news that a client over stdio does not take are dropped beyond a hundr
   const taken = Promise.withResolvers<void>();
   const inner: Transport = { start: async () => {}, close: async () => {}, send: (message) => (sent.push(message), taken.promise) };
   const output = new PassThrough();
-  const transport = new ObservedTransport(inner, output, { message: () => {}, congested: () => {}, closed: () => {} });
+  const transport = new ObservedTransport(inner, output, {
+    message: () => {},
+    passing: (message) => message,
+    congested: () => {},
+    closed: () => {},
+  });
   await transport.start();
   expect(output.getMaxListeners()).toBe(0);
   const progress = { jsonrpc: "2.0", method: "notifications/progress", params: { progressToken: 1, progress: 1 } } as const;

@@ -238,7 +238,7 @@ test("a program's own provider offers what it has methods for, without a prefix"
     getPrompt: async ({ name }: JsonObject) => ({ messages: [{ role: "user", content: { type: "text", text: String(name) } }] }),
   };
   const { client } = await overStdio(runtime, { era: "modern", providers: [provider] });
-  expect(Object.keys(client.getServerCapabilities() ?? {}).sort()).toEqual(["logging", "prompts", "tools"]);
+  expect(Object.keys(client.getServerCapabilities() ?? {}).sort()).toEqual(["extensions", "logging", "prompts", "tools"]);
   const { messages } = await client.getPrompt({ name: "hello" });
   expect(messages.map(({ content }) => (isJsonObject(content) ? content["text"] : ""))).toEqual(["hello"]);
 });

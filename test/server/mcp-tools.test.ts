@@ -39,6 +39,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     });
     const { client } = await overStdio(runtime, { era, session: "none" });
     const { tools } = await client.listTools();
+    const tasks = era === "legacy" ? { execution: { taskSupport: "optional" } } : {};
     expect(tools).toEqual([
       {
         name: "add",
@@ -47,30 +48,35 @@ describe.each(ERAS)("a client of the %s era", (era) => {
         inputSchema: { type: "object", properties: { a: { type: "number" }, b: { type: "number" } }, required: ["a", "b"] },
         outputSchema: { type: "object", properties: { sum: { type: "number" } }, required: ["sum"] },
         annotations: { title: "Add", readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+        ...tasks,
       },
       {
         name: "anything",
         description: "Takes anything.",
         inputSchema: { type: "object" },
         annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+        ...tasks,
       },
       {
         name: "mail__get",
         description: "Reads.",
         inputSchema: { type: "object", properties: { all: {} } },
         annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+        ...tasks,
       },
       {
         name: expect.stringMatching(/^mail__gr__e__[0-9a-f]{16}$/u),
         description: "Odd name.",
         inputSchema: { type: "object", $ref: "#/$defs/a", $defs: { a: { type: "object" } } },
         annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+        ...tasks,
       },
       {
         name: "mail__send",
         description: "Sends.",
         inputSchema: { type: "object" },
         annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+        ...tasks,
       },
     ]);
   });

@@ -5,7 +5,10 @@ import type { Clock } from "../../src/core/ports.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 import type { CacheStore, EventLog, EventPage, LogOptions, ReadOptions, Store, StoredSession } from "../../src/core/store.ts";
 import { MemoryCache } from "../../src/store/memory-cache.ts";
-import { noJobs } from "../store/no-jobs.ts";
+import { noAccess } from "../store/no-access.ts";
+import { MemoryApprovals } from "../../src/store/memory-approvals.ts";
+import { noFeed, noJobs } from "../store/no-jobs.ts";
+import { MemoryWebhooks } from "../../src/store/memory-webhooks.ts";
 import type { Dice } from "./dice.ts";
 import type { Sabotage } from "./sabotage.ts";
 
@@ -137,6 +140,10 @@ export class SimulatedStore implements Store {
   }
 
   readonly jobs = noJobs;
+  readonly feed = noFeed;
+  readonly access = noAccess;
+  readonly webhooks = new MemoryWebhooks();
+  readonly approvals = new MemoryApprovals();
   readonly cache: CacheStore = {
     get: (key, now) => this.#pause().then(() => this.parts.disk.cache.get(key, now)),
     versions: (resources) => this.#pause().then(() => this.parts.disk.cache.versions(resources)),

@@ -8,6 +8,7 @@ import { describe, expect, test } from "vitest";
 import { storeContract } from "../../src/testing/store-contract.ts";
 import { DatabaseStore } from "../../src/store/database-store.ts";
 import { InThreadDatabase } from "../../src/store/in-thread-database.ts";
+import { openSqliteDatabase } from "../../src/store/sqlite-database.ts";
 import { findWorkerFile } from "../../src/store/worker-database.ts";
 import { localStore } from "./local-store.ts";
 import { temporaryFile } from "./temporary-file.ts";
@@ -39,5 +40,11 @@ test.each(storeContract)("a store in the thread that uses it keeps the contract:
   const path = temporaryFile();
   const settings = { path, readOnly: false, busyTimeoutMs: 0, synchronous: "normal", maxCacheBytes: 64e6 } as const;
   const options = { kind: "sqlite", outlivesProcess: true, place: `The store ${path}`, readOnly: false, maxBufferedBytes: 64e6 };
-  await run({ store: new DatabaseStore(new InThreadDatabase(settings), options), another: () => localStore(path).store });
+  await run({
+    store: new DatabaseStore(
+      new InThreadDatabase({ place: options.place, heartbeatMs: 5_000, connect: async () => openSqliteDatabase(settings) }),
+      options,
+    ),
+    another: () => localStore(path).store,
+  });
 });

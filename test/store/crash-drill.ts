@@ -7,8 +7,12 @@ import { localStore } from "./local-store.ts";
 import { heard, startProcess } from "./run-process.ts";
 
 export interface CrashDrillOptions {
-  /** A file for the drill alone; it is deleted now and then. */
+  /** A file for the drill alone, or the address of a database. It is emptied now and then. */
   readonly path: string;
+  /** Opens what the killed process left. @default a store over the file */
+  readonly open?: () => Store;
+  /** Removes everything. @default deletes the file */
+  readonly empty?: () => Promise<void>;
   readonly kills: number;
   readonly seed: number;
   /** A process is killed after it has said at most so many things. */
@@ -29,16 +33,17 @@ const IDS = ["one", "two"] as const;
 const ROUNDS_PER_FILE = 10;
 
 /** @throws Error that says which event was lost, doubled or made up */
-export async function runCrashDrill({ path, kills, seed, mostLines, onKill }: CrashDrillOptions): Promise<void> {
+export async function runCrashDrill(options: CrashDrillOptions): Promise<void> {
+  const { path, kills, seed, mostLines, onKill, open = () => localStore(path).store, empty = async () => deleteFile(path) } = options;
   const random = seededRandom(seed);
   let known: readonly number[] = IDS.map(() => 0);
   for (let kill = 0; kill < kills; kill++) {
     if (kill % ROUNDS_PER_FILE === 0) {
-      for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix, { force: true });
+      await empty();
       known = IDS.map(() => 0);
     }
     const acknowledged = await writeAndKill(path, { lines: Math.floor(random.next() * mostLines), known });
-    const { lengths, openMs } = await look(path);
+    const { lengths, openMs } = await look(open);
     for (const [index, id] of IDS.entries()) {
       const [found = 0, least = 0] = [lengths[index], acknowledged[index]];
       if (found < least) throw new Error(`Kill ${kill}: ${id} has ${found} events, but ${least} were acknowledged.`);
@@ -46,6 +51,10 @@ export async function runCrashDrill({ path, kills, seed, mostLines, onKill }: Cr
     onKill?.({ acknowledged: sum(acknowledged) - sum(known), found: sum(lengths) - sum(known), openMs });
     known = lengths;
   }
+}
+
+function deleteFile(path: string): void {
+  for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix, { force: true });
 }
 
 /** Kills a process after it has said so many things. Returns the lengths that it said were durable, or else those known before. */
@@ -71,9 +80,9 @@ async function writeAndKill(
 }
 
 /** Reads all that is there, and claims it as a program that goes on would. */
-async function look(path: string): Promise<{ readonly lengths: readonly number[]; readonly openMs: number }> {
+async function look(open: () => Store): Promise<{ readonly lengths: readonly number[]; readonly openMs: number }> {
   const startedAt = performance.now();
-  const { store } = localStore(path);
+  const store = open();
   await store.open();
   const openMs = performance.now() - startedAt;
   const there = new Set((await store.list()).map((session) => session.sessionId));
@@ -92,7 +101,7 @@ async function soundLength(store: Store, id: string): Promise<number> {
     for (const event of page.events) if (!isEvent(event, id, ++length)) throw new Error(`${id}: ${JSON.stringify(event)} at ${length}`);
     from = page.next;
   }
-  const log = await store.claim(id);
+  const log = await store.claim(id, { takeOver: true });
   if (log.length !== length) throw new Error(`${id} has ${length} events, and ${log.length} when it is claimed.`);
   return length;
 }

@@ -18,7 +18,8 @@ describe("I02 when the disk is full", () => {
     const log = store.create("a", { at: 1, durability: "sync" });
     const written: SessionEvent[] = [];
     let acknowledged = 0;
-    file.exec("PRAGMA max_page_count = 40");
+    const pages = Number(file.prepare("PRAGMA page_count").get()?.["page_count"]);
+    file.exec(`PRAGMA max_page_count = ${pages + 15}`);
     const error = {
       code: "store_failed",
       message: `The store ${path} could not be written: database or disk is full (SQLITE_FULL).`,
@@ -40,7 +41,7 @@ describe("I02 when the disk is full", () => {
     file.exec("PRAGMA max_page_count = 100000");
     await log.close();
     expect((await store.read("a")).events).toEqual([...written, message("a", 2)]);
-    expect(acknowledged).toBeGreaterThan(5);
+    expect(acknowledged).toBeGreaterThan(2);
     await store.close();
   });
 
@@ -179,7 +180,7 @@ describe("I01 a log that is damaged", () => {
     const { store, log } = await openLocal(":memory:");
     const rows = [JSON.stringify(message("a", 1)), '{"type":"message-add","sessionId":"a","at":1}', JSON.stringify(message("a", 3))];
     const events = rows.map((body) => ({ at: 1, type: "message-add", callId: undefined, body }));
-    await log.commit([{ sessionId: "a", create: { at: 1, durability: "sync" }, from: 1, events }]);
+    await log.commit([{ sessionId: "a", epoch: 1, create: { at: 1, durability: "sync" }, from: 1, events }]);
     const page = await store.read("a");
     expect([page.events, page.damage?.position, page.next]).toEqual([[message("a", 1)], 2, undefined]);
     expect(page.damage?.reason).toContain("$.message");
@@ -200,7 +201,9 @@ describe("I01 a log that is damaged", () => {
     const { store, file } = await openLocal(temporaryFile());
     const [log, other] = ["a", "b"].map((id) => store.create(id, { at: 1, durability: "sync" }));
     await other?.whenDurable();
-    file.exec("insert into haft_event values ('\"a\"', 2, 1, 'message-add', null, '{}', 'x')");
+    file.exec(
+      "insert into haft_event (session, position, at, type, call_id, body, checksum) values ('\"a\"', 2, 1, 'message-add', null, '{}', 'x')",
+    );
     log?.append(messages("a", 1, 2));
     other?.append([message("b", 1)]);
     await expect(log?.whenDurable()).rejects.toMatchObject({ code: "corrupt_record" });
@@ -254,16 +257,16 @@ describe("a branch of a parent that is damaged", () => {
 test("I11 a commit whose answer was lost is not done twice when it is repeated, alone or with what came after", async () => {
   const { store, log } = await openLocal(":memory:");
   const rows = [1, 2, 3].map((at) => ({ at, type: "message-add", callId: undefined, body: JSON.stringify(message("a", at)) }));
-  const first = { sessionId: "a", create: { at: 1, durability: "sync" }, from: 1, events: rows.slice(0, 2) } as const;
+  const first = { sessionId: "a", epoch: 1, create: { at: 1, durability: "sync" }, from: 1, events: rows.slice(0, 2) } as const;
   expect(await log.commit([first])).toEqual([]);
   expect(await log.commit([first])).toEqual([]);
   expect(await log.commit([{ ...first, events: rows }])).toEqual([]);
-  expect(await log.commit([{ sessionId: "a", from: 2, events: rows.slice(1) }])).toEqual([]);
+  expect(await log.commit([{ sessionId: "a", epoch: 1, from: 2, events: rows.slice(1) }])).toEqual([]);
   expect((await store.read("a")).events).toEqual(messages("a", 1, 3));
   for (const wrong of [
-    { sessionId: "a", from: 2, events: rows.slice(0, 2) },
-    { sessionId: "a", from: 5, events: rows.slice(0, 1) },
-    { sessionId: "a", from: 1, events: rows.slice(0, 2) },
+    { sessionId: "a", epoch: 1, from: 2, events: rows.slice(0, 2) },
+    { sessionId: "a", epoch: 1, from: 5, events: rows.slice(0, 1) },
+    { sessionId: "a", epoch: 1, from: 1, events: rows.slice(0, 2) },
   ]) {
     expect(await log.commit([wrong])).toMatchObject([{ sessionId: "a", error: { code: "conflict" } }]);
   }

@@ -1,10 +1,14 @@
 import { expect, test } from "vitest";
 import { memoryStore } from "../../src/store/memory-store.ts";
+import { accessStoreContract } from "../../src/testing/access-store-contract.ts";
+import { approvalStoreContract } from "../../src/testing/approval-store-contract.ts";
 import { jobStoreContract } from "../../src/testing/job-store-contract.ts";
 import { message } from "../../src/testing/store-case.ts";
 import { storeContract } from "../../src/testing/store-contract.ts";
 
-const contract = [...storeContract, ...jobStoreContract].filter((one) => !one.needsAnother);
+const contract = [...storeContract, ...jobStoreContract, ...accessStoreContract, ...approvalStoreContract].filter(
+  (one) => !one.needsAnother,
+);
 
 test.each(contract)("the memory store keeps the contract: $title", async ({ run }) => {
   await run({ store: memoryStore(), another: () => expect.fail("the data of a memory store is its own") });

@@ -47,6 +47,11 @@ test("a store of version 1 is opened: its sessions are read as before, and its j
   expect(again.file.prepare("select version, name from haft_migration order by version").all()).toEqual([
     { version: 1, name: "sessions, events, owners, cache" },
     { version: 2, name: "jobs" },
+    { version: 3, name: "keys, refusals" },
+    { version: 4, name: "approvals" },
+    { version: 5, name: "numbers of events" },
+    { version: 6, name: "webhooks" },
+    { version: 7, name: "epochs of claims" },
   ]);
   expect(await jobs(again.store)).toHaveLength(4);
   await again.store.close();
@@ -62,6 +67,19 @@ test("a store of version 1 that is opened for reading only is read, and says wha
     message: `The store ${path} has format version 1, which lists no jobs.`,
     hint: expect.stringContaining("Open it once for writing"),
   });
+  await expect(store.access.keys()).rejects.toMatchObject({
+    code: "corrupt_record",
+    message: `The store ${path} has format version 1, which keeps no keys and no refusals.`,
+  });
+  await store.close();
+});
+
+test.each(["body = '{'", "body = '{\"id\":7}'", "body = '[]'"])("E04 a key whose row has %s lets nobody in", async (damage) => {
+  const { store, file } = localStore(temporaryFile());
+  await store.access.addKey({ id: "k", name: "CI", salt: "00", hash: "ff", scopes: ["read"], createdAt: 1 });
+  file.exec(`update haft_key set ${damage}`);
+  const damaged = { code: "corrupt_record", message: expect.stringContaining('The row of the key "k" is damaged') };
+  await expect(store.access.key("k")).rejects.toMatchObject(damaged);
   await store.close();
 });
 

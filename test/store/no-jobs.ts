@@ -1,5 +1,6 @@
-/** The rows of jobs of a test's own store: there are none. */
+/** The rows of jobs, and the feed, of a test's own store: there are none. */
 import type { JobStore } from "../../src/core/job-store.ts";
+import type { StoreFeed } from "../../src/core/store-feed.ts";
 
 export const noJobs: JobStore = {
   list: async () => [],
@@ -7,3 +8,5 @@ export const noJobs: JobStore = {
   cancelRequests: async () => [],
   prune: async () => 0,
 };
+
+export const noFeed: StoreFeed = { latest: async () => "0", read: async () => ({ entries: [], isFull: false }) };

@@ -52,7 +52,8 @@ describe("two processes at once:", SLOW, () => {
     const { store, file } = localStore(path);
     await store.open();
     for (const id of names.flat()) expect((await store.read(id)).events).toEqual(messages(id, 1, 100));
-    expect(file.prepare("select version from haft_migration").all()).toHaveLength(2);
+    const steps = file.prepare("select count(*) as all_of_them, count(distinct version) as versions from haft_migration").get();
+    expect(steps?.["all_of_them"]).toBe(steps?.["versions"]);
     await store.close();
   });
 

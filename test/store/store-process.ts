@@ -1,15 +1,19 @@
 /**
- * A process that uses a SQLite store: `node store-process.ts <action> <file> <id>…`. It says "ready", waits for a line on standard
+ * A process that uses a store: `node store-process.ts <action> <file or url> <id>…`. It says "ready", waits for a line on standard
  * input, does what it is to do and prints a line of JSON for each thing done.
  */
 import { once } from "node:events";
 import { DatabaseSync } from "node:sqlite";
 import { isToolError } from "../../src/core/error.ts";
+import { isPostgresUrl } from "../../src/store/postgres-settings.ts";
+import { postgresStore } from "../../src/store/postgres-store.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { message } from "../../src/testing/store-case.ts";
 
 const [action = "", path = "", ...ids] = process.argv.slice(2);
-const store = sqliteStore({ path });
+/** A short lease, so that a test need not wait long for its end. */
+const leaseMs = 500;
+const store = isPostgresUrl(path) ? postgresStore({ url: path, leaseMs }) : sqliteStore({ path });
 
 function say(what: unknown): void {
   process.stdout.write(`${JSON.stringify(what)}\n`);
@@ -74,6 +78,18 @@ const actions: Readonly<Record<string, () => Promise<void>>> = {
     other.exec("begin immediate");
     say("holding");
     await new Promise(() => setInterval(() => other.isTransaction, 60_000));
+  },
+  /** Writes one session until it may no longer, and says why. */
+  async endless() {
+    await store.open();
+    const [id = ""] = ids;
+    const log = store.create(id, { at: 1, durability: "sync" });
+    for (let said = "won"; said === "won"; say(said))
+      said = await outcome(async () => {
+        log.append([message(id, log.length + 1)]);
+        await log.whenDurable();
+      });
+    await store.close();
   },
   /** Appends, and neither waits nor closes. */
   async leave() {

@@ -174,6 +174,7 @@ test("what is given up is not written, unless it is under way already", async ()
 
 class TestLog implements BufferedLog {
   readonly sessionId: string;
+  readonly epoch = 1;
   readonly lost: string[] = [];
 
   constructor(sessionId: string) {

@@ -73,9 +73,9 @@ test.each<[string, ApprovalsMaker, string]>([
   [
     "that take an answer to another input",
     approvalsWith((gate) => ({
-      async answer({ callId, answer }: ApprovalDecision) {
-        const open = (await gate.pending()).find((one) => one.callId === callId);
-        return open !== undefined && (await gate.answer({ callId, digest: open.digest, answer }));
+      async answer(decision: ApprovalDecision) {
+        const open = (await gate.pending()).find((one) => "callId" in decision && one.callId === decision.callId);
+        return open !== undefined && (await gate.answer({ ...decision, digest: open.digest }));
       },
     })),
     "an answer to another input",

@@ -8,6 +8,7 @@ import type { LoadedConfig } from "../../config/load-config.ts";
 import type { ApprovalAnswer, Approver } from "../../core/ask.ts";
 import type { ToolError } from "../../core/error.ts";
 import type { RuntimeEvent } from "../../core/event.ts";
+import { approvalId } from "../../policy/approval-digest.ts";
 import { onAbort } from "../../policy/deadline.ts";
 import { plural } from "../../core/base/wording.ts";
 import type { ModelTotals } from "../../model/usage-meter.ts";
@@ -225,11 +226,13 @@ export class Chat {
     if (pending.length === 0) return undefined;
     const { signal } = this.#context;
     const decisions = new Map<string, ApprovalAnswer>();
-    for (const { callId, name, input, digest, reason } of pending) {
-      if (decisions.has(digest)) continue; // the answer holds for every call that is the same
+    for (const { name, ...call } of pending) {
+      if (decisions.has(call.digest)) continue; // the answer holds for every call that is the same
       const description = this.session.registry.get(name)?.tool.description ?? "";
-      const request = { callId, sessionId: this.session.id, toolName: name, description, input, digest, reason, simulated: false, signal };
-      decisions.set(digest, await approve(request));
+      const of = { sessionId: this.session.id, callId: call.callId };
+      const askedAt = this.session.ports.clock.wallTime();
+      const request = { id: approvalId(of), ...of, ...call, toolName: name, description, simulated: false, askedAt, signal };
+      decisions.set(call.digest, await approve(request));
     }
     this.#last = undefined;
     await this.#agent.decide({ decisions: Object.fromEntries(decisions) });

@@ -8,6 +8,7 @@ import { resultText, type ResultStatus } from "../../core/result.ts";
 import type { Registry } from "../../registry/registry.ts";
 import type { LoopEvent } from "../loop-event.ts";
 import { addUsage, type LoopResult } from "../loop-result.ts";
+import { calledTools } from "./called-tools.ts";
 import { delegatedUsage } from "./delegated-usage.ts";
 import { STOP_REASONS, type StopReason } from "../stop-reason.ts";
 
@@ -71,7 +72,8 @@ export class DelegateReport {
   /** @throws ToolError where its model could not be asked at all */
   answer({ text, reason, detail, output, error, results, rounds, usage }: LoopResult, sessionId: string): ToolOutput {
     const spent = results.map((result) => delegatedUsage(result, this.#registry)).reduce(addUsage, usage);
-    const metadata = { delegate: { sessionId, reason, rounds, calls: this.#calls.size, usage: spent } };
+    const called = calledTools(results, this.#registry);
+    const metadata = { delegate: { sessionId, reason, rounds, calls: this.#calls.size, called, usage: spent } };
     if (DONE.has(reason)) {
       const last = results.at(-1);
       return new ToolOutput({ output: output ?? (text === "" && last !== undefined ? resultText(last) : text), metadata });

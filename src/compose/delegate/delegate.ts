@@ -144,6 +144,7 @@ async function runIn(session: RuntimeSession, options: DelegateOptions, { input,
   const loop = createLoop({
     ...loopOptions(options),
     session,
+    agentName: options.name,
     allow: allowedIn(context, options),
     // its session ends with the loop, so nothing of it can go on in the background
     calls: {

@@ -33,7 +33,7 @@ export const commandType: ToolsetType<CommandConfig> = {
   read(table, common, context) {
     const variables = common.enabled ? context.variables : context.variables.untouched();
     const root = table.text("root");
-    const env = variables.values(table.textTable("env") ?? {}, [...table.path, "env"]);
+    const env = variables.sentValues(table.textTable("env") ?? {}, [...table.path, "env"]);
     const tools = readTools(table, (entry) => readCommandTool(entry));
     if (tools === undefined) return undefined;
     return {

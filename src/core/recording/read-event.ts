@@ -18,6 +18,7 @@ import {
   variantOf,
 } from "../base/check-shape.ts";
 import type { ShapeCheck } from "../base/check-shape.ts";
+import { APPROVAL_SCOPES } from "../approval-store.ts";
 import { ERROR_CODES } from "../error-codes.ts";
 import { MAX_MESSAGE_LENGTH, ToolError } from "../error.ts";
 import type { SessionEvent } from "../event.ts";
@@ -142,6 +143,17 @@ const pointer = textLike(/^(?![^]*~(?![01]))(?:\/|$)/u, "a JSON Pointer");
 const setting = shape({ path: pointer, value: anyJson });
 const patch = listOf(variantOf("op", { add: setting, replace: setting, remove: shape({ path: pointer }) }));
 
+const span = { atMs: duration, ms: duration };
+const timing = listOf(
+  variantOf("phase", {
+    approval: shape(span),
+    slot: shape(span),
+    backoff: shape(span),
+    lock: shape({ ...span, holders: ids }),
+    attempt: shape({ ...span, error: optional(oneOf(Object.keys(ERROR_CODES))), abandoned: optional(truth), lateMs: optional(duration) }),
+  }),
+);
+
 type Fields = Readonly<Record<string, ShapeCheck>>;
 
 const FACT: Fields = { type: anyText, sessionId: id, at };
@@ -150,8 +162,8 @@ const OF_CALL: Fields = { ...FACT, callId: id, turnId: id };
 /** The fields of each type of event. */
 const FIELDS = {
   "session-start": { ...FACT, parent: optional(branchPoint), parentCall: optional(shape({ sessionId: id, callId: id })) },
-  "message-add": { ...FACT, message, parentCallId: optional(id) },
-  "inbox-add": { ...FACT, id, message, sender: optional(anyText), triggerId: optional(id), tick: optional(at) },
+  "message-add": { ...FACT, message, parentCallId: optional(id), principal: optional(id) },
+  "inbox-add": { ...FACT, id, message, sender: optional(anyText), triggerId: optional(id), tick: optional(at), principal: optional(id) },
   "trigger-add": { ...FACT, id, kind: id, settings: jsonObject },
   "trigger-remove": { ...FACT, id },
   "batch-start": { ...FACT, turnId: id, callIds: ids, idempotencyKey: id, digest: id },
@@ -164,15 +176,27 @@ const FIELDS = {
     answerFrom: optional(listOf(oneOf(ANSWER_SOURCES))),
     rewritten: optional(truth),
     background: optional(truth),
+    principal: optional(id),
   },
   "call-intent": { ...OF_CALL, toolName: name, input: jsonObject, idempotencyKey: id },
   "call-remote": { ...OF_CALL, toolName: name, remoteId: id },
+  "approval-ask": { ...OF_CALL, toolName: name, approvalId: id, digest: id, input: jsonObject, reason: anyText, expiresAt: optional(at) },
+  "approval-answer": {
+    ...OF_CALL,
+    toolName: name,
+    approvalId: id,
+    digest: id,
+    status: oneOf(["allowed", "denied", "withdrawn", "expired"]),
+    scope: optional(oneOf(APPROVAL_SCOPES)),
+    ruleId: optional(id),
+    by: optional(anyText),
+  },
   "state-change": { ...OF_CALL, toolset: name, key: anyText, patch },
-  "call-end": { ...OF_CALL, result, input: optional(jsonObject) },
+  "call-end": { ...OF_CALL, result, input: optional(jsonObject), timing: optional(timing) },
   "job-start": { ...OF_CALL, toolName: name, mode: oneOf(["background", "stateful"]), notify: truth, queued: optional(truth) },
   "job-run": { ...OF_CALL, toolName: name, starts: count },
   "job-output": { ...OF_CALL, toolName: name, position: count, text: anyText, asks: optional(truth) },
-  "job-input": { ...OF_CALL, input: anyJson },
+  "job-input": { ...OF_CALL, input: anyJson, principal: optional(id) },
   "job-end": { ...OF_CALL, toolName: name, status: oneOf(["ok", "partial", "error", "cancelled", "skipped"]), notify: truth },
   "output-keep": { ...OF_CALL, output: optional(anyJson), content: optional(content) },
   "outcome-resolve": { ...OF_CALL, toolName: name, outcome: oneOf(["applied"]) },

@@ -21,8 +21,9 @@ export function thingIn(output: JsonValue, subject: Subject): JsonObject {
   const values: Record<string, JsonValue> = {};
   for (let at: JsonValue | undefined = output, depth = 0; isJsonObject(at) && depth < MAX_DEPTH; depth++) {
     let inner: JsonValue | undefined;
-    for (const [name, value] of Object.entries(at)) if (isJsonObject(value) && isCarrier(name, subject)) inner ??= value;
-    for (const [name, value] of Object.entries(at)) {
+    const entries = Object.entries(at);
+    for (const [name, value] of entries) if (isJsonObject(value) && isCarrier(name, subject)) inner ??= value;
+    for (const [name, value] of entries) {
       const plain = plainName(name);
       const isOfCall = (depth === 0 && OF_THE_CALL.has(plain)) || (inner !== undefined && OF_THE_WRAPPER.has(plain));
       if (!isOfCall && !(isJsonObject(value) && isCarrier(name, subject))) set(values, name, value);
@@ -56,15 +57,14 @@ export function pageFacts({
 }: { readonly [Key in "total" | "shown" | "offset" | "limit"]: number }): JsonObject {
   const isMore = Number.isFinite(offset) && offset + shown < total;
   const pages = limit > 0 ? Math.ceil(total / limit) : 1;
-  const named = (names: readonly string[], value: JsonValue): JsonObject => Object.fromEntries(names.map((name) => [name, value]));
-  return {
-    ...named(TOTALS, total),
-    ...named(COUNTS, shown),
-    ...named(PAGES, Math.max(1, pages)),
-    ...named(MORE, isMore),
-    ...(isMore && named(CURSORS, String(offset + shown))),
-    page: 1,
-  };
+  const facts: Record<string, JsonValue> = {};
+  for (const name of TOTALS) facts[name] = total;
+  for (const name of COUNTS) facts[name] = shown;
+  for (const name of PAGES) facts[name] = Math.max(1, pages);
+  for (const name of MORE) facts[name] = isMore;
+  if (isMore) for (const name of CURSORS) facts[name] = String(offset + shown);
+  facts["page"] = 1;
+  return facts;
 }
 
 const TOTALS = "total,total_count,total_results,total_items,total_size,num_results,number_of_results,matches".split(",");
@@ -93,8 +93,16 @@ const STATES: Readonly<Partial<Record<Verb, readonly string[]>>> = {
 };
 const DONE = ["success", "succeeded", "ok", "completed", "done"];
 
+const statesKept = new WeakMap<ToolIntent, { readonly states: readonly string[] | undefined }>();
+
 /** The states that a thing may have when the call is done, the likeliest first; undefined where any may. */
-export function statesAfter({ verb, word }: ToolIntent): readonly string[] | undefined {
+export function statesAfter(intent: ToolIntent): readonly string[] | undefined {
+  let known = statesKept.get(intent);
+  if (known === undefined) statesKept.set(intent, (known = { states: readStates(intent) }));
+  return known.states;
+}
+
+function readStates({ verb, word }: ToolIntent): readonly string[] | undefined {
   const told = STATE_AFTER.get(word);
   const usual = STATES[verb];
   if (told === undefined && usual === undefined) return verb === "list" ? DONE : undefined;

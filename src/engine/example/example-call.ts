@@ -10,20 +10,8 @@ import { type Validator, compileSchema } from "../../schema/compile-schema.ts";
 import { exampleValue } from "../../schema/example/example-value.ts";
 import { type Subject, isOfThing, isState } from "../../schema/example/given.ts";
 import { plainName } from "../../schema/example/name-words.ts";
-import { topicText } from "../../schema/example/topics.ts";
 import { RandomStream } from "../../schema/example/random-stream.ts";
-import {
-  listIn,
-  pageFacts,
-  peopleIn,
-  personAsked,
-  saidOf,
-  stateTold,
-  statesAfter,
-  thingIn,
-  usualSchema,
-  withKnown,
-} from "./answer-shape.ts";
+import { listIn, pageFacts, peopleIn, personAsked, stateTold, statesAfter, thingIn, usualSchema, withKnown } from "./answer-shape.ts";
 import { changesIn, limitIn, matches, offsetIn, queryOf, takesPages } from "./read-input.ts";
 import { type Change, Records, type Thing, bounded, remembered } from "./records.ts";
 import {
@@ -39,12 +27,15 @@ import {
   othersIn,
   toolIntent,
 } from "./tool-intent.ts";
+import { type ToolFacts, factsOf } from "./tool-facts.ts";
 import { stepWorld } from "../world.ts";
 
 /** How often a new thing is drawn again because its id is taken. */
 const MAX_REDRAWS = 8;
 /** How many made-up things a list has besides those that are known. */
 const MORE_IN_LIST = 2;
+/** The names of the facts about a list. */
+const OF_LIST = pageFacts({ total: 0, shown: 0, offset: 0, limit: 0 });
 const usualSchemas = new WeakMap<Tool, Map<boolean, JsonSchema>>();
 const validators = new WeakMap<Tool, Validator>();
 
@@ -54,8 +45,7 @@ export class ExampleCall {
   readonly #input: JsonObject;
   readonly #context: ToolContext;
   readonly #seed: string;
-  /** The values that are the same in all answers. */
-  readonly #house: JsonObject;
+  readonly #facts: ToolFacts;
   readonly #intent: ToolIntent;
   readonly #records: Records;
   /** Of the engine and the variation alone: what it decides is the same in all answers. */
@@ -71,7 +61,7 @@ export class ExampleCall {
     this.#seed = `${seed}|${variation === "" ? "" : `${variation}|`}${context.toolName}|${canonicalJson(input)}`;
     this.#factsSeed = Math.floor(seededRandom(`${seed}|facts|${variation}`).next() * 4_294_967_296);
     this.#intent = tool.outputSchema === undefined ? this.#intentTold() : toolIntent(context.toolName);
-    this.#house = { currency: currencyOf(seed), ...saidOf(this.#intent, tool) };
+    this.#facts = factsOf(seed, tool, this.#intent);
     this.#records = new Records(context.state);
   }
 
@@ -231,7 +221,8 @@ export class ExampleCall {
       ...peopleIn(this.#intent, this.#input),
       records: page.map((thing) => this.#asRecord(thing)),
       ...(more !== undefined && { more }),
-      ofList: pageFacts({ total: 0, shown: 0, offset: 0, limit: 0 }),
+      ofList: OF_LIST,
+      lists: new Map(),
     };
     const first = this.#draw(this.#input, { subject });
     const list = listIn(first, subject);
@@ -312,7 +303,7 @@ export class ExampleCall {
     const { outputSchema } = this.#tool;
     const random = seededRandom(turn === 0 ? this.#seed : `${this.#seed}|${turn}`);
     const factsSeed = this.#factsSeed;
-    const about = topicText(this.#tool, this.#intent.noun);
+    const { about, house } = this.#facts;
     if (outputSchema === undefined)
       return withKnown(
         exampleValue(this.#usualSchema(), { random, given: { ...subject.named, ...this.#related(), ...given }, subject, about, factsSeed })
@@ -326,7 +317,8 @@ export class ExampleCall {
       );
     const drawn = exampleValue(outputSchema, {
       random,
-      given: { ...this.#house, ...subject.named, ...this.#related(), ...given },
+      usual: house,
+      given: { ...subject.named, ...this.#related(), ...given },
       subject,
       about,
       factsSeed,
@@ -372,11 +364,6 @@ export class ExampleCall {
     if (schema === undefined) schemas.set(isNamed, (schema = usualSchema(this.#tool, this.#intent, isNamed)));
     return schema;
   }
-}
-
-function currencyOf(seed: string): string {
-  const currencies = ["EUR", "USD", "GBP"];
-  return currencies[Math.floor(seededRandom(`${seed}|currency`).next() * currencies.length)] ?? "EUR";
 }
 
 function validatorOf(tool: Tool, schema: JsonSchema): Validator {

@@ -87,10 +87,11 @@ function filtersIn(input: JsonObject): JsonObject {
 /** Whether a search finds a thing: no filter contradicts it, and the words that are searched for occur in it, or found it before. */
 export function matches({ values, queries }: Thing, input: JsonObject, query: string | undefined): boolean {
   const wasFound = query !== undefined && queries.includes(query);
-  const known = new Map(Object.entries(values).map(([name, value]) => [plainName(name), value]));
-  for (const [name, wanted] of Object.entries(filtersIn(input))) {
+  let known: ReadonlyMap<string, JsonValue> | undefined;
+  for (const [name, wanted] of Object.entries(input)) {
     const plain = plainName(name);
-    if (typeof wanted === "object" || FOLDERS.has(plain)) continue;
+    if (typeof wanted === "object" || PAGING.has(plain) || FOLDERS.has(plain)) continue;
+    known ??= new Map(Object.entries(values).map(([key, value]) => [plainName(key), value]));
     const value = known.get(plain);
     if (value !== undefined && typeof value !== "object" && folded(value) !== folded(wanted)) return false;
     if (value === undefined && TEXT_SEARCH.has(plain) && !wasFound && !saysSo(values, folded(wanted))) return false;

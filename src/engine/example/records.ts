@@ -28,6 +28,8 @@ const MAX_THING = 8_000;
 
 export class Records {
   readonly #state: ToolState;
+  /** By slot, as far as they were read. */
+  readonly #slots: (readonly Thing[] | undefined)[] = [];
 
   constructor(state: ToolState) {
     this.#state = state;
@@ -36,36 +38,41 @@ export class Records {
   /** Those known by one of these words, the oldest first; gone ones too. */
   of(nouns: readonly string[]): readonly Thing[] {
     const found: Thing[] = [];
-    for (const key of KEYS) for (const thing of this.#under(key)) if (thing.nouns.some((noun) => nouns.includes(noun))) found.push(thing);
+    for (let slot = 0; slot < SLOTS; slot++)
+      for (const thing of this.#in(slot)) if (thing.nouns.some((noun) => nouns.includes(noun))) found.push(thing);
     return found.sort((one, other) => one.at - other.at);
   }
 
   find(nouns: readonly string[], id: string): Thing | undefined {
-    return this.#under(keyOf(id)).findLast((thing) => thing.id === id && thing.nouns.some((noun) => nouns.includes(noun)));
+    return this.#in(slotOf(id)).findLast((thing) => thing.id === id && thing.nouns.some((noun) => nouns.includes(noun)));
   }
 
   /** The newest thing of this id, whatever it is called. */
   withId(id: string): Thing | undefined {
-    return this.#under(keyOf(id)).findLast((thing) => thing.id === id && !thing.isGone);
+    return this.#in(slotOf(id)).findLast((thing) => thing.id === id && !thing.isGone);
   }
 
   /** Adds the things, each in the place of the one it was before. */
   put(things: readonly Thing[]): void {
     if (things.length === 0) return;
     let next = 0;
-    for (const key of KEYS) for (const { at } of this.#under(key)) next = Math.max(next, at + 1);
-    for (const thing of things) this.#state.update(keyOf(thing.id), (before) => withThing(readThings(before), thing, next++));
+    for (let slot = 0; slot < SLOTS; slot++) for (const { at } of this.#in(slot)) next = Math.max(next, at + 1);
+    for (const thing of things) {
+      const slot = slotOf(thing.id);
+      this.#slots[slot] = undefined;
+      this.#state.update(KEYS[slot] ?? "", (before) => withThing(readThings(before), thing, next++));
+    }
   }
 
-  #under(key: string): readonly Thing[] {
-    return readThings(this.#state.get(key));
+  #in(slot: number): readonly Thing[] {
+    return (this.#slots[slot] ??= readThings(this.#state.get(KEYS[slot] ?? "")));
   }
 }
 
-function keyOf(id: string): string {
+function slotOf(id: string): number {
   let hash = 0;
   for (let at = 0; at < id.length; at++) hash = (Math.imul(hash, 31) + id.charCodeAt(at)) >>> 0;
-  return KEYS[hash % SLOTS] ?? "";
+  return hash % SLOTS;
 }
 
 function withThing(before: readonly Thing[], thing: Thing, next: number): JsonValue {
@@ -92,30 +99,38 @@ export interface Change {
 /** A thing with what is new of it. */
 export function remembered(known: Thing | undefined, change: Change): Thing {
   const { nouns, id, values, query } = change;
-  const queries = new Set(known?.queries);
-  if (query !== undefined) queries.add(query);
   return {
-    nouns: [...new Set([...(known?.nouns ?? []), ...nouns])].slice(0, MAX_QUERIES),
+    nouns: withOthers(known?.nouns ?? [], nouns).slice(0, MAX_QUERIES),
     id,
-    values: bounded({ ...known?.values, ...values }),
+    values: bounded(known === undefined ? values : { ...known.values, ...values }),
     isGone: false,
     isNew: change.isNew ?? known?.isNew ?? false,
-    queries: [...queries].slice(-MAX_QUERIES),
+    queries: withOthers(known?.queries ?? [], query === undefined ? [] : [query]).slice(-MAX_QUERIES),
     at: known?.at ?? 0,
   };
 }
 
+function withOthers(words: readonly string[], others: readonly string[]): readonly string[] {
+  const all = [...words];
+  for (const word of others) if (!all.includes(word)) all.push(word);
+  return all;
+}
+
 /** Without values that are too large to be kept or repeated. */
 export function bounded(values: JsonObject): JsonObject {
-  const entries: [string, JsonValue][] = [];
   let room = MAX_THING;
-  for (const [name, value] of Object.entries(values)) {
+  let kept: [string, JsonValue][] | undefined;
+  for (const [index, entry] of Object.entries(values).entries()) {
+    const [name, value] = entry;
     const size = sizeOf(value);
-    if (name === "__proto__" || size > room) continue;
+    if (name === "__proto__" || size > room) {
+      kept ??= Object.entries(values).slice(0, index);
+      continue;
+    }
     room -= size + name.length;
-    entries.push([name, value]);
+    kept?.push(entry);
   }
-  return Object.fromEntries(entries);
+  return kept === undefined ? values : Object.fromEntries(kept);
 }
 
 function sizeOf(value: JsonValue): number {
@@ -123,12 +138,15 @@ function sizeOf(value: JsonValue): number {
   return typeof value === "object" && value !== null ? JSON.stringify(value).length : 8;
 }
 
-function writeThing({ nouns, id, values, isGone, isNew, queries, at }: Thing): JsonValue {
-  return { nouns, id, values, isGone, isNew, queries, at };
+/** The very value that the thing was read from, so that the state shares what has not changed. */
+function writeThing(thing: Thing): JsonValue {
+  const { nouns, id, values, isGone, isNew, queries, at } = thing;
+  return written.get(thing) ?? { nouns, id, values, isGone, isNew, queries, at };
 }
 
 /** The things that were read from values of the state, which never change. */
 const read = new WeakMap<object, readonly Thing[]>();
+const written = new WeakMap<Thing, JsonValue>();
 const NO_THINGS: readonly Thing[] = [];
 
 function readThings(stored: JsonValue | undefined): readonly Thing[] {
@@ -142,7 +160,9 @@ function readThing(stored: JsonValue): readonly Thing[] {
   if (!isJsonObject(stored)) return [];
   const { nouns, id, values, isGone, isNew, queries, at } = stored;
   if (typeof id !== "string" || typeof at !== "number" || !isJsonObject(values)) return [];
-  return [{ nouns: texts(nouns), id, values, isGone: isGone === true, isNew: isNew === true, queries: texts(queries), at }];
+  const thing = { nouns: texts(nouns), id, values, isGone: isGone === true, isNew: isNew === true, queries: texts(queries), at };
+  written.set(thing, stored);
+  return [thing];
 }
 
 function texts(stored: JsonValue | undefined): readonly string[] {

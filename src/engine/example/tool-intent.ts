@@ -1,5 +1,6 @@
 /** The action of a tool and the things it acts on, as far as its name tells. */
 import { type JsonObject, type JsonValue, isJsonObject } from "../../core/base/json.ts";
+import { memo } from "../../core/base/memo.ts";
 import { nameWords, plainName, singular } from "../../schema/example/name-words.ts";
 
 export type Verb = "create" | "read" | "update" | "remove" | "list" | "other";
@@ -150,24 +151,28 @@ const NO_OWNERS = new Set("is,the,its,my,this,given,unique,by".split(","));
 /** Names that are an id by themselves. */
 const PLAIN_IDS = new Set(["id", "uuid", "path"]);
 
+/** The parts of the name of an id: `order` and `id` for `order_id`. */
+const ownerIn = memo((name) => {
+  const words = plainName(name).split("_");
+  const kind = words.at(-1) ?? "";
+  const named = words.slice(0, -1).join("_");
+  return { kind, owner: NO_OWNERS.has(named) ? "" : named, isId: ID_WORDS.has(kind) };
+});
+
 /**
  * The id in an input or an output: that of the noun (`order_id`, `orderId`), or `id`, or else the only `…_id` there is.
  */
 export function identityIn(values: JsonObject, noun: string): Identity | undefined {
-  const last = noun.split("_").at(-1) ?? noun;
-  const nouns = [...new Set([noun, last])];
+  const last = noun.slice(noun.lastIndexOf("_") + 1);
+  const nouns = last === noun ? [noun] : [noun, last];
   const others: Identity[] = [];
   let plainId: Identity | undefined;
   let number: Identity | undefined;
   for (const [key, value] of Object.entries(values)) {
     const id = idText(value);
     if (id === undefined) continue;
-    const plain = plainName(key);
-    const words = plain.split("_");
-    const kind = words.at(-1) ?? "";
-    if (!ID_WORDS.has(kind)) continue;
-    const named = words.slice(0, -1).join("_");
-    const owner = NO_OWNERS.has(named) ? "" : named;
+    const { kind, owner, isId } = ownerIn(key);
+    if (!isId) continue;
     if (owner !== "" && (owner === noun || owner === last)) return { nouns, id, key, kind, of: "noun" };
     if (owner === "" && PLAIN_IDS.has(kind)) plainId ??= { nouns, id, key, kind, of: "noun" };
     else if (owner === "" && kind === "number") number = { nouns, id, key, kind, of: "noun" };

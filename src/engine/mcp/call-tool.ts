@@ -32,7 +32,13 @@ export async function callTool(connection: McpConnection, request: EngineRequest
   const { signal } = context;
   const caller = callerOf(context);
   const isTask = connection.era === "modern" || wantsTask(tool, connection);
-  const params: JsonObject = { name: options.name, arguments: input, ...(isTask && connection.era === "legacy" ? { task: {} } : {}) };
+  const { traceHeaders } = context;
+  const params: JsonObject = {
+    name: options.name,
+    arguments: input,
+    ...(isTask && connection.era === "legacy" ? { task: {} } : {}),
+    ...(traceHeaders === undefined ? {} : { _meta: { ...traceHeaders } }),
+  };
   const onProgress: ToolContext["progress"] = (update) => context.progress(update);
   const headers = sendsParameterHeaders(connection) ? headersOf(tool, input) : {};
   const answer = await connection.callers.during(caller, () =>

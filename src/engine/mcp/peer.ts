@@ -5,6 +5,7 @@ import { ToolError, type ToolErrorOptions } from "../../core/error.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 
+/** Options of a connection to an MCP server that is used without tools. */
 export interface PeerOptions {
   readonly signal: AbortSignal;
   /** Puts what the server asks while it answers to a person; see `ToolContext.ask`. @default every question is declined */

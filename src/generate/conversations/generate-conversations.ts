@@ -243,33 +243,40 @@ class Generation {
     for (const trajectory of held) await this.#writeOne(trajectory);
   }
 
-  async #writeOne(made: Trajectory): Promise<void> {
+  async #writeOne(trajectory: Trajectory): Promise<void> {
+    const { writer } = this.#parts;
+    const line = this.#write(trajectory);
+    if (trajectory.error !== undefined || writer.keys.add(line)) return this.#writeLine(line, trajectory);
+    const other = await this.#unlike(trajectory, line);
+    if (other !== undefined) await this.#writeLine(this.#write(other), other);
+  }
+
+  async #writeLine(line: object, trajectory: Trajectory): Promise<void> {
     const { writer, total } = this.#parts;
-    const trajectory = made.error === undefined ? await this.#unlike(made) : made;
-    if (trajectory === undefined) return;
-    await writer.write(this.#write(trajectory) as JsonObject, trajectory); // a line is JSON
+    await writer.write(line as JsonObject, trajectory); // a line is JSON
     this.counts.add(trajectory);
     const { written, calls, failed } = this.counts;
     this.#options.onProgress?.({ done: writer.existing + written, total, calls, failed });
   }
 
   /**
-   * The conversation, or another of its index that is not among those written; marked where none was found. Since it is asked for one
-   * after the other, in the order of the indices, the outcome does not depend on the concurrency. Undefined when it was stopped meanwhile.
+   * Another conversation of the index that is not among those written; the duplicate itself, marked, where none was found. Since it is
+   * asked for one after the other, in the order of the indices, the outcome does not depend on the concurrency. Undefined when it was
+   * stopped meanwhile.
    */
-  async #unlike(made: Trajectory): Promise<Trajectory | undefined> {
+  async #unlike(made: Trajectory, duplicate: object): Promise<Trajectory | undefined> {
     const { keys } = this.#parts.writer;
-    if (keys.add(this.#write(made))) return made;
     const seen = new ConversationKeys();
-    let latest: Trajectory | undefined = made;
     const most = this.#options.plan.kind === "played" ? 0 : MAX_REPEATED;
+    let line = duplicate;
     let repeated = 0;
     for (let redraw = 1; redraw <= this.#redraws; redraw++) {
-      if (!seen.add(this.#write(latest)) && ++repeated > most) break;
-      latest = await this.#make(made.index, redraw);
+      if (!seen.add(line) && ++repeated > most) break;
+      const latest = await this.#make(made.index, redraw);
       if (latest === undefined) return undefined;
       if (latest.error !== undefined) break;
-      if (!keys.add(this.#write(latest))) continue;
+      line = this.#write(latest);
+      if (!keys.add(line)) continue;
       this.counts.remade++;
       return latest;
     }

@@ -1,4 +1,5 @@
 /** Which properties hold ids, and of what. */
+import { memo } from "../../core/base/memo.ts";
 import { nameWords, plainName, singular } from "../../schema/example/name-words.ts";
 
 /** The words that names of ids end with. */
@@ -9,32 +10,20 @@ const NUMBERS = new Set(
 );
 
 /** Whether a property of this name holds an id, or several. */
-export function isIdName(name: string): boolean {
-  let isId = known.get(name);
-  if (isId !== undefined) return isId;
-  isId = readsAsId(name);
-  if (known.size >= MAX_KNOWN) known.clear();
-  known.set(name, isId);
-  return isId;
-}
-
-const known = new Map<string, boolean>();
-const MAX_KNOWN = 20_000;
-
-function readsAsId(name: string): boolean {
+export const isIdName = memo((name) => {
   const words = nameWords(name);
   const last = words.at(-1) ?? "";
   if (ID_WORDS.has(last)) return true;
   const before = words.at(-2) ?? "";
   return (last === "number" || last === "code" || last === "reference") && NUMBERS.has(before);
-}
+});
 
 /** Words before `id` that name nothing: `is_id` is the id of what the tool is about. */
 const NO_NOUNS = new Set("is,a,the,its,by,my,this,your,new,get,given,unique,some,any".split(","));
 
 /** `order` for `order_id` and `orderIds`; `""` for `id`. */
-export function idNoun(name: string): string {
+export const idNoun = memo((name) => {
   const words = plainName(name).split("_").slice(0, -1);
   if (words.length === 1 && NO_NOUNS.has(words[0] ?? "")) return "";
   return [...words.slice(0, -1), singular(words.at(-1) ?? "")].join("_");
-}
+});

@@ -225,20 +225,32 @@ function withValue(
 }
 
 /** Nothing, for a tool that takes nothing or does not say what; undefined where no value fits. */
-function drawInput({ name, description, inputSchema }: Tool, random: Random): JsonObject | undefined {
-  if (typeof inputSchema !== "object" || !isDeclaring(inputSchema)) return {};
-  const { noun } = toolSubject(name);
+function drawInput(tool: Tool, random: Random): JsonObject | undefined {
+  const { inputSchema } = tool;
+  if (typeof inputSchema !== "object") return {};
+  let facts = inputFacts.get(tool);
+  if (facts === undefined) inputFacts.set(tool, (facts = readInputFacts(tool, inputSchema)));
+  if (!facts.isDeclaring) return {};
+  const { subject, about } = facts;
   try {
-    const { value, valid } = exampleValue(inputSchema, {
-      random,
-      subject: { noun },
-      maxItems: MAX_INPUT_ITEMS,
-      about: topicText({ name, description }, noun),
-    });
+    const { value, valid } = exampleValue(inputSchema, { random, subject, maxItems: MAX_INPUT_ITEMS, about });
     return valid && isJsonObject(value) && fits(inputSchema, value) ? withoutSome(inputSchema, value, random) : undefined;
   } catch {
     return undefined; // a schema that cannot be used
   }
+}
+
+interface InputFacts {
+  readonly isDeclaring: boolean;
+  readonly subject: { readonly noun: string };
+  readonly about: string;
+}
+
+const inputFacts = new WeakMap<Tool, InputFacts>();
+
+function readInputFacts(tool: Tool, schema: object): InputFacts {
+  const { noun } = toolSubject(tool.name);
+  return { isDeclaring: isDeclaring(schema), subject: { noun }, about: topicText(tool, noun) };
 }
 
 /** People do not say everything that can be said. */

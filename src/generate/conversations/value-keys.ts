@@ -1,5 +1,6 @@
 /** Under which key a value of an input or an output is known: equal keys, the same kind of value. */
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
+import { memo } from "../../core/base/memo.ts";
 import { own } from "../../core/base/own.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import { isOfThing } from "../../schema/example/given.ts";
@@ -28,9 +29,14 @@ const CHOSEN =
 /** The key of an input property; `""` for what no result gives. @param noun what the tool is about */
 export function inputKey(name: string, noun: string): string {
   if (isIdName(name)) return idKey(idNoun(name) || noun);
+  return otherKey(name);
+}
+
+/** Of a name that is no id. */
+const otherKey = memo((name) => {
   const plain = plainName(name);
   return isOfThing(name) && !CHOSEN.test(plain) ? plain : "";
-}
+});
 
 function idKey(noun: string): string {
   return noun === "" ? "" : `${noun.split("_").at(-1) ?? noun}_id`;

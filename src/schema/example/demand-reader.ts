@@ -37,12 +37,16 @@ export class DemandReader {
     return typeof raw === "object" && raw !== null ? this.#document.nodes.get(raw as RawSchema) : undefined; // only looked up
   }
 
+  /** The demand of a single subschema that leaves no choice, where it was read before. */
+  known(parts: readonly Part[]): Demand | undefined {
+    const [first] = parts;
+    return parts.length === 1 && first !== undefined && first !== false ? this.#known.get(first) : undefined;
+  }
+
   /** Undefined where nothing fits. */
   read(parts: readonly Part[], choosing: Choosing): Demand | undefined {
     const [first] = parts;
     const single = parts.length === 1 && first !== undefined && first !== false ? first : undefined;
-    const known = single === undefined ? undefined : this.#known.get(single);
-    if (known !== undefined) return known;
     const reading = new Reading(this, this.#document.root.resource, choosing);
     for (const part of parts) if (part === false || !reading.visit(part)) return undefined;
     const { demand } = reading;

@@ -1,5 +1,5 @@
 /** Arrays: how many items, and what each has to be. */
-import { type JsonObject, type JsonValue, isJsonObject } from "../../core/base/json.ts";
+import { type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { dateOf, dateTextLike, dayOf } from "./date-text.ts";
 import type { Demand, Part } from "./demand.ts";
@@ -19,8 +19,25 @@ export function drawArray(
   place: Place,
   { drawing, manner }: { readonly drawing: Drawing; readonly manner: Manner },
 ): JsonValue | undefined {
-  const length = lengthOf(demand, place, { drawing, manner });
+  const list = drawing.subject !== undefined && isListOf(place.name, drawing.subject) ? drawing.subject : undefined;
+  const known = list?.lists?.get(place.random.seed);
+  if (known !== undefined) return known;
+  const items = drawItems(demand, place, { drawing, manner, list });
+  if (items !== undefined) list?.lists?.set(place.random.seed, items);
+  return items;
+}
+
+interface Listing {
+  readonly drawing: Drawing;
+  readonly manner: Manner;
+  /** The subject, where this is its list. */
+  readonly list: Subject | undefined;
+}
+
+function drawItems(demand: Demand, place: Place, { drawing, manner, list }: Listing): readonly JsonValue[] | undefined {
+  const length = lengthOf(demand, place, { drawing, manner, list });
   if (length === undefined) return undefined;
+  const inner = itemPlace(demand, place, list);
   const wanted = demand.contains.flatMap(({ schema, least }) =>
     Array.from({ length: Math.min(least, MAX_LENGTH) }, () => drawing.part(schema)),
   );
@@ -30,7 +47,13 @@ export function drawArray(
   for (let index = 0; index < Math.max(length, wanted.length); index++) {
     const parts = itemParts(demand, index, drawing);
     const contained = wanted[index];
-    const item = drawItem(contained === undefined ? parts : [...parts, contained], { demand, place, drawing, index, seen });
+    const item = drawItem(contained === undefined ? parts : [...parts, contained], {
+      demand,
+      place: inner(index),
+      drawing,
+      index,
+      seen,
+    });
     if (item === undefined) break;
     const id = drawing.facts === undefined || !isJsonObject(item) ? undefined : ownId(item, singular(place.name), drawing.subject);
     if (id !== undefined && ids.has(id) && items.length >= demand.minItems) continue; // one thing is in a list once
@@ -58,20 +81,15 @@ function dayByDay(items: readonly JsonValue[], demand: Demand, drawing: Drawing)
   });
 }
 
-function lengthOf(
-  demand: Demand,
-  place: Place,
-  { drawing, manner }: { readonly drawing: Drawing; readonly manner: Manner },
-): number | undefined {
+function lengthOf(demand: Demand, place: Place, { drawing, manner, list }: Listing): number | undefined {
   const { minItems, maxItems } = demand;
   if (minItems > maxItems || minItems > MAX_LENGTH) return undefined;
   if (manner.lean) return minItems;
-  const { subject } = drawing;
   const most = Math.min(maxItems, MAX_LENGTH);
   const days = DAILY.test(place.name) ? Number(place.given.find("days", false) ?? Number.NaN) : Number.NaN;
   if (Number.isInteger(days) && days >= 0 && days <= MAX_DAYS) return Math.max(minItems, Math.min(most, days));
-  if (subject !== undefined && isListOf(place.name, subject)) {
-    const { records = [], atMost = most, more } = subject;
+  if (list !== undefined) {
+    const { records = [], atMost = most, more } = list;
     const wished = records.length + (more ?? (records.length > 0 ? 0 : usualLength(place, drawing)));
     return Math.max(minItems, Math.min(most, atMost, wished));
   }
@@ -95,6 +113,33 @@ function itemParts({ itemRules, otherItems }: Demand, index: number, drawing: Dr
   return schemas.map((schema) => drawing.part(schema)).filter((part) => part !== undefined);
 }
 
+/** Where each item stands: those of the subject's list have the given values of its items. */
+function itemPlace(demand: Demand, place: Place, list: Subject | undefined): (index: number) => Place {
+  const inner: Place = {
+    ...place,
+    name: singular(place.name),
+    depth: place.depth + 1,
+    hint: demand.description === "" ? place.hint : demand.description,
+    given: list === undefined ? place.given : itemsGiven(place.given, list),
+    isSubject: false,
+    owner: undefined,
+  };
+  return (index) => {
+    const record = list?.records?.[index];
+    return record === undefined ? inner : { ...inner, given: inner.given.with(record), isSubject: true };
+  };
+}
+
+/** The given values of the items of the subject's list: not those of the list. */
+function itemsGiven({ values }: Given, { ofList = {}, isOfPeople = false, named = {} }: Subject): Given {
+  const own: Record<string, JsonValue> = {};
+  for (const [name, value] of Object.entries(values))
+    if (!Object.hasOwn(ofList, name) && !(isOfPeople && isOfOnePerson(name))) own[name] = value;
+  return new Given(Object.assign(own, named), { isList: true });
+}
+
+const NOTHING_GIVEN = { given: new Given({}) };
+
 interface Item {
   readonly demand: Demand;
   readonly place: Place;
@@ -105,23 +150,11 @@ interface Item {
 }
 
 function drawItem(parts: readonly Part[], { demand, place, drawing, index, seen }: Item): JsonValue | undefined {
-  const { subject } = drawing;
-  const record = subject !== undefined && isListOf(place.name, subject) ? subject.records?.[index] : undefined;
-  const given = subject === undefined || !isListOf(place.name, subject) ? place.given : itemGiven(place.given, { subject, record });
-  const inner = {
-    ...place,
-    name: singular(place.name),
-    depth: place.depth + 1,
-    hint: demand.description === "" ? place.hint : demand.description,
-    given,
-    isSubject: record !== undefined,
-    owner: undefined,
-  };
   const tries = demand.unique ? TRIES_FOR_ANOTHER : TRIES_FOR_OTHER_TEXT;
   let last: JsonValue | undefined;
   for (let attempt = 0; attempt < tries; attempt++) {
     const drawn = drawing.draw(parts, {
-      ...inner,
+      ...place,
       random: place.random.branch(index + attempt * MAX_LENGTH),
       ...(attempt > 2 && NOTHING_GIVEN),
     });
@@ -134,15 +167,3 @@ function drawItem(parts: readonly Part[], { demand, place, drawing, index, seen 
   }
   return demand.unique ? undefined : last;
 }
-
-/** The given values of the items of the subject's list: not those of the list. */
-function itemGiven(
-  { values }: Given,
-  { subject, record = {} }: { readonly subject: Subject; readonly record: JsonObject | undefined },
-): Given {
-  const { ofList = {}, isOfPeople = false, named = {} } = subject;
-  const own = Object.entries(values).filter(([name]) => !Object.hasOwn(ofList, name) && !(isOfPeople && isOfOnePerson(name)));
-  return new Given({ ...Object.fromEntries(own), ...named, ...record }, true);
-}
-
-const NOTHING_GIVEN = { given: new Given({}) };

@@ -18,6 +18,7 @@ const MAX_OPTIONAL = [40, 24, 12, 6];
 
 interface Object {
   readonly demand: Demand;
+  readonly plan: ObjectPlan;
   /** Its random numbers and given values are those of the thing, once its id is known. */
   place: Place;
   readonly drawing: Drawing;
@@ -33,11 +34,12 @@ export function drawObject(
   place: Place,
   { drawing, manner }: { readonly drawing: Drawing; readonly manner: Manner },
 ): JsonValue | undefined {
-  const object: Object = { demand, place, drawing, manner, entries: new Map(), id: undefined };
-  const required = closure(demand.required, demand);
+  const plan = ObjectPlan.of(demand);
+  const object: Object = { demand, plan, place, drawing, manner, entries: new Map(), id: undefined };
+  const { required } = plan;
   if (required.size > demand.maxProperties || demand.minProperties > demand.maxProperties || demand.minProperties > MAX_MADE_UP)
     return undefined;
-  const names = namesFor(object, required);
+  const names = namesFor(object);
   identify(object, names);
   for (const name of names) {
     if (object.entries.size >= demand.maxProperties) break;
@@ -51,11 +53,11 @@ export function drawObject(
 
 /** Draws the id of the object first: what else is made up of the thing follows from it, and what is known of the thing is given. */
 function identify(object: Object, names: readonly string[]): void {
-  const { demand, place, drawing } = object;
+  const { place, drawing } = object;
   const { facts, subject } = drawing;
   if (facts === undefined) return;
   const name = ownIdName(names, place.name, subject);
-  const parts = name === undefined ? undefined : propertyParts(demand, name, drawing);
+  const parts = name === undefined ? undefined : object.plan.parts(name, drawing);
   if (name !== undefined && parts !== undefined) {
     const value = valueFor(object, { name, parts, random: place.random.branch(name) });
     if (value !== undefined) object.id = { name, value };
@@ -69,8 +71,8 @@ function identify(object: Object, names: readonly string[]): void {
 }
 
 function agreeing(object: Object): void {
-  const { demand, place, drawing, entries } = object;
-  const parts = (name: string): readonly Part[] | undefined => propertyParts(demand, name, drawing);
+  const { plan, place, drawing, entries } = object;
+  const parts = (name: string): readonly Part[] | undefined => plan.parts(name, drawing);
   agree({
     entries,
     random: place.random,
@@ -103,15 +105,54 @@ function closure(names: Iterable<string>, { needs }: Demand): Set<string> {
   return all;
 }
 
+/** The facts about the objects of one demand that are the same for each of them. */
+class ObjectPlan {
+  /** The required names, and those that are needed because of them. */
+  readonly required: ReadonlySet<string>;
+  readonly declared: ReadonlySet<string>;
+  /** By how many more than the required ones there is room for. */
+  readonly names = new Map<number, readonly string[]>();
+  readonly #demand: Demand;
+  readonly #parts = new Map<string, readonly Part[] | undefined>();
+  static readonly #plans = new WeakMap<Demand, ObjectPlan>();
+
+  private constructor(demand: Demand) {
+    this.#demand = demand;
+    this.required = closure(demand.required, demand);
+    this.declared = new Set(demand.propertyRules.flatMap(({ properties }) => Object.keys(properties)));
+  }
+
+  static of(demand: Demand): ObjectPlan {
+    let plan = ObjectPlan.#plans.get(demand);
+    if (plan === undefined) ObjectPlan.#plans.set(demand, (plan = new ObjectPlan(demand)));
+    return plan;
+  }
+
+  /** The subschemas for a property; undefined where it may not be there. */
+  parts(name: string, drawing: Drawing): readonly Part[] | undefined {
+    const known = this.#parts.get(name);
+    if (known !== undefined) return known;
+    const parts = propertyParts(this.#demand, name, drawing);
+    if (this.declared.has(name)) this.#parts.set(name, parts);
+    return parts;
+  }
+}
+
 /** Those that must be there, and as many others as there is room for, in the order of the schema. */
-function namesFor({ demand, place, drawing, manner }: Object, required: ReadonlySet<string>): readonly string[] {
-  const declared = new Set(demand.propertyRules.flatMap(({ properties }) => Object.keys(properties)));
-  const room = Math.min(MAX_OPTIONAL[place.depth] ?? 3, demand.maxProperties - required.size);
-  const optional = manner.lean
-    ? []
-    : [...declared].filter((name) => !required.has(name) && !demand.avoided.has(name) && name !== "__proto__");
+function namesFor(object: Object): readonly string[] {
+  const { demand, plan, place, manner } = object;
+  const room = manner.lean ? 0 : Math.max(0, Math.min(MAX_OPTIONAL[place.depth] ?? 3, demand.maxProperties - plan.required.size));
+  let names = plan.names.get(room);
+  if (names !== undefined) return names;
+  names = namesWithin(object, room);
+  if (demand.propertyNames.length === 0) plan.names.set(room, names);
+  return names;
+}
+
+function namesWithin({ demand, plan: { required, declared }, drawing }: Object, room: number): readonly string[] {
+  const optional = [...declared].filter((name) => !required.has(name) && !demand.avoided.has(name) && name !== "__proto__");
   const chosen = new Set(required);
-  for (const name of optional.slice(0, Math.max(0, room))) {
+  for (const name of optional.slice(0, room)) {
     if (!mayBeNamed(name, demand, drawing)) continue;
     const together = closure([name], demand);
     if (![...together].some((other) => demand.avoided.has(other))) for (const other of together) chosen.add(other);
@@ -127,9 +168,9 @@ function mayBeNamed(name: string, { propertyNames }: Demand, drawing: Drawing): 
 }
 
 function addProperty(object: Object, name: string): boolean {
-  const { demand, place, drawing, entries } = object;
+  const { demand, plan, place, drawing, entries } = object;
   if (entries.has(name)) return true;
-  const parts = propertyParts(demand, name, drawing);
+  const parts = plan.parts(name, drawing);
   if (parts === undefined) return false;
   if (drawing.subject?.isLastPage === true && isNextPage(name)) {
     if (endPage(object, name, parts)) return true;
@@ -195,11 +236,11 @@ function propertyParts({ propertyRules, otherProperties }: Demand, name: string,
 
 /** Adds properties that the schema does not name: as many as must be there, and two to a map that would be empty. */
 function addMadeUp(object: Object): void {
-  const { demand, place, manner, entries } = object;
-  const declaresNone = demand.propertyRules.every(({ properties }) => Object.keys(properties).length === 0);
-  const isOpen = declaresNone && demand.required.size === 0 && !manner.lean;
+  const { demand, plan, place, manner, entries } = object;
+  const isOpen = plan.declared.size === 0 && demand.required.size === 0 && !manner.lean;
   if (isOpen && place.isSubject && place.depth === 0 && demand.propertyNames.length === 0) echo(object);
   const least = Math.max(demand.minProperties, isOpen && entries.size === 0 ? Math.min(2, demand.maxProperties) : 0);
+  if (entries.size >= least) return;
   let tries = 2 * least + 5;
   for (const name of madeUpNames(object)) {
     if (entries.size >= least || tries-- <= 0) return;
@@ -208,9 +249,9 @@ function addMadeUp(object: Object): void {
 }
 
 /** An answer of any shape repeats what was given. */
-function echo({ demand, place, drawing, entries }: Object): void {
+function echo({ demand, plan, place, drawing, entries }: Object): void {
   for (const [name, value] of Object.entries(place.given.values)) {
-    const parts = propertyParts(demand, name, drawing);
+    const parts = plan.parts(name, drawing);
     if (
       parts !== undefined &&
       entries.size < demand.maxProperties &&

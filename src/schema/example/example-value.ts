@@ -22,6 +22,8 @@ export interface ExampleOptions {
   readonly name?: string;
   /** Values that are taken over by properties of the same name, where they fit. @default none */
   readonly given?: JsonObject;
+  /** Values that are taken over where `given` has none of the name: read once for each object, which must not be changed afterwards. @default none */
+  readonly usual?: JsonObject;
   /** The thing that `given` describes, and the things of its kind that a list of them begins with. @default nothing that has a name */
   readonly subject?: Subject;
   /**
@@ -51,6 +53,7 @@ const OPTIONS: OptionNames<ExampleOptions> = {
   factsSeed: true,
   name: true,
   given: true,
+  usual: true,
   subject: true,
   maxDepth: true,
   maxItems: true,
@@ -60,6 +63,7 @@ const MAX_ATTEMPTS = 6;
 const LAST_RESORTS: readonly JsonValue[] = [{}, [], "", 0, null, true, false, 1.5, "example", [1], { name: "example" }, -1, 1_000_000];
 const NO_VALUES = new Given({});
 const plans = new WeakMap<object, ExamplePlan>();
+const usuals = new WeakMap<JsonObject, Given>();
 
 /**
  * A plausible value that fits the schema: the same on every machine for the same schema, options and random number.
@@ -75,6 +79,13 @@ export function exampleValue(schema: JsonSchema, options: ExampleOptions): Examp
     throw new ToolError("invalid_argument", "exampleValue() needs a source of chance: exampleValue(schema, { random }).");
   checkKnownKeys(options, OPTIONS, "exampleValue()");
   return planFor(schema).example(options);
+}
+
+function givenBy({ given, usual }: ExampleOptions): Given {
+  if (usual === undefined) return given === undefined ? NO_VALUES : new Given(given);
+  let outer = usuals.get(usual);
+  if (outer === undefined) usuals.set(usual, (outer = new Given(usual)));
+  return given === undefined ? outer : new Given(given, { outer });
 }
 
 function planFor(schema: JsonSchema): ExamplePlan {
@@ -110,7 +121,7 @@ class ExamplePlan {
       const { maxDepth = 6, maxItems = 3, name = "", subject, about = "", factsSeed } = options;
       const facts = factsSeed === undefined ? undefined : new RandomStream(factsSeed);
       const drawer = new ValueDrawer({ reader: this.#reader, budget, maxDepth, maxItems, subject, topic: topicOf(about), facts, attempt });
-      const given = options.given === undefined || attempt > 2 ? NO_VALUES : new Given(options.given);
+      const given = attempt > 2 ? NO_VALUES : givenBy(options);
       const random = attempt === 0 ? seed : seed.branch(attempt);
       const value = drawer.draw([this.#document.root], {
         name,

@@ -1,5 +1,6 @@
 /** Values that an example takes over where a property has their name. */
 import { type JsonObject, type JsonValue, isJsonObject } from "../../core/base/json.ts";
+import { memo } from "../../core/base/memo.ts";
 import { dayOf } from "./date-text.ts";
 import { nameWords, plainName, plural, singular } from "./name-words.ts";
 
@@ -17,6 +18,7 @@ const MAX_NAMES = 200;
 /** Names of values that only one person has. */
 const OF_ONE = /(?:^|_)(?:user_?name|login|handle|screen_name|nick_?name|e_?mail(?:_address)?|phone(?:_number)?)$/u;
 
+const NO_NAMES: readonly string[] = [];
 const UNBOUNDED = { least: -Infinity, most: Infinity };
 
 /** Dates that are not those a call asks for. */
@@ -38,6 +40,8 @@ export interface Subject {
   readonly isOfPeople?: boolean;
   /** The names of the one person that its list is of. */
   readonly named?: JsonObject | undefined;
+  /** Its lists as they were drawn for the same answer before, by the seed of their place: they are drawn once. */
+  readonly lists?: Map<number, readonly JsonValue[]>;
   /** Nothing comes after its list: what leads to a next page is empty. */
   readonly isLastPage?: boolean;
   /** The id of the thing, where no property of it may say it. */
@@ -78,66 +82,94 @@ export function isOfThing(name: string): boolean {
 }
 
 /** Whether a property has what only one person has: a list of people has it once each. */
-export function isOfOnePerson(name: string): boolean {
-  return OF_ONE.test(plainName(name));
-}
+export const isOfOnePerson = memo((name) => OF_ONE.test(plainName(name)));
 
 /** Whether a property leads to the next page of a list. */
-export function isNextPage(name: string): boolean {
-  return /^(?:next|prev|previous)(?:_(?:page|cursor|token|offset|url|uri|link|href|marker|start|results))*$|^(?:cursor|page_token|continuation_token)$/u.test(
+export const isNextPage = memo((name) =>
+  /^(?:next|prev|previous)(?:_(?:page|cursor|token|offset|url|uri|link|href|marker|start|results))*$|^(?:cursor|page_token|continuation_token)$/u.test(
     plainName(name),
-  );
+  ),
+);
+
+export interface GivenOptions {
+  /** The values are what a list was asked for, and speak of its items. @default false */
+  readonly isList?: boolean;
+  /** Values that count where these have none of the name. @default none */
+  readonly outer?: Given | undefined;
 }
 
 export class Given {
+  /** By plain name. */
   readonly #values = new Map<string, JsonValue>();
-  /** As given. */
-  readonly values: JsonObject;
-
+  readonly #own: JsonObject;
+  readonly #outer: Given | undefined;
   readonly #isList: boolean;
-  /** A name speaks of a least or a most. */
-  readonly #hasBounds: boolean;
+  /** A name speaks of a least or a most; undefined until it is asked for. */
+  #hasBounds: boolean | undefined = undefined;
 
-  /** @param isList they are what a list was asked for, and speak of its items */
-  constructor(values: JsonObject, isList = false) {
-    this.values = values;
+  constructor(values: JsonObject, { isList = false, outer }: GivenOptions = {}) {
+    this.#own = values;
+    this.#outer = outer;
     this.#isList = isList;
-    for (const name of Object.keys(values).slice(0, MAX_NAMES)) {
+    let room = MAX_NAMES;
+    for (const name in values) {
       const value = values[name];
-      if (value !== undefined) this.#values.set(plainName(name), value);
+      if (value === undefined || !Object.hasOwn(values, name)) continue;
+      if (room-- === 0) break;
+      this.#values.set(plainName(name), value);
     }
-    this.#hasBounds = [...this.#values.keys()].some((name) => /min|max/u.test(name));
+  }
+
+  /** As given. */
+  get values(): JsonObject {
+    return this.#outer === undefined ? this.#own : { ...this.#outer.values, ...this.#own };
+  }
+
+  get isEmpty(): boolean {
+    return this.#values.size === 0 && this.#outer?.isEmpty !== false;
   }
 
   /** @param isSubject the property is one of the object that the values speak of */
   find(name: string, isSubject: boolean): JsonValue | undefined {
-    if (this.#values.size === 0) return undefined;
     const plain = plainName(name);
-    const isOfItems = this.#isList && (FILTERS.has(plain) || (plain === "name" && this.#values.has("full_name")));
+    const isOfItems = this.#isList && (FILTERS.has(plain) || (plain === "name" && this.#get("full_name") !== undefined));
     if (!isSubject && EVERYWHERE.has(plain) && !isOfItems) return undefined;
-    return this.#values.get(plain);
+    return this.#get(plain);
   }
 
   /** The same, with what is known of one thing. */
   with(values: JsonObject): Given {
-    return new Given({ ...this.values, ...values }, this.#isList);
+    return new Given(values, { isList: this.#isList, outer: this });
+  }
+
+  #get(plain: string): JsonValue | undefined {
+    const own = this.#values.get(plain);
+    return own === undefined && this.#outer !== undefined ? this.#outer.#get(plain) : own;
   }
 
   /** A value by another name for the same. */
   findAlike(name: string): JsonValue | undefined {
-    const other = ALSO.get(plainName(name))?.find((one) => this.#values.has(one));
-    return other === undefined ? undefined : this.#values.get(other);
+    for (const other of ALSO.get(plainName(name)) ?? NO_NAMES) {
+      const value = this.#get(other);
+      if (value !== undefined) return value;
+    }
+    return undefined;
+  }
+
+  private get hasBounds(): boolean {
+    this.#hasBounds ??= this.#outer?.hasBounds === true || [...this.#values.keys()].some((name) => /min|max/u.test(name));
+    return this.#hasBounds;
   }
 
   /** The bounds that `min_price` and `max_price` set for a price. */
   boundsOf(name: string): { readonly least: number; readonly most: number } {
-    if (!this.#hasBounds) return UNBOUNDED;
+    if (!this.hasBounds) return UNBOUNDED;
     const plain = plainName(name);
     const words = plain.split("_");
     const stems = [plain, words[0] ?? "", words.at(-1) ?? ""];
     const numberAt = (names: readonly string[]): number | undefined => {
       for (const one of names) {
-        const value = Number(this.#values.get(one) ?? Number.NaN);
+        const value = Number(this.#get(one) ?? Number.NaN);
         if (Number.isFinite(value)) return value;
       }
       return undefined;
@@ -150,7 +182,7 @@ export class Given {
   /** The days between which a date of this name lies, as the call says; none where it does not. */
   daysFor(name: string): { readonly from: string; readonly to: string } | undefined {
     const plain = plainName(name);
-    if (this.#values.size === 0 || UNDATED.test(plain)) return undefined;
+    if (this.isEmpty || UNDATED.test(plain)) return undefined;
     const stem = plain.replace(/_(?:date_?time|time|at|on|date|day)$/u, "");
     const named = /^(?:departs?|departing|leaves|outbound)$/u.test(stem) ? ["departure_date", "outbound_date", "travel_date"] : [];
     const one = this.#dayAt([...named, `${stem}_date`, `${stem}_on`, stem, "date", "day", "on"]);
@@ -163,7 +195,7 @@ export class Given {
 
   #dayAt(names: readonly string[]): string | undefined {
     for (const name of names) {
-      const day = dayOf(this.#values.get(name));
+      const day = dayOf(this.#get(name));
       if (day !== undefined) return day;
     }
     return undefined;
@@ -185,11 +217,10 @@ export function isOfPages(name: string, subject: Subject | undefined): boolean {
 
 /** Whether an array under this name is the list of the subject; `""` is the name of a whole answer. */
 export function isListOf(name: string, { noun }: Subject): boolean {
-  const words = nameWords(name);
-  const last = words.at(-1);
-  if (last === undefined) return true;
-  const lastOfNoun = noun.split("_").at(-1) ?? noun;
-  return LISTS.has(words.join("_")) || singular(last) === lastOfNoun || last === plural(lastOfNoun);
+  const last = nameWords(name).at(-1);
+  if (last === undefined || LISTS.has(plainName(name))) return true;
+  const lastOfNoun = noun.slice(noun.lastIndexOf("_") + 1);
+  return singular(last) === lastOfNoun || last === plural(lastOfNoun);
 }
 
 /** The value, or what is the same of another type: 5 and "5". */

@@ -151,7 +151,7 @@ function fromExamples(examples: readonly Literal[], { joined, named, isId }: Kno
     if (kind !== undefined) return kind;
     return isId ? (random) => likeId(text, random) : () => text;
   });
-  const isOpen = named?.certainty === "open" && examples.every(({ text }) => /[A-Za-z]/u.test(text));
+  const isOpen = named?.certainty === "open" && examples.every(({ text }) => /[A-Za-z]|\d\s*[+*/]\s*\d/u.test(text));
   return (random, topic) => {
     const make = random.pick(makers);
     return isOpen && random.next() < 0.6 ? named.make(random, topic) : make(random);

@@ -4,11 +4,12 @@ const GOLDEN = 0x9e3779b9;
 
 export class RandomStream {
   #state: number;
-  readonly #seed: number;
+  /** The number that decides it: equal seeds, equal streams. */
+  readonly seed: number;
 
   constructor(seed: number) {
-    this.#seed = seed >>> 0;
-    this.#state = this.#seed;
+    this.seed = seed >>> 0;
+    this.#state = this.seed;
   }
 
   /** A number in [0, 1). */
@@ -19,7 +20,7 @@ export class RandomStream {
 
   /** The stream of a part: the same for the same name, whatever was drawn from this one. */
   branch(name: string | number): RandomStream {
-    let seed = Math.imul(this.#seed ^ GOLDEN, 0x21f0aaad) >>> 0;
+    let seed = Math.imul(this.seed ^ GOLDEN, 0x21f0aaad) >>> 0;
     if (typeof name === "number") return new RandomStream(mix((seed + name + 1) >>> 0));
     for (let at = 0; at < name.length; at++) seed = Math.imul(seed ^ name.charCodeAt(at), 0x01000193) >>> 0;
     return new RandomStream(mix(seed));

@@ -4,7 +4,7 @@ import { ValidationRun } from "../compiled-schema.ts";
 import { evaluate } from "../evaluate.ts";
 import { MAX_STEPS } from "../schema-limits.ts";
 import { type Demand, type Part, TYPE_BIT, typeBitOf } from "./demand.ts";
-import type { Choosing, DemandReader } from "./demand-reader.ts";
+import type { DemandReader } from "./demand-reader.ts";
 import { drawArray } from "./draw-array.ts";
 import { drawObject } from "./draw-object.ts";
 import { type Drawing, type Manner, type Place, isOnTrail } from "./drawing.ts";
@@ -20,6 +20,7 @@ import { isFlagName } from "./plausible-text.ts";
 import { isWholeByName, plausibleNumber } from "./plausible-number.ts";
 import { plausibleString } from "./plausible-string.ts";
 import type { RandomStream } from "./random-stream.ts";
+import { resultAsked } from "./relations/results.ts";
 import { type Topic, topicOf } from "./topics.ts";
 
 /** Values that may be drawn for one example, thrown away ones included. */
@@ -109,11 +110,12 @@ export class ValueDrawer implements Drawing {
     let best: JsonValue | undefined;
     let tries = 1;
     for (let attempt = 0; attempt < tries; attempt++) {
-      const choosing = this.#choosing(place, attempt, isDeep);
-      const demand = this.#read(parts, choosing);
+      const turn = attempt + this.#options.attempt;
+      const manner = { attempt: turn, lean: isDeep || turn % 3 === 2 };
+      const demand = this.#options.reader.known(parts) ?? this.#read(parts, place, manner);
       if (demand?.choosing !== false || demand.needsCheck) tries = Math.max(tries, demand === undefined ? USUAL_TRIES : this.#tries(parts));
-      const inner = { ...place, random: attempt === 0 ? place.random : place.random.branch(attempt), trail: { parts, outer: place.trail } };
-      const value = demand && this.#value(demand, { parts, place: inner, manner: { attempt: choosing.attempt, lean: choosing.lean } });
+      const inner = attempt === 0 ? place : { ...place, random: place.random.branch(attempt) };
+      const value = demand && this.#value(demand, { parts, place: inner, manner });
       if (value === undefined) continue;
       if (demand?.needsCheck !== true || parts.every((part) => this.fits(part, value))) return value;
       best ??= value;
@@ -121,16 +123,18 @@ export class ValueDrawer implements Drawing {
     return best;
   }
 
-  #read(parts: readonly Part[], choosing: Choosing): Demand | undefined {
+  #read(parts: readonly Part[], { random }: Place, manner: Manner): Demand | undefined {
     const { reader } = this.#options;
     const before = reader.visits;
-    const demand = reader.read(parts, choosing);
+    const demand = reader.read(parts, { ...manner, start: random.branch("branch").integer(0, 1_000) });
     this.spend((reader.visits - before) / VISITS_PER_DRAW);
     return demand;
   }
 
   #text(demand: Demand, place: Place): string | undefined {
     const { name, random, given } = place;
+    const worked = place.depth === 0 && demand.format === undefined ? resultAsked(given) : undefined;
+    if (worked !== undefined) return String(worked);
     const description = descriptionOf(demand, place);
     const named = fullName(place, this.subject);
     const topic = aboutItself(place, topicOf(place.whose) ?? this.#options.topic);
@@ -146,6 +150,8 @@ export class ValueDrawer implements Drawing {
 
   #number(demand: Demand, place: Place, whole: boolean): number | undefined {
     const { name, given, random, owner } = place;
+    const worked = place.depth === 0 ? resultAsked(given) : undefined;
+    if (worked !== undefined && (!whole || Number.isInteger(worked))) return worked;
     const names = { name, told: described(descriptionOf(demand, place)) };
     const bounds = { ...boundsOf(demand), whole };
     const { minimum, maximum, aboveMinimum } = names.told.bounds;
@@ -170,11 +176,6 @@ export class ValueDrawer implements Drawing {
     let branches = 0;
     for (const part of parts) if (part !== false) branches += part.inPlace.length;
     return Math.min(MAX_TRIES, Math.max(USUAL_TRIES, branches + 2));
-  }
-
-  #choosing(place: Place, attempt: number, isDeep: boolean): Choosing {
-    const turn = attempt + this.#options.attempt;
-    return { attempt: turn, start: place.random.branch("branch").integer(0, 1_000), lean: isDeep || turn % 3 === 2 };
   }
 
   #given(parts: readonly Part[], { name, given, owner }: Place): JsonValue | undefined {
@@ -202,9 +203,9 @@ export class ValueDrawer implements Drawing {
     const type = typeFor(demand, place, manner);
     switch (type) {
       case TYPE_BIT.object:
-        return drawObject(demand, place, { drawing: this, manner });
+        return drawObject(demand, onTrail(place, parts), { drawing: this, manner });
       case TYPE_BIT.array:
-        return drawArray(demand, place, { drawing: this, manner });
+        return drawArray(demand, onTrail(place, parts), { drawing: this, manner });
       case TYPE_BIT.string:
         return this.#text(demand, place);
       case TYPE_BIT.integer:
@@ -246,6 +247,10 @@ export class ValueDrawer implements Drawing {
     }
     return choices[0];
   }
+}
+
+function onTrail(place: Place, parts: readonly Part[]): Place {
+  return { ...place, trail: { parts, outer: place.trail } };
 }
 
 function boundsOf({
@@ -299,6 +304,7 @@ const ALL_TYPES = [TYPE_BIT.object, TYPE_BIT.string, TYPE_BIT.integer, TYPE_BIT.
 /** The type to draw: the one that the keywords speak of at first, null last, and each in turn where attempts fail. */
 function typeFor(demand: Demand, place: Place, { attempt, lean }: Manner): number | undefined {
   const { depth } = place;
+  if ((demand.types & (demand.types - 1)) === 0) return demand.types === 0 ? undefined : demand.types; // there is but one
   const allowed = ALL_TYPES.filter((type) => (demand.types & type) !== 0);
   const isNumber = (demand.types & TYPE_BIT.fraction) !== 0;
   const usual = allowed.filter((type) => type !== TYPE_BIT.null && !(type === TYPE_BIT.integer && isNumber && demand.types !== -1));

@@ -2,17 +2,33 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { HttpSettings } from "../mcp/http-options.ts";
 
+/** Which hosts and pages a server answers. */
+export interface Trusted {
+  readonly allowedHosts: readonly string[];
+  /** Undefined: pages of the server's own origin only, its port included. */
+  readonly allowedOrigins: readonly string[] | undefined;
+  /** Origins that are let in besides. */
+  readonly corsOrigins?: readonly string[];
+}
+
 const HOST = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/u;
 
 /** The answer to a request that is let in no further; undefined for one that is. */
 export function refuseUntrusted(request: Request, settings: HttpSettings): Response | undefined {
-  const sentTo = (request.headers.get("host") ?? new URL(request.url).host).toLowerCase();
-  const host = HOST.exec(sentTo)?.[1];
-  if (host === undefined || !settings.allowedHosts.includes(host)) return refusal(403, "This host name is not served.");
-  const origin = request.headers.get("origin");
-  if (origin !== null && !isAllowedOrigin(origin.toLowerCase(), sentTo, settings)) return refusal(403, "This origin is not served.");
+  const reason = distrustOf(request, settings);
+  if (reason !== undefined) return refusal(403, reason);
   if (settings.token === undefined || hasToken(request.headers.get("authorization"), settings.token)) return undefined;
   return refusal(401, "A bearer token is needed.", { "www-authenticate": "Bearer" });
+}
+
+/** Why a request is let in no further: it is sent to another host name, or by a page of another origin. Undefined for one that is. */
+export function distrustOf(request: Request, trusted: Trusted): string | undefined {
+  const sentTo = (request.headers.get("host") ?? new URL(request.url).host).toLowerCase();
+  const host = HOST.exec(sentTo)?.[1];
+  if (host === undefined || !trusted.allowedHosts.includes(host)) return "This host name is not served.";
+  const origin = request.headers.get("origin");
+  if (origin !== null && !isAllowedOrigin(origin.toLowerCase(), sentTo, trusted)) return "This origin is not served.";
+  return undefined;
 }
 
 /** The answer to a request that is not a JSON message; undefined for one that may be. */
@@ -30,7 +46,8 @@ export function refusal(status: number, message: string, headers: Readonly<Recor
 }
 
 /** Another port of this machine is another origin: whatever runs there is another program, and its pages may be anybody's. */
-function isAllowedOrigin(origin: string, sentTo: string, { allowedOrigins }: HttpSettings): boolean {
+function isAllowedOrigin(origin: string, sentTo: string, { allowedOrigins, corsOrigins }: Trusted): boolean {
+  if (corsOrigins?.includes(origin) === true) return true;
   if (allowedOrigins === undefined) return origin === `http://${sentTo}` || origin === `https://${sentTo}`;
   if (allowedOrigins.includes(origin) && origin.includes("://")) return true;
   if (!/^https?:\/\//u.test(origin)) return false;

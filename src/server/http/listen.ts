@@ -1,32 +1,28 @@
-/** An MCP server on a port of this machine. */
+/** Answers the requests that come to a port, by any function from `Request` to `Response`. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { ToolError, describeThrown } from "../../core/error.ts";
-import { checkKnownKeys } from "../../core/known-keys.ts";
+import type { Clock, Log } from "../../core/ports.ts";
 import { http } from "../../net/node-http.ts";
-import type { Runtime } from "../../runtime/runtime.ts";
-import { HttpGateway } from "../mcp/http.ts";
-import { refusal } from "./guard.ts";
-import { HTTP_OPTIONS, isLocalAddress, type McpHttpOptions } from "../mcp/http-options.ts";
-import { settingsOf } from "../mcp/options.ts";
-import { loadServer } from "../mcp/sdk.ts";
 
-export interface McpListenOptions extends McpHttpOptions {
+/** Answers one request. Its signal aborts when the client has gone. */
+export type FetchHandler = (request: Request) => Promise<Response>;
+
+export interface ListenOptions {
   /** 0 = one that is free. */
   readonly port: number;
-  /** The address that it is reached at. One that others reach needs `token` and `allowedHosts`. @default "127.0.0.1" */
-  readonly host?: string;
-  /** @default "/mcp" */
-  readonly path?: string;
+  readonly host: string;
+  readonly clock: Clock;
+  readonly log: Log;
 }
 
-/** A server that listens. */
-export interface McpListener {
-  /** The address for clients: `http://127.0.0.1:3000/mcp`. */
-  readonly url: string;
+/** A port that is listened on. */
+export interface PortListener {
   readonly port: number;
-  /** As `McpHandler.close`, then lets the port go. */
-  close(): Promise<void>;
+  /** `http://127.0.0.1:3000` */
+  readonly origin: string;
+  /** Takes no more connections, does the work, waits a moment until the last answers are read, then lets the port go. */
+  close(work: () => Promise<void>): Promise<void>;
 }
 
 /** So long may a client take for its headers and for all of its request: slow ones must not add up. */
@@ -35,21 +31,11 @@ const LIMITS = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsChec
 /** So long may clients take to read the last of their answers when the server stops. */
 const DRAIN_MS = 1_000;
 
-/** See `listenMcp` of `../mcp.ts`. */
-export async function listen(runtime: Runtime, options: McpListenOptions): Promise<McpListener> {
-  checkKnownKeys(options, { ...HTTP_OPTIONS, port: true, host: true, path: true }, "listenMcp()");
-  const { port, host = "127.0.0.1", path = "/mcp", token, allowedHosts } = options;
-  if (!isLocalAddress(host) && (token === undefined || allowedHosts === undefined)) {
-    throw new ToolError("invalid_argument", `An MCP server on ${host} can be reached by others, and needs a token and allowedHosts.`, {
-      hint: "Give it both, or leave host out to be reached from this machine only.",
-    });
-  }
-  await loadServer(); // at once, so that a missing library is not found out by the first client
-  const gateway = new HttpGateway(runtime, options);
-  const { log, clock } = settingsOf(options);
+/** @throws ToolError `unavailable` for a port that cannot be used. By rejecting */
+export async function listenOn(handler: FetchHandler, { port, host, clock, log }: ListenOptions): Promise<PortListener> {
   const answering = new Set<Promise<void>>();
   const server = http.createServer(LIMITS, (incoming, outgoing) => {
-    const answered = answer(gateway, path, { incoming, outgoing }).catch((error: unknown) => {
+    const answered = answer(handler, { incoming, outgoing }).catch((error: unknown) => {
       log.warn(`A request over HTTP was not answered: ${describeThrown(error)}`);
       outgoing.destroy();
     });
@@ -61,10 +47,10 @@ export async function listen(runtime: Runtime, options: McpListenOptions): Promi
   const actual = typeof address === "object" && address !== null ? address.port : port;
   return {
     port: actual,
-    url: `http://${host.includes(":") ? `[${host}]` : host}:${actual}${path}`,
-    close: async () => {
+    origin: `http://${host.includes(":") ? `[${host}]` : host}:${actual}`,
+    async close(work) {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      await gateway.close();
+      await work();
       const { promise: tooLate, resolve } = Promise.withResolvers<void>();
       const cancel = clock.timer(resolve, DRAIN_MS);
       await Promise.race([Promise.allSettled(answering), tooLate]);
@@ -89,18 +75,18 @@ interface HttpExchange {
   readonly outgoing: ServerResponse;
 }
 
-async function answer(gateway: HttpGateway, path: string, { incoming, outgoing }: HttpExchange): Promise<void> {
+async function answer(handler: FetchHandler, { incoming, outgoing }: HttpExchange): Promise<void> {
   const gone = new AbortController();
   outgoing.on("close", () => gone.abort());
   outgoing.on("error", () => gone.abort());
-  const request = toRequest(incoming, gone.signal);
-  const isElsewhere = new URL(request.url).pathname !== path;
-  const response = gateway.refuse(request) ?? (isElsewhere ? refusal(404, "There is nothing here.") : await gateway.handle(request));
+  const response = await handler(toRequest(incoming, gone.signal));
   outgoing.writeHead(response.status, { ...Object.fromEntries(response.headers), ...(incoming.complete ? {} : { connection: "close" }) });
-  if (response.body !== null) await copy(response.body, outgoing, gone.signal);
+  if (response.body !== null && incoming.method !== "HEAD") await copy(response.body, outgoing, gone.signal);
   await ended(outgoing, gone.signal);
   if (!incoming.complete) incoming.destroy(); // what is left of its body is not wanted
 }
+
+const WITH_BODY: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
 
 function toRequest(incoming: IncomingMessage, signal: AbortSignal): Request {
   const headers = new Headers();
@@ -109,7 +95,7 @@ function toRequest(incoming: IncomingMessage, signal: AbortSignal): Request {
   }
   const { method = "GET", url = "/" } = incoming;
   const target = `http://server.invalid${url.startsWith("/") ? url : "/"}`;
-  if (method !== "POST") return new Request(target, { method: method === "TRACE" ? "OPTIONS" : method, headers, signal });
+  if (!WITH_BODY.has(method)) return new Request(target, { method: method === "TRACE" ? "OPTIONS" : method, headers, signal });
   // Node's streams are those of the standard; their types say it in other words.
   const body = Readable.toWeb(incoming) as ReadableStream<Uint8Array>;
   return new Request(target, { method, headers, signal, body, duplex: "half" });

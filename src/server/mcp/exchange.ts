@@ -42,6 +42,14 @@ export interface AskOptions<T> {
   readonly signal?: AbortSignal;
 }
 
+/** How work asks that becomes a task. */
+export interface TaskQuestions {
+  /** Makes a key that was never used of the one a question asks for. */
+  readonly keyOf: (key: string) => string;
+  /** Whether the task has begun, which the client gets next: the questions are those of the task then. */
+  readonly hasBegun: () => boolean;
+}
+
 export class Exchange<T> {
   readonly #stop = new AbortController();
   readonly #waiting = new Map<string, Waiting>();
@@ -51,6 +59,11 @@ export class Exchange<T> {
   #over = false;
   /** The client was asked something while a round was open. */
   #hasSent = false;
+  /** How many such questions have no answer yet. */
+  #sending = 0;
+  #task: TaskQuestions | undefined;
+  /** Set once the client has been answered while the work continues: called when a question was added or is no longer asked. */
+  #onChange: (() => void) | undefined;
 
   /** The work begins at once, in the first round. */
   constructor(round: ExchangeRound, work: (exchange: Exchange<T>) => Promise<T>) {
@@ -70,7 +83,42 @@ export class Exchange<T> {
 
   /** The round that is open; undefined while no request waits for the work. */
   get round(): ExchangeRound | undefined {
-    return this.#round;
+    return this.#onChange === undefined ? this.#round : undefined;
+  }
+
+  /** Whether the client has a question before it. */
+  get isAsking(): boolean {
+    return this.#sending > 0 || this.#waiting.size > 0;
+  }
+
+  /** The questions that wait for an answer. */
+  get requests(): ReadonlyMap<string, InputRequest> {
+    return new Map(Array.from(this.#waiting, ([key, { request }]) => [key, request]));
+  }
+
+  /** The work is to become a task at once: as soon as that has begun, the client gets the task before any question. */
+  expectTask(task: TaskQuestions): void {
+    this.#task = task;
+  }
+
+  /** The client is answered now, and the work continues until `finish`: its questions wait for `deliver`. */
+  detach(onChange: () => void): void {
+    this.#onChange = onChange;
+  }
+
+  /** Takes answers that come by themselves. One that was not asked for is ignored; one that does not fit is asked for again. */
+  deliver(answers: ReadonlyMap<string, unknown>): void {
+    for (const [key, waiting] of this.#waiting) {
+      if (answers.has(key) && waiting.take(answers.get(key))) this.#waiting.delete(key);
+    }
+    this.#onChange?.();
+  }
+
+  /** The work is done: what the client is still asked is asked for nothing. */
+  finish(): void {
+    this.#over = true;
+    if (this.#waiting.size > 0) this.refuseWaiting(calledOff());
+    if (this.#hasSent) this.#stop.abort(calledOff());
   }
 
   /** Runs until the work is done or waits for the client. One round at a time. */
@@ -85,7 +133,7 @@ export class Exchange<T> {
           if (this.#waiting.size > 0) resolve();
         };
       });
-      this.#deliver(round.answers);
+      this.deliver(round.answers);
       if (this.#waiting.size > 0) this.#wakeSoon();
       return await Promise.race([this.#work, needed.then(() => this.#needs())]);
     } finally {
@@ -99,14 +147,13 @@ export class Exchange<T> {
   async ask<A>(request: InputRequest, options: AskOptions<A>): Promise<A> {
     const { key, read, signal } = options;
     if (this.#over || this.#stop.signal.aborted || signal?.aborted === true) throw calledOff();
-    const send = this.#round?.send;
+    const send = this.round?.send;
     if (send !== undefined) {
-      this.#hasSent = true;
-      const answer = read(await send(request, signal === undefined ? this.#stop.signal : AbortSignal.any([this.#stop.signal, signal])));
+      const answer = read(await this.#sent(send, request, signal));
       if (answer === undefined) throw new ToolError("invalid_output", `The client's answer to ${request.method} is none.`);
       return answer;
     }
-    const early = this.#round?.answers.get(key);
+    const early = this.round?.answers.get(key);
     const known = early === undefined ? undefined : read(early);
     return known ?? (await this.#wait(request, options));
   }
@@ -128,15 +175,23 @@ export class Exchange<T> {
     try {
       return { done: true, result: await work(this) };
     } finally {
-      this.#over = true;
-      if (this.#waiting.size > 0) this.refuseWaiting(calledOff());
-      if (this.#hasSent) this.#stop.abort(calledOff()); // what the client is still asked is asked for nothing
+      if (this.#onChange === undefined) this.finish();
+    }
+  }
+
+  async #sent(send: NonNullable<ExchangeRound["send"]>, request: InputRequest, signal: AbortSignal | undefined): Promise<unknown> {
+    this.#hasSent = true;
+    this.#sending++;
+    try {
+      return await send(request, signal === undefined ? this.#stop.signal : AbortSignal.any([this.#stop.signal, signal]));
+    } finally {
+      this.#sending--;
     }
   }
 
   async #wait<A>(request: InputRequest, { key, read, signal }: AskOptions<A>): Promise<A> {
     const { promise, resolve, reject } = Promise.withResolvers<A>();
-    let unique = key;
+    let unique = this.#task?.keyOf(key) ?? key;
     for (let count = 2; this.#waiting.has(unique); count++) unique = `${key}_${count}`;
     const take = (answer: unknown): boolean => {
       const value = read(answer);
@@ -146,10 +201,13 @@ export class Exchange<T> {
     };
     this.#waiting.set(unique, { request, take, fail: reject });
     const withdraw = (): void => {
-      if (this.#waiting.delete(unique)) reject(calledOff());
+      if (!this.#waiting.delete(unique)) return;
+      reject(calledOff());
+      this.#onChange?.();
     };
     signal?.addEventListener("abort", withdraw, { once: true });
-    this.#wakeSoon();
+    if (this.#onChange === undefined) this.#wakeSoon();
+    else this.#onChange();
     try {
       return await promise;
     } finally {
@@ -159,19 +217,14 @@ export class Exchange<T> {
 
   /** Other requests that the work makes in the same breath go out with this one. */
   #wakeSoon(): void {
-    setImmediate(() => this.#wake?.());
+    setImmediate(() => {
+      if (this.#task?.hasBegun() !== true) this.#wake?.();
+    });
   }
 
   #needs(): ExchangeRoundEnd<T> | Promise<ExchangeRoundEnd<T>> {
     if (this.#waiting.size === 0) return this.#work;
-    return { done: false, requests: new Map(Array.from(this.#waiting, ([key, { request }]) => [key, request])) };
-  }
-
-  /** Answers that were not asked for are left alone; a value that is not an answer is asked for again. */
-  #deliver(answers: ReadonlyMap<string, unknown>): void {
-    for (const [key, waiting] of this.#waiting) {
-      if (answers.has(key) && waiting.take(answers.get(key))) this.#waiting.delete(key);
-    }
+    return { done: false, requests: this.requests };
   }
 }
 

@@ -8,13 +8,15 @@ import { settingsOf, type McpServerOptions, type Settings } from "./options.ts";
 import { addPeerHandlers } from "./peer-handlers.ts";
 import { Peers, isPeerError } from "./peers.ts";
 import { type Connection, wantsLevel } from "./round.ts";
-import type { ServerModule } from "./sdk.ts";
-import { INTERNAL_ERROR, INVALID_PARAMS, type ConnectionInfo, type McpRequest, type Serving, type Shared } from "./serving.ts";
+import { passingServer, type ServerModule } from "./sdk.ts";
+import { INTERNAL_ERROR, INVALID_PARAMS } from "./rpc-codes.ts";
+import type { ConnectionInfo, Handler, McpRequest, Serving, Shared } from "./serving.ts";
 import { Suspensions } from "./suspensions.ts";
+import { addTaskHandlers } from "./tasks/task-handlers.ts";
+import { TASKS_EXTENSION } from "./tasks/task-offer.ts";
+import { Tasks } from "./tasks/tasks.ts";
 import { addToolHandlers } from "./tool-handlers.ts";
 import { ToolList } from "./tool-list.ts";
-
-type Handler = (request: McpRequest, context: ServerContext) => unknown;
 
 interface Asked {
   readonly method: string;
@@ -31,18 +33,23 @@ export class Gateway implements Shared {
   readonly peers: Peers;
   readonly suspensions: Suspensions;
   readonly announcer: Announcer;
+  readonly tasks: Tasks | undefined;
+  readonly #server: typeof Server;
   readonly #running = new Set<Promise<unknown>>();
   #stopping = false;
-  #offered: { readonly version: number; readonly capabilities: JsonObject } | undefined;
+  #offered: { readonly version: number; readonly era: Era; readonly capabilities: JsonObject } | undefined;
 
   constructor(runtime: Runtime, options: McpServerOptions, sdk: ServerModule) {
     this.runtime = runtime;
     this.settings = settingsOf(options);
     this.sdk = sdk;
+    this.#server = passingServer(sdk);
     this.tools = new ToolList(runtime.registry, this.settings);
     this.peers = new Peers(runtime.registry, this.settings);
     this.suspensions = new Suspensions(sdk, this.settings);
     this.announcer = new Announcer(runtime, this.peers);
+    const { tasks, clock, log } = this.settings;
+    if (tasks !== undefined) this.tasks = new Tasks({ sessions: runtime.sessions, settings: tasks, clock, log });
   }
 
   /** A server instance, ready to be connected. Changes are announced to it until it is closed. */
@@ -50,10 +57,10 @@ export class Gateway implements Shared {
     const { name, version, instructions, listTtlMs } = this.settings;
     const list = { ttlMs: listTtlMs, cacheScope: "private" } as const;
     const connection: Connection = { era: info.era, logLevel: undefined };
-    const server = new this.sdk.Server(
+    const server = new this.#server(
       { name, version },
       {
-        capabilities: this.#capabilities(),
+        capabilities: this.#capabilities(info.era),
         ...(instructions === undefined ? {} : { instructions }),
         cacheHints: { "tools/list": list, "prompts/list": list, "resources/list": list, "resources/templates/list": list },
         requestState: { verify: this.suspensions.verify },
@@ -69,17 +76,33 @@ export class Gateway implements Shared {
       server,
       connection,
       info,
+      ...this.#handling(server, info),
+      atEnd: (end) => void ends.push(end),
+    };
+    addToolHandlers(serving);
+    addTaskHandlers(serving);
+    const isWatched = addPeerHandlers(serving);
+    if (info.isTold) ends.push(this.announcer.add(audienceOf(server, connection, isWatched)));
+    return server;
+  }
+
+  /** The ways to answer requests that come to a server instance. */
+  #handling(server: Server, info: ConnectionInfo): Pick<Serving, "handle" | "handleCalls" | "handleOther"> {
+    return {
       handle: (method, handler) => {
         // The SDK types each method's result by the schema that it is checked against when it is sent.
         const untyped = server as unknown as { setRequestHandler(method: string, handler: Handler): void };
         untyped.setRequestHandler(method, (request, context) => this.#answerIn(info, { method, handler, request, context }));
       },
-      atEnd: (end) => void ends.push(end),
+      handleCalls: (handler) => {
+        const method = "tools/call";
+        handleUnchecked(server, method, async (request, context) =>
+          this.#answerIn(info, { method, handler, request, context: await this.suspensions.withVerifiedState(context) }),
+        );
+      },
+      handleOther: (method, handler) =>
+        handleUnchecked(server, method, (request, context) => this.#answerIn(info, { method, handler, request, context })),
     };
-    addToolHandlers(serving);
-    const isWatched = addPeerHandlers(serving);
-    if (info.isTold) ends.push(this.announcer.add(audienceOf(server, connection, isWatched)));
-    return server;
   }
 
   /** Refuses what comes from now on, and gives what runs a while to end. */
@@ -99,20 +122,22 @@ export class Gateway implements Shared {
   close(): void {
     this.announcer.close();
     this.suspensions.close();
+    this.tasks?.close();
   }
 
   /** The same until the tools and with them the servers behind them change. */
-  #capabilities(): JsonObject {
+  #capabilities(era: Era): JsonObject {
     const { version } = this.runtime.registry;
-    if (this.#offered?.version === version) return this.#offered.capabilities;
+    if (this.#offered?.version === version && this.#offered.era === era) return this.#offered.capabilities;
     const capabilities = {
       tools: { listChanged: true },
       logging: {},
       ...(this.peers.has("prompts") ? { prompts: { listChanged: true } } : {}),
       ...(this.peers.has("resources") ? { resources: { listChanged: true, subscribe: true } } : {}),
       ...(this.peers.has("completions") ? { completions: {} } : {}),
+      ...(this.tasks === undefined ? {} : TASK_CAPABILITIES[era]),
     };
-    this.#offered = { version, capabilities };
+    this.#offered = { version, era, capabilities };
     return capabilities;
   }
 
@@ -154,6 +179,25 @@ export class Gateway implements Shared {
     return new ProtocolError(INTERNAL_ERROR, `Internal error (${id}); the server's log says more.`);
   }
 }
+
+type Era = ConnectionInfo["era"];
+
+/** Tasks as each era knows them. */
+const TASK_CAPABILITIES: Readonly<Record<Era, JsonObject>> = {
+  legacy: { tasks: { cancel: {}, requests: { tools: { call: {} } } } },
+  modern: { extensions: { [TASKS_EXTENSION]: {} } },
+};
+
+/** Has the parameters of a method looked at by its handler alone. */
+function handleUnchecked(server: Server, method: string, handler: Handler): void {
+  const answer = (params: Record<string, unknown>, context: ServerContext): unknown => handler({ params }, context);
+  // The SDK types each method's result.
+  const untyped = server as unknown as { setRequestHandler(method: string, schemas: object, handler: typeof answer): void };
+  untyped.setRequestHandler(method, { params: ANYTHING }, answer);
+}
+
+/** A Standard Schema that takes what comes. */
+const ANYTHING = { "~standard": { version: 1, vendor: "haft", validate: (value: unknown) => ({ value }) } } as const;
 
 /** As servers before 2026-07-28 say it; it may not be sent on. */
 const RESOURCE_NOT_FOUND = -32_002;

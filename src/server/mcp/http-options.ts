@@ -1,6 +1,7 @@
 /** The options of an MCP server over HTTP, and their defaults. */
 import { ToolError } from "../../core/error.ts";
 import type { OptionNames } from "../../core/known-keys.ts";
+import type { Authenticator } from "../auth/principal.ts";
 import { SERVER_OPTIONS, checkWhole, type McpServerOptions } from "./options.ts";
 
 export interface McpHttpOptions extends McpServerOptions {
@@ -10,6 +11,11 @@ export interface McpHttpOptions extends McpServerOptions {
   readonly allowedOrigins?: readonly string[];
   /** Every request must bring it: `Authorization: Bearer <token>`. 16 characters at least. @default none is needed */
   readonly token?: string;
+  /**
+   * Says who sends a request, in place of `token`. A principal needs the scope `execute`. Sessions and tasks belong to the principal that began
+   * them. Its credentials are not kept, and never sent on to another server.
+   */
+  readonly authenticator?: Authenticator;
   /** Largest body of a request, in bytes. @default 4_194_304 */
   readonly maxBodyBytes?: number;
   /** Most messages in one request, where the older revision allows several. @default 16 */
@@ -27,6 +33,7 @@ export const HTTP_OPTIONS: OptionNames<McpHttpOptions> = {
   allowedHosts: true,
   allowedOrigins: true,
   token: true,
+  authenticator: true,
   maxBodyBytes: true,
   maxBatch: true,
   maxSessions: true,
@@ -39,6 +46,7 @@ export interface HttpSettings {
   /** Undefined: pages of the server's own origin only, its port included. */
   readonly allowedOrigins: readonly string[] | undefined;
   readonly token: string | undefined;
+  readonly authenticator: Authenticator | undefined;
   readonly maxBodyBytes: number;
   readonly maxBatch: number;
   readonly maxSessions: number;
@@ -46,7 +54,8 @@ export interface HttpSettings {
   readonly graceMs: number;
 }
 
-const LOCAL_NAMES: readonly string[] = ["localhost", "127.0.0.1", "[::1]"];
+/** The names of this machine. */
+export const LOCAL_NAMES: readonly string[] = ["localhost", "127.0.0.1", "[::1]"];
 const LEAST_TOKEN_LENGTH = 16;
 
 /** @throws ToolError `invalid_argument` for what cannot work */
@@ -56,10 +65,13 @@ export function httpSettingsOf(options: McpHttpOptions): HttpSettings {
   checkWhole({ graceMs }, 0);
   if (token !== undefined && token.length < LEAST_TOKEN_LENGTH)
     throw new ToolError("invalid_argument", `The token of an MCP server has at least ${LEAST_TOKEN_LENGTH} characters.`);
+  if (token !== undefined && options.authenticator !== undefined)
+    throw new ToolError("invalid_argument", "An MCP server has a token or an authenticator, not both.");
   return {
     allowedHosts: (options.allowedHosts ?? LOCAL_NAMES).map((name) => name.toLowerCase()),
     allowedOrigins: options.allowedOrigins?.map((name) => name.toLowerCase()),
     token,
+    authenticator: options.authenticator,
     maxBodyBytes,
     maxBatch,
     maxSessions,

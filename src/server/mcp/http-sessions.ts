@@ -6,7 +6,7 @@ import type { Gateway } from "./gateway.ts";
 import { refusal } from "../http/guard.ts";
 import type { HttpSettings } from "./http-options.ts";
 import { newSecret } from "./secret.ts";
-import type { RequestId } from "./serving.ts";
+import type { Caller, RequestId } from "./serving.ts";
 
 const SESSION_HEADER = "mcp-session-id";
 const SESSION_NOT_FOUND = -32_001;
@@ -15,6 +15,8 @@ const INVALID_REQUEST = -32_600;
 interface ClientSession {
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly close: () => Promise<void>;
+  /** It is no other caller's. */
+  readonly callerId: string;
   /** The ids of the requests that are being answered. */
   readonly requests: ReadonlySet<RequestId>;
   forgetIdle: () => void;
@@ -31,12 +33,15 @@ export class HttpSessions {
     this.#settings = settings;
   }
 
-  async handle(request: Request, body: JsonValue | undefined): Promise<Response> {
+  async handle(request: Request, body: JsonValue | undefined, caller: Caller): Promise<Response> {
     const id = request.headers.get(SESSION_HEADER);
     if (id === null)
-      return isInitialize(body) ? this.#begin(request, body) : refusal(400, "The request needs the Mcp-Session-Id that initialize gave.");
+      return isInitialize(body)
+        ? this.#begin(request, body, caller)
+        : refusal(400, "The request needs the Mcp-Session-Id that initialize gave.");
     const session = this.#sessions.get(id);
-    if (session === undefined) return refusal(404, "There is no such session (any more).", {}, SESSION_NOT_FOUND);
+    if (session === undefined || session.callerId !== caller.id)
+      return refusal(404, "There is no such session (any more).", {}, SESSION_NOT_FOUND);
     this.#touch(id, session);
     const repeated = repeatedId(body, session.requests);
     if (repeated !== undefined)
@@ -48,19 +53,19 @@ export class HttpSessions {
     await Promise.allSettled(Array.from(this.#sessions.keys(), (id) => this.#end(id)));
   }
 
-  async #begin(request: Request, body: JsonValue | undefined): Promise<Response> {
+  async #begin(request: Request, body: JsonValue | undefined, caller: Caller): Promise<Response> {
     const { sdk, runtime, settings } = this.#gateway;
     let session: RuntimeSession | undefined;
     const seatSession = (): RuntimeSession | undefined => (settings.session === "none" ? undefined : (session ??= runtime.session()));
     const requests = new Set<RequestId>();
-    const server = this.#gateway.makeServer({ era: "legacy", isTold: true, requests, session: seatSession });
+    const server = this.#gateway.makeServer({ era: "legacy", caller, isTold: true, requests, session: seatSession });
     const close = async (): Promise<void> => {
       await server.close();
       await session?.close();
     };
     const transport: WebStandardStreamableHTTPServerTransport = new sdk.WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: newSecret,
-      onsessioninitialized: (id) => this.#add(id, { transport, close, requests, forgetIdle: () => {} }),
+      onsessioninitialized: (id) => this.#add(id, { transport, callerId: caller.id, close, requests, forgetIdle: () => {} }),
       onsessionclosed: (id) => this.#end(id),
     });
     await server.connect(transport);

@@ -1,5 +1,5 @@
 /** Serves many clients over HTTP: guards the door, and tells the two eras of the protocol apart. */
-import type { McpHttpHandler } from "@modelcontextprotocol/server";
+import type { AuthInfo, McpHttpHandler } from "@modelcontextprotocol/server";
 import { describeThrown } from "../../core/error.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
@@ -12,7 +12,11 @@ import { HttpSessions } from "./http-sessions.ts";
 import { settingsOf } from "./options.ts";
 import { paramHeaderProblem, toolCallOf } from "./param-headers.ts";
 import { loadServer } from "./sdk.ts";
+import { hasScope } from "../auth/principal.ts";
+import { LOCAL_CALLER, type Caller } from "./serving.ts";
 import { listenedTo } from "./listened.ts";
+import { listenedTasks } from "./tasks/task-listens.ts";
+import { taskStream } from "./tasks/task-stream.ts";
 
 /** Answers requests of MCP clients; the path is chosen where it is mounted. */
 export interface McpHandler {
@@ -55,9 +59,18 @@ export class HttpGateway {
   }
 
   async handle(request: Request): Promise<Response> {
-    const refused = this.refuse(request) ?? refuseForm(request);
+    const refused = this.refuse(request) ?? this.#refuseForm(request);
     if (refused !== undefined) return refused;
-    if (this.#closing) return refusal(503, "The server is stopping.");
+    const caller = await this.#callerOf(request);
+    return caller instanceof Response ? caller : this.#answer(request, caller);
+  }
+
+  /** As `handle`, for a server that has let the caller in. */
+  async answer(request: Request, caller: Caller): Promise<Response> {
+    return this.#refuseForm(request) ?? this.#answer(request, caller);
+  }
+
+  async #answer(request: Request, caller: Caller): Promise<Response> {
     let body: JsonValue | undefined;
     if (request.method === "POST") {
       const text = await readBody(request, this.settings.maxBodyBytes);
@@ -70,7 +83,7 @@ export class HttpGateway {
       if (Array.isArray(body) && body.length > this.settings.maxBatch)
         return refusal(400, `A request holds at most ${this.settings.maxBatch} messages.`, {}, INVALID_REQUEST);
     }
-    return this.#pass(request, body);
+    return this.#pass(request, body, caller);
   }
 
   async close(): Promise<void> {
@@ -85,19 +98,44 @@ export class HttpGateway {
     await gateway.stop(DRAIN_MS);
   }
 
-  async #pass(request: Request, body: JsonValue | undefined): Promise<Response> {
+  /** Whether requests are taken: for those that start, watch and replace the server. */
+  health(): Response {
+    return Response.json({ status: this.#closing ? "stopping" : "ok" }, { status: this.#closing ? 503 : 200 });
+  }
+
+  #refuseForm(request: Request): Response | undefined {
+    return refuseForm(request) ?? (this.#closing ? refusal(503, "The server is stopping.") : undefined);
+  }
+
+  /** The caller, or the refusal of one that may not call tools. */
+  async #callerOf(request: Request): Promise<Caller | Response> {
+    const { authenticator } = this.settings;
+    if (authenticator === undefined) return LOCAL_CALLER;
+    const principal = await authenticator.authenticate(request);
+    if (principal === undefined) return refusal(401, "These credentials are not known here.", { "www-authenticate": "Bearer" });
+    if (hasScope(principal, "execute")) return { id: principal.id, principal };
+    const challenge = 'Bearer error="insufficient_scope", scope="execute"';
+    return refusal(403, "These credentials do not allow calls: they need the scope execute.", { "www-authenticate": challenge });
+  }
+
+  async #pass(request: Request, body: JsonValue | undefined, caller: Caller): Promise<Response> {
     const { gateway, modern, sessions } = await (this.#parts ??= this.#start());
     const { method, headers, signal } = request;
-    if (method !== "POST" || (await gateway.sdk.isLegacyRequest(request, body))) return sessions.handle(request, body);
+    if (method !== "POST" || (await gateway.sdk.isLegacyRequest(request, body))) return sessions.handle(request, body, caller);
     const differing = this.#refuseParams(gateway, headers, body);
     if (differing !== undefined) return differing;
     const watched = listenedTo(body).map((uri) => gateway.announcer.watch(uri));
     const release = (): void => {
       for (const stop of watched) stop();
     };
-    const response = await modern.fetch(request, { parsedBody: body });
+    const answered = await modern.fetch(request, { parsedBody: body, authInfo: authInfoOf(caller) });
+    const isStream = answered.headers.get("content-type")?.startsWith("text/event-stream") === true;
+    const { tasks, settings } = gateway;
+    const response =
+      isStream && tasks !== undefined && body !== undefined && listenedTasks(body).length > 0
+        ? taskStream(answered, { body, tasks, callerId: caller.id, clock: settings.clock, signal })
+        : answered;
     if (watched.length === 0) return response;
-    const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
     if (!isStream || signal.aborted) release();
     else signal.addEventListener("abort", release, { once: true });
     return response;
@@ -119,11 +157,14 @@ export class HttpGateway {
     const sdk = await loadServer();
     const gateway = new Gateway(this.#runtime, this.#options, sdk);
     const noSession = (): undefined => undefined;
-    const modern = sdk.createMcpHandler(() => gateway.makeServer({ era: "modern", isTold: false, session: noSession }), {
-      legacy: "reject",
-      maxRequestBodySize: this.settings.maxBodyBytes,
-      onerror: (error) => gateway.settings.log.debug(`MCP over HTTP: ${describeThrown(error)}`),
-    });
+    const modern = sdk.createMcpHandler(
+      ({ authInfo }) => gateway.makeServer({ era: "modern", caller: callerIn(authInfo), isTold: false, session: noSession }),
+      {
+        legacy: "reject",
+        maxRequestBodySize: this.settings.maxBodyBytes,
+        onerror: (error) => gateway.settings.log.debug(`MCP over HTTP: ${describeThrown(error)}`),
+      },
+    );
     const { notify } = modern;
     gateway.announcer.add({
       toolsChanged: () => notify.toolsChanged(),
@@ -134,4 +175,18 @@ export class HttpGateway {
     });
     return { gateway, modern, sessions: new HttpSessions(gateway, this.settings) };
   }
+}
+
+/** The caller on its way through the SDK, which ties the state of a request to it. Without the token: no handler needs it. */
+function authInfoOf(caller: Caller): AuthInfo {
+  return { token: "", clientId: caller.id, scopes: [...(caller.principal?.scopes ?? [])], extra: { caller } };
+}
+
+function callerIn(authInfo: AuthInfo | undefined): Caller {
+  const caller: unknown = authInfo?.extra?.["caller"];
+  return isCaller(caller) ? caller : LOCAL_CALLER;
+}
+
+function isCaller(value: unknown): value is Caller {
+  return typeof value === "object" && value !== null && "id" in value && "principal" in value;
 }

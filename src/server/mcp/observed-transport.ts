@@ -6,6 +6,8 @@ import { isJsonObject } from "../../core/base/json.ts";
 /** Called with what the SDK keeps to itself. */
 export interface Ears {
   message(message: unknown): void;
+  /** The message that goes out in place of this one. */
+  passing(message: JSONRPCMessage): JSONRPCMessage;
   /** So many requests are unanswered, or their answers unread, that no more should come; false when they may again. */
   congested(isCongested: boolean): void;
   closed(): void;
@@ -74,7 +76,7 @@ export class ObservedTransport implements Transport {
     if (this.#unread >= MAX_UNREAD && "method" in message && NEWS.has(message.method)) return;
     this.#unread++;
     try {
-      await this.#inner.send(message);
+      await this.#inner.send(this.#ears.passing(message));
     } finally {
       this.#unread--;
       if (!("method" in message)) this.#open.delete(message.id);

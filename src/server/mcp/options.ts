@@ -4,7 +4,10 @@ import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Clock, Ids, Log } from "../../core/ports.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 import { nameMatcher } from "../../policy/permission.ts";
+import type { VisibilityRules } from "../../policy/visibility.ts";
+import type { Principal } from "../auth/principal.ts";
 import type { McpProvider } from "./provider.ts";
+import type { TaskSettings } from "./tasks/tasks.ts";
 
 /** Options of every MCP server of ours, whatever it is reached through. */
 export interface McpServerOptions {
@@ -38,9 +41,36 @@ export interface McpServerOptions {
   readonly maxSuspended?: number;
   /** How long such a call waits for it, in milliseconds. @default 600_000 */
   readonly suspendedTtlMs?: number;
+  /** Calls that take long are answered with a task, to clients that know tasks; see `McpTaskOptions`. `false`: never. @default {} */
+  readonly tasks?: false | McpTaskOptions;
+  /**
+   * Which tools a caller sees and may call, of those that the server has: rules as `ExecuteOptions.allow` takes them. Asked with every
+   * request of a caller that the `authenticator` knows. @default all, for every caller
+   */
+  readonly toolsFor?: (principal: Principal) => VisibilityRules | undefined;
   /** Clock, ids and log, for tests. */
   readonly ports?: { readonly clock?: Clock; readonly ids?: Ids; readonly log?: Log };
 }
+
+/**
+ * When a call becomes a task, and how long a task is kept.
+ *
+ * Only a client that says so with the call is given a task: by the extension `io.modelcontextprotocol/tasks` (2026-07-28), or by asking for
+ * one (2025-11-25). A tool whose `mode` is `background` or `stateful` becomes one at once. A task runs as a background job of a session
+ * of its own; with a store that outlives the process, a later server continues it.
+ */
+export interface McpTaskOptions {
+  /** How long a call may run before it becomes a task, in milliseconds. @default 5_000 */
+  readonly taskAfterMs?: number;
+  /** How long a task that has ended can be asked for, in milliseconds. Integer ≥ 1. @default 86_400_000 */
+  readonly ttlMs?: number;
+  /** How often clients are to ask, in milliseconds. Integer ≥ 1. @default 1_000 */
+  readonly pollIntervalMs?: number;
+  /** Most tasks, those that have ended and are kept included; what comes after is answered when it ends. @default 10_000 */
+  readonly maxTasks?: number;
+}
+
+const TASK_OPTIONS: OptionNames<McpTaskOptions> = { taskAfterMs: true, ttlMs: true, pollIntervalMs: true, maxTasks: true };
 
 export const SERVER_OPTIONS: OptionNames<McpServerOptions> = {
   name: true,
@@ -55,6 +85,8 @@ export const SERVER_OPTIONS: OptionNames<McpServerOptions> = {
   listTtlMs: true,
   maxSuspended: true,
   suspendedTtlMs: true,
+  tasks: true,
+  toolsFor: true,
   ports: true,
 };
 
@@ -72,6 +104,8 @@ export interface Settings {
   readonly listTtlMs: number;
   readonly maxSuspended: number;
   readonly suspendedTtlMs: number;
+  readonly tasks: TaskSettings | undefined;
+  readonly toolsFor: McpServerOptions["toolsFor"];
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
@@ -105,10 +139,21 @@ export function settingsOf(options: McpServerOptions): Settings {
     listTtlMs,
     maxSuspended,
     suspendedTtlMs,
+    tasks: options.tasks === false ? undefined : taskSettings(options.tasks ?? {}),
+    toolsFor: options.toolsFor,
     clock: ports.clock ?? systemPorts.clock,
     ids: ports.ids ?? systemPorts.ids,
     log: plainLog(ports.log ?? systemPorts.log),
   };
+}
+
+/** @throws ToolError `invalid_argument` for what cannot work */
+function taskSettings(options: McpTaskOptions): TaskSettings {
+  checkKnownKeys(options, TASK_OPTIONS, "The option tasks of an MCP server");
+  const { taskAfterMs = 5_000, ttlMs = 86_400_000, pollIntervalMs = 1_000, maxTasks = 10_000 } = options;
+  checkWhole({ taskAfterMs, maxTasks }, 0);
+  checkWhole({ ttlMs, pollIntervalMs }, 1);
+  return { taskAfterMs, ttlMs, pollIntervalMs, maxTasks };
 }
 
 /** @throws ToolError `invalid_argument` for a pattern that cannot be */

@@ -8,7 +8,8 @@ import { pageOf } from "./page.ts";
 import type { Source } from "./peers.ts";
 import { isLogLevel } from "./round.ts";
 import { serveExchange } from "./serve-exchange.ts";
-import { INVALID_PARAMS, textParam, type McpRequest, type Serving } from "./serving.ts";
+import { INVALID_PARAMS } from "./rpc-codes.ts";
+import { textParam, type McpRequest, type Serving } from "./serving.ts";
 import { untilAborted } from "../../core/base/until-aborted.ts";
 
 const LOG_LEVEL_TIMEOUT_MS = 10_000;

@@ -7,7 +7,8 @@ import { copyJson, type JsonObject } from "../../core/base/json.ts";
 import { CallClient } from "./call-client.ts";
 import { Exchange } from "./exchange.ts";
 import { clientFacts, roundOf } from "./round.ts";
-import { INVALID_PARAMS, type McpRequest, type Serving } from "./serving.ts";
+import { INVALID_PARAMS } from "./rpc-codes.ts";
+import type { McpRequest, Serving } from "./serving.ts";
 
 /** One piece of work and the client it is for. */
 export interface Work<T> {

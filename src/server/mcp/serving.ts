@@ -3,12 +3,14 @@ import type { Server, ServerContext } from "@modelcontextprotocol/server";
 import { ToolError } from "../../core/error.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
+import type { Principal } from "../auth/principal.ts";
 import type { Announcer } from "./announcer.ts";
 import type { Settings } from "./options.ts";
 import type { Peers } from "./peers.ts";
 import type { Connection } from "./round.ts";
 import type { ServerModule } from "./sdk.ts";
 import type { Suspensions } from "./suspensions.ts";
+import type { Tasks } from "./tasks/tasks.ts";
 import type { ToolList } from "./tool-list.ts";
 
 /** The state that all connections share. */
@@ -20,11 +22,21 @@ export interface Shared {
   readonly peers: Peers;
   readonly suspensions: Suspensions;
   readonly announcer: Announcer;
+  /** Undefined where none are served. */
+  readonly tasks: Tasks | undefined;
+}
+
+/** The caller that sends the requests of a connection. */
+export interface Caller {
+  readonly id: string;
+  /** Undefined where callers are not told apart. */
+  readonly principal: Principal | undefined;
 }
 
 /** The parts that a connection adds to the instance that serves it. */
 export interface ConnectionInfo {
   readonly era: "legacy" | "modern";
+  readonly caller: Caller;
   /** Changes are sent to this instance itself. */
   readonly isTold: boolean;
   /** The ids of the requests that are being answered, where they are needed. */
@@ -41,21 +53,26 @@ export interface McpRequest {
   readonly params?: Readonly<Record<string, unknown>>;
 }
 
+/** Answers one request. */
+export type Handler = (request: McpRequest, context: ServerContext) => unknown;
+
 export interface Serving {
   readonly gateway: Shared;
   readonly server: Server;
   readonly connection: Connection;
   readonly info: ConnectionInfo;
   /** Answers one method. An error of the handler is answered as an error of the protocol. */
-  readonly handle: (method: string, handler: (request: McpRequest, context: ServerContext) => unknown) => void;
+  readonly handle: (method: string, handler: Handler) => void;
+  /** The same for `tools/call`, whose answers the SDK neither checks nor changes: what we make is whole, and may be a task. */
+  readonly handleCalls: (handler: Handler) => void;
+  /** The same for a method that the SDK has no schema of; its parameters are checked by the handler alone. */
+  readonly handleOther: (method: string, handler: Handler) => void;
   /** Called once, when the instance's connection is closed. */
   readonly atEnd: (end: () => void) => void;
 }
 
-/** JSON-RPC: what was asked for does not make sense. */
-export const INVALID_PARAMS = -32_602;
-/** JSON-RPC: our own fault. */
-export const INTERNAL_ERROR = -32_603;
+/** The one caller of a server that does not tell callers apart. */
+export const LOCAL_CALLER: Caller = Object.freeze({ id: "local", principal: undefined });
 
 /** @throws ToolError `invalid_input` when it is not a string */
 export function textParam({ params }: McpRequest, name: string): string {

@@ -6,12 +6,15 @@ import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { Gateway } from "./gateway.ts";
-import { ObservedTransport } from "./observed-transport.ts";
+import { ObservedTransport, type Ears } from "./observed-transport.ts";
 import { requestId } from "../../engine/mcp/oversize-answer.ts";
+import type { JsonObject } from "../../core/base/json.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { Listened } from "./listened.ts";
 import { SERVER_OPTIONS, type McpServerOptions } from "./options.ts";
 import { loadServer, loadStdio } from "./sdk.ts";
+import { LOCAL_CALLER } from "./serving.ts";
+import { TaskListens } from "./tasks/task-listens.ts";
 import { LineReader } from "../../processes/line-reader.ts";
 
 export interface McpStdioOptions extends McpServerOptions {
@@ -88,6 +91,7 @@ function endWaiting(transport: ObservedTransport, clock: Clock): void {
 }
 
 /** See `serveMcpStdio` of `../mcp.ts`. */
+// oxlint-disable-next-line max-lines-per-function -- one connection, from its beginning to its end
 export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Promise<McpStdioServer> {
   checkKnownKeys(options, OPTIONS, "serveMcpStdio()");
   const [sdk, stdio] = await Promise.all([loadServer(), loadStdio()]);
@@ -96,11 +100,12 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
   let session: RuntimeSession | undefined;
   const seatSession = (): RuntimeSession | undefined => (wanted === "none" ? undefined : (session ??= runtime.session()));
   const { promise: closed, resolve } = Promise.withResolvers<ToolError | undefined>();
-  const listened = new Listened((uri) => gateway.announcer.watch(uri));
+  const listens = listensOf(gateway, (message) => transport.send(message));
   const { input = process.stdin, output = process.stdout } = options;
   const gate = gateFor(log, (message) => transport.send(message));
   const transport = new ObservedTransport(new stdio.StdioServerTransport(gate, output), output, {
-    message: (message) => listened.hear(message),
+    message: listens.hear,
+    passing: listens.passing,
     congested: (isCongested) => void (isCongested ? gate.pause() : gate.resume()),
     closed: () => void end(),
   });
@@ -109,13 +114,13 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
   const end = async (): Promise<void> => {
     hasEnded = true;
     input.unpipe(gate).pause();
-    listened.end();
+    listens.end();
     gateway.close();
     await gateway.stop(DRAIN_MS);
     await closeSession(session, log);
     resolve(isToolError(gate.errored) ? gate.errored : undefined);
   };
-  const server = stdio.serveStdio(({ era }) => gateway.makeServer({ era, isTold: true, session: seatSession }), {
+  const server = stdio.serveStdio(({ era }) => gateway.makeServer({ era, caller: LOCAL_CALLER, isTold: true, session: seatSession }), {
     transport,
     onerror: (error) => log.debug(`MCP over stdio: ${describeThrown(error)}`),
   });
@@ -127,6 +132,32 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
       await closed;
     },
   };
+}
+
+/** The requests to listen of the one client: to resources, and to tasks. */
+function listensOf(
+  { announcer, tasks }: Gateway,
+  send: (message: JSONRPCMessage) => Promise<void>,
+): Pick<Ears, "passing"> & { readonly hear: (message: unknown) => void; readonly end: () => void } {
+  const resources = new Listened((uri) => announcer.watch(uri));
+  const sendAll = (message: JsonObject): void => void send(asMessage(message)).catch(() => undefined); // the client is gone
+  const own = tasks === undefined ? undefined : new TaskListens({ tasks, callerId: LOCAL_CALLER.id, send: sendAll });
+  return {
+    hear: (message) => {
+      resources.hear(message);
+      own?.hear(message);
+    },
+    passing: (message) => (own === undefined ? message : asMessage(own.passing(message))),
+    end: () => {
+      resources.end();
+      own?.end();
+    },
+  };
+}
+
+/** A message that was made here, for the SDK. */
+function asMessage(message: JSONRPCMessage | JsonObject): JSONRPCMessage {
+  return message as JSONRPCMessage; // its type has an index that ours does not name
 }
 
 /** The longest line that is taken from a client, in bytes: less than what the SDK takes at once. */

@@ -4,6 +4,7 @@ import type { Exchange } from "./exchange.ts";
 import type { Settings } from "./options.ts";
 import { newSecret } from "./secret.ts";
 import type { ServerModule } from "./sdk.ts";
+import { INVALID_PARAMS } from "./rpc-codes.ts";
 
 /** The state of a request, which names the work it belongs to. Signed, not secret. */
 interface State {
@@ -22,11 +23,13 @@ interface Suspended {
 }
 
 export class Suspensions {
+  readonly #sdk: ServerModule;
   readonly #settings: Settings;
   readonly #codec: RequestStateCodec<State>;
   readonly #suspended = new Map<string, Suspended>();
 
   constructor(sdk: ServerModule, settings: Settings) {
+    this.#sdk = sdk;
     this.#settings = settings;
     const { suspendedTtlMs } = settings;
     this.#codec = sdk.createRequestStateCodec<State>({
@@ -42,6 +45,25 @@ export class Suspensions {
 
   /** For the SDK: what it says is the state, or it throws. */
   readonly verify = (state: string, context: ServerContext): Promise<unknown> => this.#codec.verify(state, context);
+
+  /** The same request with its state read. @throws the SDK's error for one that is not ours, or too old. By rejecting */
+  async withVerifiedState(context: ServerContext): Promise<ServerContext> {
+    const sent: unknown = context.mcpReq.requestState();
+    if (sent === undefined) return context;
+    const state = typeof sent === "string" ? await this.#verified(sent, context) : undefined;
+    if (state === undefined)
+      throw new this.#sdk.ProtocolError(INVALID_PARAMS, "Invalid or expired requestState", { reason: "invalid_request_state" });
+    const requestState = (() => state) as ServerContext["mcpReq"]["requestState"]; // any type that its caller names
+    return { ...context, mcpReq: { ...context.mcpReq, requestState } };
+  }
+
+  async #verified(sent: string, context: ServerContext): Promise<State | undefined> {
+    try {
+      return await this.#codec.verify(sent, context);
+    } catch {
+      return undefined; // why is no business of who sent it
+    }
+  }
 
   /** Puts work aside; the state leads back to it once. Without a return in time it is cancelled. */
   async suspend<T>(exchange: Exchange<T>, digest: string, context: ServerContext): Promise<string> {

@@ -5,65 +5,117 @@ import type { Clock } from "../../core/ports.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { ExecuteOptions } from "../../call/execute-options.ts";
-import { toCallAnswer, type CallAnswer } from "./call-result.ts";
+import { continueTrace } from "../continue-trace.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { visibilityOf, type Visibility } from "../../policy/visibility.ts";
+import { answerOf } from "./answer-call.ts";
 import { withClient } from "./client.ts";
 import { serveExchange, type Work } from "./serve-exchange.ts";
-import { INVALID_PARAMS, textParam, type Serving } from "./serving.ts";
+import { INVALID_PARAMS, METHOD_NOT_FOUND } from "./rpc-codes.ts";
+import { textParam, type McpRequest, type Serving } from "./serving.ts";
+import { ServedTask, type TaskEnd } from "./tasks/served-task.ts";
+import { runTaskCall } from "./tasks/task-call.ts";
+import { taskEnd } from "./tasks/task-end.ts";
+import { TASKS_EXTENSION, chooseTask } from "./tasks/task-offer.ts";
 import type { OfferedTool } from "./tool-list.ts";
 import { VALIDATE_NAME, validateCall } from "./validate-tool.ts";
 
 export function addToolHandlers(serving: Serving): void {
-  const { gateway, handle } = serving;
+  const { gateway, handle, handleCalls } = serving;
   const { sdk, tools } = gateway;
   handle("tools/list", ({ params }) => {
     const cursor = params?.["cursor"];
     gateway.announcer.check();
-    const page = tools.page(typeof cursor === "string" ? cursor : undefined);
+    const page = tools.page(typeof cursor === "string" ? cursor : undefined, serving.connection.era, visibleTo(serving));
     if (page === undefined) throw new sdk.ProtocolError(INVALID_PARAMS, "Invalid cursor: list from the beginning.");
     return { tools: page.items, ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }) };
   });
-  handle("tools/call", async (request, context) => {
+  handleCalls((request, context) => {
     const name = textParam(request, "name");
     const args = request.params?.["arguments"] ?? {};
-    if (name === VALIDATE_NAME && gateway.settings.validate) return validateCall(isJsonObject(args) ? args : {}, knownTools(serving));
+    if (!isJsonObject(args)) throw new sdk.ProtocolError(INVALID_PARAMS, "The arguments of a tool are an object.");
+    if (name === VALIDATE_NAME && gateway.settings.validate) return validateCall(args, knownTools(serving));
     const tool = tools.find(name);
-    if (tool === undefined) throw new sdk.ProtocolError(INVALID_PARAMS, `Unknown tool: ${name}`);
-    return serveExchange<JsonObject>({ request, context, serving }, (work) => callTool({ tool, args, context, serving }, work));
+    const visible = visibleTo(serving);
+    if (tool === undefined || visible?.permits(tool.registered.qualifiedName) === false)
+      throw new sdk.ProtocolError(INVALID_PARAMS, `Unknown tool: ${name}`);
+    return serveExchange<JsonObject>({ request, context, serving }, (work) => callTool({ tool, args, request, context, serving }, work));
   });
 }
 
 interface Call {
   readonly tool: OfferedTool;
-  readonly args: unknown;
+  readonly args: JsonObject;
+  readonly request: McpRequest;
   readonly context: ServerContext;
   readonly serving: Serving;
 }
 
-async function callTool({ tool, args, context, serving }: Call, { exchange, client }: Work<JsonObject>): Promise<JsonObject> {
-  const { gateway, server, info } = serving;
-  const { registered } = tool;
+async function callTool(asked: Call, { exchange, client }: Work<JsonObject>): Promise<JsonObject> {
+  const { args, request, context, serving } = asked;
+  const { gateway, info, connection } = serving;
+  const { tool, qualifiedName } = asked.tool.registered;
   const options: ExecuteOptions = {
     signal: exchange.signal,
     concurrent: true, // a client sends several calls at once, and one that waits for a person must not hold up the others
     ask: client.ask,
+    ...callerOptions(serving),
     onProgress: progressTo(context, gateway.settings.clock, (method, params) => exchange.round?.notify(method, params)),
   };
-  const call = { name: registered.qualifiedName, input: args };
+  const call = { name: qualifiedName, input: args };
   const session = info.session();
-  const result: ToolResult = await withClient(client, () =>
-    session === undefined ? gateway.runtime.execute(call, options) : session.execute(call, options),
-  );
+  const field = traceField(context);
+  const choice = chooseTask(serving, tool, { request, context });
+  if (choice === "needs-tasks") throw needsTasks(serving);
+  const answered = { serving, client, tool };
+  if (typeof choice === "object" && gateway.tasks !== undefined) {
+    const { runtime, settings, tasks } = gateway;
+    const endOf = (result: ToolResult): TaskEnd => taskEnd(result, answered);
+    const runTask = () => runTaskCall({ runtime, settings, tasks }, { ...choice, call, options, session, exchange, client, endOf });
+    const begun = await continueTrace(runtime, field, () => withClient(client, runTask));
+    gateway.announcer.check();
+    if (!(begun instanceof ServedTask)) return answerOf(begun, answered);
+    return connection.era === "modern" ? { ...begun.facts, resultType: "task" } : { task: begun.legacyFacts };
+  }
+  const waited = choice === "wait" ? { ...options, background: false } : options;
+  const execute = (): Promise<ToolResult> =>
+    session === undefined ? gateway.runtime.execute(call, waited) : session.execute(call, waited);
+  const result = await continueTrace(gateway.runtime, field, () => withClient(client, execute));
   gateway.announcer.check();
-  if (result.status !== "ok" && client.missing !== undefined && client.era === "modern")
-    throw new gateway.sdk.MissingRequiredClientCapabilityError({ requiredCapabilities: { ...client.missing } });
-  const answer = toCallAnswer(result, registered.tool);
-  return projected(server.projectCallToolResult.bind(server), answer, registered.tool.outputSchema);
+  return answerOf(result, answered);
 }
 
-/** The older revision's clients take objects only as structured content: the SDK wraps the rest, and the schema as well. */
-function projected(project: (result: never, schema: never) => object, answer: CallAnswer, outputSchema: unknown): JsonObject {
-  const schema = typeof outputSchema === "boolean" ? {} : outputSchema;
-  return project(answer as never, schema as never) as JsonObject; // the SDK's types name every field of both
+/** Of `_meta`, which names the trace of the call; else of the HTTP request that brought it. */
+function traceField({ mcpReq, http }: ServerContext): (name: string) => string | undefined {
+  const meta: Readonly<Record<string, unknown>> = mcpReq["_meta"] ?? {};
+  if (typeof meta["traceparent"] !== "string") return (name) => http?.req?.headers.get(name) ?? undefined;
+  return (name) => {
+    const field = Object.hasOwn(meta, name) ? meta[name] : undefined;
+    return typeof field === "string" ? field : undefined;
+  };
+}
+
+/** The tools that the caller of a connection may see and call; undefined = every tool that is listed. */
+function visibleTo({ gateway: { settings }, info: { caller } }: Serving): Visibility | undefined {
+  const { principal } = caller;
+  if (principal === undefined) return undefined;
+  const rules = settings.toolsFor?.(principal);
+  if (principal.tools === undefined) return rules === undefined ? undefined : visibilityOf(rules);
+  return visibilityOf([principal.tools, rules === undefined ? undefined : visibilityOf(rules)]);
+}
+
+/** The rules hold for the calls that handlers make as well, and handlers know who calls. */
+function callerOptions(serving: Serving): Pick<ExecuteOptions, "allow" | "data" | "principal"> {
+  const { principal } = serving.info.caller;
+  const data = principal === undefined ? undefined : { principal };
+  return omitUndefined({ allow: visibleTo(serving), data, principal: principal?.id });
+}
+
+/** The tool is talked to while it runs, for which a request that waits has no place. */
+function needsTasks({ gateway: { sdk }, connection }: Serving): Error {
+  if (connection.era === "modern")
+    return new sdk.MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } });
+  return new sdk.ProtocolError(METHOD_NOT_FOUND, "This tool is called as a task only.");
 }
 
 /**

@@ -2,6 +2,7 @@
 import { OWN_NAMESPACE } from "../../core/call.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
+import type { Visibility } from "../../policy/visibility.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { toolDefinition } from "../../registry/tool-definition.ts";
@@ -38,15 +39,26 @@ export class ToolList {
     return this.#current().byName.get(name);
   }
 
+  /** Whether a tool of this toolset is listed. */
+  hasToolset(name: string): boolean {
+    return this.#current().tools.some(({ registered }) => registered.toolset.name === name);
+  }
+
   names(): readonly string[] {
     return this.#current().tools.map(({ name }) => name);
   }
 
   /** Undefined for a cursor that is none. Tools whose schemas cannot be used, or not over MCP, are left out of their page. */
-  page(cursor: string | undefined): Page<JsonObject> | undefined {
-    const page = pageOf(this.#current().tools, { cursor, size: this.#settings.pageSize, key: (tool) => tool.name });
+  page(cursor: string | undefined, era: "legacy" | "modern", visible?: Visibility): Page<JsonObject> | undefined {
+    const { tools } = this.#current();
+    const seen = visible === undefined ? tools : tools.filter(({ registered }) => visible.permits(registered.qualifiedName));
+    const page = pageOf(seen, { cursor, size: this.#settings.pageSize, key: (tool) => tool.name });
     if (page === undefined) return undefined;
-    const items = page.items.map((tool) => this.#definition(tool)).filter((definition) => definition !== undefined);
+    const items = page.items.flatMap((tool) => {
+      const definition = this.#definition(tool);
+      if (definition === undefined) return [];
+      return era === "legacy" && this.#settings.tasks !== undefined ? [withTaskSupport(definition, tool)] : [definition];
+    });
     const own = cursor === undefined && this.#settings.validate ? [VALIDATE_TOOL] : [];
     return { ...page, items: [...own, ...items] };
   }
@@ -96,6 +108,11 @@ export class ToolList {
       ...(tags === undefined ? {} : { _meta: { "haft/tags": tags } }),
     };
   }
+}
+
+/** Revision 2025-11-25: each tool says whether its calls can be tasks. What is talked to while it runs can be nothing else. */
+function withTaskSupport(definition: JsonObject, { registered }: OfferedTool): JsonObject {
+  return { ...definition, execution: { taskSupport: registered.tool.mode === "stateful" ? "required" : "optional" } };
 }
 
 /** Overloads differ by their schemas; the runtime finds the one that an input fits, whichever was called. */

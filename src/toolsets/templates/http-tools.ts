@@ -7,6 +7,7 @@ import type { Engine, EngineContext, EngineRequest } from "../../core/engine.ts"
 import { ToolError } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
+import type { TraceHeaders } from "../../core/trace-headers.ts";
 import { httpFailure } from "../../engine/rest/http-failure.ts";
 import { percentEncode } from "../../engine/rest/percent.ts";
 import { allowedByProgram } from "../../engine/rest/private-hosts.ts";
@@ -128,7 +129,7 @@ export class HttpTemplateEngine implements Engine {
     if (this.#opened === undefined || template === undefined) throw new ToolError("unavailable", "The toolset is not open.");
     const { client, clock } = this.#opened;
     try {
-      const response = await client.request({ ...this.#request(template, input), signal: context.signal });
+      const response = await client.request({ ...this.#request(template, input, context.traceHeaders), signal: context.signal });
       if (response.status < 200 || response.status > 299) throw await httpFailure(response, "the headers of the toolset", clock);
       const { origin } = new URL(this.#service.baseUrl);
       return await readAnswer(response, {
@@ -148,7 +149,7 @@ export class HttpTemplateEngine implements Engine {
     return Promise.resolve();
   }
 
-  #request(template: HttpRequestTemplate, input: JsonObject): Omit<HttpRequest, "signal"> {
+  #request(template: HttpRequestTemplate, input: JsonObject, traceHeaders: TraceHeaders = {}): Omit<HttpRequest, "signal"> {
     const { baseUrl, headers: own } = this.#service;
     const url = new URL(baseUrl.replace(/\/+$/u, "") + fillPath(template.path, input));
     url.search = template.query.flatMap(([name, value]) => fillPairs(name, value, input)).join("&");
@@ -156,6 +157,7 @@ export class HttpTemplateEngine implements Engine {
     const written = body === undefined ? undefined : template.isJson ? JSON.stringify(body) : textOf(body);
     const headers = new Map<string, HttpHeader>();
     const set = (name: string, value: string): unknown => headers.set(name.toLowerCase(), [name.toLowerCase(), value]);
+    for (const [name, value] of Object.entries(traceHeaders)) set(name, value);
     if (written !== undefined) set("content-type", template.isJson ? "application/json" : "text/plain; charset=utf-8");
     for (const [name, value] of template.headers) {
       const filled = value.fill(input);

@@ -39,7 +39,14 @@ describe("F1.53 a delegate", () => {
       status: "ok",
       output: "It costs 49.",
       metadata: {
-        delegate: { sessionId: `s/${result.callId}`, reason: "answered", rounds: 2, calls: 1, usage: { inputTokens: 30, outputTokens: 5 } },
+        delegate: {
+          sessionId: `s/${result.callId}`,
+          reason: "answered",
+          rounds: 2,
+          calls: 1,
+          called: ["default::look"],
+          usage: { inputTokens: 30, outputTokens: 5 },
+        },
       },
     });
     expect(seen).toEqual([{ at: "shop" }]);

@@ -1,6 +1,6 @@
 /** The tool `run_program`: what a program can do, and that its calls are calls of the session. */
 import { describe, expect, test } from "vitest";
-import type { EnclosingCall } from "../../../src/core/ask.ts";
+import type { EnclosingCall } from "../../../src/core/approval-store.ts";
 import type { JsonObject } from "../../../src/core/base/json.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { programToolset, type ProgramToolsetOptions } from "../../../src/compose/program/program-toolset.ts";

@@ -89,6 +89,22 @@ const step = fc.oneof(
   fc.record({ op: fc.constant("remove" as const), path: fc.constantFrom("/a", "/a/-") }),
 );
 
+const span = { atMs: fc.nat(), ms: fc.nat() };
+const phase = fc.oneof(
+  fc.record({ phase: fc.constantFrom("approval" as const, "slot" as const, "backoff" as const), ...span }),
+  fc.record({ phase: fc.constant("lock" as const), ...span, holders: fc.array(id, { maxLength: 3 }) }),
+  fc.record(
+    {
+      phase: fc.constant("attempt" as const),
+      ...span,
+      error: fc.constantFrom(...CODES),
+      abandoned: fc.constant(true as const),
+      lateMs: fc.nat(),
+    },
+    { requiredKeys: ["phase", "atMs", "ms"] },
+  ),
+);
+
 /** Every type of event, each field that may be left out now there and now not. */
 export const arbitraryEvent: fc.Arbitrary<SessionEvent> = fc.oneof(
   fc.record(
@@ -113,6 +129,7 @@ export const arbitraryEvent: fc.Arbitrary<SessionEvent> = fc.oneof(
         { requiredKeys: ["role", "content"] },
       ),
       parentCallId: id,
+      principal: id,
     },
     { requiredKeys: ["type", "sessionId", "at", "message"] },
   ),
@@ -125,6 +142,7 @@ export const arbitraryEvent: fc.Arbitrary<SessionEvent> = fc.oneof(
       sender: text,
       triggerId: id,
       tick: fact.at,
+      principal: id,
     },
     { requiredKeys: ["type", "sessionId", "at", "id", "message"] },
   ),
@@ -146,10 +164,38 @@ export const arbitraryEvent: fc.Arbitrary<SessionEvent> = fc.oneof(
       parentCallId: id,
       ofComposite: fc.constant(true as const),
       background: fc.boolean(),
+      principal: id,
     },
     { requiredKeys: ["type", "sessionId", "at", "callId", "turnId", "call"] },
   ),
   fc.record({ type: fc.constant("call-intent" as const), ...ofCall, toolName: id, input: object, idempotencyKey: id }),
+  fc.record(
+    {
+      type: fc.constant("approval-ask" as const),
+      ...ofCall,
+      toolName: id,
+      approvalId: id,
+      digest: id,
+      input: object,
+      reason: text,
+      expiresAt: fc.nat(),
+    },
+    { requiredKeys: ["type", "sessionId", "at", "callId", "turnId", "toolName", "approvalId", "digest", "input", "reason"] },
+  ),
+  fc.record(
+    {
+      type: fc.constant("approval-answer" as const),
+      ...ofCall,
+      toolName: id,
+      approvalId: id,
+      digest: id,
+      status: fc.constantFrom("allowed" as const, "denied" as const, "withdrawn" as const, "expired" as const),
+      scope: fc.constantFrom("once" as const, "input" as const, "tool" as const, "rule" as const),
+      ruleId: id,
+      by: text,
+    },
+    { requiredKeys: ["type", "sessionId", "at", "callId", "turnId", "toolName", "approvalId", "digest", "status"] },
+  ),
   fc.record({
     type: fc.constant("state-change" as const),
     ...ofCall,
@@ -159,7 +205,7 @@ export const arbitraryEvent: fc.Arbitrary<SessionEvent> = fc.oneof(
   }),
   fc
     .record(
-      { type: fc.constant("call-end" as const), ...ofCall, result, input: object },
+      { type: fc.constant("call-end" as const), ...ofCall, result, input: object, timing: fc.array(phase, { maxLength: 4 }) },
       { requiredKeys: ["type", "sessionId", "at", "callId", "turnId", "result"] },
     )
     .map((event) => ({ ...event, result: { ...event.result, callId: event.callId } })),
@@ -205,7 +251,10 @@ export const arbitraryEvent: fc.Arbitrary<SessionEvent> = fc.oneof(
     { type: fc.constant("job-output" as const), ...ofCall, toolName: id, position: fc.nat(), text, asks: fc.constant(true as const) },
     { requiredKeys: ["type", "sessionId", "at", "callId", "turnId", "toolName", "position", "text"] },
   ),
-  fc.record({ type: fc.constant("job-input" as const), ...ofCall, input: json }),
+  fc.record(
+    { type: fc.constant("job-input" as const), ...ofCall, input: json, principal: id },
+    { requiredKeys: ["type", "sessionId", "at", "callId", "turnId", "input"] },
+  ),
   fc.record({
     type: fc.constant("job-end" as const),
     ...ofCall,

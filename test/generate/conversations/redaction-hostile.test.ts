@@ -6,7 +6,7 @@ import type { ContentPart } from "../../../src/core/content.ts";
 import type { ModelMessage } from "../../../src/core/message.ts";
 import { redactConversation } from "../../../src/generate/conversations/recorded/redact-conversation.ts";
 import { REDACTED_KINDS } from "../../../src/generate/conversations/recorded/redaction.ts";
-import { isSecretName } from "../../../src/generate/conversations/recorded/sensitive-text.ts";
+import { isSecretName } from "../../../src/trust/sensitive-text.ts";
 
 const KEY = "sk-live-Zq8vT2mX7bNc4LpR9wKd";
 const MAIL = "ingrid.solberg@fjordbank.no";

@@ -5,7 +5,7 @@ import type { JsonObject } from "../../../src/core/base/json.ts";
 import { redactConversation } from "../../../src/generate/conversations/recorded/redact-conversation.ts";
 import { REDACTED_KINDS, type Redaction } from "../../../src/generate/conversations/recorded/redaction.ts";
 import { inCI } from "../../ci.ts";
-import { emailsIn, isSecretName, phonesIn, secretsIn } from "../../../src/generate/conversations/recorded/sensitive-text.ts";
+import { emailsIn, isSecretName, phonesIn, secretsIn } from "../../../src/trust/sensitive-text.ts";
 
 const MANY = inCI ? 10_000 : 1_000;
 const user = (content: string): ModelMessage => ({ role: "user", at: 0, content });

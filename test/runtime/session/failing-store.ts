@@ -1,10 +1,14 @@
 /** A store in memory that survives the process it plays, and fails when a test tells it to. */
+import type { ApprovalStore } from "../../../src/core/approval-store.ts";
 import { ToolError } from "../../../src/core/error.ts";
 import type { BranchPoint, SessionEvent } from "../../../src/core/event.ts";
 import { parseJson } from "../../../src/core/base/parse-json.ts";
 import { EVENT_LIMITS, readEvent } from "../../../src/core/recording/read-event.ts";
 import type { CacheStore, EventLog, EventPage, LogOptions, ReadOptions, Store, StoredSession } from "../../../src/core/store.ts";
-import { noJobs } from "../../store/no-jobs.ts";
+import { noAccess } from "../../store/no-access.ts";
+import { MemoryApprovals } from "../../../src/store/memory-approvals.ts";
+import { noFeed, noJobs } from "../../store/no-jobs.ts";
+import { MemoryWebhooks } from "../../../src/store/memory-webhooks.ts";
 
 interface StoredLog {
   readonly options: LogOptions;
@@ -17,6 +21,7 @@ interface StoredLog {
 export class Disk {
   readonly logs = new Map<string, StoredLog>();
   readonly claims = new Map<string, FailingStore>();
+  readonly approvals = new MemoryApprovals();
 
   /** Every event of a session that is durable, those of its parent first. */
   events(sessionId: string): readonly SessionEvent[] {
@@ -117,6 +122,13 @@ export class FailingStore implements Store {
   }
 
   readonly jobs = noJobs;
+  readonly feed = noFeed;
+  readonly access = noAccess;
+  readonly webhooks = new MemoryWebhooks();
+  get approvals(): ApprovalStore {
+    return this.disk.approvals;
+  }
+
   readonly cache: CacheStore = {
     get: async () => undefined,
     versions: async (resources) => resources.map(() => 0),

@@ -9,7 +9,16 @@ import type { ToolResult } from "../../../core/result.ts";
 import { isIdName } from "../id-names.ts";
 import { isPersonName, looksLikeName, nameParts, type PropertyPlace } from "./person-names.ts";
 import { Replacements, type RedactedKind, type Redaction } from "./redaction.ts";
-import { emailsIn, isSecretName, phonesIn, reservedIn, secretsIn, undisguised, unsplit, type Found } from "./sensitive-text.ts";
+import {
+  emailsIn,
+  isSecretName,
+  phonesIn,
+  reservedIn,
+  secretsIn,
+  undisguised,
+  unsplit,
+  type Found,
+} from "../../../trust/sensitive-text.ts";
 
 /** A value that should not be in training data. */
 export interface Sensitive {

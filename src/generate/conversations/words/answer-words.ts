@@ -20,6 +20,7 @@ import {
   sentence,
   singularLast,
 } from "./field-words.ts";
+import { SAYS_NOTHING, isHead, isSaid, rankOfName } from "./telling-names.ts";
 import { capital, joined, label, oneOf } from "./value-words.ts";
 import { CLAIM, MAX_WANTED, unmadeWords } from "./unmade-words.ts";
 import { withWholeNames } from "./whole-names.ts";
@@ -45,7 +46,7 @@ function callWords({ tool, input, result }: AnsweredCall, saying: Saying): strin
   if (result.status !== "ok" && result.status !== "partial") return failureWords(result, tool, saying.random);
   const value = outputOf(result);
   if (isNothing(value)) return nothingWords(thing, saying.random);
-  if (!isJsonObject(value) && !isJsonArray(value)) return plainWords(value, saying.random);
+  if (!isJsonObject(value) && !isJsonArray(value)) return plainWords(value, { random: saying.random, thing });
   if (isJsonArray(value)) return listWords(value, thing, saying.random);
   return objectWords(value, { ...saying, thing, name: result.name, input });
 }
@@ -80,13 +81,25 @@ function nothingWords(thing: string, random: Random): string {
     : oneOf(random, [`I found no ${plural(thing)}.`, `There are no ${plural(thing)}.`, `No ${plural(thing)} were found.`]);
 }
 
-function plainWords(value: JsonValue, random: Random): string {
+interface PlainSaying {
+  readonly random: Random;
+  readonly thing: string;
+}
+
+/** A value that is all there is to say. What was asked is not repeated: it is in no result. */
+function plainWords(value: JsonValue, { random, thing }: PlainSaying): string {
   if (typeof value === "boolean") return value ? "Yes." : "No.";
-  if (typeof value === "number") return `${oneOf(random, ["The result is", "It is", "I get"])} ${value}.`;
   const text = excerpt(String(value));
-  return /[.!?]$/u.test(text) && /\s/u.test(text)
-    ? oneOf(random, [text, `It says: ${text}`])
-    : `${oneOf(random, ["The result is", "I get", "Here it is:"])} ${text}.`;
+  if (/[.!?]$/u.test(text) && /\s/u.test(text)) return oneOf(random, [text, `It says: ${text}`]);
+  return oneOf(random, [
+    `The ${thing === "" ? "result" : thing} is ${text}.`,
+    `The result is ${text}.`,
+    `I get ${text}.`,
+    `It is ${text}.`,
+    `That gives ${text}.`,
+    `It comes to ${text}.`,
+    `Here it is: ${text}.`,
+  ]);
 }
 
 const MAX_SHOWN = 3;
@@ -125,9 +138,6 @@ interface Field {
   readonly value: string | number | boolean;
 }
 
-/** Names that tell most of an item, the most telling first. */
-const HEADS =
-  /^(?:name|title|full_name|display_name|label|subject|summary|.*_name|.*_title|city|email|username|symbol|code|word|text|content|message|question|description|type)$/u;
 const MAX_ITEM_FIELDS = 3;
 
 /** `Aurora Air (flight ID F-12, price 94)`. */
@@ -140,8 +150,7 @@ function itemWords(item: JsonValue): string {
     ({ name, value }) => typeof value === "string" && value.length <= MAX_HEAD && !isIdName(name) && !NO_HEAD.test(value),
   );
   const head =
-    texts.find(({ name }) => HEADS.test(plainName(name))) ??
-    texts.find(({ name }) => !/(?:status|state|url|currency|unit|type)$/u.test(plainName(name)));
+    texts.find(({ name }) => isHead(name)) ?? texts.find(({ name }) => !/(?:status|state|url|currency|unit|type)$/u.test(plainName(name)));
   const rest = ranked(fields.filter((field) => field !== head)).slice(0, MAX_ITEM_FIELDS - 1);
   const told = rest.map(({ name, value }) => (typeof value === "boolean" ? flagWords(name, value) : briefWords(name, value, "")));
   if (head === undefined) return told.join(", ");
@@ -178,12 +187,20 @@ function objectWords(output: JsonObject, saying: ObjectSaying): string {
     fields.filter((field) => field !== message),
     saying,
   );
+  const [only] = told;
+  if (message === undefined && told.length === 1 && only !== undefined && isResult(only))
+    return plainWords(only.value, { random, thing: "" });
   const sentences = message === undefined ? [] : [sentence(excerpt(String(message.value)))];
   if (told.length > 0)
     sentences.push(
       fieldSentence(told, { ...saying, all: fields, changes: CHANGING.has(toolSubject(name).verb), hasMessage: message !== undefined }),
     );
   return sentences.join(" ");
+}
+
+/** The field of an answer that has nothing else to say. */
+function isResult({ name, value }: Field): boolean {
+  return typeof value !== "boolean" && /^(?:result|answer|value|output)$/u.test(plainName(name));
 }
 
 const CHANGING: ReadonlySet<string> = new Set(["create", "update", "remove"]);
@@ -272,20 +289,16 @@ function listed(items: readonly JsonValue[], name: string): string {
 
 /** Scalar fields, those of objects inside as well, and short lists of texts left out. */
 function fieldsIn(value: JsonObject, depth = 0): readonly Field[] {
-  return Object.entries(value).flatMap(([name, one]): readonly Field[] => {
-    if (one === null || one === "" || SECRET.test(name) || /\d/u.test(name)) return []; // a digit of a name would read as a value
-    if (isJsonArray(one)) return [];
-    if (isJsonObject(one))
-      return depth >= 1
-        ? []
-        : fieldsIn(one, depth + 1)
-            .slice(0, 2)
-            .map((field) => ({ ...field, name: `${label(name)} ${field.name}` }));
-    return [{ name, value: one }];
-  });
+  const fields: Field[] = [];
+  for (const name of Object.keys(value)) {
+    const one = value[name];
+    if (one === undefined || one === null || one === "" || isJsonArray(one) || !isSaid(name)) continue;
+    if (!isJsonObject(one)) fields.push({ name, value: one });
+    else if (depth < 1)
+      for (const inner of fieldsIn(one, depth + 1).slice(0, 2)) fields.push({ ...inner, name: `${label(name)} ${inner.name}` });
+  }
+  return fields;
 }
-
-const SECRET = /password|secret/iu;
 
 /** Ids, names, states and amounts before what else there is; in their order otherwise. */
 function ranked(fields: readonly Field[]): readonly Field[] {
@@ -297,28 +310,10 @@ function ranked(fields: readonly Field[]): readonly Field[] {
 
 function rankOf({ name, value }: Field): number {
   const rank = rankOfName(name);
-  if (rank < NAMES_LAST) return rank;
+  if (rank < SAYS_NOTHING) return rank;
   if (typeof value === "string" && value.length > MAX_HEAD) return 5;
-  if (rank > NAMES_LAST) return rank;
+  if (rank > SAYS_NOTHING) return rank;
   return typeof value === "number" ? 2 : 3;
-}
-
-/** The rank of a field whose name says nothing of it. */
-const NAMES_LAST = 3;
-const ranks = new Map<string, number>();
-const MAX_RANKS = 20_000;
-
-function rankOfName(name: string): number {
-  let rank = ranks.get(name);
-  if (rank !== undefined) return rank;
-  const plain = plainName(name);
-  if (isIdName(name)) rank = 0;
-  else if (/(?:^|_)(?:status|state)$/u.test(plain)) rank = 1;
-  else if (/(?:^|_)(?:url|image|icon|link|href|created_at|updated_at|timestamp|hash|etag)$/u.test(plain)) rank = 4;
-  else rank = HEADS.test(plain) ? 2 : NAMES_LAST;
-  if (ranks.size >= MAX_RANKS) ranks.clear();
-  ranks.set(name, rank);
-  return rank;
 }
 
 interface FieldSaying extends ObjectSaying {
@@ -356,7 +351,7 @@ function fieldSentence(fields: readonly Field[], saying: FieldSaying): string {
 function statusSentence(status: Field["value"], { random, thing, all }: FieldSaying): string {
   const noun = thing === "" ? "request" : thing;
   const id = all.find(({ name, value }) => typeof value !== "boolean" && isIdName(name));
-  const head = all.find(({ name, value }) => typeof value === "string" && value.length <= MAX_HEAD && HEADS.test(plainName(name)));
+  const head = all.find(({ name, value }) => typeof value === "string" && value.length <= MAX_HEAD && isHead(name));
   const subject =
     id !== undefined ? `${noun} ${String(id.value)}` : head === undefined ? `the ${noun}` : `the ${noun} ${scalarWords(head.value)}`;
   if (typeof status === "boolean" || DONE.test(String(status)))

@@ -1,4 +1,5 @@
 /** A field of a result as it is said: `the price is 94`, `there are 3 bedrooms`, `it is open`. */
+import { memo } from "../../../core/base/memo.ts";
 import type { Random } from "../../../core/ports.ts";
 import { nameWords, plainName } from "../../../schema/example/name-words.ts";
 import { isIdName } from "../id-names.ts";
@@ -11,20 +12,57 @@ const UNITS = new Map(
     .map((pair) => pair.split(":") as [string, string]),
 );
 
+/** How fields of one name are said. */
+interface FieldForm {
+  readonly label: string;
+  /** It says how many of something there are: `bedrooms`. */
+  readonly isCount: boolean;
+  readonly singular: string;
+  /** As it is said behind a number, and the name without it; undefined for none. */
+  readonly unit: string | undefined;
+  readonly unitless: string;
+  /** `created` for `created_by`. */
+  readonly doer: string | undefined;
+  /** `seats` and `available` for `seats_available`. */
+  readonly there: { readonly label: string; readonly singular: string; readonly how: string } | undefined;
+  /** `it was created at`, `it starts at`. */
+  readonly opening: string | undefined;
+}
+
+const formOf = memo(readForm);
+
+function readForm(name: string): FieldForm {
+  const words = nameWords(name);
+  const plain = plainName(name);
+  const unit = unitOf(words);
+  const [, there = "", how = ""] = /^(.+s)_(available|left|remaining)$/u.exec(plain) ?? [];
+  const [, verb = "", on = ""] = /^([a-z]+)_(at|on)$/u.exec(plain) ?? [];
+  const isPast = verb.endsWith("ed") || verb === "paid" || verb === "sent";
+  return {
+    label: label(name),
+    isCount: !isIdName(name) && !hasUnit(words) && isOrAre(name) === "are" && label(name).split(" ").length <= 2,
+    singular: singularLast(words),
+    unit,
+    unitless: unit === undefined ? name : words.slice(0, -1).join("_"),
+    doer: /^([a-z]+ed)_by$/u.exec(plain)?.[1],
+    there: there === "" ? undefined : { label: label(there), singular: singularLast(nameWords(there)), how },
+    opening: isPast ? `it was ${verb} ${on}` : verb.endsWith("s") ? `it ${verb} ${on}` : undefined,
+  };
+}
+
+function unitOf(words: readonly string[]): string | undefined {
+  const last = words.at(-1) ?? "";
+  if (words.length < 2 || NO_NOUN.test(words.slice(0, -1).join("_"))) return undefined;
+  const isDegree = (last === "c" || last === "f") && words.at(-2)?.startsWith("temp") === true;
+  return isDegree ? `°${last.toUpperCase()}` : UNITS.get(last);
+}
+
 /** The name without its unit, and the value with it. */
 export function withUnit(name: string, value: string | number | boolean): readonly [name: string, words: string] {
-  const words = nameWords(name);
-  const last = words.at(-1) ?? "";
-  const isDegree = (last === "c" || last === "f") && words.at(-2)?.startsWith("temp") === true;
-  const unit =
-    typeof value !== "number" || words.length < 2 || NO_NOUN.test(words.slice(0, -1).join("_"))
-      ? undefined
-      : isDegree
-        ? `°${last.toUpperCase()}`
-        : UNITS.get(last);
-  if (unit === undefined) return [name, scalarWords(value)];
+  const { unit, unitless } = formOf(name);
+  if (unit === undefined || typeof value !== "number") return [name, scalarWords(value)];
   const said = value === 1 && unit.length > 3 ? unit.replace(/s$/u, "") : unit;
-  return [words.slice(0, -1).join("_"), unit === "%" ? `${String(value)}%` : `${String(value)} ${said}`];
+  return [unitless, unit === "%" ? `${String(value)}%` : `${String(value)} ${said}`];
 }
 
 /** Without the unit these name nothing. */
@@ -41,34 +79,30 @@ export function briefWords(name: string, value: string | number | boolean, thing
 export function clauseWords(name: string, value: string | number | boolean, thing: string): string {
   const counted = countedWords(name, value);
   if (counted !== undefined) return `there ${value === 1 ? "is" : "are"} ${counted}`;
-  const doer = /^([a-z]+ed)_by$/u.exec(plainName(name))?.[1];
+  const { doer, there, opening } = formOf(name);
   if (doer !== undefined) return `it was ${doer} by ${scalarWords(value)}`;
-  const there = /^(.+s)_(available|left|remaining)$/u.exec(plainName(name))?.[1];
   if (there !== undefined && typeof value === "number")
-    return `${value} ${value === 1 ? singularLast(nameWords(there)) : label(there)} ${value === 1 ? "is" : "are"} ${plainName(name).slice(there.length + 1)}`;
-  const [, verb = "", on = ""] = /^([a-z]+)_(at|on)$/u.exec(plainName(name)) ?? [];
-  if (verb.endsWith("ed") || verb === "paid" || verb === "sent") return `it was ${verb} ${on} ${scalarWords(value)}`;
-  if (verb.endsWith("s")) return `it ${verb} ${on} ${scalarWords(value)}`;
+    return `${value} ${value === 1 ? there.singular : there.label} ${value === 1 ? "is" : "are"} ${there.how}`;
+  if (opening !== undefined) return `${opening} ${scalarWords(value)}`;
   const [bare, words] = withUnit(name, value);
   return `the ${fieldLabel(bare, thing)} ${isOrAre(bare)} ${words}`;
 }
 
 /** `3 bedrooms`; undefined for what is not counted. */
 function countedWords(name: string, value: string | number | boolean): string | undefined {
-  if (typeof value !== "number" || !Number.isInteger(value) || value < 0 || isIdName(name) || hasUnit(name)) return undefined;
-  const words = label(name);
-  if (isOrAre(name) !== "are" || words.split(" ").length > 2) return undefined;
-  return `${value} ${value === 1 ? singularLast(nameWords(name)) : words}`;
+  if (typeof value !== "number" || !Number.isInteger(value) || value < 0) return undefined;
+  const { isCount, singular, label: words } = formOf(name);
+  return isCount ? `${value} ${value === 1 ? singular : words}` : undefined;
 }
 
-function hasUnit(name: string): boolean {
-  const words = nameWords(name);
+function hasUnit(words: readonly string[]): boolean {
   return words.length > 1 && UNITS.has(words.at(-1) ?? "") && !NO_NOUN.test(words.slice(0, -1).join("_"));
 }
 
-function isOrAre(name: string): string {
-  return /(?<!s|u|i)s$/u.test(label(name)) && !/status|address|news|series$/u.test(label(name)) ? "are" : "is";
-}
+const isOrAre = memo((name): "is" | "are" => {
+  const words = label(name);
+  return /(?<!s|u|i)s$/u.test(words) && !/status|address|news|series$/u.test(words) ? "are" : "is";
+});
 
 function fieldLabel(name: string, thing: string): string {
   const own = label(name);

@@ -1,5 +1,6 @@
 /** The values of a call as parts of a request: `from Oslo`, `on 3 December 2025`, `for order O-12`. */
 import type { JsonValue } from "../../../core/base/json.ts";
+import { memo } from "../../../core/base/memo.ts";
 import type { Random } from "../../../core/ports.ts";
 import { plainName, singular } from "../../../schema/example/name-words.ts";
 import { MONTHS } from "../../../schema/example/words.ts";
@@ -86,6 +87,24 @@ function wording(kind: SlotKind, names: string, words: string): Wording {
   return { kind, pattern: new RegExp(`^(?:${names})$`, "u"), words };
 }
 
+/** How values of one name are said. */
+interface Wordings {
+  readonly ofNumber: Wording | undefined;
+  readonly ofText: Wording | undefined;
+  /** The thing whose name it is: `hotel` for `hotel_name`. */
+  readonly owner: string | undefined;
+}
+
+const wordingsOf = memo((plain): Wordings => {
+  const owner = /^(.+)_name$/u.exec(plain)?.[1];
+  const isPlainName = owner === undefined || /^(?:first|last|user|full|given|family|middle|display|file|host|domain)$/u.test(owner);
+  return {
+    ofNumber: NUMBER_WORDINGS.find(({ pattern }) => pattern.test(plain)),
+    ofText: TEXT_WORDINGS.find(({ pattern }) => pattern.test(plain)),
+    owner: isPlainName ? undefined : owner,
+  };
+});
+
 /** A value that the user says. */
 export function givenSlot(name: string, value: JsonValue, context: SlotContext): Slot {
   const { toolNoun, spokenDays } = context;
@@ -93,24 +112,18 @@ export function givenSlot(name: string, value: JsonValue, context: SlotContext):
   if (typeof value === "boolean") return flagSlot(name, value);
   const isId = isIdName(name);
   if (isId) return idSlot(name, valueWords(value), toolNoun);
-  const found =
-    typeof value === "number" || (typeof value === "string" && /^\d{1,4}$/u.test(value))
-      ? NUMBER_WORDINGS.find(({ pattern }) => pattern.test(plain))
-      : undefined;
+  const wordings = wordingsOf(plain);
+  const found = typeof value === "number" || (typeof value === "string" && /^\d{1,4}$/u.test(value)) ? wordings.ofNumber : undefined;
   const [unitless, amount] = typeof value === "number" && found === undefined ? withUnit(name, value) : [name, ""];
   const bare =
     plain === "month" && typeof value === "number" ? monthName(value) : amount === "" ? spoken(value, spokenDays, plain) : amount;
-  const worded = found ?? (typeof value === "string" ? textWording(plain, value) : undefined);
+  const worded = found ?? (typeof value === "string" ? textWording(wordings.ofText, value) : undefined);
   const noun = context.labelOf?.(name) ?? label(unitless);
   const isScalar = typeof value === "string" || typeof value === "number";
   const inPlace = isScalar ? (bare.startsWith('"') ? `the ${noun} ${bare}` : bare) : undefined;
   if (worded !== undefined) return { name, noun, inPlace, bare, kind: worded.kind, added: counted(worded.words, bare) };
-  const owner = /^(.+)_name$/u.exec(plain)?.[1];
-  if (
-    owner !== undefined &&
-    typeof value === "string" &&
-    !/^(?:first|last|user|full|given|family|middle|display|file|host|domain)$/u.test(owner)
-  ) {
+  const { owner } = wordings;
+  if (owner !== undefined && typeof value === "string") {
     const said = bare.toLowerCase().includes(label(owner)) ? bare : `${label(owner)} ${bare}`;
     return { name, noun: label(owner), inPlace: said, bare, kind: "about", added: `for ${said}` };
   }
@@ -118,8 +131,7 @@ export function givenSlot(name: string, value: JsonValue, context: SlotContext):
 }
 
 /** A code of two small letters is no place that anybody names, and only some systems of units have names. */
-function textWording(plain: string, value: string): Wording | undefined {
-  const found = TEXT_WORDINGS.find(({ pattern }) => pattern.test(plain));
+function textWording(found: Wording | undefined, value: string): Wording | undefined {
   if (found?.kind === "in" && CODE.test(value)) return undefined;
   return found?.words === "in _ units" && !/^(?:metric|imperial|standard|us|si)$/iu.test(value) ? undefined : found;
 }

@@ -1,5 +1,6 @@
 /** Names and values as a person writes them. */
 import { isJsonArray, isJsonObject, type JsonValue } from "../../../core/base/json.ts";
+import { memo } from "../../../core/base/memo.ts";
 import type { Random } from "../../../core/ports.ts";
 import { nameWords } from "../../../schema/example/name-words.ts";
 import { MONTHS } from "../../../schema/example/words.ts";
@@ -18,25 +19,13 @@ const SPOKEN = new Map(
 const MAX_LABEL_WORDS = 8;
 
 /** `created_at` to `created at`, `orderId` to `order ID`, `lat` to `latitude`. */
-export function label(name: string): string {
-  let words = labels.get(name);
-  if (words !== undefined) return words;
-  words = labelOf(name);
-  if (labels.size >= MAX_LABELS) labels.clear();
-  labels.set(name, words);
-  return words;
-}
-
-const labels = new Map<string, string>();
-const MAX_LABELS = 20_000;
-
-function labelOf(name: string): string {
+export const label = memo((name) => {
   const words = nameWords(name).slice(0, MAX_LABEL_WORDS);
   if (words.length === 0) return name.trim() === "" ? "value" : name;
   return words
     .map((word, at) => ACRONYMS.get(word) ?? (at === words.length - 1 || word !== "long" ? SPOKEN.get(word) : undefined) ?? word)
     .join(" ");
-}
+});
 
 /** `a, b and c`. */
 export function joined(parts: readonly string[], word = "and"): string {

@@ -1,4 +1,6 @@
 /** The result of what is to be worked out. */
+import type { JsonValue } from "../../../core/base/json.ts";
+import type { Given } from "../given.ts";
 import type { Relation } from "../whole-object.ts";
 
 const EXPRESSIONS = ["expression", "equation", "formula", "calculation"];
@@ -10,22 +12,30 @@ export const workedOut: Relation = (names) => {
   const result = RESULTS.find((name) => names.has(name));
   if (result === undefined) return undefined;
   return (object) => {
-    const expression = object.hereOrAsked(EXPRESSIONS);
-    const value = typeof expression === "string" ? valueOf(expression) : undefined;
+    const value = valueOf(object.hereOrAsked(EXPRESSIONS));
     if (value === undefined) return;
     if (object.text(result) === undefined) object.setNumber(result, value);
-    else object.set(result, String(Math.round(value * 100) / 100));
+    else object.set(result, String(value));
   };
 };
 
-/** Of numbers, the four operations and parentheses; undefined for anything else. */
-function valueOf(expression: string): number | undefined {
-  if (expression.length > MAX_LENGTH) return undefined;
+/** The result of the expression that a call gives, for an answer that is nothing else; undefined where it gives none. */
+export function resultAsked(given: Given): number | undefined {
+  for (const name of EXPRESSIONS) {
+    const value = valueOf(given.find(name, true));
+    if (value !== undefined) return value;
+  }
+  return undefined;
+}
+
+/** Of numbers, the four operations and parentheses, rounded to hundredths; undefined for anything else. */
+function valueOf(expression: JsonValue | undefined): number | undefined {
+  if (typeof expression !== "string" || expression.length > MAX_LENGTH) return undefined;
   const tokens = expression.match(/\d+(?:\.\d+)?|[-+*/()]/gu) ?? [];
   if (tokens.join("") !== expression.replaceAll(/\s/gu, "") || tokens.length < 3) return undefined;
   const reader = new ExpressionReader(tokens);
   const value = reader.sum();
-  return reader.isDone && Number.isFinite(value) ? value : undefined;
+  return reader.isDone && Number.isFinite(value) ? Math.round(value * 100) / 100 : undefined;
 }
 
 class ExpressionReader {

@@ -1,5 +1,5 @@
 /** Finds secrets, e-mail addresses and telephone numbers in text, by their form. */
-import { nameWords, singular } from "../../../schema/example/name-words.ts";
+import { nameWords, singular } from "../schema/example/name-words.ts";
 
 /** A place in a text. */
 export interface Found {

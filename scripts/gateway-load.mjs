@@ -1,0 +1,140 @@
+/**
+ * Calls through a gateway: `node scripts/gateway-load.mjs [--seconds 10] [--concurrent 32] [--direct]`.
+ *
+ * Client, gateway and upstream are three processes on loopback, as they are where they are used. Prints calls a second, p50, p99, failures, and the
+ * memory of the gateway at the beginning and the end; `--seconds 600` shows whether it stays flat. `--direct` leaves the gateway out. Build first.
+ */
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { request as httpRequest, Agent } from "node:http";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: "string", default: "10" },
+    concurrent: { type: "string", default: "32" },
+    direct: { type: "boolean", default: false },
+    role: { type: "string" },
+    upstream: { type: "string", default: "" },
+  },
+});
+
+async function haft(name) {
+  return import(process.execArgv.includes("--conditions=haft-source") ? `../src/${name}.ts` : `../dist/${name}.js`);
+}
+
+/** Serves the tools of a runtime, and says its address and, when asked, its memory. */
+async function serve(toolsets) {
+  const [{ createRuntime }, { listenMcp }] = await Promise.all([haft("index"), haft("server/mcp")]);
+  const runtime = createRuntime({ toolsets: await toolsets() });
+  await runtime.open();
+  const { url } = await listenMcp(runtime, { port: 0 });
+  process.on("message", () => {
+    globalThis.gc?.();
+    process.send({ rss: process.memoryUsage().rss });
+  });
+  process.send({ url });
+}
+
+const upstreamTools = async () => [
+  {
+    name: "echo",
+    tools: [
+      {
+        name: "say",
+        description: "Says it again.",
+        inputSchema: { type: "object", properties: { text: { type: "string" } } },
+        effects: { reads: [], writes: [] },
+        execute: ({ text }) => ({ text }),
+      },
+    ],
+  },
+];
+
+const gatewayTools = async () => {
+  const { mcpToolset } = await haft("engine/mcp");
+  return [mcpToolset("far", { url: values.upstream, trustAnnotations: true })];
+};
+
+async function start(role, upstream = "") {
+  const child = fork(fileURLToPath(import.meta.url), ["--role", role, "--upstream", upstream], {
+    execArgv: [...process.execArgv, "--expose-gc"],
+  });
+  const [{ url }] = await once(child, "message");
+  return { child, url };
+}
+
+async function memory(child) {
+  child.send("memory");
+  const [{ rss }] = await once(child, "message");
+  return Math.round(rss / 1_048_576);
+}
+
+const agent = new Agent({ keepAlive: true, maxSockets: Infinity });
+let lastId = 0;
+
+/** One `tools/call` of the revision 2026-07-28. Resolves to whether it was answered well. */
+function call(url, name) {
+  const meta = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": { name: "load", version: "1" },
+    "io.modelcontextprotocol/clientCapabilities": {},
+  };
+  const id = ++lastId;
+  const body = JSON.stringify({ jsonrpc: "2.0", id, method: "tools/call", params: { name, arguments: { text: `n${id}` }, _meta: meta } });
+  const headers = {
+    "content-type": "application/json",
+    accept: "application/json, text/event-stream",
+    "content-length": Buffer.byteLength(body),
+    "mcp-protocol-version": "2026-07-28",
+    "mcp-method": "tools/call",
+    "mcp-name": name,
+  };
+  return new Promise((resolve) => {
+    const sent = httpRequest(url, { method: "POST", headers, agent }, (response) => {
+      let text = "";
+      response.setEncoding("utf8").on("data", (chunk) => (text += chunk));
+      response.on("end", () => resolve(response.statusCode === 200 && text.includes(`n${id}`)));
+    });
+    sent.on("error", () => resolve(false));
+    sent.end(body);
+  });
+}
+
+async function load(url, name) {
+  const latencies = [];
+  let failed = 0;
+  const until = performance.now() + Number(values.seconds) * 1_000;
+  const worker = async () => {
+    while (performance.now() < until) {
+      const begin = performance.now();
+      if (!(await call(url, name))) failed++;
+      latencies.push(performance.now() - begin);
+    }
+  };
+  const begin = performance.now();
+  await Promise.all(Array.from({ length: Number(values.concurrent) }, worker));
+  const seconds = (performance.now() - begin) / 1_000;
+  latencies.sort((one, other) => one - other);
+  const at = (share) => latencies[Math.floor(latencies.length * share)]?.toFixed(2);
+  return { rate: Math.round(latencies.length / seconds), p50: at(0.5), p99: at(0.99), failed, calls: latencies.length };
+}
+
+if (values.role === "upstream") await serve(upstreamTools);
+else if (values.role === "gateway") await serve(gatewayTools);
+else {
+  const upstream = await start("upstream");
+  const gateway = values.direct ? undefined : await start("gateway", upstream.url);
+  const { url, child } = gateway ?? upstream;
+  const tool = gateway === undefined ? "echo__say" : "far__echo__say";
+  for (let warm = 0; warm < 200; warm++) await call(url, tool);
+  const before = await memory(child);
+  const { rate, p50, p99, failed, calls } = await load(url, tool);
+  console.log(`${rate} calls/s, p50 ${p50} ms, p99 ${p99} ms, ${failed} of ${calls} failed`);
+  console.log(`memory of the ${gateway === undefined ? "server" : "gateway"}: ${before} MB before, ${await memory(child)} MB after`);
+  agent.destroy();
+  gateway?.child.kill();
+  upstream.child.kill();
+  process.exitCode = failed === 0 ? 0 : 1;
+}

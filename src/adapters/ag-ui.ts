@@ -1,0 +1,192 @@
+/** The runs of a session for clients of AG-UI. @see https://docs.ag-ui.com/concepts/events (2026-11) */
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
+import type { PendingApproval } from "../core/approvals.ts";
+import type { ApprovalAnswer } from "../core/ask.ts";
+import type { ContentPart } from "../core/content.ts";
+import { ToolError } from "../core/error.ts";
+import type { RuntimeEvent } from "../core/event.ts";
+import { parseJson } from "../core/base/parse-json.ts";
+import { resultText } from "../core/result.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import type { RuntimeSession } from "../runtime/runtime-session.ts";
+import { ChatRuns, streamOf, type RunNews } from "./chat-runs.ts";
+
+/** An event of AG-UI: its `type` and the fields of that. */
+export interface AgUiEvent {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+/** The fields that are read of a request (`RunAgentInput`). */
+export interface AgUiInput {
+  readonly threadId: string;
+  readonly runId: string;
+  readonly messages?: readonly unknown[];
+  /** Answers to interrupts: the payload `{ approved: true }`, or one of the answers of `ApprovalRequest`. */
+  readonly resume?: readonly { readonly interruptId: string; readonly status: string; readonly payload?: unknown }[];
+}
+
+/** The sessions of AG-UI threads, and the work of a run. */
+export interface AgUiOptions {
+  /** The session of a thread. */
+  readonly session: (threadId: string) => RuntimeSession | Promise<RuntimeSession>;
+  /** Does the work of one run, such as a run of a loop with the last message. */
+  readonly run: (session: RuntimeSession, input: AgUiInput) => Promise<unknown>;
+}
+
+const OPTIONS: OptionNames<AgUiOptions> = { session: true, run: true };
+
+/**
+ * A function that answers the requests of AG-UI clients with event streams.
+ *
+ * Calls are sent as tool calls. A call that waits for a person ends the run with an interrupt; the work continues when a later run has the
+ * answer in `resume`. Events without a counterpart are `CUSTOM`, named `haft.` and their type. A client that closes its stream cancels nothing.
+ *
+ * The runtime needs approvals whose questions stay open until they are answered. Who may send a request is for the server around it to say.
+ *
+ * @throws ToolError `invalid_argument` at once for wrong options
+ */
+export function agUiHandler(runtime: Runtime, options: AgUiOptions): (request: Request) => Promise<Response> {
+  checkKnownKeys(options, OPTIONS, "agUiHandler()");
+  const runs = new ChatRuns(runtime);
+  return async (request) => {
+    try {
+      const input = readInput(parseJson(await request.text()));
+      const events = eventsOf(runs, runtime, { input, options, signal: request.signal });
+      const headers = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store", "x-accel-buffering": "no" };
+      return new Response(streamOf(events), { headers });
+    } catch (thrown: unknown) {
+      const { code, message } = ToolError.fromUnknown(thrown, "invalid_argument");
+      return Response.json({ code, message }, { status: 400 });
+    }
+  };
+}
+
+interface Asked {
+  readonly input: AgUiInput;
+  readonly options: AgUiOptions;
+  readonly signal: AbortSignal;
+}
+
+async function* eventsOf(runs: ChatRuns, runtime: Runtime, { input, options, signal }: Asked): AsyncGenerator<AgUiEvent> {
+  const { threadId, runId, resume } = input;
+  yield { type: "RUN_STARTED", threadId, runId };
+  try {
+    if (resume !== undefined && resume.length > 0) await answerAll(runs, runtime, input);
+    else {
+      const session = await options.session(threadId);
+      runs.begin(threadId, session, () => options.run(session, input));
+    }
+    for await (const news of runs.follow(threadId, signal)) yield* agUiEvents(news, { threadId, runId });
+  } catch (thrown: unknown) {
+    const { code, message } = ToolError.fromUnknown(thrown);
+    yield { type: "RUN_ERROR", message, code };
+  }
+}
+
+async function answerAll(runs: ChatRuns, runtime: Runtime, { threadId, resume = [] }: AgUiInput): Promise<void> {
+  const pending = await runs.pending(threadId);
+  for (const { interruptId, status, payload } of resume) {
+    const open = pending.find(({ callId }) => callId === interruptId);
+    if (open === undefined)
+      throw new ToolError("not_found", `Nothing waits for an answer to the interrupt ${JSON.stringify(interruptId.slice(0, 60))}.`);
+    await runtime.approvals.answer({
+      callId: open.callId,
+      digest: open.digest,
+      answer: status === "resolved" ? answerOf(payload) : "deny",
+    });
+  }
+}
+
+function answerOf(payload: unknown): ApprovalAnswer {
+  if (payload === "allow-once" || payload === "allow-always") return payload;
+  if (payload === true || (typeof payload === "object" && payload !== null && Reflect.get(payload, "approved") === true))
+    return "allow-once";
+  return "deny";
+}
+
+interface RunIds {
+  readonly threadId: string;
+  readonly runId: string;
+}
+
+function agUiEvents(news: RunNews, ids: RunIds): readonly AgUiEvent[] {
+  if (news.type === "event") return eventOf(news.event);
+  if (news.type === "approvals")
+    return [{ type: "RUN_FINISHED", ...ids, outcome: { type: "interrupt", interrupts: news.pending.map(interruptOf) } }];
+  if (news.error === undefined) return [{ type: "RUN_FINISHED", ...ids, outcome: { type: "success" } }];
+  return [{ type: "RUN_ERROR", message: news.error.message, code: news.error.code }];
+}
+
+/** The digest binds the answer to what was shown. */
+function interruptOf({ callId, toolName, description, input, digest, reason }: PendingApproval) {
+  return {
+    id: callId,
+    reason: "tool_approval",
+    message: `${toolName}: ${reason}`,
+    toolCallId: callId,
+    responseSchema: { type: "object", properties: { approved: { type: "boolean" } }, required: ["approved"] },
+    metadata: { toolName, description, input, digest },
+  };
+}
+
+/** The events of AG-UI for one of a session; the calls of composite tools are left out. */
+function eventOf(event: RuntimeEvent): readonly AgUiEvent[] {
+  switch (event.type) {
+    case "call-start": {
+      if (event.ofComposite === true) return [];
+      const { callId: toolCallId, call } = event;
+      return [
+        { type: "TOOL_CALL_START", toolCallId, toolCallName: call.name, timestamp: event.at },
+        { type: "TOOL_CALL_ARGS", toolCallId, delta: JSON.stringify(call.input ?? {}) },
+        { type: "TOOL_CALL_END", toolCallId },
+      ];
+    }
+    case "call-end": {
+      const { callId: toolCallId, result } = event;
+      const content = resultText(result);
+      return [{ type: "TOOL_CALL_RESULT", messageId: `${toolCallId}-result`, toolCallId, content, role: "tool", timestamp: event.at }];
+    }
+    case "round-end": {
+      const delta = textOf(event.message.content);
+      const messageId = `${event.turnId}-${event.at}`;
+      if (delta === "" || event.voided !== undefined) return [];
+      return [
+        { type: "TEXT_MESSAGE_START", messageId, role: "assistant" },
+        { type: "TEXT_MESSAGE_CONTENT", messageId, delta },
+        { type: "TEXT_MESSAGE_END", messageId },
+      ];
+    }
+    case "message-add":
+    case "session-start":
+    case "call-attempt":
+      return [];
+    default:
+      return [{ type: "CUSTOM", name: `haft.${event.type}`, value: event }];
+  }
+}
+
+/** The text of a message's content. */
+export function textOf(content: string | readonly ContentPart[]): string {
+  return typeof content === "string" ? content : content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("");
+}
+
+/** @throws ToolError `invalid_argument` */
+function readInput(value: unknown): AgUiInput {
+  const fields: Readonly<Record<string, unknown>> = typeof value === "object" && value !== null ? { ...value } : {};
+  const { threadId, runId, resume } = fields;
+  if (typeof threadId !== "string" || typeof runId !== "string")
+    throw new ToolError("invalid_argument", "A request of AG-UI has the strings threadId and runId.");
+  if (resume !== undefined && !(Array.isArray(resume) && resume.every(isAnswer)))
+    throw new ToolError("invalid_argument", "The answers in resume are objects with interruptId and status.");
+  return { ...fields, threadId, runId };
+}
+
+function isAnswer(value: unknown): boolean {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    typeof Reflect.get(value, "interruptId") === "string" &&
+    typeof Reflect.get(value, "status") === "string"
+  );
+}

@@ -1,0 +1,125 @@
+/** Runs of a program that clients follow from request to request: what happens in a session, and the approvals it waits for. */
+import type { PendingApproval } from "../core/approvals.ts";
+import { ToolError } from "../core/error.ts";
+import type { RuntimeEvent } from "../core/event.ts";
+import type { EventFeed } from "../runtime/events/event-feed.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import type { RuntimeSession } from "../runtime/runtime-session.ts";
+
+/** How often open approvals are looked for while a run is followed: they are no events. */
+const ASK_MS = 50;
+
+/** The news of a run. */
+export type RunNews =
+  | { readonly type: "event"; readonly event: RuntimeEvent }
+  /** It waits for these approvals. */
+  | { readonly type: "approvals"; readonly pending: readonly PendingApproval[] }
+  | { readonly type: "end"; readonly error: ToolError | undefined };
+
+interface ChatRun {
+  readonly session: RuntimeSession;
+  /** Never rejects. */
+  readonly whenOver: Promise<ToolError | undefined>;
+  isOver: boolean;
+  /** Of the last event that was given to a client. */
+  cursor: string;
+}
+
+export class ChatRuns {
+  readonly #runtime: Runtime;
+  /** By conversation. */
+  readonly #runs = new Map<string, ChatRun>();
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+  }
+
+  /** Begins a run. @throws ToolError `resource_busy` while the one before is not over */
+  begin(conversation: string, session: RuntimeSession, work: () => Promise<unknown>): void {
+    if (this.#runs.get(conversation)?.isOver === false)
+      throw new ToolError("resource_busy", `The conversation ${JSON.stringify(conversation.slice(0, 60))} has a run that is not over.`, {
+        hint: "Answer what it waits for, or wait for its end.",
+      });
+    const whenOver = Promise.resolve()
+      .then(work)
+      .then(
+        () => undefined,
+        (thrown: unknown) => ToolError.fromUnknown(thrown),
+      );
+    const run: ChatRun = { session, whenOver, isOver: false, cursor: String(session.length) };
+    void whenOver.then(() => (run.isOver = true));
+    this.#runs.set(conversation, run);
+  }
+
+  /** The open questions of its run. */
+  async pending(conversation: string): Promise<readonly PendingApproval[]> {
+    const run = this.#runs.get(conversation);
+    if (run === undefined) return [];
+    return (await this.#runtime.approvals.pending()).filter(({ sessionId }) => sessionId === run.session.id);
+  }
+
+  /** Yields what has happened since the last time and then what happens, until the run waits for approvals or is over. Closing it cancels nothing. */
+  async *follow(conversation: string, signal?: AbortSignal): AsyncGenerator<RunNews> {
+    const run = this.#runs.get(conversation);
+    if (run === undefined)
+      throw new ToolError("not_found", `The conversation ${JSON.stringify(conversation.slice(0, 60))} has no run to continue.`);
+    const feed = this.#runtime.events({ session: run.session.id, after: run.cursor, ...(signal === undefined ? {} : { signal }) });
+    try {
+      yield* this.#news(conversation, run, feed);
+    } finally {
+      feed.close();
+    }
+  }
+
+  async *#news(conversation: string, run: ChatRun, feed: EventFeed): AsyncGenerator<RunNews> {
+    let reading = feed.read();
+    for (;;) {
+      const came = await Promise.race([reading, run.whenOver.then(() => "over" as const), this.#soon(run)]);
+      if (typeof came !== "string") {
+        if (came.length === 0) return; // the client has gone
+        for (const item of came) {
+          if (!("event" in item)) continue;
+          run.cursor = item.cursor ?? run.cursor;
+          yield { type: "event", event: item.event };
+        }
+        reading = feed.read();
+        continue;
+      }
+      if (run.isOver && Number(run.cursor) >= run.session.length) break;
+      if (run.isOver) {
+        await Promise.race([reading, this.#soon(run)]);
+        continue;
+      }
+      const pending = await this.pending(conversation);
+      if (pending.length === 0 || Number(run.cursor) < run.session.length) continue; // the client gets the calls first
+      reading.catch(() => {});
+      return yield { type: "approvals", pending };
+    }
+    reading.catch(() => {});
+    this.#runs.delete(conversation);
+    yield { type: "end", error: await run.whenOver };
+  }
+
+  #soon({ session }: ChatRun): Promise<"later"> {
+    return new Promise((resolve) => session.ports.clock.timer(() => resolve("later"), ASK_MS, { background: true }));
+  }
+}
+
+/** An event of a stream in the form that both protocols have. */
+function dataFrame(value: unknown): Uint8Array {
+  return new TextEncoder().encode(`data: ${typeof value === "string" ? value : JSON.stringify(value)}\n\n`);
+}
+
+/** The stream of what a generator gives; one that is closed ends the generator. */
+export function streamOf(events: AsyncGenerator): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = await events.next();
+      if (done === true) controller.close();
+      else controller.enqueue(dataFrame(value));
+    },
+    async cancel() {
+      await events.return(undefined);
+    },
+  });
+}

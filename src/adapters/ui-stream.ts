@@ -1,0 +1,173 @@
+/** The runs of a session for AI SDK's `useChat`: its UI message stream. @see https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol (version 7, 2026-11) */
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
+import { ToolError } from "../core/error.ts";
+import type { RuntimeEvent } from "../core/event.ts";
+import { parseJson } from "../core/base/parse-json.ts";
+import { resultText, type ToolResult } from "../core/result.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import type { RuntimeSession } from "../runtime/runtime-session.ts";
+import { textOf } from "./ag-ui.ts";
+import { ChatRuns, streamOf, type RunNews } from "./chat-runs.ts";
+
+/** The fields that are read of a request of `DefaultChatTransport`. */
+export interface UiChatInput {
+  /** Of the conversation. */
+  readonly id: string;
+  readonly messages: readonly UiChatMessage[];
+}
+
+/** A message as `useChat` sends it. */
+export interface UiChatMessage {
+  readonly id: string;
+  readonly role: string;
+  readonly parts: readonly Readonly<Record<string, unknown>>[];
+}
+
+/** The sessions of conversations, and the work of a run. */
+export interface UiChatOptions {
+  /** The session of a conversation. */
+  readonly session: (id: string) => RuntimeSession | Promise<RuntimeSession>;
+  /** Does the work of one run, such as a run of a loop with the last message. */
+  readonly run: (session: RuntimeSession, input: UiChatInput) => Promise<unknown>;
+}
+
+const OPTIONS: OptionNames<UiChatOptions> = { session: true, run: true };
+
+/**
+ * A function that answers the requests of AI SDK's `useChat` with UI message streams.
+ *
+ * Calls are dynamic tool parts. A call that waits for a person asks for approval and ends the stream; the answer that `useChat` sends
+ * with the messages lets the work continue. A client that closes its stream cancels nothing.
+ *
+ * The runtime needs approvals whose questions stay open until they are answered. Who may send a request is for the server around it to say.
+ *
+ * @throws ToolError `invalid_argument` at once for wrong options
+ */
+export function uiChatHandler(runtime: Runtime, options: UiChatOptions): (request: Request) => Promise<Response> {
+  checkKnownKeys(options, OPTIONS, "uiChatHandler()");
+  const runs = new ChatRuns(runtime);
+  return async (request) => {
+    try {
+      const input = readInput(parseJson(await request.text()));
+      const chunks = chunksOf(runs, runtime, { input, options, signal: request.signal });
+      const headers = {
+        "content-type": "text/event-stream; charset=utf-8",
+        "cache-control": "no-store",
+        "x-accel-buffering": "no",
+        "x-vercel-ai-ui-message-stream": "v1",
+      };
+      return new Response(streamOf(chunks), { headers });
+    } catch (thrown: unknown) {
+      const { code, message } = ToolError.fromUnknown(thrown, "invalid_argument");
+      return Response.json({ code, message }, { status: 400 });
+    }
+  };
+}
+
+interface Asked {
+  readonly input: UiChatInput;
+  readonly options: UiChatOptions;
+  readonly signal: AbortSignal;
+}
+
+async function* chunksOf(runs: ChatRuns, runtime: Runtime, { input, options, signal }: Asked): AsyncGenerator {
+  const { id, messages } = input;
+  const last = messages.at(-1);
+  try {
+    const isContinued = last?.role === "assistant" && (await answerAll(runs, runtime, { id, message: last }));
+    yield { type: "start", ...(isContinued ? { messageId: last.id } : {}) };
+    if (!isContinued) {
+      const session = await options.session(id);
+      runs.begin(id, session, () => options.run(session, input));
+    }
+    for await (const news of runs.follow(id, signal)) yield* uiChunks(news);
+  } catch (thrown: unknown) {
+    yield { type: "error", errorText: ToolError.fromUnknown(thrown).message };
+  }
+  yield "[DONE]";
+}
+
+/** Answers the questions that the message has answers to. Resolves to whether there were any. */
+async function answerAll(
+  runs: ChatRuns,
+  runtime: Runtime,
+  { id, message }: { readonly id: string; readonly message: UiChatMessage },
+): Promise<boolean> {
+  let isAnswered = false;
+  for (const { callId, digest } of await runs.pending(id)) {
+    const part = message.parts.find(({ toolCallId }) => toolCallId === callId);
+    const approval: unknown = part?.["approval"];
+    if (part?.["state"] !== "approval-responded" || typeof approval !== "object" || approval === null) continue;
+    if (Reflect.get(approval, "id") !== digest) continue;
+    const answer = Reflect.get(approval, "approved") === true ? "allow-once" : "deny";
+    isAnswered = (await runtime.approvals.answer({ callId, digest, answer })) || isAnswered;
+  }
+  return isAnswered;
+}
+
+function uiChunks(news: RunNews): readonly unknown[] {
+  if (news.type === "event") return chunksOfEvent(news.event);
+  if (news.type === "approvals")
+    return news.pending.map(({ callId, digest, reason }) => ({
+      type: "tool-approval-request",
+      approvalId: digest,
+      toolCallId: callId,
+      reason,
+    }));
+  return news.error === undefined ? [{ type: "finish" }] : [{ type: "error", errorText: news.error.message }];
+}
+
+/** The chunks of AI SDK for an event of a session; the calls of composite tools are left out. */
+function chunksOfEvent(event: RuntimeEvent): readonly unknown[] {
+  switch (event.type) {
+    case "call-start": {
+      const { callId: toolCallId, call, ofComposite } = event;
+      if (ofComposite === true) return [];
+      return [{ type: "tool-input-available", toolCallId, toolName: call.name, input: call.input ?? {}, dynamic: true }];
+    }
+    case "call-progress":
+      return [{ type: "data-haft-progress", data: { toolCallId: event.callId, ...event.update }, transient: true }];
+    case "call-end":
+      return [endOf(event.callId, event.result)];
+    case "round-end": {
+      const delta = textOf(event.message.content);
+      const id = `${event.turnId}-${event.at}`;
+      if (delta === "" || event.voided !== undefined) return [];
+      return [
+        { type: "text-start", id },
+        { type: "text-delta", id, delta },
+        { type: "text-end", id },
+      ];
+    }
+    default:
+      return [];
+  }
+}
+
+function endOf(toolCallId: string, result: ToolResult): unknown {
+  const { status, output, error } = result;
+  if (error?.code === "approval_denied") return { type: "tool-output-denied", toolCallId };
+  if (status !== "ok" && status !== "partial")
+    return { type: "tool-output-error", toolCallId, errorText: resultText(result), dynamic: true };
+  return { type: "tool-output-available", toolCallId, output: output ?? resultText(result), dynamic: true };
+}
+
+/** @throws ToolError `invalid_argument` */
+function readInput(value: unknown): UiChatInput {
+  const fields: Readonly<Record<string, unknown>> = typeof value === "object" && value !== null ? { ...value } : {};
+  const { id, messages } = fields;
+  if (typeof id !== "string" || !Array.isArray(messages) || !messages.every(isMessage))
+    throw new ToolError("invalid_argument", "A request of useChat has an id and an array of messages, each with id, role and parts.");
+  return { ...fields, id, messages };
+}
+
+function isMessage(value: unknown): value is UiChatMessage {
+  if (typeof value !== "object" || value === null) return false;
+  const parts: unknown = Reflect.get(value, "parts");
+  return (
+    typeof Reflect.get(value, "id") === "string" &&
+    typeof Reflect.get(value, "role") === "string" &&
+    Array.isArray(parts) &&
+    parts.every((part) => typeof part === "object" && part !== null)
+  );
+}

@@ -1,0 +1,92 @@
+/** `haft audit`: who called what, when, where, and with which outcome. */
+import { systemPorts } from "../core/system-ports.ts";
+import { ToolError } from "../core/error.ts";
+import { readAudit, type AuditEntry } from "../server/auth/audit.ts";
+import type { Command, CommandContext } from "./command.ts";
+import { spanOf } from "./keys/time-span.ts";
+import { withStore } from "./open-store.ts";
+import { timeText } from "./sessions/session-words.ts";
+import { duration, oneLine, safeJson, safeText } from "./terminal-text.ts";
+
+const DEFAULT_LIMIT = 100;
+
+export const auditCommand: Command = {
+  name: "audit",
+  usage: "",
+  summary: "List who called what, and what came of it.",
+  details: [
+    "One line a call, approval, message or refused request, the newest first: when,",
+    "the principal that it was made for, the tool and the outcome, and the session.",
+    "Calls are read from the sessions' logs themselves, whose checksums are verified;",
+    "those of sessions that were removed are gone. --principal and --tool take",
+    "patterns, --since a time such as 2026-11-26T12:00Z or a span such as 24h. With",
+    "--json one object a line.",
+  ],
+  args: [0, 0],
+  options: ["store", "config", "principal", "tool", "since", "limit"],
+  examples: ["haft audit --since 24h", "haft audit --principal 'key:*' --tool 'files::*'", "haft audit --json | jq -r .principal"],
+  async run(context) {
+    const { principal, tool, since, limit = DEFAULT_LIMIT } = context.options;
+    const options = {
+      limit,
+      ...(principal === undefined ? {} : { principal }),
+      ...(tool === undefined ? {} : { tool }),
+      ...(since === undefined ? {} : { since: timeOf(since, systemPorts.clock.wallTime()) }),
+    };
+    const damaged: string[] = [];
+    const entries = await withStore(context, { readOnly: true }, (store) =>
+      readAudit(store, options, (sessionId, reason) => damaged.push(`session ${safeText(sessionId)}: ${safeText(reason)}`)),
+    );
+    print(context, entries);
+    for (const line of damaged) context.err.print(context.err.paint("red", `not read to its end: ${line}`));
+    return damaged.length === 0 ? 0 : 1;
+  },
+};
+
+/** @throws ToolError `invalid_argument` */
+function timeOf(text: string, now: number): number {
+  const span = spanOf(text);
+  if (span !== undefined) return now - span;
+  const time = /^\d{4}-\d{2}-\d{2}/u.test(text) ? Date.parse(text) : Number.NaN;
+  if (!Number.isNaN(time)) return time;
+  throw new ToolError("invalid_argument", `--since takes a time or a span, not ${JSON.stringify(text)}.`, {
+    hint: "For example: --since 2026-11-26T12:00Z, or --since 24h",
+  });
+}
+
+function print({ options, out }: CommandContext, entries: readonly AuditEntry[]): void {
+  for (const entry of entries) {
+    if (options.json) out.write(`${safeJson(entry)}\n`);
+    else out.print(`${out.paint("dim", timeText(entry.at))}  ${oneLine(wordsOf(entry), Math.max(40, out.width - 22))}`);
+  }
+  if (entries.length === 0 && out.isTerminal) out.print(out.paint("dim", "nothing"));
+}
+
+function wordsOf(entry: AuditEntry): string {
+  const who = safeText(entry.principal ?? "-");
+  switch (entry.type) {
+    case "call": {
+      const { toolName, outcome, errorCode, durationMs, sessionId } = entry;
+      const how = [outcome, ...(errorCode === undefined ? [] : [errorCode]), ...(durationMs === undefined ? [] : [duration(durationMs)])];
+      return `${who} called ${safeText(toolName)}: ${how.join(", ")}, session ${safeText(sessionId)}`;
+    }
+    case "approval-ask":
+      return `${safeText(entry.toolName)} needs approval, session ${safeText(entry.sessionId)}`;
+    case "approval-answer": {
+      const { toolName, status = "", scope, ruleId, sessionId } = entry;
+      const how = [status, ...(scope === undefined ? [] : [scope]), ...(ruleId === undefined ? [] : [`rule ${safeText(ruleId)}`])];
+      return `${who} answered ${safeText(toolName)}: ${how.join(", ")}, session ${safeText(sessionId)}`;
+    }
+    case "message":
+    case "input":
+      return `${who} sent ${entry.type === "message" ? "a message" : "input"}, session ${safeText(entry.sessionId)}`;
+    case "refusal": {
+      const { method, path, status, reason, from, missed } = entry;
+      const more = [
+        ...(from === undefined ? [] : [`from ${safeText(from)}`]),
+        ...(missed === undefined ? [] : [`and ${missed} more before it`]),
+      ];
+      return [`${who} was refused ${safeText(method)} ${safeText(path)}: ${status}, ${safeText(reason)}`, ...more].join(" ");
+    }
+  }
+}

@@ -1,0 +1,131 @@
+/** `haft serve`: the tools of the configuration over HTTP, and over MCP on the same port. */
+import { ToolError, isToolError } from "../core/error.ts";
+import { systemPorts } from "../core/system-ports.ts";
+import { createServer, type HaftServer } from "../server/create-server.ts";
+import { staticToken } from "../server/auth/static-token.ts";
+import { openServerAccess, type ServerAccess } from "../server/auth/server-access.ts";
+import { isLocalAddress } from "../server/mcp/http-options.ts";
+import { pinnedTools } from "./chat/chat-tools.ts";
+import type { Command, CommandContext } from "./command.ts";
+import { quietPorts, withRuntime, type OpenRuntime } from "./open-runtime.ts";
+import { storeOf } from "./open-store.ts";
+import { packageVersion } from "./package-version.ts";
+
+/** The token that clients must send. */
+const TOKEN_VARIABLE = "HAFT_TOKEN";
+const DEFAULT_PORT = 7_420;
+const DEFAULT_HOST = "127.0.0.1";
+
+export const serveCommand: Command = {
+  name: "serve",
+  usage: "",
+  summary: "Serve the tools over HTTP and MCP.",
+  details: [
+    "The API is under /v1, its description at /openapi.json, MCP at /mcp. Sessions",
+    "are kept in the store that --store or the configuration names; without one they",
+    "end with the server. Calls that need approval wait in GET /v1/approvals; --yes",
+    "approves them all.",
+    "",
+    `Clients send the secret in ${TOKEN_VARIABLE} as their bearer token: 16 characters or`,
+    "more. Where it is not set, one is made and printed once. An address that others",
+    `reach needs ${TOKEN_VARIABLE}, and --allowed-host for each name that it is reached by.`,
+    "Keys of the store (haft keys) and tokens of serve.auth.issuers are let in, too.",
+    "",
+    "Ctrl-C and SIGTERM stop it: calls under way may end, no new ones are taken.",
+  ],
+  args: [0, 0],
+  options: ["config", "port", "host", "allowed-host", "store", "watch", "yes"],
+  examples: ["haft serve", "haft serve --port 8080 --store haft.db", "haft serve --host 0.0.0.0 --allowed-host tools.example"],
+  async run(context) {
+    const address = addressOf(context);
+    const token = tokenOf(context, address.host);
+    // Left open, to be answered in the inbox.
+    const approve = context.options.yes ? () => "allow-once" as const : () => new Promise<never>(() => {});
+    const options = { approve, manual: true, callTool: true, store: (config: OpenRuntime["config"]) => storeOf(context, config) };
+    return withRuntime(context, options, async (open) => {
+      const server = createServer(open.runtime, { ...serverOptions(context, open), auth: await accessOf(context, open, token) });
+      await serveUntilStopped(context, server, { address, token });
+      const reason: unknown = context.signal.aborted ? context.signal.reason : undefined;
+      if (isToolError(reason) && reason.code !== "cancelled") throw reason; // it was not stopped, it broke
+      return 0;
+    });
+  },
+};
+
+interface Address {
+  readonly port: number;
+  readonly host: string;
+}
+
+interface Token {
+  readonly text: string;
+  readonly isNew: boolean;
+}
+
+/** Lets in who brings the token, a key of the store, or a token of an issuer of the configuration. @throws as `openServerAccess` */
+function accessOf(context: CommandContext, { runtime, config: { config } }: OpenRuntime, token: Token): Promise<ServerAccess> {
+  const { auth, rules = [] } = config.serve ?? {};
+  const others = [staticToken({ token: token.text })];
+  return openServerAccess({ access: runtime.store?.access, others, ...auth, rules }, { ...systemPorts, ...quietPorts(context) });
+}
+
+function serverOptions(
+  { options: { allowedHost } }: CommandContext,
+  { config, triggers }: OpenRuntime,
+): Omit<Parameters<typeof createServer>[1], "auth"> {
+  const pinned = pinnedTools(config.config);
+  const { corsOrigins } = config.config.serve ?? {};
+  return {
+    version: packageVersion(),
+    triggers,
+    mcp: pinned === undefined ? {} : { only: pinned },
+    ...(corsOrigins === undefined ? {} : { corsOrigins }),
+    ...(allowedHost.length === 0 ? {} : { allowedHosts: [...allowedHost, "localhost", "127.0.0.1", "[::1]"] }),
+  };
+}
+
+/** Resolves when the server has stopped in order. */
+async function serveUntilStopped(
+  { signal, err, onInterrupt }: CommandContext,
+  server: HaftServer,
+  { address, token }: { readonly address: Address; readonly token: Token },
+): Promise<void> {
+  const stopped = Promise.withResolvers<void>();
+  const stop = (): void => stopped.resolve();
+  // The first Ctrl-C stops the server alone: what the calls under way need stays open until they have ended.
+  const giveBack = onInterrupt?.(stop);
+  signal.addEventListener("abort", stop, { once: true });
+  if (signal.aborted) stop();
+  try {
+    const { url } = await server.listen(address);
+    if (token.isNew) err.write(`haft: token ${token.text} (set ${TOKEN_VARIABLE} to keep one)\n`);
+    err.write(`haft: serving at ${url}\n`);
+    await stopped.promise;
+    err.write("haft: stopping\n");
+  } finally {
+    await server.close();
+    giveBack?.();
+  }
+}
+
+/** @throws ToolError `invalid_argument` */
+function addressOf({ options }: CommandContext): Address {
+  const { port, host = DEFAULT_HOST } = options;
+  if (port !== undefined && !(/^\d{1,5}$/u.test(port) && Number(port) <= 65_535))
+    throw new ToolError("invalid_argument", `--port takes a port from 0 to 65535, not ${JSON.stringify(port)}.`);
+  if (!isLocalAddress(host) && options.allowedHost.length === 0)
+    throw new ToolError("invalid_argument", `A server on ${host} can be reached by others.`, {
+      hint: "Name each host that it is reached by: --allowed-host tools.example",
+    });
+  return { port: port === undefined ? DEFAULT_PORT : Number(port), host };
+}
+
+/** @throws ToolError `invalid_argument` */
+function tokenOf({ environment }: CommandContext, host: string): Token {
+  const given = environment[TOKEN_VARIABLE];
+  if (given !== undefined && given !== "") return { text: given, isNew: false };
+  if (isLocalAddress(host)) return { text: systemPorts.ids.next("token").slice("token_".length), isNew: true };
+  throw new ToolError("invalid_argument", `A server on ${host} can be reached by others, and needs a secret.`, {
+    hint: `Set ${TOKEN_VARIABLE} to 16 characters or more that cannot be guessed.`,
+  });
+}

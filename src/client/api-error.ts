@@ -1,0 +1,36 @@
+/** The error of a failed operation: the server's problem, or that the server could not be reached. */
+import type { Problem } from "../server/http/problem.ts";
+
+/** The error of every operation of a client. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  /** 0 where there was no answer. */
+  readonly status: number;
+  /** Undefined where the answer was none of a Haft server. */
+  readonly problem: Problem | undefined;
+
+  /** @internal */
+  constructor(
+    message: string,
+    { status, problem, cause }: { readonly status: number; readonly problem?: Problem; readonly cause?: unknown },
+  ) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.status = status;
+    this.problem = problem;
+  }
+
+  /** @internal */
+  static unreachable(url: string, cause: unknown): ApiError {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    return new ApiError(`The server at ${new URL(url).origin} did not answer: ${why}`, { status: 0, cause });
+  }
+}
+
+/** The error that an answer is. */
+export function errorOf({ status, headers }: Response, text: string): ApiError {
+  if (headers.get("content-type")?.startsWith("application/problem+json") !== true)
+    return new ApiError(`The server answered with status ${status}.`, { status });
+  const problem = JSON.parse(text) as Problem; // the server says so
+  const hint = problem.hint === undefined ? "" : ` ${problem.hint}`;
+  return new ApiError(`${problem.detail}${hint}`, { status, problem });
+}

@@ -1,0 +1,182 @@
+/** A client of a Haft server, for browsers and Node: typed by the server's table of routes, without dependencies. @packageDocumentation */
+import { API, type AnswerOf, type BodyOf, type OperationId, type ParamsOf, type QueryInput } from "../server/api.ts";
+import type { Route } from "../server/api/route.ts";
+import { ApiError, errorOf } from "./api-error.ts";
+import { EventFollower, type FollowOptions, type ReceivedEvent } from "./event-follower.ts";
+import { wait } from "./wait.ts";
+
+export { ApiError } from "./api-error.ts";
+export type { FollowOptions, ReceivedEvent } from "./event-follower.ts";
+export type { AnswerOf, BodyOf, OperationId, ParamsOf, QueryInput } from "../server/api.ts";
+export type { Problem } from "../server/http/problem.ts";
+
+/** How a client reaches its server. */
+export interface ClientOptions {
+  /** The address of the server: `http://127.0.0.1:3000`. */
+  readonly url: string;
+  /** A key or token of the server, or what gives it each time it is needed. */
+  readonly token?: string | (() => string | Promise<string>);
+  /** @default the global `fetch` */
+  readonly fetch?: typeof fetch;
+  /** How often a request that may be repeated is sent in all, the first time included. Integer ≥ 1. @default 5 */
+  readonly maxAttempts?: number;
+  /** The wait before the second attempt, in milliseconds; doubled before each further one. @default 200 */
+  readonly retryDelayMs?: number;
+}
+
+type Given<Name extends string, Value> = [Value] extends [undefined]
+  ? object
+  : keyof Value extends never
+    ? object
+    : object extends Value
+      ? { readonly [Key in Name]?: Value }
+      : { readonly [Key in Name]: Value };
+
+/** The input of an operation: parameters, body, key and signal. */
+export type RequestInput<Id extends OperationId> = Given<"params", ParamsOf<Id>> &
+  Given<"query", QueryInput<Id>> &
+  Given<"body", BodyOf<Id>> & {
+    /** Sent as `Idempotency-Key`: the request may then be repeated, and is by the client itself. */
+    readonly idempotencyKey?: string;
+    /** Ends the wait for the answer; the calls that the request began continue on the server. */
+    readonly signal?: AbortSignal;
+    /** A body that is not JSON, such as a recording. */
+    readonly text?: string;
+  };
+
+/** Operations that can be called with nothing. */
+type Input<Id extends OperationId> = object extends RequestInput<Id> ? [input?: RequestInput<Id>] : [input: RequestInput<Id>];
+
+/** The answer of an operation: JSON by its schema, or text where that is not JSON. */
+export type ClientAnswer<Id extends OperationId> = AnswerOf<Id> extends undefined ? string : AnswerOf<Id>;
+
+/** A client, made by `createClient`. */
+export interface HaftClient {
+  /**
+   * Calls an operation by its id. Waits for the results of calls that take longer than `waitMs`.
+   *
+   * A request that changes something is sent once, unless it has an `idempotencyKey`; others are repeated after failures of the
+   * network and answers that say that they may be.
+   *
+   * @throws ApiError with the server's problem, or why it could not be reached. By rejecting
+   */
+  call<Id extends OperationId>(id: Id, ...input: Input<Id>): Promise<ClientAnswer<Id>>;
+  /** Follows a session's events from a position on, over lost connections: each comes once, in order. Ends with the signal, or when left. */
+  follow(sessionId: string, options?: FollowOptions): AsyncGenerator<ReceivedEvent, void, undefined>;
+}
+
+/** Makes a client. @throws TypeError for an address that is none */
+export function createClient(options: ClientOptions): HaftClient {
+  return new HttpClient(options);
+}
+
+const MAX_DELAY_MS = 10_000;
+
+class HttpClient implements HaftClient {
+  readonly #options: ClientOptions;
+  readonly #origin: string;
+  readonly #maxAttempts: number;
+
+  constructor(options: ClientOptions) {
+    this.#options = options;
+    this.#origin = new URL(options.url).href.replace(/\/+$/u, "");
+    this.#maxAttempts = options.maxAttempts ?? 5;
+  }
+
+  async call<Id extends OperationId>(id: Id, ...[input = {} as RequestInput<Id>]: Input<Id>): Promise<ClientAnswer<Id>> {
+    const route: Route = API[id];
+    const given = input as PlainInput; // its parts are those of the table, which the compiler cannot follow for every operation at once
+    let response = await this.#send(route, given);
+    while (response.status === 202) response = await this.#later(response, given.signal);
+    const text = await response.text();
+    if (!response.ok) throw errorOf(response, text);
+    // The server answers by the schema of the operation.
+    return (response.headers.get("content-type")?.startsWith("application/json") === true ? JSON.parse(text) : text) as ClientAnswer<Id>;
+  }
+
+  async *follow(sessionId: string, options: FollowOptions = {}): AsyncGenerator<ReceivedEvent, void, undefined> {
+    const url = `${this.#origin}/v1/sessions/${encodeURIComponent(sessionId)}/events`;
+    const follower = new EventFollower(
+      async (headers, signal) => this.#fetch(url, { headers: await this.#headers(headers), signal }),
+      options,
+    );
+    yield* follower.events();
+  }
+
+  /** The results that were not there in time. */
+  async #later(accepted: Response, signal: AbortSignal | undefined): Promise<Response> {
+    const location = accepted.headers.get("location") ?? "";
+    const id = decodeURIComponent(location.slice(location.lastIndexOf("/") + 1));
+    return this.#send(API.getSubmission, {
+      params: { submissionId: id },
+      query: { waitMs: 30_000 },
+      ...(signal === undefined ? {} : { signal }),
+    });
+  }
+
+  async #send(route: Route, input: PlainInput): Promise<Response> {
+    const url = this.#origin + pathOf(route, input);
+    const mayRepeat = route.method === "GET" || input.idempotencyKey !== undefined;
+    for (let attempt = 1; ; attempt++) {
+      const isLast = attempt >= this.#maxAttempts;
+      const delayMs = Math.min(MAX_DELAY_MS, (this.#options.retryDelayMs ?? 200) * 2 ** (attempt - 1));
+      try {
+        const response = await this.#fetch(url, await this.#requestOf(route, input));
+        if (isLast || !isWorthRepeating(response, mayRepeat)) return response;
+        await response.body?.cancel();
+        await wait(Math.max(delayMs, retryAfterMs(response)), input.signal);
+      } catch (thrown: unknown) {
+        if (input.signal?.aborted === true || !mayRepeat || isLast) throw ApiError.unreachable(url, thrown);
+        await wait(delayMs, input.signal);
+      }
+    }
+  }
+
+  async #requestOf({ method, bodyType }: Route, { body, text, idempotencyKey, signal }: PlainInput): Promise<RequestInit> {
+    const sent = text ?? (body === undefined ? undefined : JSON.stringify(body));
+    const headers = await this.#headers({
+      ...(sent === undefined ? {} : { "content-type": bodyType ?? "application/json" }),
+      ...(idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey }),
+    });
+    return { method, headers, ...(sent === undefined ? {} : { body: sent }), ...(signal === undefined ? {} : { signal }) };
+  }
+
+  async #headers(more: Readonly<Record<string, string>>): Promise<Readonly<Record<string, string>>> {
+    const { token } = this.#options;
+    const text = typeof token === "function" ? await token() : token;
+    return text === undefined ? more : { authorization: `Bearer ${text}`, ...more };
+  }
+
+  #fetch(url: string, init: RequestInit): Promise<Response> {
+    return (this.#options.fetch ?? fetch)(url, init);
+  }
+}
+
+/** The same for operations of all kinds. */
+interface PlainInput {
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly query?: Readonly<Record<string, unknown>>;
+  readonly body?: unknown;
+  readonly text?: string;
+  readonly idempotencyKey?: string;
+  readonly signal?: AbortSignal;
+}
+
+function pathOf({ path }: Route, { params = {}, query = {} }: PlainInput): string {
+  const filled = path.replaceAll(/\{([A-Za-z]+)\}/gu, (_, name: string) => encodeURIComponent(String(params[name])));
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) search.set(name, String(value));
+  const text = search.toString();
+  return text === "" ? filled : `${filled}?${text}`;
+}
+
+/** 429 and 503 say that nothing was begun; other failures of a server may come after it. */
+function isWorthRepeating(response: Response, mayRepeat: boolean): boolean {
+  if (response.headers.get("x-should-retry") === "true") return true;
+  return mayRepeat && [502, 503, 504].includes(response.status);
+}
+
+function retryAfterMs({ headers }: Response): number {
+  const seconds = Number(headers.get("retry-after") ?? 0);
+  return Number.isFinite(seconds) && seconds > 0 ? Math.min(seconds * 1_000, MAX_DELAY_MS) : 0;
+}

@@ -1,0 +1,45 @@
+/** Reads `text/event-stream`. @see https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation */
+
+/** One message of a stream. */
+export interface StreamMessage {
+  /** Set where the message itself has one. */
+  readonly id: string | undefined;
+  readonly type: string;
+  readonly data: string;
+}
+
+export class EventStreamParser {
+  readonly #decoder = new TextDecoder("utf-8");
+  #rest = "";
+  #id: string | undefined;
+  #type = "";
+  #data: string[] = [];
+
+  /** The messages that are whole with this piece. */
+  push(piece: Uint8Array): readonly StreamMessage[] {
+    const messages: StreamMessage[] = [];
+    const lines = (this.#rest + this.#decoder.decode(piece, { stream: true })).split(/\r\n|\n|\r(?!$)/u);
+    this.#rest = lines.pop() ?? "";
+    for (const line of lines) {
+      if (line !== "") this.#take(line);
+      else if (this.#data.length > 0) messages.push({ id: this.#id, type: this.#type || "message", data: this.#data.join("\n") });
+      if (line === "") this.#clear();
+    }
+    return messages;
+  }
+
+  #take(line: string): void {
+    const colon = line.indexOf(":");
+    const field = colon < 0 ? line : line.slice(0, colon);
+    const value = colon < 0 ? "" : line.slice(colon + (line[colon + 1] === " " ? 2 : 1));
+    if (field === "data") this.#data.push(value);
+    if (field === "event") this.#type = value;
+    if (field === "id" && !value.includes("\0")) this.#id = value;
+  }
+
+  #clear(): void {
+    this.#id = undefined;
+    this.#type = "";
+    this.#data = [];
+  }
+}

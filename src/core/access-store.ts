@@ -1,0 +1,94 @@
+/** The seam behind which the keys of a server and the requests that it refused are kept, for all processes of a store. */
+/**
+ * Keeps keys at rest and refused requests.
+ *
+ * A key is kept as a hash of its secret, never as the secret. Every store passes `accessStoreContract` of `haft/testing`.
+ */
+export interface AccessStore {
+  /**
+   * Keeps a new key, and forgets session keys that expired a day before it was made.
+   *
+   * @throws ToolError `duplicate` for an id that is taken. By rejecting
+   */
+  addKey(key: StoredKey): Promise<void>;
+  /** Undefined where there is none of this id. One that has expired or was revoked is given as well. */
+  key(id: string): Promise<StoredKey | undefined>;
+  /** The newest first. */
+  keys(query?: KeyQuery): Promise<readonly StoredKey[]>;
+  /** Ends a key for good. Resolves to whether it was there and not revoked; the first time stays. */
+  revokeKey(request: RevokeKeyRequest): Promise<boolean>;
+  /** Keeps refused requests, in order; the oldest go where there are more than 10,000. */
+  addRefusals(refusals: readonly RefusedRequest[]): Promise<void>;
+  /** The newest first. */
+  refusals(query?: RefusalQuery): Promise<readonly RefusedRequest[]>;
+}
+
+/** So many refused requests are kept. */
+export const MAX_REFUSALS = 10_000;
+
+/** A key of a server as a store has it. Plain JSON. */
+export interface StoredKey {
+  /** Its public part, which names it in lists and events. */
+  readonly id: string;
+  /** As the person called it who made it. */
+  readonly name: string;
+  /** Random, in hex: equal secrets have different hashes. */
+  readonly salt: string;
+  /** SHA-256 over salt and secret, in hex. */
+  readonly hash: string;
+  readonly scopes: readonly string[];
+  /** Patterns over qualified names: the tools that it may see and call, where the rules of the server allow them. @default all of those */
+  readonly allow?: readonly string[];
+  /** Patterns of tools that it may not see; wins over `allow`. */
+  readonly deny?: readonly string[];
+  /** Set for a session key: the session that it is for. */
+  readonly sessionId?: string;
+  /** The id of the principal that made it. */
+  readonly createdBy?: string;
+  /** Wall-clock milliseconds since the epoch, as all times here. */
+  readonly createdAt: number;
+  /** From this time on it counts for nothing. @default never */
+  readonly expiresAt?: number;
+  /** Set once it was revoked. */
+  readonly revokedAt?: number;
+}
+
+/** Which keys are listed. */
+export interface KeyQuery {
+  /** Session keys as well. @default false */
+  readonly sessionKeys?: boolean;
+  /** Most keys. Integer ≥ 1. @default 1_000 */
+  readonly limit?: number;
+}
+
+/** Which key is revoked, and when. */
+export interface RevokeKeyRequest {
+  readonly id: string;
+  readonly at: number;
+}
+
+/** A request that a server refused before it did anything. Plain JSON; it has no credentials and no body. */
+export interface RefusedRequest {
+  readonly at: number;
+  readonly status: number;
+  /** The reason in words. */
+  readonly reason: string;
+  readonly method: string;
+  /** Without query. */
+  readonly path: string;
+  /** The id of the principal, where one was found. */
+  readonly principal?: string;
+  /** The address of the client, as the server sees it. */
+  readonly from?: string;
+  /** How many before it were refused and not kept, because there were too many at a time. */
+  readonly missed?: number;
+}
+
+/** Which refused requests are listed. */
+export interface RefusalQuery {
+  /** Those at or after this time. @default all */
+  readonly since?: number;
+  readonly principal?: string;
+  /** Most of them. Integer ≥ 1. @default 1_000 */
+  readonly limit?: number;
+}

@@ -1,0 +1,169 @@
+/** The seam behind which the approval questions of all processes of a store, their answers, and the rules that answer later ones are kept. */
+import type { JsonObject } from "./base/json.ts";
+
+/** `open` waits for an answer; `withdrawn`: its call ended without one; `expired`: none came in time. */
+export type ApprovalStatus = "open" | "allowed" | "denied" | "withdrawn" | "expired";
+
+/** Every status, the one that may still change first. */
+export const APPROVAL_STATUSES: readonly ApprovalStatus[] = Object.freeze(["open", "allowed", "denied", "withdrawn", "expired"]);
+
+/**
+ * How far a yes reaches: this call; calls of this session with this input; calls of this session of this tool; calls of all sessions that a
+ * rule names. All but the last hold for the tool as it is defined now.
+ */
+export type ApprovalScope = "once" | "input" | "tool" | "rule";
+
+/** Every scope, the narrowest first. */
+export const APPROVAL_SCOPES: readonly ApprovalScope[] = Object.freeze(["once", "input", "tool", "rule"]);
+
+/** A call whose handler makes other calls. */
+export interface EnclosingCall {
+  readonly callId: string;
+  readonly toolName: string;
+  readonly input: JsonObject;
+}
+
+/** A question as it is put to a store: plain JSON. */
+export interface NewApproval {
+  /** Made of its session and its call: a call that is asked about again, after a crash, has the same. */
+  readonly id: string;
+  readonly sessionId: string;
+  readonly callId: string;
+  readonly turnId: string;
+  /** Qualified. */
+  readonly toolName: string;
+  readonly description: string;
+  /** The final input: what is approved is exactly what runs. */
+  readonly input: JsonObject;
+  /** SHA-256 over tool name, definition and canonical input, in hex: what the answer is bound to. */
+  readonly digest: string;
+  /** The fingerprint of the tool's definition. */
+  readonly definition: string;
+  readonly reason: string;
+  readonly simulated: boolean;
+  /** The calls that it is made in, the innermost first. Left out where there is none. */
+  readonly within?: readonly EnclosingCall[];
+  /** The principal or agent whose call it is, where that is known. */
+  readonly askedBy?: string;
+  /** Wall-clock milliseconds since the epoch, as all times here. */
+  readonly askedAt: number;
+  /** An answer that comes later counts for nothing. Left out = it waits as long as its call does. */
+  readonly expiresAt?: number;
+}
+
+/** A question as a store has it. */
+export interface ApprovalRecord extends NewApproval {
+  /** Its place among all questions of the store, by when it was asked last. Counts from 1. */
+  readonly position: number;
+  readonly status: ApprovalStatus;
+  /** How far the answer reaches; set where it is `allowed`. */
+  readonly scope?: ApprovalScope;
+  /** The rule that answered, or that was made of the answer. */
+  readonly ruleId?: string;
+  /** The author of the answer, as the answer says. */
+  readonly answeredBy?: string;
+  /** When it was answered, withdrawn or expired. */
+  readonly answeredAt?: number;
+  /** The living process that waits for the answer, as text; undefined where none does: its session must be resumed. */
+  readonly askedIn?: string;
+}
+
+/** The end of a question. Plain JSON. */
+export interface ApprovalEnd {
+  readonly id: string;
+  /** As in the question: an end of another input, or of another definition, ends nothing. */
+  readonly digest: string;
+  readonly status: Exclude<ApprovalStatus, "open">;
+  readonly at: number;
+  readonly scope?: ApprovalScope;
+  readonly ruleId?: string;
+  readonly by?: string;
+  /** Kept with it: the answer holds for later questions, too. */
+  readonly rule?: ApprovalRule;
+}
+
+/** A standing answer to later questions: calls that fit it are allowed without a question. */
+export interface ApprovalRule {
+  readonly id: string;
+  /** Over qualified names; `*` matches any text. */
+  readonly pattern: string;
+  /** Set for a rule of one session: calls of others are asked about. */
+  readonly sessionId?: string;
+  /** Set for a rule of one input: the digest of the question it was made of. */
+  readonly digest?: string;
+  /** Set for a rule of one tool: it no longer holds once the tool is defined otherwise. */
+  readonly definition?: string;
+  readonly scope: Exclude<ApprovalScope, "once">;
+  readonly createdAt: number;
+  readonly createdBy?: string;
+  /** From then on it no longer holds. Left out = until it is revoked. */
+  readonly expiresAt?: number;
+}
+
+/** Which questions are listed. */
+export interface ListApprovalsOptions {
+  /** Those with one of these. @default all */
+  readonly status?: ApprovalStatus | readonly ApprovalStatus[];
+  readonly sessionId?: string;
+  readonly callId?: string;
+  /** The tool's qualified name, or a pattern: `files::*`. */
+  readonly tool?: string;
+  /** Those asked after the one at this position; where the newest come first, before it. @default from the first */
+  readonly after?: number;
+  /** @default "oldest" */
+  readonly first?: "oldest" | "newest";
+  /** Most questions. Integer ≥ 1. @default 100 */
+  readonly limit?: number;
+}
+
+/** As `ListApprovalsOptions`, for a store: the tool is a whole name, and overdue questions are `expired` at `now`. */
+export interface StoredApprovalQuery {
+  readonly now: number;
+  readonly statuses?: readonly ApprovalStatus[];
+  readonly ids?: readonly string[];
+  readonly sessionId?: string;
+  readonly callId?: string;
+  readonly toolName?: string;
+  readonly after?: number;
+  readonly first: "oldest" | "newest";
+  readonly limit: number;
+}
+
+/**
+ * Keeps approval questions, next to the event logs. Every store passes `approvalStoreContract` of `haft/testing`.
+ *
+ * Arguments and results are plain JSON. All methods but `list`, `rules`, `preview` and `previewRequests` write.
+ */
+export interface ApprovalStore {
+  /**
+   * Keeps a question as open, at a new position, asked by this store object. One that another store object asked, with the same digest, and
+   * that has an answer stays as it is. Resolves to the question as it is kept then.
+   */
+  put(question: NewApproval): Promise<ApprovalRecord>;
+  list(query: StoredApprovalQuery): Promise<readonly ApprovalRecord[]>;
+  /**
+   * Ends an open question with this digest, and keeps the rule with it; of several ends one counts. False when there is no such question, or
+   * none any more at the time `at`.
+   */
+  end(end: ApprovalEnd): Promise<boolean>;
+  /** Withdraws the open questions of a session that no living process waits for. Resolves to how many. */
+  withdrawAbandoned(request: { readonly sessionId: string; readonly at: number }): Promise<number>;
+  /** Those that hold at a time, the oldest first; with `sessionId` those of all sessions and of that one. */
+  rules(query: { readonly now: number; readonly sessionId?: string }): Promise<readonly ApprovalRule[]>;
+  /** @throws ToolError `duplicate` for an id that is taken. By rejecting */
+  addRule(rule: ApprovalRule): Promise<void>;
+  /** Revokes a rule. Resolves to whether there was one. */
+  removeRule(id: string): Promise<boolean>;
+  /** Asks the process that waits for an answer what its call would change: `previewRequests` there names it until `keepPreview`. */
+  requestPreview(request: { readonly id: string; readonly digest: string }): Promise<boolean>;
+  /** The ids of open questions of this store object whose preview is wanted. */
+  previewRequests(): Promise<readonly string[]>;
+  keepPreview(preview: { readonly id: string; readonly digest: string; readonly preview: JsonObject }): Promise<void>;
+  /** The preview that was kept of a question since it was asked last. */
+  preview(id: string): Promise<JsonObject | undefined>;
+  /**
+   * Forgets ended questions but the latest `keep`, and rules that have ended; withdraws open questions that can never be asked again, as
+   * their process is gone and the store does not have their session. Resolves to how many questions were forgotten.
+   */
+  prune(options: { readonly keep: number; readonly now: number }): Promise<number>;
+}

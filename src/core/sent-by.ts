@@ -1,0 +1,28 @@
+/** The principal that something is sent by, such as a message or the input of a job. */
+import { typeInWords } from "./base/wording.ts";
+import { ToolError } from "./error.ts";
+import { checkKnownKeys } from "./known-keys.ts";
+import { MAX_ID_LENGTH } from "./recording/read-event.ts";
+
+/** The sender of a message or an input. */
+export interface SentBy {
+  /** The id of the principal that sends it, as an authenticator gave it: kept in the event, for filters and the audit. */
+  readonly principal?: string;
+}
+
+/** @throws ToolError `invalid_argument` */
+export function checkSentBy(options: SentBy, where: string): void {
+  checkKnownKeys(options, { principal: true }, where);
+  const wrong = wrongPrincipal(options.principal, where);
+  if (wrong !== undefined) throw wrong;
+}
+
+/** Why this is no id of a principal; undefined for one that is, and where none is given. */
+export function wrongPrincipal(principal: unknown, where: string): ToolError | undefined {
+  if (principal === undefined || (typeof principal === "string" && principal !== "" && principal.length <= MAX_ID_LENGTH)) return undefined;
+  const given = typeof principal === "string" ? `one of ${principal.length}` : typeInWords(principal);
+  return new ToolError(
+    "invalid_argument",
+    `The option "principal" of ${where} is a string of 1 to ${MAX_ID_LENGTH} characters, not ${given}.`,
+  );
+}

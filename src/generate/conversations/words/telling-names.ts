@@ -1,0 +1,26 @@
+/** Which names of fields tell most of a thing. */
+import { memo } from "../../../core/base/memo.ts";
+import { isIdName } from "../id-names.ts";
+import { plainName } from "../../../schema/example/name-words.ts";
+
+const HEADS =
+  /^(?:name|title|full_name|display_name|label|subject|summary|.*_name|.*_title|city|email|username|symbol|code|word|text|content|message|question|description|type)$/u;
+const SECRET = /password|secret/iu;
+
+/** Whether a field of this name tells most of an item. */
+export const isHead = memo((name) => HEADS.test(plainName(name)));
+
+/** Whether a field of this name may be said. A digit of the name would read as a value. */
+export const isSaid = memo((name) => !SECRET.test(name) && !/\d/u.test(name));
+
+/** The rank of a field whose name says nothing of it. */
+export const SAYS_NOTHING = 3;
+
+/** Ids, states and names come first, addresses and times last. */
+export const rankOfName = memo((name) => {
+  const plain = plainName(name);
+  if (isIdName(name)) return 0;
+  if (/(?:^|_)(?:status|state)$/u.test(plain)) return 1;
+  if (/(?:^|_)(?:url|image|icon|link|href|created_at|updated_at|timestamp|hash|etag)$/u.test(plain)) return 4;
+  return isHead(name) ? 2 : SAYS_NOTHING;
+});

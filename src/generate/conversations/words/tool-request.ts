@@ -1,0 +1,167 @@
+/** The request for a tool, with places for the values of a call: read once for a tool, and filled in once for the same inputs. */
+import type { Tool } from "../../../core/tool.ts";
+import { described } from "../../../schema/example/described.ts";
+import { inputParameters, type SchemaParameter } from "../../tool-parameters.ts";
+import { plainName } from "../../../schema/example/name-words.ts";
+import { purposeOf, type Purpose } from "./purpose-words.ts";
+import { fillPurpose, type Slot } from "./slot-words.ts";
+import { label } from "./value-words.ts";
+
+/** The values of a call. */
+export interface RequestSlots {
+  readonly slots: readonly Slot[];
+  /** The one that is an amount with its currency. */
+  readonly from: Slot | undefined;
+}
+
+/** A purpose with places for slots, by their index. */
+interface Template {
+  readonly parts: readonly (string | number)[];
+  /** The slots that have no place in it. */
+  readonly left: readonly number[];
+}
+
+const MAX_TEMPLATES = 500;
+const kept = new WeakMap<Tool, ToolRequest>();
+
+export class ToolRequest {
+  readonly purpose: Purpose;
+  readonly #parameters: readonly SchemaParameter[];
+  /** The names of all inputs in words. */
+  readonly #labels: readonly string[];
+  readonly #toldLabels = new Map<string, string | undefined>();
+  readonly #templates = new Map<string, Template>();
+
+  private constructor(tool: Tool) {
+    this.purpose = purposeOf(tool);
+    this.#parameters = inputParameters(tool.inputSchema);
+    this.#labels = this.#parameters.map(({ name }) => label(name));
+    for (const { name, description } of this.#parameters) this.#toldLabels.set(name, labelTold(name, description));
+  }
+
+  static of(tool: Tool): ToolRequest {
+    let request = kept.get(tool);
+    if (request === undefined) kept.set(tool, (request = new ToolRequest(tool)));
+    return request;
+  }
+
+  /** The name that the description gives an input such as `t` or `lr`, whose own name is no word. */
+  toldLabel(name: string): string | undefined {
+    return this.#toldLabels.get(name);
+  }
+
+  /** The rest of the purpose with the values in their places, and the slots that have none. */
+  filled({ slots, from }: RequestSlots): { readonly words: string; readonly left: readonly Slot[] } {
+    let key = "";
+    for (const slot of slots) key += `${slot.kind}\n${slot.name}\n${slot.noun}\n${marking(slot)}${slot === from ? "!" : ""}\n`;
+    let template = this.#templates.get(key);
+    if (template === undefined) {
+      template = this.#template({ slots, from });
+      if (this.#templates.size >= MAX_TEMPLATES) this.#templates.clear();
+      this.#templates.set(key, template);
+    }
+    let words = "";
+    for (const part of template.parts) words += typeof part === "string" ? part : (slots[part]?.inPlace ?? "");
+    return { words, left: template.left.flatMap((index) => slots[index] ?? []) };
+  }
+
+  #template({ slots, from }: RequestSlots): Template {
+    const places = slots.map((slot, index) => ({ ...slot, inPlace: slot.inPlace === undefined ? undefined : placeOf(slot, index) }));
+    const names = this.#labels;
+    const rest = withoutNamedInputs(withoutBetween(asSaidByUser(this.purpose.rest), places), places, names);
+    const { text, left } = fillPurpose(rest, places, names);
+    const at = from === undefined ? -1 : slots.indexOf(from);
+    const said = withMoney(text, { verb: this.purpose.verb, from: places[at], left });
+    return { parts: partsOf(said.words), left: said.left.map((slot) => places.findIndex((place) => place === slot)) };
+  }
+}
+
+/** Characters that no description keeps. */
+const BEGIN = "\uE000";
+const END = "\uE001";
+const PLACE = /\uE000(\d+)\uE001"?/gu;
+
+/** Whether a slot has words for its noun, and whether those are in quotes: after such words nothing more is put in. */
+function marking({ inPlace }: Slot): string {
+  return inPlace === undefined ? "" : inPlace.includes('"') ? '"' : "_";
+}
+
+function placeOf(slot: Slot, index: number): string {
+  return `${BEGIN}${index}${END}${marking(slot) === '"' ? '"' : ""}`;
+}
+
+function partsOf(text: string): readonly (string | number)[] {
+  const parts: (string | number)[] = [];
+  let end = 0;
+  for (const found of text.matchAll(PLACE)) {
+    parts.push(text.slice(end, found.index), Number(found[1]));
+    end = found.index + found[0].length;
+  }
+  parts.push(text.slice(end));
+  return parts.filter((part) => part !== "");
+}
+
+const NO_WORD = /^(?:[a-z]{1,2}|[b-df-hj-np-tv-z]{2,4}\d?)$/u;
+const MAX_HEAD = 30;
+
+function labelTold(name: string, description: string): string | undefined {
+  if (!NO_WORD.test(plainName(name)) || label(name) !== name.toLowerCase()) return undefined;
+  const head = described(description).head.replaceAll("_", " ");
+  return head !== "" && head.length <= MAX_HEAD && !/\d/u.test(head) ? head : undefined;
+}
+
+const SOMEBODY =
+  / to (?:somebody|someone|a recipient|the recipient|(?:an?|the|one or more) (?:given |specified )?(?:person|email address|address|user)s?)(?=$|[,;]| with\b)/iu;
+const PLACE_TOLD =
+  /\b(?:near|in|of|for|at|around) (?:an?|the|any) (?:given |specific |specified |certain )?(?:place|location|city|town|area|address|region|country)(?=$|[,;]| (?:and|on|for|with|by)\b)/iu;
+const LANGUAGE_TOLD = /\b(?:in)?to (?:another|a different|the target|a target|any|a|the specified|the given) language\b/iu;
+
+/** Leaves out general mentions of inputs, such as `by keyword`, whose values follow. */
+function withoutNamedInputs(rest: string, slots: readonly Slot[], names: readonly string[]): string {
+  let text = rest;
+  if (slots.some(({ kind }) => kind === "to")) text = text.replace(SOMEBODY, "");
+  const place = slots.find(({ kind, name }) => kind === "in" && plainName(name) !== "address");
+  if (place !== undefined && PLACE_TOLD.exec(text)?.[0].endsWith(` ${place.noun}`) === false) text = text.replace(PLACE_TOLD, "");
+  if (slots.some(({ name }) => /lang/iu.test(name))) text = text.replace(LANGUAGE_TOLD, "");
+  for (const { noun } of slots)
+    if (noun !== "" && text.includes(`a ${noun} of `))
+      text = text.replace(new RegExp(`,? with an? ${noun.replaceAll(/[^\p{L}\p{N} ]/gu, ".")} of .*$`, "iu"), "");
+  const [whole = "", listed = ""] = BY_INPUTS.exec(text) ?? [];
+  const parts = listed === "" ? [] : listed.split(/,\s*(?:and |or )?| and | or /u).map((part) => part.replace(LEADING, "").toLowerCase());
+  const known = names.map((name) => name.toLowerCase());
+  const isNamed = (part: string): boolean =>
+    part === "" || known.some((name) => name.includes(part) || (name.length > 2 && part.includes(name)));
+  const isFor = parts.length === 1 && whole.startsWith(" for ");
+  return (parts.length > 0 && !isFor && parts.every(isNamed) ? text.replace(BY_INPUTS, "") : text).trim();
+}
+
+const BY_INPUTS =
+  / (?:by|using|with|based on|via|given|for) ((?:(?:its|their|the|an?|his|your|my) )?(?:(?:given|specified|provided|optional|unique|search) )?[\p{L} ]{2,30}?(?:(?:, | and |, and | or |, or )(?:(?:its|their|the|an?|optional) )?[\p{L} ]{2,30}?){0,5})$/u;
+const LEADING = /^(?:(?:its|their|the|an?|his|your|my|given|specified|provided|optional|unique|search)\s+)+/iu;
+
+/** `your` in a description is `my` in the words of the user. */
+function asSaidByUser(rest: string): string {
+  return rest.replaceAll(/\b(?:your|(?:the|a) (?:current )?user's)\b/giu, "my").replaceAll(/\bto the user\b/giu, "to me");
+}
+
+/** `flights between two cities` is said as `flights`, where the cities follow. */
+function withoutBetween(rest: string, slots: readonly Slot[]): string {
+  const hasBoth = slots.some(({ kind }) => kind === "from") && slots.some(({ kind }) => kind === "to");
+  return hasBoth
+    ? rest.replace(
+        / (?:between|from one) (?:(?:two|the|different|given|specified) )*(?:\p{L}+ ){0,2}?\p{L}+s(?: to another)?(?=$| (?:on|for|at|in|and|by)\b)/iu,
+        "",
+      )
+    : rest;
+}
+
+/** `convert 201.59 EUR between currencies` needs no `between`. */
+function withMoney(
+  text: string,
+  { verb, from, left }: { readonly verb: string; readonly from: Slot | undefined; readonly left: readonly Slot[] },
+): { readonly words: string; readonly left: readonly Slot[] } {
+  if (verb !== "convert" || from === undefined) return { words: text, left };
+  const isSaid = !left.includes(from);
+  const words = (isSaid ? text : (from.inPlace ?? "")).replace(/ (?:between|from one|from)\b.*(?:currenc|unit).*$/u, "");
+  return { words, left: left.filter((slot) => slot !== from) };
+}

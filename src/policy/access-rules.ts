@@ -1,0 +1,135 @@
+/** The tools that each principal may see and call, by rules over ids, names and claims. */
+import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
+import { ToolError } from "../core/error.ts";
+import { typeInWords } from "../core/base/wording.ts";
+import { fitsPieces, type PermissionRules } from "./permission.ts";
+import { visibilityOf, type Visibility } from "./visibility.ts";
+
+/** The sender of a request, as far as rules look at it. */
+export interface RuleSubject {
+  readonly id: string;
+  readonly name: string;
+  readonly claims?: JsonObject;
+  /** Patterns of its key. */
+  readonly tools?: PermissionRules;
+}
+
+/** One rule. It applies to a principal that fits both `principals` and `claims`; without either, to all. */
+export interface AccessRule {
+  /** Patterns over ids and names; `*` matches any text: `key:*`, `token:https://login.example#*`, `CI`. */
+  readonly principals?: readonly string[];
+  /**
+   * Claims that its bearer token must all have: the value itself, or an array that contains it. A name that begins with `/` is a JSON
+   * Pointer, such as `/realm_access/roles`.
+   */
+  readonly claims?: Readonly<Record<string, string | number | boolean>>;
+  /** Patterns over qualified names of tools that it grants. */
+  readonly allow?: readonly string[];
+  /** Patterns of tools that it takes away; wins over `allow` of every rule. */
+  readonly deny?: readonly string[];
+}
+
+const RULE: OptionNames<AccessRule> = { principals: true, claims: true, allow: true, deny: true };
+const NOTHING: PermissionRules = Object.freeze({ allow: Object.freeze([]) });
+/** Sets of rules whose verdicts are remembered. */
+const MAX_REMEMBERED = 1_000;
+
+interface CheckedRule extends AccessRule {
+  readonly fits: (principal: RuleSubject) => boolean;
+}
+
+/**
+ * Rules of a server.
+ *
+ * All rules that apply to a principal count together: it has what one of them allows and none denies. Where none of those that apply has
+ * `allow`, it has all that is not denied. Where there are rules and none applies, it has nothing. Rules only narrow what the runtime
+ * offers, and the patterns of a key only narrow what the rules allow.
+ */
+export class AccessRules {
+  readonly #rules: readonly CheckedRule[];
+  readonly #remembered = new Map<string, Visibility>();
+
+  /** @throws ToolError `invalid_argument` */
+  constructor(rules: readonly AccessRule[]) {
+    this.#rules = rules.map((rule, index) => checkedRule(rule, `rule ${index + 1}`));
+  }
+
+  /** The tools that a principal sees in lists and may call; undefined = all that the runtime offers. */
+  visibilityOf(principal: RuleSubject): Visibility | undefined {
+    const { tools } = principal;
+    if (this.#rules.length === 0) return tools === undefined ? undefined : this.#remember(JSON.stringify(tools), [tools]);
+    const applying = this.#rules.flatMap(({ fits }, index) => (fits(principal) ? [index] : []));
+    const key = `${applying.join(",")} ${tools === undefined ? "" : JSON.stringify(tools)}`;
+    return this.#remembered.get(key) ?? this.#remember(key, [this.#together(applying), tools]);
+  }
+
+  #together(applying: readonly number[]): PermissionRules {
+    if (applying.length === 0) return NOTHING;
+    const rules = this.#rules.filter((_, index) => applying.includes(index));
+    const deny = rules.flatMap((rule) => rule.deny ?? []);
+    if (rules.every(({ allow }) => allow === undefined)) return { deny };
+    return { allow: rules.flatMap(({ allow = [] }) => allow), deny };
+  }
+
+  #remember(key: string, layers: readonly (PermissionRules | undefined)[]): Visibility {
+    const known = this.#remembered.get(key);
+    if (known !== undefined) return known;
+    if (this.#remembered.size >= MAX_REMEMBERED) this.#remembered.clear();
+    const visibility = visibilityOf(layers);
+    this.#remembered.set(key, visibility);
+    return visibility;
+  }
+}
+
+/** @throws ToolError `invalid_argument` for a rule that would grant more than its author meant */
+export function checkedRule(rule: AccessRule, where: string): CheckedRule {
+  checkKnownKeys(rule, RULE, where);
+  const { principals, claims, allow, deny } = rule;
+  if (allow === undefined && deny === undefined)
+    throw new ToolError("invalid_argument", `The ${where} of the server has neither allow nor deny, and would grant everything.`);
+  visibilityOf({ ...(allow === undefined ? {} : { allow }), ...(deny === undefined ? {} : { deny }) });
+  const isNamed = principals === undefined ? undefined : patterns(principals, where);
+  const wanted = claims === undefined ? undefined : checkedClaims(claims, where);
+  return {
+    ...rule,
+    fits: ({ id, name, claims: given }) =>
+      (isNamed === undefined || isNamed(id) || isNamed(name)) &&
+      (wanted === undefined || wanted.every(([claim, value]) => hasClaim(given, claim, value))),
+  };
+}
+
+function patterns(texts: readonly string[], where: string): (text: string) => boolean {
+  const wrong: unknown = Array.isArray(texts) ? texts.find((text) => typeof text !== "string" || text === "") : texts;
+  if (wrong !== undefined || texts.length === 0)
+    throw new ToolError("invalid_argument", `principals of the ${where} of the server is an array of patterns over ids and names.`);
+  const all = texts.map((text) => text.split("*"));
+  return (text) => all.some((pieces) => fitsPieces(text, pieces));
+}
+
+function checkedClaims(
+  claims: NonNullable<AccessRule["claims"]>,
+  where: string,
+): readonly (readonly [string, string | number | boolean])[] {
+  const entries = Object.entries(claims);
+  for (const [claim, value] of entries)
+    if (!["string", "number", "boolean"].includes(typeof value))
+      throw new ToolError(
+        "invalid_argument",
+        `The claim ${JSON.stringify(claim)} of the ${where} is a string, number or boolean, not ${typeInWords(value)}.`,
+      );
+  if (entries.length === 0) throw new ToolError("invalid_argument", `claims of the ${where} of the server names none.`);
+  return entries;
+}
+
+function hasClaim(claims: JsonObject | undefined, claim: string, wanted: string | number | boolean): boolean {
+  const names = claim.startsWith("/")
+    ? claim
+        .slice(1)
+        .split("/")
+        .map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~"))
+    : [claim];
+  let value: JsonValue | undefined = claims;
+  for (const name of names) value = isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  return value === wanted || (Array.isArray(value) && value.includes(wanted));
+}

@@ -1,0 +1,52 @@
+/** The grants of this process's sessions besides the rules: a tool until the session ends, one call of a digest once. */
+import type { NewApproval } from "../core/approval-store.ts";
+
+interface SessionGrants {
+  /** Tools that are allowed for good. */
+  readonly always: Set<string>;
+  /** Calls that are allowed once, by digest, and how often. */
+  readonly once: Map<string, number>;
+}
+
+export class ApprovalGrants {
+  readonly #sessions = new Map<string, SessionGrants>();
+
+  /** Whether the session has allowed this call; one that was allowed once is used up by it. */
+  allow({ sessionId, toolName, digest }: NewApproval): boolean {
+    const grants = this.#sessions.get(sessionId);
+    return grants !== undefined && (grants.always.has(toolName) || takeOnce(grants, digest));
+  }
+
+  /** The returned function takes it back, unless it was used. */
+  allowOnce(sessionId: string, digest: string): () => void {
+    const grants = this.#of(sessionId);
+    grants.once.set(digest, (grants.once.get(digest) ?? 0) + 1);
+    let isOpen = true;
+    return () => {
+      if (isOpen) takeOnce(grants, digest);
+      isOpen = false;
+    };
+  }
+
+  allowAlways(sessionId: string, toolName: string): void {
+    this.#of(sessionId).always.add(toolName);
+  }
+
+  forget(sessionId: string): void {
+    this.#sessions.delete(sessionId);
+  }
+
+  #of(sessionId: string): SessionGrants {
+    let grants = this.#sessions.get(sessionId);
+    if (grants === undefined) this.#sessions.set(sessionId, (grants = { always: new Set(), once: new Map() }));
+    return grants;
+  }
+}
+
+function takeOnce({ once }: SessionGrants, digest: string): boolean {
+  const left = once.get(digest);
+  if (left === undefined) return false;
+  if (left === 1) once.delete(digest);
+  else once.set(digest, left - 1);
+  return true;
+}

@@ -1,0 +1,205 @@
+/** One reader of events: first what a log has behind its place, then what comes, without a gap or a repetition. */
+import type { RuntimeEvent } from "../../core/event.ts";
+import type { Clock } from "../../core/ports.ts";
+import type { EventTail, TailPage, TailReader } from "./event-tail.ts";
+import { isEvent } from "./event-window.ts";
+import type { FeedItem } from "./feed-item.ts";
+
+/** So many are given at a time. */
+const MAX_ITEMS = 256;
+
+interface EventFeedParts {
+  /** Called once, when it is first read. */
+  readonly join: () => Promise<EventTail>;
+  readonly after: string | undefined;
+  readonly passes: ((event: RuntimeEvent) => boolean) | undefined;
+  readonly signal: AbortSignal | undefined;
+  readonly clock: Clock;
+  /** Called once, when it was closed. */
+  readonly leave: (tail: EventTail) => void;
+}
+
+/**
+ * A reader of events, made by `Runtime.events`. It goes no faster than it is read: events of logs wait where they are kept, and of those
+ * that no log has, the latest wait in memory. A reader that is too slow for these gets an `EventGap` in their place.
+ */
+export class EventFeed implements AsyncIterable<FeedItem>, TailReader {
+  readonly #parts: EventFeedParts;
+  #tail: EventTail | undefined;
+  #joining: Promise<EventTail> | undefined;
+  /** Of the last durable event that was read, passed or not. */
+  #cursor: string | undefined;
+  /** Its place in the window of the tail; undefined while it is behind that. */
+  #index: number | undefined;
+  /** Live-only events of the window before this index were there before it came. */
+  #liveFrom = 0;
+  /** How many live-only events there were up to where it is. */
+  #liveSeen = 0;
+  #isClosed = false;
+  #woken: (() => void) | undefined;
+
+  constructor(parts: EventFeedParts) {
+    this.#parts = parts;
+    parts.signal?.addEventListener("abort", this.#onAbort, { once: true });
+    if (parts.signal?.aborted === true) this.close();
+  }
+
+  /** Where a reader would continue after what was read so far; undefined before the first read. */
+  get cursor(): string | undefined {
+    return this.#cursor;
+  }
+
+  /**
+   * Takes its place, as the first `read` does; idempotent.
+   *
+   * @throws ToolError `gone` where events cannot be read on from `after`, `not_found`, `invalid_argument`, `store_failed`. By rejecting
+   */
+  async begin(): Promise<void> {
+    await this.#joined();
+  }
+
+  /**
+   * Returns the events that are there, at most 256; waits for the first one. None = it was closed, or the session is over.
+   *
+   * @throws ToolError as `begin`; `corrupt_record` in place of an event that is damaged, and `not_found` once the session was removed. By rejecting
+   */
+  async read(): Promise<readonly FeedItem[]> {
+    const tail = await this.#joined();
+    while (!this.#isClosed) {
+      if (tail.failure !== undefined) throw tail.failure;
+      const items = this.#index === undefined ? await this.#readBehind(tail) : this.#readWindow(tail);
+      if (items.length > 0) return items;
+      if (this.#index === undefined || this.#index < tail.window.end) continue;
+      if (tail.isOver) break;
+      await this.#change(tail);
+    }
+    return [];
+  }
+
+  /**
+   * Returns events that are kept behind its place, and waits for none. The filter does not hold.
+   *
+   * @throws ToolError as `read`. By rejecting
+   */
+  async readKept(limit: number): Promise<{ readonly items: readonly FeedItem[]; readonly isEnd: boolean }> {
+    const tail = await this.#joined();
+    const page = await tail.kept(this.#cursor ?? "0");
+    const items = page.items.slice(0, limit);
+    this.#index = undefined;
+    this.#cursor = items.at(-1)?.cursor ?? page.cursor;
+    return { items, isEnd: page.isEnd && items.length === page.items.length };
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<FeedItem> {
+    try {
+      for (let items = await this.read(); items.length > 0; items = await this.read()) yield* items;
+    } finally {
+      this.close();
+    }
+  }
+
+  /** Ends it; a `read` that waits resolves to nothing. Idempotent. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#parts.signal?.removeEventListener("abort", this.#onAbort);
+    this.wake();
+    if (this.#tail === undefined) return;
+    this.#tail.forget(this);
+    this.#parts.leave(this.#tail);
+  }
+
+  /** @internal */
+  wake(): void {
+    const woken = this.#woken;
+    this.#woken = undefined;
+    woken?.();
+  }
+
+  readonly #onAbort = (): void => this.close();
+
+  #joined(): Promise<EventTail> {
+    return (this.#joining ??= this.#join());
+  }
+
+  async #join(): Promise<EventTail> {
+    const tail = await this.#parts.join();
+    if (this.#isClosed) {
+      this.#parts.leave(tail);
+      return tail;
+    }
+    this.#tail = tail;
+    try {
+      const { after } = this.#parts;
+      const cursor = after === undefined ? await tail.first() : tail.normalize(after);
+      await tail.check(cursor);
+      this.#cursor = cursor;
+      this.#liveFrom = tail.window.end;
+      this.#liveSeen = tail.window.liveBefore(tail.window.end);
+      return tail;
+    } catch (thrown: unknown) {
+      this.close();
+      throw thrown;
+    }
+  }
+
+  /** While it waits, the process stays alive. */
+  async #change(tail: EventTail): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const { clock } = this.#parts;
+    this.#woken = resolve;
+    tail.await(this);
+    clock.hold?.();
+    await promise;
+    clock.release?.();
+  }
+
+  /** Comes into the window, or reads a page of what is behind it. */
+  async #readBehind(tail: EventTail): Promise<readonly FeedItem[]> {
+    const { window } = tail;
+    const cursor = this.#cursor ?? "0";
+    const index = window.indexAfter(cursor);
+    if (index === undefined) {
+      const page = upTo(await tail.page(cursor), window.base);
+      this.#cursor = page.cursor;
+      // A log that is read to its end is in the window, or will be in a moment.
+      if (page.items.length === 0 && window.indexAfter(page.cursor) === undefined) await tail.catchUp();
+      return this.#wanted(page.items);
+    }
+    this.#index = index;
+    const from = Math.max(index, this.#liveFrom);
+    const missed = window.liveBefore(from) - this.#liveSeen;
+    this.#liveSeen = window.liveBefore(from);
+    return missed > 0 && this.#parts.passes === undefined ? [Object.freeze({ gap: Object.freeze({ missed, of: "live" as const }) })] : [];
+  }
+
+  #readWindow({ window }: EventTail): readonly FeedItem[] {
+    let index = this.#index ?? window.end;
+    if (index < window.start) {
+      this.#index = undefined;
+      return [];
+    }
+    const items: FeedItem[] = [];
+    for (; index < window.end && items.length < MAX_ITEMS; index++) {
+      const item = window.item(index);
+      if (item === undefined) break;
+      if (item.cursor !== undefined) this.#cursor = item.cursor;
+      else if (index < this.#liveFrom) continue;
+      items.push(item);
+    }
+    this.#index = index;
+    this.#liveSeen = Math.max(this.#liveSeen, window.liveBefore(index));
+    return this.#wanted(items);
+  }
+
+  #wanted(items: readonly FeedItem[]): readonly FeedItem[] {
+    const { passes } = this.#parts;
+    return items.filter((item) => (isEvent(item) ? passes === undefined || passes(item.event) : item.gap.missed > 0));
+  }
+}
+
+/** Only what comes before the window: there it stands among the events that no log has. */
+function upTo(page: TailPage, base: string | undefined): TailPage {
+  const last = base === undefined ? -1 : page.items.findIndex(({ cursor }) => cursor === base);
+  return last < 0 ? page : { ...page, items: page.items.slice(0, last + 1), cursor: base ?? page.cursor };
+}

@@ -1,0 +1,180 @@
+/** The readers of a runtime's events, and the tails that they share. */
+import { ToolError } from "../../core/error.ts";
+import type { EventListener, RuntimeEvent } from "../../core/event.ts";
+import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
+import type { Ports } from "../../core/ports.ts";
+import type { Store } from "../../core/store.ts";
+import { checkSessionId } from "../../session/session-id.ts";
+import type { OpenSessions } from "../open-sessions.ts";
+import type { Sessions } from "../sessions.ts";
+import { EventFeed } from "./event-feed.ts";
+import { eventFilter, type EventFilter } from "./event-filter.ts";
+import type { EventTail } from "./event-tail.ts";
+import { LogSource } from "./log-source.ts";
+import { MemoryTail } from "./memory-tail.ts";
+import { SessionTail } from "./session-tail.ts";
+import { StoreTail } from "./store-tail.ts";
+import { StoreWatch } from "./store-watch.ts";
+
+/** Which events are read, and from where. */
+export interface EventsOptions {
+  /** One session only. @default all sessions, and what belongs to none */
+  readonly session?: string;
+  /**
+   * The `cursor` of the last event that was read; 0 = from the first event that is kept. @default 0 for a session; for all sessions, what
+   * happens from now on
+   */
+  readonly after?: string | number;
+  readonly filter?: EventFilter;
+  /** Ends it. */
+  readonly signal?: AbortSignal;
+}
+
+const OPTIONS: OptionNames<EventsOptions> = { session: true, after: true, filter: true, signal: true };
+
+export interface EventFeedsParts {
+  readonly store: Store | undefined;
+  readonly ports: Ports;
+  readonly subscribe: (listener: EventListener) => () => void;
+}
+
+/** A tail of memory has what was lost to a reader that comes back within this time. */
+const KEPT_FOR_MS = 60_000;
+
+export class EventFeeds {
+  readonly #parts: EventFeedsParts & { readonly open: OpenSessions };
+  readonly #source: LogSource;
+  readonly #kept = new WeakSet<RuntimeEvent>();
+  readonly #sessions = new Map<string, SessionTail>();
+  readonly #watch: StoreWatch | undefined;
+  #all: StoreTail | MemoryTail | undefined;
+  #unsubscribe: (() => void) | undefined;
+  #isClosed = false;
+
+  constructor(sessions: Sessions, parts: EventFeedsParts) {
+    const { open } = sessions;
+    this.#parts = { ...parts, open };
+    this.#source = new LogSource({ open, store: parts.store, eventsOf: (session, from) => sessions.events(session, from) });
+    open.whenRemoved = (session) => void this.#sessions.get(session.id)?.closed(session);
+    const { store, ports } = parts;
+    if (store === undefined) return;
+    this.#watch = new StoreWatch({
+      store,
+      ports,
+      moved: (sessionId, position) => {
+        this.#source.noteStored(sessionId, position);
+        this.#sessions.get(sessionId)?.wake();
+        this.#all?.wake();
+      },
+    });
+  }
+
+  /** @throws ToolError `invalid_argument` */
+  feed(options: EventsOptions): EventFeed {
+    checkKnownKeys(options, OPTIONS, "events()");
+    const { session, after, filter, signal } = options;
+    if (session !== undefined) checkSessionId(session);
+    const cursor = cursorOf(after);
+    return new EventFeed({
+      after: cursor,
+      signal,
+      clock: this.#parts.ports.clock,
+      passes: eventFilter(filter),
+      join: () => this.#join(session),
+      leave: (tail) => this.#leave(tail),
+    });
+  }
+
+  /** Reads what has happened so far, for the readers; the store will be closed. */
+  async settle(): Promise<void> {
+    this.#watch?.stop();
+    const tails: readonly EventTail[] = [...this.#sessions.values(), ...(this.#all === undefined ? [] : [this.#all])];
+    await Promise.all(tails.map((tail) => tail.catchUp()));
+  }
+
+  /** Readers get what is in memory, and end. Idempotent. */
+  close(): void {
+    this.#isClosed = true;
+    this.#watch?.stop();
+    this.#unsubscribe?.();
+    for (const tail of this.#sessions.values()) tail.end();
+    this.#all?.end();
+  }
+
+  async #join(sessionId: string | undefined): Promise<EventTail> {
+    if (this.#isClosed) throw new ToolError("invalid_argument", "The runtime was closed: it has no more events.");
+    const { store, subscribe } = this.#parts;
+    const tail = sessionId === undefined ? this.#allTail() : this.#sessionTail(sessionId);
+    tail.readers++;
+    this.#unsubscribe ??= subscribe((event) => this.#notice(event));
+    try {
+      await store?.open();
+      await this.#watch?.start();
+      return tail;
+    } catch (thrown: unknown) {
+      this.#leave(tail);
+      throw thrown;
+    }
+  }
+
+  #sessionTail(sessionId: string): SessionTail {
+    let tail = this.#sessions.get(sessionId);
+    if (tail === undefined || tail.isOver || tail.failure !== undefined) {
+      tail = new SessionTail({ sessionId, source: this.#source, kept: this.#kept, log: this.#parts.ports.log });
+      this.#sessions.set(sessionId, tail);
+    }
+    return tail;
+  }
+
+  #allTail(): StoreTail | MemoryTail {
+    const { store, open, ports } = this.#parts;
+    const parts = { source: this.#source, kept: this.#kept, log: ports.log };
+    return (this.#all ??=
+      store === undefined ? new MemoryTail({ ...parts, open, id: ports.ids.next("feed") }) : new StoreTail({ ...parts, store }));
+  }
+
+  #leave(tail: EventTail): void {
+    if (--tail.readers > 0) return;
+    if (tail instanceof SessionTail) {
+      if (this.#sessions.get(tail.sessionId) === tail) this.#sessions.delete(tail.sessionId);
+    } else if (tail instanceof StoreTail) this.#all = undefined;
+    else {
+      this.#parts.ports.clock.timer(() => this.#drop(tail), KEPT_FOR_MS, { background: true });
+      return;
+    }
+    this.#rest();
+  }
+
+  #drop(tail: EventTail): void {
+    if (tail.readers > 0 || this.#all !== tail) return;
+    this.#all = undefined;
+    this.#rest();
+  }
+
+  /** Stops all work for readers when the last of them has left. */
+  #rest(): void {
+    if (this.#sessions.size > 0 || this.#all !== undefined) return;
+    this.#unsubscribe?.();
+    this.#unsubscribe = undefined;
+    this.#watch?.stop();
+  }
+
+  #notice(event: RuntimeEvent): void {
+    if (!("sessionId" in event)) return this.#all?.notice(event, "", 0);
+    const { sessionId } = event;
+    const tail = this.#sessions.get(sessionId);
+    if (tail === undefined && this.#all === undefined) return;
+    const session = this.#source.openHere(sessionId);
+    const length = session?.eventLog?.length ?? session?.length ?? 0;
+    tail?.notice(event, sessionId, length);
+    if (this.#all === undefined) return;
+    if (session !== undefined && this.#all instanceof MemoryTail) this.#all.moved(session);
+    this.#all.notice(event, sessionId, length);
+  }
+}
+
+function cursorOf(after: unknown): string | undefined {
+  if (after === undefined || typeof after === "string") return after;
+  if (typeof after === "number" && Number.isSafeInteger(after) && after >= 0) return String(after);
+  throw new ToolError("invalid_argument", `"after" of events() is ${String(after)}; it takes the cursor of an event, or 0.`);
+}

@@ -1,0 +1,73 @@
+/** Which events a reader wants. */
+import { ToolError } from "../../core/error.ts";
+import type { RuntimeEvent } from "../../core/event.ts";
+import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
+
+/** An event passes when it fits all that is given. */
+export interface EventFilter {
+  /** Types of events, such as `call-end`. */
+  readonly types?: readonly string[];
+  /** A tool by its qualified name, or by its bare one; the events of calls that name no tool do not pass. */
+  readonly tool?: string;
+  /** The id of a principal: what it sent, and the calls made for it, from their start to their end. A reader that begins inside a call does not know whose it is. */
+  readonly principal?: string;
+  /** The status that a call or a job ended with; other events do not pass. */
+  readonly status?: string;
+}
+
+const NAMES: OptionNames<EventFilter> = { types: true, tool: true, principal: true, status: true };
+
+/** Undefined where every event passes. @throws ToolError `invalid_argument` */
+export function eventFilter(filter: EventFilter | undefined): ((event: RuntimeEvent) => boolean) | undefined {
+  if (filter === undefined) return undefined;
+  checkKnownKeys(filter, NAMES, "a filter of events");
+  const { types, tool, principal, status } = filter;
+  if (types !== undefined && !(Array.isArray(types) && types.every((type) => typeof type === "string")))
+    throw new ToolError("invalid_argument", 'The "types" of a filter of events are an array of strings.');
+  for (const [name, value] of Object.entries({ tool, principal, status }))
+    if (value !== undefined && typeof value !== "string")
+      throw new ToolError("invalid_argument", `The ${JSON.stringify(name)} of a filter of events is a string.`);
+  const wanted = types === undefined ? undefined : new Set<string>(types);
+  const isMadeFor = principal === undefined ? undefined : madeFor(principal);
+  if (wanted === undefined && tool === undefined && principal === undefined && status === undefined) return undefined;
+  return (event) =>
+    (isMadeFor === undefined || isMadeFor(event)) && // first: it has to see every start
+    (wanted === undefined || wanted.has(event.type)) &&
+    (tool === undefined || isOf(tool, toolOf(event))) &&
+    (status === undefined || statusOf(event) === status);
+}
+
+/** Remembers the calls of a principal while they run. */
+function madeFor(principal: string): (event: RuntimeEvent) => boolean {
+  const calls = new Set<string>();
+  return (event) => {
+    if ("principal" in event && event.principal === principal) {
+      if (event.type === "call-start") calls.add(event.callId);
+      return true;
+    }
+    if (!("callId" in event) || !calls.has(event.callId)) return false;
+    if (event.type === "call-end") calls.delete(event.callId);
+    return true;
+  };
+}
+
+/** The tool that an event names; of a call that has just begun, as its caller wrote it. */
+function toolOf(event: RuntimeEvent): string | undefined {
+  if (event.type === "call-start") return event.call.name;
+  if (event.type === "call-end") return event.result.name;
+  return "toolName" in event ? event.toolName : undefined;
+}
+
+function isOf(tool: string, named: string | undefined): boolean {
+  return named !== undefined && (named === tool || bareName(named) === tool || named === bareName(tool));
+}
+
+function bareName(name: string): string {
+  const at = name.indexOf("::");
+  return at < 0 ? name : name.slice(at + 2);
+}
+
+function statusOf(event: RuntimeEvent): string | undefined {
+  if (event.type === "call-end") return event.result.status;
+  return event.type === "job-end" ? event.status : undefined;
+}

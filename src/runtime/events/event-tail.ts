@@ -1,0 +1,180 @@
+/** The end of a log, or of all logs, that readers follow: what is new is read once for all of them. */
+import { ToolError } from "../../core/error.ts";
+import type { RuntimeEvent, SessionEvent } from "../../core/event.ts";
+import type { Log } from "../../core/ports.ts";
+import { EventWindow, isEvent } from "./event-window.ts";
+import type { FeedItem } from "./feed-item.ts";
+import { LiveEvents } from "./live-events.ts";
+
+/** Events of a log, behind a cursor. */
+export interface TailPage {
+  readonly items: readonly FeedItem[];
+  /** Of the last item; where there is none, the one that was asked for. */
+  readonly cursor: string;
+  readonly isEnd: boolean;
+}
+
+/** A reader that waits. */
+export interface TailReader {
+  wake(): void;
+}
+
+export abstract class EventTail {
+  readonly window: EventWindow;
+  readonly #log: Log;
+  readonly #waiters = new Set<TailReader>();
+  /** Pages that are being read, by cursor. */
+  readonly #reading = new Map<string, Promise<TailPage>>();
+  /** Events that came from a log: the same objects may come from listeners. */
+  readonly #kept: WeakSet<RuntimeEvent>;
+  readonly #live = new LiveEvents();
+  #isDue = false;
+  #catchingUp: Promise<void> | undefined;
+  /** No more will come. */
+  #isOver = false;
+  /** Why its readers cannot read on. */
+  #failure: ToolError | undefined;
+  readers = 0;
+
+  constructor({ keep, kept, log }: { readonly keep: number; readonly kept: WeakSet<RuntimeEvent>; readonly log: Log }) {
+    this.window = new EventWindow(keep);
+    this.#kept = kept;
+    this.#log = log;
+  }
+
+  /** Where a reader without a place begins. */
+  abstract first(): Promise<string>;
+
+  /** A cursor as this tail writes it. */
+  normalize(cursor: string): string {
+    return cursor;
+  }
+
+  /** Refuses a cursor behind which nothing can be read. @throws ToolError `gone`, `not_found`, `invalid_argument`. By rejecting */
+  abstract check(cursor: string): Promise<void>;
+  /** Durable events behind a cursor. */
+  protected abstract read(cursor: string): Promise<TailPage>;
+
+  /** Waits until the events of these sessions that have happened are among those that are read. */
+  protected async settle(_sessionIds: Iterable<string>): Promise<void> {}
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  get failure(): ToolError | undefined {
+    return this.#failure;
+  }
+
+  /** A listener was called with an event, when the log of its session had this length. */
+  notice(event: RuntimeEvent, sessionId: string, length: number): void {
+    this.#live.add(event, sessionId, length);
+    this.wake();
+  }
+
+  /** There may be something new. */
+  wake(): void {
+    if (this.#isDue || this.#isOver) return;
+    this.#isDue = true;
+    setImmediate(() => void this.catchUp()); // what happens together is read together, once its own commit is under way
+  }
+
+  /** Reads what is new. Never rejects. */
+  catchUp(): Promise<void> {
+    this.#isDue = false;
+    this.#catchingUp = (this.#catchingUp ?? Promise.resolve()).then(() => this.#catchUp());
+    return this.#catchingUp;
+  }
+
+  /** A page for readers that are behind the window; those that ask for the same one share it. */
+  async page(cursor: string): Promise<TailPage> {
+    let reading = this.#reading.get(cursor);
+    if (reading === undefined) {
+      reading = this.read(cursor).finally(() => this.#reading.delete(cursor));
+      this.#reading.set(cursor, reading);
+    }
+    const page = await reading;
+    if (page.isEnd) this.beginAt(page.cursor);
+    return page;
+  }
+
+  /** Returns what is kept behind a cursor, without a wait for more. */
+  kept(cursor: string): Promise<TailPage> {
+    return this.page(cursor);
+  }
+
+  /** The reader is woken, once, when there may be more to read. */
+  await(reader: TailReader): void {
+    this.#waiters.add(reader);
+  }
+
+  forget(reader: TailReader): void {
+    this.#waiters.delete(reader);
+  }
+
+  #stir(): void {
+    const waiters = [...this.#waiters];
+    this.#waiters.clear();
+    for (const reader of waiters) reader.wake();
+  }
+
+  /** Readers get what is here, and nothing more. */
+  end(): void {
+    this.#isOver = true;
+    this.#stir();
+  }
+
+  protected fail(error: ToolError): void {
+    this.#failure ??= error;
+    this.#stir();
+  }
+
+  /** The window has what comes from here on. The first place counts. */
+  protected beginAt(cursor: string): void {
+    if (this.window.cursor !== undefined) return;
+    this.window.begin(cursor);
+    this.wake(); // what has come meanwhile
+  }
+
+  /** Notes events of a log, so that they are not taken for others when listeners are called with them. */
+  protected keepInMind(events: readonly SessionEvent[]): void {
+    for (const event of events) this.#kept.add(event);
+  }
+
+  async #catchUp(): Promise<void> {
+    const { window } = this;
+    if (window.cursor === undefined || this.#failure !== undefined || this.#isOver) return;
+    const live = this.#live.take();
+    try {
+      await this.settle(live.sessions);
+      for (let isEnd = false; !isEnd;) {
+        const page = await this.read(window.cursor);
+        for (const item of page.items) this.#push(item, live);
+        if (page.items.length === 0) break;
+        ({ isEnd } = page);
+      }
+    } catch (thrown: unknown) {
+      // Which of them a log will have is not known: those come later, with their place.
+      live.dropped += live.rest().length;
+      this.#trouble(ToolError.fromUnknown(thrown, "store_failed"));
+    }
+    if (live.dropped > 0) window.push(Object.freeze({ gap: Object.freeze({ missed: live.dropped, of: "live" as const }) }));
+    else this.#pushLive(live.rest());
+    this.#stir();
+  }
+
+  #push(item: FeedItem, live: LiveEvents): void {
+    if (isEvent(item) && item.position !== undefined) this.#pushLive(live.before(item.sessionId, item.position));
+    this.window.push(item);
+  }
+
+  #pushLive(events: readonly RuntimeEvent[]): void {
+    for (const event of events) if (!this.#kept.has(event)) this.window.push({ event });
+  }
+
+  /** A store that cannot be read now may be read later. */
+  #trouble(error: ToolError): void {
+    if (error.code !== "store_failed") return this.fail(error);
+    this.#log.warn(`Events could not be read on: ${error.message}`);
+  }
+}

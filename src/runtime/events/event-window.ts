@@ -1,0 +1,85 @@
+/** The latest events of a tail, which all its readers share. */
+import type { FeedItem, FollowedEvent } from "./feed-item.ts";
+
+interface Entry {
+  readonly item: FeedItem;
+  /** How many live-only events there were up to here, this one included. */
+  readonly live: number;
+}
+
+/** Events by index, which counts all that were ever here. The oldest are forgotten once there are twice as many as `keep`. */
+export class EventWindow {
+  readonly #keep: number;
+  #entries: Entry[] = [];
+  #start = 0;
+  #live = 0;
+  /** The cursor before the first entry; undefined until the window has a place in the log. */
+  #base: string | undefined;
+  #cursor: string | undefined;
+
+  constructor(keep: number) {
+    this.#keep = keep;
+  }
+
+  /** Cursor of the last event of a log; undefined until `begin`. */
+  get cursor(): string | undefined {
+    return this.#cursor;
+  }
+
+  /** Cursor before the first event that is still here. */
+  get base(): string | undefined {
+    return this.#base;
+  }
+
+  /** Index of the first event that is still here. */
+  get start(): number {
+    return this.#start;
+  }
+
+  /** Index of the next event. */
+  get end(): number {
+    return this.#start + this.#entries.length;
+  }
+
+  /** It continues from here. */
+  begin(cursor: string): void {
+    this.#base = cursor;
+    this.#cursor = cursor;
+  }
+
+  push(item: FeedItem): void {
+    if (item.cursor === undefined) this.#live++;
+    else this.#cursor = item.cursor;
+    this.#entries.push({ item, live: this.#live });
+    if (this.#entries.length >= this.#keep * 2) this.#forget(this.#entries.length - this.#keep);
+  }
+
+  item(index: number): FeedItem | undefined {
+    return this.#entries[index - this.#start]?.item;
+  }
+
+  /** How many live-only events there were before an index. */
+  liveBefore(index: number): number {
+    const first = this.#entries[0];
+    if (index > this.#start) return this.#entries[index - this.#start - 1]?.live ?? this.#live;
+    if (first === undefined) return this.#live;
+    return first.live - (first.item.cursor === undefined ? 1 : 0);
+  }
+
+  /** Index behind the event of a cursor; undefined when that is not here. */
+  indexAfter(cursor: string): number | undefined {
+    for (let index = this.#entries.length - 1; index >= 0; index--)
+      if (this.#entries[index]?.item.cursor === cursor) return this.#start + index + 1;
+    return cursor === this.#base ? this.#start : undefined;
+  }
+
+  #forget(count: number): void {
+    for (const { item } of this.#entries.slice(0, count)) this.#base = item.cursor ?? this.#base;
+    this.#entries = this.#entries.slice(count);
+    this.#start += count;
+  }
+}
+
+export function isEvent(item: FeedItem): item is FollowedEvent {
+  return "event" in item;
+}

@@ -1,0 +1,96 @@
+/** The end of all logs of a runtime without a store, as far as memory goes: the events of a session in their order. */
+import { ToolError } from "../../core/error.ts";
+import type { RuntimeEvent } from "../../core/event.ts";
+import type { Log } from "../../core/ports.ts";
+import type { OpenSessions } from "../open-sessions.ts";
+import type { RuntimeSession } from "../runtime-session.ts";
+import { EventTail, type TailPage } from "./event-tail.ts";
+import type { FeedItem } from "./feed-item.ts";
+import { itemOf } from "./log-source.ts";
+
+const KEPT = 10_000;
+
+export interface MemoryTailParts {
+  readonly open: OpenSessions;
+  /** Unlike that of any other runtime. */
+  readonly id: string;
+  readonly kept: WeakSet<RuntimeEvent>;
+  readonly log: Log;
+}
+
+export class MemoryTail extends EventTail {
+  readonly #id: string;
+  /** How many events of a session are in order already. */
+  readonly #known = new WeakMap<RuntimeSession, number>();
+  /** Sessions that may have more. */
+  readonly #moved = new Set<RuntimeSession>();
+  #count = 0;
+
+  constructor({ open, id, kept, log }: MemoryTailParts) {
+    super({ keep: KEPT, kept, log });
+    this.#id = id
+      .toLowerCase()
+      .replaceAll(/[^0-9a-z]/gu, "")
+      .slice(-12);
+    for (const session of open.all()) this.#known.set(session, session.length);
+    this.window.begin(this.#mark(0));
+  }
+
+  override normalize(cursor: string): string {
+    return cursor === "0" ? this.#mark(0) : cursor;
+  }
+
+  moved(session: RuntimeSession): void {
+    this.#moved.add(session);
+    this.wake();
+  }
+
+  async first(): Promise<string> {
+    await this.catchUp();
+    return this.window.cursor ?? this.#mark(0);
+  }
+
+  async check(cursor: string): Promise<void> {
+    if (!/^(?:\d{1,15}-[0-9a-z]{1,12})$/u.test(cursor))
+      throw new ToolError("invalid_argument", `${JSON.stringify(cursor.slice(0, 60))} is no place to read events on from.`);
+    if (this.window.indexAfter(cursor) !== undefined) return;
+    throw new ToolError("gone", `Events cannot be read on from ${cursor}: that place is not in memory any more.`, {
+      hint: "Read the sessions from the beginning, then continue from now on. With a store, events are kept.",
+    });
+  }
+
+  /** A reader that is further behind than memory goes continues with the oldest that is there. */
+  override async page(cursor: string): Promise<TailPage> {
+    const base = this.window.base ?? this.#mark(0);
+    const missed = Math.max(0, Number.parseInt(base, 10) - Number.parseInt(cursor, 10));
+    return { items: [{ gap: { missed, of: "kept" }, cursor: base }], cursor: base, isEnd: false };
+  }
+
+  override async kept(cursor: string): Promise<TailPage> {
+    await this.catchUp();
+    const { window } = this;
+    const items: FeedItem[] = [];
+    for (let index = window.indexAfter(cursor) ?? window.start; index < window.end; index++) {
+      const item = window.item(index);
+      if (item?.cursor !== undefined) items.push(item);
+    }
+    return { items, cursor: items.at(-1)?.cursor ?? cursor, isEnd: true };
+  }
+
+  protected async read(cursor: string): Promise<TailPage> {
+    const items: FeedItem[] = [];
+    for (const session of this.#moved) {
+      const known = this.#known.get(session) ?? session.baseLength;
+      const events = session.logSince(known) ?? [];
+      this.#known.set(session, known + events.length);
+      this.keepInMind(events);
+      for (const [index, event] of events.entries()) items.push(itemOf(event, session.id, known + index + 1, this.#mark(++this.#count)));
+    }
+    this.#moved.clear();
+    return { items, cursor: items.at(-1)?.cursor ?? cursor, isEnd: true };
+  }
+
+  #mark(count: number): string {
+    return `${count}-${this.#id}`;
+  }
+}

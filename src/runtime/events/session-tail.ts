@@ -1,0 +1,73 @@
+/** The end of one session's log. Its cursors are positions. */
+import { ToolError } from "../../core/error.ts";
+import type { RuntimeEvent } from "../../core/event.ts";
+import type { Log } from "../../core/ports.ts";
+import type { RuntimeSession } from "../runtime-session.ts";
+import { EventTail, type TailPage } from "./event-tail.ts";
+import { durableLength, itemOf, type LogSource } from "./log-source.ts";
+
+/** So many events stay with a tail, at least: readers that are further behind read the log. */
+const KEPT = 500;
+
+export interface SessionTailParts {
+  readonly sessionId: string;
+  readonly source: LogSource;
+  readonly kept: WeakSet<RuntimeEvent>;
+  readonly log: Log;
+}
+
+export class SessionTail extends EventTail {
+  readonly sessionId: string;
+  readonly #source: LogSource;
+  /** The session that was open here when it was first read. */
+  #held: RuntimeSession | undefined;
+
+  constructor({ sessionId, source, kept, log }: SessionTailParts) {
+    super({ keep: KEPT, kept, log });
+    this.sessionId = sessionId;
+    this.#source = source;
+  }
+
+  async first(): Promise<string> {
+    return "0";
+  }
+
+  async check(cursor: string): Promise<void> {
+    const position = positionOf(cursor);
+    this.#held ??= this.#source.openHere(this.sessionId);
+    const { events } = await this.#source.read(this.sessionId, Math.max(0, position - 1), { limit: 1, held: this.#held });
+    if (position > 0 && events.length === 0) throw unknownPosition(this.sessionId, position);
+    const end = this.#held === undefined || this.window.cursor !== undefined ? undefined : await durableLength(this.#held);
+    if (end !== undefined) this.beginAt(String(end));
+  }
+
+  /** A session that only memory had is over when it is closed. */
+  async closed(session: RuntimeSession): Promise<void> {
+    if (this.#source.store !== undefined || session !== this.#held) return;
+    await this.catchUp();
+    this.end();
+  }
+
+  protected async read(cursor: string): Promise<TailPage> {
+    const { sessionId } = this;
+    const after = positionOf(cursor);
+    const { events, isEnd } = await this.#source.read(sessionId, after, { held: this.#held });
+    this.keepInMind(events);
+    const items = events.map((event, index) => itemOf(event, sessionId, after + index + 1, String(after + index + 1)));
+    return { items, cursor: items.at(-1)?.cursor ?? cursor, isEnd };
+  }
+}
+
+/** @throws ToolError `invalid_argument` */
+function positionOf(cursor: string): number {
+  if (/^(?:0|[1-9]\d{0,14})$/u.test(cursor)) return Number(cursor);
+  throw new ToolError("invalid_argument", `${JSON.stringify(cursor.slice(0, 60))} is no position in the log of a session.`, {
+    hint: "Give the position of the last event that was read, or 0 for the first event.",
+  });
+}
+
+function unknownPosition(sessionId: string, position: number): ToolError {
+  return new ToolError("gone", `The log of session ${JSON.stringify(sessionId)} has no event ${position} to read on from.`, {
+    hint: "Read the session from the beginning: after=0.",
+  });
+}

@@ -1,0 +1,92 @@
+/** The end of all logs of a store, in the order in which their events became durable. Its cursors are marks of the store's feed. */
+import { ToolError } from "../../core/error.ts";
+import type { SessionEvent, RuntimeEvent } from "../../core/event.ts";
+import type { Log } from "../../core/ports.ts";
+import type { Store } from "../../core/store.ts";
+import type { FeedEntry } from "../../core/store-feed.ts";
+import { EventTail, type TailPage } from "./event-tail.ts";
+import type { FeedItem } from "./feed-item.ts";
+import { durableLength, itemOf, type LogSource } from "./log-source.ts";
+
+const KEPT = 2_000;
+const PAGE = 500;
+
+export interface StoreTailParts {
+  readonly store: Store;
+  readonly source: LogSource;
+  readonly kept: WeakSet<RuntimeEvent>;
+  readonly log: Log;
+}
+
+/** Events of one session that a page names, the positions following one another. */
+interface Run {
+  readonly first: number;
+  count: number;
+}
+
+export class StoreTail extends EventTail {
+  readonly #store: Store;
+  readonly #source: LogSource;
+
+  constructor({ store, source, kept, log }: StoreTailParts) {
+    super({ keep: KEPT, kept, log });
+    this.#store = store;
+    this.#source = source;
+  }
+
+  first(): Promise<string> {
+    return this.#store.feed.latest();
+  }
+
+  async check(cursor: string): Promise<void> {
+    await this.#store.feed.read({ after: cursor, limit: 1 });
+    if (this.window.cursor === undefined) this.beginAt(await this.#store.feed.latest());
+  }
+
+  protected override async settle(sessionIds: Iterable<string>): Promise<void> {
+    for (const sessionId of sessionIds) {
+      const session = this.#source.openHere(sessionId);
+      if (session !== undefined) await durableLength(session);
+    }
+  }
+
+  protected async read(cursor: string): Promise<TailPage> {
+    const { entries, isFull } = await this.#store.feed.read({ after: cursor, limit: PAGE });
+    const runs = new Map<string, Run>();
+    for (const { sessionId, position } of entries) {
+      this.#source.noteStored(sessionId, position);
+      const run = runs.get(sessionId);
+      if (run === undefined) runs.set(sessionId, { first: position, count: 1 });
+      else run.count = position - run.first + 1;
+    }
+    const found = new Map<string, readonly SessionEvent[] | undefined>();
+    for (const [sessionId, run] of runs) found.set(sessionId, await this.#events(sessionId, run));
+    const items = entries.map((entry) => itemAt(entry, found.get(entry.sessionId), runs.get(entry.sessionId)?.first ?? 0));
+    return { items, cursor: entries.at(-1)?.mark ?? cursor, isEnd: !isFull };
+  }
+
+  /** As many of them as can be read; undefined where the session was removed since. */
+  async #events(sessionId: string, { first, count }: Run): Promise<readonly SessionEvent[] | undefined> {
+    const events: SessionEvent[] = [];
+    try {
+      while (events.length < count) {
+        const page = await this.#source.read(sessionId, first - 1 + events.length, { limit: count - events.length });
+        events.push(...page.events);
+        if (page.events.length === 0) break;
+      }
+    } catch (thrown: unknown) {
+      const { code } = ToolError.fromUnknown(thrown, "store_failed");
+      if (code === "not_found") return undefined;
+      if (code !== "corrupt_record") throw thrown;
+    }
+    this.keepInMind(events);
+    return events;
+  }
+}
+
+/** An event that was removed with its session leaves nothing but its place; one that is damaged is said to be missed. */
+function itemAt({ sessionId, position, mark }: FeedEntry, events: readonly SessionEvent[] | undefined, first: number): FeedItem {
+  const event = events?.[position - first];
+  if (event !== undefined) return itemOf(event, sessionId, position, mark);
+  return Object.freeze({ gap: Object.freeze({ missed: events === undefined ? 0 : 1, of: "damaged" as const }), cursor: mark });
+}

@@ -1,0 +1,114 @@
+/** The handlers of agents, channels and triggers. */
+import type { Agent } from "../../compose/agent.ts";
+import { nearNames } from "../../core/base/near-names.ts";
+import { ToolError } from "../../core/error.ts";
+import type { Channels } from "../../triggers/channels.ts";
+import type { Triggers } from "../../triggers/triggers.ts";
+import type { AnswerOf } from "../api.ts";
+import type { ApiServices, Handlers } from "./services.ts";
+import { checkSeen, refuseSessionKey } from "./session-pool.ts";
+import { eventsOf } from "./sessions.ts";
+
+type AgentId =
+  | "listAgents"
+  | "getAgent"
+  | "sendToAgent"
+  | "cancelAgent"
+  | "listAgentEvents"
+  | "listChannels"
+  | "listChannelMessages"
+  | "sendToChannel"
+  | "listTriggers"
+  | "addTrigger"
+  | "removeTrigger";
+
+export const agentHandlers: Handlers<AgentId> = {
+  listAgents: ({ principal }, { agents }) => ({
+    agents: [...agents]
+      .filter(([, { session }]) => (principal.sessionId ?? session.id) === session.id)
+      .map(([name, agent]) => shownAgent(name, agent)),
+  }),
+
+  getAgent({ principal, params: { agentName } }, { agents }) {
+    return shownAgent(agentName, agentOf(agents, agentName, principal.sessionId));
+  },
+
+  async sendToAgent({ principal, params: { agentName }, body: { content, sender = principal.name } }, { agents }) {
+    await agentOf(agents, agentName, principal.sessionId).send(content, { sender, principal: principal.id });
+    return { sent: true };
+  },
+
+  cancelAgent({ principal, params: { agentName } }, { agents }) {
+    return { cancelled: agentOf(agents, agentName, principal.sessionId).cancel(`The run was cancelled by ${principal.name}.`) };
+  },
+
+  listAgentEvents(request, services) {
+    const { session } = agentOf(services.agents, request.params.agentName, request.principal.sessionId);
+    return eventsOf(session.id, request, services);
+  },
+
+  listChannels({ principal }, services) {
+    refuseSessionKey(principal);
+    const channels = services.triggers?.channels.list() ?? [];
+    return {
+      channels: channels.map(({ name, kind, description, waiting, subscribers }) => ({ name, kind, description, waiting, subscribers })),
+    };
+  },
+
+  listChannelMessages({ principal, params: { channelName } }, services) {
+    refuseSessionKey(principal);
+    return { messages: channelsOf(services).get(channelName).history };
+  },
+
+  sendToChannel({ principal, params: { channelName }, body: { content, sender = principal.name, metadata = {} } }, services) {
+    refuseSessionKey(principal);
+    return channelsOf(services).get(channelName).send(content, { sender, senderId: principal.id, metadata, whenFull: "refuse" });
+  },
+
+  listTriggers({ principal, params: { sessionId } }, services) {
+    checkSeen(principal, sessionId);
+    const triggers = triggersOf(services);
+    return services.sessions.use(sessionId, (session) => ({ triggers: triggers.of(session).list() }));
+  },
+
+  addTrigger({ principal, params: { sessionId }, body: { type, name, settings = {} } }, services) {
+    checkSeen(principal, sessionId);
+    const triggers = triggersOf(services);
+    return services.sessions.use(sessionId, (session) =>
+      triggers.of(session).add({ ...settings, type, ...(name === undefined ? {} : { name }) }),
+    );
+  },
+
+  async removeTrigger({ principal, params: { sessionId, triggerId } }, services) {
+    checkSeen(principal, sessionId);
+    const triggers = triggersOf(services);
+    const wasThere = await services.sessions.use(sessionId, (session) => triggers.of(session).remove(triggerId));
+    if (!wasThere) throw new ToolError("not_found", `The session has no trigger ${JSON.stringify(triggerId.slice(0, 200))}.`);
+    return new Response(null, { status: 204 });
+  },
+};
+
+function shownAgent(name: string, agent: Agent): AnswerOf<"getAgent"> {
+  return { name, state: agent.state, sessionId: agent.session.id, waiting: agent.pending().length };
+}
+
+/** @throws ToolError `not_found`, also for an agent that a session key may not see */
+function agentOf(agents: ReadonlyMap<string, Agent>, name: string, own: string | undefined): Agent {
+  const agent = agents.get(name);
+  if (agent !== undefined && (own ?? agent.session.id) === agent.session.id) return agent;
+  const [near] = own === undefined ? nearNames(name, agents.keys()) : [];
+  throw new ToolError("not_found", `There is no agent ${JSON.stringify(name)}.`, {
+    hint: near === undefined ? "GET /v1/agents lists them." : `Did you mean ${JSON.stringify(near)}?`,
+  });
+}
+
+function channelsOf(services: ApiServices): Channels {
+  return triggersOf(services).channels;
+}
+
+function triggersOf({ triggers }: ApiServices): Triggers {
+  if (triggers !== undefined) return triggers;
+  throw new ToolError("not_found", "The server has no channels and no triggers.", {
+    operatorHint: "Give it some: createServer(runtime, { triggers: createTriggers() }).",
+  });
+}

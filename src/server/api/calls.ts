@@ -1,0 +1,198 @@
+/** The handlers that run calls, and look at them. */
+import { ToolError } from "../../core/error.ts";
+import type { SessionEvent } from "../../core/event.ts";
+import { partText, resultText, type ToolResult } from "../../core/result.ts";
+import { valueText } from "../../core/content.ts";
+import type { ExecuteOptions } from "../../call/execute-options.ts";
+import type { RuntimeSession } from "../../runtime/runtime-session.ts";
+import { storedEvents } from "../../session/read-events.ts";
+import type { BodyOf } from "../api.ts";
+import { batchResponse, shownResult } from "./answers.ts";
+import type { ApiServices, Handlers, RequestOf } from "./services.ts";
+import { OWN_SESSION_PREFIX, checkSeen, refuseSessionKey } from "./session-pool.ts";
+
+type Work = () => Promise<object>;
+type BatchId = "execute" | "simulate" | "executeInSession" | "simulateInSession";
+
+export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "cancelCall" | "getCallOutput"> = {
+  execute: (request, services) => {
+    const { runtime, body, idempotencyKey } = request;
+    refuseSessionKey(request.principal);
+    return inBatch(request, services, async () => {
+      const options = optionsOf(request, services);
+      // A session of its own remembers what was done under the key, whenever the process ends.
+      const run = (session: RuntimeSession): Promise<readonly ToolResult[]> =>
+        session.execute(body.calls, { ...options, background: false, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) });
+      const results =
+        idempotencyKey === undefined
+          ? await runtime.execute(body.calls, options)
+          : await services.sessions.use(`${OWN_SESSION_PREFIX}${idempotencyKey}`, run, { create: true });
+      return { results: results.map(shownResult) };
+    });
+  },
+
+  simulate: (request, services) => {
+    refuseSessionKey(request.principal);
+    return inBatch(request, services, async () => {
+      const { results, diff } = await request.runtime.simulate(request.body.calls, optionsOf(request, services));
+      return { results: results.map(shownResult), diff };
+    });
+  },
+
+  executeInSession: (request, services) => {
+    const { params, body, principal, idempotencyKey } = request;
+    checkSeen(principal, params.sessionId);
+    const { concurrent, background } = body;
+    const more = { ...(concurrent === undefined ? {} : { concurrent }), ...(background === undefined ? {} : { background }) };
+    const keyed = idempotencyKey === undefined ? more : { ...more, idempotencyKey };
+    return inBatch(request, services, () =>
+      services.sessions.use(params.sessionId, async (session) => {
+        const results = await session.execute(body.calls, { ...optionsOf(request, services), ...keyed });
+        return { results: results.map(shownResult) };
+      }),
+    );
+  },
+
+  simulateInSession: (request, services) => {
+    checkSeen(request.principal, request.params.sessionId);
+    return inBatch(request, services, () =>
+      services.sessions.use(request.params.sessionId, async (session) => {
+        const { results, diff } = await session.simulate(request.body.calls, optionsOf(request, services));
+        return { results: results.map(shownResult), diff };
+      }),
+    );
+  },
+
+  async getSubmission({ principal, params: { submissionId }, query: { waitMs }, signal }, { submissions }) {
+    const waited = await submissions.wait(submissionId, { principalId: principal.id, waitMs, signal });
+    if (waited !== undefined) return batchResponse(waited);
+    throw new ToolError("not_found", `There is no submission ${JSON.stringify(submissionId)}, or it ended too long ago.`, {
+      hint: "Send the request again with its Idempotency-Key: the first results come back.",
+    });
+  },
+
+  async getCall({ principal, runtime, params: { callId }, query: { sessionId } }, services) {
+    const found = await findCall(services, { callId, sessionId: seenSession(principal.sessionId, sessionId) });
+    const running = runtime.running.find((call) => call.callId === callId);
+    if (found === undefined && running !== undefined && principal.sessionId === undefined)
+      return { callId, state: "running", call: { name: running.name, input: running.input } };
+    if (found === undefined) throw noCall(callId);
+    const { start, end } = found;
+    return {
+      callId,
+      sessionId: start.sessionId,
+      state: end === undefined ? "running" : "ended",
+      call: start.call,
+      ...(end?.input === undefined ? {} : { input: end.input }),
+      ...(end === undefined ? {} : { result: shownResult(end.result) }),
+    };
+  },
+
+  async cancelCall({ principal, runtime, params: { callId }, body: { reason = "the call was cancelled" } }, services) {
+    if (principal.sessionId !== undefined && (await findCall(services, { callId, sessionId: principal.sessionId })) === undefined)
+      throw noCall(callId);
+    return { cancelled: runtime.cancel(callId, reason) };
+  },
+
+  async getCallOutput({ principal, runtime, params: { callId }, query: { sessionId, from, maxChars } }, services) {
+    const job = runtime.jobs.get(callId);
+    if (job !== undefined && job.endedAt === undefined && mayRead(principal.sessionId, job.sessionId))
+      return runtime.jobs.read(callId, { from, maxChars });
+    const found = await findCall(services, { callId, sessionId: seenSession(principal.sessionId, sessionId) });
+    if (found?.end === undefined) throw noCall(callId);
+    const whole = wholeText(found, runtime.sessions.get(found.start.sessionId));
+    const start = Math.min(from, whole.length);
+    const text = whole.slice(start, start + maxChars);
+    return { text, from: start, next: start + text.length, total: whole.length };
+  },
+};
+
+/** Runs the calls, and waits for them no longer than `waitMs`. The client's going away cancels nothing. */
+async function inBatch(
+  { principal, body }: Pick<RequestOf<BatchId>, "principal" | "body">,
+  { limits, submissions }: ApiServices,
+  work: Work,
+): Promise<Response> {
+  const { calls, waitMs = DEFAULT_WAIT_MS } = body;
+  const end = limits.begin(principal.id, "calls", calls.length);
+  return batchResponse(await submissions.run(principal.id, waitMs, () => work().finally(end)));
+}
+
+const DEFAULT_WAIT_MS = 30_000;
+
+type CommonBody = BodyOf<"simulate"> & Pick<BodyOf<"execute">, "answerFrom">;
+
+function optionsOf(
+  { principal, body }: { readonly principal: RequestOf<"execute">["principal"]; readonly body: CommonBody },
+  { access }: ApiServices,
+): ExecuteOptions {
+  const { strict, allow, variation, answerFrom } = body;
+  return {
+    ...access.callOptions(principal),
+    ...(allow === undefined ? {} : { allow: [access.visibilityOf(principal), { allow }] }),
+    ...(strict === undefined ? {} : { strict }),
+    ...(variation === undefined ? {} : { variation }),
+    ...(answerFrom === undefined ? {} : { answerFrom }),
+  };
+}
+
+interface FoundCall {
+  readonly start: SessionEvent & { readonly type: "call-start" };
+  readonly end: (SessionEvent & { readonly type: "call-end" }) | undefined;
+  readonly kept: (SessionEvent & { readonly type: "output-keep" }) | undefined;
+}
+
+/** A call of the sessions that are open, or of the one that is named. */
+async function findCall(
+  { runtime, store }: ApiServices,
+  { callId, sessionId }: { readonly callId: string; readonly sessionId: string | undefined },
+): Promise<FoundCall | undefined> {
+  const open = sessionId === undefined ? runtime.sessions.list() : [runtime.sessions.get(sessionId)];
+  for (const session of open) {
+    const found = session === undefined ? undefined : inEvents(session.log, callId);
+    if (found !== undefined) return found;
+  }
+  if (sessionId === undefined || store === undefined) return undefined;
+  const events: SessionEvent[] = [];
+  try {
+    for await (const event of storedEvents(store, sessionId)) if ("callId" in event && event.callId === callId) events.push(event);
+  } catch (thrown: unknown) {
+    const error = ToolError.fromUnknown(thrown, "store_failed");
+    if (error.code !== "not_found") throw error;
+  }
+  return inEvents(events, callId);
+}
+
+function inEvents(events: readonly SessionEvent[], callId: string): FoundCall | undefined {
+  let start: FoundCall["start"] | undefined;
+  let end: FoundCall["end"];
+  let kept: FoundCall["kept"];
+  for (const event of events) {
+    if (!("callId" in event) || event.callId !== callId) continue;
+    if (event.type === "call-start") start = event;
+    if (event.type === "call-end") end = event;
+    if (event.type === "output-keep") kept = event;
+  }
+  return start === undefined ? undefined : { start, end, kept };
+}
+
+function wholeText({ start, end, kept }: FoundCall, session: RuntimeSession | undefined): string {
+  const whole = session?.wholeResult(start.callId) ?? kept;
+  if (whole?.output !== undefined) return valueText(whole.output);
+  if (whole?.content !== undefined) return whole.content.map(partText).join("\n");
+  return end === undefined ? "" : resultText(end.result);
+}
+
+function mayRead(own: string | undefined, sessionId: string): boolean {
+  return own === undefined || own === sessionId;
+}
+
+function seenSession(own: string | undefined, named: string | undefined): string | undefined {
+  return own ?? named;
+}
+
+function noCall(callId: string): ToolError {
+  return new ToolError("not_found", `There is no call ${JSON.stringify(callId.slice(0, 200))} in the sessions that are open.`, {
+    hint: "Name its session with ?sessionId=, which is then read from the store.",
+  });
+}

@@ -1,0 +1,157 @@
+/** Requests with an `Idempotency-Key`: done once, and answered the same ever after. */
+import { createHash } from "node:crypto";
+import { canonicalJson } from "../../core/base/canonical-json.ts";
+import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
+import { parseJson } from "../../core/base/parse-json.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
+import type { Clock, Log } from "../../core/ports.ts";
+import type { CacheStore } from "../../core/store.ts";
+import type { OperationId } from "../api.ts";
+import type { Principal } from "../auth/principal.ts";
+import { HttpError } from "../http/http-error.ts";
+import type { ReadRequest } from "./read-request.ts";
+
+interface KeyedRequest {
+  readonly id: OperationId;
+  readonly principal: Principal;
+  readonly request: Request;
+  readonly read: ReadRequest;
+}
+
+/** The record of a keyed request: first that it was begun, then its answer. */
+interface Kept {
+  readonly fingerprint: string;
+  readonly answer?: { readonly status: number; readonly headers: readonly (readonly [string, string])[]; readonly body: string };
+}
+
+const HEADER = "idempotency-key";
+const MAX_KEY_LENGTH = 255;
+const KEPT_MS = 24 * 60 * 60 * 1_000;
+/** Headers of an answer that are given again. */
+const HEADERS = ["content-type", "location", "cache-control", "x-should-retry"] as const;
+/** Answers in memory, where no store outlives the process. */
+const MAX_REMEMBERED = 10_000;
+
+export interface KeyedAnswersOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Where answers outlive the process. @default memory */
+  readonly cache: CacheStore | undefined;
+}
+
+/**
+ * A key belongs to a principal, a route and a session. A request is recorded before it begins, with the fingerprint of the validated
+ * request: other content is refused with 409 from then on. The first answer is kept for 24 hours, and given again with
+ * `idempotency-replayed: true`. After a crash between the two, the request is done again: calls know by their session what they did.
+ */
+export class KeyedAnswers {
+  readonly #options: KeyedAnswersOptions;
+  readonly #running = new Map<string, { readonly fingerprint: string; readonly kept: Promise<Kept> }>();
+  readonly #remembered = new Map<string, Kept>();
+
+  constructor(options: KeyedAnswersOptions) {
+    this.#options = options;
+  }
+
+  /** @param work is given the scoped key; undefined where the request has none. @throws ToolError `conflict`, `invalid_argument`; as the work */
+  async answer(keyed: KeyedRequest, work: (key: string | undefined) => Promise<Response>): Promise<Response> {
+    const given = keyed.request.headers.get(HEADER);
+    if (given === null) return work(undefined);
+    checkKey(given);
+    const key = scopedKey(given, keyed);
+    const fingerprint = digest(canonicalJson([keyed.read.params, keyed.read.query, keyed.read.body ?? null]));
+    const running = this.#running.get(key);
+    if (running !== undefined) {
+      if (running.fingerprint !== fingerprint) throw otherContent();
+      return replayed(await running.kept);
+    }
+    let response: Response | undefined;
+    const kept = this.#run(key, fingerprint, async () => (response = await work(key)));
+    this.#running.set(key, { fingerprint, kept });
+    try {
+      const done = await kept;
+      return response === undefined ? replayed(done) : responseOf(done);
+    } finally {
+      this.#running.delete(key);
+    }
+  }
+
+  async #run(key: string, fingerprint: string, work: () => Promise<Response>): Promise<Kept> {
+    const known = await this.#read(key);
+    if (known !== undefined && known.fingerprint !== fingerprint) throw otherContent();
+    if (known?.answer !== undefined) return known;
+    if (known === undefined) await this.#write(key, { fingerprint });
+    const response = await work();
+    const headers = HEADERS.flatMap((name): [string, string][] => {
+      const value = response.headers.get(name);
+      return value === null ? [] : [[name, value]];
+    });
+    const kept = { fingerprint, answer: { status: response.status, headers, body: await response.text() } };
+    if (response.status !== 202) await this.#write(key, kept); // what it will come to is asked for again
+    return kept;
+  }
+
+  async #read(key: string): Promise<Kept | undefined> {
+    const { cache, clock } = this.#options;
+    if (cache === undefined) return this.#remembered.get(key);
+    const text = await cache.get(cacheKey(key), clock.wallTime());
+    return text === undefined ? undefined : keptOf(text);
+  }
+
+  async #write(key: string, kept: Kept): Promise<void> {
+    const { cache, clock, log } = this.#options;
+    if (cache === undefined) {
+      this.#remembered.set(key, kept);
+      for (const oldest of this.#remembered.keys()) {
+        if (this.#remembered.size <= MAX_REMEMBERED) break;
+        this.#remembered.delete(oldest);
+      }
+      return;
+    }
+    const storedAt = clock.wallTime();
+    const entry = { key: cacheKey(key), body: JSON.stringify(kept), resources: [], versions: [], storedAt, expiresAt: storedAt + KEPT_MS };
+    if (kept.answer === undefined) await cache.put(entry);
+    else await cache.put(entry).catch((thrown: unknown) => log.warn(`An answer could not be kept: ${describeThrown(thrown)}`)); // it was done
+  }
+}
+
+function cacheKey(key: string): string {
+  return `http-answer:${key}`;
+}
+
+/** @throws HttpError 400 */
+function checkKey(key: string): void {
+  if (/^[\u0020-\u007e]+$/u.test(key) && key.length <= MAX_KEY_LENGTH) return;
+  throw new HttpError(400, "invalid_argument", `An Idempotency-Key has 1 to ${MAX_KEY_LENGTH} printable ASCII characters.`);
+}
+
+/** The same key of another principal, route or session is another one. */
+function scopedKey(key: string, { id, principal, read: { params } }: KeyedRequest): string {
+  return digest(canonicalJson([principal.id, id, params, key]));
+}
+
+function digest(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
+
+function keptOf(text: string): Kept | undefined {
+  const value: JsonValue = parseJson(text);
+  return isJsonObject(value) && typeof value["fingerprint"] === "string" ? (value as unknown as Kept) : undefined; // written by #write
+}
+
+function responseOf({ answer }: Kept): Response {
+  const { status = 500, headers = [], body = "" } = answer ?? {};
+  return new Response(status === 204 ? null : body, { status, headers: headers.map(([name, value]): [string, string] => [name, value]) });
+}
+
+function replayed(kept: Kept): Response {
+  const response = responseOf(kept);
+  response.headers.set("idempotency-replayed", "true");
+  return response;
+}
+
+function otherContent(): ToolError {
+  return new ToolError("conflict", "This Idempotency-Key was used for a request with other content.", {
+    hint: "Use a new key for a new request.",
+  });
+}

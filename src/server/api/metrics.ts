@@ -1,0 +1,75 @@
+/** Counters in the text format of Prometheus. Labels come from the code alone, so that nothing from outside makes their number grow. @see https://prometheus.io/docs/instrumenting/exposition_formats/ */
+import type { OperationId } from "../api.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+import type { Limits } from "./limits.ts";
+
+/** The parts of the server that count for themselves. */
+interface Counting {
+  readonly runtime: Runtime;
+  readonly limits: Limits;
+  readonly sessions: { readonly size: number };
+  readonly submissions: { readonly size: number };
+  readonly stopping: () => boolean;
+}
+
+interface Family {
+  readonly name: string;
+  readonly type: "counter" | "gauge";
+  readonly help: string;
+  readonly samples: readonly (readonly [labels: string, value: number])[];
+}
+
+export class Metrics {
+  readonly #requests = new Map<string, number>();
+  #seconds = 0;
+
+  /** Notes an answered request. */
+  note(operation: OperationId | "none" | "mcp", status: number, durationMs: number): void {
+    const labels = `operation="${operation}",status="${Math.floor(status / 100)}xx"`;
+    this.#requests.set(labels, (this.#requests.get(labels) ?? 0) + 1);
+    this.#seconds += durationMs / 1_000;
+  }
+
+  /** All of them as text. */
+  text(counting: Counting): string {
+    return this.#families(counting)
+      .flatMap(({ name, type, help, samples }) => [
+        `# HELP ${name} ${help}`,
+        `# TYPE ${name} ${type}`,
+        ...samples.map(([labels, value]) => `${name}${labels === "" ? "" : `{${labels}}`} ${value}`),
+      ])
+      .join("\n")
+      .concat("\n");
+  }
+
+  #families({ runtime, limits, sessions, submissions, stopping }: Counting): readonly Family[] {
+    const { calls, succeeded, attempts, repairs, orphans, abandoned } = runtime.counters;
+    const jobs = runtime.jobs.list({ states: ["queued", "running", "waiting"] }).length;
+    return [
+      counter("haft_http_requests_total", "Requests by operation and class of status.", [...this.#requests]),
+      counter("haft_http_request_seconds_total", "Time that requests took, streams left out.", this.#seconds),
+      counter("haft_calls_total", "Calls that have ended.", calls),
+      counter("haft_calls_succeeded_total", "Calls that ended well.", succeeded),
+      counter("haft_call_attempts_total", "Times a handler was started.", attempts),
+      counter("haft_input_repairs_total", "Changes that made inputs fit their schemas.", repairs),
+      counter("haft_calls_orphaned_total", "Handlers that ran on after their call had ended.", orphans),
+      counter("haft_calls_abandoned_total", "Handlers that were given up.", abandoned),
+      gauge("haft_calls_running", "Calls that run now.", runtime.running.length),
+      gauge("haft_jobs_running", "Background jobs that have not ended.", jobs),
+      gauge("haft_sessions_open", "Sessions that are open.", runtime.sessions.list().length),
+      gauge("haft_sessions_held", "Sessions that the server holds open.", sessions.size),
+      gauge("haft_streams_open", "Event streams.", limits.total("streams")),
+      gauge("haft_submissions_open", "Batches whose results are kept to be fetched.", submissions.size),
+      gauge("haft_tools", "Tools on offer.", runtime.registry.list().length),
+      gauge("haft_stopping", "1 while the server stops.", stopping() ? 1 : 0),
+    ];
+  }
+}
+
+function counter(name: string, help: string, value: number | Family["samples"]): Family {
+  return { name, type: "counter", help, samples: typeof value === "number" ? [["", value]] : value };
+}
+
+function gauge(name: string, help: string, value: number): Family {
+  return { name, type: "gauge", help, samples: [["", value]] };
+}

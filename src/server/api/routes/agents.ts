@@ -1,0 +1,175 @@
+/** Routes of agents, channels and triggers: what runs when something arrives. */
+import { answer, array, flag, id, integer, object, oneOf, record, ref, text } from "../json-schema.ts";
+import type { Routes } from "../route.ts";
+
+const agentName = text("The name of an agent.", { minLength: 1, maxLength: 256 });
+const channelName = text("The name of a channel.", { minLength: 1, maxLength: 128 });
+const agent = answer(
+  {
+    name: agentName,
+    state: oneOf("idle: it waits for a message.", ["stopped", "idle", "running"]),
+    sessionId: id("Its session, whose events are its events."),
+    waiting: integer("How many of its calls wait for a decision.", 0, Number.MAX_SAFE_INTEGER),
+  },
+  ["name", "state", "sessionId", "waiting"],
+);
+const sessionId = id("The id of a session.");
+
+export const agentRoutes = {
+  listAgents: {
+    method: "GET",
+    path: "/v1/agents",
+    scope: "read",
+    summary: "List the agents of the server.",
+    answer: answer({ agents: array(agent) }, ["agents"]),
+    example: {},
+  },
+  getAgent: {
+    method: "GET",
+    path: "/v1/agents/{agentName}",
+    scope: "read",
+    summary: "Get one agent.",
+    params: { agentName },
+    answer: agent,
+    example: { params: { agentName: "clerk" } },
+  },
+  sendToAgent: {
+    method: "POST",
+    path: "/v1/agents/{agentName}/messages",
+    scope: "execute",
+    summary: "Put a message into an agent's inbox: durable when this answers.",
+    params: { agentName },
+    body: object(
+      {
+        content: text("What is said.", { minLength: 1, maxLength: 1_048_576 }),
+        sender: text("Who says it.", { minLength: 1, maxLength: 256 }),
+      },
+      ["content"],
+    ),
+    answer: answer({ sent: flag("It has it.") }, ["sent"]),
+    keyed: true,
+    example: { params: { agentName: "clerk" }, body: { content: "What do the notes say?" } },
+  },
+  cancelAgent: {
+    method: "POST",
+    path: "/v1/agents/{agentName}/cancel",
+    scope: "execute",
+    summary: "Cancel the agent's current run; it keeps listening.",
+    params: { agentName },
+    answer: answer({ cancelled: flag("False when it does not run.") }, ["cancelled"]),
+    example: { params: { agentName: "clerk" } },
+  },
+  listAgentEvents: {
+    method: "GET",
+    path: "/v1/agents/{agentName}/events",
+    scope: "read",
+    summary: "Read or follow the events of an agent's session, as listSessionEvents.",
+    params: { agentName },
+    query: {
+      after: integer("The position of the last event that is known.", 0, Number.MAX_SAFE_INTEGER, { default: 0 }),
+      limit: integer("Most events of a page.", 1, 1_000, { default: 100 }),
+    },
+    answer: answer(
+      {
+        events: array(
+          answer({ position: integer("Counts from 1.", 1, Number.MAX_SAFE_INTEGER), event: ref("SessionEvent") }, ["position", "event"]),
+        ),
+        next: integer("The after of the next page; left out at the end.", 0, Number.MAX_SAFE_INTEGER),
+      },
+      ["events"],
+    ),
+    streams: true,
+    example: { params: { agentName: "clerk" } },
+  },
+  listChannels: {
+    method: "GET",
+    path: "/v1/channels",
+    scope: "read",
+    summary: "List the channels that agents share.",
+    answer: answer(
+      {
+        channels: array(
+          answer(
+            {
+              name: channelName,
+              kind: oneOf("queue: each message goes to one receiver; broadcast: to each subscriber.", ["queue", "broadcast"]),
+              description: text("Its purpose."),
+              waiting: integer("How many messages wait to be received.", 0, Number.MAX_SAFE_INTEGER),
+              subscribers: integer("How many subscriptions there are.", 0, Number.MAX_SAFE_INTEGER),
+            },
+            ["name", "kind", "description", "waiting", "subscribers"],
+          ),
+        ),
+      },
+      ["channels"],
+    ),
+    example: {},
+  },
+  listChannelMessages: {
+    method: "GET",
+    path: "/v1/channels/{channelName}/messages",
+    scope: "read",
+    summary: "List the latest messages of a channel, the oldest first.",
+    params: { channelName },
+    answer: answer({ messages: array(ref("ChannelMessage")) }, ["messages"]),
+    example: { params: { channelName: "news" } },
+  },
+  sendToChannel: {
+    method: "POST",
+    path: "/v1/channels/{channelName}/messages",
+    scope: "execute",
+    summary: "Send a message on a channel; a full one refuses.",
+    params: { channelName },
+    body: object(
+      {
+        content: text("What it says.", { maxLength: 1_048_576 }),
+        sender: text("The name of the sender. Left out, that of the principal.", { minLength: 1, maxLength: 256 }),
+        metadata: record("What else it carries."),
+      },
+      ["content"],
+    ),
+    answer: ref("ChannelMessage"),
+    keyed: true,
+    example: { params: { channelName: "news" }, body: { content: "It rains." } },
+  },
+  listTriggers: {
+    method: "GET",
+    path: "/v1/sessions/{sessionId}/triggers",
+    scope: "read",
+    summary: "List the timers, schedules and other triggers of a session.",
+    params: { sessionId },
+    answer: answer({ triggers: array(ref("Trigger")) }, ["triggers"]),
+    example: { params: { sessionId: "travel" } },
+  },
+  addTrigger: {
+    method: "POST",
+    path: "/v1/sessions/{sessionId}/triggers",
+    scope: "execute",
+    summary: "Add a timer, schedule or other trigger, which runs while an agent of the session does.",
+    params: { sessionId },
+    body: object(
+      {
+        type: text("timer, schedule, channel or a kind that the program brought.", { minLength: 1, maxLength: 128 }),
+        name: text("A stable id. Left out, it gets a new one.", { minLength: 1, maxLength: 128 }),
+        settings: record("The settings of its type."),
+      },
+      ["type"],
+    ),
+    status: 201,
+    answer: ref("Trigger"),
+    keyed: true,
+    example: {
+      params: { sessionId: "travel" },
+      body: { type: "timer", name: "hourly", settings: { interval: 3_600, prompt: "Look at the notes." } },
+    },
+  },
+  removeTrigger: {
+    method: "DELETE",
+    path: "/v1/sessions/{sessionId}/triggers/{triggerId}",
+    scope: "execute",
+    summary: "Remove a trigger for good.",
+    params: { sessionId, triggerId: id("The id of a trigger.") },
+    status: 204,
+    example: { params: { sessionId: "travel", triggerId: "hourly" } },
+  },
+} as const satisfies Routes;

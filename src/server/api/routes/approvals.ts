@@ -1,0 +1,67 @@
+/** Routes of calls that wait for approval. */
+import { APPROVAL_SCOPES } from "../../../core/approval-store.ts";
+import { answer, array, flag, id, integer, object, oneOf, ref, text } from "../json-schema.ts";
+import type { Routes } from "../route.ts";
+
+const digest = text("That of the question: an answer to another input decides nothing.", { minLength: 1, maxLength: 256 });
+const decision = oneOf("allow reaches as far as scope says; allow-always holds for the tool until the session ends.", [
+  "allow",
+  "allow-once",
+  "allow-always",
+  "deny",
+]);
+const verdict = {
+  answer: decision,
+  digest,
+  scope: oneOf(
+    "With allow: this call, calls of the session with this input, calls of the session of this tool, or calls that the rule names. once by default.",
+    APPROVAL_SCOPES,
+  ),
+  rule: object(
+    {
+      pattern: text("Over qualified names; the tool that was asked about by default.", { minLength: 1, maxLength: 512 }),
+      sessionId: id("Calls of this session only."),
+      expiresAt: integer("When it ends, in milliseconds since 1970-01-01 UTC.", 0, Number.MAX_SAFE_INTEGER),
+    },
+    [],
+  ),
+};
+const callId = id("The call that waits.");
+
+export const approvalRoutes = {
+  listApprovals: {
+    method: "GET",
+    path: "/v1/approvals",
+    scope: "read",
+    summary: "List the calls that wait for approval, the oldest first.",
+    query: { sessionId: id("Only calls of this session."), tool: text("Only calls of this tool.", { minLength: 1, maxLength: 512 }) },
+    answer: answer({ approvals: array(ref("PendingApproval")) }, ["approvals"]),
+    example: {},
+  },
+  decideApproval: {
+    method: "POST",
+    path: "/v1/approvals/{callId}",
+    scope: "approve",
+    summary: "Decide one call that waits.",
+    params: { callId },
+    body: object(verdict, ["answer", "digest"]),
+    answer: answer({ decided: flag("Whether this answer was the one.") }, ["decided"]),
+    example: { params: { callId: "call_1" }, body: { answer: "allow-once", digest: "0000" } },
+  },
+  decideApprovals: {
+    method: "POST",
+    path: "/v1/approvals",
+    scope: "approve",
+    summary: "Decide several calls that wait, each for itself.",
+    body: object({ decisions: array(object({ callId, ...verdict }, ["callId", "answer", "digest"]), { minItems: 1, maxItems: 1_000 }) }, [
+      "decisions",
+    ]),
+    answer: answer(
+      {
+        decisions: array(answer({ callId, decided: flag("False where no question of this call has this digest.") }, ["callId", "decided"])),
+      },
+      ["decisions"],
+    ),
+    example: { body: { decisions: [{ callId: "call_1", answer: "deny", digest: "0000" }] } },
+  },
+} as const satisfies Routes;

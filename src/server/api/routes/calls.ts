@@ -1,0 +1,133 @@
+/** Routes that run calls, and look at them. */
+import { answerSources } from "../components.ts";
+import { answer, array, flag, id, integer, object, ref, text } from "../json-schema.ts";
+import type { Routes } from "../route.ts";
+
+const callFields = {
+  calls: array(ref("ToolCall"), {
+    description: "The calls of one message; each has its result, in this order.",
+    minItems: 1,
+    maxItems: 1_000,
+  }),
+  strict: flag("Run nothing unless every call can be run."),
+  allow: array(text("A pattern over qualified names, such as files::*.", { minLength: 1, maxLength: 512 }), {
+    description: "Only these tools may be called.",
+    maxItems: 1_000,
+  }),
+  variation: text("Calls with another variation get other made-up answers.", { maxLength: 1_024 }),
+  waitMs: integer("How long the answer may take before it is 202 with the Location of the results, in milliseconds.", 0, 300_000, {
+    default: 30_000,
+  }),
+} as const;
+
+const executeFields = { ...callFields, answerFrom: answerSources } as const;
+
+const sessionFields = {
+  ...executeFields,
+  concurrent: flag("Do not wait for turns that run if those are concurrent as well."),
+  background: flag("true: each call continues as a background job; false: each is waited for."),
+} as const;
+
+const executeBody = object(executeFields, ["calls"]);
+export const executeInSessionBody = object(sessionFields, ["calls"]);
+export const simulateBody = object(callFields, ["calls"]);
+
+export const results = answer({ results: array(ref("ToolResult"), { description: "One for each call, in call order." }) }, ["results"]);
+export const simulation = answer(
+  { results: array(ref("ToolResult"), { description: "One for each call, in call order." }), diff: ref("SessionDiff") },
+  ["results", "diff"],
+);
+
+const callId = id("The id of a call.");
+const sessionId = id("Its session, where the server does not have that open.");
+
+export const callRoutes = {
+  execute: {
+    method: "POST",
+    path: "/v1/execute",
+    scope: "execute",
+    summary: "Run calls outside any session.",
+    description: "Answers 200 with one result per call, also where calls failed. With an Idempotency-Key each effect happens once.",
+    body: executeBody,
+    answer: results,
+    mayTakeLong: true,
+    keyed: true,
+    example: { body: { calls: [{ name: "notes::add", input: { text: "Buy milk" } }] } },
+  },
+  simulate: {
+    method: "POST",
+    path: "/v1/simulate",
+    scope: "simulate",
+    summary: "Try calls without a trace.",
+    body: simulateBody,
+    answer: simulation,
+    mayTakeLong: true,
+    example: { body: { calls: [{ name: "notes::add", input: { text: "Buy milk" } }] } },
+  },
+  getSubmission: {
+    method: "GET",
+    path: "/v1/submissions/{submissionId}",
+    scope: "read",
+    summary: "Get the results of calls that took longer than waitMs.",
+    description: "200 with what the request would have answered, 202 while the calls run. Kept for ten minutes after their end.",
+    params: { submissionId: id("As the Location of a 202 names it.") },
+    query: { waitMs: integer("How long to wait for the results, in milliseconds.", 0, 300_000, { default: 0 }) },
+    answer: answer({ results: array(ref("ToolResult")), diff: ref("SessionDiff") }, ["results"]),
+    mayTakeLong: true,
+    example: { params: { submissionId: "submission_1" } },
+  },
+  getCall: {
+    method: "GET",
+    path: "/v1/calls/{callId}",
+    scope: "read",
+    summary: "Get a call with its result.",
+    params: { callId },
+    query: { sessionId },
+    answer: answer(
+      {
+        callId,
+        sessionId: id("Its session."),
+        state: { type: "string", enum: ["running", "ended"] },
+        call: ref("ToolCall"),
+        input: { description: "The input that it ran with." },
+        result: ref("ToolResult"),
+      },
+      ["callId", "state", "call"],
+    ),
+    example: { params: { callId: "call_1" }, query: { sessionId: "travel" } },
+  },
+  cancelCall: {
+    method: "POST",
+    path: "/v1/calls/{callId}/cancel",
+    scope: "execute",
+    summary: "Cancel a call that runs.",
+    params: { callId },
+    body: object({ reason: text("Why, as its result says.", { minLength: 1, maxLength: 1_000 }) }, []),
+    bodyOptional: true,
+    answer: answer({ cancelled: flag("False for a call that does not run any more.") }, ["cancelled"]),
+    example: { params: { callId: "call_1" }, body: { reason: "not needed any more" } },
+  },
+  getCallOutput: {
+    method: "GET",
+    path: "/v1/calls/{callId}/output",
+    scope: "read",
+    summary: "Read the whole answer of a call by range.",
+    description: "The text of its output or content, also of a result that was cut; of a job what it has written so far.",
+    params: { callId },
+    query: {
+      sessionId,
+      from: integer("Position of the first character.", 0, Number.MAX_SAFE_INTEGER, { default: 0 }),
+      maxChars: integer("Most characters.", 1, 1_048_576, { default: 65_536 }),
+    },
+    answer: answer(
+      {
+        text: text("The part that was asked for."),
+        from: integer("Position of its first character.", 0, Number.MAX_SAFE_INTEGER),
+        next: integer("Where to read on.", 0, Number.MAX_SAFE_INTEGER),
+        total: integer("How many characters there are.", 0, Number.MAX_SAFE_INTEGER),
+      },
+      ["text", "from", "next", "total"],
+    ),
+    example: { params: { callId: "call_1" }, query: { sessionId: "travel", maxChars: "1000" } },
+  },
+} as const satisfies Routes;

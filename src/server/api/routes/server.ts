@@ -1,0 +1,61 @@
+/** Routes of the server itself. */
+import { answer, array, flag, integer, oneOf, record, text } from "../json-schema.ts";
+import type { Routes } from "../route.ts";
+
+export const serverRoutes = {
+  getInfo: {
+    method: "GET",
+    path: "/v1/info",
+    scope: "read",
+    summary: "Get the server's version and limits, and who you are.",
+    answer: answer(
+      {
+        name: text("The server's name."),
+        version: text("The version of Haft."),
+        api: text("The version of this API."),
+        tools: integer("How many tools are on offer.", 0, Number.MAX_SAFE_INTEGER),
+        store: text("The kind of store; left out where sessions end with the process."),
+        limits: record("What a request may be, and how much a principal may have under way."),
+        principal: answer({ id: text("Its id."), name: text("Its name."), scopes: array(text("What it may do.")) }, [
+          "id",
+          "name",
+          "scopes",
+        ]),
+      },
+      ["name", "version", "api", "tools", "limits", "principal"],
+    ),
+    example: {},
+  },
+  getHealth: {
+    method: "GET",
+    path: "/healthz",
+    scope: "none",
+    summary: "Whether the process answers.",
+    answer: answer({ status: oneOf("It answers.", ["ok"]) }, ["status"]),
+    example: {},
+  },
+  getReadiness: {
+    method: "GET",
+    path: "/readyz",
+    scope: "none",
+    summary: "Whether the server takes calls: the store works and it is not stopping. 503 otherwise.",
+    answer: answer({ ready: flag("It takes calls.") }, ["ready"]),
+    example: {},
+  },
+  getMetrics: {
+    method: "GET",
+    path: "/metrics",
+    scope: "read",
+    summary: "Get counters in the text format of Prometheus.",
+    answerType: "text/plain; version=0.0.4",
+    example: {},
+  },
+  getOpenApi: {
+    method: "GET",
+    path: "/openapi.json",
+    scope: "none",
+    summary: "Get this document.",
+    answer: record("OpenAPI 3.1."),
+    example: {},
+  },
+} as const satisfies Routes;

@@ -1,0 +1,51 @@
+/** The services that handlers of the API use, and the type of a handler. */
+import type { Agent } from "../../compose/agent.ts";
+import type { Clock, Ids, Log } from "../../core/ports.ts";
+import type { Store } from "../../core/store.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+import type { ServerAccess } from "../auth/server-access.ts";
+import type { Triggers } from "../../triggers/triggers.ts";
+import type { AnswerOf, BodyOf, OperationId, ParamsOf, QueryOf } from "../api.ts";
+import type { ApiRequest } from "./api-request.ts";
+import type { EventHub } from "../events/event-hub.ts";
+import type { Limits } from "./limits.ts";
+import type { Metrics } from "./metrics.ts";
+import type { ServerSettings } from "./server-settings.ts";
+import type { SessionPool } from "./session-pool.ts";
+import type { Submissions } from "./submissions.ts";
+
+/** The parts of one server. */
+export interface ApiServices {
+  readonly runtime: Runtime;
+  readonly store: Store | undefined;
+  readonly sessions: SessionPool;
+  readonly submissions: Submissions;
+  readonly events: EventHub;
+  readonly agents: ReadonlyMap<string, Agent>;
+  readonly triggers: Triggers | undefined;
+  readonly limits: Limits;
+  readonly metrics: Metrics;
+  readonly settings: ServerSettings;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  /** Whether the server has begun to stop: no calls are taken any more. */
+  readonly stopping: () => boolean;
+  /** The admission of senders, and the tools that each sees in lists and may call. */
+  readonly access: ServerAccess;
+}
+
+/** A request of one operation. */
+export type RequestOf<Id extends OperationId> = ApiRequest<ParamsOf<Id>, QueryOf<Id>, BodyOf<Id>> & {
+  /** The `Idempotency-Key`, scoped by principal and route; undefined where there is none. */
+  readonly idempotencyKey: string | undefined;
+};
+
+/** Answers one operation: the JSON of its answer, or a whole response. @throws ToolError for a request that fails as a whole. By rejecting */
+export type Handler<Id extends OperationId> = (
+  request: RequestOf<Id>,
+  services: ApiServices,
+) => Promise<AnswerOf<Id> | Response> | AnswerOf<Id> | Response;
+
+/** The handlers of some operations. */
+export type Handlers<Ids extends OperationId = OperationId> = { readonly [Id in Ids]: Handler<Id> };

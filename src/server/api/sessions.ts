@@ -1,0 +1,206 @@
+/** The handlers of sessions, their branches, events and recordings. */
+import { ToolError } from "../../core/error.ts";
+import { writeRecording } from "../../core/recording/recording.ts";
+import type { StoredSession } from "../../core/store.ts";
+import { importRecording } from "../../runtime/import-recording.ts";
+import type { RuntimeSession } from "../../runtime/runtime-session.ts";
+import { storedEvents } from "../../session/read-events.ts";
+import type { PlacedEvents } from "../events/event-hub.ts";
+import type { ApiSession } from "./component-types.ts";
+import { limitedText } from "./limited-text.ts";
+import type { ApiServices, Handlers, RequestOf } from "./services.ts";
+import { OWN_SESSION_PREFIX, checkSeen, noSession, refuseSessionKey } from "./session-pool.ts";
+import { streamResponse } from "./stream-response.ts";
+
+type SessionId =
+  | "createSession"
+  | "listSessions"
+  | "getSession"
+  | "deleteSession"
+  | "forkSession"
+  | "commitSession"
+  | "discardSession"
+  | "getDiff"
+  | "getSnapshot"
+  | "listSessionEvents"
+  | "listEvents"
+  | "exportRecording"
+  | "importRecording";
+
+export const sessionHandlers: Handlers<SessionId> = {
+  async createSession({ runtime, principal, body: { id, from } }, { sessions, store }) {
+    refuseSessionKey(principal);
+    if (id?.startsWith(OWN_SESSION_PREFIX) === true)
+      throw new ToolError("invalid_argument", `Ids that begin with ${OWN_SESSION_PREFIX} are the server's own.`);
+    const session = runtime.session(id, from === undefined ? {} : { from });
+    try {
+      if (store !== undefined) await session.snapshot(); // it waits until the store has taken the session in
+    } catch (thrown: unknown) {
+      await session.close().catch(() => {}); // the first error is reported
+      throw thrown;
+    }
+    sessions.hold(session);
+    return shownOpen(session);
+  },
+
+  async listSessions({ runtime, principal, query: { limit, cursor = "0" } }, { store }) {
+    const sees = (id: string): boolean => !id.startsWith(OWN_SESSION_PREFIX) && (principal.sessionId ?? id) === id;
+    const offset = Number(cursor);
+    const stored = store === undefined ? [] : await store.list({ limit: limit + 1, offset });
+    const here = store === undefined && offset === 0 ? runtime.sessions.list() : [];
+    const shown = [...here.map(shownOpen), ...stored.slice(0, limit).map((one) => shownStored(one, runtime.sessions.get(one.sessionId)))];
+    const next = stored.length > limit ? { next: String(offset + limit) } : {};
+    return { sessions: shown.filter(({ id }) => sees(id)), ...next };
+  },
+
+  async getSession({ runtime, principal, params: { sessionId } }, { sessions }) {
+    checkSeen(principal, sessionId);
+    const stored = await sessions.stored(sessionId);
+    const open = runtime.sessions.get(sessionId);
+    if (stored !== undefined) return shownStored(stored, open);
+    if (open === undefined) throw noSession(sessionId);
+    return shownOpen(open);
+  },
+
+  async deleteSession({ runtime, principal, params: { sessionId } }, { sessions, store }) {
+    checkSeen(principal, sessionId);
+    const open = runtime.sessions.get(sessionId);
+    if (open !== undefined) await sessions.close(open);
+    const wasStored = (await store?.remove(sessionId)) ?? false;
+    if (open === undefined && !wasStored) throw noSession(sessionId);
+    return noContent();
+  },
+
+  async forkSession({ principal, params: { sessionId }, body: { id, simulated } }, { sessions }) {
+    checkSeen(principal, sessionId);
+    return sessions.use(sessionId, (session) => {
+      const branch = session.fork({ ...(id === undefined ? {} : { id }), ...(simulated === undefined ? {} : { simulated }) });
+      sessions.hold(branch);
+      return shownOpen(branch);
+    });
+  },
+
+  async commitSession({ runtime, principal, params: { sessionId } }, { sessions }) {
+    checkSeen(principal, sessionId);
+    const branch = openBranch(runtime.sessions.get(sessionId), sessionId);
+    const parent = branch.parent?.id ?? "";
+    await branch.commit();
+    await sessions.close(branch);
+    return sessions.use(parent, shownOpen);
+  },
+
+  async discardSession({ runtime, principal, params: { sessionId } }, { sessions }) {
+    checkSeen(principal, sessionId);
+    const branch = openBranch(runtime.sessions.get(sessionId), sessionId);
+    await branch.discard();
+    await sessions.close(branch);
+    return noContent();
+  },
+
+  getDiff({ runtime, principal, params: { sessionId } }) {
+    checkSeen(principal, sessionId);
+    return openBranch(runtime.sessions.get(sessionId), sessionId).diff();
+  },
+
+  async getSnapshot({ principal, params: { sessionId } }, { sessions }) {
+    checkSeen(principal, sessionId);
+    return sessions.use(sessionId, (session) => session.snapshot());
+  },
+
+  async listSessionEvents(request, services) {
+    checkSeen(request.principal, request.params.sessionId);
+    return eventsOf(request.params.sessionId, request, services);
+  },
+
+  listEvents(request, services) {
+    const { principal, query } = request;
+    const { sessionId = principal.sessionId, types, tool, principal: by, after } = query;
+    if (sessionId !== undefined) checkSeen(principal, sessionId);
+    const filter = {
+      ...(sessionId === undefined ? {} : { sessionId }),
+      ...(types === undefined ? {} : { types: types.split(",") }),
+      ...(tool === undefined ? {} : { tool }),
+      ...(by === undefined ? {} : { principal: by }),
+    };
+    return streamResponse(request, services, filter, request.request.headers.get("last-event-id") ?? after);
+  },
+
+  async exportRecording({ runtime, principal, params: { sessionId } }, { store, clock }) {
+    checkSeen(principal, sessionId);
+    const open = runtime.sessions.get(sessionId);
+    if (open === undefined) await store?.read(sessionId, { limit: 1 });
+    const events = open?.events() ?? (store === undefined ? undefined : storedEvents(store, sessionId));
+    if (events === undefined) throw noSession(sessionId);
+    const lines = writeRecording(events, { sessionId, exportedAt: clock.wallTime() });
+    return new Response(ReadableStream.from(encoded(lines)), {
+      headers: { "content-type": "application/jsonl", "cache-control": "no-store" },
+    });
+  },
+
+  async importRecording({ principal, request, query: { id } }, { store, settings }) {
+    refuseSessionKey(principal);
+    if (store === undefined)
+      throw new ToolError("unavailable", "The server has no store to take a recording into.", { hint: "Give the runtime a store." });
+    return importRecording(store, limitedText(request, settings.maxRecordingBytes), id === undefined ? {} : { id });
+  },
+};
+
+/** The events of one session: a page, or the stream for those who ask for one. */
+export async function eventsOf(
+  sessionId: string,
+  request: Pick<RequestOf<"listSessionEvents">, "query" | "request" | "principal" | "signal">,
+  services: ApiServices,
+): Promise<PlacedEvents | Response> {
+  const { query, request: raw } = request;
+  if (!acceptsStream(raw)) return services.events.page(sessionId, query);
+  return streamResponse(request, services, { sessionId }, raw.headers.get("last-event-id") ?? query.after);
+}
+
+function acceptsStream({ headers }: Request): boolean {
+  return (headers.get("accept") ?? "").toLowerCase().includes("text/event-stream");
+}
+
+function openBranch(session: RuntimeSession | undefined, id: string): RuntimeSession {
+  if (session?.parent !== undefined) return session;
+  throw session === undefined
+    ? noSession(id)
+    : new ToolError("conflict", `The session ${JSON.stringify(id)} is not a branch.`, {
+        hint: "Fork a session first; a restart of the server ends its branches.",
+      });
+}
+
+function shownOpen(session: RuntimeSession): ApiSession {
+  const { id, length, parent, simulated } = session;
+  return {
+    id,
+    open: true,
+    length,
+    ...(simulated ? { simulated } : {}),
+    ...(parent === undefined ? {} : { parent: { sessionId: parent.id } }),
+  };
+}
+
+function shownStored(
+  { sessionId, length, createdAt, updatedAt, parent, openedBy, damage }: StoredSession,
+  open: RuntimeSession | undefined,
+): ApiSession {
+  return {
+    id: sessionId,
+    open: open !== undefined,
+    length: Math.max(length, open?.length ?? 0),
+    createdAt,
+    updatedAt,
+    ...(parent === undefined ? {} : { parent }),
+    ...(openedBy === undefined ? {} : { openedBy }),
+    ...(damage === undefined ? {} : { damage }),
+  };
+}
+
+async function* encoded(lines: AsyncIterable<string>): AsyncGenerator<Uint8Array, void, undefined> {
+  const encoder = new TextEncoder();
+  for await (const line of lines) yield encoder.encode(line);
+}
+
+function noContent(): Response {
+  return new Response(null, { status: 204 });
+}

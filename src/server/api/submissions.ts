@@ -1,0 +1,90 @@
+/** Batches of calls that requests began, and their results for requests that did not wait for them. */
+import type { Clock, Ids } from "../../core/ports.ts";
+
+/** The end of a batch: the JSON of its answer, or the error of one that failed as a whole. */
+type Outcome = { readonly answer: object } | { readonly thrown: unknown };
+
+interface Submission {
+  readonly principalId: string;
+  /** Never rejects. */
+  readonly ended: Promise<Outcome>;
+  outcome: Outcome | undefined;
+}
+
+/** So long are results kept after their end. */
+const KEPT_MS = 600_000;
+
+/** A batch as a request sees it: over, or to be asked for later. */
+export type Waited = { readonly outcome: Outcome } | { readonly submissionId: string };
+
+export class Submissions {
+  readonly #clock: Clock;
+  readonly #ids: Ids;
+  readonly #byId = new Map<string, Submission>();
+  readonly #running = new Set<Promise<Outcome>>();
+
+  constructor({ clock, ids }: { readonly clock: Clock; readonly ids: Ids }) {
+    this.#clock = clock;
+    this.#ids = ids;
+  }
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  /** Begins a batch, and waits for it as long as that. */
+  async run(principalId: string, waitMs: number, work: () => Promise<object>): Promise<Waited> {
+    const submission: Submission = {
+      principalId,
+      ended: work().then(
+        (answer) => ({ answer }),
+        (thrown: unknown) => ({ thrown }),
+      ),
+      outcome: undefined,
+    };
+    this.#running.add(submission.ended);
+    void this.#settle(submission);
+    const outcome = await this.#wait(submission, waitMs, undefined);
+    if (outcome !== undefined) return { outcome };
+    const submissionId = this.#ids.next("submission");
+    this.#byId.set(submissionId, submission);
+    void submission.ended.then(() => this.#clock.timer(() => this.#byId.delete(submissionId), KEPT_MS, { background: true }));
+    return { submissionId };
+  }
+
+  /** Resolves when no batch runs. */
+  async whenIdle(): Promise<void> {
+    while (this.#running.size > 0) await Promise.all(this.#running);
+  }
+
+  /** Undefined where there is none of this id and principal. */
+  async wait(
+    submissionId: string,
+    { principalId, waitMs, signal }: { readonly principalId: string; readonly waitMs: number; readonly signal: AbortSignal },
+  ): Promise<Waited | undefined> {
+    const submission = this.#byId.get(submissionId);
+    if (submission === undefined || submission.principalId !== principalId) return undefined;
+    const outcome = await this.#wait(submission, waitMs, signal);
+    return outcome === undefined ? { submissionId } : { outcome };
+  }
+
+  async #settle(submission: Submission): Promise<void> {
+    submission.outcome = await submission.ended;
+    this.#running.delete(submission.ended);
+  }
+
+  /** Undefined when the time is up before it has ended. */
+  async #wait(submission: Submission, waitMs: number, signal: AbortSignal | undefined): Promise<Outcome | undefined> {
+    if (submission.outcome !== undefined) return submission.outcome;
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const stop = (): void => resolve(undefined);
+    const cancel = this.#clock.timer(stop, waitMs, { background: true });
+    signal?.addEventListener("abort", stop, { once: true });
+    try {
+      return await Promise.race([submission.ended, promise]);
+    } finally {
+      cancel();
+      signal?.removeEventListener("abort", stop);
+    }
+  }
+}

@@ -1,0 +1,199 @@
+/** The audit of a store: who called what, when, where and with which outcome, read from the events of its sessions and the refused requests. */
+import { MAX_REFUSALS, type RefusedRequest } from "../../core/access-store.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import type { SessionEvent } from "../../core/event.ts";
+import { ToolError } from "../../core/error.ts";
+import type { Store, StoredSession } from "../../core/store.ts";
+import { fitsPieces, quickMatcher } from "../../policy/permission.ts";
+
+/** One line of the audit. */
+export type AuditEntry = CallEntry | ApprovalEntry | SentEntry | (RefusedRequest & { readonly type: "refusal" });
+
+/** A call. */
+interface CallEntry extends AuditPlace {
+  readonly type: "call";
+  readonly toolName: string;
+  /** `open`: it has not ended. */
+  readonly outcome: "ok" | "partial" | "error" | "cancelled" | "skipped" | "open";
+  readonly errorCode?: string;
+  readonly durationMs?: number;
+  /** The call whose handler made it. */
+  readonly parentCallId?: string;
+}
+
+/** A question whether a call may run, or the answer to it: its principal is the one who answered, as far as the answer says. */
+interface ApprovalEntry extends AuditPlace {
+  readonly type: "approval-ask" | "approval-answer";
+  readonly toolName: string;
+  readonly approvalId: string;
+  /** Of an answer. */
+  readonly status?: string;
+  /** How far a yes reaches. */
+  readonly scope?: string;
+  /** The rule that answered, or that was made of the answer. */
+  readonly ruleId?: string;
+}
+
+/** A message, or the input of a job. */
+interface SentEntry extends AuditPlace {
+  readonly type: "message" | "input";
+}
+
+interface AuditPlace {
+  readonly at: number;
+  readonly principal?: string;
+  readonly sessionId: string;
+  readonly callId?: string;
+}
+
+export interface AuditOptions {
+  /** Those of principals that fit this pattern, such as `key:*`. @default all */
+  readonly principal?: string;
+  /** Calls of tools that fit this pattern, such as `files::*`, and their approvals; leaves out the rest. @default all */
+  readonly tool?: string;
+  /** Those at or after this time, in wall-clock milliseconds since the epoch. @default all */
+  readonly since?: number;
+  /** Most of them. @default 1_000 */
+  readonly limit?: number;
+}
+
+const PAGE = 500;
+const DEFAULT_LIMIT = 1_000;
+
+/**
+ * The newest first. There is no second log that could disagree with the first: calls are what the sessions have recorded, verified as they
+ * are read, and a log that is damaged is read up to the damage.
+ *
+ * @param onDamage called for each session whose log cannot be read to its end
+ * @throws ToolError `invalid_argument` for a pattern that cannot be used. By rejecting
+ */
+export async function readAudit(
+  store: Store,
+  options: AuditOptions,
+  onDamage: (sessionId: string, reason: string) => void,
+): Promise<readonly AuditEntry[]> {
+  const { since = -Infinity, limit = DEFAULT_LIMIT } = options;
+  const found = new Newest(limit);
+  const wanted = entryFilter(options);
+  for (const refusal of await store.access.refusals({ limit: MAX_REFUSALS })) found.take({ type: "refusal", ...refusal }, wanted);
+  for (let offset = 0; ; offset += PAGE) {
+    const page = await store.list({ limit: PAGE, offset });
+    for (const session of page) {
+      // The list is by time: what comes later has nothing newer than what was found.
+      if (session.updatedAt < since || session.updatedAt < found.oldest) return found.entries();
+      for (const entry of await entriesOf(store, session, onDamage)) found.take(entry, wanted);
+    }
+    if (page.length < PAGE) break;
+  }
+  return found.entries();
+}
+
+/** Keeps so many of the newest, each once. */
+class Newest {
+  readonly #limit: number;
+  #entries: AuditEntry[] = [];
+  /** Calls and approvals that were seen: those of a branch are in the log of the session it became part of as well. */
+  readonly #seen = new Set<string>();
+  /** The time of the oldest that is kept, once there are as many as may be. */
+  oldest = -Infinity;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  take(entry: AuditEntry, wanted: (entry: AuditEntry) => boolean): void {
+    if (entry.at < this.oldest || !wanted(entry)) return;
+    if ("toolName" in entry) {
+      const key = JSON.stringify([entry.type, entry.sessionId, entry.callId, entry.type === "call" ? "" : entry.approvalId]);
+      if (this.#seen.has(key)) return;
+      this.#seen.add(key);
+    }
+    this.#entries.push(entry);
+    if (this.#entries.length > 2 * this.#limit) this.#drop();
+  }
+
+  entries(): readonly AuditEntry[] {
+    this.#drop();
+    return this.#entries;
+  }
+
+  #drop(): void {
+    this.#entries = this.#entries.sort((one, other) => other.at - one.at).slice(0, this.#limit);
+    if (this.#entries.length === this.#limit) this.oldest = this.#entries.at(-1)?.at ?? -Infinity;
+  }
+}
+
+/** @throws ToolError `invalid_argument` */
+function entryFilter({ principal, tool, since = -Infinity }: AuditOptions): (entry: AuditEntry) => boolean {
+  const isTool = tool === undefined ? undefined : quickMatcher([tool], "tool");
+  const pieces = principal?.split("*");
+  return (entry) => {
+    if (entry.at < since) return false;
+    if (isTool !== undefined && (!("toolName" in entry) || isTool(entry.toolName) === undefined)) return false;
+    return pieces === undefined || (entry.principal !== undefined && fitsPieces(entry.principal, pieces));
+  };
+}
+
+/** In the order they began. */
+async function entriesOf(
+  store: Store,
+  { sessionId, parent }: StoredSession,
+  onDamage: (sessionId: string, reason: string) => void,
+): Promise<readonly AuditEntry[]> {
+  const entries: AuditEntry[] = [];
+  /** Where the entry of a call is that has not ended. */
+  const open = new Map<string, number>();
+  try {
+    let from: number | undefined = (parent?.length ?? 0) + 1;
+    while (from !== undefined) {
+      const page: Awaited<ReturnType<Store["read"]>> = await store.read(sessionId, { from });
+      for (const event of page.events) noteEvent(event, entries, open);
+      if (page.damage !== undefined) onDamage(sessionId, page.damage.reason);
+      from = page.damage === undefined ? page.next : undefined;
+    }
+  } catch (thrown: unknown) {
+    onDamage(sessionId, ToolError.fromUnknown(thrown).message); // it may have been removed meanwhile
+  }
+  return entries;
+}
+
+function noteEvent(event: SessionEvent, entries: AuditEntry[], open: Map<string, number>): void {
+  const { at, sessionId } = event;
+  if (event.type === "call-start") {
+    const { callId, call, parentCallId, principal } = event;
+    open.set(callId, entries.length);
+    entries.push({
+      type: "call",
+      at,
+      sessionId,
+      callId,
+      toolName: call.name,
+      outcome: "open",
+      ...omitUndefined({ principal, parentCallId }),
+    });
+  } else if (event.type === "call-end") {
+    const index = open.get(event.callId);
+    const begun = index === undefined ? undefined : entries[index];
+    if (index === undefined || begun?.type !== "call") return;
+    const { name, status, durationMs, error } = event.result;
+    const outcome = status === "pending" ? "open" : status;
+    entries[index] = {
+      ...begun,
+      toolName: name === "" ? begun.toolName : name,
+      outcome,
+      durationMs,
+      ...omitUndefined({ errorCode: error?.code }),
+    };
+  } else if (event.type === "approval-ask") {
+    const { type, callId, toolName, approvalId } = event;
+    entries.push({ type, at, sessionId, callId, toolName, approvalId });
+  } else if (event.type === "approval-answer") {
+    const { type, callId, toolName, approvalId, status, scope, ruleId, by } = event;
+    entries.push({ type, at, sessionId, callId, toolName, approvalId, status, ...omitUndefined({ principal: by, scope, ruleId }) });
+  } else if ((event.type === "message-add" || event.type === "inbox-add") && event.principal !== undefined) {
+    entries.push({ type: "message", at, sessionId, principal: event.principal });
+  } else if (event.type === "job-input") {
+    const { callId, principal } = event;
+    entries.push({ type: "input", at, sessionId, callId, ...omitUndefined({ principal }) });
+  }
+}

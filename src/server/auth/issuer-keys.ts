@@ -1,0 +1,133 @@
+/** The public keys of an issuer: found, fetched, kept for a while, and fetched again when a token names one that is new. */
+import type { JSONWebKeySet, JWTVerifyGetKey } from "jose";
+import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
+import { parseJson } from "../../core/base/parse-json.ts";
+import { ToolError } from "../../core/error.ts";
+import type { Clock } from "../../core/ports.ts";
+
+type Jose = typeof import("jose");
+
+export interface IssuerKeysOptions {
+  readonly issuer: string;
+  /** Where its keys are. @default what the metadata of the issuer says */
+  readonly jwksUrl?: string | undefined;
+  readonly fetch: typeof fetch;
+  readonly clock: Clock;
+  readonly jose: Jose;
+}
+
+/** Keys are fetched again when they are this old, and at most so often for tokens that name unknown keys. */
+const MAX_AGE_MS = 600_000;
+const COOLDOWN_MS = 30_000;
+const TIMEOUT_MS = 5_000;
+const MAX_CHARS = 1_048_576;
+
+interface Fetched {
+  readonly at: number;
+  readonly find: JWTVerifyGetKey;
+}
+
+export class IssuerKeys {
+  readonly #options: IssuerKeysOptions;
+  #fetched: Fetched | undefined;
+  #fetching: Promise<Fetched> | undefined;
+  #lookedAt = -Infinity;
+
+  constructor(options: IssuerKeysOptions) {
+    this.#options = options;
+  }
+
+  /** Finds the key of a token by its header, as `jwtVerify` asks for it. Rejects with what jose says, or `unavailable`. */
+  readonly find: JWTVerifyGetKey = async (header, token) => {
+    const { clock, jose } = this.#options;
+    const kept = this.#fetched;
+    if (kept === undefined) return (await this.#fetch()).find(header, token);
+    if (clock.now() - kept.at >= MAX_AGE_MS) return (await this.#renewed(kept)).find(header, token);
+    try {
+      return await kept.find(header, token);
+    } catch (thrown: unknown) {
+      // Anybody can send a token with an unknown key: the issuer is not to be asked for each of them.
+      if (!(thrown instanceof jose.errors.JWKSNoMatchingKey) || clock.now() - this.#lookedAt < COOLDOWN_MS) throw thrown;
+      return (await this.#renewed(kept)).find(header, token);
+    }
+  };
+
+  /** An issuer that does not answer now has still said which its keys were. */
+  async #renewed(kept: Fetched): Promise<Fetched> {
+    if (this.#options.clock.now() - this.#lookedAt < COOLDOWN_MS) return kept;
+    return this.#fetch().catch(() => kept);
+  }
+
+  /** Several tokens wait for one answer. */
+  #fetch(): Promise<Fetched> {
+    this.#fetching ??= this.#ask().finally(() => {
+      this.#fetching = undefined;
+    });
+    return this.#fetching;
+  }
+
+  async #ask(): Promise<Fetched> {
+    const { clock, jose, jwksUrl } = this.#options;
+    this.#lookedAt = clock.now();
+    const keys = await this.#read(jwksUrl ?? (await this.#discover()));
+    if (!Array.isArray(keys["keys"])) throw unavailable(this.#options.issuer, "its key set has no array keys");
+    // jose checks each key that it uses
+    this.#fetched = { at: clock.now(), find: jose.createLocalJWKSet(keys as unknown as JSONWebKeySet) };
+    return this.#fetched;
+  }
+
+  /**
+   * The address of the keys, from metadata that names this issuer and no other.
+   *
+   * @see https://www.rfc-editor.org/rfc/rfc8414#section-3.3
+   */
+  async #discover(): Promise<string> {
+    const { issuer } = this.#options;
+    const { origin, pathname } = new URL(issuer);
+    const path = pathname.replace(/\/$/u, "");
+    const places = [`${origin}/.well-known/oauth-authorization-server${path}`, `${origin}${path}/.well-known/openid-configuration`];
+    let failure: unknown;
+    for (const place of places) {
+      try {
+        const metadata = await this.#read(place);
+        if (metadata["issuer"] !== issuer) throw unavailable(issuer, "its metadata are those of another issuer");
+        const uri = metadata["jwks_uri"];
+        if (typeof uri !== "string" || !URL.canParse(uri)) throw unavailable(issuer, "its metadata have no jwks_uri");
+        requireSafe(uri, "jwks_uri of the issuer");
+        return uri;
+      } catch (thrown: unknown) {
+        failure = thrown;
+      }
+    }
+    throw failure;
+  }
+
+  async #read(url: string): Promise<JsonObject> {
+    const { issuer, fetch, clock } = this.#options;
+    const timeout = new AbortController();
+    const cancel = clock.timer(() => timeout.abort(unavailable(issuer, "it did not answer in time")), TIMEOUT_MS, { background: true });
+    try {
+      const answer = await fetch(url, { headers: { accept: "application/json" }, redirect: "error", signal: timeout.signal });
+      if (!answer.ok) throw unavailable(issuer, `it answers with the status ${answer.status}`);
+      const value = parseJson(await answer.text(), { maxChars: MAX_CHARS });
+      if (!isJsonObject(value)) throw unavailable(issuer, "it answers something else than an object");
+      return value;
+    } finally {
+      cancel();
+    }
+  }
+}
+
+/** @throws ToolError `invalid_argument` for an address whose answers others could change on their way */
+export function requireSafe(address: string, what: string): void {
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  const isLoopback = url !== undefined && /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/u.test(url.hostname);
+  if (url?.protocol === "https:" || (url?.protocol === "http:" && isLoopback)) return;
+  throw new ToolError("invalid_argument", `The ${what} is an https address, not ${JSON.stringify(address.slice(0, 200))}.`, {
+    hint: "http is taken for this machine itself only.",
+  });
+}
+
+function unavailable(issuer: string, why: string): ToolError {
+  return new ToolError("unavailable", `The keys of the issuer ${issuer} cannot be had: ${why}.`);
+}

@@ -1,0 +1,190 @@
+/** Bearer tokens that an issuer signs for this server, as a protected resource of OAuth 2.1: verified, never passed on. */
+import type { JWTPayload } from "jose";
+import { copyJson, isJsonObject } from "../../core/base/json.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
+import type { Clock, Log } from "../../core/ports.ts";
+import { bearerToken } from "./credentials.ts";
+import { IssuerKeys, requireSafe } from "./issuer-keys.ts";
+import { SCOPES, type Authenticator, type Principal, type Scope } from "./principal.ts";
+
+/** An issuer of tokens, and the tokens of it that count. */
+export interface IssuerTokensOptions {
+  /** As it is in `iss` of its tokens, to the letter. */
+  readonly issuer: string;
+  /** The `aud` that a token must have, or one of them: the address of this server. Tokens for others are not let in. */
+  readonly audience: string | readonly string[];
+  /** Signatures that are taken: asymmetric ones, whose keys the issuer publishes. @default RS256, PS256, ES256, EdDSA and Ed25519 */
+  readonly algorithms?: readonly string[];
+  /** Where its keys are. @default what the metadata of the issuer says */
+  readonly jwksUrl?: string;
+  /** The claim that has the scopes: a string with spaces between, or an array. @default "scope" */
+  readonly scopeClaim?: string;
+  /** The scopes here that each scope of the issuer allows. @default the scopes of this server by their own names */
+  readonly scopes?: Readonly<Record<string, readonly Scope[]>>;
+  /** The `typ` that a token must have, such as `at+jwt`. @default `at+jwt` or `JWT` */
+  readonly tokenType?: string;
+  /** How far the clocks may be apart, in seconds. @default 30 */
+  readonly clockToleranceSeconds?: number;
+}
+
+export interface IssuerTokensPorts {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Fetches the keys. Guard it: the issuer says where they are. */
+  readonly fetch: typeof fetch;
+}
+
+const OPTIONS: OptionNames<IssuerTokensOptions> = {
+  issuer: true,
+  audience: true,
+  algorithms: true,
+  jwksUrl: true,
+  scopeClaim: true,
+  scopes: true,
+  tokenType: true,
+  clockToleranceSeconds: true,
+};
+const DEFAULT_ALGORITHMS: readonly string[] = ["RS256", "PS256", "ES256", "EdDSA", "Ed25519"];
+/** A symmetric one could be signed with what the issuer publishes. */
+const ALGORITHM = /^(?:(?:RS|PS|ES)(?:256|384|512)|EdDSA|Ed25519)$/u;
+const TOKEN_TYPES: readonly string[] = ["at+jwt", "application/at+jwt", "jwt"];
+const DEFAULT_TOLERANCE_SECONDS = 30;
+
+type Jose = typeof import("jose");
+
+/**
+ * Knows the sender of requests with a token of the issuer. Needs the package `jose`, which is loaded at once so that a missing one is
+ * found before the first request.
+ *
+ * A token counts when its signature is right by a published key and an allowed algorithm, it is meant for this audience, it has begun and
+ * not expired, and says whom it is for (`sub`).
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc9068#section-4 and https://modelcontextprotocol.io/specification/draft/basic/authorization
+ * @throws ToolError `invalid_argument`; `unavailable` where `jose` is not installed. By rejecting
+ */
+export async function issuerTokens(options: IssuerTokensOptions, ports: IssuerTokensPorts): Promise<Authenticator> {
+  checkOptions(options);
+  const jose = await loadJose();
+  const { issuer, jwksUrl } = options;
+  const keys = new IssuerKeys({ issuer, jwksUrl, fetch: ports.fetch, clock: ports.clock, jose });
+  return new IssuerTokens(options, { ...ports, jose, keys });
+}
+
+interface TokenParts extends IssuerTokensPorts {
+  readonly jose: Jose;
+  readonly keys: IssuerKeys;
+}
+
+class IssuerTokens implements Authenticator {
+  readonly #options: IssuerTokensOptions;
+  readonly #parts: TokenParts;
+  #saidAt = -Infinity;
+
+  constructor(options: IssuerTokensOptions, parts: TokenParts) {
+    this.#options = options;
+    this.#parts = parts;
+  }
+
+  async authenticate(request: Request): Promise<Principal | undefined> {
+    const token = bearerToken(request);
+    // Other kinds of credentials are for other authenticators: three parts, or it is none of these.
+    if (token === undefined || token.split(".").length !== 3) return undefined;
+    try {
+      return this.#principalOf(await this.#verify(token));
+    } catch (thrown: unknown) {
+      this.#note(thrown);
+      return undefined;
+    }
+  }
+
+  async #verify(token: string): Promise<JWTPayload> {
+    const {
+      issuer,
+      audience,
+      algorithms = DEFAULT_ALGORITHMS,
+      tokenType,
+      clockToleranceSeconds = DEFAULT_TOLERANCE_SECONDS,
+    } = this.#options;
+    const { jose, keys, clock } = this.#parts;
+    const { payload, protectedHeader } = await jose.jwtVerify(token, keys.find, {
+      issuer,
+      audience: typeof audience === "string" ? audience : [...audience],
+      algorithms: [...algorithms],
+      requiredClaims: ["exp", "sub"],
+      clockTolerance: clockToleranceSeconds,
+      currentDate: new Date(clock.wallTime()),
+      ...omitUndefined({ typ: tokenType }),
+    });
+    if (tokenType === undefined && !TOKEN_TYPES.includes((protectedHeader.typ ?? "jwt").toLowerCase()))
+      throw new jose.errors.JWTInvalid("The token is of another type.");
+    return payload;
+  }
+
+  #principalOf(payload: JWTPayload): Principal | undefined {
+    const claims = copyJson(payload).value;
+    if (!isJsonObject(claims) || typeof claims["sub"] !== "string" || claims["sub"] === "") return undefined;
+    const { issuer, scopes: meanings, scopeClaim = "scope" } = this.#options;
+    const id = `token:${issuer}#${claims["sub"]}`;
+    if (id.length > MAX_ID_LENGTH) return undefined;
+    const named = Object.hasOwn(claims, scopeClaim) ? claims[scopeClaim] : undefined;
+    const given = typeof named === "string" ? named.split(" ") : Array.isArray(named) ? named : [];
+    const allowed = given.flatMap((scope) => scopesOf(scope, meanings));
+    const name = [claims["name"], claims["client_id"], claims["sub"]].find((text) => typeof text === "string" && text !== "");
+    return Object.freeze({ id, name: String(name), scopes: new Set(SCOPES.filter((scope) => allowed.includes(scope))), claims });
+  }
+
+  /** An issuer that cannot be reached is the operator's business, once in a while; a wrong token is not. */
+  #note(thrown: unknown): void {
+    const { jose, clock, log } = this.#parts;
+    if (thrown instanceof jose.errors.JOSEError || clock.now() - this.#saidAt < LOG_EVERY_MS) return;
+    this.#saidAt = clock.now();
+    log.warn(`Tokens of ${this.#options.issuer} cannot be checked: ${describeThrown(thrown)}`);
+  }
+}
+
+/** As long as an id in an event may be. */
+const MAX_ID_LENGTH = 1_024;
+const LOG_EVERY_MS = 60_000;
+
+function scopesOf(given: unknown, meanings: IssuerTokensOptions["scopes"]): readonly Scope[] {
+  if (typeof given !== "string") return [];
+  if (meanings !== undefined) return Object.hasOwn(meanings, given) ? (meanings[given] ?? []) : [];
+  return SCOPES.filter((scope) => scope === given);
+}
+
+function checkOptions(options: IssuerTokensOptions): void {
+  checkKnownKeys(options, OPTIONS, "issuerTokens()");
+  const { issuer, audience, algorithms = DEFAULT_ALGORITHMS, jwksUrl, clockToleranceSeconds: tolerance = 0, scopes = {} } = options;
+  requireSafe(issuer, "issuer of tokens");
+  if (jwksUrl !== undefined) requireSafe(jwksUrl, "jwksUrl of an issuer");
+  const audiences: readonly unknown[] = Array.isArray(audience) ? audience : [audience];
+  if (audiences.length === 0 || audiences.some((one) => typeof one !== "string" || one === ""))
+    throw new ToolError("invalid_argument", `The issuer ${issuer} needs an audience: a token for another server is not to be let in here.`);
+  const weak = algorithms.find((algorithm) => !ALGORITHM.test(algorithm));
+  if (weak !== undefined || algorithms.length === 0)
+    throw new ToolError(
+      "invalid_argument",
+      `The algorithms of ${issuer} are asymmetric ones such as ES256, not ${JSON.stringify(weak ?? [])}.`,
+    );
+  if (!Number.isFinite(tolerance) || tolerance < 0 || tolerance > 600)
+    throw new ToolError("invalid_argument", `clockToleranceSeconds is ${String(tolerance)}; it takes 0 to 600.`);
+  for (const [scope, meant] of Object.entries(scopes))
+    if (!Array.isArray(meant) || meant.some((one) => !SCOPES.includes(one)))
+      throw new ToolError(
+        "invalid_argument",
+        `The scope ${JSON.stringify(scope)} of ${issuer} allows some of ${SCOPES.join(", ")}, and nothing else.`,
+      );
+}
+
+async function loadJose(): Promise<Jose> {
+  try {
+    return await import("jose");
+  } catch (error: unknown) {
+    throw new ToolError("unavailable", "Bearer tokens of an issuer need the package jose, which is not installed.", {
+      operatorHint: "npm install jose",
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,47 @@
+/** The senders of requests, and the scopes that say what each may do. */
+import type { JsonObject } from "../../core/base/json.ts";
+import type { PermissionRules } from "../../policy/permission.ts";
+
+/** `admin` includes all others; none of the others includes another. */
+export type Scope = "read" | "execute" | "simulate" | "approve" | "admin";
+
+/** Every scope, that which includes all last. */
+export const SCOPES: readonly Scope[] = Object.freeze(["read", "execute", "simulate", "approve", "admin"]);
+
+/** The sender of a request. */
+export interface Principal {
+  /** Stable id: `key:ab12…`, `session:…`, `token:<issuer>#<subject>`, `local`. In events, lists and the audit. */
+  readonly id: string;
+  readonly name: string;
+  readonly scopes: ReadonlySet<Scope>;
+  /** A session key sees this session only. */
+  readonly sessionId?: string;
+  /** Claims of a bearer token, for rules. */
+  readonly claims?: JsonObject;
+  /** Patterns of the key itself, which only narrow what the rules of the server allow. */
+  readonly tools?: PermissionRules;
+}
+
+/** Finds the sender of a request by its credentials. */
+export interface Authenticator {
+  /** Undefined = no (or wrong) credentials: answered with 401. Never throws for what a request holds. */
+  authenticate(request: Request): Promise<Principal | undefined>;
+}
+
+/** Whether a principal may do what needs this scope. */
+export function hasScope({ scopes }: Principal, scope: Scope): boolean {
+  return scopes.has(scope) || scopes.has("admin");
+}
+
+/** Asks one authenticator after the other; the first that knows the sender decides. Without any, no sender is known. */
+export function firstOf(...authenticators: readonly Authenticator[]): Authenticator {
+  return {
+    async authenticate(request) {
+      for (const authenticator of authenticators) {
+        const principal = await authenticator.authenticate(request);
+        if (principal !== undefined) return principal;
+      }
+      return undefined;
+    },
+  };
+}

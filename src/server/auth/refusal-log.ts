@@ -1,0 +1,80 @@
+/** Writes down which requests were refused, no faster than a store should be asked to. */
+import type { AccessStore, RefusedRequest } from "../../core/access-store.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { describeThrown } from "../../core/error.ts";
+import type { Clock, Log } from "../../core/ports.ts";
+
+/** A refusal, as the server knows it. */
+export interface Refusal {
+  readonly request: Request;
+  readonly status: number;
+  readonly reason: string;
+  /** The id of the principal, where one was found. */
+  readonly principal?: string | undefined;
+  /** The address of the client. */
+  readonly from?: string | undefined;
+}
+
+/** So many a second are kept; the others are counted. */
+const MAX_PER_SECOND = 50;
+const MAX_PATH = 256;
+
+export class RefusalLog {
+  readonly #access: AccessStore;
+  readonly #ports: { readonly clock: Clock; readonly log: Log };
+  #waiting: RefusedRequest[] = [];
+  #writing: Promise<void> | undefined;
+  #missed = 0;
+  #secondBegan = -Infinity;
+  #inSecond = 0;
+
+  constructor(access: AccessStore, ports: { readonly clock: Clock; readonly log: Log }) {
+    this.#access = access;
+    this.#ports = ports;
+  }
+
+  /** Synchronous: the client is answered at once. Path and method are kept, but neither query nor headers. */
+  note({ request, status, reason, principal, from }: Refusal): void {
+    const { clock } = this.#ports;
+    const now = clock.now();
+    if (now - this.#secondBegan >= 1_000) {
+      this.#secondBegan = now;
+      this.#inSecond = 0;
+    }
+    if (this.#inSecond++ >= MAX_PER_SECOND) {
+      this.#missed++;
+      return;
+    }
+    const missed = this.#missed === 0 ? undefined : this.#missed;
+    this.#missed = 0;
+    const path = new URL(request.url).pathname.slice(0, MAX_PATH);
+    this.#waiting.push({
+      at: clock.wallTime(),
+      status,
+      reason,
+      method: request.method,
+      path,
+      ...omitUndefined({ principal, from, missed }),
+    });
+    this.#writing ??= this.#write();
+  }
+
+  /** Resolves when all of them are in the store. */
+  async settled(): Promise<void> {
+    await this.#writing;
+  }
+
+  async #write(): Promise<void> {
+    try {
+      while (this.#waiting.length > 0) {
+        const next = this.#waiting;
+        this.#waiting = [];
+        await this.#access.addRefusals(next);
+      }
+    } catch (thrown: unknown) {
+      this.#ports.log.warn(`Refused requests could not be kept: ${describeThrown(thrown)}`);
+    } finally {
+      this.#writing = undefined;
+    }
+  }
+}

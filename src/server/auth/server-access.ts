@@ -1,0 +1,175 @@
+/** How a server lets requests in: the authenticators, the rules for tools, the challenges, and the list of what was refused. */
+import type { AccessStore } from "../../core/access-store.ts";
+import { ToolError } from "../../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
+import type { Clock, Log } from "../../core/ports.ts";
+import type { ExecuteOptions } from "../../call/execute-options.ts";
+import { AccessRules, type AccessRule } from "../../policy/access-rules.ts";
+import { httpClient } from "../../net/http-client.ts";
+import { guardedFetch } from "../../net/guarded-fetch.ts";
+import type { Visibility } from "../../policy/visibility.ts";
+import { challenge, metadataUrl, resourceMetadata } from "./challenge.ts";
+import { issuerTokens, type IssuerTokensOptions } from "./issuer-tokens.ts";
+import { Keys } from "./keys.ts";
+import { SCOPES, firstOf, hasScope, type Authenticator, type Principal, type Scope } from "./principal.ts";
+import { RefusalLog, type Refusal } from "./refusal-log.ts";
+
+/** An issuer of tokens, and the private addresses where its keys may be. */
+export interface IssuerOptions extends Omit<IssuerTokensOptions, "audience"> {
+  /** @default `resource` of the server */
+  readonly audience?: string | readonly string[];
+  /** Hosts and networks besides public ones that its keys may be fetched from. @default none */
+  readonly allowPrivate?: readonly string[];
+}
+
+/** The senders that are let in, and the rules of each. */
+export interface ServerAccessOptions {
+  /** Where its keys are, and what it refused is kept. Without it there are neither. */
+  readonly access?: AccessStore | undefined;
+  readonly issuers?: readonly IssuerOptions[];
+  /** Asked before keys and issuers, such as `staticToken`. */
+  readonly others?: readonly Authenticator[];
+  /** @default every principal may use all tools of the runtime */
+  readonly rules?: readonly AccessRule[];
+  /** The address of the server as its clients know it. Needed where an issuer gives tokens. */
+  readonly resource?: string;
+}
+
+const OPTIONS: OptionNames<ServerAccessOptions> = { access: true, issuers: true, others: true, rules: true, resource: true };
+
+/** The answer to a request that is not let in, or may not do this. */
+export interface Denial {
+  readonly status: 401 | 403;
+  readonly reason: string;
+  readonly hint: string;
+  /** The value of `WWW-Authenticate`. */
+  readonly challenge: string;
+  readonly principal?: Principal;
+}
+
+/** The sender of a request, or why it is denied. */
+export type Admission =
+  | { readonly principal: Principal; readonly denial?: undefined }
+  | { readonly denial: Denial; readonly principal?: undefined };
+
+/** @throws ToolError `invalid_argument`; `unavailable` where an issuer needs a package that is not installed. By rejecting */
+export async function openServerAccess(
+  options: ServerAccessOptions,
+  ports: { readonly clock: Clock; readonly log: Log },
+): Promise<ServerAccess> {
+  checkKnownKeys(options, OPTIONS, "openServerAccess()");
+  const { access, issuers = [], others = [], resource } = options;
+  const tokens: Authenticator[] = [];
+  for (const { allowPrivate = [], ...issuer } of issuers) {
+    const audience = issuer.audience ?? resource;
+    if (audience === undefined || resource === undefined)
+      throw new ToolError(
+        "invalid_argument",
+        `Tokens of ${issuer.issuer} need the resource that they are for: the address of this server.`,
+      );
+    const fetch = guardedFetch(httpClient({ allowPrivate, maxRedirects: 0 }, ports));
+    tokens.push(await issuerTokens({ ...issuer, audience }, { ...ports, fetch }));
+  }
+  const keys = access === undefined ? [] : [new Keys(access, ports)];
+  return new ServerAccess(options, { ports, authenticator: firstOf(...others, ...keys, ...tokens) });
+}
+
+export class ServerAccess implements Authenticator {
+  readonly #options: ServerAccessOptions;
+  readonly #authenticator: Authenticator;
+  readonly #rules: AccessRules;
+  readonly #refusals: RefusalLog | undefined;
+  readonly #metadataUrl: URL | undefined;
+
+  /** @internal Use `openServerAccess`. */
+  constructor(
+    options: ServerAccessOptions,
+    { ports, authenticator }: { readonly ports: { readonly clock: Clock; readonly log: Log }; readonly authenticator: Authenticator },
+  ) {
+    this.#options = options;
+    this.#authenticator = authenticator;
+    this.#rules = new AccessRules(options.rules ?? []);
+    this.#refusals = options.access === undefined ? undefined : new RefusalLog(options.access, ports);
+    const hasIssuers = options.issuers !== undefined && options.issuers.length > 0;
+    this.#metadataUrl = hasIssuers && options.resource !== undefined ? metadataUrl(options.resource) : undefined;
+  }
+
+  authenticate(request: Request): Promise<Principal | undefined> {
+    return this.#authenticator.authenticate(request);
+  }
+
+  /** Finds the sender of a request and whether it has the scope. Keeps the refusal where it has not. */
+  async admit(request: Request, { scope, from }: { readonly scope: Scope; readonly from?: string }): Promise<Admission> {
+    const principal = await this.authenticate(request);
+    if (principal !== undefined && hasScope(principal, scope)) return { principal };
+    const denial = principal === undefined ? this.#unknown(request) : this.#lacking(principal, scope);
+    this.noteRefusal({ request, status: denial.status, reason: denial.reason, principal: principal?.id, from });
+    return { denial };
+  }
+
+  /** The tools that a principal sees in lists and may call; undefined = all that the runtime offers. */
+  visibilityOf(principal: Principal): Visibility | undefined {
+    return this.#rules.visibilityOf(principal);
+  }
+
+  /** The options of every call that is made for a principal: its id in events, itself in `context.data`, and the tools it may use. */
+  callOptions(principal: Principal): Pick<ExecuteOptions, "principal" | "data" | "allow"> {
+    const allow = this.visibilityOf(principal);
+    return { principal: principal.id, data: { principal }, ...(allow === undefined ? {} : { allow }) };
+  }
+
+  /** The metadata document of RFC 9728, which is open to everybody; undefined for every other request. */
+  metadataResponse(request: Request): Response | undefined {
+    const { resource, issuers = [] } = this.#options;
+    if (this.#metadataUrl === undefined || resource === undefined || request.method !== "GET") return undefined;
+    if (new URL(request.url).pathname !== this.#metadataUrl.pathname) return undefined;
+    const scopes = new Set<string>(
+      issuers.flatMap((issuer): readonly string[] => (issuer.scopes === undefined ? SCOPES : Object.keys(issuer.scopes))),
+    );
+    const document = resourceMetadata({ resource, issuers: issuers.map(({ issuer }) => issuer), scopes: [...scopes] });
+    return Response.json(document, { headers: { "cache-control": "max-age=3600", "access-control-allow-origin": "*" } });
+  }
+
+  /** Keeps a request that was refused for another reason, such as its origin or too many of them. */
+  noteRefusal(refusal: Refusal): void {
+    this.#refusals?.note(refusal);
+  }
+
+  /** Resolves when every refusal is in the store. */
+  async settled(): Promise<void> {
+    await this.#refusals?.settled();
+  }
+
+  #unknown(request: Request): Denial {
+    const isGiven = request.headers.has("authorization");
+    const resourceUrl = this.#metadataUrl?.href;
+    return {
+      status: 401,
+      reason: isGiven ? "The credentials are not valid: unknown, expired or revoked." : "The request has no credentials.",
+      hint: "Send Authorization: Bearer with a key or token of this server.",
+      challenge: challenge({ resourceMetadata: resourceUrl, error: isGiven ? "invalid_token" : undefined }),
+    };
+  }
+
+  #lacking(principal: Principal, scope: Scope): Denial {
+    const names = [...principal.scopes].join(", ");
+    return {
+      status: 403,
+      reason: `This needs the scope ${scope}.`,
+      hint: `${principal.name} has ${names === "" ? "none" : names}.`,
+      challenge: challenge({
+        resourceMetadata: this.#metadataUrl?.href,
+        error: "insufficient_scope",
+        scope: this.#scopeName(principal, scope),
+      }),
+      principal,
+    };
+  }
+
+  /** As the issuer of a token calls it, where it calls it otherwise. */
+  #scopeName({ id }: Principal, scope: Scope): string {
+    const issuer = this.#options.issuers?.find((one) => id.startsWith(`token:${one.issuer}#`));
+    const [name = scope] = Object.entries(issuer?.scopes ?? {}).find(([, meant]) => meant.includes(scope)) ?? [];
+    return name;
+  }
+}

@@ -1,0 +1,28 @@
+/** One secret that all clients share, for a server of one person. */
+import { ToolError } from "../../core/error.ts";
+import { bearerToken, isSameSecret } from "./credentials.ts";
+import { SCOPES, type Authenticator, type Scope } from "./principal.ts";
+
+/** The name of the sender of one fixed token, and its scopes. */
+export interface StaticTokenOptions {
+  /** 16 characters at least. */
+  readonly token: string;
+  /** @default "local" */
+  readonly id?: string;
+  /** @default all */
+  readonly scopes?: readonly Scope[];
+}
+
+const LEAST_LENGTH = 16;
+
+/** Knows the sender of requests that bring the secret as their bearer token. @throws ToolError `invalid_argument` */
+export function staticToken({ token, id = "local", scopes = SCOPES }: StaticTokenOptions): Authenticator {
+  if (typeof token !== "string" || token.length < LEAST_LENGTH)
+    throw new ToolError("invalid_argument", `The token of a server has at least ${LEAST_LENGTH} characters.`);
+  const principal = Object.freeze({ id, name: id, scopes: new Set(scopes) });
+  return {
+    async authenticate(request) {
+      return isSameSecret(bearerToken(request) ?? "", token) ? principal : undefined;
+    },
+  };
+}

@@ -1,0 +1,261 @@
+/** Puts the parts of a server together: the guard, the API, MCP, and how it stops. */
+import type { Agent } from "../compose/agent.ts";
+import { ToolError } from "../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
+import type { Clock, Ids, Log } from "../core/ports.ts";
+import { systemPorts } from "../core/system-ports.ts";
+import { visibilityOf, type VisibilityRules } from "../policy/visibility.ts";
+import { Runtime } from "../runtime/runtime.ts";
+import type { Triggers } from "../triggers/triggers.ts";
+import { agentHandlers } from "./api/agents.ts";
+import { approvalHandlers } from "./api/approvals.ts";
+import { callHandlers } from "./api/calls.ts";
+import { drain } from "./api/drain.ts";
+import { errorResponse } from "./api/error-response.ts";
+import { jobHandlers } from "./api/jobs.ts";
+import { KeyedAnswers } from "./api/keyed-answers.ts";
+import { Limits } from "./api/limits.ts";
+import { Metrics } from "./api/metrics.ts";
+import { admitted, noteRefused } from "./api/refused.ts";
+import { makeRouter } from "./api/router.ts";
+import { serverHandlers } from "./api/server-state.ts";
+import { serverSettings, type ServerLimits } from "./api/server-settings.ts";
+import type { ApiServices } from "./api/services.ts";
+import { SessionPool, refuseSessionKey } from "./api/session-pool.ts";
+import { sessionHandlers } from "./api/sessions.ts";
+import { Submissions } from "./api/submissions.ts";
+import { toolHandlers } from "./api/tools.ts";
+import type { Authenticator, Principal } from "./auth/principal.ts";
+import { ServerAccess } from "./auth/server-access.ts";
+import { EventHub } from "./events/event-hub.ts";
+import { distrustOf, type Trusted } from "./http/guard.ts";
+import { HttpError } from "./http/http-error.ts";
+import { listenOn, type FetchHandler } from "./http/listen.ts";
+import { securityHeaders } from "./http/security-headers.ts";
+import { HttpGateway } from "./mcp/http.ts";
+import { LOCAL_NAMES, isLocalAddress } from "./mcp/http-options.ts";
+import type { McpServerOptions } from "./mcp/options.ts";
+
+/** Options of `createServer`. */
+export interface ServerOptions {
+  /** Finds the sender of a request; requests without a known sender are refused. See `staticToken`, and `openServerAccess` for keys and rules. */
+  readonly auth: Authenticator;
+  /** Host names that requests may be sent to, without ports; an empty list lets nothing in. @default names of this machine only */
+  readonly allowedHosts?: readonly string[];
+  /** The pages that may send requests: origins such as `https://app.example`, or host names, with any port. @default the server's own origin */
+  readonly allowedOrigins?: readonly string[];
+  /** Origins whose pages may also read the answers, such as `https://app.example`; never `*`. @default none */
+  readonly corsOrigins?: readonly string[];
+  /** Agents by name. The program starts and stops them. */
+  readonly agents?: Readonly<Record<string, Agent>>;
+  /** The triggers and channels that the agents share. */
+  readonly triggers?: Triggers;
+  readonly limits?: ServerLimits;
+  /** How tools are served over MCP at `/mcp`; `false`: they are not. Needs the package `@modelcontextprotocol/server` when it is asked. */
+  readonly mcp?: McpServerOptions | false;
+  /** @default "haft" */
+  readonly name?: string;
+  /** @default "0.0.0" */
+  readonly version?: string;
+  /** Clock, ids and log, for tests. */
+  readonly ports?: { readonly clock?: Clock; readonly ids?: Ids; readonly log?: Log };
+}
+
+/** Where a server listens. */
+export interface ListenAddress {
+  /** 0 = one that is free. */
+  readonly port: number;
+  /** One that others reach needs `allowedHosts`. @default "127.0.0.1" */
+  readonly host?: string;
+}
+
+/** A port that a server listens on. */
+export interface ServerListener {
+  /** The address for clients: `http://127.0.0.1:3000`. */
+  readonly url: string;
+  readonly port: number;
+}
+
+/** A runtime over HTTP, made by `createServer`. */
+export interface HaftServer {
+  /** Answers one request: mount it in any server that speaks `Request` and `Response`. Never rejects. */
+  fetch(request: Request): Promise<Response>;
+  /** @throws ToolError `invalid_argument` for an address that others reach without `allowedHosts`; `unavailable`. By rejecting */
+  listen(address: ListenAddress): Promise<ServerListener>;
+  /**
+   * Takes no more calls, tells streams, lets calls under way end for a while and cancels the rest, closes the sessions that it has opened,
+   * and lets its ports go. The runtime stays open. Idempotent.
+   */
+  close(): Promise<void>;
+}
+
+const OPTIONS: OptionNames<ServerOptions> = {
+  auth: true,
+  allowedHosts: true,
+  allowedOrigins: true,
+  corsOrigins: true,
+  agents: true,
+  triggers: true,
+  limits: true,
+  mcp: true,
+  name: true,
+  version: true,
+  ports: true,
+};
+
+/**
+ * Makes an HTTP server of a runtime, which stays the program's to open and close. The package `hono` is loaded with the first request.
+ *
+ * Calls that need approval wait in `GET /v1/approvals` where the runtime has an approver that leaves them open.
+ *
+ * @throws ToolError `invalid_argument`
+ */
+export function createServer(runtime: Runtime, options: ServerOptions): HaftServer {
+  if (!(runtime instanceof Runtime)) throw new ToolError("invalid_argument", "A server needs a runtime: what createRuntime() gives.");
+  checkKnownKeys(options, OPTIONS, "createServer()");
+  if (typeof options.auth?.authenticate !== "function")
+    throw new ToolError("invalid_argument", "A server needs auth, which says who sends a request.", {
+      hint: "For a server that one person uses: auth: staticToken({ token }).",
+    });
+  return new RuntimeServer(runtime, options);
+}
+
+class RuntimeServer implements HaftServer {
+  readonly #runtime: Runtime;
+  readonly #options: ServerOptions;
+  readonly #services: ApiServices;
+  readonly #trusted: Trusted;
+  readonly #mcp: HttpGateway | undefined;
+  readonly #secured: ReturnType<typeof securityHeaders>;
+  readonly #closers: ((work: () => Promise<void>) => Promise<void>)[] = [];
+  #router: Promise<FetchHandler> | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(runtime: Runtime, options: ServerOptions) {
+    this.#runtime = runtime;
+    this.#options = options;
+    const { mcp = {}, name = "haft", version = "0.0.0", corsOrigins = [] } = options;
+    this.#trusted = {
+      allowedHosts: (options.allowedHosts ?? LOCAL_NAMES).map((host) => host.toLowerCase()),
+      allowedOrigins: options.allowedOrigins?.map((origin) => origin.toLowerCase()),
+      corsOrigins,
+    };
+    this.#secured = securityHeaders({ corsOrigins });
+    this.#services = this.#makeServices();
+    if (mcp === false) return;
+    const { access } = this.#services;
+    const toolsFor = (principal: Principal): VisibilityRules | undefined => {
+      const [own, given] = [access.visibilityOf(principal), mcp.toolsFor?.(principal)];
+      return own === undefined || given === undefined ? (own ?? given) : [own, visibilityOf(given)];
+    };
+    this.#mcp = new HttpGateway(runtime, { name, version, ...mcp, ...hostsOf(options), toolsFor });
+  }
+
+  fetch(request: Request): Promise<Response> {
+    return this.#secured(request, () => this.#answer(request));
+  }
+
+  async #answer(request: Request): Promise<Response> {
+    const { access } = this.#services;
+    try {
+      const distrust = distrustOf(request, this.#trusted);
+      if (distrust !== undefined) throw new HttpError(403, "permission_denied", distrust);
+      const metadata = access.metadataResponse(request);
+      if (metadata !== undefined) return metadata;
+      if (this.#mcp !== undefined && new URL(request.url).pathname === "/mcp") return await this.#answerMcp(this.#mcp, request);
+      this.#router ??= this.#makeRouter();
+      return await (
+        await this.#router
+      )(request);
+    } catch (thrown: unknown) {
+      const response = errorResponse(thrown, this.#services);
+      noteRefused(access, { request, status: response.status, thrown });
+      return response;
+    }
+  }
+
+  async listen({ port, host = "127.0.0.1" }: ListenAddress): Promise<ServerListener> {
+    if (!isLocalAddress(host) && this.#options.allowedHosts === undefined)
+      throw new ToolError("invalid_argument", `A server on ${host} can be reached by others, and needs allowedHosts.`, {
+        hint: "Name the hosts that it is reached by, or leave host out to be reached from this machine only.",
+      });
+    await (this.#router ??= this.#makeRouter()); // at once, so that a missing package is not found out by the first client
+    const { clock, log } = this.#services;
+    const listener = await listenOn((request) => this.fetch(request), { port, host, clock, log });
+    this.#closers.push((work) => listener.close(work));
+    return { port: listener.port, url: listener.origin };
+  }
+
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
+    // Each port stops listening before the work begins, and is let go when it is done.
+    const work = async (): Promise<void> => {
+      await Promise.all([drain(this.#services), this.#mcp?.close()]);
+    };
+    let done: Promise<void> | undefined;
+    const once = (): Promise<void> => (done ??= work());
+    await Promise.all([...this.#closers.map((close) => close(once)), once()]);
+    await this.#services.access.settled();
+  }
+
+  async #answerMcp(mcp: HttpGateway, request: Request): Promise<Response> {
+    const { access, clock, metrics, limits } = this.#services;
+    const startedAt = clock.now();
+    const principal = await admitted(access, request, "execute");
+    limits.take(principal.id);
+    refuseSessionKey(principal);
+    const response = await mcp.answer(request, { id: principal.id, principal });
+    metrics.note("mcp", response.status, clock.now() - startedAt);
+    return response;
+  }
+
+  #makeRouter(): Promise<FetchHandler> {
+    const { clock, log, store } = this.#services;
+    const about = { name: this.#options.name ?? "haft", version: this.#options.version ?? "0.0.0" };
+    return makeRouter({
+      services: this.#services,
+      keyed: new KeyedAnswers({ clock, log, cache: store?.outlivesProcess === true ? store.cache : undefined }),
+      handlers: {
+        ...toolHandlers,
+        ...callHandlers,
+        ...sessionHandlers,
+        ...approvalHandlers,
+        ...jobHandlers,
+        ...agentHandlers,
+        ...serverHandlers(about),
+      },
+    });
+  }
+
+  #makeServices(): ApiServices {
+    const runtime = this.#runtime;
+    const { store } = runtime;
+    const settings = serverSettings(this.#options.limits);
+    const { clock = systemPorts.clock, ids = systemPorts.ids, log = systemPorts.log } = this.#options.ports ?? {};
+    const { auth } = this.#options;
+    return {
+      runtime,
+      store,
+      settings,
+      clock,
+      ids,
+      log,
+      sessions: new SessionPool({ runtime, store, clock, log, settings }),
+      submissions: new Submissions({ clock, ids }),
+      events: new EventHub(runtime, { clock }),
+      agents: new Map(Object.entries(this.#options.agents ?? {})),
+      triggers: this.#options.triggers,
+      limits: new Limits(settings, clock),
+      metrics: new Metrics(),
+      stopping: () => this.#closing !== undefined,
+      access: auth instanceof ServerAccess ? auth : new ServerAccess({}, { ports: { clock, log }, authenticator: auth }),
+    };
+  }
+}
+
+function hostsOf({ allowedHosts, allowedOrigins }: ServerOptions): Pick<ServerOptions, "allowedHosts" | "allowedOrigins"> {
+  return { ...(allowedHosts === undefined ? {} : { allowedHosts }), ...(allowedOrigins === undefined ? {} : { allowedOrigins }) };
+}

@@ -1,0 +1,47 @@
+/** Which events an HTTP request asks for, and from where. */
+import { ToolError } from "../../core/error.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import type { StreamFilter } from "./event-hub.ts";
+
+const KNOWN: ReadonlySet<string> = new Set(["after", "types", "tool", "session", "principal", "status"]);
+/** Longest place that a client can have. */
+const MAX_CURSOR_CHARS = 128;
+
+/** A request for a stream, read. */
+export interface StreamRequest {
+  readonly filter: StreamFilter;
+  readonly after?: string;
+}
+
+/**
+ * Reads `?after=`, or the header `Last-Event-ID`, which goes before it: a client that lost its connection sends the address that it began
+ * with. `types` are separated by commas.
+ *
+ * @param sessionId of the address, in place of `?session=`
+ * @throws ToolError `invalid_argument` for a parameter that is not known or given twice
+ */
+export function readStreamRequest({ url, headers }: Request, sessionId?: string): StreamRequest {
+  const { searchParams } = new URL(url);
+  for (const name of new Set(searchParams.keys())) {
+    if (!KNOWN.has(name))
+      throw new ToolError("invalid_argument", `${JSON.stringify(name.slice(0, 60))} is no parameter of events.`, {
+        hint: `They are ${[...KNOWN].join(", ")}.`,
+      });
+    if (searchParams.getAll(name).length > 1) throw new ToolError("invalid_argument", `The parameter "${name}" is given twice.`);
+  }
+  const after = headers.get("last-event-id") ?? searchParams.get("after") ?? undefined;
+  if (after !== undefined && after.length > MAX_CURSOR_CHARS)
+    throw new ToolError("invalid_argument", `A place has at most ${MAX_CURSOR_CHARS} characters; this one has ${after.length}.`);
+  const filter = omitUndefined({
+    sessionId: sessionId ?? given(searchParams, "session"),
+    types: given(searchParams, "types")?.split(","),
+    tool: given(searchParams, "tool"),
+    principal: given(searchParams, "principal"),
+    status: given(searchParams, "status"),
+  });
+  return { filter, ...omitUndefined({ after }) };
+}
+
+function given(parameters: URLSearchParams, name: string): string | undefined {
+  return parameters.get(name) ?? undefined;
+}

@@ -1,0 +1,18 @@
+/** Why a request fails as a whole, with a status and headers of its own. */
+import type { ErrorCode } from "../../core/error-codes.ts";
+import { ToolError, type ToolErrorOptions } from "../../core/error.ts";
+
+interface HttpErrorOptions extends ToolErrorOptions {
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export class HttpError extends ToolError {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: number, code: ErrorCode, message: string, { headers = {}, ...options }: HttpErrorOptions = {}) {
+    super(code, message, options);
+    this.status = status;
+    this.headers = headers;
+  }
+}

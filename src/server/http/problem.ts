@@ -1,0 +1,66 @@
+/** Errors over HTTP, as RFC 9457 has them. @see https://www.rfc-editor.org/rfc/rfc9457 */
+import { ERROR_CODES, type ErrorCode, type Outcome } from "../../core/error-codes.ts";
+import type { ErrorInfo } from "../../core/error.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { visibleText } from "../../core/base/visible-text.ts";
+
+/** An error as `application/problem+json`: no stack, no cause. */
+export interface Problem {
+  /** The same for each error code, for ever: `urn:haft:error:invalid_input`. */
+  readonly type: string;
+  /** The code in words. */
+  readonly title: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly code: ErrorCode;
+  /** Whether the same request may succeed later without a change. */
+  readonly retryable: boolean;
+  /** Whether anything was begun. */
+  readonly outcome: Outcome;
+  readonly hint?: string;
+  /** One line per problem, such as each wrong field with its `$` path. */
+  readonly details?: readonly string[];
+  readonly callId?: string;
+}
+
+export const PROBLEM_TYPE = "application/problem+json";
+
+/** The fields of a problem besides those of its error. */
+export interface ProblemOptions {
+  /** @default that of the code */
+  readonly status?: number | undefined;
+  readonly callId?: string | undefined;
+}
+
+/** The problem that an error is. Nothing invisible stays in its texts, which quote what others wrote. */
+export function problemOf(error: ErrorInfo, { status, callId }: ProblemOptions = {}): Problem {
+  const { code, message, retryable, outcome, details } = error;
+  const hint = error.hint ?? error.operatorHint;
+  return {
+    type: `urn:haft:error:${code}`,
+    title: titleOf(code),
+    status: status ?? ERROR_CODES[code].http,
+    detail: visibleText(message),
+    code,
+    retryable,
+    outcome,
+    ...omitUndefined({
+      hint: hint === undefined ? undefined : visibleText(hint),
+      callId,
+      details: details?.map((line) => visibleText(line)),
+    }),
+  };
+}
+
+/** A problem as the answer to a request as a whole. */
+export function problemResponse(problem: Problem, headers: Readonly<Record<string, string>> = {}): Response {
+  return new Response(JSON.stringify(problem), {
+    status: problem.status,
+    headers: { "content-type": PROBLEM_TYPE, "cache-control": "no-store", ...headers },
+  });
+}
+
+function titleOf(code: ErrorCode): string {
+  const words = code.replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}

@@ -1,0 +1,73 @@
+/** The headers of every response that keep a browser from doing more with it than it should, and answers to pages of other origins. */
+import { ToolError } from "../../core/error.ts";
+import { checkKnownKeys } from "../../core/known-keys.ts";
+
+/** The origins whose pages may read answers. */
+export interface SecurityHeadersOptions {
+  /** Origins whose pages may read answers, such as `https://app.example`; never `*`. @default none */
+  readonly corsOrigins?: readonly string[];
+}
+
+/** Answers a request, after the answer to it is known. */
+type Middleware = (request: Request, answer: () => Promise<Response>) => Promise<Response>;
+
+/**
+ * An answer is data: a page that a browser made of it may load nothing, run nothing and be framed by no other. A response that brings a policy
+ * of its own, such as a page, keeps it.
+ *
+ * @see https://cheatsheetseries.owasp.org/cheatsheets/HTTP_Headers_Cheat_Sheet.html
+ */
+const HEADERS: Readonly<Record<string, string>> = {
+  "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=()",
+  "cache-control": "no-store",
+};
+
+const ALLOWED_METHODS = "GET, POST, PUT, PATCH, DELETE";
+const ALLOWED_HEADERS = "authorization, content-type, idempotency-key, last-event-id, mcp-protocol-version, mcp-session-id";
+const EXPOSED_HEADERS = "location, retry-after, x-should-retry, www-authenticate, mcp-session-id";
+const PREFLIGHT_SECONDS = "600";
+
+/**
+ * Sets the headers of every response. Pages of the origins that are named may read answers and send credentials in the header
+ * `Authorization`; cookies are never sent, and pages of other origins get nothing.
+ *
+ * @throws ToolError `invalid_argument` for an origin that is none
+ */
+export function securityHeaders(options: SecurityHeadersOptions = {}): Middleware {
+  checkKnownKeys(options, { corsOrigins: true }, "securityHeaders()");
+  const { corsOrigins = [] } = options;
+  const origins = new Set(corsOrigins.map(checkedOrigin));
+  return async (request, answer) => {
+    const origin = request.headers.get("origin");
+    const isAllowed = origin !== null && origins.has(origin);
+    const isPreflight = request.method === "OPTIONS" && request.headers.has("access-control-request-method");
+    const given = isPreflight && isAllowed ? new Response(null, { status: 204 }) : await answer();
+    const response = new Response(given.body, given); // those of `fetch` and `Response.redirect` cannot be changed
+    for (const [name, value] of Object.entries(HEADERS)) if (!response.headers.has(name)) response.headers.set(name, value);
+    if (origins.size > 0) response.headers.append("vary", "origin");
+    if (isAllowed) allow(response.headers, origin, isPreflight);
+    return response;
+  };
+}
+
+function allow(headers: Headers, origin: string, isPreflight: boolean): void {
+  headers.set("access-control-allow-origin", origin);
+  headers.set("cross-origin-resource-policy", "cross-origin");
+  if (!isPreflight) return headers.set("access-control-expose-headers", EXPOSED_HEADERS);
+  headers.set("access-control-allow-methods", ALLOWED_METHODS);
+  headers.set("access-control-allow-headers", ALLOWED_HEADERS);
+  headers.set("access-control-max-age", PREFLIGHT_SECONDS);
+}
+
+function checkedOrigin(origin: string): string {
+  if (URL.canParse(origin) && !origin.includes("*") && /^https?:/u.test(origin) && new URL(origin).origin === origin) return origin;
+  throw new ToolError("invalid_argument", `${JSON.stringify(origin)} is no origin of pages.`, {
+    hint: "Write scheme, host and port alone, such as https://app.example: no path, no star.",
+  });
+}

@@ -1,0 +1,53 @@
+/** An MCP server on a port of this machine. */
+import { ToolError } from "../../core/error.ts";
+import { checkKnownKeys } from "../../core/known-keys.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+import { refusal } from "../http/guard.ts";
+import { listenOn } from "../http/listen.ts";
+import { HttpGateway } from "./http.ts";
+import { HTTP_OPTIONS, isLocalAddress, type McpHttpOptions } from "./http-options.ts";
+import { settingsOf } from "./options.ts";
+import { loadServer } from "./sdk.ts";
+
+export interface McpListenOptions extends McpHttpOptions {
+  /** 0 = one that is free. */
+  readonly port: number;
+  /** The address that it is reached at. One that others reach needs `token` and `allowedHosts`. @default "127.0.0.1" */
+  readonly host?: string;
+  /** @default "/mcp" */
+  readonly path?: string;
+}
+
+/** A server that listens. */
+export interface McpListener {
+  /** The address for clients: `http://127.0.0.1:3000/mcp`. */
+  readonly url: string;
+  readonly port: number;
+  /** As `McpHandler.close`, then lets the port go. */
+  close(): Promise<void>;
+}
+
+/** Answered to everyone, from this machine or not: it says no more than that the server runs. */
+const HEALTH_PATH = "/health";
+
+/** See `listenMcp` of `../mcp.ts`. */
+export async function listen(runtime: Runtime, options: McpListenOptions): Promise<McpListener> {
+  checkKnownKeys(options, { ...HTTP_OPTIONS, port: true, host: true, path: true }, "listenMcp()");
+  const { port, host = "127.0.0.1", path = "/mcp", token, authenticator, allowedHosts } = options;
+  if (!isLocalAddress(host) && ((token ?? authenticator) === undefined || allowedHosts === undefined)) {
+    throw new ToolError("invalid_argument", `An MCP server on ${host} can be reached by others, and needs a token and allowedHosts.`, {
+      hint: "Give it both, or leave host out to be reached from this machine only.",
+    });
+  }
+  await loadServer(); // at once, so that a missing library is not found out by the first client
+  const gateway = new HttpGateway(runtime, options);
+  const { log, clock } = settingsOf(options);
+  const answer = async (request: Request): Promise<Response> => {
+    const { pathname } = new URL(request.url);
+    if (pathname === HEALTH_PATH && request.method === "GET" && path !== HEALTH_PATH) return gateway.health();
+    const isElsewhere = pathname !== path;
+    return gateway.refuse(request) ?? (isElsewhere ? refusal(404, "There is nothing here.") : gateway.handle(request));
+  };
+  const listener = await listenOn(answer, { port, host, clock, log });
+  return { port: listener.port, url: `${listener.origin}${path}`, close: () => listener.close(() => gateway.close()) };
+}

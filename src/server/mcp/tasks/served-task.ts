@@ -1,0 +1,139 @@
+/** One task of a client: a call that continues after its request was answered. */
+import type { JsonObject, JsonValue } from "../../../core/base/json.ts";
+import { omitUndefined } from "../../../core/base/omit-undefined.ts";
+import type { Clock } from "../../../core/ports.ts";
+import type { Exchange } from "../exchange.ts";
+
+export type TaskStatus = "working" | "input_required" | "completed" | "failed" | "cancelled";
+
+/** How a task has ended: with the result of `tools/call`, or with an error of the protocol in its place. */
+export type TaskEnd =
+  | { readonly status: "completed" | "cancelled"; readonly result: JsonObject }
+  | { readonly status: "failed"; readonly error: TaskError };
+
+/** A JSON-RPC error. */
+export interface TaskError {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: JsonValue;
+}
+
+export interface ServedTaskOptions {
+  /** As the client knows it: the same caller may ask for it by this id. */
+  readonly id: string;
+  readonly clock: Pick<Clock, "wallTime">;
+  readonly ttlMs: number | null;
+  readonly pollIntervalMs: number;
+  /** Wall-clock milliseconds. @default now */
+  readonly createdAt?: number;
+  /** Undefined for one that had ended before it was found again. */
+  readonly exchange?: Exchange<unknown>;
+  /** Asks for its end. */
+  readonly cancel?: () => void;
+}
+
+/** @see https://modelcontextprotocol.github.io/ext-tasks/specification/2026-07-28/tasks.html */
+export class ServedTask {
+  readonly id: string;
+  readonly exchange: Exchange<unknown> | undefined;
+  readonly #options: ServedTaskOptions;
+  readonly #createdAt: number;
+  readonly #listeners = new Set<(task: ServedTask) => void>();
+  #updatedAt: number;
+  #statusMessage: string | undefined;
+  #end: TaskEnd | undefined;
+  #told: string;
+
+  constructor(options: ServedTaskOptions) {
+    this.id = options.id;
+    this.exchange = options.exchange;
+    this.#options = options;
+    this.#createdAt = options.createdAt ?? options.clock.wallTime();
+    this.#updatedAt = this.#createdAt;
+    this.#told = this.#situation();
+  }
+
+  get status(): TaskStatus {
+    if (this.#end !== undefined) return this.#end.status;
+    return (this.exchange?.requests.size ?? 0) > 0 ? "input_required" : "working";
+  }
+
+  /** How it ended; undefined while it runs. */
+  get end(): TaskEnd | undefined {
+    return this.#end;
+  }
+
+  /** Notes how far it is, in words. */
+  say(message: string): void {
+    this.#statusMessage = message.slice(0, MAX_MESSAGE_CHARS);
+    this.#updatedAt = this.#options.clock.wallTime();
+  }
+
+  /** Its questions may have changed: listeners are called where they have. */
+  touch(): void {
+    const situation = this.#situation();
+    if (situation === this.#told) return;
+    this.#told = situation;
+    this.#updatedAt = this.#options.clock.wallTime();
+    for (const listener of this.#listeners) listener(this);
+  }
+
+  /** Ends it, once. @param at wall-clock milliseconds. @default now */
+  finish(end: TaskEnd, at?: number): void {
+    if (this.#end !== undefined) return;
+    this.#end = end;
+    this.touch();
+    this.#updatedAt = at ?? this.#options.clock.wallTime();
+  }
+
+  /** Asks for its end, which may come otherwise. */
+  cancel(): void {
+    if (this.#end === undefined) this.#options.cancel?.();
+  }
+
+  /** Calls the listener when its status or its questions change. The returned function ends that. */
+  onChange(listener: (task: ServedTask) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** As revision 2026-07-28 says that there is one: without what it has come to. */
+  get facts(): JsonObject {
+    const { ttlMs, pollIntervalMs } = this.#options;
+    return { ...this.#plainFacts(), ttlMs, pollIntervalMs };
+  }
+
+  /** As revision 2026-07-28 shows all of it. */
+  get details(): JsonObject {
+    const end = this.#end;
+    if (end?.status === "failed") return { ...this.facts, error: omitUndefined({ ...end.error }) };
+    if (end?.status === "completed") return { ...this.facts, result: end.result };
+    const requests = this.exchange?.requests ?? NO_REQUESTS;
+    if (end !== undefined || requests.size === 0) return this.facts;
+    const inputRequests = Object.fromEntries(Array.from(requests, ([key, { method, params }]) => [key, { method, params }]));
+    return { ...this.facts, inputRequests };
+  }
+
+  /** As revision 2025-11-25 shows it. */
+  get legacyFacts(): JsonObject {
+    const { ttlMs, pollIntervalMs } = this.#options;
+    return { ...this.#plainFacts(), ttl: ttlMs, pollInterval: pollIntervalMs };
+  }
+
+  #plainFacts(): JsonObject {
+    return omitUndefined({
+      taskId: this.id,
+      status: this.status,
+      statusMessage: this.#statusMessage,
+      createdAt: new Date(this.#createdAt).toISOString(),
+      lastUpdatedAt: new Date(this.#updatedAt).toISOString(),
+    });
+  }
+
+  #situation(): string {
+    return [this.status, ...(this.exchange?.requests.keys() ?? [])].join("\n");
+  }
+}
+
+const NO_REQUESTS: Exchange<unknown>["requests"] = new Map();
+const MAX_MESSAGE_CHARS = 1_000;

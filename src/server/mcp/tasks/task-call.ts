@@ -1,0 +1,214 @@
+/** Runs a call that becomes a task when it takes long, and follows it from there. */
+import type { EndedJob, JobStatus } from "../../../core/job-status.ts";
+import { describeThrown } from "../../../core/error.ts";
+import { isJsonObject, type JsonObject } from "../../../core/base/json.ts";
+import type { ToolCall } from "../../../core/call.ts";
+import type { ExecuteOptions } from "../../../call/execute-options.ts";
+import type { ToolResult } from "../../../core/result.ts";
+import type { Runtime } from "../../../runtime/runtime.ts";
+import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
+import type { CallClient } from "../call-client.ts";
+import type { Exchange, TaskQuestions } from "../exchange.ts";
+import type { Settings } from "../options.ts";
+import { newSecret } from "../secret.ts";
+import { INTERNAL_ERROR } from "../rpc-codes.ts";
+import { ServedTask, type TaskEnd } from "./served-task.ts";
+import type { TaskPlace, Tasks } from "./tasks.ts";
+
+export interface TaskParts {
+  readonly tasks: Tasks;
+  readonly runtime: Runtime;
+  readonly settings: Pick<Settings, "clock" | "ids" | "log">;
+}
+
+/** The client of a task, and the form in which it gets the end. */
+interface TaskSide {
+  readonly exchange: Exchange<unknown>;
+  readonly client: CallClient;
+  readonly endOf: (result: ToolResult) => TaskEnd;
+}
+
+export interface TaskCall extends TaskSide {
+  readonly place: TaskPlace;
+  readonly call: Omit<ToolCall, "id">;
+  readonly options: ExecuteOptions;
+  /** The session that it runs in where it is not sent to the background at once. @default one of its own */
+  readonly session: RuntimeSession | undefined;
+  /** Its tool runs in the background, or the client wants a task whatever it takes. */
+  readonly atOnce: boolean;
+}
+
+/** The result of a call that ended in time, or the task that it has become. */
+export async function runTaskCall(parts: TaskParts, taskCall: TaskCall): Promise<ToolResult | ServedTask> {
+  const { tasks, runtime, settings } = parts;
+  const { place, call, options, exchange, session: given, atOnce } = taskCall;
+  const own = given === undefined || atOnce ? runtime.session(place.sessionId) : undefined;
+  const session = own ?? given;
+  if (session === undefined) throw new Error("a call without a session has one of its own");
+  const id = settings.ids.next("request");
+  if (atOnce) exchange.expectTask(taskQuestions(() => session.jobs.length > 0));
+  let task: ServedTask | undefined;
+  const onProgress: ExecuteOptions["onProgress"] = (update, progressing) => {
+    if (task === undefined) options.onProgress?.(update, progressing);
+    else if (update.message !== undefined) task.say(update.message);
+  };
+  const stopTimer = atOnce ? undefined : promoteLater(parts, { session, id, exchange });
+  let result: ToolResult | undefined;
+  try {
+    result = await session.execute({ ...call, id }, { ...options, onProgress, ...(atOnce ? { background: true } : {}) });
+  } finally {
+    stopTimer?.();
+    if (result?.status !== "pending") {
+      place.release();
+      if (own !== undefined) tasks.forget(own.id);
+    }
+  }
+  if (result.status !== "pending") return result;
+  task = begin(parts, { place, callId: result.callId, exchange });
+  place.release();
+  void follow(parts, { ...taskCall, task, session, own, callId: result.callId });
+  return task;
+}
+
+/** Takes up a task that an earlier process has begun, or has ended; undefined where the store has none. */
+export async function takeUpTask(
+  parts: TaskParts,
+  place: Pick<TaskPlace, "id" | "sessionId">,
+  side: TaskSide & { readonly session: RuntimeSession },
+): Promise<ServedTask | undefined> {
+  const { session, exchange, endOf } = side;
+  const [entry] = session.history;
+  const events = session.log;
+  if (entry === undefined) {
+    await session.close();
+    return undefined;
+  }
+  const task = begin(parts, { place, callId: entry.callId, exchange, createdAt: events[0]?.at });
+  if (entry.result === undefined) void follow(parts, { ...side, task, own: session, callId: entry.callId });
+  else {
+    task.finish(endOf(entry.result), events.at(-1)?.at);
+    exchange.finish();
+    await session.close();
+  }
+  return task;
+}
+
+interface Begun {
+  readonly place: Pick<TaskPlace, "id" | "sessionId">;
+  readonly callId: string;
+  readonly exchange: Exchange<unknown>;
+  readonly createdAt?: number | undefined;
+}
+
+function begin({ tasks, runtime, settings }: TaskParts, { place, callId, exchange, createdAt }: Begun): ServedTask {
+  const { ttlMs, pollIntervalMs } = tasks.settings;
+  const cancel = (): void => {
+    exchange.cancel("the client asked for its end");
+    if (runtime.jobs.get(callId) !== undefined) runtime.jobs.cancel(callId, "the client asked for its end");
+  };
+  const task = new ServedTask({
+    id: place.id,
+    clock: settings.clock,
+    ttlMs,
+    pollIntervalMs,
+    exchange,
+    cancel,
+    ...(createdAt === undefined ? {} : { createdAt }),
+  });
+  exchange.expectTask(taskQuestions(() => true));
+  exchange.detach(() => task.touch());
+  tasks.add(place.sessionId, task);
+  return task;
+}
+
+/** After a restart the same question is another one, which is put again. */
+export function taskQuestions(hasBegun: () => boolean): TaskQuestions {
+  const mark = newSecret().slice(0, 8);
+  let asked = 0;
+  return { keyOf: (key) => `${key}.${mark}.${++asked}`, hasBegun };
+}
+
+interface Followed extends TaskSide {
+  readonly task: ServedTask;
+  readonly session: RuntimeSession;
+  /** The session, where it is there for the task alone. */
+  readonly own: RuntimeSession | undefined;
+  readonly callId: string;
+}
+
+async function follow({ runtime, settings }: TaskParts, { task, session, own, callId, exchange, client, endOf }: Followed): Promise<void> {
+  const asking = new JobQuestions(runtime, client);
+  const stop = session.onJob((job) => asking.notice(job, callId));
+  try {
+    const now = runtime.jobs.get(callId);
+    if (now !== undefined) asking.notice(now, callId);
+    const ended = await runtime.jobs.wait(callId);
+    task.finish(hasResult(ended) ? endOf(ended.result) : lost());
+  } catch (thrown: unknown) {
+    settings.log.warn(`The end of a task over MCP could not be recorded: ${describeThrown(thrown)}`);
+    task.finish(lost());
+  } finally {
+    stop();
+    exchange.finish();
+    await own?.close().catch((thrown: unknown) => settings.log.warn(`The session of a task was not closed: ${describeThrown(thrown)}`));
+  }
+}
+
+function hasResult(job: EndedJob | JobStatus): job is EndedJob & { readonly result: ToolResult } {
+  return "result" in job && job.result !== undefined;
+}
+
+function lost(): TaskEnd {
+  return {
+    status: "failed",
+    error: { code: INTERNAL_ERROR, message: "The end of the task could not be recorded; the server's log says more." },
+  };
+}
+
+/** Puts what a stateful job asks to the client, as a form of one field. */
+class JobQuestions {
+  readonly #runtime: Runtime;
+  readonly #client: CallClient;
+  #isOpen = false;
+
+  constructor(runtime: Runtime, client: CallClient) {
+    this.#runtime = runtime;
+    this.#client = client;
+  }
+
+  notice(job: JobStatus, callId: string): void {
+    if (job.id !== callId || job.state !== "waiting" || this.#isOpen) return;
+    this.#isOpen = true;
+    void this.#ask(callId, job.question ?? "").catch(() => undefined); // the job is over, or the client is gone
+  }
+
+  async #ask(callId: string, message: string): Promise<void> {
+    const answer = await this.#client.elicit({ message, schema: ANSWER }, { key: "input" });
+    this.#isOpen = false;
+    const { jobs } = this.#runtime;
+    const input: JsonObject = answer.action === "accept" && isJsonObject(answer.content) ? answer.content : {};
+    if (input["answer"] === undefined) jobs.cancel(callId, "the client did not answer what the job asked");
+    else jobs.send(callId, input["answer"]);
+  }
+}
+
+const ANSWER = { type: "object", properties: { answer: { type: "string", title: "Answer" } }, required: ["answer"] };
+
+/** Sends a call to the background when its time is up; while the client has a question before it, the time does not count. */
+function promoteLater(
+  { tasks, runtime, settings }: TaskParts,
+  { session, id, exchange }: { readonly session: RuntimeSession; readonly id: string; readonly exchange: Exchange<unknown> },
+): () => void {
+  const { taskAfterMs } = tasks.settings;
+  const promote = (): void => {
+    const callId = exchange.isAsking ? undefined : callIdOf(session, id);
+    if (callId === undefined || !runtime.jobs.promote(callId)) stop = settings.clock.timer(promote, taskAfterMs, { background: true });
+  };
+  let stop = settings.clock.timer(promote, taskAfterMs, { background: true });
+  return () => stop();
+}
+
+function callIdOf({ log }: RuntimeSession, id: string): string | undefined {
+  const started = log.findLast((event) => event.type === "call-start" && event.call.id === id);
+  return started?.type === "call-start" ? started.callId : undefined;
+}

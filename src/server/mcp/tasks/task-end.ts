@@ -1,0 +1,23 @@
+/** How a task ends, by the result of its call: what a tool did wrong is a result, what the protocol did not allow an error. */
+import { copyJson, isJsonObject, type JsonObject } from "../../../core/base/json.ts";
+import type { ToolResult } from "../../../core/result.ts";
+import { answerOf, type AnsweredCall } from "../answer-call.ts";
+import { INTERNAL_ERROR } from "../rpc-codes.ts";
+import type { TaskEnd } from "./served-task.ts";
+
+export function taskEnd(result: ToolResult, call: AnsweredCall): TaskEnd {
+  try {
+    return { status: result.status === "cancelled" ? "cancelled" : "completed", result: answerOf(result, call) };
+  } catch (thrown: unknown) {
+    const { ProtocolError } = call.serving.gateway.sdk;
+    if (!(thrown instanceof ProtocolError))
+      return { status: "failed", error: { code: INTERNAL_ERROR, message: "The result cannot be told over MCP." } };
+    const data = dataOf(thrown.data);
+    return { status: "failed", error: { code: thrown.code, message: thrown.message, ...(data === undefined ? {} : { data }) } };
+  }
+}
+
+function dataOf(data: unknown): JsonObject | undefined {
+  const copy = data === undefined ? undefined : copyJson(data).value;
+  return isJsonObject(copy) ? copy : undefined;
+}

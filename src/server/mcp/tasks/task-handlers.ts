@@ -1,0 +1,117 @@
+/** The requests about tasks, in the terms of either era. */
+import type { ServerContext } from "@modelcontextprotocol/server";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../core/base/json.ts";
+import { untilAborted } from "../../../core/base/until-aborted.ts";
+import { INVALID_PARAMS } from "../rpc-codes.ts";
+import { textParam, type McpRequest, type Serving } from "../serving.ts";
+import type { ServedTask, TaskEnd } from "./served-task.ts";
+import { findTask } from "./find-task.ts";
+import { TASKS_EXTENSION, hasTasksExtension } from "./task-offer.ts";
+
+const RELATED_TASK = "io.modelcontextprotocol/related-task";
+
+/** Nothing where the server serves no tasks. */
+export function addTaskHandlers(serving: Serving): void {
+  if (serving.gateway.tasks === undefined) return;
+  if (serving.connection.era === "modern") addModern(serving);
+  else addLegacy(serving);
+}
+
+/** Revision 2026-07-28: only for a client that declares the extension with the request. */
+function addModern(serving: Serving): void {
+  const { gateway, handleOther } = serving;
+  const on = (method: string, answer: (task: ServedTask, context: ServerContext, request: McpRequest) => JsonObject): void =>
+    handleOther(method, async (request, context) => {
+      if (!hasTasksExtension(context, serving))
+        throw new gateway.sdk.MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } });
+      return answer(await taskOf(serving, request, context), context, request);
+    });
+  on("tasks/get", (task) => task.details);
+  on("tasks/update", (task, { mcpReq }, { params }) => {
+    const responses: unknown = mcpReq.inputResponses ?? params?.["inputResponses"];
+    if (!isJsonObject(responses))
+      throw new gateway.sdk.ProtocolError(INVALID_PARAMS, "inputResponses is an object of answers by their keys.");
+    if (task.end === undefined) task.exchange?.deliver(new Map(Object.entries(responses)));
+    return {};
+  });
+  on("tasks/cancel", (task) => {
+    task.cancel();
+    return {};
+  });
+}
+
+/** Revision 2025-11-25: the result has a request of its own, during which the client is asked what the task wants to know. */
+function addLegacy(serving: Serving): void {
+  const { handleOther } = serving;
+  handleOther("tasks/get", async (request, context) => (await taskOf(serving, request, context)).legacyFacts);
+  handleOther("tasks/cancel", async (request, context) => {
+    const task = await taskOf(serving, request, context);
+    if (task.end !== undefined) throw new serving.gateway.sdk.ProtocolError(INVALID_PARAMS, `The task has ended: ${task.status}.`);
+    task.cancel();
+    await untilEnded(task, context.mcpReq.signal);
+    return task.legacyFacts;
+  });
+  handleOther("tasks/result", async (request, context) => {
+    const task = await taskOf(serving, request, context);
+    return related(serving, task, await resultOf(task, context));
+  });
+}
+
+async function taskOf(serving: Serving, request: McpRequest, context: ServerContext): Promise<ServedTask> {
+  const task = await findTask(serving, textParam(request, "taskId"), context);
+  if (task !== undefined) return task;
+  throw new serving.gateway.sdk.ProtocolError(INVALID_PARAMS, "There is no such task, or not any more.");
+}
+
+/** Asks what the task wants to know for as long as it runs. */
+async function resultOf(task: ServedTask, { mcpReq }: ServerContext): Promise<TaskEnd> {
+  const asked = new Set<string>();
+  for (;;) {
+    if (task.end !== undefined) return task.end;
+    const changed = nextChange(task);
+    for (const [key, { method, params }] of task.exchange?.requests ?? []) {
+      if (asked.has(key)) continue;
+      asked.add(key);
+      const meta = { _meta: { [RELATED_TASK]: { taskId: task.id } } };
+      const answer = mcpReq.send({ method, params: { ...params, ...meta } }, { signal: mcpReq.signal, timeout: NO_TIMEOUT_MS });
+      void answer.then(
+        (given: unknown) => task.exchange?.deliver(new Map([[key, given]])),
+        () => task.exchange?.deliver(new Map([[key, REFUSED]])),
+      );
+    }
+    await untilAborted(changed, mcpReq.signal);
+  }
+}
+
+/** The SDK's own limit must never be the first to end a question to a person. */
+const NO_TIMEOUT_MS = 2_147_483_647;
+const REFUSED: JsonObject = Object.freeze({ action: "cancel" });
+
+function related({ gateway: { sdk } }: Serving, { id }: ServedTask, end: TaskEnd): JsonObject {
+  if (end.status === "failed") throw new sdk.ProtocolError(end.error.code, end.error.message, end.error.data);
+  const { _meta: meta = {}, ...result } = end.result;
+  const own: JsonObject = isJsonObject(meta) ? meta : {};
+  const about: JsonValue = { taskId: id };
+  return { ...result, _meta: { ...own, [RELATED_TASK]: about } };
+}
+
+function nextChange(task: ServedTask): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const stop = task.onChange(() => {
+    stop();
+    resolve();
+  });
+  return promise;
+}
+
+/** So long is the end of a task waited for whose cancellation was asked for. */
+const CANCEL_WAIT_MS = 1_000;
+
+async function untilEnded(task: ServedTask, signal: AbortSignal): Promise<void> {
+  const late = AbortSignal.any([signal, AbortSignal.timeout(CANCEL_WAIT_MS)]);
+  try {
+    while (task.end === undefined) await untilAborted(nextChange(task), late);
+  } catch {
+    // it may end otherwise, or later
+  }
+}

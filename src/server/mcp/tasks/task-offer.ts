@@ -1,0 +1,46 @@
+/** Whether a call may be answered with a task: the client must know them, and say so with the request. */
+import type { ServerContext } from "@modelcontextprotocol/server";
+import { isJsonObject } from "../../../core/base/json.ts";
+import type { Tool } from "../../../core/tool.ts";
+import { clientFacts } from "../round.ts";
+import type { McpRequest, Serving } from "../serving.ts";
+import type { TaskPlace } from "./tasks.ts";
+
+export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
+
+const JOBS_TOOLSET = "jobs";
+
+export interface TaskOffer {
+  readonly place: TaskPlace;
+  /** It becomes a task before it has run for a while. */
+  readonly atOnce: boolean;
+}
+
+/** How a call is run: as one that may become a task, waited for, or as its tool says. */
+export type TaskChoice = TaskOffer | "wait" | "as-is" | "needs-tasks";
+
+/** Whether the client of 2026-07-28 declares the extension with this request. */
+export function hasTasksExtension(context: ServerContext, { server, connection }: Serving): boolean {
+  const { extensions } = clientFacts(context, server, connection).capabilities;
+  return isJsonObject(extensions) && isJsonObject(extensions[TASKS_EXTENSION]);
+}
+
+export function chooseTask(
+  serving: Serving,
+  { mode = "direct" }: Tool,
+  { request, context }: { readonly request: McpRequest; readonly context: ServerContext },
+): TaskChoice {
+  const { gateway, info, connection } = serving;
+  const { tasks } = gateway;
+  const isModern = connection.era === "modern";
+  const wants = isModern ? hasTasksExtension(context, serving) : isJsonObject(request.params?.["task"]);
+  if (tasks !== undefined && wants) {
+    const place = tasks.reserve(info.caller.id);
+    if (place !== undefined) return { place, atOnce: !isModern || mode !== "direct" };
+  }
+  if (mode === "direct") return "as-is";
+  // In a session with tools about jobs, a model looks after its jobs itself.
+  const session = info.session();
+  if (session !== undefined && gateway.tools.hasToolset(JOBS_TOOLSET)) return "as-is";
+  return mode === "stateful" ? "needs-tasks" : "wait";
+}

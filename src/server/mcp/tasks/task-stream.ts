@@ -1,0 +1,113 @@
+/** The event stream of a request to listen that names tasks, over HTTP: the SDK's stream, with what it does not know added. */
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../core/base/json.ts";
+import { parseJson } from "../../../core/base/parse-json.ts";
+import type { Clock } from "../../../core/ports.ts";
+import { TaskListens } from "./task-listens.ts";
+import type { Tasks } from "./tasks.ts";
+
+export interface TaskStreamOptions {
+  /** The request to listen. */
+  readonly body: JsonValue;
+  readonly tasks: Tasks;
+  readonly callerId: string;
+  readonly clock: Clock;
+  /** Aborts when the client has gone. */
+  readonly signal: AbortSignal;
+}
+
+/** So often an open stream is shown to be alive to what is between it and its client. */
+const KEEP_ALIVE_MS = 15_000;
+
+/** Where nothing but tasks is listened to, the SDK ends its stream at once: it is held open then until the client or the server ends it. */
+export function taskStream(response: Response, options: TaskStreamOptions): Response {
+  const { body } = response;
+  if (body === null) return response;
+  const stream = new TaskStream(options);
+  return new Response(stream.over(body), { status: response.status, headers: response.headers });
+}
+
+class TaskStream {
+  readonly #options: TaskStreamOptions;
+  readonly #listens: TaskListens;
+  readonly #encoder = new TextEncoder();
+  readonly #ends: (() => void)[] = [];
+  #stopTimer: () => void = () => undefined;
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  /** The last message of the SDK's stream, which ends ours. */
+  #last: JsonObject | undefined;
+
+  constructor(options: TaskStreamOptions) {
+    this.#options = options;
+    const { tasks, callerId, body, signal } = options;
+    this.#listens = new TaskListens({ tasks, callerId, send: (message) => this.#write(message) });
+    this.#listens.hear(body);
+    const end = (): void => this.#end();
+    signal.addEventListener("abort", end, { once: true });
+    this.#ends.push(() => signal.removeEventListener("abort", end), tasks.whenClosed(end));
+    this.#keepAlive();
+  }
+
+  over(source: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+    return new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        this.#controller = controller;
+        void this.#copy(source);
+      },
+      cancel: () => {
+        this.#controller = undefined;
+        this.#end();
+        return source.cancel().catch(() => undefined); // it may have ended
+      },
+    });
+  }
+
+  async #copy(source: ReadableStream<Uint8Array>): Promise<void> {
+    let rest = "";
+    try {
+      for await (const text of source.pipeThrough(new TextDecoderStream())) {
+        const frames = (rest + text).split("\n\n");
+        rest = frames.pop() ?? "";
+        for (const frame of frames) this.#pass(frame);
+      }
+    } catch {
+      this.#end(); // the client has gone
+    }
+  }
+
+  #pass(frame: string): void {
+    const data = frame.split("\n").find((line) => line.startsWith("data: "));
+    const message = data === undefined ? undefined : parseJson(data.slice("data: ".length));
+    if (!isJsonObject(message)) return this.#enqueue(`${frame}\n\n`);
+    if (message["result"] === undefined) return this.#write(this.#listens.passing(message));
+    this.#last = message;
+  }
+
+  #write(message: JsonObject): void {
+    this.#enqueue(`event: message\ndata: ${JSON.stringify(message)}\n\n`);
+  }
+
+  #enqueue(text: string): void {
+    this.#controller?.enqueue(this.#encoder.encode(text));
+  }
+
+  #keepAlive(): void {
+    this.#stopTimer = this.#options.clock.timer(
+      () => {
+        this.#enqueue(": keepalive\n\n");
+        this.#keepAlive();
+      },
+      KEEP_ALIVE_MS,
+      { background: true },
+    );
+  }
+
+  #end(): void {
+    this.#stopTimer();
+    for (const end of this.#ends.splice(0)) end();
+    this.#listens.end();
+    if (this.#controller === undefined) return;
+    if (this.#last !== undefined) this.#write(this.#last);
+    this.#controller.close();
+    this.#controller = undefined;
+  }
+}

@@ -1,0 +1,134 @@
+/** The tasks of all clients of a server: each is found by its caller alone, and for as long as it is kept. */
+import { ToolError, describeThrown } from "../../../core/error.ts";
+import { untilAborted } from "../../../core/base/until-aborted.ts";
+import type { Clock, Log } from "../../../core/ports.ts";
+import type { OpenSessions } from "../../../runtime/open-sessions.ts";
+import type { ServedTask } from "./served-task.ts";
+import { newTaskId, taskSessionId } from "./task-id.ts";
+
+/** Which calls become tasks, and how long they are kept. */
+export interface TaskSettings {
+  readonly taskAfterMs: number;
+  readonly ttlMs: number;
+  readonly pollIntervalMs: number;
+  readonly maxTasks: number;
+}
+
+export interface TasksOptions {
+  readonly sessions: Pick<OpenSessions, "forget">;
+  readonly settings: TaskSettings;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** The place of a task that may begin. */
+export interface TaskPlace {
+  readonly id: string;
+  /** The session that it runs in. */
+  readonly sessionId: string;
+  /** Gives the place back where no task came of it. */
+  readonly release: () => void;
+}
+
+/** Looks where memory has nothing. */
+export type TakeUp = (place: Pick<TaskPlace, "id" | "sessionId">) => Promise<ServedTask | undefined>;
+
+export class Tasks {
+  readonly settings: TaskSettings;
+  readonly #options: TasksOptions;
+  /** By the session that each has, or would have. */
+  readonly #known = new Map<string, ServedTask>();
+  /** Those that are being looked for: a request meanwhile waits for the same. */
+  readonly #looking = new Map<string, Promise<ServedTask | undefined>>();
+  /** How to stop the timers of those that have ended. */
+  readonly #timers = new Map<string, () => void>();
+  readonly #closing = new Set<() => void>();
+  #held = 0;
+
+  constructor(options: TasksOptions) {
+    this.#options = options;
+    this.settings = options.settings;
+  }
+
+  /** The place of a call that may become a task; undefined while there are as many as there may be. */
+  reserve(callerId: string): TaskPlace | undefined {
+    if (this.#known.size + this.#held >= this.settings.maxTasks) return undefined;
+    const id = newTaskId();
+    const sessionId = taskSessionId(id, callerId);
+    if (sessionId === undefined) return undefined;
+    this.#held++;
+    let isHeld = true;
+    const release = (): void => {
+      if (isHeld) this.#held--;
+      isHeld = false;
+    };
+    return { id, sessionId, release };
+  }
+
+  /** Keeps a task until its time is over. */
+  add(sessionId: string, task: ServedTask): void {
+    this.#known.set(sessionId, task);
+    if (task.end !== undefined) return this.#expire(sessionId);
+    const stop = task.onChange(() => {
+      if (task.end === undefined) return;
+      stop();
+      this.#expire(sessionId);
+    });
+  }
+
+  /** The caller's task of this id; undefined where there is none, which is all that is said of another caller's. By rejecting as `takeUp` */
+  async find(
+    id: string,
+    callerId: string,
+    { takeUp, signal }: { readonly takeUp: TakeUp; readonly signal: AbortSignal },
+  ): Promise<ServedTask | undefined> {
+    const sessionId = taskSessionId(id, callerId);
+    if (sessionId === undefined) return undefined;
+    const known = this.#known.get(sessionId);
+    if (known !== undefined) return known;
+    let looking = this.#looking.get(sessionId);
+    if (looking === undefined) {
+      looking = takeUp({ id, sessionId }).finally(() => this.#looking.delete(sessionId));
+      this.#looking.set(sessionId, looking);
+    }
+    return untilAborted(looking, signal);
+  }
+
+  /** As `find`, of those in memory. */
+  known(id: string, callerId: string): ServedTask | undefined {
+    const sessionId = taskSessionId(id, callerId);
+    return sessionId === undefined ? undefined : this.#known.get(sessionId);
+  }
+
+  /** Keeps nothing of a session: its call did not become a task, or the task's time is over. Not waited for. */
+  forget(sessionId: string): void {
+    const { sessions, log } = this.#options;
+    sessions.forget(sessionId).catch((thrown: unknown) => {
+      const { code } = ToolError.fromUnknown(thrown, "store_failed");
+      if (code !== "not_found") log.warn(`The session of a call over MCP was not removed: ${describeThrown(thrown)}`);
+    });
+  }
+
+  /** Calls the listener when the server stops. The returned function ends that. */
+  whenClosed(listener: () => void): () => void {
+    this.#closing.add(listener);
+    return () => void this.#closing.delete(listener);
+  }
+
+  /** Ends the timers. Tasks that a store has are found again by a later server. */
+  close(): void {
+    for (const stop of this.#timers.values()) stop();
+    this.#timers.clear();
+    for (const listener of this.#closing) listener();
+  }
+
+  #expire(sessionId: string): void {
+    if (this.#timers.has(sessionId)) return;
+    const end = (): void => {
+      this.#timers.delete(sessionId);
+      this.#known.delete(sessionId);
+      this.forget(sessionId);
+    };
+    this.#timers.set(sessionId, this.#options.clock.timer(end, this.settings.ttlMs, { background: true }));
+  }
+}

@@ -1,0 +1,34 @@
+/**
+ * Signs webhooks so that a receiver knows their sender and their time.
+ *
+ * @see https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md — headers and signature, 2026-11-26
+ */
+import { createHmac } from "node:crypto";
+import { ToolError } from "../../core/error.ts";
+
+const PREFIX = "whsec_";
+const LEAST_BYTES = 24;
+const MOST_BYTES = 64;
+
+/** The key of a secret: `whsec_` and 24 to 64 bytes in base64. @throws ToolError `invalid_argument`, without the secret */
+export function webhookKey(secret: string): Buffer {
+  const text = typeof secret === "string" && secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : "";
+  const key = /^[A-Za-z0-9+/]+={0,2}$/u.test(text) ? Buffer.from(text, "base64") : Buffer.alloc(0);
+  if (key.length >= LEAST_BYTES && key.length <= MOST_BYTES) return key;
+  throw new ToolError("invalid_argument", `The secret of a webhook is "${PREFIX}" and ${LEAST_BYTES} to ${MOST_BYTES} bytes in base64.`, {
+    hint: 'Make one: node -e "console.log(`whsec_${require(`crypto`).randomBytes(32).toString(`base64`)}`)"',
+  });
+}
+
+export interface SignedMessage {
+  readonly id: string;
+  /** Seconds since the epoch. */
+  readonly timestamp: number;
+  readonly body: string;
+}
+
+/** The three headers of a signed webhook. */
+export function webhookHeaders(key: Buffer, { id, timestamp, body }: SignedMessage): Readonly<Record<string, string>> {
+  const signature = createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64");
+  return { "webhook-id": id, "webhook-timestamp": String(timestamp), "webhook-signature": `v1,${signature}` };
+}

@@ -1,0 +1,164 @@
+/** Sends the webhooks of a store: signed, again and again until they arrive, in whichever process. */
+import { hash } from "node:crypto";
+import { ToolError, describeThrown } from "../../core/error.ts";
+import { checkKnownKeys } from "../../core/known-keys.ts";
+import type { Clock, Log } from "../../core/ports.ts";
+import type { Store } from "../../core/store.ts";
+import { systemPorts } from "../../core/system-ports.ts";
+import { WEBHOOK_TYPES, type WebhookDelivery, type WebhookType } from "../../core/webhook-store.ts";
+import { guardedFetch } from "../../net/guarded-fetch.ts";
+import { httpClient } from "../../net/http-client.ts";
+import type { HttpClient } from "../../net/http-request.ts";
+import { webhookHeaders, webhookKey } from "./sign-webhook.ts";
+
+/** A receiver of webhooks. */
+export interface WebhookOptions {
+  /** http or https. Redirects are not followed. */
+  readonly url: string;
+  /** `whsec_` and 24 to 64 bytes in base64: what messages are signed with. */
+  readonly secret: string;
+  /** @default all */
+  readonly types?: readonly WebhookType[];
+}
+
+/** The webhooks of a store. */
+export interface WebhookSenderOptions {
+  readonly store: Pick<Store, "webhooks">;
+  readonly webhooks: readonly WebhookOptions[];
+  /** Hosts with private addresses that may receive webhooks; as in `allowPrivate` of a REST engine. @default none */
+  readonly allowPrivate?: readonly string[];
+  /** Clock and log, for tests. @default those of the system */
+  readonly ports?: { readonly clock: Clock; readonly log: Log };
+}
+
+interface Receiver {
+  readonly url: string;
+  readonly key: Buffer;
+}
+
+const LOOK_MS = 1_000;
+const SENT_AT_ONCE = 20;
+/** Longest wait for an answer. */
+const TRY_MS = 15_000;
+/** Another process may have a message from then on: its sender is gone. */
+const LEASE_MS = 60_000;
+/** The waits between tries; after the last one the message is given up. */
+const DELAYS_MS: readonly number[] = [5_000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000, 50_400_000, 72_000_000, 86_400_000];
+const ANSWER_BYTES = 16 * 1024;
+
+/**
+ * Sends what the store keeps for these receivers, until `close`.
+ *
+ * Each message arrives at least once, and has the same `webhook-id` each time; it is tried up to ten times over three days. Any answer but 2xx is a
+ * failure, a redirect too; 410 ends the message. Several processes over one store share the work; the receivers that the last one named count.
+ */
+export class WebhookSender {
+  readonly #options: WebhookSenderOptions;
+  readonly #ports: { readonly clock: Clock; readonly log: Log };
+  readonly #receivers: ReadonlyMap<string, Receiver>;
+  readonly #client: HttpClient;
+  readonly #fetch: typeof fetch;
+  readonly #closing = new AbortController();
+  #stop: (() => void) | undefined;
+  #sending: Promise<void> | undefined;
+
+  /** @throws ToolError `invalid_argument` */
+  constructor(options: WebhookSenderOptions) {
+    checkKnownKeys(options, { store: true, webhooks: true, allowPrivate: true, ports: true }, "new WebhookSender()");
+    const { allowPrivate = [], ports = systemPorts } = options;
+    this.#options = options;
+    this.#ports = ports;
+    this.#receivers = new Map(options.webhooks.map((webhook) => [endpointId(webhook.url), receiverOf(webhook)]));
+    this.#client = httpClient({ allowPrivate, maxBytes: ANSWER_BYTES }, { clock: ports.clock, log: ports.log });
+    this.#fetch = guardedFetch(this.#client);
+  }
+
+  /** Names the receivers to the store, and begins to send. @throws ToolError `store_failed`. By rejecting */
+  async start(): Promise<void> {
+    const endpoints = this.#options.webhooks.map(({ url, types = WEBHOOK_TYPES }) => ({ id: endpointId(url), types }));
+    await this.#options.store.webhooks.setEndpoints(endpoints);
+    this.#lookLater(0);
+  }
+
+  /** Stops; what is under way is cancelled, and sent again by the next sender. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#stop?.();
+    await this.#sending;
+    this.#client.close();
+  }
+
+  #lookLater(delayMs: number): void {
+    if (this.#closing.signal.aborted) return;
+    const look = (): void => {
+      this.#sending = this.#sendDue();
+    };
+    this.#stop = this.#ports.clock.timer(look, delayMs, { background: true });
+  }
+
+  async #sendDue(): Promise<void> {
+    let found = 0;
+    try {
+      const now = this.#ports.clock.wallTime();
+      const due = await this.#options.store.webhooks.claim({ now, until: now + LEASE_MS, limit: SENT_AT_ONCE });
+      found = due.length;
+      await Promise.all(due.map((delivery) => this.#deliver(delivery)));
+    } catch (thrown: unknown) {
+      if (!this.#closing.signal.aborted) this.#ports.log.warn(`Webhooks could not be sent: ${describeThrown(thrown)}`);
+    }
+    this.#lookLater(found === SENT_AT_ONCE ? 0 : LOOK_MS);
+  }
+
+  async #deliver(delivery: WebhookDelivery): Promise<void> {
+    const { endpoint, messageId, attempts } = delivery;
+    const { webhooks } = this.#options.store;
+    const receiver = this.#receivers.get(endpoint);
+    if (receiver === undefined) return; // another process has named it, and sends
+    const failure = await this.#try(receiver, delivery);
+    if (this.#closing.signal.aborted && failure !== undefined)
+      return webhooks.retry({ endpoint, messageId, dueAt: this.#ports.clock.wallTime() });
+    const delayMs = DELAYS_MS[attempts - 1];
+    if (failure === undefined) return webhooks.remove({ endpoint, messageId });
+    if (failure !== GONE && delayMs !== undefined)
+      return webhooks.retry({ endpoint, messageId, dueAt: this.#ports.clock.wallTime() + delayMs });
+    this.#ports.log.warn(`The webhook ${messageId} to ${new URL(receiver.url).host} is given up after ${attempts} tries: ${failure}`);
+    return webhooks.remove({ endpoint, messageId });
+  }
+
+  /** Why it did not arrive; undefined when it did. */
+  async #try({ url, key }: Receiver, { messageId: id, payload: body }: WebhookDelivery): Promise<string | undefined> {
+    const { clock } = this.#ports;
+    const late = new AbortController();
+    const stop = clock.timer(() => late.abort(new ToolError("timeout", `no answer came within ${TRY_MS} ms`)), TRY_MS);
+    try {
+      const signed = webhookHeaders(key, { id, timestamp: Math.floor(clock.wallTime() / 1_000), body });
+      const headers = { ...signed, "content-type": "application/json" };
+      const signal = AbortSignal.any([late.signal, this.#closing.signal]);
+      const answer = await this.#fetch(url, { method: "POST", headers, body, signal, redirect: "manual" });
+      await answer.body?.cancel();
+      if (answer.status >= 200 && answer.status < 300) return undefined;
+      return answer.status === 410 ? GONE : `it was answered with status ${answer.status}`;
+    } catch (thrown: unknown) {
+      return describeThrown(thrown);
+    } finally {
+      stop();
+    }
+  }
+}
+
+const GONE = "it was answered with status 410";
+
+/** The same for an address in every process, and without what may be secret in it. */
+function endpointId(url: string): string {
+  return `endpoint_${hash("sha256", url).slice(0, 24)}`;
+}
+
+function receiverOf({ url, secret, types = [], ...rest }: WebhookOptions): Receiver {
+  checkKnownKeys(rest, {}, "a webhook");
+  if (!URL.canParse(url) || !["http:", "https:"].includes(new URL(url).protocol))
+    throw new ToolError("invalid_argument", "The url of a webhook is an http or https address.");
+  const unknown = types.find((type) => !WEBHOOK_TYPES.includes(type));
+  if (unknown !== undefined)
+    throw new ToolError("invalid_argument", `A webhook has no type ${JSON.stringify(unknown)}; there are ${WEBHOOK_TYPES.join(", ")}.`);
+  return { url, key: webhookKey(secret) };
+}

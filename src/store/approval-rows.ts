@@ -1,0 +1,93 @@
+/** Approval questions and rules as rows of their tables, and back. */
+import { allOf, anyText, describeProblem, jsonObject, listOf, numberOf, oneOf, optional, shape, truth } from "../core/base/check-shape.ts";
+import type { ShapeCheck } from "../core/base/check-shape.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
+import { parseJson } from "../core/base/parse-json.ts";
+import { EVENT_LIMITS } from "../core/recording/read-event.ts";
+import {
+  APPROVAL_SCOPES,
+  APPROVAL_STATUSES,
+  type ApprovalEnd,
+  type ApprovalRecord,
+  type ApprovalRule,
+  type ApprovalStatus,
+  type NewApproval,
+} from "../core/approval-store.ts";
+import { ToolError } from "../core/error.ts";
+import type { ApprovalTable } from "./tables.ts";
+
+const time = numberOf(-8.64e15, 8.64e15);
+const QUESTION = shape({
+  id: anyText,
+  sessionId: anyText,
+  callId: anyText,
+  turnId: anyText,
+  toolName: anyText,
+  description: anyText,
+  input: jsonObject,
+  digest: anyText,
+  definition: anyText,
+  reason: anyText,
+  simulated: truth,
+  within: optional(listOf(shape({ callId: anyText, toolName: anyText, input: jsonObject }))),
+  askedBy: optional(anyText),
+  askedAt: time,
+  expiresAt: optional(time),
+});
+const ANSWER = shape({ at: time, scope: optional(oneOf(APPROVAL_SCOPES)), ruleId: optional(anyText), by: optional(anyText) });
+const RULE = shape({
+  id: anyText,
+  pattern: anyText,
+  sessionId: optional(anyText),
+  digest: optional(anyText),
+  definition: optional(anyText),
+  scope: allOf(oneOf(APPROVAL_SCOPES)),
+  createdAt: time,
+  createdBy: optional(anyText),
+  expiresAt: optional(time),
+});
+
+/** @param now when an open question counts as expired. @throws ToolError `corrupt_record` with the place of the row */
+export function readApproval(row: ApprovalTable, now: number, askedIn: string | undefined): ApprovalRecord {
+  const where = `The approval ${row.id}`;
+  const question = read(row.question, QUESTION, where) as unknown as NewApproval; // its shape was just checked
+  const { at, scope, ruleId, by } = (row.answer === null ? {} : read(row.answer, ANSWER, where)) as Partial<ApprovalEnd>; // so was this
+  const stored = APPROVAL_STATUSES.find((one) => one === row.status);
+  if (stored === undefined) throw damaged(where, `its status is ${JSON.stringify(row.status)}`);
+  const isOverdue = stored === "open" && question.expiresAt !== undefined && question.expiresAt <= now;
+  const status: ApprovalStatus = isOverdue ? "expired" : stored;
+  const answeredAt = isOverdue ? question.expiresAt : at;
+  return { ...question, position: row.position, status, ...omitUndefined({ scope, ruleId, answeredBy: by, answeredAt, askedIn }) };
+}
+
+/** The part of an end that is kept as the answer. */
+export function answerText({ at, scope, ruleId, by }: ApprovalEnd): string {
+  return JSON.stringify({ at, scope, ruleId, by });
+}
+
+/** @throws ToolError `corrupt_record` */
+export function readRule({ id, rule }: { readonly id: string; readonly rule: string }): ApprovalRule {
+  return read(rule, RULE, `The approval rule ${id}`) as unknown as ApprovalRule; // its shape was just checked
+}
+
+/** @throws ToolError `corrupt_record` */
+export function readPreview(id: string, text: string): JsonObject {
+  return read(text, jsonObject, `The preview of the approval ${id}`);
+}
+
+function read(text: string, check: ShapeCheck, where: string): JsonObject {
+  let value: JsonValue;
+  try {
+    value = parseJson(text, EVENT_LIMITS);
+  } catch (cause: unknown) {
+    throw damaged(where, ToolError.fromUnknown(cause).message, cause);
+  }
+  const found = check(value);
+  if (found !== undefined) throw damaged(where, describeProblem(found));
+  return isJsonObject(value) ? value : {};
+}
+
+function damaged(where: string, what: string, cause?: unknown): ToolError {
+  return new ToolError("corrupt_record", `${where} is damaged in the store: ${what}.`, { cause });
+}

@@ -1,0 +1,102 @@
+/** Keys and refused requests in SQL tables: the same statements for every database that Kysely speaks. */
+import type { Kysely, Transaction } from "kysely";
+import {
+  MAX_REFUSALS,
+  type AccessStore,
+  type KeyQuery,
+  type RefusalQuery,
+  type RefusedRequest,
+  type RevokeKeyRequest,
+  type StoredKey,
+} from "../core/access-store.ts";
+import { DEFAULT_ACCESS_LIMIT, DAY_MS, readKey, readRefusal, takenKey } from "./access-rows.ts";
+import { storedText } from "./stored-text.ts";
+import type { RefusalTable, Tables } from "./tables.ts";
+
+/** So many rows fit into one statement. */
+const WRITTEN_AT_ONCE = 100;
+
+export class SqlAccess implements AccessStore {
+  readonly #tables: Kysely<Tables>;
+
+  constructor(tables: Kysely<Tables>) {
+    this.#tables = tables;
+  }
+
+  addKey({ revokedAt, ...key }: StoredKey): Promise<void> {
+    return this.#tables.transaction().execute(async (tables) => {
+      const id = storedText(key.id);
+      const taken = await tables.selectFrom("haft_key").select("id").where("id", "=", id).executeTakeFirst();
+      if (taken !== undefined) throw takenKey(key.id);
+      const forgotten = Math.trunc(key.createdAt - DAY_MS);
+      await tables.deleteFrom("haft_key").where("session", "is not", null).where("expires_at", "<", forgotten).execute();
+      await tables
+        .insertInto("haft_key")
+        .values({
+          id,
+          created_at: Math.trunc(key.createdAt),
+          session: key.sessionId === undefined ? null : storedText(key.sessionId),
+          expires_at: key.expiresAt === undefined ? null : Math.trunc(key.expiresAt),
+          revoked_at: revokedAt === undefined ? null : Math.trunc(revokedAt),
+          body: JSON.stringify(key),
+        })
+        .execute();
+    });
+  }
+
+  async key(id: string): Promise<StoredKey | undefined> {
+    const row = await this.#tables.selectFrom("haft_key").selectAll().where("id", "=", storedText(id)).executeTakeFirst();
+    return row === undefined ? undefined : readKey(row);
+  }
+
+  async keys({ sessionKeys = false, limit = DEFAULT_ACCESS_LIMIT }: KeyQuery = {}): Promise<readonly StoredKey[]> {
+    const newest = this.#tables.selectFrom("haft_key").selectAll().orderBy("created_at", "desc").orderBy("id").limit(limit);
+    return (await (sessionKeys ? newest : newest.where("session", "is", null)).execute()).map(readKey);
+  }
+
+  async revokeKey({ id, at }: RevokeKeyRequest): Promise<boolean> {
+    const { numUpdatedRows } = await this.#tables
+      .updateTable("haft_key")
+      .set({ revoked_at: Math.trunc(at) })
+      .where("id", "=", storedText(id))
+      .where("revoked_at", "is", null)
+      .executeTakeFirst();
+    return numUpdatedRows > 0n;
+  }
+
+  addRefusals(refusals: readonly RefusedRequest[]): Promise<void> {
+    return this.#tables.transaction().execute(async (tables) => {
+      let number = await lastNumber(tables);
+      const rows = refusals.map((refusal) => rowOf(++number, refusal));
+      for (let from = 0; from < rows.length; from += WRITTEN_AT_ONCE)
+        await tables
+          .insertInto("haft_refusal")
+          .values(rows.slice(from, from + WRITTEN_AT_ONCE))
+          .execute();
+      await tables
+        .deleteFrom("haft_refusal")
+        .where("number", "<=", number - MAX_REFUSALS)
+        .execute();
+    });
+  }
+
+  async refusals({ since, principal, limit = DEFAULT_ACCESS_LIMIT }: RefusalQuery = {}): Promise<readonly RefusedRequest[]> {
+    let newest = this.#tables.selectFrom("haft_refusal").selectAll().orderBy("number", "desc").limit(limit);
+    if (since !== undefined) newest = newest.where("at", ">=", since);
+    if (principal !== undefined) newest = newest.where("principal", "=", storedText(principal));
+    return (await newest.execute()).map(readRefusal);
+  }
+}
+
+function rowOf(number: number, refusal: RefusedRequest): RefusalTable {
+  const principal = refusal.principal === undefined ? null : storedText(refusal.principal);
+  return { number, at: Math.trunc(refusal.at), principal, body: JSON.stringify(refusal) };
+}
+
+async function lastNumber(tables: Transaction<Tables>): Promise<number> {
+  const last = await tables
+    .selectFrom("haft_refusal")
+    .select((select) => select.fn.max("number").as("number"))
+    .executeTakeFirst();
+  return last?.number ?? 0;
+}

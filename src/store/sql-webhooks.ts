@@ -1,0 +1,82 @@
+/** Webhooks in SQL tables: who receives them, and what waits to be sent. */
+import type { CompiledQuery, Kysely, Transaction } from "kysely";
+import type { DeliveryKey, WebhookDelivery, WebhookEndpoint, WebhookStore } from "../core/webhook-store.ts";
+import type { SqlConnection } from "./sql-connection.ts";
+import type { Tables } from "./tables.ts";
+import type { WebhookMessage } from "./webhook-messages.ts";
+
+export class SqlWebhooks implements WebhookStore {
+  readonly #connection: SqlConnection;
+
+  constructor(connection: SqlConnection) {
+    this.#connection = connection;
+  }
+
+  setEndpoints(endpoints: readonly WebhookEndpoint[]): Promise<void> {
+    return this.#connection.tables.transaction().execute(async (tables) => {
+      await tables.deleteFrom("haft_webhook").execute();
+      const rows = endpoints.flatMap(({ id: endpoint, types }) => [...new Set(types)].map((type) => ({ endpoint, type })));
+      if (rows.length > 0) await tables.insertInto("haft_webhook").values(rows).execute();
+      const known = tables.selectFrom("haft_webhook").select("endpoint");
+      await tables.deleteFrom("haft_delivery").where("endpoint", "not in", known).execute();
+    });
+  }
+
+  claim(request: { readonly now: number; readonly until: number; readonly limit: number }): Promise<readonly WebhookDelivery[]> {
+    const { now, until, limit } = request;
+    return this.#connection.tables.transaction().execute(async (tables) => {
+      const due = tables.selectFrom("haft_delivery").selectAll().where("due_at", "<=", now);
+      const rows = await due.orderBy("created_at").orderBy("message").limit(limit).execute();
+      const claimed: typeof rows = [];
+      for (const row of rows) {
+        const own = one(tables, { endpoint: row.endpoint, messageId: row.message }).where("due_at", "=", row.due_at);
+        const { numUpdatedRows } = await own.set({ due_at: until, attempts: row.attempts + 1 }).executeTakeFirst();
+        if (numUpdatedRows === 1n) claimed.push(row); // else another process was quicker
+      }
+      return claimed.map(({ endpoint, message, payload, attempts }) => ({ endpoint, messageId: message, payload, attempts: attempts + 1 }));
+    });
+  }
+
+  async retry({ dueAt, ...key }: DeliveryKey & { readonly dueAt: number }): Promise<void> {
+    await one(this.#connection.tables, key).set({ due_at: dueAt }).execute();
+  }
+
+  async remove({ endpoint, messageId }: DeliveryKey): Promise<void> {
+    await this.#connection.tables.deleteFrom("haft_delivery").where("endpoint", "=", endpoint).where("message", "=", messageId).execute();
+  }
+}
+
+/** Keeps a message for each endpoint that receives its type. */
+export async function keepMessage(tables: Transaction<Tables>, message: WebhookMessage): Promise<void> {
+  await tables.executeQuery(keepStatement(tables, message));
+}
+
+/** The statement, with its values in the order of `messageValues`. */
+export function keepStatement(tables: Kysely<Tables>, { id, payload, at, type }: WebhookMessage): CompiledQuery {
+  return tables
+    .insertInto("haft_delivery")
+    .columns(["endpoint", "message", "payload", "attempts", "created_at", "due_at"])
+    .expression((build) =>
+      build
+        .selectFrom("haft_webhook")
+        .select((row) => [
+          "endpoint",
+          row.val(id).as("message"),
+          row.val(payload).as("payload"),
+          row.val(0).as("attempts"),
+          row.val(at).as("created_at"),
+          row.val(at).as("due_at"),
+        ])
+        .where("type", "=", type),
+    )
+    .onConflict((conflict) => conflict.columns(["endpoint", "message"]).doNothing())
+    .compile();
+}
+
+export function messageValues({ id, payload, at, type }: WebhookMessage): readonly unknown[] {
+  return [id, payload, 0, at, at, type];
+}
+
+function one(tables: Kysely<Tables>, { endpoint, messageId }: DeliveryKey) {
+  return tables.updateTable("haft_delivery").where("endpoint", "=", endpoint).where("message", "=", messageId);
+}

@@ -1,0 +1,25 @@
+/** The store over a PostgreSQL database, however that is connected. */
+import type { Store } from "../core/store.ts";
+import { DatabaseStore } from "./database-store.ts";
+import { InThreadDatabase } from "./in-thread-database.ts";
+import { HEARTBEATS_IN_LEASE } from "./store-options.ts";
+import { postgresPlace, type PostgresSettings } from "./postgres-settings.ts";
+import type { SqlDatabase } from "./sql-database.ts";
+
+export interface StoreInPostgresOptions {
+  /** Makes the database, not opened. */
+  readonly connect: () => Promise<SqlDatabase>;
+  readonly maxBufferedBytes: number;
+}
+
+export function storeInPostgres(settings: PostgresSettings, { connect, maxBufferedBytes }: StoreInPostgresOptions): Store {
+  const place = postgresPlace(settings);
+  const heartbeatMs = Math.ceil(settings.leaseMs / HEARTBEATS_IN_LEASE);
+  return new DatabaseStore(new InThreadDatabase({ place, heartbeatMs, connect }), {
+    kind: "postgres",
+    outlivesProcess: true,
+    place,
+    readOnly: settings.readOnly,
+    maxBufferedBytes,
+  });
+}

@@ -1,0 +1,196 @@
+/** A span for each call, made of the events of its runtime. */
+import { SpanKind, SpanStatusCode, context, trace } from "@opentelemetry/api";
+import type { Attributes, Context, Span } from "@opentelemetry/api";
+import { DEFAULT_NAMESPACE, splitName } from "../core/call.ts";
+import type { RuntimeEvent } from "../core/event.ts";
+import type { ToolResult } from "../core/result.ts";
+import type { Registry } from "../registry/registry.ts";
+import { AGENT_NAME } from "./agent-name.ts";
+import type { Instruments } from "./instruments.ts";
+import type { ProviderWatch } from "./provider-watch.ts";
+import { recordedText, type RedactText } from "./recorded-text.ts";
+import { ATTRIBUTES, OPERATIONS, OTHER } from "./semantic-conventions.ts";
+
+/** The contents of a call that are recorded besides its names and numbers. */
+export interface CallContents {
+  readonly recordInputs: boolean;
+  readonly recordOutputs: boolean;
+  readonly redact: RedactText | undefined;
+}
+
+interface OpenCall {
+  readonly span: Span;
+  /** In which its handler runs. */
+  readonly context: Context;
+  readonly name: string;
+  readonly agentName: string | undefined;
+}
+
+type CallEvent = RuntimeEvent & { readonly callId: string };
+type EventOf<Type extends RuntimeEvent["type"]> = RuntimeEvent & { readonly type: Type };
+
+export class CallSpans {
+  readonly #watch: ProviderWatch;
+  readonly #registry: Registry;
+  readonly #contents: CallContents;
+  readonly #open = new Map<string, OpenCall>();
+
+  constructor(watch: ProviderWatch, registry: Registry, contents: CallContents) {
+    this.#watch = watch;
+    this.#registry = registry;
+    this.#contents = contents;
+  }
+
+  /** The context of a call that has not ended. */
+  contextOf(callId: string): Context | undefined {
+    return this.#open.get(callId)?.context;
+  }
+
+  hear(event: RuntimeEvent): void {
+    const { tracer, instruments } = this.#watch;
+    if (tracer !== undefined && "callId" in event) this.#trace(event);
+    if (instruments !== undefined) this.#measure(event, instruments);
+    if (event.type === "call-end") this.#open.delete(event.callId);
+  }
+
+  /** Ends the spans of calls that still run. */
+  endAll(): void {
+    for (const { span } of this.#open.values()) span.end();
+    this.#open.clear();
+  }
+
+  #trace(event: CallEvent): void {
+    switch (event.type) {
+      case "call-start":
+        return this.#begin(event);
+      case "call-end":
+        return this.#end(event);
+      case "job-start":
+        return void this.#spanOf(event)?.addEvent("haft.background", { "haft.job.mode": event.mode });
+      case "call-attempt":
+        if (event.attempt > 1) this.#spanOf(event)?.addEvent("haft.attempt", { "haft.attempt": event.attempt });
+        return;
+      case "call-wait":
+        return void this.#spanOf(event)?.addEvent("haft.wait", {
+          [ATTRIBUTES.waitReason]: event.reason,
+          "haft.wait.duration_ms": event.waitMs,
+          "haft.wait.for": [...event.waitedFor],
+        });
+      case "call-retry":
+        return void this.#spanOf(event)?.addEvent("haft.retry", {
+          "haft.attempt": event.attempt,
+          "haft.retry.delay_ms": event.delayMs,
+          [ATTRIBUTES.errorType]: event.error.code,
+        });
+      case "call-block":
+        return void this.#spanOf(event)?.addEvent("haft.block", { "haft.block.duration_ms": event.blockedMs });
+      case "call-orphan":
+        return void this.#spanOf(event)?.addEvent("haft.orphan", { "haft.orphans": event.orphans });
+      default:
+    }
+  }
+
+  #spanOf({ callId }: CallEvent): Span | undefined {
+    return this.#open.get(callId)?.span;
+  }
+
+  /** Below the call that made it, else below what its caller was doing. */
+  #begin({ callId, call, sessionId, turnId, parentCallId }: EventOf<"call-start">): void {
+    const parent = (parentCallId === undefined ? undefined : this.contextOf(parentCallId)) ?? context.active();
+    const agentName = parent.getValue(AGENT_NAME);
+    const name = shownName(call.name);
+    const tool = this.#registry.get(call.name)?.tool;
+    const attributes: Attributes = {
+      [ATTRIBUTES.operation]: OPERATIONS.tool,
+      [ATTRIBUTES.toolName]: name,
+      [ATTRIBUTES.toolType]: "function",
+      [ATTRIBUTES.toolCallId]: call.id ?? callId,
+      [ATTRIBUTES.conversation]: sessionId,
+      [ATTRIBUTES.callId]: callId,
+      [ATTRIBUTES.turnId]: turnId,
+      ...(tool === undefined || tool.description === "" ? {} : { [ATTRIBUTES.toolDescription]: tool.description }),
+      ...(typeof agentName === "string" ? { [ATTRIBUTES.agentName]: agentName } : {}),
+    };
+    const options = { kind: SpanKind.INTERNAL, attributes };
+    const span = this.#watch.tracer?.startSpan(`${OPERATIONS.tool} ${name}`, options, parent);
+    if (span === undefined) return;
+    const named = typeof agentName === "string" ? agentName : undefined;
+    this.#open.set(callId, { span, context: trace.setSpan(parent, span), name, agentName: named });
+    if (this.#contents.recordInputs && span.isRecording()) this.#recordInput(span, call.input);
+  }
+
+  #end({ callId, result, input }: EventOf<"call-end">): void {
+    const open = this.#open.get(callId);
+    if (open === undefined) return; // it began before there was a provider
+    const { span, name } = open;
+    if (span.isRecording()) {
+      const answered = shownName(result.name);
+      if (answered !== name) span.updateName(`${OPERATIONS.tool} ${answered}`).setAttribute(ATTRIBUTES.toolName, answered);
+      span.setAttributes({
+        [ATTRIBUTES.callStatus]: result.status,
+        [ATTRIBUTES.callOrigin]: result.origin,
+        [ATTRIBUTES.callAttempts]: result.attempts,
+      });
+      if (input !== undefined && this.#contents.recordInputs) this.#recordInput(span, input);
+      this.#recordOutput(span, result);
+    }
+    span.end();
+  }
+
+  #recordInput(span: Span, input: unknown): void {
+    span.setAttribute(ATTRIBUTES.toolArguments, recordedText(input ?? {}, this.#contents.redact));
+  }
+
+  /** Messages of errors quote arguments and results, so they are recorded only where results are. */
+  #recordOutput(span: Span, { error, status, output, content }: ToolResult): void {
+    const { recordOutputs, redact } = this.#contents;
+    if (isFailure(status) && error !== undefined) {
+      span.setAttribute(ATTRIBUTES.errorType, error.code);
+      span.setStatus({ code: SpanStatusCode.ERROR, message: recordOutputs ? recordedText(error.message, redact) : error.code });
+    }
+    const answer = output ?? content;
+    if (recordOutputs && answer !== undefined) span.setAttribute(ATTRIBUTES.toolResult, recordedText(answer, redact));
+  }
+
+  #measure(event: RuntimeEvent, instruments: Instruments): void {
+    switch (event.type) {
+      case "call-end":
+        return this.#measureEnd(event, instruments);
+      case "call-wait":
+        return instruments.waitDuration.record(event.waitMs / 1_000, {
+          [ATTRIBUTES.toolName]: shownName(event.toolName),
+          [ATTRIBUTES.waitReason]: event.reason,
+        });
+      case "call-retry":
+        return instruments.retries.add(1, { [ATTRIBUTES.toolName]: shownName(event.toolName), [ATTRIBUTES.errorType]: event.error.code });
+      case "call-orphan":
+        return instruments.orphans.add(1, { [ATTRIBUTES.toolName]: shownName(event.toolName) });
+      case "circuit-change":
+        return instruments.circuits.add(1, { [ATTRIBUTES.toolName]: shownName(event.toolName), [ATTRIBUTES.circuitState]: event.state });
+      default:
+    }
+  }
+
+  /** A name that no tool has is any text of a model: as the value of an attribute there would be one series for each. */
+  #measureEnd({ callId, result }: EventOf<"call-end">, instruments: Instruments): void {
+    const agentName = this.#open.get(callId)?.agentName;
+    instruments.toolDuration.record(result.durationMs / 1_000, {
+      [ATTRIBUTES.toolName]: this.#registry.get(result.name) === undefined ? OTHER : shownName(result.name),
+      [ATTRIBUTES.toolType]: "function",
+      [ATTRIBUTES.callOrigin]: result.origin,
+      ...(isFailure(result.status) && result.error !== undefined ? { [ATTRIBUTES.errorType]: result.error.code } : {}),
+      ...(agentName === undefined ? {} : { [ATTRIBUTES.agentName]: agentName }),
+    });
+  }
+}
+
+/** A call that was cancelled, or skipped as its turn was over, has not failed. */
+function isFailure(status: ToolResult["status"]): boolean {
+  return status === "error" || status === "partial";
+}
+
+/** As a program gives it: tools that belong to no toolset of their own have no namespace there. */
+function shownName(qualifiedName: string): string {
+  const { namespace, name } = splitName(qualifiedName);
+  return namespace === undefined || namespace === DEFAULT_NAMESPACE ? name : qualifiedName;
+}

@@ -1,0 +1,42 @@
+/** The metrics: durations, tokens, waits, retries, orphans and circuits. */
+import { ValueType, type Attributes, type Counter, type Histogram, type Meter } from "@opentelemetry/api";
+import type { TokenUsage } from "../core/model.ts";
+import { ATTRIBUTES, BOUNDARIES, METRICS } from "./semantic-conventions.ts";
+
+export class Instruments {
+  readonly requestDuration: Histogram;
+  readonly toolDuration: Histogram;
+  readonly agentDuration: Histogram;
+  readonly waitDuration: Histogram;
+  readonly retries: Counter;
+  readonly orphans: Counter;
+  readonly circuits: Counter;
+  readonly #tokens: Histogram;
+
+  constructor(meter: Meter) {
+    const duration = (name: string, description: string, boundaries: number[] = BOUNDARIES.seconds): Histogram =>
+      meter.createHistogram(name, { description, unit: "s", advice: { explicitBucketBoundaries: boundaries } });
+    this.requestDuration = duration(METRICS.requestDuration, "GenAI operation duration.");
+    this.toolDuration = duration(METRICS.toolDuration, "The duration of a single tool execution.");
+    this.agentDuration = duration(METRICS.agentDuration, "The duration of a single run of an agent.", BOUNDARIES.agentSeconds);
+    this.waitDuration = duration(METRICS.waitDuration, "The time that a call waited for a lock or a slot.");
+    this.#tokens = meter.createHistogram(METRICS.tokens, {
+      description: "Number of input and output tokens used.",
+      unit: "{token}",
+      valueType: ValueType.INT,
+      advice: { explicitBucketBoundaries: BOUNDARIES.tokens },
+    });
+    this.retries = meter.createCounter(METRICS.retries, { description: "Further attempts of calls.", unit: "{attempt}" });
+    this.orphans = meter.createCounter(METRICS.orphans, {
+      description: "Handlers that ran on after their call had ended.",
+      unit: "{handler}",
+    });
+    this.circuits = meter.createCounter(METRICS.circuits, { description: "Changes of state of circuits.", unit: "{change}" });
+  }
+
+  /** Of a reply whose provider told them. */
+  tokens({ inputTokens, outputTokens }: TokenUsage, attributes: Attributes): void {
+    if (inputTokens > 0) this.#tokens.record(inputTokens, { ...attributes, [ATTRIBUTES.tokenType]: "input" });
+    if (outputTokens > 0) this.#tokens.record(outputTokens, { ...attributes, [ATTRIBUTES.tokenType]: "output" });
+  }
+}

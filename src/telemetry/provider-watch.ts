@@ -1,0 +1,58 @@
+/** Notices when providers are registered. Before that a runtime makes no events for telemetry. */
+import { createNoopMeter, metrics, trace } from "@opentelemetry/api";
+import type { Meter, MeterProvider, Tracer, TracerProvider } from "@opentelemetry/api";
+import { Instruments } from "./instruments.ts";
+
+/** The name of the instrumentation scope. */
+const SCOPE = "haft";
+const NOOP_METER = createNoopMeter();
+
+export interface Providers {
+  readonly tracerProvider?: TracerProvider;
+  readonly meterProvider?: MeterProvider;
+}
+
+export class ProviderWatch {
+  readonly #onFound: () => void;
+  /** Undefined while there is no provider of tracers. */
+  tracer: Tracer | undefined;
+  /** Undefined while there is no provider of meters. */
+  instruments: Instruments | undefined;
+  readonly #looksForTracer: boolean;
+  readonly #looksForMeter: boolean;
+  #isFound = false;
+
+  /** @param onFound called once, when there is the first of them */
+  constructor({ tracerProvider, meterProvider }: Providers, onFound: () => void) {
+    this.#onFound = onFound;
+    this.tracer = tracerProvider?.getTracer(SCOPE);
+    this.instruments = meterProvider === undefined ? undefined : new Instruments(meterProvider.getMeter(SCOPE));
+    this.#looksForTracer = tracerProvider === undefined;
+    this.#looksForMeter = meterProvider === undefined;
+  }
+
+  /** Looks whether providers were registered meanwhile. */
+  look(): this {
+    if (this.#looksForTracer) this.tracer ??= registeredTracer();
+    if (this.#looksForMeter && this.instruments === undefined) {
+      const meter = registeredMeter();
+      if (meter !== undefined) this.instruments = new Instruments(meter);
+    }
+    if (!this.#isFound && (this.tracer !== undefined || this.instruments !== undefined)) {
+      this.#isFound = true;
+      this.#onFound();
+    }
+    return this;
+  }
+}
+
+/** The provider of the API hands everything on to the one that was registered. */
+function registeredTracer(): Tracer | undefined {
+  const provider: TracerProvider & { readonly getDelegateTracer?: (name: string) => Tracer | undefined } = trace.getTracerProvider();
+  return provider.getDelegateTracer === undefined ? provider.getTracer(SCOPE) : provider.getDelegateTracer(SCOPE);
+}
+
+function registeredMeter(): Meter | undefined {
+  const meter = metrics.getMeter(SCOPE);
+  return meter === NOOP_METER ? undefined : meter;
+}

@@ -1,0 +1,44 @@
+/** Arguments and results as attributes: JSON text without secrets, cut to size. */
+import type { JsonValue } from "../core/base/json.ts";
+import { isSecretName, secretsIn } from "../trust/sensitive-text.ts";
+
+/** Longer texts are cut; collectors refuse attributes that are much longer. */
+const MAX_CHARS = 16_384;
+const MAX_DEPTH = 64;
+const SECRET = "[secret]";
+
+export type RedactText = (text: string) => string;
+
+/** Strikes out secrets by the names of properties and by their form, and then what `redact` strikes out. */
+export function recordedText(value: unknown, redact: RedactText | undefined): string {
+  const text = typeof value === "string" ? value : JSON.stringify(withoutNamedSecrets(value, 0));
+  const plain = withoutSecrets(text ?? "");
+  const redacted = redact === undefined ? plain : redact(plain);
+  return redacted.length > MAX_CHARS ? `${redacted.slice(0, MAX_CHARS)}…` : redacted;
+}
+
+function withoutNamedSecrets(value: unknown, depth: number): JsonValue {
+  if (depth > MAX_DEPTH) return "…";
+  if (Array.isArray(value)) return value.map((item) => withoutNamedSecrets(item, depth + 1));
+  if (typeof value !== "object" || value === null) return scalar(value);
+  return Object.fromEntries(
+    Object.entries(value).map(([key, held]) => [key, isSecretName(key) && held !== null ? SECRET : withoutNamedSecrets(held, depth + 1)]),
+  );
+}
+
+function scalar(value: unknown): JsonValue {
+  if (typeof value === "string" || typeof value === "boolean") return value;
+  return typeof value === "number" && Number.isFinite(value) ? value : null;
+}
+
+function withoutSecrets(text: string): string {
+  const found = secretsIn(text).toSorted((one, other) => one.start - other.start);
+  let clean = "";
+  let from = 0;
+  for (const { start, end } of found) {
+    if (start > from) clean += text.slice(from, start);
+    if (end > from) clean += SECRET;
+    from = Math.max(from, end);
+  }
+  return clean + text.slice(from);
+}

@@ -1,0 +1,151 @@
+/** The traces of one runtime: spans of loops and requests to models, and the way into and out of them. */
+import { SpanKind, SpanStatusCode, context, propagation, trace } from "@opentelemetry/api";
+import type { Attributes, Context, Histogram, Span } from "@opentelemetry/api";
+import type { ToolError } from "../core/error.ts";
+import type { Clock } from "../core/ports.ts";
+import type { TokenUsage } from "../core/model.ts";
+import type { TracedRequest, TracedRequestEnd, TracedRun, TracedRunEnd, TracedWork, Tracing } from "../core/tracing.ts";
+import type { TraceHeaders } from "../core/trace-headers.ts";
+import { AGENT_NAME } from "./agent-name.ts";
+import type { CallSpans } from "./call-spans.ts";
+import type { ProviderWatch } from "./provider-watch.ts";
+import { ATTRIBUTES, OPERATIONS, modelNames } from "./semantic-conventions.ts";
+
+export class RuntimeTracing implements Tracing {
+  readonly #watch: ProviderWatch;
+  readonly #calls: CallSpans;
+
+  constructor(watch: ProviderWatch, calls: CallSpans) {
+    this.#watch = watch;
+    this.#calls = calls;
+  }
+
+  continueTrace<T>(read: (name: string) => string | undefined, work: () => T): T {
+    if (this.#watch.look().tracer === undefined || read("traceparent") === undefined) return work();
+    const sent = propagation.extract(context.active(), read, { keys: () => [], get: (carrier, name) => carrier(name) });
+    return context.with(sent, work);
+  }
+
+  withinCall<T>(callId: string, work: () => T): T {
+    this.#watch.look();
+    const own = this.#calls.contextOf(callId);
+    return own === undefined ? work() : context.with(own, work);
+  }
+
+  headersOf(callId: string): TraceHeaders | undefined {
+    if (this.#watch.tracer === undefined) return undefined;
+    const headers: Record<string, string> = {};
+    propagation.inject(this.#calls.contextOf(callId) ?? context.active(), headers);
+    return Object.keys(headers).length === 0 ? undefined : headers;
+  }
+
+  beginRun({ clock, sessionId, agentName, model }: TracedRun): TracedWork<TracedRunEnd> {
+    const names = modelNames(typeof model === "string" ? model : model.name);
+    const measured: Attributes = {
+      [ATTRIBUTES.requestModel]: names.model,
+      ...(agentName === undefined ? {} : { [ATTRIBUTES.agentName]: agentName }),
+    };
+    const attributes: Attributes = {
+      [ATTRIBUTES.operation]: OPERATIONS.agent,
+      [ATTRIBUTES.provider]: names.provider,
+      [ATTRIBUTES.conversation]: sessionId,
+      ...measured,
+    };
+    const name = agentName === undefined ? OPERATIONS.agent : `${OPERATIONS.agent} ${agentName}`;
+    const work = this.#begin(name, SpanKind.INTERNAL, { clock, attributes });
+    const inner = agentName === undefined ? work.context : work.context?.setValue(AGENT_NAME, agentName);
+    return {
+      within: (run) => within(inner, run),
+      end: ({ reason, usage, error }) => {
+        if (reason !== undefined) work.span?.setAttribute(ATTRIBUTES.stopReason, reason);
+        if (usage !== undefined) work.span?.setAttributes(usageAttributes(usage));
+        work.end(error, this.#watch.instruments?.agentDuration, measured);
+      },
+    };
+  }
+
+  beginRequest({ clock, sessionId, model, request }: TracedRequest): TracedWork<TracedRequestEnd> {
+    const names = modelNames(model.name);
+    const common: Attributes = {
+      [ATTRIBUTES.operation]: OPERATIONS.model,
+      [ATTRIBUTES.provider]: names.provider,
+      [ATTRIBUTES.requestModel]: names.model,
+    };
+    const agentName = context.active().getValue(AGENT_NAME);
+    const { maxOutputTokens, temperature, candidates, responseFormat } = request;
+    const work = this.#begin(`${OPERATIONS.model} ${names.model}`, SpanKind.CLIENT, {
+      clock,
+      attributes: {
+        ...common,
+        [ATTRIBUTES.conversation]: sessionId,
+        [ATTRIBUTES.requestStream]: true,
+        ...(typeof agentName === "string" ? { [ATTRIBUTES.agentName]: agentName } : {}),
+        ...(maxOutputTokens === undefined ? {} : { [ATTRIBUTES.requestMaxTokens]: maxOutputTokens }),
+        ...(temperature === undefined ? {} : { [ATTRIBUTES.requestTemperature]: temperature }),
+        ...(candidates === undefined || candidates === 1 ? {} : { [ATTRIBUTES.requestChoices]: candidates }),
+        ...(responseFormat === undefined ? {} : { [ATTRIBUTES.outputType]: "json" }),
+      },
+    });
+    return {
+      within: (run) => within(work.context, run),
+      end: (end) => {
+        const { instruments } = this.#watch;
+        if ("error" in end) return work.end(end.error, instruments?.requestDuration, common);
+        const { finish, usage, model: answered, id } = end.reply;
+        const known = answered === undefined ? common : { ...common, [ATTRIBUTES.responseModel]: answered };
+        work.span?.setAttributes({
+          ...known,
+          ...usageAttributes(usage),
+          [ATTRIBUTES.finishReasons]: [finish],
+          ...(id === undefined ? {} : { [ATTRIBUTES.responseId]: id }),
+        });
+        instruments?.tokens(usage, known);
+        work.end(undefined, instruments?.requestDuration, known);
+      },
+    };
+  }
+
+  #begin(name: string, kind: SpanKind, { clock, attributes }: { readonly clock: Clock; readonly attributes: Attributes }): Work {
+    const parent = context.active();
+    return new Work(this.#watch.look().tracer?.startSpan(name, { kind, attributes }, parent), parent, clock);
+  }
+}
+
+/** A span and how long it takes. */
+class Work {
+  readonly span: Span | undefined;
+  /** In which the work is done; undefined while there is no span. */
+  readonly context: Context | undefined;
+  readonly #clock: Clock;
+  readonly #startedAt: number;
+
+  constructor(span: Span | undefined, parent: Context, clock: Clock) {
+    this.#clock = clock;
+    this.#startedAt = clock.now();
+    this.span = span;
+    this.context = span === undefined ? undefined : trace.setSpan(parent, span);
+  }
+
+  /** Records the code of an error only: its message may quote the conversation. */
+  end(error: ToolError | undefined, duration: Histogram | undefined, attributes: Attributes): void {
+    const failed = error === undefined || error.code === "cancelled" ? {} : { [ATTRIBUTES.errorType]: error.code };
+    if (Object.keys(failed).length > 0)
+      this.span?.setAttributes(failed).setStatus({ code: SpanStatusCode.ERROR, message: error?.code ?? "" });
+    this.span?.end();
+    duration?.record((this.#clock.now() - this.#startedAt) / 1_000, { ...attributes, ...failed });
+  }
+}
+
+function within<T>(inner: Context | undefined, work: () => T): T {
+  return inner === undefined ? work() : context.with(inner, work);
+}
+
+function usageAttributes({ inputTokens, outputTokens, cachedInputTokens, cacheWriteTokens, reasoningTokens }: TokenUsage): Attributes {
+  return {
+    [ATTRIBUTES.inputTokens]: inputTokens,
+    [ATTRIBUTES.outputTokens]: outputTokens,
+    ...(cachedInputTokens === undefined ? {} : { [ATTRIBUTES.cacheReadTokens]: cachedInputTokens }),
+    ...(cacheWriteTokens === undefined ? {} : { [ATTRIBUTES.cacheWriteTokens]: cacheWriteTokens }),
+    ...(reasoningTokens === undefined ? {} : { [ATTRIBUTES.reasoningTokens]: reasoningTokens }),
+  };
+}

@@ -1,0 +1,87 @@
+/**
+ * The names of OpenTelemetry's conventions for generative AI that are used here. They are in development and not part of the stable package,
+ * so they are written out.
+ *
+ * @see https://github.com/open-telemetry/semantic-conventions-genai/tree/main/docs/gen-ai — as of November 2026
+ * @see https://www.npmjs.com/package/@opentelemetry/semantic-conventions — 1.45.0 has the same names as `ATTR_GEN_AI_…`
+ */
+export const ATTRIBUTES = {
+  operation: "gen_ai.operation.name",
+  provider: "gen_ai.provider.name",
+  conversation: "gen_ai.conversation.id",
+  agentName: "gen_ai.agent.name",
+  toolName: "gen_ai.tool.name",
+  toolType: "gen_ai.tool.type",
+  toolDescription: "gen_ai.tool.description",
+  toolCallId: "gen_ai.tool.call.id",
+  toolArguments: "gen_ai.tool.call.arguments",
+  toolResult: "gen_ai.tool.call.result",
+  requestModel: "gen_ai.request.model",
+  requestMaxTokens: "gen_ai.request.max_tokens",
+  requestTemperature: "gen_ai.request.temperature",
+  requestStream: "gen_ai.request.stream",
+  requestChoices: "gen_ai.request.choice.count",
+  outputType: "gen_ai.output.type",
+  responseModel: "gen_ai.response.model",
+  responseId: "gen_ai.response.id",
+  finishReasons: "gen_ai.response.finish_reasons",
+  inputTokens: "gen_ai.usage.input_tokens",
+  outputTokens: "gen_ai.usage.output_tokens",
+  cacheReadTokens: "gen_ai.usage.cache_read.input_tokens",
+  cacheWriteTokens: "gen_ai.usage.cache_creation.input_tokens",
+  reasoningTokens: "gen_ai.usage.reasoning.output_tokens",
+  tokenType: "gen_ai.token.type",
+  errorType: "error.type",
+  // Ours: what the conventions have no name for.
+  callId: "haft.call.id",
+  turnId: "haft.turn.id",
+  callStatus: "haft.call.status",
+  callOrigin: "haft.call.origin",
+  callAttempts: "haft.call.attempts",
+  waitReason: "haft.wait.reason",
+  circuitState: "haft.circuit.state",
+  stopReason: "haft.stop.reason",
+} as const;
+
+/** The values of `gen_ai.operation.name`. */
+export const OPERATIONS = { tool: "execute_tool", model: "chat", agent: "invoke_agent" } as const;
+
+export const METRICS = {
+  requestDuration: "gen_ai.client.operation.duration",
+  tokens: "gen_ai.client.token.usage",
+  toolDuration: "gen_ai.execute_tool.duration",
+  agentDuration: "gen_ai.invoke_agent.duration",
+  waitDuration: "haft.call.wait.duration",
+  retries: "haft.call.retries",
+  orphans: "haft.call.orphans",
+  circuits: "haft.circuit.changes",
+} as const;
+
+/** Bounds of the histograms, as the conventions give them. */
+export const BOUNDARIES = {
+  seconds: [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92],
+  agentSeconds: [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4, 204.8, 409.6],
+  tokens: [1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864],
+};
+
+/** The conventions' word for a value of an attribute with too many. */
+export const OTHER = "_OTHER";
+
+/** The conventions' words for providers that Haft calls otherwise. */
+const PROVIDERS: ReadonlyMap<string, string> = new Map([
+  ["bedrock", "aws.bedrock"],
+  ["azure", "azure.ai.openai"],
+  ["gemini", "gcp.gemini"],
+  ["google", "gcp.gemini"],
+  ["vertex", "gcp.vertex_ai"],
+  ["mistral", "mistral_ai"],
+  ["moonshot", "moonshot_ai"],
+  ["xai", "x_ai"],
+]);
+
+/** The provider and the model of a name such as `openai/gpt-5`. */
+export function modelNames(name: string): { readonly provider: string; readonly model: string } {
+  const slash = name.indexOf("/");
+  const provider = slash < 0 ? OTHER : name.slice(0, slash).toLowerCase();
+  return { provider: PROVIDERS.get(provider) ?? provider, model: slash < 0 ? name : name.slice(slash + 1) };
+}

@@ -1,0 +1,64 @@
+/** Traces and metrics of a runtime in the words of OpenTelemetry. @packageDocumentation */
+import type { MeterProvider, TracerProvider } from "@opentelemetry/api";
+import { checkKnownKeys, checkOptionTypes, type OptionNames, type OptionTypes } from "../core/known-keys.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { CallSpans } from "./call-spans.ts";
+import { ProviderWatch } from "./provider-watch.ts";
+import { RuntimeTracing } from "./runtime-tracing.ts";
+
+export type { TraceHeaders } from "../core/trace-headers.ts";
+
+/** Options of telemetry: the contents that are recorded, and the providers. */
+export interface TelemetryOptions {
+  /** Record the arguments of calls, without secrets. @default false */
+  readonly recordInputs?: boolean;
+  /** Record the results of calls and the messages of their errors, without secrets. @default false */
+  readonly recordOutputs?: boolean;
+  /** Strikes more than secrets out of arguments and results, which it is given as text. @default nothing more */
+  readonly redact?: (text: string) => string;
+  /** @default the one that is registered, now or later */
+  readonly tracerProvider?: TracerProvider;
+  /** @default the one that is registered, now or later */
+  readonly meterProvider?: MeterProvider;
+}
+
+const OPTIONS: OptionNames<TelemetryOptions> = {
+  recordInputs: true,
+  recordOutputs: true,
+  redact: true,
+  tracerProvider: true,
+  meterProvider: true,
+};
+const TYPES: OptionTypes<TelemetryOptions> = {
+  recordInputs: "boolean",
+  recordOutputs: "boolean",
+  redact: "function",
+  tracerProvider: "object",
+  meterProvider: "object",
+};
+
+/**
+ * Makes spans and metrics of what a runtime does: a span `execute_tool` for each call, `chat` for each request of a loop to its model, and
+ * `invoke_agent` for each run of a loop, all under what called them. Calls of a simulation make none.
+ *
+ * Traces go on in the requests that REST, OpenAPI, HTTP and MCP toolsets send, and come in by those that servers of the runtime receive. While no
+ * provider is registered, nothing is recorded; calls after one that is registered later are. The returned function ends it, and the spans of calls that still run.
+ *
+ * @throws ToolError `invalid_argument` for an option that does not exist; `duplicate` for a runtime that has telemetry
+ * @see https://github.com/open-telemetry/semantic-conventions-genai
+ */
+export function telemetry(runtime: Runtime, options: TelemetryOptions = {}): () => void {
+  checkKnownKeys(options, OPTIONS, "telemetry()");
+  checkOptionTypes(options, TYPES, "telemetry()");
+  const { recordInputs = false, recordOutputs = false, redact } = options;
+  let endListening: (() => void) | undefined;
+  const watch = new ProviderWatch(options, () => (endListening = runtime.subscribe((event) => calls.hear(event))));
+  const calls = new CallSpans(watch, runtime.registry, { recordInputs, recordOutputs, redact });
+  const endTracing = runtime.trace(new RuntimeTracing(watch, calls));
+  watch.look();
+  return () => {
+    endTracing();
+    endListening?.();
+    calls.endAll();
+  };
+}

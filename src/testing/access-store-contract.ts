@@ -1,0 +1,98 @@
+/** The contract of the keys and refusals of every store, as cases that any test runner can run. */
+import { deepEqual, equal } from "node:assert/strict";
+import { MAX_REFUSALS, type KeyQuery, type RefusedRequest, type StoredKey } from "../core/access-store.ts";
+import { caseAlone, caseOfTwo, refuses, type StoreCase } from "./store-case.ts";
+
+const DAY_MS = 86_400_000;
+const ODD_IDS: readonly string[] = ["a\u0000b", "\ud800", "'; drop table haft_key; --", "__proto__", "constructor"];
+
+const alone: readonly StoreCase[] = [
+  caseAlone("a key is found by its id as it was added, every field of it", async ({ access }) => {
+    const full: StoredKey = { ...keyOf("a", 1), allow: ["files::*"], deny: ["*::delete"], createdBy: "local", expiresAt: 50 };
+    await access.addKey(full);
+    await access.addKey(keyOf("b", 2));
+    deepEqual([await access.key("a"), await access.key("b"), await access.key("c")], [full, keyOf("b", 2), undefined]);
+  }),
+  caseAlone("an id that is taken is refused, and the first key stays", async ({ access }) => {
+    await access.addKey(keyOf("a", 1));
+    await refuses(() => access.addKey({ ...keyOf("a", 2), hash: "other" }), "duplicate");
+    deepEqual(await access.key("a"), keyOf("a", 1));
+  }),
+  caseAlone("a key without an id, a name, a salt or a hash is refused", async ({ access }) => {
+    for (const field of ["id", "name", "salt", "hash"])
+      await refuses(() => access.addKey({ ...keyOf("a", 1), [field]: "" }), "invalid_argument");
+    deepEqual(await access.keys(), []);
+  }),
+  caseAlone("a key is revoked once, for good, and stays in the list", async ({ access }) => {
+    await access.addKey(keyOf("a", 1));
+    deepEqual([await access.revokeKey({ id: "a", at: 5 }), await access.revokeKey({ id: "a", at: 9 })], [true, false]);
+    equal(await access.revokeKey({ id: "none", at: 5 }), false);
+    deepEqual(await access.key("a"), { ...keyOf("a", 1), revokedAt: 5 });
+    deepEqual(await access.keys(), [{ ...keyOf("a", 1), revokedAt: 5 }]);
+  }),
+  caseAlone("keys are listed newest first, those of sessions only where they are asked for", async ({ access }) => {
+    for (const [index, id] of ["a", "b", "c"].entries()) await access.addKey(keyOf(id, index));
+    await access.addKey({ ...keyOf("s", 10), sessionId: "trip" });
+    const ids = (keys: readonly StoredKey[]): readonly string[] => keys.map(({ id }) => id);
+    deepEqual(ids(await access.keys()), ["c", "b", "a"]);
+    deepEqual(ids(await access.keys({ sessionKeys: true, limit: 2 })), ["s", "c"]);
+    await refuses(() => access.keys({ limit: 0 }), "invalid_argument");
+    await refuses(() => access.keys({ limits: 1 } as KeyQuery), "invalid_argument");
+  }),
+  caseAlone("session keys are forgotten a day after they expired, other keys stay", async ({ access }) => {
+    await access.addKey({ ...keyOf("session", 1), sessionId: "trip", expiresAt: 10 });
+    await access.addKey({ ...keyOf("key", 1), expiresAt: 10 });
+    await access.addKey(keyOf("soon", 10 + DAY_MS));
+    equal((await access.keys({ sessionKeys: true })).length, 3);
+    await access.addKey(keyOf("later", 11 + DAY_MS));
+    deepEqual([await access.key("session"), (await access.key("key"))?.id], [undefined, "key"]);
+  }),
+  caseAlone("ids and names are any text", async ({ access }) => {
+    for (const [index, id] of ODD_IDS.entries()) await access.addKey({ ...keyOf(id, index), name: id });
+    for (const id of ODD_IDS) equal((await access.key(id))?.name, id);
+  }),
+  caseAlone("refusals are listed newest first, by time and principal", async ({ access }) => {
+    const refusals = [1, 2, 3].map((at): RefusedRequest => ({ ...refusalAt(at), principal: at === 2 ? "key:b" : "key:a" }));
+    await access.addRefusals(refusals);
+    await access.addRefusals([]);
+    await access.addRefusals([{ ...refusalAt(4), from: "10.0.0.1", missed: 7 }]);
+    const times = async (query?: Parameters<typeof access.refusals>[0]): Promise<readonly number[]> =>
+      (await access.refusals(query)).map(({ at }) => at);
+    deepEqual(await times(), [4, 3, 2, 1]);
+    deepEqual([await times({ since: 3 }), await times({ principal: "key:a" }), await times({ limit: 1 })], [[4, 3], [3, 1], [4]]);
+    deepEqual((await access.refusals({ limit: 1 }))[0], { ...refusalAt(4), from: "10.0.0.1", missed: 7 });
+  }),
+  caseAlone("the oldest refusals go where there are too many", async ({ access }) => {
+    const refusals = Array.from({ length: MAX_REFUSALS + 3 }, (_, index) => refusalAt(index + 1));
+    await access.addRefusals(refusals.slice(0, MAX_REFUSALS));
+    await access.addRefusals(refusals.slice(MAX_REFUSALS));
+    const found = await access.refusals({ limit: 2 * MAX_REFUSALS });
+    deepEqual([found.length, found[0]?.at, found.at(-1)?.at], [MAX_REFUSALS, MAX_REFUSALS + 3, 4]);
+  }),
+  caseAlone("nothing is answered after closing", async (store) => {
+    await store.close();
+    await refuses(() => store.access.key("a"), "store_failed");
+    await refuses(() => store.access.addKey(keyOf("a", 1)), "store_failed");
+    await refuses(() => store.access.refusals(), "store_failed");
+  }),
+];
+
+const shared: readonly StoreCase[] = [
+  caseOfTwo("a key that another process adds and revokes is found at once", async (one, other) => {
+    await one.access.addKey(keyOf("a", 1));
+    deepEqual(await other.access.key("a"), keyOf("a", 1));
+    equal(await other.access.revokeKey({ id: "a", at: 5 }), true);
+    equal((await one.access.key("a"))?.revokedAt, 5);
+  }),
+];
+
+function keyOf(id: string, createdAt: number): StoredKey {
+  return { id, name: `key ${createdAt}`, salt: "00", hash: "ff", scopes: ["read"], createdAt };
+}
+
+function refusalAt(at: number): RefusedRequest {
+  return { at, status: 401, reason: "There are no credentials.", method: "GET", path: "/v1/tools" };
+}
+
+/** The cases. Each wants a subject of its own. */
+export const accessStoreContract: readonly StoreCase[] = [...alone, ...shared];

@@ -1,0 +1,238 @@
+/** The contract of the approvals of every store, as cases that any test runner can run. */
+import { deepEqual, equal, ok } from "node:assert/strict";
+import type { ApprovalRecord, ApprovalRule, NewApproval, StoredApprovalQuery } from "../core/approval-store.ts";
+import type { Store } from "../core/store.ts";
+import { caseAlone, caseOfTwo, refuses, type StoreCase } from "./store-case.ts";
+
+const ODD_TEXTS: readonly string[] = ["a\u0000b", "\ud800", "'; drop table haft_approval; --", "__proto__", "\u202e", "x".repeat(1_000)];
+
+const alone: readonly StoreCase[] = [
+  caseAlone("a question is kept whole, and open until it is ended", async (store) => {
+    const asked = question({ within: [{ callId: "call_0", toolName: "a::b", input: { deep: [1, { two: null }] } }], askedBy: "key:1" });
+    const kept = await store.approvals.put(asked);
+    deepEqual(bare(kept), { ...asked, position: 1, status: "open" });
+    ok(kept.askedIn !== undefined);
+    deepEqual(await listed(store), [bare(kept)]);
+    equal(await store.approvals.end({ ...end(), scope: "once", by: "key:2" }), true);
+    deepEqual(await listed(store), [{ ...asked, position: 1, status: "allowed", scope: "once", answeredBy: "key:2", answeredAt: 20 }]);
+  }),
+  caseAlone("of several ends one counts, and none of another digest", async (store) => {
+    await store.approvals.put(question());
+    equal(await store.approvals.end({ ...end(), digest: "other" }), false);
+    equal(await store.approvals.end({ ...end(), id: "nobody" }), false);
+    const ends = await Promise.all([end({ status: "denied" }), end(), end({ status: "withdrawn" })].map((one) => store.approvals.end(one)));
+    deepEqual(ends.filter(Boolean).length, 1);
+    const [record] = await listed(store);
+    equal(record?.status, (["denied", "allowed", "withdrawn"] as const)[ends.indexOf(true)]);
+  }),
+  caseAlone("a question that is asked again is open anew", async (store) => {
+    await store.approvals.put(question());
+    await store.approvals.end(end());
+    deepEqual(await placesAfter(store, question({ askedAt: 40, digest: "new" })), [2, "open"]);
+    await store.approvals.end(end({ digest: "new", status: "withdrawn" }));
+    deepEqual(await placesAfter(store, question({ askedAt: 50, digest: "new" })), [3, "open"]);
+    equal((await listed(store)).length, 1);
+  }),
+  caseAlone("a question that is overdue has expired, and takes no answer", async (store) => {
+    await store.approvals.put(question({ expiresAt: 15 }));
+    deepEqual((await list(store, { now: 14, statuses: ["open"] })).length, 1);
+    deepEqual((await list(store, { now: 15, statuses: ["open"] })).length, 0);
+    const [expired] = await list(store, { now: 15, statuses: ["expired"] });
+    deepEqual([expired?.status, expired?.answeredAt], ["expired", 15]);
+    equal(await store.approvals.end(end({ at: 15 })), false);
+    equal(await store.approvals.end(end({ at: 16, status: "expired" })), true);
+    deepEqual((await list(store, { now: 14 }))[0]?.status, "expired");
+  }),
+  caseAlone("questions are listed in the order they were asked, by page and by what they are", async (store) => {
+    for (let n = 1; n <= 5; n++)
+      await store.approvals.put(
+        question({ id: `q${n}`, callId: `call_${n}`, sessionId: n > 3 ? "b" : "a", toolName: n % 2 === 0 ? "even::tool" : "odd::tool" }),
+      );
+    await store.approvals.end(end({ id: "q2", status: "denied" }));
+    const ids = async (query: Partial<StoredApprovalQuery>): Promise<readonly string[]> => (await list(store, query)).map(({ id }) => id);
+    deepEqual(await ids({}), ["q1", "q2", "q3", "q4", "q5"]);
+    deepEqual(await ids({ limit: 2, after: 2 }), ["q3", "q4"]);
+    deepEqual(await ids({ first: "newest", limit: 2, after: 4 }), ["q3", "q2"]);
+    deepEqual(await ids({ statuses: ["open"], sessionId: "a" }), ["q1", "q3"]);
+    deepEqual(await ids({ statuses: ["denied", "expired"] }), ["q2"]);
+    deepEqual(await ids({ toolName: "even::tool" }), ["q2", "q4"]);
+    deepEqual(await ids({ callId: "call_5" }), ["q5"]);
+    deepEqual(await ids({ ids: ["q5", "q1", "nobody"] }), ["q1", "q5"]);
+    deepEqual([await ids({ ids: [] }), await ids({ statuses: [] })], [[], []]);
+  }),
+  caseAlone("ids, names and inputs are any text", async (store) => {
+    for (const [index, odd] of ODD_TEXTS.entries()) {
+      const input = { [`key ${odd}`]: odd };
+      const asked = question({ id: `${index}${odd}`, sessionId: odd, callId: odd, toolName: odd, description: odd, input, reason: odd });
+      deepEqual(bare(await store.approvals.put(asked)), { ...asked, position: index + 1, status: "open" });
+      deepEqual((await list(store, { sessionId: odd, callId: odd, toolName: odd })).map(bare), [
+        { ...asked, position: index + 1, status: "open" },
+      ]);
+    }
+  }),
+  caseAlone("a rule is kept with the answer it is made of, until it ends or is revoked", async (store) => {
+    await store.approvals.put(question());
+    const ofSession = rule({ id: "r1", sessionId: "a", scope: "tool", definition: "d" });
+    equal(await store.approvals.end({ ...end(), digest: "other", rule: ofSession }), false);
+    deepEqual(await store.approvals.rules({ now: 0 }), []);
+    equal(await store.approvals.end({ ...end(), scope: "tool", ruleId: "r1", rule: ofSession }), true);
+    const general = rule({ id: "r2", expiresAt: 50, createdBy: "key:1", createdAt: 2 });
+    await store.approvals.addRule(general);
+    await refuses(() => store.approvals.addRule(general), "duplicate");
+    deepEqual(await store.approvals.rules({ now: 49 }), [ofSession, general]);
+    deepEqual(await store.approvals.rules({ now: 49, sessionId: "b" }), [general]);
+    deepEqual(await store.approvals.rules({ now: 50, sessionId: "a" }), [ofSession]);
+    deepEqual([await store.approvals.removeRule("r1"), await store.approvals.removeRule("r1")], [true, false]);
+    deepEqual(await store.approvals.rules({ now: 50 }), []);
+  }),
+  caseAlone("a preview is made when it is asked for, and goes with its question", async (store) => {
+    await store.approvals.put(question());
+    const key = { id: "q", digest: "digest" };
+    deepEqual(await store.approvals.previewRequests(), []);
+    equal(await store.approvals.requestPreview({ ...key, digest: "other" }), false);
+    equal(await store.approvals.requestPreview(key), true);
+    deepEqual([await store.approvals.previewRequests(), await store.approvals.preview("q")], [["q"], undefined]);
+    await store.approvals.keepPreview({ ...key, preview: { state: [] } });
+    deepEqual([await store.approvals.previewRequests(), await store.approvals.preview("q")], [[], { state: [] }]);
+    await store.approvals.put(question({ digest: "new" }));
+    equal(await store.approvals.preview("q"), undefined);
+    await store.approvals.end(end({ digest: "new" }));
+    equal(await store.approvals.requestPreview({ id: "q", digest: "new" }), false);
+  }),
+  caseAlone("ended questions and rules are forgotten, open questions never", async (store) => {
+    for (let n = 1; n <= 6; n++) await store.approvals.put(question({ id: `q${n}` }));
+    for (let n = 2; n <= 6; n++) await store.approvals.end(end({ id: `q${n}` }));
+    await store.approvals.addRule(rule({ id: "r", expiresAt: 50 }));
+    equal(await store.approvals.prune({ keep: 5, now: 10 }), 0);
+    equal(await store.approvals.prune({ keep: 2, now: 50 }), 3);
+    deepEqual(
+      (await listed(store)).map(({ id }) => id),
+      ["q1", "q5", "q6"],
+    );
+    deepEqual(await store.approvals.rules({ now: 0 }), []);
+  }),
+  caseAlone("the questions and rules of a session go with it", async (store) => {
+    for (const sessionId of ["a", "b"]) {
+      await store.create(sessionId, { at: 1, durability: "sync" }).close();
+      await store.approvals.put(question({ id: sessionId, sessionId }));
+      await store.approvals.addRule(rule({ id: sessionId, sessionId }));
+    }
+    await store.remove("a");
+    deepEqual([(await listed(store)).map(({ id }) => id), (await store.approvals.rules({ now: 0 })).map(({ id }) => id)], [["b"], ["b"]]);
+  }),
+  caseAlone("after closing nothing is known of approvals", async (store) => {
+    await store.close();
+    await refuses(() => list(store, {}), "store_failed");
+    await refuses(() => store.approvals.put(question()), "store_failed");
+    await refuses(() => store.approvals.end(end()), "store_failed");
+    await refuses(() => store.approvals.rules({ now: 0 }), "store_failed");
+  }),
+];
+
+const shared: readonly StoreCase[] = [
+  caseOfTwo("a question is seen, answered and previewed by another process than its own", async (one, other) => {
+    await one.approvals.put(question());
+    const [seen] = await list(other, { statuses: ["open"] });
+    ok(seen?.askedIn !== undefined);
+    equal(await other.approvals.requestPreview({ id: "q", digest: "digest" }), true);
+    deepEqual([await one.approvals.previewRequests(), await other.approvals.previewRequests()], [["q"], []]);
+    await one.approvals.keepPreview({ id: "q", digest: "digest", preview: { note: "nothing" } });
+    deepEqual(await other.approvals.preview("q"), { note: "nothing" });
+    const ends = await Promise.all([one.approvals.end(end({ by: "one" })), other.approvals.end(end({ by: "other", status: "denied" }))]);
+    equal(ends.filter(Boolean).length, 1);
+    equal((await list(one, { ids: ["q"] }))[0]?.answeredBy, ends[0] ? "one" : "other");
+  }),
+  caseOfTwo("the answer to a question of an earlier process stays with it, unless it is asked with another digest", async (one, other) => {
+    for (const [id, status] of [
+      ["q1", "allowed"],
+      ["q2", "denied"],
+      ["q3", "withdrawn"],
+      ["q4", "allowed"],
+    ] as const) {
+      await one.approvals.put(question({ id }));
+      await one.approvals.end(end({ id, status }));
+    }
+    await one.close();
+    deepEqual(
+      [
+        await placesAfter(other, question({ id: "q1", askedAt: 30 })),
+        await placesAfter(other, question({ id: "q2", askedAt: 30 })),
+        await placesAfter(other, question({ id: "q3", askedAt: 30 })),
+        await placesAfter(other, question({ id: "q4", askedAt: 30, digest: "new" })),
+      ],
+      [
+        [1, "allowed"],
+        [2, "denied"],
+        [5, "open"],
+        [6, "open"],
+      ],
+    );
+  }),
+  caseOfTwo("the question of a process that is gone can be answered, or withdrawn, or asked again", async (one, other) => {
+    await one.create("a", { at: 1, durability: "sync" }).close();
+    for (const id of ["q1", "q2", "q3", "gone"]) await one.approvals.put(question({ id, sessionId: id === "gone" ? "never stored" : "a" }));
+    equal(await other.approvals.withdrawAbandoned({ sessionId: "a", at: 30 }), 0);
+    await one.close();
+    equal((await list(other, { ids: ["q1"] }))[0]?.askedIn, undefined);
+    equal(await other.approvals.end(end({ id: "q1" })), true);
+    await other.approvals.put(question({ id: "q2" }));
+    equal(await other.approvals.withdrawAbandoned({ sessionId: "a", at: 30 }), 1);
+    await other.approvals.prune({ keep: 100, now: 40 });
+    deepEqual(
+      (await list(other, {})).map(({ id, status, answeredAt }) => [id, status, answeredAt]),
+      [
+        ["q1", "allowed", 20],
+        ["q3", "withdrawn", 30],
+        ["gone", "withdrawn", 40],
+        ["q2", "open", undefined],
+      ],
+    );
+  }),
+];
+
+function question(fields: Partial<NewApproval> = {}): NewApproval {
+  return {
+    id: "q",
+    sessionId: "a",
+    callId: "call_1",
+    turnId: "turn_1",
+    toolName: "files::delete",
+    description: "Deletes a file.",
+    input: { path: "/a" },
+    digest: "digest",
+    definition: "definition",
+    reason: "files::delete destroys something.",
+    simulated: false,
+    askedAt: 10,
+    ...fields,
+  };
+}
+
+function end(fields: Partial<Parameters<Store["approvals"]["end"]>[0]> = {}): Parameters<Store["approvals"]["end"]>[0] {
+  return { id: "q", digest: "digest", status: "allowed", at: 20, ...fields };
+}
+
+function rule(fields: Partial<ApprovalRule> = {}): ApprovalRule {
+  return { id: "r", pattern: "files::*", scope: "rule", createdAt: 1, ...fields };
+}
+
+function list(store: Store, query: Partial<StoredApprovalQuery>): Promise<readonly ApprovalRecord[]> {
+  return store.approvals.list({ now: 0, first: "oldest", limit: 100, ...query });
+}
+
+/** All questions, without the processes that wait for them. */
+async function listed(store: Store): Promise<readonly ApprovalRecord[]> {
+  return (await list(store, {})).map(bare);
+}
+
+function bare({ askedIn: _askedIn, ...record }: ApprovalRecord): ApprovalRecord {
+  return record;
+}
+
+async function placesAfter(store: Store, asked: NewApproval): Promise<readonly [number, string]> {
+  const { position, status } = await store.approvals.put(asked);
+  return [position, status];
+}
+
+/** The cases. Each wants a subject of its own. */
+export const approvalStoreContract: readonly StoreCase[] = [...alone, ...shared];

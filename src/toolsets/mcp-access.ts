@@ -1,0 +1,190 @@
+/** The toolset `mcp`: a model reaches MCP servers by a few tools, and their own stay out of its list. @packageDocumentation */
+import type { ToolContext } from "../core/context.ts";
+import { ToolOutput, type ContentPart } from "../core/content.ts";
+import { ToolError } from "../core/error.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
+import { plural } from "../core/base/wording.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
+import type { Tool } from "../core/tool.ts";
+import type { Toolset } from "../core/toolset.ts";
+import { qualifiedName } from "../core/call.ts";
+import { defineTool } from "../registry/define-tool.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { listedBy, peerOptions, serverNamed, serversOf, type KnownServer } from "./mcp-access/mcp-servers.ts";
+import { passedOnAnswer } from "./passed-on-answer.ts";
+
+/** Options of `mcpAccessToolset`. */
+export interface McpAccessOptions {
+  /**
+   * Adds `mcp_connect` and `mcp_disconnect`, which open and close the toolsets of this runtime that are MCP servers. A model connects to
+   * configured servers only: no command and no address of its own. @default neither
+   */
+  readonly runtime?: () => Pick<Runtime, "openToolset" | "closeToolset">;
+}
+
+const SERVER = { type: "string", description: "The server, as mcp_list names it." } as const;
+const READS = { reads: [], writes: [], idempotent: true } as const;
+const MAX_DESCRIPTION_CHARS = 300;
+
+/**
+ * A toolset `mcp` with `mcp_list`, `mcp_call`, `mcp_read_resource` and `mcp_get_prompt`. A call through `mcp_call` is a call of the tool
+ * itself: its rules, approvals, effects and locks hold, and an answer that the server marks as an error is an error. Servers and tools that
+ * are denied or hidden from the caller are not listed. To keep the servers' own tools out of a model's list, defer or hide them.
+ *
+ * @throws ToolError `invalid_argument`
+ */
+export function mcpAccessToolset(options: McpAccessOptions = {}): Toolset {
+  checkKnownKeys(options, { runtime: true }, "mcpAccessToolset()");
+  const { runtime } = options;
+  const connecting = runtime === undefined ? [] : [connectTool(runtime), disconnectTool(runtime)];
+  return {
+    name: "mcp",
+    description: "MCP servers: their tools, resources and prompts.",
+    tools: [listTool(), callTool(), readTool(), promptTool(), ...connecting],
+  };
+}
+
+function listTool(): Tool {
+  return defineTool({
+    name: "mcp_list",
+    description: "Lists the MCP servers, or with a server its tools with their arguments, its resources and its prompts.",
+    inputSchema: { type: "object", properties: { server: SERVER }, additionalProperties: false },
+    effects: READS,
+    execute: async ({ server }: { readonly server?: string }, context: ToolContext) =>
+      server === undefined ? serversOf(context).map(lineOf) : await contentsOf(serverNamed(context, server), context),
+  });
+}
+
+function lineOf({ name, peer, tools }: KnownServer): JsonObject {
+  const state = peer.identity === undefined ? "not connected" : "connected";
+  return { server: name, state, tools: plural(tools.length, "tool") };
+}
+
+async function contentsOf(server: KnownServer, context: ToolContext): Promise<JsonObject> {
+  const options = peerOptions(context);
+  const [resources, prompts] = await Promise.all([listedBy(server, "resources", options), listedBy(server, "prompts", options)]);
+  const tools = server.tools.map(({ tool }): JsonObject => {
+    const inputSchema: JsonValue = typeof tool.inputSchema === "object" ? (tool.inputSchema as JsonObject) : {}; // checked by the registry
+    return { name: tool.name, description: shortened(tool.description), inputSchema };
+  });
+  return { server: server.name, tools, resources, prompts };
+}
+
+function shortened(text: string): string {
+  return text.length <= MAX_DESCRIPTION_CHARS ? text : `${text.slice(0, MAX_DESCRIPTION_CHARS)}…`;
+}
+
+function callTool(): Tool {
+  return {
+    name: "mcp_call",
+    description: "Calls a tool of an MCP server.",
+    inputSchema: {
+      type: "object",
+      properties: {
+        server: SERVER,
+        tool: { type: "string", description: "The tool, as mcp_list names it." },
+        input: { type: "object", description: "Its arguments, as its schema wants them." },
+      },
+      required: ["server", "tool"],
+      additionalProperties: false,
+    },
+    composite: true,
+    timeoutMs: 0,
+    maxAttempts: 1,
+    execute: async ({ server, tool, input = {} }: McpCall, context: ToolContext) => {
+      const { name } = serverNamed(context, server);
+      const call = { name: qualifiedName(name, tool), input };
+      return passedOnAnswer(await context.execute(call, { background: false }), "mcp_call");
+    },
+  };
+}
+
+interface McpCall {
+  readonly server: string;
+  readonly tool: string;
+  readonly input?: JsonObject;
+}
+
+function readTool(): Tool {
+  return defineTool({
+    name: "mcp_read_resource",
+    description: "Reads a resource of an MCP server.",
+    inputSchema: {
+      type: "object",
+      properties: { server: SERVER, uri: { type: "string", description: "The address of the resource, as mcp_list names it." } },
+      required: ["server", "uri"],
+      additionalProperties: false,
+    },
+    effects: { ...READS, external: true },
+    execute: async ({ server, uri }: { readonly server: string; readonly uri: string }, context: ToolContext) => {
+      const { contents } = await serverNamed(context, server).peer.readResource({ uri }, peerOptions(context));
+      return new ToolOutput({ content: isJsonArray(contents) ? contents.map(toPart) : [] });
+    },
+  });
+}
+
+function toPart(item: JsonValue): ContentPart {
+  const { uri, mimeType, text, blob } = isJsonObject(item) ? item : ({} as JsonObject); // nothing to read
+  const mediaType = typeof mimeType === "string" ? mimeType : "application/octet-stream";
+  if (typeof text === "string") return { type: "text", text };
+  if (typeof blob !== "string") throw new ToolError("invalid_output", "The server answered with something that is not a resource.");
+  if (mediaType.startsWith("image/")) return { type: "image", mediaType, data: blob };
+  if (mediaType.startsWith("audio/")) return { type: "audio", mediaType, data: blob };
+  return { type: "file", uri: `data:${mediaType};base64,${blob}`, mediaType, ...(typeof uri === "string" ? { name: uri } : {}) };
+}
+
+function promptTool(): Tool {
+  return defineTool({
+    name: "mcp_get_prompt",
+    description: "Gets a prompt of an MCP server: messages that it has written for a purpose.",
+    inputSchema: {
+      type: "object",
+      properties: {
+        server: SERVER,
+        prompt: { type: "string", description: "The prompt, as mcp_list names it." },
+        arguments: { type: "object", additionalProperties: { type: "string" }, description: "Its arguments." },
+      },
+      required: ["server", "prompt"],
+      additionalProperties: false,
+    },
+    effects: { ...READS, external: true },
+    execute: async ({ server, prompt, arguments: args = {} }: McpPrompt, context: ToolContext) =>
+      await serverNamed(context, server).peer.getPrompt({ name: prompt, arguments: args }, peerOptions(context)),
+  });
+}
+
+interface McpPrompt {
+  readonly server: string;
+  readonly prompt: string;
+  readonly arguments?: JsonObject;
+}
+
+const ONE_SERVER = { type: "object", properties: { server: SERVER }, required: ["server"], additionalProperties: false } as const;
+
+function connectTool(runtime: NonNullable<McpAccessOptions["runtime"]>): Tool {
+  return defineTool({
+    name: "mcp_connect",
+    description: "Connects to a configured MCP server that is not connected.",
+    inputSchema: ONE_SERVER,
+    effects: { writes: ["mcp:connections"], idempotent: true },
+    execute: async ({ server }: { readonly server: string }, context: ToolContext) => {
+      const known = serverNamed(context, server);
+      if (known.peer.identity === undefined) await runtime().openToolset(known.name);
+      return lineOf(serverNamed(context, server));
+    },
+  });
+}
+
+function disconnectTool(runtime: NonNullable<McpAccessOptions["runtime"]>): Tool {
+  return defineTool({
+    name: "mcp_disconnect",
+    description: "Ends the connection to an MCP server. Its tools are gone until it is connected again.",
+    inputSchema: ONE_SERVER,
+    effects: { writes: ["mcp:connections"], idempotent: true },
+    execute: async ({ server }: { readonly server: string }, context: ToolContext) => {
+      const known = serverNamed(context, server);
+      if (known.peer.identity !== undefined) await runtime().closeToolset(known.name);
+      return { server: known.name, state: "not connected" };
+    },
+  });
+}

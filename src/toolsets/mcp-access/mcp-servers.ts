@@ -1,0 +1,67 @@
+/** The MCP servers of a runtime, as a caller may see them. */
+import type { ToolContext } from "../../core/context.ts";
+import { ToolError } from "../../core/error.ts";
+import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
+import { nearNames } from "../../core/base/near-names.ts";
+import { callerVisibility, registryOf } from "../../call/tool-context.ts";
+import { mcpPeerOf, type McpPeer, type PeerOptions } from "../../engine/mcp/peer.ts";
+import type { RegisteredTool } from "../../registry/registered-tool.ts";
+
+export interface KnownServer {
+  readonly name: string;
+  readonly peer: McpPeer;
+  /** Those that the caller may call. */
+  readonly tools: readonly RegisteredTool[];
+}
+
+/** Servers whose tools are all denied or hidden from the caller offer it nothing else either. */
+export function serversOf(context: ToolContext): readonly KnownServer[] {
+  const registry = registryOf(context);
+  const visibility = callerVisibility(context);
+  const listed = registry.list();
+  const denied = new Set(registry.listDenied().map(({ toolset }) => toolset.name));
+  return registry.toolsets().flatMap(({ name, engine }) => {
+    const peer = engine === undefined ? undefined : mcpPeerOf(engine);
+    if (peer === undefined) return [];
+    const all = listed.filter(({ toolset }) => toolset.name === name);
+    const tools = all.filter(({ qualifiedName }) => visibility?.permits(qualifiedName) !== false);
+    const isHidden = tools.length === 0 && (all.length > 0 || denied.has(name));
+    return isHidden ? [] : [{ name, peer, tools }];
+  });
+}
+
+/** @throws ToolError `not_found`, naming the servers that there are */
+export function serverNamed(context: ToolContext, name: string): KnownServer {
+  const servers = serversOf(context);
+  const found = servers.find((server) => server.name === name);
+  if (found !== undefined) return found;
+  const names = servers.map((server) => server.name);
+  const likely = [...new Set([...nearNames(name, names), ...names])].slice(0, 10);
+  throw new ToolError("not_found", `No MCP server ${JSON.stringify(name)}.`, {
+    hint: likely.length === 0 ? "There are no MCP servers." : `There are: ${likely.join(", ")}.`,
+  });
+}
+
+/** Options by which a question of the server goes to the person of the call. */
+export function peerOptions(context: ToolContext): PeerOptions {
+  return { signal: context.signal, ask: (question, asker) => context.ask(question, asker) };
+}
+
+const MAX_PAGES = 20;
+const MAX_ENTRIES = 500;
+
+/** The first pages of what a server lists; nothing where it offers no such thing. */
+export async function listedBy({ peer }: KnownServer, what: "resources" | "prompts", options: PeerOptions): Promise<readonly JsonObject[]> {
+  if (peer.identity?.capabilities[what] === undefined) return [];
+  const entries: JsonObject[] = [];
+  let cursor: unknown;
+  for (let page = 0; page < MAX_PAGES && entries.length < MAX_ENTRIES; page++) {
+    const params = typeof cursor === "string" ? { cursor } : {};
+    const answer = await (what === "resources" ? peer.listResources(params, options) : peer.listPrompts(params, options));
+    const items = answer[what];
+    entries.push(...(isJsonArray(items) ? items.filter((item) => isJsonObject(item)) : []));
+    cursor = answer["nextCursor"];
+    if (typeof cursor !== "string" || cursor === "") break;
+  }
+  return entries.slice(0, MAX_ENTRIES);
+}

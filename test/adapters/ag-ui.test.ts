@@ -1,0 +1,84 @@
+/** `agUiHandler` with the client of AG-UI itself, over HTTP. */
+import { HttpAgent } from "@ag-ui/client";
+import { EventType, type BaseEvent, type Interrupt } from "@ag-ui/core";
+import { afterEach, expect, test } from "vitest";
+import { agUiHandler } from "../../src/adapters/ag-ui.ts";
+import { chatWorld } from "./chat-world.ts";
+import { serveChat } from "./chat-server.ts";
+
+const closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close();
+});
+
+async function world(calls: readonly { readonly name: string; readonly input?: object }[]) {
+  const { runtime, session, deleted } = chatWorld();
+  closing.push(() => runtime.close());
+  const handler = agUiHandler(runtime, {
+    session,
+    run: async (one) => {
+      for (const call of calls) await one.execute({ ...call, input: { ...call.input } });
+    },
+  });
+  const server = await serveChat(handler);
+  closing.push(() => server.close());
+  return { agent: new HttpAgent({ url: server.url, threadId: "thread" }), deleted, url: server.url };
+}
+
+async function events(agent: HttpAgent, parameters: Parameters<HttpAgent["runAgent"]>[0] = {}): Promise<readonly BaseEvent[]> {
+  const seen: BaseEvent[] = [];
+  await agent.runAgent(parameters, { onEvent: ({ event }) => void seen.push(event) });
+  return seen;
+}
+
+test("issue 19.3 a run is told as AG-UI's events, which its own client accepts", async () => {
+  const { agent } = await world([{ name: "look" }]);
+  const seen = await events(agent);
+  expect(seen.map(({ type }) => type).filter((type) => type !== EventType.CUSTOM)).toEqual([
+    "RUN_STARTED",
+    "TOOL_CALL_START",
+    "TOOL_CALL_ARGS",
+    "TOOL_CALL_END",
+    "TOOL_CALL_RESULT",
+    "RUN_FINISHED",
+  ]);
+  expect(agent.messages.map(({ role, content }) => [role, content])).toEqual([
+    ["assistant", undefined],
+    ["tool", '{"found":2}'],
+  ]);
+});
+
+test.each([
+  [true, ["a.txt"], "removed"],
+  [false, [], "approval_denied"],
+])("issue 19.3 a call that waits for a person is an interrupt, answered %s by the next run", async (approved, removed, said) => {
+  const { agent, deleted } = await world([{ name: "look" }, { name: "remove", input: { path: "a.txt" } }]);
+  const first = await events(agent);
+  const end: unknown = first.at(-1);
+  const { interrupts } = (end as { outcome: { interrupts: Interrupt[] } }).outcome;
+  expect(interrupts.map(({ reason, metadata }) => [reason, metadata?.["input"]])).toEqual([["tool_approval", { path: "a.txt" }]]);
+  expect(deleted).toEqual([]);
+  const [interrupt] = interrupts;
+  const second = await events(agent, { resume: [{ interruptId: interrupt?.id ?? "", status: "resolved", payload: { approved } }] });
+  expect(second.map(({ type }) => type).filter((type) => type !== EventType.CUSTOM)).toEqual([
+    "RUN_STARTED",
+    "TOOL_CALL_RESULT",
+    "RUN_FINISHED",
+  ]);
+  expect(deleted).toEqual(removed);
+  expect(String(agent.messages.at(-1)?.content)).toContain(said);
+});
+
+test("issue 19.3 an answer to nothing, a second run beside the first and a broken request are refused", async () => {
+  const { agent, url } = await world([{ name: "remove", input: { path: "a.txt" } }]);
+  await events(agent);
+  const post = async (body: unknown) => {
+    const response = await fetch(url, { method: "POST", body: JSON.stringify(body) });
+    return [response.status, await response.text()] as const;
+  };
+  const [, unknown] = await post({ threadId: "thread", runId: "r2", resume: [{ interruptId: "nobody", status: "resolved" }] });
+  expect(unknown).toContain('"type":"RUN_ERROR"');
+  const [, beside] = await post({ threadId: "thread", runId: "r3" });
+  expect(beside).toContain("resource_busy");
+  expect((await post({ threadId: 1 }))[0]).toBe(400);
+});

@@ -1,0 +1,74 @@
+/** `uiChatHandler` with AI SDK's own transport and reader, over HTTP. */
+import { DefaultChatTransport, readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
+import { afterEach, expect, test } from "vitest";
+import { uiChatHandler } from "../../src/adapters/ui-stream.ts";
+import { chatWorld } from "./chat-world.ts";
+import { serveChat } from "./chat-server.ts";
+
+const closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close();
+});
+
+const QUESTION: UIMessage = { id: "m1", role: "user", parts: [{ type: "text", text: "Tidy up." }] };
+
+async function world(calls: readonly { readonly name: string; readonly input?: object }[]) {
+  const { runtime, session, deleted } = chatWorld();
+  closing.push(() => runtime.close());
+  const handler = uiChatHandler(runtime, {
+    session,
+    run: async (one) => {
+      for (const call of calls) await one.execute({ ...call, input: { ...call.input } });
+    },
+  });
+  const server = await serveChat(handler);
+  closing.push(() => server.close());
+  const transport = new DefaultChatTransport({ api: server.url });
+  const send = async (messages: UIMessage[]): Promise<UIMessage> => {
+    const stream: ReadableStream<UIMessageChunk> = await transport.sendMessages({
+      chatId: "chat",
+      messages,
+      messageId: undefined,
+      trigger: "submit-message",
+      abortSignal: undefined,
+    });
+    const last = messages.at(-1);
+    let read: UIMessage | undefined;
+    for await (const message of readUIMessageStream({
+      stream,
+      ...(last?.role === "assistant" ? { message: last } : {}),
+      terminateOnError: true,
+    }))
+      read = message;
+    if (read === undefined) throw new Error("no message");
+    return read;
+  };
+  return { send, deleted };
+}
+
+test("issue 19.3 a run is a message of AI SDK, with each call as a part", async () => {
+  const { send } = await world([{ name: "look" }, { name: "missing" }]);
+  const { parts } = await send([QUESTION]);
+  expect(parts.map((part) => ("state" in part ? [part.type, part.state] : [part.type]))).toEqual([
+    ["dynamic-tool", "output-available"],
+    ["dynamic-tool", "output-error"],
+  ]);
+  expect(parts[0]).toMatchObject({ toolName: "look", output: { found: 2 } });
+});
+
+test.each([
+  [true, ["a.txt"], "output-available"],
+  [false, [], "output-denied"],
+])("issue 19.3 a call that waits for a person asks for approval, and %s lets the run go on", async (approved, removed, state) => {
+  const { send, deleted } = await world([{ name: "remove", input: { path: "a.txt" } }]);
+  const asked = await send([QUESTION]);
+  const [part] = asked.parts;
+  if (part?.type !== "dynamic-tool" || part.state !== "approval-requested") throw new Error(JSON.stringify(asked.parts));
+  expect(part.input).toEqual({ path: "a.txt" });
+  expect(deleted).toEqual([]);
+  const answered: UIMessage = { ...asked, parts: [{ ...part, state: "approval-responded", approval: { id: part.approval.id, approved } }] };
+  const done = await send([QUESTION, answered]);
+  expect(done.id).toBe(asked.id);
+  expect(done.parts.map((one) => ("state" in one ? one.state : one.type))).toEqual([state]);
+  expect(deleted).toEqual(removed);
+});

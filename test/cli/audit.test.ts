@@ -1,0 +1,110 @@
+/** Issue 19.5: `haft audit` tells who called what from the events of the store, and what was refused. */
+import { DatabaseSync } from "node:sqlite";
+import { expect, test } from "vitest";
+import { createRuntime } from "../../src/runtime/runtime.ts";
+import { sqliteStore } from "../../src/store/sqlite-store.ts";
+import { tool } from "../runtime/bench-runtime.ts";
+import { SessionProject } from "./session-project.ts";
+
+/** A project whose store has calls of two principals, a message, and a refused request. */
+async function auditedProject(): Promise<SessionProject> {
+  const project = new SessionProject();
+  const store = sqliteStore({ path: project.path("haft.db"), synchronous: "normal" });
+  const fail = tool("fail", () => Promise.reject(new Error("no")), { maxAttempts: 1 });
+  const outer = tool("outer", async (_, context) => (await context.execute({ name: "look", input: {} })).output);
+  const runtime = createRuntime({ store, tools: [tool("look", () => 1), fail, outer] });
+  const session = runtime.session("trip");
+  await session.addMessage({ role: "user", content: "hello" }, { principal: "key:ada" });
+  await session.execute({ name: "outer", input: {} }, { principal: "key:ada" });
+  await session.execute({ name: "fail", input: {} }, { principal: "token:https://a#bob\u001b[31m" });
+  await session.execute({ name: "look", input: {} });
+  const branch = session.fork();
+  await branch.execute({ name: "look", input: {} }, { principal: "key:ada" });
+  await branch.commit();
+  await store.access.addRefusals([
+    { at: Date.now() + 5, status: 401, reason: "The request has no credentials.", method: "GET", path: "/v1/tools", from: "10.0.0.9" },
+  ]);
+  await runtime.close();
+  return project;
+}
+
+async function audit(project: SessionProject, ...args: readonly string[]): Promise<readonly Record<string, unknown>[]> {
+  const { stdout } = await project.haft(["audit", "--json", ...args]);
+  return stdout
+    .split("\n")
+    .filter(Boolean)
+    .map((line): Record<string, unknown> => JSON.parse(line));
+}
+
+test("issue 19.5 MCP08 each call is told once, with who, what, outcome, when and where, and refused requests beside them", async () => {
+  const project = await auditedProject();
+  const entries = await audit(project);
+  expect(entries[0]).toMatchObject({ type: "refusal", status: 401, path: "/v1/tools", from: "10.0.0.9" });
+  const calls = entries
+    .filter(({ type }) => type === "call")
+    .map(({ principal, toolName, outcome, errorCode }) => [principal, toolName, outcome, errorCode]);
+  expect(calls).toHaveLength(5);
+  expect(calls).toEqual(
+    expect.arrayContaining([
+      ["key:ada", "default::outer", "ok", undefined],
+      ["key:ada", "default::look", "ok", undefined],
+      ["token:https://a#bob\u001b[31m", "default::fail", "error", "execution_failed"],
+      [undefined, "default::look", "ok", undefined],
+    ]),
+  );
+  expect(entries.find(({ toolName, parentCallId }) => toolName === "default::look" && parentCallId !== undefined)).toMatchObject({
+    principal: "key:ada",
+  });
+  expect(entries.find(({ type }) => type === "message")).toMatchObject({ principal: "key:ada", sessionId: "trip" });
+  const { stdout, exitCode } = await project.haft(["audit"]);
+  expect([exitCode, stdout.split("\n").length - 1]).toEqual([0, 7]);
+  expect(stdout).toMatch(/key:ada called default::outer: ok, .*, session trip/u);
+  expect(stdout).not.toContain("\u001b");
+});
+
+test("issue 19.5 the audit has who answered a question, and that it was asked", async () => {
+  const project = new SessionProject();
+  const store = sqliteStore({ path: project.path("haft.db"), synchronous: "normal" });
+  const erase = tool("erase", () => 1, { effects: { writes: ["all"], destructive: true } });
+  const approve = async (): Promise<never> => new Promise(() => {});
+  const runtime = createRuntime({ store, tools: [erase], approval: { approve } });
+  const running = runtime.session("trip").execute({ name: "erase", input: {} }, { principal: "key:ada" });
+  await expect.poll(async () => (await runtime.approvals.pending()).length, { timeout: 10_000 }).toBe(1);
+  const [asked] = await runtime.approvals.pending();
+  await runtime.approvals.answer({ id: asked?.id ?? "", digest: asked?.digest ?? "", answer: "allow-once", by: "key:bob" });
+  await running;
+  await runtime.close();
+  const entries = await audit(project, "--tool", "default::erase");
+  expect(entries.map(({ type, principal }) => [type, principal])).toEqual(
+    expect.arrayContaining([
+      ["call", "key:ada"],
+      ["approval-ask", undefined],
+      ["approval-answer", "key:bob"],
+    ]),
+  );
+  expect((await audit(project, "--principal", "key:bob")).map(({ type }) => type)).toEqual(["approval-answer"]);
+  expect((await project.haft(["audit"])).stdout).toMatch(/key:bob answered default::erase: /u);
+});
+
+test("issue 19.5 the audit is narrowed by principal, tool, time and number", async () => {
+  const project = await auditedProject();
+  expect(new Set((await audit(project, "--principal", "key:*")).map(({ principal }) => principal))).toEqual(new Set(["key:ada"]));
+  expect((await audit(project, "--tool", "default::fail")).map(({ toolName }) => toolName)).toEqual(["default::fail"]);
+  expect(await audit(project, "--since", "2999-01-01")).toEqual([]);
+  expect(await audit(project, "--since", "24h")).toHaveLength(7);
+  expect(await audit(project, "--limit", "2")).toHaveLength(2);
+  const { stderr, exitCode } = await project.haft(["audit", "--since", "yesterday"]);
+  expect([exitCode === 0, stderr]).toEqual([false, expect.stringContaining("--since takes a time or a span")]);
+});
+
+test("issue 19.5 a log that was changed is told up to the change, and said to be damaged", async () => {
+  const project = await auditedProject();
+  const file = new DatabaseSync(project.path("haft.db"));
+  file.exec(`update haft_event set body = replace(body, 'default::fail', 'default::fine') where type = 'call-end'`);
+  file.close();
+  const { stdout, stderr, exitCode } = await project.haft(["audit"]);
+  expect(exitCode).toBe(1);
+  expect(stderr).toContain("not read to its end: session trip");
+  expect(stdout).toContain("default::outer");
+  expect(stdout).not.toContain("default::fine");
+});

@@ -1,0 +1,68 @@
+/** Issue 19.5: `[serve]` says who may send requests, and is refused with its place where it cannot mean what it says. */
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { loadConfig } from "../../src/config/load-config.ts";
+import { ToolError } from "../../src/core/error.ts";
+import { configFolder } from "./config-folder.ts";
+
+async function problemsOf(toml: string): Promise<readonly string[]> {
+  const folder = configFolder({ "haft.toml": toml });
+  try {
+    await loadConfig(join(folder, "haft.toml"), { environment: {} });
+    return [];
+  } catch (thrown: unknown) {
+    const { message, details } = ToolError.fromUnknown(thrown);
+    return [message, ...details].map((line) => line.replaceAll(folder, "."));
+  }
+}
+
+test("issue 19.5 issuers, rules and origins are read as they stand", async () => {
+  const folder = configFolder({
+    "haft.toml": `[serve]
+corsOrigins = ["https://app.example"]
+[serve.auth]
+resource = "https://tools.example"
+[[serve.auth.issuers]]
+issuer = "https://login.example"
+scopes = { "tools.use" = ["read", "execute"] }
+[[serve.rules]]
+principals = ["key:*"]
+claims = { groups = "ops", "/a/b" = 7 }
+allow = ["files::*"]
+`,
+  });
+  const { config } = await loadConfig(join(folder, "haft.toml"), { environment: {} });
+  expect(config.serve).toEqual({
+    corsOrigins: ["https://app.example"],
+    auth: {
+      resource: "https://tools.example",
+      issuers: [{ issuer: "https://login.example", scopes: { "tools.use": ["read", "execute"] } }],
+    },
+    rules: [{ principals: ["key:*"], claims: { groups: "ops", "/a/b": 7 }, allow: ["files::*"] }],
+  });
+});
+
+const ISSUER = '[serve.auth]\nresource = "https://a"\n[[serve.auth.issuers]]\nissuer = "https://b"\n';
+
+test.each([
+  ['[serve]\ncorsOrigins = ["*"]', "serve.corsOrigins[0] is no origin of pages such as https://app.example."],
+  ["[serve]\nauht = 1", "unknown key"],
+  ['[serve.auth]\nresource = "http://tools.example"', "serve.auth.resource must be an https address, or one of this machine."],
+  ['[[serve.auth.issuers]]\nissuer = "https://b"', "serve.auth.resource is missing"],
+  ['[serve.auth]\nresource = "https://a"\n[[serve.auth.issuers]]\nissuer = "ftp://b"', "issuer must be an https address"],
+  [`${ISSUER}algorithms = ["HS256"]`, "is no asymmetric algorithm such as ES256."],
+  [`${ISSUER}algorithms = ["none"]`, "is no asymmetric algorithm such as ES256."],
+  [`${ISSUER}scopes = { a = ["root"] }`, "is no scope. There are: read, execute, simulate, approve, admin."],
+  [`${ISSUER}clockToleranceSeconds = 601`, "clockToleranceSeconds must be"],
+  [`${ISSUER}jwksUrl = "file:///etc/passwd"`, "jwksUrl must be an https address"],
+  ['[[serve.rules]]\nprincipals = ["key:*"]', "has neither allow nor deny"],
+  ['[[serve.rules]]\nallow = ["delete"]', 'has the pattern "delete", which fits no tool'],
+  ['[[serve.rules]]\nallow = ["*"]\nclaims = 1', "claims must be an object"],
+  ['[[serve.rules]]\nallow = ["*"]\nclaims = { a = ["x"] }', 'claim "a"'],
+  ['[[serve.rules]]\nallow = ["*"]\nprincipals = []', "principals"],
+])("issue 19.5 %j is refused with its place", async (toml, message) => {
+  const problems = await problemsOf(toml);
+  const said = problems.join("\n").replaceAll(/: (?=must|is)/gu, " ");
+  expect(said).toContain(message);
+  expect(said).toContain("haft.toml:");
+});

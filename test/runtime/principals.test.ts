@@ -1,0 +1,109 @@
+/** Issue 19.5: the principal of calls, messages and inputs is in the durable events, however deep a call is made. */
+import { expect, test } from "vitest";
+import type { SessionEvent } from "../../src/core/event.ts";
+import type { ToolContext } from "../../src/core/context.ts";
+import { delegateTool } from "../../src/compose/delegate/delegate.ts";
+import { scriptedModel } from "../../src/model/scripted-model.ts";
+import { memoryStore } from "../../src/store/memory-store.ts";
+import { testRuntime, tool } from "./bench-runtime.ts";
+
+const PRINCIPAL = "key:ada";
+
+function starts(events: readonly { readonly type: string }[]): readonly (string | undefined)[] {
+  return events.flatMap((event) => (isStart(event) ? [`${event.call.name} ${event.principal ?? "-"}`] : []));
+}
+
+function isStart(event: { readonly type: string }): event is SessionEvent & { readonly type: "call-start" } {
+  return event.type === "call-start";
+}
+
+test("issue 19.5 a principal that is no string of 1 to 1,024 characters is refused before anything starts", async () => {
+  const { runtime, events } = testRuntime({ tools: [tool("look", () => 1)] });
+  const session = runtime.session("s");
+  const wrong: readonly unknown[] = ["", "x".repeat(1_025), 7, {}];
+  for (const principal of wrong) {
+    const options = { principal } as { readonly principal: string };
+    const refused = { code: "invalid_argument", message: expect.stringContaining('The option "principal"') };
+    await expect(session.execute({ name: "look" }, options)).rejects.toMatchObject(refused);
+    await expect(session.addMessage({ role: "user", content: "hi" }, options)).rejects.toMatchObject(refused);
+    await expect(session.receive({ role: "user", content: "hi" }, options)).rejects.toMatchObject(refused);
+    expect(() => runtime.jobs.send("none", 1, options)).toThrow('The option "principal" of jobs.send()');
+  }
+  expect(events).toEqual([]);
+});
+
+test("issue 19.5 calls of handlers have the principal of the call they are made in, in other sessions and by delegates as well", async () => {
+  const model = scriptedModel([{ calls: [{ name: "default::look", input: {} }] }, { text: "Done." }]);
+  const tools = [
+    tool("look", () => 1),
+    tool("within", async (_input: unknown, context: ToolContext) => (await context.execute({ name: "look", input: {} })).output),
+    tool("beside", async () => (await runtime.session("other").execute({ name: "look", input: {} })).output),
+    tool("free", async () => (await runtime.execute({ name: "within", input: {} })).status),
+    delegateTool({ name: "work", description: "Works.", model }),
+  ];
+  const { runtime, events } = testRuntime({ tools });
+  const session = runtime.session("s");
+  for (const name of ["within", "beside", "free"]) await session.execute({ name, input: {} }, { principal: PRINCIPAL });
+  await session.execute({ name: "work", input: { task: "Look." } }, { principal: PRINCIPAL });
+  await session.execute({ name: "within", input: {} });
+  const named = starts(events);
+  expect(named.slice(0, -2).every((start) => start?.endsWith(PRINCIPAL) === true)).toBe(true);
+  expect(named.filter((start) => start === `look ${PRINCIPAL}`)).toHaveLength(3);
+  expect(named.filter((start) => start === `default::look ${PRINCIPAL}`)).toHaveLength(1);
+  expect(named.slice(-2)).toEqual(["within -", "look -"]);
+});
+
+test("issue 19.5 rules of an outer call hold for the calls of an inner one that has a principal and no rules", async () => {
+  const tools = [
+    tool("look", () => 1),
+    tool("outer", async () => (await other.execute({ name: "inner", input: {} })).output),
+    tool("inner", async () => (await session.execute({ name: "look", input: {} })).error?.code ?? "ran"),
+  ];
+  const { runtime } = testRuntime({ tools });
+  const [session, other] = [runtime.session("s"), runtime.session("other")];
+  const result = await session.execute({ name: "outer", input: {} }, { allow: { deny: ["default::look"] }, principal: PRINCIPAL });
+  expect(result.output).toBe("permission_denied");
+});
+
+test("issue 19.5 a call that a crash interrupted is run again for its principal, and so are the calls that it makes", async () => {
+  const store = memoryStore();
+  const { promise: hangs } = Promise.withResolvers<never>();
+  let first = true;
+  const begun = Promise.withResolvers<void>();
+  const tools = [
+    tool("look", () => 1),
+    tool(
+      "twice",
+      async (_input: unknown, context: ToolContext) => {
+        if (!first) return (await context.execute({ name: "look", input: {} })).output;
+        first = false;
+        begun.resolve();
+        return await hangs;
+      },
+      { effects: { reads: ["a"] } },
+    ),
+  ];
+  const before = testRuntime({ store, tools });
+  void before.runtime
+    .session("s")
+    .execute({ name: "twice", input: {} }, { principal: PRINCIPAL })
+    .catch(() => {});
+  await begun.promise;
+  const after = testRuntime({ store, tools, ports: before.ports });
+  const session = await after.runtime.resume("s", { takeOver: true });
+  expect(session.history.map(({ result }) => result?.status)).toEqual(["ok", "ok"]);
+  const { events } = await store.read("s");
+  expect(starts(events)).toEqual([`twice ${PRINCIPAL}`, `look ${PRINCIPAL}`]);
+});
+
+test("issue 19.5 messages that are added or received keep their principal", async () => {
+  const { runtime, events } = testRuntime({ store: memoryStore(), tools: [tool("look", () => 1)] });
+  const session = runtime.session("s");
+  await session.addMessage({ role: "user", content: "hi" }, { principal: PRINCIPAL });
+  await session.receive({ role: "user", content: "later" }, { sender: "Ada", principal: PRINCIPAL });
+  const kept = events.flatMap((event) => ("principal" in event ? [[event.type, event.principal]] : []));
+  expect(kept).toEqual([
+    ["message-add", PRINCIPAL],
+    ["inbox-add", PRINCIPAL],
+  ]);
+});

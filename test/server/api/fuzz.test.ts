@@ -1,0 +1,120 @@
+/** Every route by its schema with values that fit, nearly fit, and do not fit: no 500, no hang. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { inCI } from "../../ci.ts";
+import { API, OPERATION_IDS, type OperationId } from "../../../src/server/api.ts";
+import type { Parameters, Route } from "../../../src/server/api/route.ts";
+import { TOKEN, startApi } from "./api-server.ts";
+
+/** Those that wait for what does not come, or end what others need, are asked with no wait. */
+const LEFT_OUT: ReadonlySet<OperationId> = new Set<OperationId>(["listEvents"]);
+const REQUESTS = Number(process.env["HAFT_FUZZ_REQUESTS"] ?? (inCI ? 100_000 : 400));
+const WORDS = ["travel", "desk", "call_1", "clerk", "news", "notes::add", "notes::list", "..", "a/b", "%00", "é", "💥", "__proto__", " "];
+
+const anyText = fc.oneof(fc.constantFrom(...WORDS), fc.string({ minLength: 1, maxLength: 20, unit: "binary" }));
+
+/** Values of a schema, most of them as it says. */
+function valueOf(schema: object): fc.Arbitrary<unknown> {
+  const { type, enum: words, properties = {}, items, $ref } = schema as Schema;
+  if ($ref !== undefined) return fc.record({ name: anyText, input: fc.jsonValue({ maxDepth: 2 }) }, { requiredKeys: ["name"] });
+  const odd = fc.jsonValue({ maxDepth: 2 });
+  const usual: fc.Arbitrary<unknown> =
+    words !== undefined
+      ? fc.constantFrom(...words)
+      : type === "integer"
+        ? fc.integer({ min: -1, max: 50 })
+        : type === "boolean"
+          ? fc.boolean()
+          : type === "array"
+            ? fc.array(valueOf(items ?? {}), { maxLength: 3 })
+            : type === "object"
+              ? fc.record(Object.fromEntries(Object.entries(properties).map(([name, field]) => [name, valueOf(field)])), {
+                  requiredKeys: [],
+                })
+              : type === "string"
+                ? anyText
+                : odd;
+  return fc.oneof({ arbitrary: usual, weight: 12 }, { arbitrary: odd, weight: 1 });
+}
+
+interface Schema {
+  readonly type?: string;
+  readonly enum?: readonly string[];
+  readonly properties?: Readonly<Record<string, object>>;
+  readonly items?: object;
+  readonly $ref?: string;
+}
+
+interface FuzzedRequest {
+  readonly id: OperationId;
+  readonly path: string;
+  readonly body: string | undefined;
+  readonly key: string | undefined;
+}
+
+const request: fc.Arbitrary<FuzzedRequest> = fc.constantFrom(...OPERATION_IDS.filter((id) => !LEFT_OUT.has(id))).chain((id) => {
+  const { path, params = {}, query = {}, body }: Route = API[id];
+  return fc
+    .record({
+      params: texts(params, []),
+      query: texts(query, Object.keys(query)),
+      body: body === undefined ? fc.constant(undefined) : fc.oneof({ arbitrary: valueOf(body), weight: 9 }, fc.jsonValue()),
+      key: fc.option(fc.constantFrom("a", "b", "c"), { nil: undefined }),
+    })
+    .map((given) => ({
+      id,
+      path: pathOf(path, given.params, given.query),
+      body:
+        given.body === undefined
+          ? undefined
+          : JSON.stringify({ ...Object(given.body), ...("calls" in Object(given.body) ? { waitMs: 0 } : {}) }),
+      key: given.key,
+    }));
+});
+
+function texts(parameters: Parameters, optional: readonly string[]): fc.Arbitrary<Readonly<Record<string, string>>> {
+  const fields = Object.entries(parameters).map(
+    ([name, schema]) => [name, name.endsWith("Ms") ? fc.constant("0") : valueOf(schema).map(String)] as const,
+  );
+  const required = Object.keys(parameters).filter((name) => !optional.includes(name) || name.endsWith("Ms"));
+  return fc.record(Object.fromEntries(fields), { requiredKeys: required });
+}
+
+function pathOf(path: string, params: Readonly<Record<string, string>>, query: Readonly<Record<string, string>>): string {
+  const filled = path.replaceAll(/\{([A-Za-z]+)\}/gu, (_, name: string) => encodeURIComponent((params[name] ?? "").toWellFormed()));
+  const search = new URLSearchParams(Object.entries(query).map(([name, value]): [string, string] => [name, value.toWellFormed()]));
+  return search.size === 0 ? filled : `${filled}?${search.toString()}`;
+}
+
+test(
+  `issue 19 L26 requests of every route by its schema get no 500 and no silence (${REQUESTS} requests)`,
+  { timeout: 3_600_000 },
+  async () => {
+    const api = await startApi({ limits: { maxRequestsPerMinute: 1_000_000_000 }, store: inCI ? "sqlite" : "none" });
+    api.gate.open();
+    await api.ask("POST", "/v1/sessions", { body: { id: "travel" } });
+    await fc.assert(
+      fc.asyncProperty(request, async ({ id, path, body, key }) => {
+        const { method }: Route = API[id];
+        const response = await api.server.fetch(
+          new Request(`http://localhost${path}`, {
+            method,
+            headers: {
+              authorization: `Bearer ${TOKEN}`,
+              ...(body === undefined ? {} : { "content-type": "application/json" }),
+              ...(key === undefined ? {} : { "idempotency-key": key }),
+            },
+            ...(body === undefined || method === "GET" ? {} : { body }),
+          }),
+        );
+        if (response.headers.get("content-type")?.startsWith("text/event-stream") === true) await response.body?.cancel();
+        const text = response.body === null || response.bodyUsed || response.body.locked ? "" : await response.text();
+        expect({ status: response.status, text: response.status >= 500 && response.status !== 503 ? text : "" }).toEqual({
+          status: response.status < 500 || response.status === 503 ? response.status : "no server error",
+          text: "",
+        });
+      }),
+      { numRuns: REQUESTS, seed: 19 },
+    );
+  },
+);

@@ -1,0 +1,142 @@
+/** A real `haft serve` that is killed in the middle of keyed requests, and started again: each effect once, each client its first answer. */
+import { spawn, type ChildProcess } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer as createPortFinder } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { createClient, type HaftClient } from "haft/client";
+import { expect, onTestFinished, test } from "vitest";
+import { IN_CI, inCI } from "../../ci.ts";
+
+const TOKEN = "a-token-that-outlives-the-server";
+const MAIN = join(import.meta.dirname, "../../../src/cli/main.ts");
+
+/** Appends a line for each call; after a crash it can say whether it did. */
+const TOOLS = `
+import { appendFileSync, existsSync, readFileSync } from "node:fs";
+const done = (id) => existsSync("effects.log") && readFileSync("effects.log", "utf8").split("\\n").includes(id);
+export const pay = {
+  name: "pay",
+  description: "Pays once.",
+  inputSchema: { type: "object", properties: { id: { type: "string" } }, required: ["id"] },
+  effects: {
+    writes: ["account:{id}"],
+    external: true,
+    reconcile: ({ input }) => (done(input.id) ? { happened: true, output: { paid: input.id } } : { happened: false }),
+  },
+  execute({ id }) {
+    appendFileSync("effects.log", id + "\\n");
+    return { paid: id };
+  },
+};
+`;
+
+interface Project {
+  readonly folder: string;
+  readonly port: number;
+}
+
+async function newProject(): Promise<Project> {
+  const folder = await mkdtemp(join(tmpdir(), "haft-kill-"));
+  await writeFile(
+    join(folder, "haft.toml"),
+    '[store]\npath = "haft.db"\nsynchronous = "normal"\n\n[toolsets.bank]\ntype = "module"\npath = "./tools.mjs"\n',
+  );
+  await writeFile(join(folder, "tools.mjs"), TOOLS);
+  const finder = createPortFinder();
+  const port = await new Promise<number>((resolve) =>
+    finder.listen(0, "127.0.0.1", () => {
+      const address = finder.address();
+      resolve(typeof address === "object" && address !== null ? address.port : 0);
+    }),
+  );
+  await new Promise((resolve) => finder.close(resolve));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return { folder, port };
+}
+
+/** Resolves when it listens. */
+async function serve({ folder, port }: Project): Promise<ChildProcess> {
+  const child = spawn(process.execPath, ["--conditions=haft-source", MAIN, "serve", "--config", "haft.toml", "--port", String(port)], {
+    cwd: folder,
+    env: { ...process.env, HAFT_TOKEN: TOKEN },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const lines: string[] = [];
+  for await (const line of createInterface({ input: child.stderr })) {
+    lines.push(line);
+    if (!line.includes("serving at")) continue;
+    child.stderr.resume();
+    return child;
+  }
+  throw new Error(`The server did not start: ${lines.join("\n")}`);
+}
+
+async function killed(child: ChildProcess): Promise<void> {
+  const gone = new Promise((resolve) => child.once("exit", resolve));
+  child.kill("SIGKILL");
+  await gone;
+}
+
+/** Half of the requests in a session, half outside any. */
+async function pay(client: HaftClient, id: string, inSession: boolean): Promise<string> {
+  const body = { calls: [{ name: "bank::pay", input: { id } }] };
+  const answer = inSession
+    ? await client.call("executeInSession", { params: { sessionId: "shop" }, body: { ...body, concurrent: true }, idempotencyKey: id })
+    : await client.call("execute", { body, idempotencyKey: id });
+  return JSON.stringify(answer.results);
+}
+
+async function drill(requests: number, kills: number): Promise<void> {
+  const project = await newProject();
+  let server = await serve(project);
+  const client = createClient({ url: `http://127.0.0.1:${project.port}`, token: TOKEN, maxAttempts: 200, retryDelayMs: 50 });
+  await client.call("createSession", { body: { id: "shop" } });
+  const answers = new Map<string, string>();
+  let answered = 0;
+  let next = 0;
+  const killAt = Array.from({ length: kills }, (_, index) => Math.floor(((index + 1) * requests) / (kills + 1)));
+  let restarting: Promise<void> = Promise.resolve();
+  const restartAfter = async (before: Promise<void>): Promise<void> => {
+    await before;
+    await killed(server);
+    server = await serve(project);
+  };
+  const work = async (): Promise<void> => {
+    for (let n = next++; n < requests; n = next++) {
+      answers.set(`p${n}`, await pay(client, `p${n}`, n % 2 === 0));
+      if (++answered !== killAt[0]) continue;
+      killAt.shift();
+      restarting = restartAfter(restarting);
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, work));
+  await restarting;
+  expect(killAt).toEqual([]);
+  const effects = (await readFile(join(project.folder, "effects.log"), "utf8")).trim().split("\n");
+  expect(effects.sort()).toEqual([...answers.keys()].sort());
+  for (const [id, answer] of answers) {
+    expect(await pay(client, id, Number(id.slice(1)) % 2 === 0)).toBe(answer);
+    expect(answer).toContain(`{"paid":"${id}"}`);
+  }
+}
+
+test(
+  "issue 19 a server is killed in the middle of keyed requests: each effect once, each client its first answer",
+  { timeout: 120_000 },
+  () => drill(40, 1),
+);
+
+test.runIf(inCI)(`issue 19 1,000 keyed requests over 10 kills ${IN_CI}`, { timeout: 1_800_000 }, () => drill(1_000, 10));
+
+test("issue 19.6 SIGTERM ends a server in order, with the exit code 0", { timeout: 120_000 }, async () => {
+  const project = await newProject();
+  const server = await serve(project);
+  const client = createClient({ url: `http://127.0.0.1:${project.port}`, token: TOKEN });
+  expect(await pay(client, "last", false)).toContain('{"paid":"last"}');
+  const exit = new Promise((resolve) => server.once("exit", resolve));
+  server.kill("SIGTERM");
+  expect(await exit).toBe(0);
+});

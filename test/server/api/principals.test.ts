@@ -1,0 +1,64 @@
+/** Each principal sees and does what is its own. */
+import type { Authenticator, Principal } from "haft/server";
+import { expect, test } from "vitest";
+import { startApi } from "./api-server.ts";
+
+const PRINCIPALS: Readonly<Record<string, Principal>> = {
+  boss: { id: "boss", name: "boss", scopes: new Set(["admin"]) },
+  guest: { id: "session:guest", name: "guest", scopes: new Set(["read", "execute"]), sessionId: "mine" },
+  reader: { id: "reader", name: "reader", scopes: new Set(["read", "execute"]), tools: { allow: ["notes::list"] } },
+};
+
+const auth: Authenticator = {
+  async authenticate({ headers }) {
+    return PRINCIPALS[headers.get("authorization")?.slice("Bearer ".length) ?? ""];
+  },
+};
+
+const ADD = { calls: [{ name: "notes::add", input: { text: "Buy milk" } }] };
+
+test("issue 19.5 E05 the key of a session sees that session, and nothing of the others", async () => {
+  const api = await startApi({ auth });
+  for (const id of ["mine", "theirs"]) await api.ask("POST", "/v1/sessions", { token: "boss", body: { id } });
+  const { json } = await api.ask("POST", "/v1/sessions/theirs/execute", { token: "boss", body: ADD });
+  const { callId } = json.results[0];
+  const { json: job } = await api.ask("POST", "/v1/sessions/theirs/execute", { token: "boss", body: { calls: [{ name: "notes::talk" }] } });
+  const ask = async (method: string, path: string, body?: unknown): Promise<number> =>
+    (await api.ask(method, path, { token: "guest", ...(body === undefined ? {} : { body }) })).status;
+
+  expect(await ask("POST", "/v1/sessions/mine/execute", ADD)).toBe(200);
+  for (const path of ["", "/events", "/snapshot", "/diff", "/recording", "/triggers"])
+    expect(await ask("GET", `/v1/sessions/theirs${path}`)).toBe(404);
+  expect(await ask("POST", "/v1/sessions/theirs/execute", ADD)).toBe(404);
+  expect(await ask("GET", `/v1/calls/${callId}?sessionId=theirs`)).toBe(404);
+  expect(await ask("GET", `/v1/calls/${callId}/output?sessionId=theirs`)).toBe(404);
+  expect(await ask("POST", `/v1/calls/${callId}/cancel`)).toBe(404);
+  for (const path of ["", "/wait", "/output"]) expect(await ask("GET", `/v1/jobs/${job.results[0].callId}${path}`)).toBe(404);
+  expect(await ask("GET", "/v1/events?sessionId=theirs")).toBe(404);
+  expect(await ask("GET", "/v1/agents/clerk")).toBe(404);
+  for (const path of ["/v1/execute", "/v1/sessions"]) expect(await ask("POST", path, path === "/v1/execute" ? ADD : {})).toBe(403);
+  const { json: listed } = await api.ask("GET", "/v1/sessions", { token: "guest" });
+  expect(listed.sessions.map(({ id }: { readonly id: string }) => id)).toEqual(["mine"]);
+  const { json: jobs } = await api.ask("GET", "/v1/jobs", { token: "guest" });
+  expect(jobs.jobs).toEqual([]);
+});
+
+test("issue 19.5 a key with patterns is shown, and may call, the tools that these allow", async () => {
+  const api = await startApi({ auth });
+  const { json: listed } = await api.ask("GET", "/v1/tools", { token: "reader" });
+  expect(listed.tools.map(({ name }: { readonly name: string }) => name)).toEqual(["notes::list"]);
+  expect((await api.ask("GET", "/v1/tools/notes::add", { token: "reader" })).status).toBe(404);
+  const { json } = await api.ask("POST", "/v1/execute", { token: "reader", body: { calls: [{ name: "notes::list" }, ...ADD.calls] } });
+  expect(
+    json.results.map(({ status, error }: { readonly status: string; readonly error?: { readonly code: string } }) => error?.code ?? status),
+  ).toEqual(["ok", "permission_denied"]);
+  expect(api.added).toEqual([]);
+});
+
+test("issue 19.5 a call's event has the principal that made it", async () => {
+  const api = await startApi({ auth });
+  await api.ask("POST", "/v1/sessions", { token: "boss", body: { id: "mine" } });
+  await api.ask("POST", "/v1/sessions/mine/execute", { token: "guest", body: ADD });
+  const { json } = await api.ask("GET", "/v1/sessions/mine/events", { token: "guest" });
+  expect(json.events.map(({ event }: { readonly event: { readonly principal?: string } }) => event.principal)).toContain("session:guest");
+});

@@ -1,0 +1,144 @@
+/** Every route, called by the OpenAPI document alone. */
+import { createClient } from "haft/client";
+import { expect, test } from "vitest";
+import { compileSchema } from "../../../src/schema/compile-schema.ts";
+import { API, OPERATION_IDS } from "../../../src/server/api.ts";
+import { COMPONENTS } from "../../../src/server/api/components.ts";
+import type { Route } from "../../../src/server/api/route.ts";
+import { TOKEN, startApi, type ApiServer } from "./api-server.ts";
+
+test("issue 19.1 each operation is called by the document alone, and answers as the document says", async () => {
+  const api = await startApi();
+  const { json: document } = await api.ask("GET", "/openapi.json", { token: null });
+  const facts = await setTheScene(api);
+  const called: string[] = [];
+  for (const [path, item] of Object.entries<Record<string, Operation>>(document.paths))
+    for (const [method, operation] of Object.entries(item)) {
+      called.push(operation.operationId);
+      await callByDocument({ api, document, path, method, operation, facts });
+    }
+  expect(called.sort()).toEqual([...OPERATION_IDS].sort());
+});
+
+interface Operation {
+  readonly operationId: string;
+  readonly parameters: readonly { readonly name: string; readonly in: string; readonly example?: unknown }[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly example?: unknown }>> };
+  readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, { readonly schema: object }>> }>>;
+}
+
+interface Facts {
+  /** In place of what an example cannot know. */
+  readonly values: Readonly<Record<string, string>>;
+  readonly recording: string;
+  readonly digest: string;
+}
+
+/** What the examples of the document are about. */
+async function setTheScene(api: ApiServer): Promise<Facts> {
+  await api.ask("POST", "/v1/sessions", { body: { id: "travel" } });
+  const add = { name: "notes::add", input: { text: "Buy milk" } };
+  const { json } = await api.ask("POST", "/v1/sessions/travel/execute", { body: { calls: [add] } });
+  await api.ask("POST", "/v1/sessions", { body: { id: "still" } });
+  await api.ask("POST", "/v1/sessions/still/fork", { body: { id: "travel-2" } });
+  await api.ask("POST", "/v1/sessions/travel/fork", { body: { id: "travel-3" } });
+  await api.ask("POST", "/v1/sessions/travel/fork", { body: { id: "travel-4" } });
+  const { json: job } = await api.ask("POST", "/v1/sessions/travel/execute", { body: { calls: [{ name: "notes::talk" }] } });
+  const { json: submitted } = await api.ask("POST", "/v1/sessions/desk/execute", {
+    body: { calls: [{ name: "notes::erase" }], waitMs: 0 },
+  });
+  const approval = await waitingApproval(api);
+  const { text: recording } = await api.ask("GET", "/v1/sessions/travel/recording");
+  return {
+    recording,
+    digest: approval.digest,
+    values: {
+      callId: json.results[0].callId,
+      jobId: job.results[0].callId,
+      submissionId: submitted.submissionId,
+      approvalId: approval.callId,
+    },
+  };
+}
+
+async function waitingApproval(api: ApiServer): Promise<{ readonly callId: string; readonly digest: string }> {
+  for (;;) {
+    const { json } = await api.ask("GET", "/v1/approvals");
+    if (json.approvals.length > 0) return json.approvals[0];
+  }
+}
+
+interface DocumentCall {
+  readonly api: ApiServer;
+  readonly document: { readonly components: object };
+  readonly path: string;
+  readonly method: string;
+  readonly operation: Operation;
+  readonly facts: Facts;
+}
+
+/** Those that come after others have used up what they are about. */
+const MAY_BE_GONE: Readonly<Record<string, number>> = { sendToJob: 400, removeTrigger: 404, deleteSession: 409 };
+
+async function callByDocument({ api, document, path, method, operation, facts }: DocumentCall): Promise<void> {
+  const { operationId, parameters, requestBody, responses } = operation;
+  const value = (name: string, example: unknown): string =>
+    (operationId === "decideApproval" && name === "callId" ? facts.values["approvalId"] : facts.values[name]) ?? String(example);
+  let url = path;
+  const query = new URLSearchParams();
+  for (const { name, in: place, example } of parameters) {
+    if (place === "path") url = url.replace(`{${name}}`, encodeURIComponent(value(name, example)));
+    if (place === "query" && example !== undefined) query.set(name, String(example));
+  }
+  const [type, content] = Object.entries(requestBody?.content ?? {})[0] ?? [];
+  const body = content?.example === undefined ? undefined : JSON.stringify(content.example).replaceAll("0000", facts.digest);
+  const stops = new AbortController();
+  const response = await fetch(`${api.url}${url}${query.size > 0 ? `?${query.toString()}` : ""}`, {
+    method: method.toUpperCase(),
+    headers: { authorization: `Bearer ${TOKEN}`, ...(type === undefined ? {} : { "content-type": type }) },
+    signal: stops.signal,
+    ...(type === undefined ? {} : { body: type === "application/jsonl" ? facts.recording : (body ?? "{}") }),
+  });
+  const accepted = new Set([...Object.keys(responses).map(Number), MAY_BE_GONE[operationId]]);
+  expect({ operationId, status: response.status, isDeclared: accepted.has(response.status) }).toEqual({
+    operationId,
+    status: response.status,
+    isDeclared: true,
+  });
+  const [declaredType, declared] = Object.entries(responses[response.status]?.content ?? {})[0] ?? [];
+  if (declared !== undefined) expect(response.headers.get("content-type")).toContain((declaredType ?? "").split(";")[0]);
+  if (declaredType === "text/event-stream") return stops.abort();
+  const text = await response.text();
+  if (declaredType !== "application/json" || declared === undefined) return;
+  const { schemas } = document.components as { readonly schemas: object };
+  const problems = compileSchema({ ...declared.schema, components: { schemas } }).problems(JSON.parse(text));
+  expect({ operationId, problems }).toEqual({ operationId, problems: [] });
+}
+
+test("issue 19.1 the table has an example for each parameter of a path and each body", () => {
+  for (const id of OPERATION_IDS) {
+    const { params = {}, body, example }: Route = API[id];
+    expect(Object.keys(example.params ?? {})).toEqual(Object.keys(params));
+    if (body !== undefined) expect(compileSchema({ ...body, components: { schemas: COMPONENTS } }).problems(example.body)).toEqual([]);
+  }
+});
+
+test("issue 19.1 the typed client calls, waits for what takes longer, and follows events", async () => {
+  const api = await startApi();
+  const client = createClient({ url: api.url, token: TOKEN });
+  const session = await client.call("createSession", { body: { id: "typed" } });
+  const slow = client.call("executeInSession", {
+    params: { sessionId: session.id },
+    body: { calls: [{ name: "notes::wait" }], waitMs: 0 },
+  });
+  await api.gate.entered.promise;
+  api.gate.open();
+  expect((await slow).results.map(({ output }) => output)).toEqual(["passed"]);
+  const types: string[] = [];
+  for await (const { event } of client.follow("typed")) if (types.push(event.type) && event.type === "call-end") break;
+  expect(types).toEqual(["session-start", "call-start", "call-end"]);
+  await expect(client.call("getSession", { params: { sessionId: "tipped" } })).rejects.toMatchObject({
+    status: 404,
+    problem: { code: "not_found" },
+  });
+});

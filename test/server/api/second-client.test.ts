@@ -1,0 +1,81 @@
+/** A client that others generate from the document: `openapi-typescript` and `openapi-fetch`. */
+import { spawnSync } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import createFetchClient from "openapi-fetch";
+import { expect, onTestFinished, test } from "vitest";
+import { IN_CI, inCI } from "../../ci.ts";
+import { TOKEN, startApi } from "./api-server.ts";
+
+/** The part of the generated types that this test uses, written as the generator writes them. */
+interface Paths {
+  "/v1/tools": { get: { responses: { 200: { content: { "application/json": { tools: { name: string }[] } } } } } };
+  "/v1/sessions/{sessionId}": {
+    get: {
+      parameters: { path: { sessionId: string } };
+      responses: {
+        200: { content: { "application/json": { id: string; open: boolean } } };
+        default: { content: { "application/problem+json": { code: string; hint?: string } } };
+      };
+    };
+  };
+}
+
+test("issue 19.1 openapi-fetch calls the server by the served document", async () => {
+  const api = await startApi();
+  const client = createFetchClient<Paths>({ baseUrl: api.url, headers: { authorization: `Bearer ${TOKEN}` } });
+  const { data } = await client.GET("/v1/tools");
+  expect(data?.tools.map(({ name }) => name)).toContain("notes::add");
+  const { error, response } = await client.GET("/v1/sessions/{sessionId}", { params: { path: { sessionId: "nowhere" } } });
+  expect({ status: response.status, code: error?.code }).toEqual({ status: 404, code: "not_found" });
+});
+
+test.runIf(inCI)(`issue 19.1 openapi-typescript makes types of the served document, by which a program compiles ${IN_CI}`, async () => {
+  const api = await startApi();
+  const { text } = await api.ask("GET", "/openapi.json");
+  const folder = await mkdtemp(join(import.meta.dirname, "generated-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  await writeFile(join(folder, "openapi.json"), text);
+  const generate = `
+    import { registerHooks } from "node:module";
+    registerHooks({ resolve: (name, context, next) => next(name === "typescript" ? "typescript-6" : name, context) });
+    const { default: openapiTS, astToString } = await import("openapi-typescript");
+    const { readFileSync, writeFileSync } = await import("node:fs");
+    writeFileSync("paths.ts", astToString(await openapiTS(readFileSync("openapi.json", "utf8"))));`;
+  await writeFile(join(folder, "generate.mjs"), generate);
+  await writeFile(join(folder, "program.ts"), PROGRAM);
+  await writeFile(
+    join(folder, "tsconfig.json"),
+    JSON.stringify({
+      compilerOptions: {
+        strict: true,
+        noEmit: true,
+        module: "nodenext",
+        target: "es2024",
+        skipLibCheck: true,
+        allowImportingTsExtensions: true,
+        types: [],
+      },
+      include: ["program.ts"],
+    }),
+  );
+  const made = spawnSync(process.execPath, ["generate.mjs"], { cwd: folder, encoding: "utf8" });
+  expect(made.stderr).toBe("");
+  const checked = spawnSync(process.execPath, [join(import.meta.dirname, "../../../node_modules/typescript-6/bin/tsc"), "-p", "."], {
+    cwd: folder,
+    encoding: "utf8",
+  });
+  expect(checked.stdout).toBe("");
+});
+
+const PROGRAM = `
+import createClient from "openapi-fetch";
+import type { paths } from "./paths.ts";
+const client = createClient<paths>({ baseUrl: "http://localhost" });
+const { data } = await client.POST("/v1/execute", { body: { calls: [{ name: "notes::add", input: { text: "Buy milk" } }] } });
+const status: string | undefined = data !== undefined && "results" in data ? data.results[0]?.status : undefined;
+await client.POST("/v1/sessions", { body: { from: { haft: "snapshot" } } });
+// @ts-expect-error a field that the document does not have
+await client.POST("/v1/execute", { body: { call: [] } });
+export { status };
+`;

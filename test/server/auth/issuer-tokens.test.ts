@@ -1,0 +1,164 @@
+/** Issue 19.5: bearer tokens of a real issuer on loopback, and the ways in which others try to be it. */
+import { SignJWT, UnsecuredJWT, generateKeyPair } from "jose";
+import { expect, test } from "vitest";
+import { guardedFetch } from "../../../src/net/guarded-fetch.ts";
+import { httpClient } from "../../../src/net/http-client.ts";
+import { issuerTokens, type IssuerTokensOptions } from "../../../src/server/auth/issuer-tokens.ts";
+import type { Authenticator } from "../../../src/server/auth/principal.ts";
+import { FakeClock, MemoryLog } from "../../../src/testing/fake-ports.ts";
+import { systemPorts } from "../../../src/core/system-ports.ts";
+import { LoopbackIssuer, type TokenParts } from "./loopback-issuer.ts";
+import { requestWith } from "./requests.ts";
+
+interface World {
+  readonly issuer: LoopbackIssuer;
+  readonly clock: FakeClock;
+  readonly log: MemoryLog;
+  readonly tokens: Authenticator;
+  /** The scopes of a token's principal; undefined for one that is not let in. */
+  scopes(parts?: TokenParts): Promise<readonly string[] | undefined>;
+}
+
+async function world(options: Partial<IssuerTokensOptions> = {}, allowPrivate?: readonly string[]): Promise<World> {
+  const clock = new FakeClock();
+  const log = new MemoryLog();
+  const issuer = await LoopbackIssuer.start(() => clock.wallTime() / 1_000);
+  const client = httpClient({ allowPrivate: allowPrivate ?? [issuer.host] }, { clock: systemPorts.clock, log });
+  const tokens = await issuerTokens(
+    { issuer: issuer.url, audience: "https://tools.example", ...options },
+    { clock, log, fetch: guardedFetch(client) },
+  );
+  const scopes: World["scopes"] = async (parts) => {
+    const principal = await tokens.authenticate(requestWith(await issuer.token(parts)));
+    return principal === undefined ? undefined : [...principal.scopes];
+  };
+  return { issuer, clock, log, tokens, scopes };
+}
+
+test("issue 19.5 a token of the issuer is its subject, with the scopes of its claim and its claims for rules", async () => {
+  const { issuer, tokens } = await world();
+  const principal = await tokens.authenticate(requestWith(await issuer.token({ claims: { client_id: "web", groups: ["ops"] } })));
+  expect(principal).toMatchObject({ id: `token:${issuer.url}#ada`, name: "web", claims: { groups: ["ops"], sub: "ada" } });
+  expect(principal?.scopes).toEqual(new Set(["read", "execute"]));
+  expect(issuer.asked).toEqual(["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration", "/keys"]);
+  await tokens.authenticate(requestWith(await issuer.token()));
+  expect(issuer.asked).toHaveLength(3);
+});
+
+test.each<[string, TokenParts]>([
+  ["for another audience", { claims: { aud: "https://other.example" } }],
+  ["for no audience", { claims: { aud: undefined } }],
+  ["of another issuer", { claims: { iss: "https://evil.example" } }],
+  ["that has expired", { claims: { exp: 1 } }],
+  ["that never expires", { claims: { exp: undefined } }],
+  ["that has not begun", { claims: { nbf: 32_503_680_000 } }],
+  ["without a subject", { claims: { sub: undefined } }],
+  ["with an empty subject", { claims: { sub: "" } }],
+  ["with a subject too long for an id", { claims: { sub: "x".repeat(1_024) } }],
+  ["of another type", { header: { typ: "logout+jwt" } }],
+  ["with an unknown key", { header: { kid: "k99" } }],
+  ["with a demand that is not understood", { header: { crit: ["b64", "exp"], b64: true } }],
+])("E04 D12 a token %s is not let in", async (_, parts) => {
+  const { scopes, issuer, tokens } = await world();
+  expect(await scopes()).toEqual(["read", "execute"]);
+  const token = await issuer.token(parts).catch(() => `${btoa(JSON.stringify({ alg: "ES256", ...parts.header }))}.e30.AAAA`);
+  expect(await tokens.authenticate(requestWith(token))).toBeUndefined();
+});
+
+test("E04 a token without a signature, with one by another key, or by the public key as a shared secret is not let in", async () => {
+  const { issuer, scopes, tokens, clock } = await world();
+  const now = Math.floor(clock.wallTime() / 1_000);
+  const claims = { iss: issuer.url, aud: "https://tools.example", sub: "ada", exp: now + 60, scope: "admin" };
+  expect(await tokens.authenticate(requestWith(new UnsecuredJWT(claims).encode()))).toBeUndefined();
+  const { privateKey } = await generateKeyPair("ES256");
+  expect(await scopes({ key: privateKey })).toBeUndefined();
+  const shared = new TextEncoder().encode(await issuer.publicPem());
+  const confused = await new SignJWT(claims).setProtectedHeader({ alg: "HS256", kid: "k1", typ: "at+jwt" }).sign(shared);
+  expect(await tokens.authenticate(requestWith(confused))).toBeUndefined();
+  const [header, , signature] = (await issuer.token()).split(".");
+  const changed = `${header}.${Buffer.from(JSON.stringify(claims)).toString("base64url")}.${signature}`;
+  expect(await tokens.authenticate(requestWith(changed))).toBeUndefined();
+});
+
+test("E04 a key inside the token, or an address of keys in it, is never used", async () => {
+  const { tokens, issuer, scopes } = await world();
+  const { privateKey, publicKey } = await generateKeyPair("ES256", { extractable: true });
+  const { exportJWK } = await import("jose");
+  const jwk = await exportJWK(publicKey);
+  const header = { jwk, jku: `${issuer.url}/keys?evil`, x5u: `${issuer.url}/evil`, kid: undefined };
+  expect(await scopes({ key: privateKey, header: header as never })).toBeUndefined();
+  expect(await tokens.authenticate(requestWith("a.b.c"))).toBeUndefined();
+  expect(issuer.asked.some((path) => path.includes("evil"))).toBe(false);
+});
+
+test("issue 19.5 clocks may differ by the tolerance, and by no second more", async () => {
+  const { scopes, clock } = await world({ clockToleranceSeconds: 30 });
+  const now = Math.floor(clock.wallTime() / 1_000);
+  expect(await scopes({ claims: { exp: now - 29 } })).toBeDefined();
+  expect(await scopes({ claims: { exp: now - 31 } })).toBeUndefined();
+});
+
+test("issue 19.5 keys are rotated: the new one is fetched when a token names it, tokens of the old one end, and unknown keys cause one request", async () => {
+  const { issuer, clock, scopes, tokens } = await world();
+  const old = await issuer.token({ claims: { exp: 4_000_000_000 } });
+  expect(await tokens.authenticate(requestWith(old))).toBeDefined();
+  await issuer.rotate();
+  expect(await scopes()).toBeUndefined(); // asked a moment ago
+  await clock.advance(30_000);
+  expect(await scopes()).toBeDefined();
+  expect(await tokens.authenticate(requestWith(old))).toBeUndefined();
+  const { length } = issuer.asked;
+  for (let times = 0; times < 100; times++) await scopes({ header: { kid: `unknown${times}` } });
+  await clock.advance(30_000);
+  for (let times = 0; times < 100; times++) await scopes({ header: { kid: `unknown${times}` } });
+  expect(issuer.asked.slice(length).filter((path) => path === "/keys")).toHaveLength(1);
+});
+
+test("issue 19.5 an issuer that does not answer: known keys still count, unknown ones do not, and the log says it once in a while", async () => {
+  const { issuer, clock, scopes, log } = await world();
+  issuer.failure = 500;
+  expect(await scopes()).toBeUndefined();
+  expect(await scopes()).toBeUndefined();
+  expect(log.lines.filter(({ message }) => message.includes("cannot be checked"))).toHaveLength(1);
+  issuer.failure = undefined;
+  expect(await scopes()).toBeDefined();
+  issuer.failure = 500;
+  await clock.advance(700_000);
+  expect(await scopes()).toBeDefined();
+});
+
+test("D12 metadata of another issuer name no keys", async () => {
+  const { issuer, scopes, log } = await world();
+  issuer.named = "https://evil.example";
+  expect(await scopes()).toBeUndefined();
+  expect(issuer.asked).not.toContain("/keys");
+  expect(JSON.stringify(log.lines)).toContain("those of another issuer");
+});
+
+test("F02 the keys of an issuer in a private network are not fetched unless it is named", async () => {
+  const { issuer, scopes } = await world({}, []);
+  expect(await scopes()).toBeUndefined();
+  expect(issuer.asked).toEqual([]);
+});
+
+test("issue 19.5 scopes are those of the claim that is named, by what each means; others allow nothing", async () => {
+  const { scopes } = await world({ scopeClaim: "scp", scopes: { "tools.use": ["read", "execute"] } });
+  expect(await scopes({ claims: { scp: ["tools.use", "admin", 7] } })).toEqual(["read", "execute"]);
+  expect(await scopes({ claims: { scp: "admin toString constructor __proto__" } })).toEqual([]);
+  expect(await scopes({ claims: { scp: { read: true } } })).toEqual([]);
+});
+
+test.each<[Partial<IssuerTokensOptions>, string]>([
+  [{ algorithms: ["HS256"] }, "asymmetric ones such as ES256"],
+  [{ algorithms: ["none"] }, "asymmetric ones such as ES256"],
+  [{ algorithms: [] }, "asymmetric ones such as ES256"],
+  [{ audience: "" }, "needs an audience"],
+  [{ audience: [] }, "needs an audience"],
+  [{ issuer: "http://login.example" }, "The issuer of tokens is an https address"],
+  [{ jwksUrl: "file:///etc/passwd" }, "The jwksUrl of an issuer is an https address"],
+  [{ clockToleranceSeconds: 601 }, "clockToleranceSeconds is 601"],
+  [{ scopes: { a: ["root" as "read"] } }, 'The scope "a"'],
+])("issue 19.5 an issuer with %j is refused before anything is fetched", async (options, message) => {
+  const wrong = { code: "invalid_argument", message: expect.stringContaining(message) };
+  await expect(world(options)).rejects.toMatchObject(wrong);
+});

@@ -1,0 +1,138 @@
+/** Issue 19.5: keys are made once, kept as hashes, and let in as long as they are valid. */
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import type { AccessStore } from "../../../src/core/access-store.ts";
+import { FakeClock } from "../../../src/testing/fake-ports.ts";
+import { memoryStore } from "../../../src/store/memory-store.ts";
+import { Keys, type NewKey } from "../../../src/server/auth/keys.ts";
+import { firstOf } from "../../../src/server/auth/principal.ts";
+import { staticToken } from "../../../src/server/auth/static-token.ts";
+import { localStore } from "../../store/local-store.ts";
+import { temporaryFile } from "../../store/temporary-file.ts";
+import { requestWith } from "./requests.ts";
+
+const READ: NewKey = { name: "CI", scopes: ["read"] };
+
+function keysOf(access: AccessStore = memoryStore().access): {
+  readonly keys: Keys;
+  readonly clock: FakeClock;
+  readonly access: AccessStore;
+} {
+  const clock = new FakeClock();
+  return { keys: new Keys(access, { clock }), clock, access };
+}
+
+test("issue 19.5 a key is let in as its id and name, with its scopes and patterns", async () => {
+  const { keys } = keysOf();
+  const { key, stored } = await keys.add({ ...READ, scopes: ["read", "execute"], allow: ["files::*"], deny: ["files::delete"] });
+  expect(key).toMatch(/^haft_[0-9a-f]{16}_[\w-]{43}$/u);
+  expect(await keys.authenticate(requestWith(key))).toEqual({
+    id: `key:${stored.id}`,
+    name: "CI",
+    scopes: new Set(["read", "execute"]),
+    tools: { allow: ["files::*"], deny: ["files::delete"] },
+  });
+});
+
+test.each<[string, Readonly<Record<string, unknown>>, string]>([
+  ["no scope", { scopes: [] }, "A key has one scope at least, of read, execute, simulate, approve, admin."],
+  ["an unknown scope", { scopes: ["exec"] }, 'A key has no scope "exec".'],
+  ["an empty name", { name: "" }, "The name of a key"],
+  ["a name that hides something", { name: "a\u202eb" }, "The name of a key"],
+  ["a pattern that is none", { allow: [7] }, "pattern that is not a string"],
+  ["no time to live", { ttlMs: 0 }, "ttlMs of a key is 0"],
+  ["an unknown option", { scope: "read" }, '"scope"'],
+])("issue 19.5 a key with %s is not made", async (_, wrong, message) => {
+  const { keys } = keysOf();
+  const refused = { code: "invalid_argument", message: expect.stringContaining(message) };
+  await expect(keys.add({ ...READ, ...wrong })).rejects.toMatchObject(refused);
+  expect(await keys.list()).toEqual([]);
+});
+
+test("E12 neither the store nor a list has the key or its secret", async () => {
+  const path = temporaryFile();
+  const { store } = localStore(path);
+  const { keys, access } = keysOf(store.access);
+  const { key, stored } = await keys.add(READ);
+  const secret = key.slice(key.lastIndexOf(stored.id) + stored.id.length + 1);
+  expect(JSON.stringify([await access.keys(), await keys.list()])).not.toContain(secret);
+  expect((await keys.list()).every((listed) => !("hash" in listed) && !("salt" in listed))).toBe(true);
+  await store.close();
+  expect(readFileSync(path).includes(secret)).toBe(false);
+});
+
+test("E04 what is no key, or not this one, is not let in, wherever it stands", async () => {
+  const { keys } = keysOf();
+  const { key } = await keys.add(READ);
+  const other = await keys.add(READ);
+  const mixed = key.slice(0, 22) + other.key.slice(22);
+  const wrong = ["x", "null", "haft_", key.slice(0, -1), `${key}x`, key.toUpperCase(), mixed, key.replace("haft_", "haft__")];
+  for (const token of wrong) expect(await keys.authenticate(requestWith(token))).toBeUndefined();
+  const hostile: readonly Request[] = [
+    requestWith(undefined),
+    requestWith(undefined, { authorization: key }),
+    requestWith(undefined, { authorization: `Basic ${btoa(`:${key}`)}` }),
+    requestWith(undefined, { authorization: `Bearer ${key}, Bearer ${key}` }),
+    requestWith(undefined, { authorization: `Bearer ${key}\t` }),
+    requestWith(undefined, { authorization: `Bearer ${"a".repeat(100_000)}` }),
+    requestWith(undefined, { "x-api-key": key, cookie: `token=${key}`, "proxy-authorization": `Bearer ${key}` }),
+    new Request(`http://localhost/v1/tools?access_token=${key}&key=${key}&authorization=Bearer%20${key}`),
+  ];
+  const known = await Promise.all(hostile.map((request) => keys.authenticate(request)));
+  expect(known.filter((principal) => principal !== undefined)).toEqual(known[4] === undefined ? [] : [known[4]]); // fetch trims the tab
+});
+
+test("E04 a key that has expired is not let in, to the millisecond", async () => {
+  const { keys, clock } = keysOf();
+  const { key } = await keys.add({ ...READ, ttlMs: 500 });
+  await clock.advance(499);
+  expect(await keys.authenticate(requestWith(key))).toBeDefined();
+  await clock.advance(1);
+  expect(await keys.authenticate(requestWith(key))).toBeUndefined();
+});
+
+test("issue 19.5 a key that is revoked while it is in use counts for nothing from the next request on; in other processes a second later", async () => {
+  const { keys, clock, access } = keysOf();
+  const elsewhere = new Keys(access, { clock });
+  const { key, stored } = await keys.add(READ);
+  for (const one of [keys, elsewhere]) expect(await one.authenticate(requestWith(key))).toBeDefined();
+  expect([await keys.revoke(stored.id), await keys.revoke(stored.id)]).toEqual([true, false]);
+  expect(await keys.authenticate(requestWith(key))).toBeUndefined();
+  await clock.advance(1_000);
+  expect(await elsewhere.authenticate(requestWith(key))).toBeUndefined();
+  await expect(keys.revoke(`${stored.id.slice(0, -1)}z`)).rejects.toMatchObject({ code: "not_found", hint: `Did you mean ${stored.id}?` });
+});
+
+test("issue 19.5 a session key names its session, has no scope beyond it, and lives a day at most", async () => {
+  const { keys, clock } = keysOf();
+  const { key, stored } = await keys.addSessionKey({ ...READ, sessionId: "trip" });
+  expect(await keys.authenticate(requestWith(key))).toMatchObject({ id: `session:${stored.id}`, sessionId: "trip" });
+  await clock.advance(900_000);
+  expect(await keys.authenticate(requestWith(key))).toBeUndefined();
+  for (const wrong of [{ scopes: ["admin" as const] }, { ttlMs: 86_400_001 }, { sessionId: "" }])
+    await expect(keys.addSessionKey({ ...READ, sessionId: "trip", ...wrong })).rejects.toMatchObject({ code: "invalid_argument" });
+});
+
+test("issue 19.5 a wrong key is looked up and compared like a right one, and what was found is not asked for again at once", async () => {
+  const { access } = keysOf();
+  let looks = 0;
+  const { keys, clock } = keysOf({ ...access, key: async (id) => (looks++, access.key(id)) });
+  const { key, stored } = await keys.add(READ);
+  const wrong = `haft_${stored.id}_${"A".repeat(43)}`;
+  for (const token of [wrong, wrong, key, key, key]) await keys.authenticate(requestWith(token));
+  expect(looks).toBe(3);
+  await clock.advance(1_000);
+  await keys.authenticate(requestWith(key));
+  expect(looks).toBe(4);
+});
+
+test("issue 19.5 the first authenticator that knows the sender decides; a shared token is one of them", async () => {
+  const { keys } = keysOf();
+  const { key, stored } = await keys.add(READ);
+  const both = firstOf(keys, staticToken({ token: "a-secret-of-the-house", id: "local" }));
+  expect((await both.authenticate(requestWith(key)))?.id).toBe(`key:${stored.id}`);
+  expect((await both.authenticate(requestWith("a-secret-of-the-house")))?.id).toBe("local");
+  expect(await both.authenticate(requestWith("a-secret-of-the-hous"))).toBeUndefined();
+  expect(await firstOf().authenticate(requestWith(key))).toBeUndefined();
+  expect(() => staticToken({ token: "short" })).toThrow("at least 16 characters");
+});

@@ -1,0 +1,139 @@
+/** Issue 19.5: a server lets in who it knows, tells the others how to get in, and keeps what it refused. */
+import { expect, test } from "vitest";
+import { memoryStore } from "../../../src/store/memory-store.ts";
+import { createRuntime } from "../../../src/runtime/runtime.ts";
+import { visibleTools } from "../../../src/policy/visibility.ts";
+import { Keys } from "../../../src/server/auth/keys.ts";
+import { openServerAccess, type ServerAccess, type ServerAccessOptions } from "../../../src/server/auth/server-access.ts";
+import { staticToken } from "../../../src/server/auth/static-token.ts";
+import { FakeClock, MemoryLog } from "../../../src/testing/fake-ports.ts";
+import { systemPorts } from "../../../src/core/system-ports.ts";
+import { tool } from "../../runtime/bench-runtime.ts";
+import { LoopbackIssuer } from "./loopback-issuer.ts";
+import { requestWith } from "./requests.ts";
+
+const RESOURCE = "https://tools.example/mcp";
+
+async function accessWith(options: ServerAccessOptions = {}) {
+  const clock = new FakeClock();
+  const { access: store } = memoryStore();
+  const access = await openServerAccess({ access: store, ...options }, { clock, log: new MemoryLog() });
+  return { access, clock, store, keys: new Keys(store, { clock }) };
+}
+
+async function denialOf(access: ServerAccess, request: Request, scope: "read" | "execute" = "execute") {
+  return (await access.admit(request, { scope, from: "127.0.0.1" })).denial;
+}
+
+test("E04 without credentials a request is told how to get in, and no error; with wrong ones it is told that they are wrong", async () => {
+  const { access } = await accessWith();
+  expect(await denialOf(access, requestWith(undefined))).toEqual({
+    status: 401,
+    reason: "The request has no credentials.",
+    hint: "Send Authorization: Bearer with a key or token of this server.",
+    challenge: 'Bearer realm="haft"',
+  });
+  expect(await denialOf(access, requestWith("x"))).toMatchObject({ status: 401, challenge: 'Bearer realm="haft", error="invalid_token"' });
+});
+
+test("issue 19.5 a scope that is missing is named, so that a client can ask for it; admin has all", async () => {
+  const { access, keys } = await accessWith();
+  const { key, stored } = await keys.add({ name: "CI", scopes: ["read", "approve"] });
+  expect(await denialOf(access, requestWith(key))).toMatchObject({
+    status: 403,
+    reason: "This needs the scope execute.",
+    hint: "CI has read, approve.",
+    challenge: 'Bearer realm="haft", error="insufficient_scope", scope="execute"',
+    principal: { id: `key:${stored.id}` },
+  });
+  expect(await denialOf(access, requestWith(key), "read")).toBeUndefined();
+  const all = await keys.add({ name: "all", scopes: ["admin"] });
+  expect(await denialOf(access, requestWith(all.key))).toBeUndefined();
+});
+
+test("issue 19.5 RFC 9728: the metadata of a resource name its issuer, at the address that a challenge names", async () => {
+  const issuer = await LoopbackIssuer.start(() => systemPorts.clock.wallTime() / 1_000);
+  const scopes = { "tools.read": ["read"], "tools.use": ["execute"] } as const;
+  const issuers = [{ issuer: issuer.url, allowPrivate: [issuer.host], scopes }];
+  const access = await openServerAccess({ resource: RESOURCE, issuers }, systemPorts);
+  const url = "https://tools.example/.well-known/oauth-protected-resource/mcp";
+  expect((await denialOf(access, requestWith(undefined)))?.challenge).toBe(`Bearer realm="haft", resource_metadata="${url}"`);
+  const answer = access.metadataResponse(new Request(url));
+  expect(await answer?.json()).toEqual({
+    resource: RESOURCE,
+    authorization_servers: [issuer.url],
+    scopes_supported: ["tools.read", "tools.use"],
+    bearer_methods_supported: ["header"],
+    resource_name: "Haft",
+  });
+  expect(access.metadataResponse(new Request("https://tools.example/.well-known/oauth-protected-resource"))).toBeUndefined();
+
+  const token = await issuer.token({ claims: { aud: RESOURCE, scope: "tools.read" } });
+  expect(await denialOf(access, requestWith(token), "read")).toBeUndefined();
+  expect((await denialOf(access, requestWith(token)))?.challenge).toContain(
+    `error="insufficient_scope", scope="tools.use", resource_metadata="${url}"`,
+  );
+  await expect(openServerAccess({ issuers }, systemPorts)).rejects.toMatchObject({ code: "invalid_argument" });
+});
+
+test("issue 19.5 a principal sees in lists and may call what its rules and its key allow, and handlers have it in their data", async () => {
+  const rules = [{ principals: ["key:*"], allow: ["default::*"], deny: ["default::hidden"] }];
+  const { access, keys } = await accessWith({ rules, others: [staticToken({ token: "a-secret-of-the-house" })] });
+  const { key, stored } = await keys.add({ name: "CI", scopes: ["execute"], deny: ["default::other"] });
+  const { principal } = await access.admit(requestWith(key), { scope: "execute" });
+  if (principal === undefined) throw new Error("it was not let in");
+  const seen: unknown[] = [];
+  const tools = ["look", "other", "hidden"].map((name) => tool(name, (_, { data }) => void seen.push(data["principal"])));
+  const runtime = createRuntime({ tools });
+  const options = access.callOptions(principal);
+  expect(visibleTools(runtime.registry, options.allow).map(({ qualifiedName }) => qualifiedName)).toEqual(["default::look"]);
+  const results = await runtime.execute(
+    tools.map(({ name }) => ({ name, input: {} })),
+    options,
+  );
+  expect(results.map(({ status, error }) => error?.code ?? status)).toEqual(["ok", "permission_denied", "permission_denied"]);
+  expect([options.principal, seen]).toEqual([`key:${stored.id}`, [principal]]);
+  const local = await access.admit(requestWith("a-secret-of-the-house"), { scope: "execute" });
+  expect(local.principal === undefined ? undefined : visibleTools(runtime.registry, access.visibilityOf(local.principal))).toEqual([]);
+  await runtime.close();
+});
+
+test("E12 E13 what is refused is kept with time, path and address, without query, headers or body", async () => {
+  const { access, store, clock } = await accessWith();
+  const secret = "haft_0011223344556677_".padEnd(65, "s");
+  await access.admit(new Request(`http://localhost/v1/tools?key=${secret}`, { headers: { authorization: `Bearer ${secret}` } }), {
+    scope: "read",
+    from: "10.0.0.9",
+  });
+  await access.admit(new Request("http://localhost/a%0ab", { method: "POST", body: secret }), { scope: "read" });
+  await access.settled();
+  const kept = await store.refusals();
+  const reason = "The credentials are not valid: unknown, expired or revoked.";
+  expect(kept).toEqual([
+    { at: clock.wallTime(), status: 401, reason: "The request has no credentials.", method: "POST", path: "/a%0ab" },
+    { at: clock.wallTime(), status: 401, reason, method: "GET", path: "/v1/tools", from: "10.0.0.9" },
+  ]);
+  expect(JSON.stringify(kept)).not.toContain("sss");
+});
+
+test("E20 of a flood of refusals fifty a second are kept, and the others counted", async () => {
+  const { access, store, clock } = await accessWith();
+  for (let times = 0; times < 2_000; times++) void access.admit(requestWith("x"), { scope: "read" });
+  await access.admit(requestWith("x"), { scope: "read" });
+  await access.settled();
+  expect(await store.refusals({ limit: 5_000 })).toHaveLength(50);
+  await clock.advance(1_000);
+  await access.admit(requestWith("x"), { scope: "read" });
+  await access.settled();
+  expect((await store.refusals({ limit: 1 }))[0]?.missed).toBe(1_951);
+});
+
+test("issue 19.5 a store that cannot be written holds up no answer", async () => {
+  const log = new MemoryLog();
+  const { access: store } = memoryStore();
+  const broken = { ...store, addRefusals: () => Promise.reject(new Error("the disk is full")) };
+  const access = await openServerAccess({ access: broken }, { clock: new FakeClock(), log });
+  expect((await denialOf(access, requestWith("x")))?.status).toBe(401);
+  await access.settled();
+  expect(log.lines[0]?.message).toContain("Refused requests could not be kept: ");
+});

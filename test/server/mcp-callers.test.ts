@@ -1,0 +1,100 @@
+import { expect, test } from "vitest";
+import type { ToolContext } from "../../src/core/context.ts";
+import { pure } from "../../src/core/effects.ts";
+import type { Tool } from "../../src/core/tool.ts";
+import type { Principal, Scope } from "../../src/server/auth/principal.ts";
+import { ERAS, listening, openRuntime, overHttp } from "./mcp-clients.ts";
+import { raw, TASKS } from "./mcp-raw.ts";
+
+const ABLE = { capabilities: TASKS };
+
+const principal = (name: string, scopes: readonly Scope[]): Principal => ({ id: `key:${name}`, name, scopes: new Set(scopes) });
+const KNOWN: ReadonlyMap<string, Principal> = new Map([
+  ["Bearer ann", principal("ann", ["execute"])],
+  ["Bearer bob", { ...principal("bob", ["admin"]), tools: { deny: ["wipe"] } }],
+  ["Bearer eve", principal("eve", ["read"])],
+]);
+const authenticator = { authenticate: async ({ headers }: Request) => KNOWN.get(headers.get("authorization") ?? "") };
+const as = (name: string): { readonly authorization: string } => ({ authorization: `Bearer ${name}` });
+
+const tool = (name: string, execute: Tool["execute"]): Tool =>
+  ({ name, description: name, effects: pure, inputSchema: { type: "object" }, execute }) as Tool; // with a handler
+
+async function serving() {
+  const gate = Promise.withResolvers<string>();
+  const { runtime } = await openRuntime({
+    tools: [
+      tool("who", (_input: unknown, { data }: ToolContext) => (JSON.stringify(data).includes("key:ann") ? "ann" : "another")),
+      tool("wipe", () => "wiped"),
+      tool("through", async (_input: unknown, { execute }: ToolContext) => (await execute({ name: "wipe", input: {} })).status),
+      { ...tool("slow", () => gate.promise), mode: "background" },
+    ],
+  });
+  const { url } = await listening(runtime, {
+    authenticator,
+    toolsFor: ({ name }) => (name === "ann" ? { allow: ["who", "slow", "through"] } : undefined),
+  });
+  return { url, gate };
+}
+
+test("issue 19.7 a request without credentials is 401, one whose caller may not call 403, and neither says more", async () => {
+  const { url } = await serving();
+  const ask = async (headers: Readonly<Record<string, string>>): Promise<readonly [number, string | null]> => {
+    const response = await fetch(url, { method: "POST", headers: { "content-type": "application/json", ...headers }, body: "{}" });
+    return [response.status, response.headers.get("www-authenticate")];
+  };
+  expect(await ask({})).toEqual([401, "Bearer"]);
+  expect(await ask(as("mallory"))).toEqual([401, "Bearer"]);
+  expect(await ask(as("eve"))).toEqual([403, 'Bearer error="insufficient_scope", scope="execute"']);
+});
+
+test.each(ERAS)(
+  "issue 19.7 each caller sees and calls its own tools, also through handlers, and handlers know the caller (%s)",
+  async (era) => {
+    const { url } = await serving();
+    const names = async (name: string): Promise<readonly string[]> => {
+      const client = await overHttp(url, { era, headers: as(name) });
+      return (await client.listTools()).tools.map((listed) => listed.name).filter((listed) => !listed.startsWith("haft__"));
+    };
+    expect(await names("ann")).toEqual(["slow", "through", "who"]);
+    expect(await names("bob")).toEqual(["slow", "through", "who"]);
+    const client = await overHttp(url, { era, headers: as("ann") });
+    expect(await client.callTool({ name: "who", arguments: {} })).toMatchObject({ content: [{ text: "ann" }] });
+    await expect(client.callTool({ name: "wipe", arguments: {} })).rejects.toMatchObject({
+      code: -32_602,
+      message: expect.stringContaining("Unknown tool"),
+    });
+    expect(await client.callTool({ name: "through", arguments: {} })).toMatchObject({ content: [{ text: "error" }] });
+  },
+);
+
+test("issue 19.7 a task is its caller's alone: for another the id is as good as a guess", async () => {
+  const { url, gate } = await serving();
+  const { result } = await raw(url, "tools/call", { name: "slow", arguments: {} }, { ...ABLE, headers: as("ann") });
+  const taskId = String(result["taskId"]);
+  for (const method of ["tasks/get", "tasks/update", "tasks/cancel"])
+    expect((await raw(url, method, { taskId, inputResponses: {} }, { ...ABLE, headers: as("bob") })).error).toMatchObject({
+      code: -32_602,
+    });
+  expect((await raw(url, "tasks/get", { taskId }, { ...ABLE, headers: as("ann") })).result).toMatchObject({ status: "working" });
+  gate.resolve("done");
+});
+
+test("issue 19.7 a session of the older revision is its caller's alone", async () => {
+  const { url } = await serving();
+  const client = await overHttp(url, { era: "legacy", headers: as("ann") });
+  const session = client.transport?.sessionId ?? "";
+  const response = await fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json", accept: "application/json, text/event-stream", "mcp-session-id": session, ...as("bob") },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 7, method: "tools/list" }),
+  });
+  expect(response.status).toBe(404);
+});
+
+test("issue 19.7 /health is answered to everyone, and says no more than that the server runs", async () => {
+  const { url } = await serving();
+  const response = await fetch(new URL("/health", url));
+  expect([response.status, await response.json()]).toEqual([200, { status: "ok" }]);
+  expect((await fetch(new URL("/healthy", url))).status).toBe(404);
+});

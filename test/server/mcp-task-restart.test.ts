@@ -1,0 +1,63 @@
+/** Tasks outlive the server that began them, where its store does. */
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { expect, onTestFinished, test, vi } from "vitest";
+import type { JsonObject } from "../../src/core/base/json.ts";
+import { temporaryFile } from "../store/temporary-file.ts";
+import { raw, TASKS } from "./mcp-raw.ts";
+
+const ABLE = { capabilities: { ...TASKS, elicitation: { form: {} } } };
+const PROGRAM = fileURLToPath(new URL("mcp-task-process.ts", import.meta.url));
+const WAIT = { timeout: 30_000, interval: 20 };
+
+async function start(path: string, way: "hold" | "go"): Promise<{ readonly child: ChildProcess; readonly url: string }> {
+  const child = spawn(process.execPath, ["--conditions=haft-source", PROGRAM, path, "0", way], { stdio: ["pipe", "pipe", "inherit"] });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const [line] = await once(createInterface({ input: child.stdout }), "line");
+  return { child, url: String(line) };
+}
+
+async function begin(url: string, args: JsonObject): Promise<string> {
+  const { result } = await raw(url, "tools/call", { name: "read", arguments: args }, ABLE);
+  expect(result).toMatchObject({ resultType: "task" });
+  return String(result["taskId"]);
+}
+
+async function until(url: string, taskId: string, status: string): Promise<JsonObject> {
+  return vi.waitFor(async () => {
+    const { result } = await raw(url, "tasks/get", { taskId }, ABLE);
+    expect(result["status"]).toBe(status);
+    return result;
+  }, WAIT);
+}
+
+test(
+  "issue 19.7 the server is killed: the next one continues its tasks, asks again under another key, and tells of what had ended",
+  { timeout: 90_000 },
+  async () => {
+    const path = temporaryFile();
+    const first = await start(path, "hold");
+    const working = await begin(first.url, {});
+    const asking = await begin(first.url, { asks: true });
+    const before = await until(first.url, asking, "input_required");
+    const cancelled = await begin(first.url, {});
+    await raw(first.url, "tasks/cancel", { taskId: cancelled }, ABLE);
+    await until(first.url, cancelled, "cancelled");
+    first.child.kill("SIGKILL");
+    await once(first.child, "exit");
+
+    const second = await start(path, "go");
+    const found = await Promise.all(Array.from({ length: 50 }, () => raw(second.url, "tasks/get", { taskId: working }, ABLE)));
+    expect(found.map(({ error }) => error).filter((error) => error !== undefined)).toEqual([]);
+    expect(await until(second.url, working, "completed")).toMatchObject({ result: { content: [{ type: "text", text: "read" }] } });
+    expect(await until(second.url, cancelled, "cancelled")).not.toHaveProperty("error");
+
+    const again = await until(second.url, asking, "input_required");
+    const [key = ""] = Object.keys(again["inputRequests"] as JsonObject);
+    expect(Object.keys(before["inputRequests"] as JsonObject)).not.toContain(key);
+    await raw(second.url, "tasks/update", { taskId: asking, inputResponses: { [key]: { action: "accept", content: {} } } }, ABLE);
+    expect(await until(second.url, asking, "completed")).toMatchObject({ result: { content: [{ type: "text", text: "accept" }] } });
+  },
+);

@@ -1,0 +1,201 @@
+/** Webhooks against a real receiver on loopback, which fails, hangs and redirects. */
+import { createHmac, randomBytes } from "node:crypto";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
+import type { Tool } from "../../../src/core/tool.ts";
+import { createRuntime } from "../../../src/runtime/runtime.ts";
+import { WebhookSender } from "../../../src/server/webhooks.ts";
+import { memoryStore } from "../../../src/store/memory-store.ts";
+import { sqliteStore } from "../../../src/store/sqlite-store.ts";
+import { fakePorts, settle, type FakePorts } from "../../../src/testing/fake-ports.ts";
+import { temporaryFile } from "../../store/temporary-file.ts";
+
+const SECRET = `whsec_${randomBytes(32).toString("base64")}`;
+
+interface Received {
+  readonly headers: IncomingMessage["headers"];
+  readonly body: string;
+}
+
+/** Answers each request as the next of the scripts says, the last one again and again. */
+async function receiver(...scripts: readonly ((response: ServerResponse) => void)[]) {
+  const received: Received[] = [];
+  const waiting: (() => void)[] = [];
+  const server = createServer((request, response) => {
+    let body = "";
+    request.setEncoding("utf8").on("data", (text: string) => (body += text));
+    request.on("end", () => {
+      received.push({ headers: request.headers, body });
+      (scripts[Math.min(received.length, scripts.length) - 1] ?? ok)(response);
+      for (const look of waiting) look();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo; // it listens on a port
+  return {
+    url: `http://127.0.0.1:${port}/hook`,
+    host: `127.0.0.1:${port}`,
+    received,
+    count: (wanted: number) =>
+      new Promise<void>((resolve) => {
+        const look = (): void => void (received.length >= wanted && resolve());
+        waiting.push(look);
+        look();
+      }),
+  };
+}
+
+const ok = (response: ServerResponse): void => void response.writeHead(204).end();
+const fails = (response: ServerResponse): void => void response.writeHead(500).end("no");
+
+const remove: Tool = {
+  name: "remove",
+  description: "Removes.",
+  inputSchema: { type: "object" },
+  effects: { writes: ["disk"], destructive: true },
+  execute: () => "removed",
+};
+const copy: Tool = { name: "copy", description: "Copies.", inputSchema: { type: "object" }, mode: "background", execute: () => "copied" };
+
+function senderTo({ url, host }: { readonly url: string; readonly host: string }, store = memoryStore(), ports?: FakePorts): WebhookSender {
+  const sender = new WebhookSender({
+    store,
+    webhooks: [{ url, secret: SECRET }],
+    allowPrivate: [host],
+    ...(ports === undefined ? {} : { ports }),
+  });
+  onTestFinished(() => sender.close());
+  return sender;
+}
+
+test("issue 19.4 a call that waits and a job that ended are told, signed, without input or answer", async () => {
+  const place = await receiver();
+  const store = memoryStore();
+  await senderTo(place, store).start();
+  const runtime = createRuntime({ tools: [remove, copy], store, approval: { approve: "inbox" } });
+  const session = runtime.session("trip");
+  const made = session.execute({ name: "remove", input: { path: "/secret" } });
+  await place.count(1);
+  await runtime.close();
+  await made;
+  const [asked] = place.received;
+  expect(JSON.parse(asked?.body ?? "")).toEqual({
+    type: "approval.asked",
+    timestamp: expect.stringMatching(/^\d{4}-.*Z$/u),
+    data: {
+      id: expect.stringMatching(/^approval_/u),
+      sessionId: "trip",
+      callId: expect.any(String),
+      toolName: "default::remove",
+      reason: "default::remove destroys something.",
+      digest: expect.any(String),
+    },
+  });
+  const { "webhook-id": id, "webhook-timestamp": time, "webhook-signature": signature } = asked?.headers ?? {};
+  const key = Buffer.from(SECRET.slice("whsec_".length), "base64");
+  const expected = createHmac("sha256", key)
+    .update(`${String(id)}.${String(time)}.${asked?.body}`)
+    .digest("base64");
+  expect(signature).toBe(`v1,${expected}`);
+});
+
+test("issue 19.4 a job's end is written with its message, which survives the process that kept it", async () => {
+  const path = temporaryFile();
+  const place = await receiver();
+  const first = sqliteStore({ path });
+  await senderTo(place, first).close(); // one that never sends
+  const named = senderTo(place, first);
+  await named.start();
+  await named.close();
+  const runtime = createRuntime({ tools: [copy], store: first });
+  const job = await runtime.session("trip").submit({ name: "copy" });
+  await runtime.jobs.wait(job.id);
+  await runtime.close();
+  expect(place.received).toEqual([]);
+  const second = sqliteStore({ path });
+  onTestFinished(() => second.close());
+  await senderTo(place, second).start();
+  await place.count(1);
+  expect(JSON.parse(place.received[0]?.body ?? "")).toMatchObject({
+    type: "job.ended",
+    data: { id: job.id, sessionId: "trip", toolName: "default::copy", state: "done", errorCode: null },
+  });
+});
+
+test("issue 19.4 a receiver that fails, redirects or hangs is tried again with the same id, later each time", async () => {
+  const elsewhere = await receiver();
+  const redirects = (response: ServerResponse): void => void response.writeHead(302, { location: elsewhere.url }).end();
+  const hangs = (): void => {};
+  const place = await receiver(fails, redirects, hangs, ok);
+  const ports = fakePorts();
+  const store = memoryStore();
+  const failed = retriesOf(store);
+  const sender = senderTo(place, store, ports);
+  await sender.start();
+  await store.approvals.put(question(ports.clock.wallTime()));
+  await ports.clock.advance(1_000);
+  await failed(1);
+  await settle();
+  await ports.clock.advance(6_000);
+  await failed(2);
+  await settle();
+  await ports.clock.advance(301_000);
+  await place.count(3);
+  await ports.clock.advance(15_000); // the wait for an answer
+  await failed(3);
+  await settle();
+  await ports.clock.advance(1_801_000);
+  await place.count(4);
+  expect(new Set(place.received.map(({ headers }) => headers["webhook-id"])).size).toBe(1);
+  expect(elsewhere.received).toEqual([]);
+  for (let tries = 0; tries < 200 && (await store.webhooks.claim({ now: Infinity, until: Infinity, limit: 9 })).length > 0; tries++)
+    await settle();
+  expect(await store.webhooks.claim({ now: Infinity, until: Infinity, limit: 9 })).toEqual([]);
+});
+
+test("issue 19.4 private addresses, bad secrets and unknown types are refused, without the secret", async () => {
+  const place = await receiver();
+  const store = memoryStore();
+  const webhook = { url: place.url, secret: SECRET };
+  expect(() => new WebhookSender({ store, webhooks: [{ ...webhook, secret: "whsec_short" }] })).toThrow(/^The secret of a webhook is/u);
+  expect(() => new WebhookSender({ store, webhooks: [{ ...webhook, types: ["all" as never] }] })).toThrow('A webhook has no type "all"');
+  expect(() => new WebhookSender({ store, webhooks: [{ ...webhook, url: "ftp://x" }] })).toThrow("http or https address");
+  const ports = fakePorts();
+  const sender = new WebhookSender({ store, webhooks: [webhook], ports });
+  onTestFinished(() => sender.close());
+  await sender.start();
+  await store.approvals.put(question(ports.clock.wallTime()));
+  await ports.clock.advance(1_000);
+  await settle();
+  expect(place.received).toEqual([]);
+});
+
+function question(askedAt: number) {
+  const text = { sessionId: "s", callId: "c", turnId: "t", toolName: "a::b", description: "", reason: "It may do harm." };
+  return { id: "approval_1", ...text, input: { path: "/secret" }, digest: "d", definition: "f", simulated: false, askedAt };
+}
+
+/** Counts the tries that have failed. */
+function retriesOf(store: ReturnType<typeof memoryStore>): (wanted: number) => Promise<void> {
+  const { retry } = store.webhooks;
+  let retries = 0;
+  const waiting: (() => void)[] = [];
+  Object.assign(store.webhooks, {
+    retry: async (request: Parameters<typeof retry>[0]) => {
+      await retry(request);
+      retries++;
+      for (const look of waiting) look();
+    },
+  });
+  return (wanted) =>
+    new Promise((resolve) => {
+      const look = (): void => void (retries >= wanted && resolve());
+      waiting.push(look);
+      look();
+    });
+}

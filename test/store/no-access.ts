@@ -1,0 +1,11 @@
+/** The keys and refusals of a test's own store: there are none. */
+import type { AccessStore } from "../../src/core/access-store.ts";
+
+export const noAccess: AccessStore = {
+  addKey: async () => {},
+  key: async () => undefined,
+  keys: async () => [],
+  revokeKey: async () => false,
+  addRefusals: async () => {},
+  refusals: async () => [],
+};

@@ -1,0 +1,260 @@
+import { createServer, connect, type Socket } from "node:net";
+import { once } from "node:events";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { postgresStore, type PostgresStoreOptions } from "../../../src/store/postgres-store.ts";
+import type { Store } from "../../../src/core/store.ts";
+import { message, messages } from "../../../src/testing/store-case.ts";
+import { PASSWORD, postgresPrograms, startPostgres, type PostgresServer } from "./server.ts";
+
+const START = 120_000;
+const NO_SERVER = postgresPrograms === undefined;
+
+describe.skipIf(NO_SERVER)("issue 21 bad input, on a PostgreSQL server:", { timeout: START }, () => {
+  let running: PostgresServer | undefined;
+  beforeAll(async () => {
+    running = await startPostgres({ max_connections: 20 });
+  }, START);
+  afterAll(() => running?.remove());
+
+  function server(): PostgresServer {
+    return running ?? expect.fail("the server did not start");
+  }
+
+  /** Closed with the test, whatever is left in it. */
+  function storeOf(options: Partial<PostgresStoreOptions>): Store {
+    const store = postgresStore({ url: server().url, retryMs: 0, ...options });
+    onTestFinished(() => store.close().catch(() => {}));
+    return store;
+  }
+
+  test.each([
+    ["a wrong password", (url: string) => url.replace(PASSWORD, "wrong-secret"), "28P01", "Correct the user or the password"],
+    ["a role that is not there", (url: string) => url.replace("haft:", "nobody:"), "28P01", "Correct the user or the password"],
+    ["a database that is not there", (url: string) => url.replace(/\/postgres$/u, "/nowhere"), "3D000", "Create the database"],
+    ["a port without a server", (url: string) => url.replace(/:\d+\//u, ":1/"), "ECONNREFUSED", "Start PostgreSQL"],
+    ["a host without an address", (url: string) => url.replace("127.0.0.1", "nowhere.invalid"), "ENOTFOUND", "Correct the host"],
+  ])("%s is said when the store is opened, without the password", async (_, change, code, hint) => {
+    const url = change(server().url);
+    const error: unknown = await storeOf({ url })
+      .open()
+      .catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      code: "store_failed",
+      message: expect.stringContaining(code),
+      operatorHint: expect.stringContaining(hint),
+    });
+    expect(JSON.stringify([error, String(error)])).not.toMatch(new RegExp(`${PASSWORD}|wrong-secret`, "u"));
+  });
+
+  test("tables of a newer version, or of another program, are refused and left alone", async () => {
+    await storeOf({ schema: "newer" }).open();
+    await server().execute(
+      "insert into newer.haft_migration values (99, 'from the future'); create schema other; create table other.things (id int)",
+    );
+    await expect(storeOf({ schema: "newer" }).open()).rejects.toMatchObject({
+      code: "corrupt_record",
+      message: expect.stringMatching(/format version 99; this Haft knows the versions up to \d+\.$/u),
+    });
+    await expect(storeOf({ schema: "other" }).open()).rejects.toMatchObject({
+      code: "corrupt_record",
+      message: expect.stringContaining("it holds the tables things"),
+    });
+    expect(await server().execute("select tablename from pg_tables where schemaname = 'other'")).toHaveLength(1);
+  });
+
+  test("a role without the right to make tables uses them once they are there, and is told before", async () => {
+    await server().execute(`create role worker login password '${PASSWORD}'; revoke create on database postgres from public`);
+    const url = server().url.replace("haft:", "worker:");
+    await expect(storeOf({ url, schema: "granted" }).open()).rejects.toMatchObject({
+      code: "store_failed",
+      message: expect.stringContaining("42501"),
+      operatorHint: expect.stringContaining("a role that may"),
+    });
+    await storeOf({ schema: "granted" }).open();
+    await server().execute(
+      "grant usage on schema granted to worker; grant select, insert, update, delete on all tables in schema granted to worker",
+    );
+    const store = storeOf({ url, schema: "granted", migrate: false });
+    const log = store.create("a", { at: 1, durability: "sync" });
+    log.append(messages("a", 1, 2));
+    await log.whenDurable();
+    expect((await store.read("a")).events).toEqual(messages("a", 1, 2));
+    expect((await store.feed.read({ after: "0" })).entries).toHaveLength(2);
+    await expect(storeOf({ schema: "nowhere", migrate: false }).open()).rejects.toMatchObject({
+      code: "corrupt_record",
+      message: expect.stringContaining("has no tables yet"),
+    });
+  });
+
+  test("a server that takes no writes keeps what waits in the buffer until it does", async () => {
+    const store = storeOf({ schema: "readonly" });
+    const log = store.create("a", { at: 1, durability: "sync" });
+    await log.whenDurable();
+    await setReadOnly("on");
+    log.append(messages("a", 1, 3));
+    await expect(log.whenDurable()).rejects.toMatchObject({ code: "store_failed", operatorHint: expect.stringContaining("standby") });
+    await setReadOnly("off");
+    await log.whenDurable();
+    expect((await store.read("a")).events).toEqual(messages("a", 1, 3));
+  });
+
+  test("out of connections: said after a wait, and over when there are some", async () => {
+    const store = storeOf({ schema: "crowded", maxConnections: 1 });
+    await store.open();
+    const many = Array.from({ length: 30 }, (_, index) =>
+      storeOf({ schema: "crowded", maxConnections: 1, retryMs: index === 29 ? 200 : 0 }),
+    );
+    const outcomes = await Promise.allSettled(many.map((one) => one.open()));
+    const refused = outcomes.filter((one) => one.status === "rejected").map(({ reason }) => reason);
+    expect(refused.length).toBeGreaterThan(0);
+    for (const error of refused)
+      expect(error).toMatchObject({ code: "store_failed", operatorHint: expect.stringContaining("maxConnections") });
+    for (const one of many) await one.close().catch(() => {});
+    const after = storeOf({ schema: "crowded", retryMs: 20_000 });
+    expect(await after.list()).toEqual([]);
+  });
+
+  test("I05 a server that is gone loses nothing: what waits is written when it is back", async () => {
+    const store = storeOf({ schema: "gone" });
+    const log = store.create("a", { at: 1, durability: "sync" });
+    log.append([message("a", 1)]);
+    await log.whenDurable();
+    await server().stop();
+    log.append(messages("a", 2, 4));
+    await expect(log.whenDurable()).rejects.toMatchObject({ code: "store_failed", retryable: true });
+    await expect(store.read("a")).rejects.toMatchObject({ code: "store_failed" });
+    await server().start();
+    await log.whenDurable();
+    expect((await store.read("a")).events).toEqual(messages("a", 1, 4));
+  });
+
+  test("I05 I11 a server that is restarted under load loses no acknowledged event and has none twice", async () => {
+    const store = storeOf({ schema: "restarts", retryMs: 60_000 });
+    const ids = ["a", "b", "c"];
+    let isOver = false;
+    const writers = ids.map(async (id) => {
+      const log = store.create(id, { at: 1, durability: "sync" });
+      let number = 0;
+      while (!isOver) {
+        log.append([message(id, ++number)]);
+        await log.whenDurable();
+      }
+      return number;
+    });
+    for (let times = 0; times < 3; times++) {
+      const before = await lengthOf(store, "a");
+      while ((await lengthOf(store, "a")) < before + 20);
+      await server().restart();
+    }
+    isOver = true;
+    const written = await Promise.all(writers);
+    for (const [index, id] of ids.entries()) expect(await eventsOf(store, id)).toEqual(messages(id, 1, written[index] ?? 0));
+  });
+
+  test("a connection that is half open is given up and replaced", async () => {
+    const proxy = await stoppableProxy(Number(new URL(server().url).port));
+    const url = server().url.replace(/:\d+\//u, `:${proxy.port}/`);
+    const store = storeOf({ url, schema: "half", retryMs: 60_000, answerTimeoutMs: 1_500 });
+    const log = store.create("a", { at: 1, durability: "sync" });
+    log.append([message("a", 1)]);
+    await log.whenDurable();
+    proxy.silence(); // neither an end nor an answer, as after a cable is pulled
+    log.append([message("a", 2)]);
+    await log.whenDurable();
+    expect((await store.read("a")).events).toEqual(messages("a", 1, 2));
+    await store.close();
+    await proxy.close();
+  });
+
+  test("an id that no index holds is refused, and the sessions beside it are written", async () => {
+    const store = storeOf({ schema: "longids" });
+    const long =
+      Array.from({ length: 9_000 }, (_, index) => ((index * index * 7919) % 36).toString(36)).join("") + crypto.randomUUID().repeat(400);
+    const random = Array.from({ length: 200 }, () => crypto.randomUUID()).join("");
+    const [bad, good] = [store.create(random + long, { at: 1, durability: "sync" }), store.create("a", { at: 1, durability: "sync" })];
+    good.append([message("a", 1)]);
+    await expect(bad.whenDurable()).rejects.toMatchObject({ code: "too_large" });
+    await good.whenDurable();
+    const [resource] = [random];
+    await store.cache.put({
+      key: random,
+      body: "1",
+      resources: [resource],
+      versions: await store.cache.versions([resource]),
+      storedAt: 1,
+      expiresAt: undefined,
+    });
+    expect(await store.cache.get(random, 2)).toBe("1");
+    await store.cache.invalidate([resource]);
+    expect(await store.cache.get(random, 2)).toBeUndefined();
+  });
+
+  test("times beyond what a database holds are kept as far as it can", async () => {
+    const store = storeOf({ schema: "times" });
+    const log = store.create("a", { at: 1, durability: "sync" });
+    const event = { ...message("a", 1), at: 8.64e15 };
+    log.append([event]);
+    await log.whenDurable();
+    expect((await store.read("a")).events).toEqual([event]);
+  });
+
+  test("an event that was changed behind the store's back ends the log there", async () => {
+    const store = storeOf({ schema: "changed" });
+    const log = store.create("a", { at: 1, durability: "sync" });
+    log.append(messages("a", 1, 4));
+    await log.close();
+    await server().execute("update changed.haft_event set body = replace(body, 'message 3', 'massage 3')");
+    expect(await store.read("a")).toMatchObject({ events: messages("a", 1, 2), damage: { position: 3 } });
+    await expect(store.claim("a")).rejects.toMatchObject({ code: "corrupt_record" });
+  });
+
+  async function setReadOnly(value: "on" | "off"): Promise<void> {
+    await server().execute(
+      `set default_transaction_read_only = off; begin read write; alter database postgres set default_transaction_read_only = ${value}; commit`,
+    );
+    await server().execute("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'haft'");
+  }
+});
+
+async function lengthOf(store: Store, sessionId: string): Promise<number> {
+  return (await store.list()).find((session) => session.sessionId === sessionId)?.length ?? 0;
+}
+
+async function eventsOf(store: Store, sessionId: string) {
+  const events = [];
+  for (let from: number | undefined = 1; from !== undefined;) {
+    const page = await store.read(sessionId, { from });
+    events.push(...page.events);
+    from = page.next;
+  }
+  return events;
+}
+
+/** Passes bytes on, until the connections that there are fall silent. New ones work. */
+async function stoppableProxy(port: number) {
+  const open = new Set<Socket>();
+  const proxy = createServer((from) => {
+    const to = connect(port, "127.0.0.1");
+    for (const [one, other] of [
+      [from, to],
+      [to, from],
+    ] as const) {
+      open.add(one);
+      one.pipe(other);
+      one.on("error", () => other.destroy());
+    }
+  }).listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  const address = proxy.address();
+  return {
+    port: typeof address === "object" && address !== null ? address.port : 0,
+    silence() {
+      for (const socket of open) socket.unpipe().pause();
+    },
+    async close() {
+      for (const socket of open) socket.destroy();
+      proxy.close();
+      await once(proxy, "close");
+    },
+  };
+}

@@ -1,0 +1,146 @@
+import { trace } from "@opentelemetry/api";
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
+import { HttpTemplateEngine, readHttpTemplate } from "../../src/toolsets/templates/http-tools.ts";
+import type { Toolset } from "../../src/core/toolset.ts";
+import { mcpEngine } from "../../src/engine/mcp.ts";
+import { restEngine } from "../../src/engine/rest.ts";
+import { createRuntime, type RuntimeOptions } from "../../src/runtime/runtime.ts";
+import { defineTool } from "../../src/registry/define-tool.ts";
+import { telemetry } from "../../src/telemetry/telemetry.ts";
+import { legacy, loopbackMcp, modern, text } from "../engine/mcp/loopback-mcp.ts";
+import { ONE_GET } from "../engine/rest/open-engine.ts";
+import { ERAS, listening, overHttp, overStdio } from "../server/mcp-clients.ts";
+import { tree, withTelemetry } from "./with-telemetry.ts";
+
+const TRACEPARENT = /^00-[\da-f]{32}-[\da-f]{16}-01$/u;
+const SENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+const echo = defineTool({
+  name: "echo",
+  description: "Says it again.",
+  inputSchema: { type: "object" },
+  effects: { reads: [] },
+  execute: () => "hello",
+});
+
+async function service(): Promise<{ readonly url: string; readonly headers: readonly IncomingHttpHeaders[] }> {
+  const headers: IncomingHttpHeaders[] = [];
+  const server = createServer((request, response) => {
+    headers.push(request.headers);
+    response.writeHead(200, { "content-type": "application/json" }).end("1");
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, headers };
+}
+
+function httpTemplates(baseUrl: string): Toolset {
+  const template = readHttpTemplate({ url: "/look" }, { type: "object" });
+  const tool = { name: "look", description: "Looks.", inputSchema: { type: "object" } } as const;
+  return { name: "out", tools: [tool], engine: new HttpTemplateEngine({ baseUrl, headers: {} }, new Map([["look", template]])) };
+}
+
+/** Makes one call of the first tool, traced where `isTraced`; returns the spans. */
+async function callOnce(options: RuntimeOptions, isTraced = true): Promise<Awaited<ReturnType<typeof withTelemetry>>> {
+  return await withTelemetry(async () => {
+    const runtime = createRuntime({ ...options, approval: { never: ["*"] } });
+    await runtime.open();
+    if (isTraced) telemetry(runtime);
+    const [tool] = runtime.registry.list().filter(({ toolset }) => toolset.name === "out");
+    const result = await runtime.execute({ name: tool?.qualifiedName ?? "", input: {} });
+    expect(result.status).toBe("ok");
+    await runtime.close();
+  });
+}
+
+test("issue 19.8 requests of REST and OpenAPI toolsets continue the trace of their call", async () => {
+  const { url, headers } = await service();
+  const receiver = await callOnce({ toolsets: [{ name: "out", engine: restEngine({ document: ONE_GET, baseUrl: url }) }] });
+  const [span] = receiver.spans;
+  expect(headers[0]?.["traceparent"]).toBe(`00-${span?.traceId}-${span?.spanId}-01`);
+});
+
+test("issue 19.8 requests of HTTP templates continue the trace of their call", async () => {
+  const { url, headers } = await service();
+  const receiver = await callOnce({ toolsets: [httpTemplates(url)] });
+  const [span] = receiver.spans;
+  expect(headers[0]?.["traceparent"]).toBe(`00-${span?.traceId}-${span?.spanId}-01`);
+});
+
+test("issue 19.8 without telemetry no header is sent", async () => {
+  const { url, headers } = await service();
+  await callOnce({ toolsets: [{ name: "out", engine: restEngine({ document: ONE_GET, baseUrl: url }) }] }, false);
+  expect(Object.keys(headers[0] ?? {})).not.toContain("traceparent");
+});
+
+test.each(["legacy", "modern"] as const)("issue 19.8 calls of %s MCP servers have the trace in _meta", async (era) => {
+  const answers = era === "legacy" ? legacy() : modern();
+  const server = await loopbackMcp({ ...answers, "tools/call": () => text("hello") });
+  const receiver = await callOnce({ toolsets: [{ name: "out", engine: mcpEngine({ url: server.url }) }] });
+  const [span] = receiver.spans;
+  const call = server.asked.find(({ method }) => method === "tools/call");
+  expect(call?.params["_meta"]).toMatchObject({ traceparent: `00-${span?.traceId}-${span?.spanId}-01` });
+  expect(span?.name).toBe("execute_tool out::echo");
+});
+
+test.each(ERAS)("issue 19.8 a call over MCP (%s) belongs to the trace of its _meta, else to that of its HTTP request", async (era) => {
+  const receiver = await withTelemetry(async () => {
+    const runtime = createRuntime({ tools: [echo] });
+    telemetry(runtime);
+    const { url } = await listening(runtime);
+    const client = await overHttp(url, { era, headers: { traceparent: SENT.replace("b7ad", "0000") } });
+    await client.callTool({ name: "echo", arguments: {}, _meta: { traceparent: SENT } });
+    await client.callTool({ name: "echo", arguments: {} });
+    const local = await overStdio(runtime, { era });
+    await local.client.callTool({ name: "echo", arguments: {}, _meta: { traceparent: SENT } });
+    await local.client.callTool({ name: "echo", arguments: {}, _meta: { traceparent: "nonsense" } });
+    await runtime.close();
+  });
+  const parents = receiver.spans.map(({ traceId, parentSpanId }) => [traceId.slice(0, 8), parentSpanId]);
+  expect(parents).toEqual([
+    ["0af76519", "b7ad6b7169203331"],
+    ["0af76519", "00006b7169203331"],
+    ["0af76519", "b7ad6b7169203331"],
+    [expect.any(String), undefined],
+  ]);
+});
+
+test("issue 19.8 a trace goes through a gateway: client, call, upstream server, its call", async () => {
+  const receiver = await withTelemetry(async () => {
+    const upstream = createRuntime({ tools: [echo] });
+    const gateway = createRuntime();
+    telemetry(upstream);
+    const { url } = await listening(upstream);
+    const front = createRuntime({ toolsets: [{ name: "up", engine: mcpEngine({ url }) }] });
+    await front.open();
+    telemetry(front);
+    await trace.getTracer("client").startActiveSpan("client", async (span) => {
+      await front.execute({ name: "up::echo", input: {} });
+      span.end();
+    });
+    for (const runtime of [front, upstream, gateway]) await runtime.close();
+  });
+  expect(tree(receiver.spans)).toEqual(["client", "  execute_tool up::echo", "    execute_tool echo"]);
+});
+
+test("issue 19.8 a handler reads the fields for requests of its own", async () => {
+  let headers: Readonly<Record<string, string>> | undefined;
+  await withTelemetry(async () => {
+    const tool = defineTool({
+      name: "fetch",
+      description: "Asks a service.",
+      inputSchema: { type: "object" },
+      execute: (_input, { traceHeaders }) => {
+        headers = traceHeaders;
+        return 1;
+      },
+    });
+    const runtime = createRuntime({ tools: [tool] });
+    telemetry(runtime);
+    await runtime.execute({ name: "fetch", input: {} });
+    await runtime.close();
+  });
+  expect(headers).toEqual({ traceparent: expect.stringMatching(TRACEPARENT) });
+});

@@ -1,0 +1,319 @@
+import { trace } from "@opentelemetry/api";
+import { expect, test } from "vitest";
+import { delegateTool } from "../../src/compose/delegate/delegate.ts";
+import { createLoop } from "../../src/compose/loop.ts";
+import { programToolset } from "../../src/compose/program/program-toolset.ts";
+import { ToolError } from "../../src/core/error.ts";
+import { scriptedModel } from "../../src/model/scripted-model.ts";
+import { createRuntime } from "../../src/runtime/runtime.ts";
+import { defineTool } from "../../src/registry/define-tool.ts";
+import { telemetry } from "../../src/telemetry/telemetry.ts";
+import { tree, withTelemetry } from "./with-telemetry.ts";
+
+const OBJECT = { type: "object" } as const;
+
+const weather = defineTool({
+  name: "weather",
+  description: "The weather of a city.",
+  inputSchema: { type: "object", properties: { city: { type: "string" } } },
+  effects: { reads: [] },
+  execute: ({ city }: { readonly city?: string }) => ({ city: city ?? "", sky: "clear" }),
+});
+
+test("issue 19.8 a call is a span execute_tool with the attributes of the conventions, and no arguments or results", async () => {
+  const receiver = await withTelemetry(async () => {
+    const runtime = createRuntime({ tools: [weather] });
+    telemetry(runtime);
+    await runtime.session("trip").execute({ id: "call_1", name: "weather", input: { city: "Berlin" } });
+    await runtime.close();
+  });
+  expect(receiver.resource).toMatchObject({ "service.name": "haft-test" });
+  const [span, ...others] = receiver.spans;
+  expect(others).toEqual([]);
+  expect(span).toMatchObject({ name: "execute_tool weather", kind: 1, status: {}, parentSpanId: undefined });
+  expect(span?.attributes).toEqual({
+    "gen_ai.operation.name": "execute_tool",
+    "gen_ai.tool.name": "weather",
+    "gen_ai.tool.type": "function",
+    "gen_ai.tool.call.id": "call_1",
+    "gen_ai.tool.description": "The weather of a city.",
+    "gen_ai.conversation.id": "trip",
+    "haft.call.id": expect.any(String),
+    "haft.turn.id": expect.any(String),
+    "haft.call.status": "ok",
+    "haft.call.origin": "live",
+    "haft.call.attempts": 1,
+  });
+  expect(receiver.text).not.toContain("Berlin");
+  expect(receiver.text).not.toContain("clear");
+});
+
+test("issue 19.8 arguments and results are recorded when asked for, without secrets", async () => {
+  const receiver = await withTelemetry(async () => {
+    const login = defineTool({
+      name: "login",
+      description: "Logs in.",
+      inputSchema: OBJECT,
+      execute: () => ({ access_token: "abcdef", note: "Authorization: Bearer s3cr3t-t0ken-value", user: "Ada" }),
+    });
+    const runtime = createRuntime({ tools: [login] });
+    telemetry(runtime, { recordInputs: true, recordOutputs: true, redact: (text) => text.replaceAll("Ada", "[user]") });
+    await runtime.execute({ name: "login", input: { user: "Ada", password: "hunter22", key: "sk-abcdefghijklmnop1234" } });
+    await runtime.close();
+  });
+  expect(receiver.spans[0]?.attributes).toMatchObject({
+    "gen_ai.tool.call.arguments": '{"user":"[user]","password":"[secret]","key":"[secret]"}',
+    "gen_ai.tool.call.result": '{"access_token":"[secret]","note":"Authorization: Bearer [secret]","user":"[user]"}',
+  });
+  for (const secret of ["hunter22", "abcdef", "s3cr3t", "Ada"]) expect(receiver.text).not.toContain(secret);
+});
+
+test("issue 19.8 an error sets error.type and the status; its message, which quotes arguments, only where results are recorded", async () => {
+  const failing = (recordOutputs: boolean): ReturnType<typeof withTelemetry> =>
+    withTelemetry(async () => {
+      const tool = defineTool({
+        name: "order",
+        description: "Orders.",
+        inputSchema: OBJECT,
+        execute: () => {
+          throw new ToolError("execution_failed", "No stock of item 4711.", { retryable: false });
+        },
+      });
+      const runtime = createRuntime({ tools: [tool] });
+      telemetry(runtime, { recordOutputs });
+      await runtime.execute({ name: "order", input: {} });
+      await runtime.close();
+    });
+  const quiet = await failing(false);
+  expect(quiet.spans[0]).toMatchObject({
+    status: { code: 2, message: "execution_failed" },
+    attributes: { "error.type": "execution_failed", "haft.call.status": "error" },
+  });
+  expect(quiet.text).not.toContain("4711");
+  const open = await failing(true);
+  expect(open.spans[0]).toMatchObject({ status: { code: 2, message: "No stock of item 4711." } });
+});
+
+test("issue 19.8 waits, retries and further attempts are events of the span", async () => {
+  const receiver = await withTelemetry(async () => {
+    const gate = Promise.withResolvers<void>();
+    let tries = 0;
+    const flaky = defineTool({
+      name: "flaky",
+      description: "Fails once.",
+      inputSchema: OBJECT,
+      effects: { reads: ["disk"] },
+      execute: () => {
+        if (tries++ === 0) throw new ToolError("network_error", "Reset.", { retryable: true, outcome: "not_started" });
+        return "done";
+      },
+    });
+    const slow = defineTool({
+      name: "slow",
+      description: "Holds the disk.",
+      inputSchema: OBJECT,
+      effects: { writes: ["disk"] },
+      execute: () => gate.promise.then(() => "done"),
+    });
+    const runtime = createRuntime({ tools: [flaky, slow], retry: { delayMs: 1 } });
+    telemetry(runtime);
+    const running = runtime.execute([
+      { name: "slow", input: {} },
+      { name: "flaky", input: {} },
+    ]);
+    setTimeout(gate.resolve, 30);
+    await running;
+    await runtime.close();
+  });
+  const flaky = receiver.spans.find(({ name }) => name === "execute_tool flaky");
+  expect(flaky?.events.map(({ name }) => name)).toEqual(["haft.wait", "haft.retry", "haft.attempt"]);
+  expect(flaky?.events[0]?.attributes).toMatchObject({ "haft.wait.reason": "lock", "haft.wait.for": [expect.any(String)] });
+  expect(flaky?.events[1]?.attributes).toMatchObject({ "haft.attempt": 1, "error.type": "network_error" });
+  expect(
+    receiver.points
+      .filter(({ metric }) => metric.startsWith("haft."))
+      .map(({ metric }) => metric)
+      .toSorted(),
+  ).toEqual(["haft.call.retries", "haft.call.wait.duration"]);
+});
+
+test("issue 19.8 a loop is invoke_agent over chat and execute_tool; nested calls, delegates and programs are under their parents", async () => {
+  const receiver = await withTelemetry(async () => {
+    const outer = defineTool({
+      name: "outer",
+      description: "Calls another tool.",
+      inputSchema: OBJECT,
+      execute: async (_input, { execute }) => {
+        await execute({ name: "weather", input: {} });
+        return trace.getActiveSpan()?.spanContext().spanId === undefined ? "no span" : "inside";
+      },
+    });
+    const researcher = delegateTool({
+      name: "researcher",
+      description: "Finds things out.",
+      model: scriptedModel([{ calls: [{ name: "weather", input: {} }] }, { text: "It is clear." }], { name: "anthropic/claude-x" }),
+    });
+    const runtime = createRuntime({ tools: [weather, outer, researcher], toolsets: [programToolset()], agentName: "planner" });
+    await runtime.open();
+    telemetry(runtime);
+    const calls = [
+      { name: "outer", input: {} },
+      { name: "researcher", input: { task: "Weather?" } },
+      { name: "program::run_program", input: { code: "await tools.weather({}); return 1;" } },
+    ];
+    const model = scriptedModel([...calls.map((call) => ({ calls: [call] })), { text: "Done." }], { name: "openai/gpt-x" });
+    const result = await createLoop({ model, session: runtime.session("s") }).run("Go");
+    expect(result).toMatchObject({ reason: "answered" });
+    expect(result.results.map(({ status }) => status)).toEqual(["ok", "ok", "ok"]);
+    expect(result.results[0]?.output).toBe("inside");
+    await runtime.close();
+  });
+  expect(tree(receiver.spans)).toEqual([
+    "invoke_agent planner",
+    "  chat gpt-x",
+    "  chat gpt-x",
+    "  chat gpt-x",
+    "  chat gpt-x",
+    "  execute_tool outer",
+    "    execute_tool weather",
+    "  execute_tool program::run_program",
+    "    execute_tool weather",
+    "  execute_tool researcher",
+    "    invoke_agent researcher",
+    "      chat claude-x",
+    "      chat claude-x",
+    "      execute_tool weather",
+  ]);
+  expect(new Set(receiver.spans.map(({ traceId }) => traceId)).size).toBe(1);
+});
+
+test("issue 19.8 a request to a model has provider, model, tokens and finish reason, and the metrics of the conventions", async () => {
+  const receiver = await withTelemetry(async () => {
+    const runtime = createRuntime({ tools: [weather], agentName: "planner" });
+    telemetry(runtime);
+    const usage = { inputTokens: 20, outputTokens: 7, cachedInputTokens: 5, reasoningTokens: 3 };
+    const model = scriptedModel([{ calls: [{ name: "weather", input: {} }] }, { text: "Clear.", usage }], { name: "gemini/flash" });
+    await createLoop({ model, session: runtime.session("s"), temperature: 0.2, maxOutputTokens: 100 }).run("Go");
+    await runtime.execute({ name: "nonsense", input: {} });
+    await runtime.close();
+  });
+  const chat = receiver.spans.filter(({ name }) => name === "chat flash").at(-1);
+  expect(chat).toMatchObject({ kind: 3 });
+  expect(chat?.attributes).toEqual({
+    "gen_ai.operation.name": "chat",
+    "gen_ai.provider.name": "gcp.gemini",
+    "gen_ai.request.model": "flash",
+    "gen_ai.conversation.id": "s",
+    "gen_ai.agent.name": "planner",
+    "gen_ai.request.stream": true,
+    "gen_ai.request.temperature": 0.2,
+    "gen_ai.request.max_tokens": 100,
+    "gen_ai.usage.input_tokens": 20,
+    "gen_ai.usage.output_tokens": 7,
+    "gen_ai.usage.cache_read.input_tokens": 5,
+    "gen_ai.usage.reasoning.output_tokens": 3,
+    "gen_ai.response.finish_reasons": ["stop"],
+  });
+  const run = receiver.spans.find(({ name }) => name === "invoke_agent planner");
+  expect(run?.attributes).toMatchObject({
+    "gen_ai.provider.name": "gcp.gemini",
+    "haft.stop.reason": "answered",
+    "gen_ai.usage.output_tokens": 7,
+  });
+  const points = receiver.points.map(({ metric, unit, attributes, count }) => ({ metric, unit, attributes, count }));
+  const chatOf = { "gen_ai.operation.name": "chat", "gen_ai.provider.name": "gcp.gemini", "gen_ai.request.model": "flash" };
+  expect(points).toContainEqual({ metric: "gen_ai.client.operation.duration", unit: "s", attributes: chatOf, count: 2 });
+  expect(receiver.points).toContainEqual(
+    expect.objectContaining({
+      metric: "gen_ai.client.token.usage",
+      attributes: { ...chatOf, "gen_ai.token.type": "input" },
+      sum: 20,
+      count: 1,
+    }),
+  );
+  expect(points).toContainEqual(
+    expect.objectContaining({
+      metric: "gen_ai.execute_tool.duration",
+      attributes: {
+        "gen_ai.tool.name": "weather",
+        "gen_ai.tool.type": "function",
+        "gen_ai.agent.name": "planner",
+        "haft.call.origin": "live",
+      },
+    }),
+  );
+  expect(points).toContainEqual(
+    expect.objectContaining({
+      metric: "gen_ai.execute_tool.duration",
+      attributes: expect.objectContaining({ "gen_ai.tool.name": "_OTHER", "error.type": "not_found" }),
+    }),
+  );
+  expect(points.map(({ metric }) => metric)).toContain("gen_ai.invoke_agent.duration");
+  expect(receiver.points.find(({ metric }) => metric === "gen_ai.client.operation.duration")?.bounds).toEqual([
+    0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,
+  ]);
+});
+
+test("issue 19.8 a model that fails ends chat and invoke_agent with error.type", async () => {
+  const receiver = await withTelemetry(async () => {
+    const runtime = createRuntime();
+    telemetry(runtime);
+    const model = scriptedModel([{ error: new ToolError("rate_limited", "Slow down, key sk-1.") }], { name: "openai/gpt-x" });
+    await createLoop({ model, session: runtime.session() }).run("Go");
+    await runtime.close();
+  });
+  expect(receiver.spans.map(({ name, status, attributes }) => ({ name, status, type: attributes["error.type"] }))).toEqual([
+    { name: "chat gpt-x", status: { code: 2, message: "rate_limited" }, type: "rate_limited" },
+    { name: "invoke_agent", status: { code: 2, message: "rate_limited" }, type: "rate_limited" },
+  ]);
+});
+
+test("issue 19.8 calls belong to the span of their caller, also where sessions run side by side", async () => {
+  const receiver = await withTelemetry(async () => {
+    const runtime = createRuntime({ tools: [weather] });
+    telemetry(runtime);
+    const tracer = trace.getTracer("program");
+    const session = runtime.session();
+    const inSpan = (name: string): Promise<unknown> =>
+      tracer.startActiveSpan(name, async (span) => {
+        await session.execute({ name: "weather", input: {} });
+        await session.execute({ name: "weather", input: {} });
+        span.end();
+      });
+    await Promise.all([inSpan("one"), inSpan("two")]);
+    await runtime.close();
+  });
+  expect(tree(receiver.spans)).toEqual([
+    "one",
+    "  execute_tool weather",
+    "  execute_tool weather",
+    "two",
+    "  execute_tool weather",
+    "  execute_tool weather",
+  ]);
+});
+
+test("issue 19.8 a provider that is registered later is noticed, and without one nothing is recorded", async () => {
+  const runtime = createRuntime({ tools: [weather] });
+  const end = telemetry(runtime);
+  const before = await runtime.execute({ name: "weather", input: {} });
+  expect(before.status).toBe("ok");
+  expect(runtime.tracing?.headersOf(before.callId)).toBeUndefined();
+  const receiver = await withTelemetry(async () => {
+    for (let calls = 0; calls < 2; calls++) await runtime.execute({ name: "weather", input: {} });
+  });
+  end();
+  await runtime.close();
+  expect(receiver.spans.map(({ name }) => name)).toEqual(["execute_tool weather"]);
+});
+
+test("issue 19.8 a runtime is traced once at a time, and an unknown option is refused by name", async () => {
+  const runtime = createRuntime();
+  const end = telemetry(runtime);
+  expect(() => telemetry(runtime)).toThrow("This runtime is traced already");
+  end();
+  expect(() => telemetry(runtime, { recordInput: true } as object)).toThrow('telemetry() has no option "recordInput"');
+  expect(() => telemetry(runtime, { recordInputs: "yes" } as object)).toThrow("recordInputs");
+  telemetry(runtime)();
+  await runtime.close();
+});

@@ -1,0 +1,125 @@
+import { expect, test } from "vitest";
+import { pure } from "../../src/core/effects.ts";
+import { resultText } from "../../src/core/result.ts";
+import type { JsonObject } from "../../src/core/base/json.ts";
+import { mcpToolset } from "../../src/engine/mcp.ts";
+import type { McpProvider } from "../../src/server/mcp.ts";
+import { mcpAccessToolset } from "../../src/toolsets/mcp-access.ts";
+import type { Runtime, RuntimeOptions } from "../../src/runtime/runtime.ts";
+import { listening, openRuntime } from "../server/mcp-clients.ts";
+
+const provider: McpProvider = {
+  listResources: async () => ({ resources: [{ uri: "note://a", name: "a" }] }),
+  readResource: async ({ uri }) => ({ contents: [{ uri: String(uri), mimeType: "text/plain", text: "The note." }] }),
+  listPrompts: async () => ({ prompts: [{ name: "greet" }] }),
+  getPrompt: async ({ name, arguments: args }) => ({
+    messages: [{ role: "user", content: { type: "text", text: `${String(name)} ${JSON.stringify(args)}` } }],
+  }),
+};
+
+async function connected(options: RuntimeOptions = {}): Promise<Runtime> {
+  const { runtime: far } = await openRuntime({
+    tools: [
+      {
+        name: "say",
+        description: "Says it.",
+        effects: pure,
+        inputSchema: { type: "object", properties: { text: { type: "string" } } },
+        execute: ({ text }: JsonObject) => `said ${String(text)}`,
+      },
+      {
+        name: "break",
+        description: "Fails.",
+        effects: pure,
+        inputSchema: { type: "object" },
+        execute: () => {
+          throw new Error("No disk.");
+        },
+      },
+    ],
+  });
+  const { url } = await listening(far, { providers: [provider] });
+  const { runtime } = await openRuntime({
+    toolsets: [mcpToolset("far", { url, include: ["say", "break"] }), mcpAccessToolset({ runtime: () => runtime })],
+    ...options,
+  });
+  return runtime;
+}
+
+async function call(runtime: Runtime, name: string, input: JsonObject = {}) {
+  return runtime.execute({ name: `mcp::${name}`, input });
+}
+
+test("F1.71 a model lists servers and what one has, calls its tools, and reads its resources and prompts", async () => {
+  const runtime = await connected();
+  expect((await call(runtime, "mcp_list")).output).toEqual([{ server: "far", state: "connected", tools: "2 tools" }]);
+  expect((await call(runtime, "mcp_list", { server: "far" })).output).toMatchObject({
+    server: "far",
+    tools: [{ name: "break" }, { name: "say", description: "Says it.", inputSchema: { properties: { text: { type: "string" } } } }],
+    resources: [{ uri: "note://a" }],
+    prompts: [{ name: "greet" }],
+  });
+  expect(await call(runtime, "mcp_call", { server: "far", tool: "say", input: { text: "yes" } })).toMatchObject({
+    status: "ok",
+    content: [{ text: "said yes" }],
+  });
+  expect(await call(runtime, "mcp_read_resource", { server: "far", uri: "note://a" })).toMatchObject({
+    content: [{ type: "text", text: "The note." }],
+  });
+  expect((await call(runtime, "mcp_get_prompt", { server: "far", prompt: "greet", arguments: { who: "Ann" } })).output).toMatchObject({
+    messages: [{ content: { text: 'greet {"who":"Ann"}' } }],
+  });
+});
+
+test("F1.71 an answer with isError is an error result, and names that are wrong say which there are", async () => {
+  const runtime = await connected();
+  const failed = await call(runtime, "mcp_call", { server: "far", tool: "break" });
+  expect(failed).toMatchObject({ status: "error", error: { code: "execution_failed" } });
+  expect(resultText(failed)).toContain("No disk.");
+  expect(await call(runtime, "mcp_call", { server: "fra", tool: "say" })).toMatchObject({
+    status: "error",
+    error: { code: "not_found", hint: expect.stringContaining("far") },
+  });
+  expect(await call(runtime, "mcp_call", { server: "far", tool: "sya" })).toMatchObject({ status: "error", error: { code: "not_found" } });
+  expect(await call(runtime, "mcp_read_resource", { server: "far", uri: "note://b" })).toMatchObject({ status: "ok" });
+});
+
+test("F1.71 what is denied is not listed and not called, and a server of which all is denied is not there", async () => {
+  const some = await connected({ permission: { deny: ["far::break"] } });
+  expect((await call(some, "mcp_list")).output).toEqual([{ server: "far", state: "connected", tools: "1 tool" }]);
+  expect(await call(some, "mcp_call", { server: "far", tool: "break" })).toMatchObject({
+    status: "error",
+    error: { code: "permission_denied" },
+  });
+  const none = await connected({ permission: { deny: ["far::*"] } });
+  expect((await call(none, "mcp_list")).output).toEqual([]);
+  expect(await call(none, "mcp_read_resource", { server: "far", uri: "note://a" })).toMatchObject({ error: { code: "not_found" } });
+});
+
+test("F1.71 a tool that needs approval is asked about when it is called through mcp_call", async () => {
+  const asked: string[] = [];
+  const runtime = await connected({
+    approval: {
+      always: ["far::say"],
+      approve: ({ toolName }) => {
+        asked.push(toolName);
+        return "deny";
+      },
+    },
+  });
+  expect(await call(runtime, "mcp_call", { server: "far", tool: "say", input: { text: "x" } })).toMatchObject({
+    error: { code: "approval_denied" },
+  });
+  expect(asked).toContain("far::say");
+});
+
+test("F1.71 a server is disconnected and connected again by name", async () => {
+  const runtime = await connected();
+  expect((await call(runtime, "mcp_disconnect", { server: "far" })).output).toEqual({ server: "far", state: "not connected" });
+  expect(await call(runtime, "mcp_call", { server: "far", tool: "say" })).toMatchObject({ status: "error" });
+  expect((await call(runtime, "mcp_connect", { server: "far" })).output).toMatchObject({
+    server: "far",
+    state: "connected",
+    tools: "2 tools",
+  });
+});
