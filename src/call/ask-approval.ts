@@ -27,6 +27,7 @@ export async function askApproval(run: AdmittedCall, reason: string): Promise<Ad
     ...enclosing(run),
     ...omitUndefined({ askedBy: askerOf(run) }),
     preview: () => run.parts.preview(run),
+    whenRecorded: () => run.written?.whenDurable(),
     note: (note) => keepNote(run, reason, note),
     signal: controller.signal,
   });
@@ -41,7 +42,7 @@ export async function askApproval(run: AdmittedCall, reason: string): Promise<Ad
   return waited.ended;
 }
 
-/** The events of a question. Its beginning is durable before anybody is asked: a call that is found in the inbox is in its session's log. */
+/** The events of a question. The first is recorded once it can be answered, and is durable before the approver is asked. */
 function keepNote(run: AdmittedCall, reason: string, note: ApprovalNote): Promise<void> | undefined {
   const { eventBase, toolName, input } = run;
   const { id: approvalId, digest } = note;

@@ -74,8 +74,8 @@ export async function withSession<T>(store: Store, sessionId: string, work: () =
 
 /** Returns the store's record of a session; undefined when it has none of the name. */
 export async function findSession(store: Store, sessionId: string): Promise<StoredSession | undefined> {
-  for await (const session of allSessions(store)) if (session.sessionId === sessionId) return session;
-  return undefined;
+  const [session] = await store.list({ sessionId });
+  return session;
 }
 
 /** Every session, the newest first. */

@@ -6,7 +6,9 @@ import type { ToolError } from "./error.ts";
 
 /** A call that needs approval; its signal withdraws the question. */
 export interface ApprovalQuestion extends Omit<ApprovalRequest, "id" | "digest" | "askedAt" | "expiresAt"> {
-  /** Called before the question is kept, and when it has ended. The promise of the first call is waited for. */
+  /** Resolves when the call is in the log of its session; the question is kept after that. */
+  readonly whenRecorded?: () => Promise<void> | undefined;
+  /** Called when the question has been kept, so that it can be answered, and when it has ended. The promise of the first call is waited for. */
   readonly note?: (note: ApprovalNote) => Promise<void> | undefined;
 }
 

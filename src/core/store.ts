@@ -145,6 +145,8 @@ export interface StoredSession {
 
 /** Which sessions of a store are listed. */
 export interface ListOptions {
+  /** This session only. */
+  readonly sessionId?: string;
   /** Most sessions. Integer ≥ 1. @default 100 */
   readonly limit?: number;
   /** How many to pass over. @default 0 */

@@ -180,7 +180,7 @@ export class ApprovalGate implements Approvals {
   }
 
   #newApproval(question: ApprovalQuestion): NewApproval {
-    const { signal: _signal, note: _note, preview: _preview, ...shown } = question;
+    const { signal: _signal, whenRecorded: _whenRecorded, note: _note, preview: _preview, ...shown } = question;
     const askedAt = this.#ports.clock.wallTime();
     const expiresAt = this.#timeoutMs > 0 ? askedAt + this.#timeoutMs : undefined;
     return { id: approvalId(question), ...shown, digest: approvalDigest(question), askedAt, ...omitUndefined({ expiresAt }) };
@@ -195,8 +195,9 @@ export class ApprovalGate implements Approvals {
     const approve = this.#approve;
     const { id, digest, expiresAt } = asked;
     if (approve === undefined) return (await this.#answeredBefore(question, asked)) ?? undecided(question, "no approver is configured");
-    await question.note?.({ type: "ask", id, digest, ...omitUndefined({ expiresAt }) });
+    await question.whenRecorded?.();
     const kept = await this.#store.put(asked);
+    await question.note?.({ type: "ask", id, digest, ...omitUndefined({ expiresAt }) });
     if (kept.status !== "open") return this.#conclude(question, kept);
     const pending = new PendingQuestion(question, asked);
     this.#begin(pending, approve);

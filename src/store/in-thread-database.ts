@@ -1,20 +1,12 @@
 /** The database of a store in the thread that uses it: one that is reached over a network, or a file where a bundle has no thread for it. */
 import type { AccessOperation } from "./access-operations.ts";
 import { ToolError } from "../core/error.ts";
-import type { CacheRecord, ListOptions, StoredSession } from "../core/store.ts";
+import type { CacheRecord, StoredSession } from "../core/store.ts";
 import type { FeedPage, ReadFeedOptions } from "../core/store-feed.ts";
 import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
 import type { StoreOperation } from "./store-operations.ts";
-import type {
-  CheckedJobList,
-  ClaimAnswer,
-  ClaimRequest,
-  LogDatabase,
-  LogRefusal,
-  LogWrite,
-  ReadRequest,
-  StoredPage,
-} from "./log-database.ts";
+import type { ClaimAnswer, ClaimRequest, LogDatabase, LogRefusal, LogWrite, ReadRequest, StoredPage } from "./log-database.ts";
+import type { CheckedJobList, CheckedListOptions } from "./store-options.ts";
 import type { SqlDatabase } from "./sql-database.ts";
 
 export interface InThreadOptions {
@@ -65,7 +57,7 @@ export class InThreadDatabase implements LogDatabase {
     return this.#opened.read(request);
   }
 
-  async list(options: Required<ListOptions>): Promise<readonly StoredSession[]> {
+  async list(options: CheckedListOptions): Promise<readonly StoredSession[]> {
     return this.#opened.list(options);
   }
 

@@ -1,10 +1,11 @@
 /** The operations that a store asks of the database behind it. Everything here is plain data, so that the database may live in another thread. */
+import type { CheckedJobList, CheckedListOptions } from "./store-options.ts";
 import type { AccessOperation } from "./access-operations.ts";
 import type { BranchPoint } from "../core/event.ts";
 import type { ErrorInfo } from "../core/error.ts";
-import type { CancelRequest, JobKey, ListStoredJobsOptions, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
+import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
 import type { FeedPage, ReadFeedOptions } from "../core/store-feed.ts";
-import type { CacheRecord, ListOptions, LogDamage, LogOptions, StoredSession } from "../core/store.ts";
+import type { CacheRecord, LogDamage, LogOptions, StoredSession } from "../core/store.ts";
 import type { StoreOperation } from "./store-operations.ts";
 import type { JobChange } from "./job-changes.ts";
 import type { JsonPieces } from "./json-pieces.ts";
@@ -80,7 +81,7 @@ export interface LogDatabase {
   /** Gives up claims; those that are not held are ignored. */
   release(sessionIds: readonly string[]): Promise<void>;
   read(request: ReadRequest): Promise<StoredPage>;
-  list(options: Required<ListOptions>): Promise<readonly StoredSession[]>;
+  list(options: CheckedListOptions): Promise<readonly StoredSession[]>;
   remove(sessionId: string): Promise<boolean>;
   feedLatest(request: undefined): Promise<string>;
   feedRead(options: Required<ReadFeedOptions>): Promise<FeedPage>;
@@ -97,9 +98,6 @@ export interface LogDatabase {
   /** Gives up every claim and closes. */
   close(): Promise<void>;
 }
-
-/** Options of a list of jobs, with their defaults. */
-export type CheckedJobList = ListStoredJobsOptions & Required<ListOptions>;
 
 /** Where the first events of a log come from, as text for messages. */
 export function spellBranchPoint({ sessionId, length }: BranchPoint): string {

@@ -149,8 +149,9 @@ class MemoryStore implements Store {
 
   async list(options: ListOptions = {}): Promise<readonly StoredSession[]> {
     this.#requireOpen();
-    const { limit, offset } = checkListOptions(options);
-    const sessions = [...this.#sessions.values()].sort((one, other) => other.updatedAt - one.updatedAt);
+    const { limit, offset, sessionId: wanted } = checkListOptions(options);
+    const named = wanted === undefined ? [...this.#sessions.values()] : [this.#sessions.get(wanted)].filter((kept) => kept !== undefined);
+    const sessions = named.sort((one, other) => other.updatedAt - one.updatedAt);
     return sessions.slice(offset, offset + limit).map(({ sessionId, options, updatedAt, length, log }) => ({
       sessionId,
       createdAt: options.at,

@@ -1,21 +1,13 @@
 /** Sessions, claims and the cache in SQL tables: the same statements for every database that Kysely speaks. */
 import type { Kysely, Transaction } from "kysely";
 import { ToolError, isToolError } from "../core/error.ts";
-import type { CacheRecord, ListOptions, LogOptions, StoredSession } from "../core/store.ts";
+import type { CacheRecord, LogOptions, StoredSession } from "../core/store.ts";
 import { sessionChecksum } from "./checksum.ts";
 import type { FeedPage, ReadFeedOptions } from "../core/store-feed.ts";
 import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
 import { runOperation, type StoreOperation, type StoreParts } from "./store-operations.ts";
-import type {
-  CheckedJobList,
-  ClaimAnswer,
-  ClaimRequest,
-  LogDatabase,
-  LogRefusal,
-  LogWrite,
-  ReadRequest,
-  StoredPage,
-} from "./log-database.ts";
+import type { ClaimAnswer, ClaimRequest, LogDatabase, LogRefusal, LogWrite, ReadRequest, StoredPage } from "./log-database.ts";
+import type { CheckedJobList, CheckedListOptions } from "./store-options.ts";
 import { runAccessOperation, type AccessOperation } from "./access-operations.ts";
 import { SqlAccess } from "./sql-access.ts";
 import { LogReader, type FoundSession } from "./log-reader.ts";
@@ -101,10 +93,12 @@ export class SqlDatabase implements LogDatabase {
     );
   }
 
-  list({ limit, offset }: Required<ListOptions>): Promise<readonly StoredSession[]> {
+  list({ sessionId, limit, offset }: CheckedListOptions): Promise<readonly StoredSession[]> {
     return this.#do("could not list its sessions", (tables) =>
       this.#look(tables, async (transaction) => {
-        const newest = transaction.selectFrom("haft_session").selectAll().orderBy("updated_at", "desc").orderBy("id");
+        const all = transaction.selectFrom("haft_session").selectAll();
+        const named = sessionId === undefined ? all : all.where("id", "=", storedText(sessionId));
+        const newest = named.orderBy("updated_at", "desc").orderBy("id");
         const sessions: StoredSession[] = [];
         for (const row of await newest.limit(limit).offset(offset).execute()) sessions.push(await this.#describe(transaction, row));
         return sessions;

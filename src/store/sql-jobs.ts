@@ -4,7 +4,7 @@ import { ToolError } from "../core/error.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { JOB_STATES, type JobMode, type JobState } from "../core/job-status.ts";
 import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
-import type { CheckedJobList } from "./log-database.ts";
+import type { CheckedJobList } from "./store-options.ts";
 import type { Owner } from "./owner.ts";
 import { originalText, storedText, storedTime } from "./stored-text.ts";
 import type { StoredJobTable, Tables } from "./tables.ts";

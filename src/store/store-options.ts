@@ -19,6 +19,11 @@ export const LEASE_MS = HEARTBEATS_IN_LEASE * HEARTBEAT_MS;
 const DEFAULT_EVENTS = 1_000;
 const DEFAULT_SESSIONS = 100;
 
+/** Options of a list of jobs, with their defaults. */
+export type CheckedJobList = ListStoredJobsOptions & CheckedListOptions;
+/** Sessions that are asked for. */
+export type CheckedListOptions = Required<Pick<ListOptions, "limit" | "offset">> & Pick<ListOptions, "sessionId">;
+
 /** @throws ToolError `invalid_argument` */
 export function checkReadOptions({ from = 1, limit = DEFAULT_EVENTS }: ReadOptions): Required<ReadOptions> {
   return { from: requireWhole("from", from, 1), limit: requireWhole("limit", limit, 1) };
@@ -30,15 +35,19 @@ export function checkFeedOptions({ after, limit = DEFAULT_EVENTS }: ReadFeedOpti
 }
 
 /** @throws ToolError `invalid_argument` */
-export function checkListOptions({ limit = DEFAULT_SESSIONS, offset = 0 }: ListOptions): Required<ListOptions> {
-  return { limit: requireWhole("limit", limit, 1), offset: requireWhole("offset", offset, 0) };
+export function checkListOptions({ limit = DEFAULT_SESSIONS, offset = 0, sessionId }: ListOptions): CheckedListOptions {
+  return {
+    ...(sessionId === undefined ? {} : { sessionId }),
+    limit: requireWhole("limit", limit, 1),
+    offset: requireWhole("offset", offset, 0),
+  };
 }
 
 const JOB_LIST: OptionNames<ListStoredJobsOptions> = { sessionId: true, id: true, states: true, limit: true, offset: true };
 const JOB_PRUNE: OptionNames<PruneJobsOptions> = { keep: true, endedBefore: true };
 
 /** @throws ToolError `invalid_argument` */
-export function checkJobList(options: ListStoredJobsOptions): ListStoredJobsOptions & Required<ListOptions> {
+export function checkJobList(options: ListStoredJobsOptions): CheckedJobList {
   checkKnownKeys(options, JOB_LIST, "the list of stored jobs");
   checkJobStates(options.states, "the list of stored jobs");
   return { ...options, ...checkListOptions(options) };

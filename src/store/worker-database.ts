@@ -3,20 +3,12 @@ import { existsSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import type { AccessOperation } from "./access-operations.ts";
 import { ToolError, type ErrorInfo } from "../core/error.ts";
-import type { CacheRecord, ListOptions, StoredSession } from "../core/store.ts";
+import type { CacheRecord, StoredSession } from "../core/store.ts";
 import type { FeedPage, ReadFeedOptions } from "../core/store-feed.ts";
 import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
 import type { StoreOperation } from "./store-operations.ts";
-import type {
-  CheckedJobList,
-  ClaimAnswer,
-  ClaimRequest,
-  LogDatabase,
-  LogRefusal,
-  LogWrite,
-  ReadRequest,
-  StoredPage,
-} from "./log-database.ts";
+import type { ClaimAnswer, ClaimRequest, LogDatabase, LogRefusal, LogWrite, ReadRequest, StoredPage } from "./log-database.ts";
+import type { CheckedJobList, CheckedListOptions } from "./store-options.ts";
 import type { SqliteSettings } from "./sqlite-settings.ts";
 
 export interface WorkerRequest {
@@ -92,7 +84,7 @@ export class WorkerDatabase implements LogDatabase {
     return this.#ask("read", request);
   }
 
-  list(options: Required<ListOptions>): Promise<readonly StoredSession[]> {
+  list(options: CheckedListOptions): Promise<readonly StoredSession[]> {
     return this.#ask("list", options);
   }
 

@@ -149,6 +149,12 @@ const alone: readonly StoreCase[] = [
       (await store.list({ limit: 1, offset: 1 })).map((session) => session.sessionId),
       ["b"],
     );
+    for (const sessionId of ["a", "c"])
+      deepEqual(
+        await store.list({ sessionId }),
+        listed.filter((session) => session.sessionId === sessionId),
+      );
+    for (const sessionId of ["", "A", "a\u0000", "constructor"]) deepEqual(await store.list({ sessionId }), []);
   }),
   caseAlone("a session that was removed is gone, its open log with it, and its id is free", async (store) => {
     const log = store.create("a", { at: 1, durability: "sync" });

@@ -1,7 +1,7 @@
 /** One reader of events: first what a log has behind its place, then what comes, without a gap or a repetition. */
 import type { RuntimeEvent } from "../../core/event.ts";
 import type { Clock } from "../../core/ports.ts";
-import type { EventTail, TailPage, TailReader } from "./event-tail.ts";
+import type { EventTail, TailPage } from "./event-tail.ts";
 import { isEvent } from "./event-window.ts";
 import type { FeedItem } from "./feed-item.ts";
 
@@ -23,7 +23,7 @@ interface EventFeedParts {
  * A reader of events, made by `Runtime.events`. It goes no faster than it is read: events of logs wait where they are kept, and of those
  * that no log has, the latest wait in memory. A reader that is too slow for these gets an `EventGap` in their place.
  */
-export class EventFeed implements AsyncIterable<FeedItem>, TailReader {
+export class EventFeed implements AsyncIterable<FeedItem> {
   readonly #parts: EventFeedParts;
   #tail: EventTail | undefined;
   #joining: Promise<EventTail> | undefined;

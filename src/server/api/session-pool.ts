@@ -75,13 +75,8 @@ export class SessionPool {
 
   /** The store's record of a session; undefined where it has none. */
   async stored(id: string): Promise<StoredSession | undefined> {
-    const { store } = this.#options;
-    if (store === undefined) return undefined;
-    for (let offset = 0; ; offset += PAGE) {
-      const page = await store.list({ limit: PAGE, offset });
-      const found = page.find(({ sessionId }) => sessionId === id);
-      if (found !== undefined || page.length < PAGE) return found;
-    }
+    const [found] = (await this.#options.store?.list({ sessionId: id })) ?? [];
+    return found;
   }
 
   /** Closes what the server holds. */

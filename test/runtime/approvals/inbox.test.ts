@@ -71,6 +71,28 @@ describe("issue 19.4 a question", () => {
     await runtime.close();
   });
 
+  test("can be answered as soon as its event is told, and its call is in the log before it can be found", async () => {
+    const store = memoryStore();
+    const told: unknown[] = [];
+    const runtime = inboxRuntime({
+      store,
+      onEvent: (event) => {
+        if (event.type !== "approval-ask") return;
+        const { approvalId: id, digest } = event;
+        told.push(runtime.approvals.answer({ id, digest, answer: "allow-once" }));
+      },
+    });
+    const put = store.approvals.put.bind(store.approvals);
+    store.approvals.put = async (asked) => {
+      told.push((await store.read("s")).events.map(({ type }) => type));
+      return put(asked);
+    };
+    const result = await runtime.session("s").execute(call("/a"));
+    expect(result.status).toBe("ok");
+    expect(await Promise.all(told)).toEqual([["session-start", "call-start"], true]);
+    await runtime.close();
+  });
+
   test("is answered once: the second answer, one to another digest and one that came too late decide nothing", async () => {
     const ports = fakePorts();
     const runtime = inboxRuntime({ ports, approval: { approve: "inbox", timeoutMs: 5_000 } });
