@@ -10,6 +10,7 @@ import type { Command, CommandContext } from "./command.ts";
 import { quietPorts, withRuntime, type OpenRuntime } from "./open-runtime.ts";
 import { storeOf } from "./open-store.ts";
 import { packageVersion } from "./package-version.ts";
+import { startWebhooks } from "./start-webhooks.ts";
 
 /** The token that clients must send. */
 const TOKEN_VARIABLE = "HAFT_TOKEN";
@@ -30,6 +31,8 @@ export const serveCommand: Command = {
     "more. Where it is not set, one is made and printed once. An address that others",
     `reach needs ${TOKEN_VARIABLE}, and --allowed-host for each name that it is reached by.`,
     "Keys of the store (haft keys) and tokens of serve.auth.issuers are let in, too.",
+    "The receivers under [[webhooks]] are told when a call waits for approval and when a",
+    "job has ended.",
     "",
     "Ctrl-C and SIGTERM stop it: calls under way may end, no new ones are taken.",
   ],
@@ -44,7 +47,12 @@ export const serveCommand: Command = {
     const options = { approve, manual: true, callTool: true, store: (config: OpenRuntime["config"]) => storeOf(context, config) };
     return withRuntime(context, options, async (open) => {
       const server = createServer(open.runtime, { ...serverOptions(context, open), auth: await accessOf(context, open, token) });
-      await serveUntilStopped(context, server, { address, token });
+      const stopWebhooks = await startWebhooks(context, open);
+      try {
+        await serveUntilStopped(context, server, { address, token });
+      } finally {
+        await stopWebhooks();
+      }
       const reason: unknown = context.signal.aborted ? context.signal.reason : undefined;
       if (isToolError(reason) && reason.code !== "cancelled") throw reason; // it was not stopped, it broke
       return 0;

@@ -1,4 +1,5 @@
 /** The types behind the named schemas of the API. */
+import type { ApprovalRule } from "../../core/approval-store.ts";
 import type { PendingApproval } from "../../core/approvals.ts";
 import type { ToolCall } from "../../core/call.ts";
 import type { ContentPart } from "../../core/content.ts";
@@ -61,6 +62,7 @@ export interface ComponentTypes {
   readonly SessionDiff: SessionDiff;
   readonly SessionSnapshot: SessionSnapshot;
   readonly PendingApproval: PendingApproval;
+  readonly ApprovalRule: ApprovalRule;
   readonly Job: ApiJob;
   readonly Trigger: TriggerStatus;
   readonly ChannelMessage: ChannelMessage;
