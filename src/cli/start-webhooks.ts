@@ -22,7 +22,7 @@ export async function startWebhooks(context: CommandContext, { runtime, config }
     store,
     webhooks: webhooks.map((webhook, index) => optionsOf(webhook, { index, environment: context.environment })),
     allowPrivate: webhooks.flatMap(({ url, allowPrivate = [] }) => [...allowPrivate, ...(isLoopback(url) ? [new URL(url).host] : [])]),
-    ports: { clock: systemPorts.clock, log: quietPorts(context).log },
+    ports: { ...systemPorts, ...quietPorts(context) },
   });
   await sender.start();
   return () => sender.close();

@@ -41,8 +41,8 @@ test("issue 19.7 tasks of an earlier process are removed when their time is over
   });
   const ids = async (): Promise<readonly string[]> => (await store.list()).map(({ sessionId }) => sessionId).toSorted();
   await raw(listener.url, "tools/list", {});
-  await vi.waitFor(async () => expect(await ids()).toEqual(["mcp-task-held", "mcp-task-young", "travel"]));
+  await vi.waitFor(async () => expect(await ids()).toEqual(["mcp-task-held", "mcp-task-young", "travel"]), { timeout: 10_000 });
   await heldLog.close();
   await clock.advance(TTL_MS);
-  await vi.waitFor(async () => expect(await ids()).toEqual(["travel"]));
+  await vi.waitFor(async () => expect(await ids()).toEqual(["travel"]), { timeout: 10_000 });
 });

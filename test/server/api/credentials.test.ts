@@ -55,7 +55,7 @@ test("issue 19.5 a key and a token that expire end their streams then", async ()
     resource: "http://localhost",
     issuers: [{ issuer: issuer.url, allowPrivate: [issuer.host], clockToleranceSeconds: 0 }],
   });
-  const { key } = await keys.addSessionKey({ name: "page", scopes: ["read"], sessionId: "desk", ttlMs: 60_000 });
+  const { key } = await keys.add({ name: "CI", scopes: ["read"], ttlMs: 60_000 });
   const token = await issuer.token({ claims: { aud: "http://localhost", scope: "read", exp: clockOfIssuer.seconds + 120 } });
   const streams = [await follow(key), await follow(token)];
   await clock.advance(59_000);
