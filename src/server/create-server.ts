@@ -21,6 +21,7 @@ import { admitted, noteRefused } from "./api/refused.ts";
 import { makeRouter } from "./api/router.ts";
 import { serverHandlers } from "./api/server-state.ts";
 import { serverSettings, type ServerLimits } from "./api/server-settings.ts";
+import { scheduleHandlers } from "./api/schedules.ts";
 import type { ApiServices } from "./api/services.ts";
 import { SessionPool, refuseSessionKey } from "./api/session-pool.ts";
 import { sessionHandlers } from "./api/sessions.ts";
@@ -229,6 +230,7 @@ class RuntimeServer implements HaftServer {
         ...approvalHandlers,
         ...jobHandlers,
         ...agentHandlers,
+        ...scheduleHandlers,
         ...serverHandlers(about),
       },
     });

@@ -267,7 +267,7 @@ describe("what a configuration must be trusted for", () => {
         fc.subarray(WIDENING.map(([, config, line]) => ({ config, line }))),
         async (ordinary, widening) => {
           const merged = [...ordinary, ...widening.map(({ config }) => config)].reduce<Record<string, object>>((all, config) => {
-            for (const [key, value] of Object.entries(config)) all[key] = { ...all[key], ...Object(value) };
+            for (const [key, value] of Object.entries(config)) all[key] = Array.isArray(value) ? value : { ...all[key], ...Object(value) };
             return all;
           }, {});
           expect((await needsOf(merged)).length > 0).toBe(widening.length > 0);

@@ -49,6 +49,13 @@ export interface ApiJob extends Omit<JobStatus, "output" | "preview"> {
   readonly openedBy?: string;
 }
 
+/** A schedule as it is listed. */
+export interface ApiSchedule extends Omit<TriggerStatus, "type"> {
+  readonly sessionId: string;
+  /** When it is due next. */
+  readonly nextAt?: number;
+}
+
 /** The types by the names of their schemas. */
 export interface ComponentTypes {
   readonly ToolCall: ToolCall;
@@ -65,5 +72,6 @@ export interface ComponentTypes {
   readonly ApprovalRule: ApprovalRule;
   readonly Job: ApiJob;
   readonly Trigger: TriggerStatus;
+  readonly Schedule: ApiSchedule;
   readonly ChannelMessage: ChannelMessage;
 }

@@ -190,6 +190,19 @@ export const COMPONENTS = {
     },
     ["id", "type", "settings", "addedAt", "sent", "running"],
   ),
+  Schedule: answer(
+    {
+      id: id("Its id."),
+      sessionId: id("The session whose agent it wakes."),
+      settings: record("prompt, zone, catchUp, and one of everyMinutes, dailyAt, hourlyAt and cron."),
+      addedAt: time("When it was added."),
+      nextAt: time("When it is due next; left out where it never is again."),
+      sent: integer("How many messages it has sent.", 0, Number.MAX_SAFE_INTEGER),
+      running: flag("An agent runs, and with it the schedule."),
+      error: text("Why it does not work at present."),
+    },
+    ["id", "sessionId", "settings", "addedAt", "sent", "running"],
+  ),
   ChannelMessage: answer(
     {
       id: id("Its id."),

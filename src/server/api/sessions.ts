@@ -97,9 +97,11 @@ export const sessionHandlers: Handlers<SessionId> = {
     return noContent();
   },
 
-  getDiff({ runtime, principal, params: { sessionId } }) {
+  getDiff({ runtime, principal, params: { sessionId }, query: { with: otherId } }, { sessions }) {
     checkSeen(principal, sessionId);
-    return openBranch(runtime.sessions.get(sessionId), sessionId).diff();
+    if (otherId === undefined) return openBranch(runtime.sessions.get(sessionId), sessionId).diff();
+    checkSeen(principal, otherId);
+    return sessions.use(sessionId, (session) => sessions.use(otherId, (other) => session.diffFrom(other)));
   },
 
   async getSnapshot({ principal, params: { sessionId } }, { sessions }) {
