@@ -15,9 +15,13 @@ export async function startWebhooks(context: CommandContext, { runtime, config }
   if (webhooks === undefined) return async () => {};
   const { store } = runtime;
   if (store === undefined)
-    throw new ToolError("invalid_config", "The webhooks of the configuration need a store: messages are kept there until they have arrived.", {
-      operatorHint: "Add a table [store] to the configuration, or give --store.",
-    });
+    throw new ToolError(
+      "invalid_config",
+      "The webhooks of the configuration need a store: messages are kept there until they have arrived.",
+      {
+        operatorHint: "Add a table [store] to the configuration, or give --store.",
+      },
+    );
   const sender = new WebhookSender({
     store,
     webhooks: webhooks.map((webhook, index) => optionsOf(webhook, { index, environment: context.environment })),
@@ -43,7 +47,11 @@ function optionsOf({ url, secret, events }: WebhookConfig, { index, environment 
     webhookKey(value);
   } catch (thrown: unknown) {
     const { message, hint } = ToolError.fromUnknown(thrown);
-    throw new ToolError("invalid_config", `webhooks[${index}].secret: the variable ${name} cannot be used. ${message}`, omitUndefined({ operatorHint: hint }));
+    throw new ToolError(
+      "invalid_config",
+      `webhooks[${index}].secret: the variable ${name} cannot be used. ${message}`,
+      omitUndefined({ operatorHint: hint }),
+    );
   }
   return options;
 }

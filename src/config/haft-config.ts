@@ -180,7 +180,19 @@ function readToolsetTables(root: TableReader, context: ToolsetReadContext): Read
 
 type Policies = Pick<
   HaftConfig,
-  "runtime" | "retry" | "circuit" | "permission" | "approval" | "cache" | "store" | "serve" | "webhooks" | "model" | "loop" | "telemetry" | "findTools"
+  | "runtime"
+  | "retry"
+  | "circuit"
+  | "permission"
+  | "approval"
+  | "cache"
+  | "store"
+  | "serve"
+  | "webhooks"
+  | "model"
+  | "loop"
+  | "telemetry"
+  | "findTools"
 >;
 
 function readPolicies(root: TableReader, { environment, folder }: ReadOptions): Policies {

@@ -24,7 +24,8 @@ export function readWebhooks(root: TableReader): readonly WebhookConfig[] | unde
     if (url !== undefined && !isSafeAddress(url)) table.report("url", "must be an https address, or one of this machine.");
     if (url !== undefined && urls.has(url)) table.report("url", "is the address of another webhook already.");
     if (url !== undefined) urls.add(url);
-    if (!table.has("secret")) table.report(undefined, '"secret" is missing: the variable with what messages are signed with, such as env:WEBHOOK_SECRET.');
+    if (!table.has("secret"))
+      table.report(undefined, '"secret" is missing: the variable with what messages are signed with, such as env:WEBHOOK_SECRET.');
     const secret = readKey(table, "secret");
     const events = table.texts("events", eventFault)?.filter(isType);
     const allowPrivate = table.texts("allowPrivate");

@@ -179,7 +179,12 @@ function webhookSends({ webhooks = [] }: HaftConfig): readonly WidenedRight[] {
   return webhooks.flatMap(({ url }, index) =>
     isLoopback(url)
       ? []
-      : [{ path: ["webhooks", index, "url"], what: `sends which calls wait for approval, and which jobs have ended, to ${new URL(url).origin}` }],
+      : [
+          {
+            path: ["webhooks", index, "url"],
+            what: `sends which calls wait for approval, and which jobs have ended, to ${new URL(url).origin}`,
+          },
+        ],
   );
 }
 

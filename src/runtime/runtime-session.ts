@@ -230,21 +230,6 @@ export class RuntimeSession extends Session {
   }
 
   /**
-   * Returns how this session differs from another of the runtime: values of state as they are there (`before`) and here (`after`), and the calls that
-   * only this one has. Shared history counts on neither side; reads both sessions whole.
-   *
-   * @throws ToolError `store_failed`. By rejecting
-   */
-  async diffFrom(other: RuntimeSession): Promise<SessionDiff> {
-    const state = stateDiff(other.stateMap, this.stateMap);
-    const shared = new Set<string>();
-    for await (const event of other.events()) if (event.type === "call-start") shared.add(event.callId);
-    const own: SessionEvent[] = [];
-    for await (const event of this.events()) if ("callId" in event && event.callId !== undefined && !shared.has(event.callId)) own.push(event);
-    return { state, calls: historyOf(own), pretended: this.simulation?.pretended ?? [] };
-  }
-
-  /**
    * Makes what this branch did part of the session it came from, and closes it. Calls keep their ids, results and origins;
    * nothing is run again.
    *

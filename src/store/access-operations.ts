@@ -55,7 +55,14 @@ export function guardAccess(guard: AccessGuard): AccessStore {
   };
 }
 
-const WRITES: ReadonlySet<keyof AccessStore> = new Set(["addKey", "revokeKey", "addRefusals", "beginRequest", "answerRequest", "forgetRequests"]);
+const WRITES: ReadonlySet<keyof AccessStore> = new Set([
+  "addKey",
+  "revokeKey",
+  "addRefusals",
+  "beginRequest",
+  "answerRequest",
+  "forgetRequests",
+]);
 
 /** Runs an operation on the access part itself. */
 export function runAccessOperation(access: AccessStore, { method, argument }: AccessOperation): Promise<unknown> {

@@ -218,7 +218,7 @@ const SUBJECTS: Readonly<
   },
   session: {
     module: sessionNames,
-    values: ["storedEvents", "supersedesAt", "supersedesSameInput"],
+    values: ["diffSessions", "storedEvents", "supersedesAt", "supersedesSameInput"],
     types: [
       "AddOptions",
       "ApprovalAnswer",

@@ -47,7 +47,10 @@ export const approvalHandlers: Handlers<ApprovalId> = {
   async decideApprovals({ runtime, principal, body: { decisions } }) {
     const decided = decisions.map(async ({ callId, ...decision }) => {
       const found = await searchApproval(callId, { runtime, principal });
-      return { callId, decided: found !== undefined && (await runtime.approvals.answer(decisionOf(principal, { ...decision, id: found.id }))) };
+      return {
+        callId,
+        decided: found !== undefined && (await runtime.approvals.answer(decisionOf(principal, { ...decision, id: found.id }))),
+      };
     });
     return { decisions: await Promise.all(decided) };
   },

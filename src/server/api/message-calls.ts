@@ -33,7 +33,8 @@ const FORMATS = {
   "openai-chat": { make: openAiChat, reply: inChoices },
   "openai-responses": {
     make: openAiResponses,
-    reply: (message) => (isJsonObject(message) && Object.hasOwn(message, "output") ? message : { output: listOf(message), status: "completed" }),
+    reply: (message) =>
+      isJsonObject(message) && Object.hasOwn(message, "output") ? message : { output: listOf(message), status: "completed" },
   },
   "anthropic-messages": {
     make: anthropicMessages,
@@ -42,11 +43,14 @@ const FORMATS = {
   gemini: {
     make: gemini,
     reply: (message) =>
-      isJsonObject(message) && Object.hasOwn(message, "candidates") ? message : { candidates: [{ content: message, finishReason: "STOP" }] },
+      isJsonObject(message) && Object.hasOwn(message, "candidates")
+        ? message
+        : { candidates: [{ content: message, finishReason: "STOP" }] },
   },
   "gemini-interactions": {
     make: geminiInteractions,
-    reply: (message) => (isJsonObject(message) && Object.hasOwn(message, "steps") ? message : { steps: listOf(message), status: "requires_action" }),
+    reply: (message) =>
+      isJsonObject(message) && Object.hasOwn(message, "steps") ? message : { steps: listOf(message), status: "requires_action" },
   },
   mistral: { make: mistral, reply: inChoices },
   cohere: {
@@ -55,11 +59,13 @@ const FORMATS = {
   },
   ollama: {
     make: ollama,
-    reply: (message) => (isJsonObject(message) && isJsonObject(message["message"]) ? message : { message, done: true, done_reason: "stop" }),
+    reply: (message) =>
+      isJsonObject(message) && isJsonObject(message["message"]) ? message : { message, done: true, done_reason: "stop" },
   },
   "bedrock-converse": {
     make: bedrockConverse,
-    reply: (message) => (isJsonObject(message) && Object.hasOwn(message, "output") ? message : { output: { message }, stopReason: "tool_use" }),
+    reply: (message) =>
+      isJsonObject(message) && Object.hasOwn(message, "output") ? message : { output: { message }, stopReason: "tool_use" },
   },
 } as const satisfies Record<(typeof WIRE_NAMES)[number], Known>;
 

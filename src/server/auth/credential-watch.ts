@@ -46,15 +46,16 @@ export class CredentialWatch {
     this.#cancelTimer = this.#parts.clock.timer(() => void this.#look(), LOOK_MS, { background: true });
   }
 
-  /** Each principal is looked up once, however many streams it has. */
+  /** The same credentials are looked up once, however many streams they have. */
   async #look(): Promise<void> {
     this.#cancelTimer = undefined;
     this.#isLooking = true;
-    const looked = new Map<Principal, boolean>();
+    const looked = new Map<string, boolean>();
     for (const watched of this.#watched) {
       const { principal, end } = watched;
-      const holds = looked.get(principal) ?? (await this.#holds(principal));
-      looked.set(principal, holds);
+      const name = `${principal.id} ${principal.expiresAt ?? ""}`;
+      const holds = looked.get(name) ?? (await this.#holds(principal));
+      looked.set(name, holds);
       if (!holds && this.#watched.delete(watched)) end();
     }
     this.#isLooking = false;

@@ -11,7 +11,10 @@ interface Desk {
   readonly api: ApiServer;
   readonly client: HaftClient;
   /** Begins so many calls that wait for a yes. */
-  ask(count: number, sessionId?: string): Promise<readonly { readonly id: string; readonly callId: string; readonly digest: string; readonly position: number }[]>;
+  ask(
+    count: number,
+    sessionId?: string,
+  ): Promise<readonly { readonly id: string; readonly callId: string; readonly digest: string; readonly position: number }[]>;
 }
 
 async function openDesk(): Promise<Desk> {
@@ -23,9 +26,7 @@ async function openDesk(): Promise<Desk> {
     async ask(count, sessionId = "desk") {
       const before = (await client.call("listApprovals")).approvals.length;
       const calls = Array.from({ length: count }, (_, index) => ({ name: "notes::erase", input: { index } }));
-      void client
-        .call("executeInSession", { params: { sessionId }, body: { calls, concurrent: true, waitMs: 60_000 } })
-        .catch(() => {}); // the server stops with the test
+      void client.call("executeInSession", { params: { sessionId }, body: { calls, concurrent: true, waitMs: 60_000 } }).catch(() => {}); // the server stops with the test
       for (;;) {
         const { approvals } = await client.call("listApprovals");
         if (approvals.length === before + count) return approvals.slice(before);
@@ -40,19 +41,31 @@ test("issue 19.4 a question is read and answered by its own id or that of its ca
   if (one === undefined || other === undefined) throw new Error("Nothing was asked.");
   expect(await client.call("getApproval", { params: { callId: one.callId } })).toMatchObject({ id: one.id, status: "open" });
   const allow = { answer: "allow" } as const;
-  await expect(client.call("decideApproval", { params: { callId: one.id }, body: { ...allow, digest: other.digest } })).rejects.toMatchObject({
+  await expect(
+    client.call("decideApproval", { params: { callId: one.id }, body: { ...allow, digest: other.digest } }),
+  ).rejects.toMatchObject({
     status: 409,
     message: expect.stringContaining("digest"),
   });
-  expect(await client.call("decideApproval", { params: { callId: one.id }, body: { ...allow, digest: one.digest } })).toEqual({ decided: true });
-  expect(await client.call("decideApproval", { params: { callId: other.callId }, body: { answer: "deny", digest: other.digest } })).toEqual({
+  expect(await client.call("decideApproval", { params: { callId: one.id }, body: { ...allow, digest: one.digest } })).toEqual({
     decided: true,
   });
-  expect(await client.call("getApproval", { params: { callId: one.id } })).toMatchObject({ status: "allowed", scope: "once", answeredBy: "local" });
-  await expect(client.call("decideApproval", { params: { callId: one.id }, body: { ...allow, digest: one.digest } })).rejects.toMatchObject({
-    status: 409,
-    message: expect.stringContaining("allowed already"),
+  expect(await client.call("decideApproval", { params: { callId: other.callId }, body: { answer: "deny", digest: other.digest } })).toEqual(
+    {
+      decided: true,
+    },
+  );
+  expect(await client.call("getApproval", { params: { callId: one.id } })).toMatchObject({
+    status: "allowed",
+    scope: "once",
+    answeredBy: "local",
   });
+  await expect(client.call("decideApproval", { params: { callId: one.id }, body: { ...allow, digest: one.digest } })).rejects.toMatchObject(
+    {
+      status: 409,
+      message: expect.stringContaining("allowed already"),
+    },
+  );
   const { approvals } = await client.call("listApprovals", { query: { status: "allowed,denied" } });
   expect(approvals.map(({ id, status }) => [id, status])).toEqual([
     [one.id, "allowed"],

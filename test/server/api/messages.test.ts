@@ -10,11 +10,7 @@ const said = JSON.stringify(result);
 const toolCall = { id: "a", type: "function", function: { name: "notes__add", arguments: written } };
 
 const CASES: readonly (readonly [format: string, message: unknown, answers: readonly unknown[]])[] = [
-  [
-    "openai-chat",
-    { role: "assistant", content: null, tool_calls: [toolCall] },
-    [{ role: "tool", tool_call_id: "a", content: said }],
-  ],
+  ["openai-chat", { role: "assistant", content: null, tool_calls: [toolCall] }, [{ role: "tool", tool_call_id: "a", content: said }]],
   [
     "openai-responses",
     [{ type: "function_call", call_id: "a", name: "notes__add", arguments: written }],
@@ -95,7 +91,10 @@ test.each([
   ["a text that is none", { message: { content: [] }, format: "text:hermes" }, "is a string"],
   [
     "a message that was cut",
-    { message: { role: "assistant", content: [{ type: "tool_use", id: "a", name: "notes__add", input: args }], stop_reason: "max_tokens" }, format: "anthropic-messages" },
+    {
+      message: { role: "assistant", content: [{ type: "tool_use", id: "a", name: "notes__add", input: args }], stop_reason: "max_tokens" },
+      format: "anthropic-messages",
+    },
     "The message is not whole (max_tokens)",
   ],
 ])("issue 19.2 %s is refused, and nothing runs", async (_what, body, message) => {

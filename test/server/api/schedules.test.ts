@@ -15,7 +15,10 @@ test("issue 19.2 a schedule is added, listed over all sessions with its next tim
   expect(Number(added.nextAt) % day).toBe(7.5 * 3_600_000);
   expect(Number(added.nextAt)).toBeGreaterThan(before - 60_000);
   expect(Number(added.nextAt)).toBeLessThanOrEqual(before + day);
-  await client.call("addTrigger", { params: { sessionId: "desk" }, body: { type: "timer", name: "t", settings: { interval: 60, prompt: "x" } } });
+  await client.call("addTrigger", {
+    params: { sessionId: "desk" },
+    body: { type: "timer", name: "t", settings: { interval: 60, prompt: "x" } },
+  });
   await client.call("addSchedule", { body: { sessionId: "trip", ...body, dailyAt: "09:00" } });
   const { schedules } = await client.call("listSchedules");
   expect(schedules.map(({ id, sessionId }) => [sessionId, id])).toEqual([

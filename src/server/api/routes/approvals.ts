@@ -59,7 +59,8 @@ export const approvalRoutes = {
     path: "/v1/approvals/matching",
     scope: "approve",
     summary: "Decide every call that waits and fits, with one answer.",
-    description: "Those asked up to a position: what was asked later was not seen by the person who decides. Say which by tool, by session, or both.",
+    description:
+      "Those asked up to a position: what was asked later was not seen by the person who decides. Say which by tool, by session, or both.",
     body: object(
       {
         answer: decision,
