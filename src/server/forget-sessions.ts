@@ -1,4 +1,4 @@
-/** Removes sessions that the server made for itself and that nobody can ask for any more. */
+/** Removes sessions that the server made for itself and whose time is over. */
 import type { StoredSession } from "../core/store.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 

@@ -131,7 +131,7 @@ function whole(format: string, read: () => ModelReply): ModelReply {
     reply = read();
   } catch (thrown: unknown) {
     const { message } = ToolError.fromUnknown(thrown);
-    throw new ToolError("invalid_argument", `This is no message of ${format}: ${message}`, { cause: thrown });
+    throw new ToolError("invalid_argument", `The message is not one of ${format}: ${message}`, { cause: thrown });
   }
   if (endedWell(reply.finish)) return reply;
   throw new ToolError("invalid_argument", `The message is not whole (${reply.finishDetail ?? reply.finish}): none of its calls was run.`);

@@ -2,7 +2,7 @@
 import type { Principal } from "../auth/principal.ts";
 import type { ServerAccess } from "../auth/server-access.ts";
 
-/** @param ended called once, when the stream has ended, whoever ended it */
+/** @param ended called once, when the stream has ended for any reason */
 export function watchedStream(
   source: ReadableStream<Uint8Array>,
   { principal, access, ended = () => {} }: { readonly principal: Principal; readonly access: ServerAccess; readonly ended?: () => void },

@@ -131,7 +131,7 @@ export class Tasks {
     for (const listener of this.#closing) listener();
   }
 
-  /** Removes now and then the tasks of earlier processes whose time is over: nothing else ends those that nobody asks for. */
+  /** Removes now and then the tasks of earlier processes whose time is over: nothing else ends those that no client asks for. */
   async #sweep(): Promise<void> {
     const { runtime, clock, log } = this.#options;
     const { ttlMs } = this.settings;
