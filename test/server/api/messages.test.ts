@@ -87,7 +87,11 @@ test.each([
   ["a message without its format", { message: {} }, "either calls, or a message"],
   ["a format that is not there", { message: "x", format: "openai" }, "$.format"],
   ["a text format that is not there", { message: "x", format: "text:hermess" }, "There is no text format"],
-  ["a message of another form", { message: { content: "x" }, format: "anthropic-messages" }, "The message is not one of anthropic-messages"],
+  [
+    "a message of another form",
+    { message: { content: "x" }, format: "anthropic-messages" },
+    "The message is not one of anthropic-messages",
+  ],
   ["a text that is none", { message: { content: [] }, format: "text:hermes" }, "is a string"],
   [
     "a message that was cut",
