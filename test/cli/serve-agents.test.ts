@@ -45,7 +45,7 @@ async function talk(url: string, content: string): Promise<string> {
   await client.call("sendToAgent", { params: { agentName: "clerk" }, body: { content }, idempotencyKey: content });
   for await (const { event } of client.follow("clerk", { after: events.at(-1)?.position ?? 0 })) {
     const message = event.type === "message-add" ? event.message : undefined;
-    if (message?.role === "assistant" && (message.calls ?? []).length === 0) return String(message.content);
+    if (message?.role === "assistant" && message.content !== "") return String(message.content);
   }
   return "";
 }
