@@ -97,12 +97,12 @@ async function serveAll(context: CommandContext, { open, chosen, address, token 
   const auth = await accessOf(context, open, token);
   const stopWebhooks = await startWebhooks(context, open);
   try {
-    const { agents, stop } = await startAgents(context, { open, chosen });
+    const served = await startAgents(context, { open, chosen });
     try {
-      const server = createServer(open.runtime, { ...serverOptions(context, open), agents, auth });
+      const server = createServer(open.runtime, { ...serverOptions(context, open), agents: served.agents, auth });
       await serveUntilStopped(context, server, { address, token });
     } finally {
-      await stop();
+      await served.stop();
     }
   } finally {
     await stopWebhooks();

@@ -44,8 +44,7 @@ async function talk(url: string, content: string): Promise<string> {
   const { events } = await client.call("listAgentEvents", { params: { agentName: "clerk" }, query: { limit: 1_000 } });
   await client.call("sendToAgent", { params: { agentName: "clerk" }, body: { content }, idempotencyKey: content });
   for await (const { event } of client.follow("clerk", { after: events.at(-1)?.position ?? 0 })) {
-    const message = event.type === "message-add" ? event.message : undefined;
-    if (message?.role === "assistant" && message.content !== "") return String(message.content);
+    if (event.type === "round-end" && event.callIds.length === 0) return String(event.message?.content);
   }
   return "";
 }
@@ -53,7 +52,7 @@ async function talk(url: string, content: string): Promise<string> {
 test.each([
   ["no model", ["--agent", "clerk"], "model", 3],
   ["the same name twice", ["--agent", "a", "--agent", "a", "--model", "ollama/x"], "given twice", 2],
-  ["a name that is none", ["--agent", "", "--model", "ollama/x"], "The name of an agent", 2],
+  ["a name that is none", ["--agent", "\u0007", "--model", "ollama/x"], "The name of an agent", 2],
 ])("issue 19.2 haft serve --agent with %s starts nothing", async (_what, args, message, exitCode) => {
   const project = await chatProject({ script: [] });
   writeFileSync(project.path("haft.toml"), "");
