@@ -195,6 +195,7 @@ export function configSchema(text: string): Schema {
       }),
       rules: listOf(page.object(["A table of `rules`"])),
     }),
+    webhooks: listOf(page.object(["`[[webhooks]]`"])),
     model,
     loop: page.object(["`[loop]`"], { budget }),
     telemetry: page.object(["`[telemetry]`"]),

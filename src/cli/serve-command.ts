@@ -6,10 +6,13 @@ import { staticToken } from "../server/auth/static-token.ts";
 import { openServerAccess, type ServerAccess } from "../server/auth/server-access.ts";
 import { isLocalAddress } from "../server/mcp/http-options.ts";
 import { pinnedTools } from "./chat/chat-tools.ts";
+import { chosenModel, type ChosenModel } from "./chat/chosen-model.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { quietPorts, withRuntime, type OpenRuntime } from "./open-runtime.ts";
 import { storeOf } from "./open-store.ts";
 import { packageVersion } from "./package-version.ts";
+import { agentNames, startAgents } from "./serve-agents.ts";
+import { startWebhooks } from "./start-webhooks.ts";
 
 /** The token that clients must send. */
 const TOKEN_VARIABLE = "HAFT_TOKEN";
@@ -30,21 +33,41 @@ export const serveCommand: Command = {
     "more. Where it is not set, one is made and printed once. An address that others",
     `reach needs ${TOKEN_VARIABLE}, and --allowed-host for each name that it is reached by.`,
     "Keys of the store (haft keys) and tokens of serve.auth.issuers are let in, too.",
+    "--agent runs an agent of that name, with the model of --model or the configuration:",
+    "it answers messages that are sent to it, and the triggers of its session, whose id",
+    "is the name.",
+    "",
+    "The receivers under [[webhooks]] are told when a call waits for approval and when a",
+    "job has ended.",
     "",
     "Ctrl-C and SIGTERM stop it: calls under way may end, no new ones are taken.",
   ],
   args: [0, 0],
-  options: ["config", "port", "host", "allowed-host", "store", "watch", "yes"],
-  examples: ["haft serve", "haft serve --port 8080 --store haft.db", "haft serve --host 0.0.0.0 --allowed-host tools.example"],
+  options: ["config", "port", "host", "allowed-host", "store", "agent", "model", "watch", "yes"],
+  examples: [
+    "haft serve",
+    "haft serve --port 8080 --store haft.db",
+    "haft serve --store haft.db --agent clerk",
+    "haft serve --host 0.0.0.0 --allowed-host tools.example",
+  ],
   async run(context) {
     const address = addressOf(context);
     const token = tokenOf(context, address.host);
     // Left open, to be answered in the inbox.
     const approve = context.options.yes ? () => "allow-once" as const : () => new Promise<never>(() => {});
-    const options = { approve, manual: true, callTool: true, store: (config: OpenRuntime["config"]) => storeOf(context, config) };
+    let chosen: ChosenModel | undefined;
+    const options = {
+      approve,
+      manual: true,
+      callTool: true,
+      onConfig(config: OpenRuntime["config"]) {
+        if (agentNames(context).length > 0) chosen = chosenModel(context, config); // wrong names and missing keys start nothing
+      },
+      model: () => chosen,
+      store: (config: OpenRuntime["config"]) => storeOf(context, config),
+    };
     return withRuntime(context, options, async (open) => {
-      const server = createServer(open.runtime, { ...serverOptions(context, open), auth: await accessOf(context, open, token) });
-      await serveUntilStopped(context, server, { address, token });
+      await serveAll(context, { open, chosen, address, token });
       const reason: unknown = context.signal.aborted ? context.signal.reason : undefined;
       if (isToolError(reason) && reason.code !== "cancelled") throw reason; // it was not stopped, it broke
       return 0;
@@ -60,6 +83,30 @@ interface Address {
 interface Token {
   readonly text: string;
   readonly isNew: boolean;
+}
+
+interface Serving {
+  readonly open: OpenRuntime;
+  readonly chosen: ChosenModel | undefined;
+  readonly address: Address;
+  readonly token: Token;
+}
+
+/** Resolves when the server, its agents and its webhooks have stopped. */
+async function serveAll(context: CommandContext, { open, chosen, address, token }: Serving): Promise<void> {
+  const auth = await accessOf(context, open, token);
+  const stopWebhooks = await startWebhooks(context, open);
+  try {
+    const served = await startAgents(context, { open, chosen });
+    try {
+      const server = createServer(open.runtime, { ...serverOptions(context, open), agents: served.agents, auth });
+      await serveUntilStopped(context, server, { address, token });
+    } finally {
+      await served.stop();
+    }
+  } finally {
+    await stopWebhooks();
+  }
 }
 
 /** Lets in who brings the token, a key of the store, or a token of an issuer of the configuration. @throws as `openServerAccess` */

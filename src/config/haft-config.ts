@@ -18,6 +18,7 @@ import { checkRouting, readToolsBlock, type RegistryEntry, type ToolsBlock } fro
 import { readFindTools, type FindToolsConfig } from "./find-tools-config.ts";
 import { readLoop, readModel, type LoopConfig, type ModelConfig } from "./model-config.ts";
 import { readServe, type ServeConfig } from "./serve-config.ts";
+import { readWebhooks, type WebhookConfig } from "./webhooks-config.ts";
 import { readSimulation, type SimulationConfig } from "./simulation-config.ts";
 import { readStore, readStoreUrl, type StoreConfig } from "./store-config.ts";
 import { readTelemetry, type TelemetryConfig } from "./telemetry-config.ts";
@@ -44,6 +45,8 @@ export interface HaftConfig extends ToolsBlock {
   readonly store: StoreConfig | undefined;
   /** The senders that a server lets in, and their tools; undefined = the file has no such table. */
   readonly serve: ServeConfig | undefined;
+  /** The services that a server sends webhooks to; undefined = the file has no such key. */
+  readonly webhooks: readonly WebhookConfig[] | undefined;
   /** The model of `haft chat`; undefined = none was named. */
   readonly model: ModelConfig | undefined;
   readonly loop: LoopConfig;
@@ -141,7 +144,7 @@ export function readHaftConfig(value: unknown, problems: Problems, options: Read
 
 /** The keys of a file of our own. */
 const OWN_KEYS =
-  "runtime retry circuit permission approval cache store serve model loop telemetry findTools extensions documentation variables simulation toolsets tools engines mcp channels triggers".split(
+  "runtime retry circuit permission approval cache store serve webhooks model loop telemetry findTools extensions documentation variables simulation toolsets tools engines mcp channels triggers".split(
     " ",
   );
 
@@ -177,7 +180,19 @@ function readToolsetTables(root: TableReader, context: ToolsetReadContext): Read
 
 type Policies = Pick<
   HaftConfig,
-  "runtime" | "retry" | "circuit" | "permission" | "approval" | "cache" | "store" | "serve" | "model" | "loop" | "telemetry" | "findTools"
+  | "runtime"
+  | "retry"
+  | "circuit"
+  | "permission"
+  | "approval"
+  | "cache"
+  | "store"
+  | "serve"
+  | "webhooks"
+  | "model"
+  | "loop"
+  | "telemetry"
+  | "findTools"
 >;
 
 function readPolicies(root: TableReader, { environment, folder }: ReadOptions): Policies {
@@ -193,6 +208,7 @@ function readPolicies(root: TableReader, { environment, folder }: ReadOptions): 
         ? readStoreUrl(root, "store", environment)
         : root.section("store", (table) => readStore(table, environment)),
     serve: root.section("serve", readServe),
+    webhooks: readWebhooks(root),
     model: root.section("model", readModel),
     loop: root.section("loop", readLoop) ?? {},
     telemetry: root.section("telemetry", readTelemetry),

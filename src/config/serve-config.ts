@@ -51,7 +51,7 @@ export function readServe(table: TableReader): ServeConfig {
 
 function readAuth(table: TableReader): ServeAuthConfig {
   const resource = table.text("resource");
-  if (resource !== undefined && !isSafe(resource)) table.report("resource", "must be an https address, or one of this machine.");
+  if (resource !== undefined && !isSafeAddress(resource)) table.report("resource", "must be an https address, or one of this machine.");
   const issuers = (table.tables("issuers") ?? []).flatMap(readIssuer);
   if (issuers.length > 0 && resource === undefined) table.report("resource", "is missing: the address that tokens of the issuers are for.");
   return { issuers, ...omitUndefined({ resource }) };
@@ -61,7 +61,7 @@ function readIssuer(table: TableReader): readonly ServeIssuerConfig[] {
   const issuer = table.requiredText("issuer", "as it stands in its tokens");
   for (const key of ["issuer", "jwksUrl"]) {
     const address = table.peek(key);
-    if (typeof address === "string" && !isSafe(address)) table.report(key, "must be an https address, or one of this machine.");
+    if (typeof address === "string" && !isSafeAddress(address)) table.report(key, "must be an https address, or one of this machine.");
   }
   const more = omitUndefined({
     audience: table.text("audience"),
@@ -121,7 +121,8 @@ function originFault(text: string): string | undefined {
   return isOrigin ? undefined : "is no origin of pages such as https://app.example.";
 }
 
-function isSafe(address: string): boolean {
+/** Whether what is sent there can be read by its receiver alone. */
+export function isSafeAddress(address: string): boolean {
   if (!URL.canParse(address)) return false;
   const { protocol, hostname } = new URL(address);
   return protocol === "https:" || (protocol === "http:" && /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/u.test(hostname));

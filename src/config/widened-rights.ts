@@ -39,7 +39,7 @@ export function widenedRights({ config, folder }: LoadedConfig): WidenedRights {
     for (const [key, what] of engineRights(engine, folder)) widens.push({ path: ["engines", name, key], what });
   widens.push(...ownRights(config, folder));
   const sends = modelsOf(config).flatMap(({ path, model }) => modelRights(model, path));
-  return { widens, sends: [...sends, ...telemetryRights(config)] };
+  return { widens, sends: [...sends, ...telemetryRights(config), ...webhookSends(config)] };
 }
 
 function toolsetRights(toolset: ToolsetConfig, folder: string): readonly Right[] {
@@ -151,7 +151,7 @@ function outsideRights(table: object, keys: readonly string[], folder: string): 
   });
 }
 
-function ownRights({ approval, store, serve, simulation, enrichments }: HaftConfig, folder: string): readonly WidenedRight[] {
+function ownRights({ approval, store, serve, webhooks, simulation, enrichments }: HaftConfig, folder: string): readonly WidenedRight[] {
   const { never = [] } = approval;
   const beside = outsideRights({ stubs: simulation?.stubs, recording: simulation?.recording?.recording }, ["stubs", "recording"], folder);
   return [
@@ -165,9 +165,27 @@ function ownRights({ approval, store, serve, simulation, enrichments }: HaftConf
     ...(serve?.corsOrigins === undefined || serve.corsOrigins.length === 0
       ? []
       : [{ path: ["serve", "corsOrigins"], what: `lets pages of ${serve.corsOrigins.join(", ")} read answers of a server` }]),
+    ...(webhooks ?? []).flatMap(({ allowPrivate = [] }, index) =>
+      allowPrivate.length === 0
+        ? []
+        : [{ path: ["webhooks", index, "allowPrivate"], what: `reaches private addresses: ${allowPrivate.join(", ")}` }],
+    ),
     ...beside.map(([key, what]) => ({ path: ["simulation", key], what })),
     ...enrichments.flatMap((each) => outsideRights(each, ["cache"], folder).map(([key, what]) => ({ path: [...each.path, key], what }))),
   ];
+}
+
+function webhookSends({ webhooks = [] }: HaftConfig): readonly WidenedRight[] {
+  return webhooks.flatMap(({ url }, index) =>
+    isLoopback(url)
+      ? []
+      : [
+          {
+            path: ["webhooks", index, "url"],
+            what: `sends which calls wait for approval, and which jobs have ended, to ${new URL(url).origin}`,
+          },
+        ],
+  );
 }
 
 function telemetryRights({ telemetry }: HaftConfig): readonly WidenedRight[] {

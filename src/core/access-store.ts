@@ -1,8 +1,8 @@
-/** The seam behind which the keys of a server and the requests that it refused are kept, for all processes of a store. */
+/** The seam behind which a server keeps its keys, the requests it refused and the first answers to keyed requests, for all processes of a store. */
 /**
- * Keeps keys at rest and refused requests.
+ * Keeps keys at rest, refused requests, and requests with an `Idempotency-Key`.
  *
- * A key is kept as a hash of its secret, never as the secret. Every store passes `accessStoreContract` of `haft/testing`.
+ * A key of the server is kept as a hash of its secret, never as the secret. Every store passes `accessStoreContract` of `haft/testing`.
  */
 export interface AccessStore {
   /**
@@ -21,7 +21,36 @@ export interface AccessStore {
   addRefusals(refusals: readonly RefusedRequest[]): Promise<void>;
   /** The newest first. */
   refusals(query?: RefusalQuery): Promise<readonly RefusedRequest[]>;
+  /**
+   * Records that a keyed request begins. Resolves to the record that its key has already; to undefined when it has none, or one that is older than a
+   * day. Nothing drops a younger record, however many there are.
+   *
+   * @throws ToolError `unavailable` when no more can be kept. By rejecting
+   */
+  beginRequest(request: NewKeyedRequest): Promise<KeyedRequest | undefined>;
+  /** Keeps the first answer to a request that was begun. */
+  answerRequest(request: { readonly key: string; readonly answer: string }): Promise<void>;
+  /** Forgets requests that were begun before a time. */
+  forgetRequests(before: number): Promise<void>;
 }
+
+/** A request with an `Idempotency-Key`, as it begins. Plain JSON. */
+export interface NewKeyedRequest {
+  /** Unique for principal, route and the client's key. */
+  readonly key: string;
+  /** A digest of the content: a request with another one is another request. */
+  readonly fingerprint: string;
+  readonly at: number;
+}
+
+/** A request with an `Idempotency-Key` that was begun. */
+export interface KeyedRequest extends NewKeyedRequest {
+  /** The first answer. Left out while there is none: the request is under way, or its process ended. */
+  readonly answer?: string;
+}
+
+/** For so long is a keyed request recorded. */
+export const KEYED_REQUEST_KEPT_MS = 86_400_000;
 
 /** So many refused requests are kept. */
 export const MAX_REFUSALS = 10_000;

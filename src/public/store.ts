@@ -1,5 +1,14 @@
 /** The public names of `haft/store`, listed by hand: the seam behind which sessions outlive their process. @packageDocumentation */
-export type { AccessStore, KeyQuery, RefusalQuery, RefusedRequest, RevokeKeyRequest, StoredKey } from "../core/access-store.ts";
+export type {
+  AccessStore,
+  KeyQuery,
+  KeyedRequest,
+  NewKeyedRequest,
+  RefusalQuery,
+  RefusedRequest,
+  RevokeKeyRequest,
+  StoredKey,
+} from "../core/access-store.ts";
 export type { ApprovalPreview, PreviewedCall, PreviewedChange, PreviewedEffects } from "../core/approval-preview.ts";
 export type { ApprovalKey, ApprovalVerdict, ManyApprovals, NewApprovalRule } from "../core/approvals.ts";
 export type {

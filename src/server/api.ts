@@ -3,6 +3,7 @@ import { agentRoutes } from "./api/routes/agents.ts";
 import { approvalRoutes } from "./api/routes/approvals.ts";
 import { callRoutes } from "./api/routes/calls.ts";
 import { jobRoutes } from "./api/routes/jobs.ts";
+import { scheduleRoutes } from "./api/routes/schedules.ts";
 import { serverRoutes } from "./api/routes/server.ts";
 import { sessionRoutes } from "./api/routes/sessions.ts";
 import { toolRoutes } from "./api/routes/tools.ts";
@@ -16,6 +17,7 @@ export const API = {
   ...approvalRoutes,
   ...jobRoutes,
   ...agentRoutes,
+  ...scheduleRoutes,
   ...serverRoutes,
 } as const;
 

@@ -5,6 +5,7 @@ import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Clock, Ids, Log } from "../core/ports.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import { visibilityOf, type VisibilityRules } from "../policy/visibility.ts";
+import { MemoryAccess } from "../store/memory-access.ts";
 import { Runtime } from "../runtime/runtime.ts";
 import type { Triggers } from "../triggers/triggers.ts";
 import { agentHandlers } from "./api/agents.ts";
@@ -20,10 +21,12 @@ import { admitted, noteRefused } from "./api/refused.ts";
 import { makeRouter } from "./api/router.ts";
 import { serverHandlers } from "./api/server-state.ts";
 import { serverSettings, type ServerLimits } from "./api/server-settings.ts";
+import { scheduleHandlers } from "./api/schedules.ts";
 import type { ApiServices } from "./api/services.ts";
 import { SessionPool, refuseSessionKey } from "./api/session-pool.ts";
 import { sessionHandlers } from "./api/sessions.ts";
 import { Submissions } from "./api/submissions.ts";
+import { watchedStream } from "./api/watched-stream.ts";
 import { toolHandlers } from "./api/tools.ts";
 import type { Authenticator, Principal } from "./auth/principal.ts";
 import { ServerAccess } from "./auth/server-access.ts";
@@ -209,7 +212,9 @@ class RuntimeServer implements HaftServer {
     refuseSessionKey(principal);
     const response = await mcp.answer(request, { id: principal.id, principal });
     metrics.note("mcp", response.status, clock.now() - startedAt);
-    return response;
+    const { body } = response;
+    if (body === null || response.headers.get("content-type")?.startsWith("text/event-stream") !== true) return response;
+    return new Response(watchedStream(body, { principal, access }), response);
   }
 
   #makeRouter(): Promise<FetchHandler> {
@@ -217,7 +222,7 @@ class RuntimeServer implements HaftServer {
     const about = { name: this.#options.name ?? "haft", version: this.#options.version ?? "0.0.0" };
     return makeRouter({
       services: this.#services,
-      keyed: new KeyedAnswers({ clock, log, cache: store?.outlivesProcess === true ? store.cache : undefined }),
+      keyed: new KeyedAnswers({ clock, log, access: store?.access ?? new MemoryAccess() }),
       handlers: {
         ...toolHandlers,
         ...callHandlers,
@@ -225,6 +230,7 @@ class RuntimeServer implements HaftServer {
         ...approvalHandlers,
         ...jobHandlers,
         ...agentHandlers,
+        ...scheduleHandlers,
         ...serverHandlers(about),
       },
     });

@@ -1,10 +1,10 @@
-/** The keys and refusals of a database that may live in another thread: each method is one message. */
+/** The keys, refusals and keyed requests of a database that may live in another thread: each method is one message. */
 import type { AccessStore, KeyQuery, RefusalQuery, StoredKey } from "../core/access-store.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { requireWhole } from "./store-options.ts";
 
-/** A method of the keys and refusals of a store, and its argument. Plain data. */
+/** A method of the access part of a store, and its argument. Plain data. */
 export interface AccessOperation {
   readonly method: keyof AccessStore;
   readonly argument: unknown;
@@ -49,12 +49,22 @@ export function guardAccess(guard: AccessGuard): AccessStore {
       if (query.limit !== undefined) requireWhole("limit", query.limit, 1);
       return send("refusals", query);
     },
+    beginRequest: (request) => send("beginRequest", request),
+    answerRequest: (request) => send("answerRequest", request),
+    forgetRequests: (before) => send("forgetRequests", before),
   };
 }
 
-const WRITES: ReadonlySet<keyof AccessStore> = new Set(["addKey", "revokeKey", "addRefusals"]);
+const WRITES: ReadonlySet<keyof AccessStore> = new Set([
+  "addKey",
+  "revokeKey",
+  "addRefusals",
+  "beginRequest",
+  "answerRequest",
+  "forgetRequests",
+]);
 
-/** Runs an operation on the keys and refusals themselves. */
+/** Runs an operation on the access part itself. */
 export function runAccessOperation(access: AccessStore, { method, argument }: AccessOperation): Promise<unknown> {
   const run = access[method] as (argument: unknown) => Promise<unknown>; // `guardAccess` pairs method and argument
   return Reflect.apply(run, access, [argument]);

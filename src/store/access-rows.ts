@@ -1,9 +1,10 @@
-/** The rows of keys and refused requests: their JSON, and what is read of it. */
-import type { RefusedRequest, StoredKey } from "../core/access-store.ts";
+/** The rows of keys, refused requests and keyed requests: their JSON, and what is read of it. */
+import type { KeyedRequest, RefusedRequest, StoredKey } from "../core/access-store.ts";
 import { anyText, count, describeProblem, listOf, numberOf, optional, shape, textOf, type ShapeCheck } from "../core/base/check-shape.ts";
 import { parseJson } from "../core/base/parse-json.ts";
 import { ToolError } from "../core/error.ts";
-import type { KeyTable, RefusalTable } from "./tables.ts";
+import { originalText } from "./stored-text.ts";
+import type { KeyTable, RefusalTable, RequestTable } from "./tables.ts";
 
 export const DEFAULT_ACCESS_LIMIT = 1_000;
 /** Session keys are kept for so long after they expired. */
@@ -48,6 +49,11 @@ export function readKey({ id, revoked_at: revokedAt, body }: KeyTable): StoredKe
 /** @throws ToolError `corrupt_record` */
 export function readRefusal({ number, body }: RefusalTable): RefusedRequest {
   return readRow(body, REFUSAL, `The row of the refused request ${number}`) as RefusedRequest; // as above
+}
+
+/** @throws ToolError `corrupt_record`: an answer that cannot be read is not given, and the request is not done again */
+export function readRequest(key: string, { fingerprint, at, answer }: RequestTable): KeyedRequest {
+  return { key, fingerprint: originalText(fingerprint), at, ...(answer === null ? {} : { answer: originalText(answer) }) };
 }
 
 function readRow(body: string, check: ShapeCheck, what: string): unknown {

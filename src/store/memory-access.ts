@@ -1,19 +1,36 @@
-/** Keys and refused requests in memory. */
+/** Keys, refused requests and keyed requests in memory. */
 import {
+  KEYED_REQUEST_KEPT_MS,
   MAX_REFUSALS,
   type AccessStore,
   type KeyQuery,
+  type KeyedRequest,
+  type NewKeyedRequest,
   type RefusalQuery,
   type RefusedRequest,
   type RevokeKeyRequest,
   type StoredKey,
 } from "../core/access-store.ts";
+import { ToolError } from "../core/error.ts";
 import { DAY_MS, DEFAULT_ACCESS_LIMIT, takenKey } from "./access-rows.ts";
+
+/** Keyed requests and their answers take up so many bytes; after that, new ones are refused. */
+const MAX_REQUEST_BYTES = 64 * 1024 * 1024;
+/** About what a record takes up without its answer. */
+const RECORD_BYTES = 500;
 
 export class MemoryAccess implements AccessStore {
   /** By id, in the order they were made. */
   readonly #keys = new Map<string, StoredKey>();
   readonly #refusals: RefusedRequest[] = [];
+  readonly #maxRequestBytes: number;
+  /** By key, the one that was begun first first. */
+  readonly #requests = new Map<string, KeyedRequest>();
+  #requestBytes = 0;
+
+  constructor({ maxRequestBytes = MAX_REQUEST_BYTES }: { readonly maxRequestBytes?: number } = {}) {
+    this.#maxRequestBytes = maxRequestBytes;
+  }
 
   async addKey(key: StoredKey): Promise<void> {
     if (this.#keys.has(key.id)) throw takenKey(key.id);
@@ -47,4 +64,45 @@ export class MemoryAccess implements AccessStore {
     const found = this.#refusals.filter((one) => one.at >= since && (principal === undefined || one.principal === principal));
     return found.toReversed().slice(0, limit);
   }
+
+  async beginRequest(request: NewKeyedRequest): Promise<KeyedRequest | undefined> {
+    const { key, fingerprint, at } = request;
+    await this.forgetRequests(at - KEYED_REQUEST_KEPT_MS);
+    const known = this.#requests.get(key);
+    if (known !== undefined) return known;
+    const [oldest] = this.#requests.values();
+    if (oldest !== undefined && this.#requestBytes + RECORD_BYTES > this.#maxRequestBytes)
+      throw new ToolError("unavailable", "The server remembers as many requests with an Idempotency-Key as it can.", {
+        retryable: true,
+        outcome: "not_started",
+        retryAfterMs: oldest.at + KEYED_REQUEST_KEPT_MS - at,
+        operatorHint: "A store that outlives the process keeps them on its disk.",
+      });
+    this.#keep({ key, fingerprint, at });
+    return undefined;
+  }
+
+  async answerRequest({ key, answer }: { readonly key: string; readonly answer: string }): Promise<void> {
+    const begun = this.#requests.get(key);
+    if (begun === undefined) return;
+    this.#requestBytes -= bytesOf(begun);
+    this.#keep({ ...begun, answer });
+  }
+
+  async forgetRequests(before: number): Promise<void> {
+    for (const [key, request] of this.#requests) {
+      if (request.at >= before) return;
+      this.#requests.delete(key);
+      this.#requestBytes -= bytesOf(request);
+    }
+  }
+
+  #keep(request: KeyedRequest): void {
+    this.#requests.set(request.key, Object.freeze(request));
+    this.#requestBytes += bytesOf(request);
+  }
+}
+
+function bytesOf({ answer = "" }: KeyedRequest): number {
+  return RECORD_BYTES + Buffer.byteLength(answer);
 }

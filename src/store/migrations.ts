@@ -39,6 +39,7 @@ const MIGRATIONS: readonly Migration[] = [
         .execute();
     },
   },
+  { name: "keyed requests", run: createRequestTable },
 ];
 
 const CURRENT_VERSION = MIGRATIONS.length;
@@ -260,6 +261,17 @@ async function createAccessTables({ schema }: Transaction<Tables>): Promise<void
     .addColumn("principal", "text")
     .addColumn("body", "text", (column) => column.notNull())
     .execute();
+}
+
+async function createRequestTable({ schema }: Transaction<Tables>): Promise<void> {
+  await schema
+    .createTable("haft_request")
+    .addColumn("key", "text", (column) => column.primaryKey())
+    .addColumn("fingerprint", "text", (column) => column.notNull())
+    .addColumn("at", "bigint", (column) => column.notNull())
+    .addColumn("answer", "text")
+    .execute();
+  await schema.createIndex("haft_request_by_time").on("haft_request").column("at").execute();
 }
 
 async function createApprovalTables({ schema }: Transaction<Tables>): Promise<void> {

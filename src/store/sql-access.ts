@@ -1,15 +1,18 @@
-/** Keys and refused requests in SQL tables: the same statements for every database that Kysely speaks. */
+/** Keys, refused requests and keyed requests in SQL tables: the same statements for every database that Kysely speaks. */
 import type { Kysely, Transaction } from "kysely";
 import {
+  KEYED_REQUEST_KEPT_MS,
   MAX_REFUSALS,
   type AccessStore,
+  type KeyedRequest,
   type KeyQuery,
+  type NewKeyedRequest,
   type RefusalQuery,
   type RefusedRequest,
   type RevokeKeyRequest,
   type StoredKey,
 } from "../core/access-store.ts";
-import { DEFAULT_ACCESS_LIMIT, DAY_MS, readKey, readRefusal, takenKey } from "./access-rows.ts";
+import { DEFAULT_ACCESS_LIMIT, DAY_MS, readKey, readRefusal, readRequest, takenKey } from "./access-rows.ts";
 import { storedText } from "./stored-text.ts";
 import type { RefusalTable, Tables } from "./tables.ts";
 
@@ -85,6 +88,37 @@ export class SqlAccess implements AccessStore {
     if (since !== undefined) newest = newest.where("at", ">=", since);
     if (principal !== undefined) newest = newest.where("principal", "=", storedText(principal));
     return (await newest.execute()).map(readRefusal);
+  }
+
+  async beginRequest(request: NewKeyedRequest): Promise<KeyedRequest | undefined> {
+    const { key, fingerprint, at } = request;
+    const row = { key: storedText(key), fingerprint: storedText(fingerprint), at: Math.trunc(at), answer: null };
+    const old = row.at - KEYED_REQUEST_KEPT_MS;
+    for (;;) {
+      const begun = await this.#tables
+        .insertInto("haft_request")
+        .values(row)
+        .onConflict((conflict) =>
+          conflict.column("key").doUpdateSet({ fingerprint: row.fingerprint, at: row.at, answer: null }).where("haft_request.at", "<", old),
+        )
+        .returning("key")
+        .executeTakeFirst();
+      if (begun !== undefined) return undefined;
+      const known = await this.#tables.selectFrom("haft_request").selectAll().where("key", "=", row.key).executeTakeFirst();
+      if (known !== undefined) return readRequest(request.key, known); // else it was forgotten in between
+    }
+  }
+
+  async answerRequest({ key, answer }: { readonly key: string; readonly answer: string }): Promise<void> {
+    await this.#tables
+      .updateTable("haft_request")
+      .set({ answer: storedText(answer) })
+      .where("key", "=", storedText(key))
+      .execute();
+  }
+
+  async forgetRequests(before: number): Promise<void> {
+    await this.#tables.deleteFrom("haft_request").where("at", "<", Math.trunc(before)).execute();
   }
 }
 

@@ -9,6 +9,7 @@ export interface Tables {
   readonly haft_job: StoredJobTable;
   readonly haft_key: KeyTable;
   readonly haft_refusal: RefusalTable;
+  readonly haft_request: RequestTable;
   readonly haft_approval: ApprovalTable;
   readonly haft_approval_rule: ApprovalRuleTable;
   readonly haft_webhook: WebhookTable;
@@ -106,6 +107,15 @@ export interface RefusalTable {
   readonly at: number;
   readonly principal: string | null;
   readonly body: string;
+}
+
+/** A request with an `Idempotency-Key`. */
+export interface RequestTable {
+  readonly key: string;
+  readonly fingerprint: string;
+  readonly at: number;
+  /** Null while there is none. */
+  readonly answer: string | null;
 }
 
 /** An approval question. Its columns are what is asked by; `question` is the whole of it as JSON, `answer` what became of it. */

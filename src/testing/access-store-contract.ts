@@ -1,4 +1,4 @@
-/** The contract of the keys and refusals of every store, as cases that any test runner can run. */
+/** The contract of the keys, refusals and keyed requests of every store, as cases that any test runner can run. */
 import { deepEqual, equal } from "node:assert/strict";
 import { MAX_REFUSALS, type KeyQuery, type RefusedRequest, type StoredKey } from "../core/access-store.ts";
 import { caseAlone, caseOfTwo, refuses, type StoreCase } from "./store-case.ts";
@@ -69,6 +69,22 @@ const alone: readonly StoreCase[] = [
     const found = await access.refusals({ limit: 2 * MAX_REFUSALS });
     deepEqual([found.length, found[0]?.at, found.at(-1)?.at], [MAX_REFUSALS, MAX_REFUSALS + 3, 4]);
   }),
+  caseAlone("a keyed request is begun once, and its first answer is kept for a day", async ({ access }) => {
+    const request = { key: "k\u0000", fingerprint: "one", at: 1_000 };
+    equal(await access.beginRequest(request), undefined);
+    deepEqual(await access.beginRequest({ ...request, fingerprint: "two", at: 2_000 }), request);
+    await access.answerRequest({ key: request.key, answer: '{"text":"\ud800"}' });
+    await access.answerRequest({ key: "never begun", answer: "{}" });
+    deepEqual(await access.beginRequest({ ...request, at: 1_000 + DAY_MS }), { ...request, answer: '{"text":"\ud800"}' });
+    equal(await access.beginRequest({ ...request, fingerprint: "two", at: 1_001 + DAY_MS }), undefined);
+    equal((await access.beginRequest({ ...request, at: 1_002 + DAY_MS }))?.fingerprint, "two");
+  }),
+  caseAlone("keyed requests that were begun before a time are forgotten, later ones stay", async ({ access }) => {
+    for (const at of [1, 2, 3]) await access.beginRequest({ key: `k${at}`, fingerprint: "f", at });
+    await access.forgetRequests(3);
+    const known = async (key: string): Promise<boolean> => (await access.beginRequest({ key, fingerprint: "f", at: 4 })) !== undefined;
+    deepEqual([await known("k1"), await known("k2"), await known("k3")], [false, false, true]);
+  }),
   caseAlone("nothing is answered after closing", async (store) => {
     await store.close();
     await refuses(() => store.access.key("a"), "store_failed");
@@ -83,6 +99,13 @@ const shared: readonly StoreCase[] = [
     deepEqual(await other.access.key("a"), keyOf("a", 1));
     equal(await other.access.revokeKey({ id: "a", at: 5 }), true);
     equal((await one.access.key("a"))?.revokedAt, 5);
+  }),
+  caseOfTwo("of several processes that begin a keyed request, one does", async (one, other) => {
+    const request = { key: "k", fingerprint: "f", at: 1 };
+    const begun = await Promise.all([one, other, one, other].map(({ access }) => access.beginRequest(request)));
+    equal(begun.filter((known) => known === undefined).length, 1);
+    await one.access.answerRequest({ key: "k", answer: "done" });
+    deepEqual(await other.access.beginRequest(request), { ...request, answer: "done" });
   }),
 ];
 

@@ -13,6 +13,7 @@ const TRIGGER_FIELDS: OptionNames<Trigger> = {
   universal: true,
   toolName: true,
   complete: true,
+  nextAt: true,
   start: true,
 };
 /** They name the trigger itself. */

@@ -37,6 +37,7 @@ export const scheduleTrigger: Trigger<ScheduleSettings> = {
     scheduleOf(settings);
     return { ...settings, zone: checkedZone(settings.zone) };
   },
+  nextAt: (settings, at) => scheduleOf(settings).next(at),
   start(context) {
     run(context, scheduleOf(context.settings)).catch((thrown: unknown) => context.fail(thrown));
   },

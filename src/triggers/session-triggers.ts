@@ -74,6 +74,13 @@ export class SessionTriggers {
     return stored === undefined ? undefined : this.#statusOf(stored);
   }
 
+  /** When a trigger is due next, in wall-clock milliseconds: of a schedule. Undefined where there is no such time, or its type cannot tell. */
+  nextAt(id: string): number | undefined {
+    const { session, kinds } = this.#options;
+    const stored = this.#find(id);
+    return stored === undefined ? undefined : kinds.get(stored.kind)?.kind.nextAt?.(stored.settings, session.ports.clock.wallTime());
+  }
+
   /**
    * Adds a trigger, and begins to run it if an agent of the session runs. Resolves when it is durable.
    *

@@ -20,6 +20,8 @@ export interface Trigger<Settings extends object = JsonObject> {
    * @throws ToolError `invalid_argument`, or another code that says why there can be no such trigger
    */
   complete?(settings: Settings, scope: TriggerScope): Settings;
+  /** The first time after `at` that it is due, in wall-clock milliseconds; undefined when there is none. Left out where that cannot be told. */
+  nextAt?(settings: Settings, at: number): number | undefined;
   /**
    * Begins to wait for what wakes the agent, and returns a function that ends that. Called when the trigger is added to a session whose
    * agent runs, and each time such an agent starts. When it throws, that is logged, and it is called again after a second.

@@ -41,6 +41,7 @@ const NONE: CliOptions = {
   port: undefined,
   host: undefined,
   allowedHost: [],
+  agent: [],
   tokenFile: undefined,
   watch: false,
   validate: false,

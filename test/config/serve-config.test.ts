@@ -42,6 +42,13 @@ allow = ["files::*"]
   });
 });
 
+test("issue 19.4 receivers of webhooks are read as they stand, and their variables are not needed to do so", async () => {
+  const folder = configFolder({ "haft.toml": `${WEBHOOK}events = ["job.ended"]\nallowPrivate = ["10.0.0.7"]\n` });
+  const { config } = await loadConfig(join(folder, "haft.toml"), { environment: {} });
+  expect(config.webhooks).toEqual([{ url: "https://a", secret: "env:S", events: ["job.ended"], allowPrivate: ["10.0.0.7"] }]);
+});
+
+const WEBHOOK = '[[webhooks]]\nurl = "https://a"\nsecret = "env:S"\n';
 const ISSUER = '[serve.auth]\nresource = "https://a"\n[[serve.auth.issuers]]\nissuer = "https://b"\n';
 
 test.each([
@@ -60,6 +67,13 @@ test.each([
   ['[[serve.rules]]\nallow = ["*"]\nclaims = 1', "claims must be an object"],
   ['[[serve.rules]]\nallow = ["*"]\nclaims = { a = ["x"] }', 'claim "a"'],
   ['[[serve.rules]]\nallow = ["*"]\nprincipals = []', "principals"],
+  ['[[webhooks]]\nsecret = "env:S"', '"url" is missing'],
+  ['[[webhooks]]\nurl = "https://a"', '"secret" is missing'],
+  ['[[webhooks]]\nurl = "http://a.example"\nsecret = "env:S"', "url must be an https address, or one of this machine."],
+  ['[[webhooks]]\nurl = "https://a"\nsecret = "whsec_abc"', "secret must name an environment variable"],
+  [`${WEBHOOK}events = ["call.ended"]`, "is no event of webhooks. There are: approval.asked, job.ended."],
+  [`${WEBHOOK}evnets = []`, "unknown key"],
+  [`${WEBHOOK}${WEBHOOK}`, "is the address of another webhook already."],
 ])("issue 19.5 %j is refused with its place", async (toml, message) => {
   const problems = await problemsOf(toml);
   const said = problems.join("\n").replaceAll(/: (?=must|is)/gu, " ");

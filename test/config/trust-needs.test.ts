@@ -50,6 +50,16 @@ const WIDENING: readonly (readonly [what: string, config: Table, line: string])[
     { serve: { corsOrigins: ["https://app.example"] } },
     "serve.corsOrigins lets pages of https://app.example read answers of a server",
   ],
+  [
+    "a webhook at a private address",
+    { webhooks: [{ url: "http://localhost/hook", secret: "env:S", allowPrivate: ["10.0.0.7"] }] },
+    "webhooks[0].allowPrivate reaches private addresses: 10.0.0.7",
+  ],
+  [
+    "news for another service",
+    { webhooks: [{ url: "https://hooks.example/haft?key=1", secret: "env:S" }] },
+    "webhooks[0].url sends which calls wait for approval, and which jobs have ended, to https://hooks.example",
+  ],
   ["calls without approval", { approval: { never: ["a::*"] } }, "approval.never runs tools without asking: a::*"],
   [
     "private addresses of a server",
@@ -257,7 +267,7 @@ describe("what a configuration must be trusted for", () => {
         fc.subarray(WIDENING.map(([, config, line]) => ({ config, line }))),
         async (ordinary, widening) => {
           const merged = [...ordinary, ...widening.map(({ config }) => config)].reduce<Record<string, object>>((all, config) => {
-            for (const [key, value] of Object.entries(config)) all[key] = { ...all[key], ...Object(value) };
+            for (const [key, value] of Object.entries(config)) all[key] = Array.isArray(value) ? value : { ...all[key], ...Object(value) };
             return all;
           }, {});
           expect((await needsOf(merged)).length > 0).toBe(widening.length > 0);

@@ -57,7 +57,6 @@ const SCENARIOS = [
 const WAIVED: Readonly<Record<string, string>> = {
   B17: "handlers run in the program's own process and are trusted like it; docs/concepts/calls.md says so",
   C08: "each MCP client has a connection and a session of its own; one connection for several comes with the HTTP API",
-  E05: "sessions, jobs and calls are not served over HTTP yet; what MCP clients may see of each other is C07 and L20",
   E10: "there is no dashboard yet",
   E11: "as E10: no file is served over HTTP",
   I05: "a database server that restarts comes with PostgreSQL",

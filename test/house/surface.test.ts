@@ -218,7 +218,7 @@ const SUBJECTS: Readonly<
   },
   session: {
     module: sessionNames,
-    values: ["storedEvents", "supersedesAt", "supersedesSameInput"],
+    values: ["diffSessions", "storedEvents", "supersedesAt", "supersedesSameInput"],
     types: [
       "AddOptions",
       "ApprovalAnswer",
@@ -420,6 +420,7 @@ const SUBJECTS: Readonly<
       "JobKey",
       "JobStore",
       "KeyQuery",
+      "KeyedRequest",
       "ListApprovalsOptions",
       "ListOptions",
       "ListStoredJobsOptions",
@@ -428,6 +429,7 @@ const SUBJECTS: Readonly<
       "ManyApprovals",
       "NewApproval",
       "NewApprovalRule",
+      "NewKeyedRequest",
       "PreviewedCall",
       "PreviewedChange",
       "PreviewedEffects",

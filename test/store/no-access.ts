@@ -1,4 +1,4 @@
-/** The keys and refusals of a test's own store: there are none. */
+/** The keys, refusals and keyed requests of a test's own store: there are none. */
 import type { AccessStore } from "../../src/core/access-store.ts";
 
 export const noAccess: AccessStore = {
@@ -8,4 +8,7 @@ export const noAccess: AccessStore = {
   revokeKey: async () => false,
   addRefusals: async () => {},
   refusals: async () => [],
+  beginRequest: async () => undefined,
+  answerRequest: async () => {},
+  forgetRequests: async () => {},
 };

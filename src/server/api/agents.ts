@@ -106,7 +106,8 @@ function channelsOf(services: ApiServices): Channels {
   return triggersOf(services).channels;
 }
 
-function triggersOf({ triggers }: ApiServices): Triggers {
+/** @throws ToolError `not_found` for a server without triggers */
+export function triggersOf({ triggers }: ApiServices): Triggers {
   if (triggers !== undefined) return triggers;
   throw new ToolError("not_found", "The server has no channels and no triggers.", {
     operatorHint: "Give it some: createServer(runtime, { triggers: createTriggers() }).",

@@ -1,28 +1,42 @@
-/** The handlers of calls that wait for approval. */
+/** The handlers of calls that wait for approval, and of the rules that allow calls. */
+import { APPROVAL_STATUSES, type ApprovalRecord } from "../../core/approval-store.ts";
+import type { ApprovalDecision } from "../../core/approvals.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
-import type { ApprovalDecision, PendingApproval } from "../../core/approvals.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { Handlers } from "./services.ts";
-import { refuseSessionKey } from "./session-pool.ts";
+import { checkSeen, refuseSessionKey } from "./session-pool.ts";
 
-export const approvalHandlers: Handlers<"listApprovals" | "decideApproval" | "decideApprovals"> = {
-  async listApprovals({ runtime, principal, query: { sessionId, tool } }) {
-    const pending = await seenBy(principal, runtime);
-    return {
-      approvals: pending.filter(
-        (one) => (sessionId === undefined || one.sessionId === sessionId) && (tool === undefined || one.toolName === tool),
-      ),
-    };
+type ApprovalId =
+  | "listApprovals"
+  | "getApproval"
+  | "decideApproval"
+  | "decideApprovals"
+  | "decideMatchingApprovals"
+  | "listApprovalRules"
+  | "addApprovalRule"
+  | "revokeApprovalRule";
+
+export const approvalHandlers: Handlers<ApprovalId> = {
+  async listApprovals({ runtime, principal, query: { status = "open", limit, after, tool, ...query } }) {
+    const sessionId = principal.sessionId ?? query.sessionId;
+    const approvals = await runtime.approvals.list({
+      status: APPROVAL_STATUSES.filter((one) => status.split(",").includes(one)),
+      after,
+      limit,
+      ...omitUndefined({ sessionId, tool }),
+    });
+    const seen = query.sessionId === undefined || query.sessionId === sessionId ? approvals : [];
+    return { approvals: seen, ...omitUndefined({ next: approvals.length < limit ? undefined : approvals.at(-1)?.position }) };
   },
 
+  getApproval: ({ runtime, principal, params: { callId } }) => findApproval(callId, { runtime, principal }),
+
   async decideApproval({ runtime, principal, params: { callId }, body }) {
-    const waits = (await seenBy(principal, runtime)).find((one) => one.callId === callId);
-    if (waits === undefined)
-      throw new ToolError("not_found", `No call ${JSON.stringify(callId.slice(0, 200))} waits for approval.`, {
-        hint: "GET /v1/approvals lists those that do.",
-      });
-    const decided = await runtime.approvals.answer(decisionOf(principal, { ...body, callId }));
+    const { id, status } = await findApproval(callId, { runtime, principal });
+    if (status !== "open") throw new ToolError("conflict", `The question is ${status} already: this answer does not count.`);
+    const decided = await runtime.approvals.answer(decisionOf(principal, { ...body, id }));
     if (!decided)
       throw new ToolError("conflict", "The digest is not that of the question: the call or its input is another one.", {
         hint: "Read the question again, and answer with its digest.",
@@ -31,22 +45,75 @@ export const approvalHandlers: Handlers<"listApprovals" | "decideApproval" | "de
   },
 
   async decideApprovals({ runtime, principal, body: { decisions } }) {
-    const seen = new Set((await seenBy(principal, runtime)).map(({ callId }) => callId));
-    const decided = decisions.map(async (decision) => ({
-      callId: decision.callId,
-      decided: seen.has(decision.callId) && (await runtime.approvals.answer(decisionOf(principal, decision))),
-    }));
+    const decided = decisions.map(async ({ callId, ...decision }) => {
+      const found = await searchApproval(callId, { runtime, principal });
+      return {
+        callId,
+        decided: found !== undefined && (await runtime.approvals.answer(decisionOf(principal, { ...decision, id: found.id }))),
+      };
+    });
     return { decisions: await Promise.all(decided) };
+  },
+
+  async decideMatchingApprovals({ runtime, principal, body }) {
+    const sessionId = body.sessionId ?? principal.sessionId;
+    if (sessionId !== undefined) checkSeen(principal, sessionId);
+    if (sessionId === undefined && body.tool === undefined)
+      throw new ToolError("invalid_argument", "Say which calls are meant: by tool, by sessionId, or by both.", {
+        hint: 'Every call that waits: "tool": "*".',
+      });
+    checkReach(principal, body);
+    const approvals = await runtime.approvals.answerMany({ ...body, by: principal.id, ...omitUndefined({ sessionId }) });
+    return { approvals };
+  },
+
+  async listApprovalRules({ runtime, principal: { sessionId } }) {
+    const rules = await runtime.approvals.rules();
+    return { rules: sessionId === undefined ? rules : rules.filter((rule) => rule.sessionId === sessionId) };
+  },
+
+  addApprovalRule({ runtime, principal, body }) {
+    refuseSessionKey(principal);
+    return runtime.approvals.addRule({ ...body, by: principal.id });
+  },
+
+  async revokeApprovalRule({ runtime, principal, params: { ruleId } }) {
+    refuseSessionKey(principal);
+    if (await runtime.approvals.revokeRule(ruleId)) return new Response(null, { status: 204 });
+    throw new ToolError("not_found", `There is no approval rule ${JSON.stringify(ruleId.slice(0, 200))}.`, {
+      hint: "GET /v1/approval-rules lists them.",
+    });
   },
 };
 
-/** The answer with its author. A rule reaches beyond a session, and is not for the key of one. @throws ToolError `permission_denied` */
-function decisionOf(principal: Principal, decision: Omit<ApprovalDecision, "by"> & { readonly callId: string }): ApprovalDecision {
-  if (decision.scope === "rule") refuseSessionKey(principal);
+interface Place {
+  readonly runtime: Runtime;
+  readonly principal: Principal;
+}
+
+/** By the id of the question, or of its call: the latest of that. Undefined as well for one that a session key may not see. */
+async function searchApproval(name: string, { runtime, principal: { sessionId } }: Place): Promise<ApprovalRecord | undefined> {
+  const { approvals } = runtime;
+  const found = (await approvals.get(name)) ?? (await approvals.list({ callId: name, first: "newest", limit: 1 }))[0];
+  return found === undefined || (sessionId ?? found.sessionId) !== found.sessionId ? undefined : found;
+}
+
+/** @throws ToolError `not_found` */
+async function findApproval(name: string, place: Place): Promise<ApprovalRecord> {
+  const found = await searchApproval(name, place);
+  if (found !== undefined) return found;
+  throw new ToolError("not_found", `No call ${JSON.stringify(name.slice(0, 200))} waits for approval.`, {
+    hint: "GET /v1/approvals lists those that do.",
+  });
+}
+
+/** The answer with its author. */
+function decisionOf(principal: Principal, decision: Omit<ApprovalDecision, "by"> & { readonly id: string }): ApprovalDecision {
+  checkReach(principal, decision);
   return { ...decision, by: principal.id };
 }
 
-async function seenBy({ sessionId }: Principal, runtime: Runtime): Promise<readonly PendingApproval[]> {
-  const pending = await runtime.approvals.pending();
-  return sessionId === undefined ? pending : pending.filter((one) => one.sessionId === sessionId);
+/** A rule reaches beyond a session, and is not for the key of one. @throws ToolError `permission_denied` */
+function checkReach(principal: Principal, { scope, rule }: Pick<ApprovalDecision, "scope" | "rule">): void {
+  if (scope === "rule" || rule !== undefined) refuseSessionKey(principal);
 }

@@ -3,63 +3,52 @@ import { ToolError } from "../../core/error.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import { partText, resultText, type ToolResult } from "../../core/result.ts";
 import { valueText } from "../../core/content.ts";
+import type { ToolCall } from "../../core/call.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { ExecuteOptions } from "../../call/execute-options.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { storedEvents } from "../../session/read-events.ts";
+import type { SessionDiff } from "../../session/session-diff.ts";
 import type { BodyOf } from "../api.ts";
 import { batchResponse, shownResult } from "./answers.ts";
+import { readMessage, type MessageCalls, type ReadMessageOptions } from "./message-calls.ts";
 import type { ApiServices, Handlers, RequestOf } from "./services.ts";
 import { OWN_SESSION_PREFIX, checkSeen, refuseSessionKey } from "./session-pool.ts";
 
-type Work = () => Promise<object>;
 type BatchId = "execute" | "simulate" | "executeInSession" | "simulateInSession";
 
 export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "cancelCall" | "getCallOutput"> = {
   execute: (request, services) => {
-    const { runtime, body, idempotencyKey } = request;
+    const { runtime, idempotencyKey } = request;
     refuseSessionKey(request.principal);
-    return inBatch(request, services, async () => {
-      const options = optionsOf(request, services);
+    return inBatch(request, services, async ({ calls, options }) => {
+      if (idempotencyKey === undefined) return { results: await runtime.execute(calls, options) };
       // A session of its own remembers what was done under the key, whenever the process ends.
       const run = (session: RuntimeSession): Promise<readonly ToolResult[]> =>
-        session.execute(body.calls, { ...options, background: false, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) });
-      const results =
-        idempotencyKey === undefined
-          ? await runtime.execute(body.calls, options)
-          : await services.sessions.use(`${OWN_SESSION_PREFIX}${idempotencyKey}`, run, { create: true });
-      return { results: results.map(shownResult) };
+        session.execute(calls, { ...options, background: false, idempotencyKey });
+      return { results: await services.sessions.use(`${OWN_SESSION_PREFIX}${idempotencyKey}`, run, { create: true }) };
     });
   },
 
   simulate: (request, services) => {
     refuseSessionKey(request.principal);
-    return inBatch(request, services, async () => {
-      const { results, diff } = await request.runtime.simulate(request.body.calls, optionsOf(request, services));
-      return { results: results.map(shownResult), diff };
-    });
+    return inBatch(request, services, ({ calls, options }) => request.runtime.simulate(calls, options));
   },
 
   executeInSession: (request, services) => {
     const { params, body, principal, idempotencyKey } = request;
     checkSeen(principal, params.sessionId);
     const { concurrent, background } = body;
-    const more = { ...(concurrent === undefined ? {} : { concurrent }), ...(background === undefined ? {} : { background }) };
-    const keyed = idempotencyKey === undefined ? more : { ...more, idempotencyKey };
-    return inBatch(request, services, () =>
-      services.sessions.use(params.sessionId, async (session) => {
-        const results = await session.execute(body.calls, { ...optionsOf(request, services), ...keyed });
-        return { results: results.map(shownResult) };
-      }),
+    const more = omitUndefined({ concurrent, background, idempotencyKey });
+    return inBatch(request, services, ({ calls, options }) =>
+      services.sessions.use(params.sessionId, async (session) => ({ results: await session.execute(calls, { ...options, ...more }) })),
     );
   },
 
   simulateInSession: (request, services) => {
     checkSeen(request.principal, request.params.sessionId);
-    return inBatch(request, services, () =>
-      services.sessions.use(request.params.sessionId, async (session) => {
-        const { results, diff } = await session.simulate(request.body.calls, optionsOf(request, services));
-        return { results: results.map(shownResult), diff };
-      }),
+    return inBatch(request, services, ({ calls, options }) =>
+      services.sessions.use(request.params.sessionId, (session) => session.simulate(calls, options)),
     );
   },
 
@@ -107,17 +96,50 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
   },
 };
 
-/** Runs the calls, and waits for them no longer than `waitMs`. The client's going away cancels nothing. */
-async function inBatch(
-  { principal, body }: Pick<RequestOf<BatchId>, "principal" | "body">,
-  { limits, submissions }: ApiServices,
-  work: Work,
-): Promise<Response> {
-  const { calls, waitMs = DEFAULT_WAIT_MS } = body;
-  const end = limits.begin(principal.id, "calls", calls.length);
-  return batchResponse(await submissions.run(principal.id, waitMs, () => work().finally(end)));
+interface Batch {
+  readonly calls: readonly ToolCall[];
+  readonly options: ExecuteOptions;
 }
 
+interface BatchEnd {
+  readonly results: readonly ToolResult[];
+  readonly diff?: SessionDiff;
+}
+
+/** Runs the calls, and waits for them no longer than `waitMs`. The client's going away cancels nothing. */
+async function inBatch(
+  { principal, body, runtime: { registry } }: Pick<RequestOf<BatchId>, "principal" | "body" | "runtime">,
+  services: ApiServices,
+  work: (batch: Batch) => Promise<BatchEnd>,
+): Promise<Response> {
+  const { limits, submissions } = services;
+  const { waitMs = DEFAULT_WAIT_MS } = body;
+  const options = optionsOf({ principal, body }, services);
+  const { calls, encode } = callsOf(body, { registry, allow: options.allow });
+  const end = limits.begin(principal.id, "calls", calls.length);
+  const run = async (): Promise<object> => {
+    const { results, diff } = await work({ calls, options });
+    return { results: results.map(shownResult), ...omitUndefined({ messages: encode?.(results), diff }) };
+  };
+  return batchResponse(await submissions.run(principal.id, waitMs, () => run().finally(end)));
+}
+
+/** Those of the request, or of the message in it. @throws ToolError `invalid_argument`, `too_large` */
+function callsOf(
+  { calls, message, format }: BodyOf<BatchId>,
+  shown: Pick<ReadMessageOptions, "registry" | "allow">,
+): Pick<MessageCalls, "calls"> & Partial<MessageCalls> {
+  if (calls !== undefined && message === undefined && format === undefined) return { calls };
+  if (calls !== undefined || message === undefined || format === undefined)
+    throw new ToolError("invalid_argument", "A request has either calls, or a message of a model and its format.", {
+      hint: '{"calls": [{"name": "…", "input": {…}}]}, or {"message": {…}, "format": "openai-chat"}.',
+    });
+  const read = readMessage(message, { format, ...shown });
+  if (read.calls.length <= MAX_CALLS) return read;
+  throw new ToolError("too_large", `The message has ${read.calls.length} calls; a request may have ${MAX_CALLS}.`);
+}
+
+const MAX_CALLS = 1_000;
 const DEFAULT_WAIT_MS = 30_000;
 
 type CommonBody = BodyOf<"simulate"> & Pick<BodyOf<"execute">, "answerFrom">;

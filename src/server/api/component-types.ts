@@ -1,4 +1,5 @@
 /** The types behind the named schemas of the API. */
+import type { ApprovalRule } from "../../core/approval-store.ts";
 import type { PendingApproval } from "../../core/approvals.ts";
 import type { ToolCall } from "../../core/call.ts";
 import type { ContentPart } from "../../core/content.ts";
@@ -48,6 +49,13 @@ export interface ApiJob extends Omit<JobStatus, "output" | "preview"> {
   readonly openedBy?: string;
 }
 
+/** A schedule as it is listed. */
+export interface ApiSchedule extends Omit<TriggerStatus, "type"> {
+  readonly sessionId: string;
+  /** When it is due next. */
+  readonly nextAt?: number;
+}
+
 /** The types by the names of their schemas. */
 export interface ComponentTypes {
   readonly ToolCall: ToolCall;
@@ -61,7 +69,9 @@ export interface ComponentTypes {
   readonly SessionDiff: SessionDiff;
   readonly SessionSnapshot: SessionSnapshot;
   readonly PendingApproval: PendingApproval;
+  readonly ApprovalRule: ApprovalRule;
   readonly Job: ApiJob;
   readonly Trigger: TriggerStatus;
+  readonly Schedule: ApiSchedule;
   readonly ChannelMessage: ChannelMessage;
 }

@@ -1,4 +1,5 @@
 /** The named schemas of the API: those that several routes use, and those of the events of streams. */
+import { APPROVAL_SCOPES, APPROVAL_STATUSES } from "../../core/approval-store.ts";
 import { ERROR_CODES } from "../../core/error-codes.ts";
 import { ANSWER_SOURCES } from "../../core/answer-source.ts";
 import { JOB_STATES } from "../../core/job-status.ts";
@@ -119,17 +120,43 @@ export const COMPONENTS = {
   ),
   PendingApproval: answer(
     {
+      id: id("The question itself: the same when its call is asked about again after a crash."),
+      position: integer("Its place among all questions, by when it was asked last. Counts from 1.", 1, Number.MAX_SAFE_INTEGER),
+      status: oneOf("open: it waits for an answer; withdrawn: its call ended without one; expired: none came in time.", APPROVAL_STATUSES),
       callId: id("The call that waits."),
       sessionId: id("Its session."),
       toolName: text("Its tool, qualified."),
       description: text("What the tool does."),
       input: record("The final input: what is approved is exactly what runs."),
-      digest: text("What an answer is bound to."),
+      digest: text("What an answer is bound to: the tool, its definition and the input."),
+      definition: text("The fingerprint of the tool's definition."),
       reason: text("Why it needs approval."),
       simulated: flag("The call belongs to a simulation that allows side effects."),
       within: array(record("An enclosing call: callId, toolName and input.")),
+      askedBy: text("The principal or agent whose call it is."),
+      askedAt: time("When it was asked."),
+      expiresAt: time("From then on an answer counts for nothing."),
+      askedIn: text("The living process that waits; left out where none does: its session must be resumed."),
+      scope: oneOf("How far a yes reaches.", APPROVAL_SCOPES),
+      ruleId: text("The rule that answered, or that was made of the answer."),
+      answeredBy: text("The author of the answer."),
+      answeredAt: time("When it was answered, withdrawn or expired."),
     },
-    ["callId", "sessionId", "toolName", "description", "input", "digest", "reason", "simulated"],
+    ["id", "position", "status", "callId", "sessionId", "toolName", "description", "input", "digest", "reason", "simulated", "askedAt"],
+  ),
+  ApprovalRule: answer(
+    {
+      id: id("Its id."),
+      pattern: text("Over qualified names; * matches any text."),
+      scope: oneOf("input and tool: it was made of an answer, and holds for one session.", APPROVAL_SCOPES),
+      sessionId: id("Calls of this session only."),
+      digest: text("Calls with this input only."),
+      definition: text("While the tool is defined as it was."),
+      createdAt: time("When it was made."),
+      createdBy: text("The principal that made it."),
+      expiresAt: time("When it ends; left out, it holds until it is revoked."),
+    },
+    ["id", "pattern", "scope", "createdAt"],
   ),
   Job: answer(
     {
@@ -162,6 +189,19 @@ export const COMPONENTS = {
       error: text("Why it does not work at present."),
     },
     ["id", "type", "settings", "addedAt", "sent", "running"],
+  ),
+  Schedule: answer(
+    {
+      id: id("Its id."),
+      sessionId: id("The session whose agent it wakes."),
+      settings: record("prompt, zone, catchUp, and one of everyMinutes, dailyAt, hourlyAt and cron."),
+      addedAt: time("When it was added."),
+      nextAt: time("When it is due next; left out where it never is again."),
+      sent: integer("How many messages it has sent.", 0, Number.MAX_SAFE_INTEGER),
+      running: flag("An agent runs, and with it the schedule."),
+      error: text("Why it does not work at present."),
+    },
+    ["id", "sessionId", "settings", "addedAt", "sent", "running"],
   ),
   ChannelMessage: answer(
     {

@@ -1,11 +1,11 @@
 /** Requests with an `Idempotency-Key`: done once, and answered the same ever after. */
 import { createHash } from "node:crypto";
+import { KEYED_REQUEST_KEPT_MS, type AccessStore } from "../../core/access-store.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Clock, Log } from "../../core/ports.ts";
-import type { CacheStore } from "../../core/store.ts";
 import type { OperationId } from "../api.ts";
 import type { Principal } from "../auth/principal.ts";
 import { HttpError } from "../http/http-error.ts";
@@ -18,25 +18,24 @@ interface KeyedRequest {
   readonly read: ReadRequest;
 }
 
-/** The record of a keyed request: first that it was begun, then its answer. */
+/** The first answer to a keyed request. */
 interface Kept {
-  readonly fingerprint: string;
-  readonly answer?: { readonly status: number; readonly headers: readonly (readonly [string, string])[]; readonly body: string };
+  readonly status: number;
+  readonly headers: readonly (readonly [string, string])[];
+  readonly body: string;
 }
 
 const HEADER = "idempotency-key";
 const MAX_KEY_LENGTH = 255;
-const KEPT_MS = 24 * 60 * 60 * 1_000;
+const FORGET_EVERY_MS = 60 * 60 * 1_000;
 /** Headers of an answer that are given again. */
 const HEADERS = ["content-type", "location", "cache-control", "x-should-retry"] as const;
-/** Answers in memory, where no store outlives the process. */
-const MAX_REMEMBERED = 10_000;
 
 export interface KeyedAnswersOptions {
   readonly clock: Clock;
   readonly log: Log;
-  /** Where answers outlive the process. @default memory */
-  readonly cache: CacheStore | undefined;
+  /** Where requests and their first answers are kept. */
+  readonly access: AccessStore;
 }
 
 /**
@@ -47,7 +46,7 @@ export interface KeyedAnswersOptions {
 export class KeyedAnswers {
   readonly #options: KeyedAnswersOptions;
   readonly #running = new Map<string, { readonly fingerprint: string; readonly kept: Promise<Kept> }>();
-  readonly #remembered = new Map<string, Kept>();
+  #forgotAt: number | undefined;
 
   constructor(options: KeyedAnswersOptions) {
     this.#options = options;
@@ -77,46 +76,33 @@ export class KeyedAnswers {
   }
 
   async #run(key: string, fingerprint: string, work: () => Promise<Response>): Promise<Kept> {
-    const known = await this.#read(key);
+    const { access, clock, log } = this.#options;
+    this.#forget();
+    const known = await access.beginRequest({ key, fingerprint, at: clock.wallTime() });
     if (known !== undefined && known.fingerprint !== fingerprint) throw otherContent();
-    if (known?.answer !== undefined) return known;
-    if (known === undefined) await this.#write(key, { fingerprint });
+    if (known?.answer !== undefined) return keptOf(known.answer);
     const response = await work();
     const headers = HEADERS.flatMap((name): [string, string][] => {
       const value = response.headers.get(name);
       return value === null ? [] : [[name, value]];
     });
-    const kept = { fingerprint, answer: { status: response.status, headers, body: await response.text() } };
-    if (response.status !== 202) await this.#write(key, kept); // what it will come to is asked for again
+    const kept = { status: response.status, headers, body: await response.text() };
+    if (response.status === 202) return kept; // what it will come to is asked for again
+    await access
+      .answerRequest({ key, answer: JSON.stringify(kept) })
+      .catch((thrown: unknown) => log.warn(`An answer could not be kept: ${describeThrown(thrown)}`)); // it was done
     return kept;
   }
 
-  async #read(key: string): Promise<Kept | undefined> {
-    const { cache, clock } = this.#options;
-    if (cache === undefined) return this.#remembered.get(key);
-    const text = await cache.get(cacheKey(key), clock.wallTime());
-    return text === undefined ? undefined : keptOf(text);
+  /** Once an hour: what is too old. */
+  #forget(): void {
+    const { access, clock, log } = this.#options;
+    if (this.#forgotAt !== undefined && clock.now() - this.#forgotAt < FORGET_EVERY_MS) return;
+    this.#forgotAt = clock.now();
+    void access
+      .forgetRequests(clock.wallTime() - KEYED_REQUEST_KEPT_MS)
+      .catch((thrown: unknown) => log.warn(`Old answers were not forgotten: ${describeThrown(thrown)}`));
   }
-
-  async #write(key: string, kept: Kept): Promise<void> {
-    const { cache, clock, log } = this.#options;
-    if (cache === undefined) {
-      this.#remembered.set(key, kept);
-      for (const oldest of this.#remembered.keys()) {
-        if (this.#remembered.size <= MAX_REMEMBERED) break;
-        this.#remembered.delete(oldest);
-      }
-      return;
-    }
-    const storedAt = clock.wallTime();
-    const entry = { key: cacheKey(key), body: JSON.stringify(kept), resources: [], versions: [], storedAt, expiresAt: storedAt + KEPT_MS };
-    if (kept.answer === undefined) await cache.put(entry);
-    else await cache.put(entry).catch((thrown: unknown) => log.warn(`An answer could not be kept: ${describeThrown(thrown)}`)); // it was done
-  }
-}
-
-function cacheKey(key: string): string {
-  return `http-answer:${key}`;
 }
 
 /** @throws HttpError 400 */
@@ -134,13 +120,15 @@ function digest(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
-function keptOf(text: string): Kept | undefined {
-  const value: JsonValue = parseJson(text);
-  return isJsonObject(value) && typeof value["fingerprint"] === "string" ? (value as unknown as Kept) : undefined; // written by #write
+/** @throws ToolError `corrupt_record` */
+function keptOf(text: string): Kept {
+  const value: JsonValue = parseJson(text, { maxDepth: 8, maxChars: Infinity });
+  if (isJsonObject(value) && typeof value["status"] === "number" && Array.isArray(value["headers"]) && typeof value["body"] === "string")
+    return value as unknown as Kept; // written by #run
+  throw new ToolError("corrupt_record", "The first answer to this request is damaged.");
 }
 
-function responseOf({ answer }: Kept): Response {
-  const { status = 500, headers = [], body = "" } = answer ?? {};
+function responseOf({ status, headers, body }: Kept): Response {
   return new Response(status === 204 ? null : body, { status, headers: headers.map(([name, value]): [string, string] => [name, value]) });
 }
 

@@ -1,9 +1,11 @@
 /** The sessions that requests work in: taken up from the store when they are asked for, and let go when they are idle. */
+import { KEYED_REQUEST_KEPT_MS } from "../../core/access-store.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import type { Store, StoredSession } from "../../core/store.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
+import { forgetSessions } from "../forget-sessions.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { ServerSettings } from "./server-settings.ts";
 
@@ -25,7 +27,7 @@ interface Held {
 export const OWN_SESSION_PREFIX = "haft-request-";
 
 /** So long are they kept, which is as long as the answers to the requests. */
-const OWN_KEPT_MS = 24 * 60 * 60 * 1_000;
+const OWN_KEPT_MS = KEYED_REQUEST_KEPT_MS;
 const HOUR_MS = 60 * 60 * 1_000;
 const PAGE = 1_000;
 
@@ -144,19 +146,15 @@ export class SessionPool {
 
   /** Once an hour: the sessions of requests whose answers are not kept any more. */
   async #forgetOwn(): Promise<void> {
-    const { store, clock, runtime } = this.#options;
+    const { clock, runtime } = this.#options;
     const now = clock.now();
-    if (store === undefined || (this.#forgotAt !== undefined && now - this.#forgotAt < HOUR_MS)) return;
+    if (this.#forgotAt !== undefined && now - this.#forgotAt < HOUR_MS) return;
     this.#forgotAt = now;
-    const before = clock.wallTime() - OWN_KEPT_MS;
-    const old: string[] = [];
-    for (let offset = 0; ; offset += PAGE) {
-      const page = await store.list({ limit: PAGE, offset });
-      for (const { sessionId, updatedAt, openedBy } of page)
-        if (sessionId.startsWith(OWN_SESSION_PREFIX) && updatedAt < before && openedBy === undefined) old.push(sessionId);
-      if (page.length < PAGE) break;
-    }
-    for (const id of old) if (!this.#closed && runtime.sessions.get(id) === undefined) await store.remove(id);
+    await forgetSessions(runtime, {
+      prefix: OWN_SESSION_PREFIX,
+      before: clock.wallTime() - OWN_KEPT_MS,
+      stopped: () => this.#closed,
+    });
   }
 
   /** Those that the store has whole, and of which nothing is a branch: a branch is one only while it and its parent are open. */
@@ -167,7 +165,7 @@ export class SessionPool {
     for (const [id, { session, uses, usedAt }] of this.#held) {
       if (left <= 0) return;
       if (uses > 0 || now - usedAt < idleMs || session.parent !== undefined || parents.has(id)) continue;
-      if (this.#options.store === undefined || session.jobs.length > 0) continue;
+      if (session.jobs.length > 0 || (this.#options.store === undefined && !isOver(id, now - usedAt))) continue;
       left--;
       this.#held.delete(id);
       void session
@@ -175,6 +173,11 @@ export class SessionPool {
         .catch((thrown: unknown) => this.#options.log.warn(`An idle session did not end well: ${describeThrown(thrown)}`));
     }
   }
+}
+
+/** Without a store a session ends when it is closed. That of a request is of use only while its key is known. */
+function isOver(id: string, idleMs: number): boolean {
+  return id.startsWith(OWN_SESSION_PREFIX) && idleMs > OWN_KEPT_MS;
 }
 
 /** A session that a session key may not see is not there for it. @throws ToolError `not_found` */

@@ -2,6 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import { writeRecording } from "../../core/recording/recording.ts";
 import type { StoredSession } from "../../core/store.ts";
+import { diffSessions } from "../../runtime/diff-sessions.ts";
 import { importRecording } from "../../runtime/import-recording.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { storedEvents } from "../../session/read-events.ts";
@@ -97,9 +98,11 @@ export const sessionHandlers: Handlers<SessionId> = {
     return noContent();
   },
 
-  getDiff({ runtime, principal, params: { sessionId } }) {
+  getDiff({ runtime, principal, params: { sessionId }, query: { with: otherId } }, { sessions }) {
     checkSeen(principal, sessionId);
-    return openBranch(runtime.sessions.get(sessionId), sessionId).diff();
+    if (otherId === undefined) return openBranch(runtime.sessions.get(sessionId), sessionId).diff();
+    checkSeen(principal, otherId);
+    return sessions.use(sessionId, (session) => sessions.use(otherId, (other) => diffSessions(session, other)));
   },
 
   async getSnapshot({ principal, params: { sessionId } }, { sessions }) {

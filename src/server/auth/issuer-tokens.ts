@@ -132,7 +132,10 @@ class IssuerTokens implements Authenticator {
     const given = typeof named === "string" ? named.split(" ") : Array.isArray(named) ? named : [];
     const allowed = given.flatMap((scope) => scopesOf(scope, meanings));
     const name = [claims["name"], claims["client_id"], claims["sub"]].find((text) => typeof text === "string" && text !== "");
-    return Object.freeze({ id, name: String(name), scopes: new Set(SCOPES.filter((scope) => allowed.includes(scope))), claims });
+    const scopes = new Set(SCOPES.filter((scope) => allowed.includes(scope)));
+    const { clockToleranceSeconds = DEFAULT_TOLERANCE_SECONDS } = this.#options;
+    const expiresAt = ((payload.exp ?? 0) + clockToleranceSeconds) * 1_000;
+    return Object.freeze({ id, name: String(name), scopes, claims, expiresAt });
   }
 
   /** An issuer that cannot be reached is the operator's business, once in a while; a wrong token is not. */

@@ -51,6 +51,8 @@ export interface KeysOptions {
 
 /** `haft_`, the id in hex, and the secret. */
 const KEY = /^haft_([0-9a-f]{16})_([\w-]{43})$/u;
+/** The id of the principal of a key. */
+const PRINCIPAL_ID = /^(?:key|session):([0-9a-f]{16})$/u;
 const ID_BYTES = 8;
 const SECRET_BYTES = 32;
 const SALT_BYTES = 16;
@@ -164,15 +166,22 @@ export class Keys implements Authenticator {
     this.#known.set(digest, { principal, until: this.#clock.now() + this.#cacheMs, expiresAt });
     return principal;
   }
+
+  async isValid({ id }: Principal): Promise<boolean> {
+    const [, keyId] = PRINCIPAL_ID.exec(id) ?? [];
+    if (keyId === undefined) return true;
+    const key = await this.#access.key(keyId);
+    return key !== undefined && key.revokedAt === undefined;
+  }
 }
 
-function principalOf({ id, name, scopes, sessionId, allow, deny }: StoredKey): Principal {
+function principalOf({ id, name, scopes, sessionId, allow, deny, expiresAt }: StoredKey): Principal {
   const tools = allow === undefined && deny === undefined ? undefined : omitUndefined({ allow, deny });
   return Object.freeze({
     id: `${sessionId === undefined ? "key" : "session"}:${id}`,
     name,
     scopes: new Set(SCOPES.filter((scope) => scopes.includes(scope))),
-    ...omitUndefined({ sessionId, tools }),
+    ...omitUndefined({ sessionId, tools, expiresAt }),
   });
 }
 

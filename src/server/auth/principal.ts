@@ -20,12 +20,20 @@ export interface Principal {
   readonly claims?: JsonObject;
   /** Patterns of the key itself, which only narrow what the rules of the server allow. */
   readonly tools?: PermissionRules;
+  /** When its credentials end, in wall-clock milliseconds: its streams end then. @default never */
+  readonly expiresAt?: number;
 }
 
 /** Finds the sender of a request by its credentials. */
 export interface Authenticator {
   /** Undefined = no (or wrong) credentials: answered with 401. Never throws for what a request holds. */
   authenticate(request: Request): Promise<Principal | undefined>;
+  /**
+   * Whether the credentials of a principal that was let in were revoked since: asked once a second while it has streams open. True for principals of others.
+   *
+   * @default they hold until `expiresAt` of the principal
+   */
+  isValid?(principal: Principal): Promise<boolean>;
 }
 
 /** Whether a principal may do what needs this scope. */
@@ -42,6 +50,10 @@ export function firstOf(...authenticators: readonly Authenticator[]): Authentica
         if (principal !== undefined) return principal;
       }
       return undefined;
+    },
+    async isValid(principal) {
+      for (const authenticator of authenticators) if ((await authenticator.isValid?.(principal)) === false) return false;
+      return true;
     },
   };
 }

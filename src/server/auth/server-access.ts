@@ -9,6 +9,7 @@ import { httpClient } from "../../net/http-client.ts";
 import { guardedFetch } from "../../net/guarded-fetch.ts";
 import type { Visibility } from "../../policy/visibility.ts";
 import { challenge, metadataUrl, resourceMetadata } from "./challenge.ts";
+import { CredentialWatch } from "./credential-watch.ts";
 import { issuerTokens, type IssuerTokensOptions } from "./issuer-tokens.ts";
 import { Keys } from "./keys.ts";
 import { SCOPES, firstOf, hasScope, type Authenticator, type Principal, type Scope } from "./principal.ts";
@@ -77,6 +78,7 @@ export async function openServerAccess(
 export class ServerAccess implements Authenticator {
   readonly #options: ServerAccessOptions;
   readonly #authenticator: Authenticator;
+  readonly #watch: CredentialWatch;
   readonly #rules: AccessRules;
   readonly #refusals: RefusalLog | undefined;
   readonly #metadataUrl: URL | undefined;
@@ -88,6 +90,7 @@ export class ServerAccess implements Authenticator {
   ) {
     this.#options = options;
     this.#authenticator = authenticator;
+    this.#watch = new CredentialWatch({ authenticator, ...ports });
     this.#rules = new AccessRules(options.rules ?? []);
     this.#refusals = options.access === undefined ? undefined : new RefusalLog(options.access, ports);
     const hasIssuers = options.issuers !== undefined && options.issuers.length > 0;
@@ -96,6 +99,15 @@ export class ServerAccess implements Authenticator {
 
   authenticate(request: Request): Promise<Principal | undefined> {
     return this.#authenticator.authenticate(request);
+  }
+
+  async isValid(principal: Principal): Promise<boolean> {
+    return (await this.#authenticator.isValid?.(principal)) ?? true;
+  }
+
+  /** Calls `end` once when the credentials of a principal have ended. The returned function stops that. */
+  watch(principal: Principal, end: () => void): () => void {
+    return this.#watch.watch(principal, end);
   }
 
   /** Finds the sender of a request and whether it has the scope. Keeps the refusal where it has not. */

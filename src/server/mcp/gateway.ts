@@ -49,7 +49,7 @@ export class Gateway implements Shared {
     this.suspensions = new Suspensions(sdk, this.settings);
     this.announcer = new Announcer(runtime, this.peers);
     const { tasks, clock, log } = this.settings;
-    if (tasks !== undefined) this.tasks = new Tasks({ sessions: runtime.sessions, settings: tasks, clock, log });
+    if (tasks !== undefined) this.tasks = new Tasks({ runtime, settings: tasks, clock, log });
   }
 
   /** A server instance, ready to be connected. Changes are announced to it until it is closed. */

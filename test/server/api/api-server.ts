@@ -6,7 +6,7 @@ import { createAgent, createRuntime, defineTool, readOnly } from "haft";
 import { scriptedModel } from "haft/testing";
 import { createTriggers } from "haft/triggers";
 import { createServer, staticToken, type Authenticator, type ServerLimits, type ServerListener } from "haft/server";
-import { sqliteStore } from "haft/sqlite";
+import { sqliteStore, type SqliteStoreOptions } from "haft/sqlite";
 import { onTestFinished } from "vitest";
 
 export const TOKEN = "a-token-for-the-tests";
@@ -15,6 +15,7 @@ export interface ApiServerOptions {
   readonly limits?: ServerLimits;
   readonly auth?: Authenticator;
   readonly store?: "sqlite" | "none";
+  readonly storeOptions?: Partial<SqliteStoreOptions>;
 }
 
 /** Set by the tools, so that a test can wait for them. */
@@ -64,6 +65,7 @@ export async function startApi({
   limits = {},
   auth = staticToken({ token: TOKEN }),
   store = "sqlite",
+  storeOptions = {},
 }: ApiServerOptions = {}): Promise<ApiServer> {
   const folder = await mkdtemp(join(tmpdir(), "haft-api-"));
   const gate = new Gate();
@@ -71,7 +73,7 @@ export async function startApi({
   const triggers = createTriggers();
   triggers.channels.open("news", { kind: "broadcast" });
   const runtime = createRuntime({
-    ...(store === "sqlite" ? { store: sqliteStore({ path: join(folder, "haft.db"), synchronous: "normal" }) } : {}),
+    ...(store === "sqlite" ? { store: sqliteStore({ path: join(folder, "haft.db"), synchronous: "normal", ...storeOptions }) } : {}),
     approval: { approve: () => new Promise(() => {}) },
     toolsets: [{ name: "notes", tools: notesTools(added, gate) }],
   });

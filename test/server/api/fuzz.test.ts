@@ -11,11 +11,20 @@ const LEFT_OUT: ReadonlySet<OperationId> = new Set<OperationId>(["listEvents"]);
 const REQUESTS = Number(process.env["HAFT_FUZZ_REQUESTS"] ?? (inCI ? 100_000 : 400));
 const WORDS = ["travel", "desk", "call_1", "clerk", "news", "notes::add", "notes::list", "..", "a/b", "%00", "é", "💥", "__proto__", " "];
 
+/** Whole messages of models, in forms that may not be those that are named. */
+const MESSAGES = [
+  { role: "assistant", tool_calls: [{ id: "a", type: "function", function: { name: "notes__add", arguments: '{"text":"x"}' } }] },
+  { role: "assistant", content: [{ type: "tool_use", id: "a", name: "notes__list", input: {} }] },
+  { role: "model", parts: [{ functionCall: { name: "notes__list", args: null } }] },
+  [{ type: "function_call", call_id: "a", name: "nothing", arguments: "{" }],
+  '<tool_call>{"name": "notes__list"}</tool_call>',
+];
+
 const anyText = fc.oneof(fc.constantFrom(...WORDS), fc.string({ minLength: 1, maxLength: 20, unit: "binary" }));
 
 /** Values of a schema, most of them as it says. */
 function valueOf(schema: object): fc.Arbitrary<unknown> {
-  const { type, enum: words, properties = {}, items, $ref } = schema as Schema;
+  const { type, enum: words, properties = {}, items, pattern, $ref } = schema as Schema;
   if ($ref !== undefined) return fc.record({ name: anyText, input: fc.jsonValue({ maxDepth: 2 }) }, { requiredKeys: ["name"] });
   const odd = fc.jsonValue({ maxDepth: 2 });
   const usual: fc.Arbitrary<unknown> =
@@ -28,13 +37,19 @@ function valueOf(schema: object): fc.Arbitrary<unknown> {
           : type === "array"
             ? fc.array(valueOf(items ?? {}), { maxLength: 3 })
             : type === "object"
-              ? fc.record(Object.fromEntries(Object.entries(properties).map(([name, field]) => [name, valueOf(field)])), {
+              ? fc.record(Object.fromEntries(Object.entries(properties).map(([name, field]) => [name, fieldOf(name, field)])), {
                   requiredKeys: [],
                 })
               : type === "string"
-                ? anyText
+                ? pattern === undefined
+                  ? anyText
+                  : fc.stringMatching(new RegExp(pattern, "u"))
                 : odd;
   return fc.oneof({ arbitrary: usual, weight: 12 }, { arbitrary: odd, weight: 1 });
+}
+
+function fieldOf(name: string, field: object): fc.Arbitrary<unknown> {
+  return name === "message" ? fc.oneof(fc.constantFrom(...MESSAGES), valueOf(field)) : valueOf(field);
 }
 
 interface Schema {
@@ -42,6 +57,7 @@ interface Schema {
   readonly enum?: readonly string[];
   readonly properties?: Readonly<Record<string, object>>;
   readonly items?: object;
+  readonly pattern?: string;
   readonly $ref?: string;
 }
 
@@ -67,7 +83,10 @@ const request: fc.Arbitrary<FuzzedRequest> = fc.constantFrom(...OPERATION_IDS.fi
       body:
         given.body === undefined
           ? undefined
-          : JSON.stringify({ ...Object(given.body), ...("calls" in Object(given.body) ? { waitMs: 0 } : {}) }),
+          : JSON.stringify({
+              ...Object(given.body),
+              ...("calls" in Object(given.body) || "message" in Object(given.body) ? { waitMs: 0 } : {}),
+            }),
       key: given.key,
     }));
 });

@@ -78,12 +78,12 @@ interface DocumentCall {
 }
 
 /** Those that come after others have used up what they are about. */
-const MAY_BE_GONE: Readonly<Record<string, number>> = { sendToJob: 400, removeTrigger: 404, deleteSession: 409 };
+const MAY_BE_GONE: Readonly<Record<string, number>> = { sendToJob: 400, removeTrigger: 404, deleteSession: 409, revokeApprovalRule: 404 };
 
 async function callByDocument({ api, document, path, method, operation, facts }: DocumentCall): Promise<void> {
   const { operationId, parameters, requestBody, responses } = operation;
   const value = (name: string, example: unknown): string =>
-    (operationId === "decideApproval" && name === "callId" ? facts.values["approvalId"] : facts.values[name]) ?? String(example);
+    (/^(decide|get)Approval$/u.test(operationId) && name === "callId" ? facts.values["approvalId"] : facts.values[name]) ?? String(example);
   let url = path;
   const query = new URLSearchParams();
   for (const { name, in: place, example } of parameters) {

@@ -1,32 +1,25 @@
 /** Routes of calls that wait for approval. */
-import { APPROVAL_SCOPES } from "../../../core/approval-store.ts";
+import { APPROVAL_SCOPES, APPROVAL_STATUSES } from "../../../core/approval-store.ts";
 import { answer, array, flag, id, integer, object, oneOf, ref, text } from "../json-schema.ts";
 import type { Routes } from "../route.ts";
 
 const digest = text("That of the question: an answer to another input decides nothing.", { minLength: 1, maxLength: 256 });
-const decision = oneOf("allow reaches as far as scope says; allow-always holds for the tool until the session ends.", [
-  "allow",
-  "allow-once",
-  "allow-always",
-  "deny",
-]);
-const verdict = {
-  answer: decision,
-  digest,
+const decision = oneOf(
+  "allow reaches as far as scope says; allow-input and allow-always hold for calls of the session with this input, or of this tool.",
+  ["allow", "allow-once", "allow-input", "allow-always", "deny"],
+);
+const pattern = text("Over qualified names; * matches any text.", { minLength: 1, maxLength: 512 });
+const expiresAt = integer("When it ends, in milliseconds since 1970-01-01 UTC.", 0, Number.MAX_SAFE_INTEGER);
+const reach = {
   scope: oneOf(
     "With allow: this call, calls of the session with this input, calls of the session of this tool, or calls that the rule names. once by default.",
     APPROVAL_SCOPES,
   ),
-  rule: object(
-    {
-      pattern: text("Over qualified names; the tool that was asked about by default.", { minLength: 1, maxLength: 512 }),
-      sessionId: id("Calls of this session only."),
-      expiresAt: integer("When it ends, in milliseconds since 1970-01-01 UTC.", 0, Number.MAX_SAFE_INTEGER),
-    },
-    [],
-  ),
+  rule: object({ pattern, sessionId: id("Calls of this session only."), expiresAt }, []),
 };
-const callId = id("The call that waits.");
+const verdict = { answer: decision, digest, ...reach };
+const callId = id("The call that waits, or the id of its question.");
+const statuses = APPROVAL_STATUSES.join("|");
 
 export const approvalRoutes = {
   listApprovals: {
@@ -34,9 +27,52 @@ export const approvalRoutes = {
     path: "/v1/approvals",
     scope: "read",
     summary: "List the calls that wait for approval, the oldest first.",
-    query: { sessionId: id("Only calls of this session."), tool: text("Only calls of this tool.", { minLength: 1, maxLength: 512 }) },
-    answer: answer({ approvals: array(ref("PendingApproval")) }, ["approvals"]),
+    query: {
+      sessionId: id("Only calls of this session."),
+      tool: text("Only calls of this tool, or of those that a pattern such as files::* matches.", { minLength: 1, maxLength: 512 }),
+      status: text("Questions with one of these states, separated by commas: allowed,denied. Left out, those that are open.", {
+        pattern: `^(${statuses})(,(${statuses}))*$`,
+      }),
+      after: integer("The position of the last question that is known.", 0, Number.MAX_SAFE_INTEGER, { default: 0 }),
+      limit: integer("Most questions of a page.", 1, 1_000, { default: 1_000 }),
+    },
+    answer: answer(
+      {
+        approvals: array(ref("PendingApproval")),
+        next: integer("The after of the next page; left out at the end.", 0, Number.MAX_SAFE_INTEGER),
+      },
+      ["approvals"],
+    ),
     example: {},
+  },
+  getApproval: {
+    method: "GET",
+    path: "/v1/approvals/{callId}",
+    scope: "read",
+    summary: "Get one question, whatever became of it.",
+    params: { callId },
+    answer: ref("PendingApproval"),
+    example: { params: { callId: "call_1" } },
+  },
+  decideMatchingApprovals: {
+    method: "POST",
+    path: "/v1/approvals/matching",
+    scope: "approve",
+    summary: "Decide every call that waits and fits, with one answer.",
+    description:
+      "Those asked up to a position: what was asked later was not seen by the person who decides. Say which by tool, by session, or both.",
+    body: object(
+      {
+        answer: decision,
+        ...reach,
+        tool: text("Calls of this tool, or of those that a pattern such as files::* matches.", { minLength: 1, maxLength: 512 }),
+        sessionId: id("Calls of this session."),
+        upTo: integer("The position of the last question that was seen.", 0, Number.MAX_SAFE_INTEGER),
+      },
+      ["answer", "upTo"],
+    ),
+    answer: answer({ approvals: array(ref("PendingApproval"), { description: "Those that this answer decided." }) }, ["approvals"]),
+    example: { body: { answer: "deny", tool: "files::*", upTo: 7 } },
   },
   decideApproval: {
     method: "POST",
@@ -63,5 +99,33 @@ export const approvalRoutes = {
       ["decisions"],
     ),
     example: { body: { decisions: [{ callId: "call_1", answer: "deny", digest: "0000" }] } },
+  },
+  listApprovalRules: {
+    method: "GET",
+    path: "/v1/approval-rules",
+    scope: "read",
+    summary: "List the rules that allow calls without a question, the oldest first.",
+    answer: answer({ rules: array(ref("ApprovalRule")) }, ["rules"]),
+    example: {},
+  },
+  addApprovalRule: {
+    method: "POST",
+    path: "/v1/approval-rules",
+    scope: "approve",
+    summary: "Allow calls of the tools that a pattern matches from now on.",
+    body: object({ pattern, sessionId: id("Calls of this session only."), expiresAt }, ["pattern"]),
+    status: 201,
+    answer: ref("ApprovalRule"),
+    keyed: true,
+    example: { body: { pattern: "files::*" } },
+  },
+  revokeApprovalRule: {
+    method: "DELETE",
+    path: "/v1/approval-rules/{ruleId}",
+    scope: "approve",
+    summary: "Revoke a rule; calls that it allowed stay allowed.",
+    params: { ruleId: id("The id of a rule.") },
+    status: 204,
+    example: { params: { ruleId: "rule_1" } },
   },
 } as const satisfies Routes;

@@ -1,6 +1,7 @@
 /** Routes that run calls, and look at them. */
 import { answerSources } from "../components.ts";
-import { answer, array, flag, id, integer, object, ref, text } from "../json-schema.ts";
+import { answer, array, flag, id, integer, object, record, ref, text } from "../json-schema.ts";
+import { TEXT_PREFIX, WIRE_NAMES } from "../message-formats.ts";
 import type { Routes } from "../route.ts";
 
 const callFields = {
@@ -8,6 +9,10 @@ const callFields = {
     description: "The calls of one message; each has its result, in this order.",
     minItems: 1,
     maxItems: 1_000,
+  }),
+  message: { description: "In place of calls: a whole message of a model, or the reply around it, in the form of its provider." },
+  format: text(`The form of message: ${WIRE_NAMES.join(", ")}; or ${TEXT_PREFIX} and a text format, such as ${TEXT_PREFIX}hermes.`, {
+    pattern: `^(${WIRE_NAMES.join("|")}|${TEXT_PREFIX}[a-z0-9.-]{1,40})$`,
   }),
   strict: flag("Run nothing unless every call can be run."),
   allow: array(text("A pattern over qualified names, such as files::*.", { minLength: 1, maxLength: 512 }), {
@@ -28,15 +33,19 @@ const sessionFields = {
   background: flag("true: each call continues as a background job; false: each is waited for."),
 } as const;
 
-const executeBody = object(executeFields, ["calls"]);
-export const executeInSessionBody = object(sessionFields, ["calls"]);
-export const simulateBody = object(callFields, ["calls"]);
+const executeBody = object(executeFields, []);
+export const executeInSessionBody = object(sessionFields, []);
+export const simulateBody = object(callFields, []);
 
-export const results = answer({ results: array(ref("ToolResult"), { description: "One for each call, in call order." }) }, ["results"]);
-export const simulation = answer(
-  { results: array(ref("ToolResult"), { description: "One for each call, in call order." }), diff: ref("SessionDiff") },
-  ["results", "diff"],
-);
+const answered = {
+  results: array(ref("ToolResult"), { description: "One for each call, in call order." }),
+  messages: array(record("A message of the conversation."), {
+    description: "Where a message was sent: the messages that answer its calls, in the same form.",
+  }),
+} as const;
+
+export const results = answer(answered, ["results"]);
+export const simulation = answer({ ...answered, diff: ref("SessionDiff") }, ["results", "diff"]);
 
 const callId = id("The id of a call.");
 const sessionId = id("Its session, where the server does not have that open.");
@@ -47,7 +56,8 @@ export const callRoutes = {
     path: "/v1/execute",
     scope: "execute",
     summary: "Run calls outside any session.",
-    description: "Answers 200 with one result per call, also where calls failed. With an Idempotency-Key each effect happens once.",
+    description:
+      "Takes calls, or a message of a model and its format. Answers 200 with one result per call, also where calls failed. With an Idempotency-Key each effect happens once.",
     body: executeBody,
     answer: results,
     mayTakeLong: true,
@@ -72,7 +82,7 @@ export const callRoutes = {
     description: "200 with what the request would have answered, 202 while the calls run. Kept for ten minutes after their end.",
     params: { submissionId: id("As the Location of a 202 names it.") },
     query: { waitMs: integer("How long to wait for the results, in milliseconds.", 0, 300_000, { default: 0 }) },
-    answer: answer({ results: array(ref("ToolResult")), diff: ref("SessionDiff") }, ["results"]),
+    answer: answer({ ...answered, diff: ref("SessionDiff") }, ["results"]),
     mayTakeLong: true,
     example: { params: { submissionId: "submission_1" } },
   },

@@ -2,6 +2,9 @@
 import { hash } from "node:crypto";
 import { newSecret } from "../secret.ts";
 
+/** The sessions of tasks have names that begin so. */
+export const TASK_SESSION_PREFIX = "mcp-task-";
+
 const ID = /^[\w-]{43}$/u;
 
 /** An id that cannot be guessed. */
@@ -14,5 +17,5 @@ export function newTaskId(): string {
  * a session that does not exist, as is a guess, and the id cannot be read off the name of a session.
  */
 export function taskSessionId(taskId: string, callerId: string): string | undefined {
-  return ID.test(taskId) ? `mcp-task-${hash("sha256", `${taskId}\0${callerId}`).slice(0, 40)}` : undefined;
+  return ID.test(taskId) ? `${TASK_SESSION_PREFIX}${hash("sha256", `${taskId}\0${callerId}`).slice(0, 40)}` : undefined;
 }

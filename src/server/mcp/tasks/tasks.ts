@@ -2,9 +2,10 @@
 import { ToolError, describeThrown } from "../../../core/error.ts";
 import { untilAborted } from "../../../core/base/until-aborted.ts";
 import type { Clock, Log } from "../../../core/ports.ts";
-import type { OpenSessions } from "../../../runtime/open-sessions.ts";
+import type { Runtime } from "../../../runtime/runtime.ts";
+import { forgetSessions } from "../../forget-sessions.ts";
 import type { ServedTask } from "./served-task.ts";
-import { newTaskId, taskSessionId } from "./task-id.ts";
+import { TASK_SESSION_PREFIX, newTaskId, taskSessionId } from "./task-id.ts";
 
 /** Which calls become tasks, and how long they are kept. */
 export interface TaskSettings {
@@ -15,7 +16,7 @@ export interface TaskSettings {
 }
 
 export interface TasksOptions {
-  readonly sessions: Pick<OpenSessions, "forget">;
+  readonly runtime: Runtime;
   readonly settings: TaskSettings;
   readonly clock: Clock;
   readonly log: Log;
@@ -33,6 +34,9 @@ export interface TaskPlace {
 /** Looks where memory has nothing. */
 export type TakeUp = (place: Pick<TaskPlace, "id" | "sessionId">) => Promise<ServedTask | undefined>;
 
+const LEAST_SWEEP_MS = 60_000;
+const MOST_SWEEP_MS = 60 * 60_000;
+
 export class Tasks {
   readonly settings: TaskSettings;
   readonly #options: TasksOptions;
@@ -44,10 +48,13 @@ export class Tasks {
   readonly #timers = new Map<string, () => void>();
   readonly #closing = new Set<() => void>();
   #held = 0;
+  #isClosed = false;
+  #stopSweep: (() => void) | undefined;
 
   constructor(options: TasksOptions) {
     this.#options = options;
     this.settings = options.settings;
+    if (options.runtime.store?.outlivesProcess === true) void this.#sweep();
   }
 
   /** The place of a call that may become a task; undefined while there are as many as there may be. */
@@ -102,8 +109,8 @@ export class Tasks {
 
   /** Keeps nothing of a session: its call did not become a task, or the task's time is over. Not waited for. */
   forget(sessionId: string): void {
-    const { sessions, log } = this.#options;
-    sessions.forget(sessionId).catch((thrown: unknown) => {
+    const { runtime, log } = this.#options;
+    runtime.sessions.forget(sessionId).catch((thrown: unknown) => {
       const { code } = ToolError.fromUnknown(thrown, "store_failed");
       if (code !== "not_found") log.warn(`The session of a call over MCP was not removed: ${describeThrown(thrown)}`);
     });
@@ -117,9 +124,25 @@ export class Tasks {
 
   /** Ends the timers. Tasks that a store has are found again by a later server. */
   close(): void {
+    this.#isClosed = true;
+    this.#stopSweep?.();
     for (const stop of this.#timers.values()) stop();
     this.#timers.clear();
     for (const listener of this.#closing) listener();
+  }
+
+  /** Removes now and then the tasks of earlier processes whose time is over: nothing else ends those that no client asks for. */
+  async #sweep(): Promise<void> {
+    const { runtime, clock, log } = this.#options;
+    const { ttlMs } = this.settings;
+    try {
+      await forgetSessions(runtime, { prefix: TASK_SESSION_PREFIX, before: clock.wallTime() - ttlMs, stopped: () => this.#isClosed });
+    } catch (thrown: unknown) {
+      log.warn(`Old tasks over MCP were not removed: ${describeThrown(thrown)}`);
+    }
+    if (this.#isClosed) return;
+    const nextMs = Math.min(Math.max(ttlMs, LEAST_SWEEP_MS), MOST_SWEEP_MS);
+    this.#stopSweep = clock.timer(() => void this.#sweep(), nextMs, { background: true });
   }
 
   #expire(sessionId: string): void {

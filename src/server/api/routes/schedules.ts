@@ -1,0 +1,52 @@
+/** Routes of schedules: the triggers of that type, over all sessions that the server has open. */
+import { answer, array, flag, id, integer, object, ref, text } from "../json-schema.ts";
+import type { Routes } from "../route.ts";
+
+const sessionId = id("The session whose agent it wakes.");
+
+export const scheduleRoutes = {
+  listSchedules: {
+    method: "GET",
+    path: "/v1/schedules",
+    scope: "read",
+    summary: "List the schedules of the sessions that the server has open, with the time at which each is due next.",
+    query: { sessionId: id("Only schedules of this session, which is opened for that.") },
+    answer: answer({ schedules: array(ref("Schedule")) }, ["schedules"]),
+    example: {},
+  },
+  addSchedule: {
+    method: "POST",
+    path: "/v1/schedules",
+    scope: "execute",
+    summary: "Wake the agent of a session at times of the clock.",
+    description: "Takes exactly one of everyMinutes, dailyAt, hourlyAt and cron. It runs while an agent of the session does.",
+    body: object(
+      {
+        sessionId,
+        name: text("A stable id. Left out, it gets a new one.", { minLength: 1, maxLength: 128 }),
+        prompt: text("The message that wakes the agent.", { minLength: 1, maxLength: 1_048_576 }),
+        everyMinutes: integer("Every so many minutes, counted from midnight.", 1, 1_440),
+        dailyAt: text("Once a day at this time, HH:MM.", { maxLength: 16 }),
+        hourlyAt: integer("Once an hour at this minute.", 0, 59),
+        cron: text("A cron expression: minute, hour, day of the month, month, day of the week.", { maxLength: 200 }),
+        zone: text("A time zone such as Europe/Berlin. That of the server by default.", { maxLength: 200 }),
+        catchUp: flag("Wake it once for times that passed while no agent ran."),
+      },
+      ["sessionId", "prompt"],
+    ),
+    status: 201,
+    answer: ref("Schedule"),
+    keyed: true,
+    example: { body: { sessionId: "travel", name: "morning", dailyAt: "07:30", zone: "Europe/Berlin", prompt: "Look at the notes." } },
+  },
+  removeSchedule: {
+    method: "DELETE",
+    path: "/v1/schedules/{scheduleId}",
+    scope: "execute",
+    summary: "Remove a schedule for good.",
+    params: { scheduleId: id("The id of a schedule.") },
+    query: { sessionId: id("Its session; needed where several have a schedule of this id, or the server does not have it open.") },
+    status: 204,
+    example: { params: { scheduleId: "morning" }, query: { sessionId: "travel" } },
+  },
+} as const satisfies Routes;

@@ -1,0 +1,68 @@
+/** The handlers of schedules. */
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { ToolError } from "../../core/error.ts";
+import type { RuntimeSession } from "../../runtime/runtime-session.ts";
+import type { TriggerStatus } from "../../triggers/session-triggers.ts";
+import type { Triggers } from "../../triggers/triggers.ts";
+import { triggersOf } from "./agents.ts";
+import type { ApiSchedule } from "./component-types.ts";
+import type { ApiServices, Handlers } from "./services.ts";
+import { checkSeen } from "./session-pool.ts";
+
+const TYPE = "schedule";
+
+export const scheduleHandlers: Handlers<"listSchedules" | "addSchedule" | "removeSchedule"> = {
+  async listSchedules({ runtime, principal, query }, services) {
+    const { triggers } = services;
+    if (triggers === undefined) return { schedules: [] };
+    const { sessionId = principal.sessionId } = query;
+    if (sessionId === undefined) return { schedules: runtime.sessions.list().flatMap((session) => schedulesOf(triggers, session)) };
+    checkSeen(principal, sessionId);
+    return services.sessions.use(sessionId, (session) => ({ schedules: schedulesOf(triggers, session) }));
+  },
+
+  addSchedule({ principal, body: { sessionId, ...definition } }, services) {
+    checkSeen(principal, sessionId);
+    const triggers = triggersOf(services);
+    return services.sessions.use(sessionId, async (session) =>
+      shownSchedule(triggers, session, await triggers.of(session).add({ ...definition, type: TYPE })),
+    );
+  },
+
+  async removeSchedule({ principal, params: { scheduleId }, query }, services) {
+    const triggers = triggersOf(services);
+    const sessionId = query.sessionId ?? principal.sessionId ?? sessionWith(scheduleId, triggers, services);
+    checkSeen(principal, sessionId);
+    const wasThere = await services.sessions.use(sessionId, (session) => {
+      const own = triggers.of(session);
+      return own.get(scheduleId)?.type === TYPE && own.remove(scheduleId);
+    });
+    if (wasThere) return new Response(null, { status: 204 });
+    throw noSchedule(scheduleId);
+  },
+};
+
+/** The one session that is open and has a schedule of this id. @throws ToolError `not_found`; `conflict` where several have */
+function sessionWith(scheduleId: string, triggers: Triggers, { runtime }: ApiServices): string {
+  const [one, ...more] = runtime.sessions.list().filter((session) => triggers.of(session).get(scheduleId)?.type === TYPE);
+  if (one === undefined) throw noSchedule(scheduleId);
+  if (more.length === 0) return one.id;
+  throw new ToolError("conflict", `Several sessions have a schedule ${JSON.stringify(scheduleId.slice(0, 200))}.`, {
+    hint: "Name its session with ?sessionId=.",
+  });
+}
+
+function schedulesOf(triggers: Triggers, session: RuntimeSession): readonly ApiSchedule[] {
+  const own = triggers.of(session).list();
+  return own.filter(({ type }) => type === TYPE).map((status) => shownSchedule(triggers, session, status));
+}
+
+function shownSchedule(triggers: Triggers, session: RuntimeSession, { type: _type, ...status }: TriggerStatus): ApiSchedule {
+  return { ...status, sessionId: session.id, ...omitUndefined({ nextAt: triggers.of(session).nextAt(status.id) }) };
+}
+
+function noSchedule(id: string): ToolError {
+  return new ToolError("not_found", `There is no schedule ${JSON.stringify(id.slice(0, 200))} in the sessions that are open.`, {
+    hint: "GET /v1/schedules lists them; ?sessionId= names a session that is not open.",
+  });
+}

@@ -1,0 +1,42 @@
+/** A stream that ends with the credentials of its reader. */
+import type { Principal } from "../auth/principal.ts";
+import type { ServerAccess } from "../auth/server-access.ts";
+
+/** @param ended called once, when the stream has ended for any reason */
+export function watchedStream(
+  source: ReadableStream<Uint8Array>,
+  { principal, access, ended = () => {} }: { readonly principal: Principal; readonly access: ServerAccess; readonly ended?: () => void },
+): ReadableStream<Uint8Array> {
+  const reader = source.getReader();
+  let isOver = false;
+  let unwatch = (): void => {};
+  const finish = (): boolean => {
+    if (isOver) return false;
+    isOver = true;
+    unwatch();
+    ended();
+    return true;
+  };
+  return new ReadableStream<Uint8Array>({
+    start(controller) {
+      unwatch = access.watch(principal, () => {
+        if (!finish()) return;
+        controller.close();
+        void reader.cancel().catch(() => {}); // it has ended already
+      });
+    },
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        if (!done && !isOver) return controller.enqueue(value);
+        if (done && finish()) controller.close();
+      } catch (thrown: unknown) {
+        if (finish()) controller.error(thrown);
+      }
+    },
+    async cancel(reason) {
+      finish();
+      await reader.cancel(reason);
+    },
+  });
+}

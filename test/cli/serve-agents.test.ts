@@ -1,0 +1,61 @@
+/** `haft serve --agent`: an agent of the command line, reached over HTTP. */
+import { writeFileSync } from "node:fs";
+import { createClient } from "haft/client";
+import { expect, test } from "vitest";
+import { CANARY, chatProject } from "./chat-project.ts";
+import { PATIENCE_MS, haft } from "./run-haft.ts";
+
+const TOKEN = "a-token-for-the-tests";
+const ENVIRONMENT = { HAFT_TOKEN: TOKEN, HAFT_TRUST: "all", MODEL_KEY: CANARY };
+
+test(
+  "issue 19.2 an agent of haft serve answers what it is sent, and goes on in its session after a restart",
+  { timeout: PATIENCE_MS },
+  async () => {
+    const project = await chatProject({
+      script: [{ calls: [{ name: "shop__look", input: {} }] }, { text: "There is milk." }, { text: "Milk, as I said." }],
+      toml: '[store]\npath = "haft.db"\nsynchronous = "normal"\n',
+    });
+    const answers: string[] = [];
+    for (const content of ["What is there?", "Again?"]) {
+      let isAsked = false;
+      const { exitCode, stderr } = await haft(["serve", "--port", "0", "--agent", "clerk"], {
+        folder: project.folder,
+        environment: ENVIRONMENT,
+        onOutput({ stderr: shown }, control) {
+          const [, url] = /serving at (\S+)/u.exec(shown) ?? [];
+          if (url === undefined || isAsked) return;
+          isAsked = true;
+          void talk(url, content)
+            .then((text) => answers.push(text))
+            .finally(() => control.signal("SIGTERM"));
+        },
+      });
+      expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: expect.stringContaining("haft: stopping") });
+    }
+    expect(answers).toEqual(["There is milk.", "Milk, as I said."]);
+  },
+);
+
+/** Sends the agent a message, and resolves to what it answers. */
+async function talk(url: string, content: string): Promise<string> {
+  const client = createClient({ url, token: TOKEN });
+  expect((await client.call("listAgents")).agents).toMatchObject([{ name: "clerk", sessionId: "clerk" }]);
+  const { events } = await client.call("listAgentEvents", { params: { agentName: "clerk" }, query: { limit: 1_000 } });
+  await client.call("sendToAgent", { params: { agentName: "clerk" }, body: { content }, idempotencyKey: content });
+  for await (const { event } of client.follow("clerk", { after: events.at(-1)?.position ?? 0 })) {
+    if (event.type === "round-end" && event.callIds.length === 0) return String(event.message?.content);
+  }
+  return "";
+}
+
+test.each([
+  ["no model", ["--agent", "clerk"], "model", 3],
+  ["the same name twice", ["--agent", "a", "--agent", "a", "--model", "ollama/x"], "given twice", 2],
+  ["a name that is none", ["--agent", "\u0007", "--model", "ollama/x"], "The name of an agent", 2],
+])("issue 19.2 haft serve --agent with %s starts nothing", async (_what, args, message, exitCode) => {
+  const project = await chatProject({ script: [] });
+  writeFileSync(project.path("haft.toml"), "");
+  const served = await haft(["serve", "--port", "0", ...args], { folder: project.folder, environment: ENVIRONMENT });
+  expect(served).toMatchObject({ exitCode, stderr: expect.stringContaining(message) });
+});

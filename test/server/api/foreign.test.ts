@@ -1,0 +1,82 @@
+/** Whatever a session key asks for, it gets nothing of other sessions, and changes nothing there. */
+import { createClient } from "haft/client";
+import { Keys, staticToken } from "haft/server";
+import { expect, test } from "vitest";
+import { systemPorts } from "../../../src/core/system-ports.ts";
+import { API, OPERATION_IDS } from "../../../src/server/api.ts";
+import type { Route } from "../../../src/server/api/route.ts";
+import { firstOf } from "../../../src/server/auth/principal.ts";
+import { memoryStore } from "../../../src/store/memory-store.ts";
+import { TOKEN, startApi } from "./api-server.ts";
+
+const CANARY = "canary-9f31";
+
+test("issue 19.5 E05 every route, asked by a session key for what is another session's, gives and changes nothing of it", async () => {
+  const { access } = memoryStore();
+  const keys = new Keys(access, systemPorts);
+  const api = await startApi({ auth: firstOf(staticToken({ token: TOKEN }), keys) });
+  const owner = createClient({ url: api.url, token: TOKEN });
+  const params = { sessionId: "foreign" };
+  for (const id of ["foreign", "own"]) await owner.call("createSession", { body: { id } });
+  const add = { name: "notes::add", input: { text: CANARY } };
+  const { results } = await owner.call("executeInSession", { params, body: { calls: [add] } });
+  const talk = await owner.call("executeInSession", { params, body: { calls: [{ name: "notes::talk", reasoning: CANARY }] } });
+  await owner.call("addSchedule", { body: { sessionId: "foreign", name: "daily", dailyAt: "07:30", prompt: CANARY } });
+  await owner.call("addTrigger", { params, body: { type: "timer", name: "timer", settings: { interval: 3_600, prompt: CANARY } } });
+  void owner
+    .call("executeInSession", { params, body: { calls: [{ name: "notes::erase", input: { why: CANARY } }], concurrent: true } })
+    .catch(() => {}); // the server stops with the test
+  let { approvals } = await owner.call("listApprovals");
+  while (approvals.length === 0) ({ approvals } = await owner.call("listApprovals"));
+  const asked = approvals[0];
+  const before = await owner.call("listSessionEvents", { params, query: { limit: 1_000 } });
+
+  const { key } = await keys.addSessionKey({ name: "page", scopes: ["read", "execute", "simulate", "approve"], sessionId: "own" });
+  const foreign: Readonly<Record<string, readonly string[]>> = {
+    sessionId: ["foreign"],
+    with: ["foreign"],
+    callId: [results[0]?.callId ?? "", asked?.callId ?? "", asked?.id ?? ""],
+    jobId: [talk.results[0]?.callId ?? ""],
+    scheduleId: ["daily"],
+    triggerId: ["timer", "daily"],
+    agentName: ["clerk"],
+    channelName: ["news"],
+  };
+  const told: string[] = [];
+  for (const id of OPERATION_IDS) {
+    const route: Route = API[id];
+    for (const [at, values] of Object.entries(foreign)
+      .flatMap(([name, all]) => all.map((value) => [name, value] as const))
+      .entries()) {
+      const [name, value] = values;
+      const isAsked = [...Object.keys(route.params ?? {}), ...Object.keys(route.query ?? {})].includes(name);
+      if (!isAsked && at > 0) continue;
+      const path = route.path.replaceAll(/\{(\w+)\}/gu, (_, one: string) =>
+        encodeURIComponent(one === name ? value : (foreign[one]?.[0] ?? "x")),
+      );
+      const query = new URLSearchParams(route.query !== undefined && Object.hasOwn(route.query, name) ? { [name]: value } : {});
+      const stops = new AbortController();
+      const example = JSON.stringify(route.example.body ?? null);
+      const meant = example
+        .replaceAll('"travel"', '"foreign"')
+        .replaceAll("0000", asked?.digest ?? "")
+        .replaceAll("call_1", asked?.id ?? "");
+      const body = route.body === undefined ? undefined : meant;
+      const response = await fetch(`${api.url}${path}?${query.toString()}`, {
+        method: route.method,
+        signal: stops.signal,
+        headers: { authorization: `Bearer ${key}`, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+        ...(body === undefined ? {} : { body }),
+      });
+      if (response.headers.get("content-type")?.startsWith("text/event-stream") === true) {
+        stops.abort();
+        continue;
+      }
+      const text = await response.text();
+      if (text.includes(CANARY)) told.push(`${id} ${path}?${query.toString()}`);
+    }
+  }
+  expect(told).toEqual([]);
+  expect(await owner.call("listSessionEvents", { params, query: { limit: 1_000 } })).toEqual(before);
+  expect((await owner.call("getApproval", { params: { callId: asked?.id ?? "" } })).status).toBe("open");
+});
