@@ -1,5 +1,6 @@
 /** The state of one call on its way through the pipeline, and the parts of the runtime it uses. */
 import type { ApprovalPreview } from "../core/approval-preview.ts";
+import type { ArtifactStore } from "../core/artifact.ts";
 import type { Approvals } from "../core/approvals.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { ContentPart } from "../core/content.ts";
@@ -56,6 +57,8 @@ export interface CallParts {
   /** Name of a hook that does not say what becomes of it in a simulation: none of a simulation's calls can be run. */
   readonly undecidedHook: string | undefined;
   readonly largeResults: LargeResultStore;
+  /** Where the files of answers are kept; false = nowhere, they are left out; undefined = in the log itself. */
+  readonly artifacts: ArtifactStore | false | undefined;
   readonly cache: ResultCache;
   readonly retry: RetrySettings;
   readonly faults: Faults;

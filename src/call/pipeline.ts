@@ -15,6 +15,7 @@ import { finishCall } from "./finish-call.ts";
 import { fitCall } from "./fit-call.ts";
 import { release, takePlace } from "./hold.ts";
 import { callerOf, noteNested } from "./nested-calls.ts";
+import { keepAnswerFiles } from "./keep-artifacts.ts";
 import { readCall } from "./read-call.ts";
 import { goesOnElsewhere } from "./attach-to-work.ts";
 import { reconcileCall } from "./reconcile-call.ts";
@@ -160,7 +161,8 @@ function attemptEnded(run: AdmittedCall, end: ToolError | undefined): Answer {
 }
 
 function takeAnswer(run: CallRun, answered: AdmittedCall | ToolError): Answer {
-  return follow(run, pass(run, answered, takeOutput), finish);
+  const taken = pass(run, answered, takeOutput);
+  return follow(run, run.parts.artifacts === undefined ? taken : pass(run, taken, keepAnswerFiles), finish);
 }
 
 function finish(run: CallRun, end: AdmittedCall | ToolError): Answer {

@@ -7,6 +7,7 @@ import { ToolError } from "../core/error.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Approvals } from "../core/approvals.ts";
 import type { EventListener, RuntimeEvent } from "../core/event.ts";
+import type { ArtifactStore } from "../core/artifact.ts";
 import type { Engine } from "../core/engine.ts";
 import type { Ports } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
@@ -121,6 +122,12 @@ export class Runtime {
     addHookCommands(this.registry, options.hooks ?? []);
     takeRegistry(this.registry);
     for (const warning of [...unansweredTools(options), ...unknownBareNames(options, this.registry)]) this.#ports.log.warn(warning);
+  }
+
+  /** Where the files of answers and messages are kept: see `createRuntime({ artifacts })`. Undefined where they are part of the log, or left out. */
+  get artifacts(): ArtifactStore | undefined {
+    const { artifacts } = this.#options;
+    return artifacts === false ? undefined : artifacts;
   }
 
   /** Opens every toolset that needs it; the report names those that failed, and the others work. */
@@ -350,6 +357,7 @@ export class Runtime {
       beforeHooks: hooks.filter((hook) => hook.beforeCall !== undefined),
       afterHooks: hooks.filter((hook) => hook.afterCall !== undefined),
       largeResults: new LargeResultStore({}),
+      artifacts: options.artifacts,
       cache: new ResultCache(options.cache ?? {}, { clock: this.#ports.clock, log: this.#ports.log, store: options.store }),
       retry: options.retry ?? {},
       faults: new Faults(options.faults),
