@@ -38,7 +38,7 @@ import { safeLog } from "../call/safe-listener.ts";
 import { JobTable } from "../call/job-table.ts";
 import { RunningCalls } from "../call/running-calls.ts";
 import { watchJobs } from "./job-watch.ts";
-import { previewCall } from "./preview-call.ts";
+import { simulateCall } from "./preview-call.ts";
 import type { OpenSessions } from "./open-sessions.ts";
 import type { ResumeOptions } from "./resume-session.ts";
 import { RuntimeSession } from "./runtime-session.ts";
@@ -376,7 +376,8 @@ export class Runtime {
       planOf: (registered) => this.#plans.get(registered) ?? this.#makePlan(registered),
       executeWithin: (run, calls, options) => this.#executeWithin(run, calls, options),
       beginWithin: (run, allow) => this.#sessions.within(run, allow),
-      preview: (run) => previewCall(run, this.#sessions),
+      preview: async (run) => (await simulateCall(run, this.#sessions)).preview,
+      simulate: (run) => simulateCall(run, this.#sessions),
       emit: (event) => this.#emit(event),
     };
   }

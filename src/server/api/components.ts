@@ -128,6 +128,7 @@ export const COMPONENTS = {
       reason: text("Why it needs approval."),
       simulated: flag("The call belongs to a simulation that allows side effects."),
       within: array(record("An enclosing call: callId, toolName and input.")),
+      covers: array(record("A call that a yes covers as well: toolName and input.")),
     },
     ["callId", "sessionId", "toolName", "description", "input", "digest", "reason", "simulated"],
   ),
