@@ -32,7 +32,7 @@ export function checkSessionStart(start: SessionStart): void {
 }
 
 /** What a session's calls find around them, checked and copied. @throws ToolError `invalid_argument` */
-export function surroundingsOf({ setup, workingFolder, environment }: Omit<SessionStart, "from">, where: string): Surroundings {
+export function surroundingsOf({ setup, workingFolder, environment }: Surroundings, where: string): Surroundings {
   if (workingFolder !== undefined && (typeof workingFolder !== "string" || workingFolder === ""))
     throw new ToolError("invalid_argument", `The option "workingFolder" of ${where} is a string that is not empty.`);
   return { setup: checkedSetup(setup, where), workingFolder, environment: checkedEnvironment(environment, where) };

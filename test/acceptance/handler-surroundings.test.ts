@@ -148,10 +148,10 @@ test("F1.31 a handler sees every context member: agent, session, working folder,
 });
 
 test("F1.31 F1.32 sessions of one runtime have folders and variables of their own, which branches, sub-agents and a resume have as well", async () => {
+  const { effects: _effects, ...rest } = around;
   const child = {
-    ...around,
+    ...rest,
     name: "child",
-    effects: undefined,
     composite: true,
     execute: async (_input: never, context: ToolContext) => {
       const session = await sessionWithin(context);
