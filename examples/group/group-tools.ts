@@ -1,5 +1,5 @@
 /** Tools with which one agent makes others and wires them: spawn, channel, wire, status, send. Only the session that leads the group has them. */
-import { createAgent, ToolError, type Agent, type Model, type Runtime, type ToolContext, type Toolset } from "haft";
+import { createAgent, ToolError, type Model, type Runtime, type ToolContext, type Toolset } from "haft";
 import type { Channels, Triggers } from "haft/triggers";
 
 export interface GroupOptions {
@@ -24,10 +24,11 @@ const object = (...names: readonly string[]) => ({
 export const WITHOUT_GROUP = { deny: ["group::*"] } as const;
 
 export function groupToolset({ leader, channels, triggers, runtime, modelOf, onSaid }: GroupOptions): Toolset {
-  const nodes = new Map<string, Agent>();
-  const nodeOf = (name: string): Agent => {
+  const nodes = new Map<string, ReturnType<typeof createAgent>>();
+  const nodeOf = (name: string) => {
     const node = nodes.get(name);
-    if (node === undefined) throw new ToolError("not_found", `The group has no ${name}.`, { hint: `It has ${[...nodes.keys()].join(", ")}.` });
+    if (node === undefined)
+      throw new ToolError("not_found", `The group has no ${name}.`, { hint: `It has ${[...nodes.keys()].join(", ")}.` });
     return node;
   };
   const tool = (name: string, description: string, names: readonly string[], run: (input: Record<string, string>) => unknown) => ({
@@ -62,11 +63,17 @@ export function groupToolset({ leader, channels, triggers, runtime, modelOf, onS
       await triggers.of(session).add({ type: "channel", channel, name: channel, prompt: "{sender} writes on {channel}: {content}" });
       return { channel, name };
     }),
-    tool("status", "Lists the agents of the group and what each is doing.", [], () => [...nodes].map(([name, { state }]) => ({ name, state }))),
+    tool("status", "Lists the agents of the group and what each is doing.", [], () =>
+      [...nodes].map(([name, { state }]) => ({ name, state })),
+    ),
     tool("send", "Says something to one agent of the group.", ["name", "message"], async ({ name = "", message = "" }) => {
       await nodeOf(name).send(message, { sender: leader });
       return { name };
     }),
   ];
-  return { name: "group", description: "Other agents: spawned, wired and asked by the one that leads them.", tools: tools as Toolset["tools"] & object };
+  return {
+    name: "group",
+    description: "Other agents: spawned, wired and asked by the one that leads them.",
+    tools: tools as Toolset["tools"] & object,
+  };
 }

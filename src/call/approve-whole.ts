@@ -24,7 +24,8 @@ export async function approveWhole(run: AdmittedCall): Promise<AdmittedCall | To
   const own = approvalNeed(run, false);
   const needing = calls.filter((call) => needsApproval(run, call)).length;
   if (own === undefined && needing === 0) return run;
-  const reason = needing === 0 ? own : `${run.toolName} would make ${plural(needing, "call")} that ${needing === 1 ? "needs" : "need"} approval.`;
+  const reason =
+    needing === 0 ? own : `${run.toolName} would make ${plural(needing, "call")} that ${needing === 1 ? "needs" : "need"} approval.`;
   const covers = shownCalls(calls);
   const answer = { isOfPerson: false };
   const allowed = await askApproval(run, reason ?? "", { preview, covers, onAllowed: () => (answer.isOfPerson = true) });

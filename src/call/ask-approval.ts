@@ -37,7 +37,7 @@ export async function askApproval(run: AdmittedCall, reason: string, whole?: Who
     ...enclosing(run),
     ...omitUndefined({ askedBy: askerOf(run) }),
     ...(whole === undefined ? {} : { covers: whole.covers }),
-    preview: whole === undefined ? () => run.parts.preview(run) : () => Promise.resolve(whole.preview),
+    preview: async () => (whole ?? (await run.parts.simulate(run))).preview,
     note: (note) => {
       isAsked ||= note.type === "ask";
       if (isAsked && note.type === "answer" && note.status === "allowed") whole?.onAllowed();

@@ -89,8 +89,6 @@ export interface CallParts {
   /** Begins a session that belongs to the call. @param allow narrows what its interrupted calls may still be of */
   beginWithin(run: AdmittedCall, allow: VisibilityRules | undefined): Promise<Session>;
   /** Simulates the call. Never rejects. */
-  preview(run: AdmittedCall): Promise<ApprovalPreview>;
-  /** As `preview`, with the calls that it made in the simulation, whole and in their order. */
   simulate(run: AdmittedCall): Promise<SimulatedCall>;
   /** Set where its calls may not be put to anybody: each that needs approval ends `approval_required`. */
   readonly asksNobody?: true;
@@ -100,6 +98,7 @@ export interface CallParts {
 /** A call as a simulation of it went. */
 export interface SimulatedCall {
   readonly preview: ApprovalPreview;
+  /** Those that it made, whole and in their order. */
   readonly calls: readonly CoveredCall[];
 }
 

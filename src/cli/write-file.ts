@@ -22,7 +22,11 @@ const MODE = 0o600;
  * @throws ToolError `invalid_argument` for a path that cannot be written, or holds a file and `force` is not set; `store_failed` for a
  * disk that is full or fails
  */
-export async function writeFileWhole(path: string, text: AsyncIterable<string | Uint8Array>, { force, signal }: WriteFileOptions): Promise<void> {
+export async function writeFileWhole(
+  path: string,
+  text: AsyncIterable<string | Uint8Array>,
+  { force, signal }: WriteFileOptions,
+): Promise<void> {
   const target = await targetOf(path);
   await refuseOccupied(path, target, force);
   const temporary = join(dirname(target), `.${systemPorts.ids.next("haft")}.part`);

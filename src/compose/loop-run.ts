@@ -1,6 +1,5 @@
 /** One run of a loop: asks the model, runs its calls, decides whether to continue. */
-import type { ArtifactStore } from "../core/artifact.ts";
-import { ToolError, describeThrown } from "../core/error.ts";
+import { ToolError } from "../core/error.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { ModelMessage, SessionMessage } from "../core/message.ts";
 import type { Model, ModelReply, ModelRequest, ModelTool } from "../core/model.ts";
@@ -8,7 +7,6 @@ import type { JobStatus } from "../core/job-status.ts";
 import type { OfferedName, ToolResult } from "../core/result.ts";
 import { readUsage } from "../core/token-usage.ts";
 import { plural } from "../core/base/wording.ts";
-import { attachArtifacts } from "../history/attach-artifacts.ts";
 import { CONTEXT_LEVELS, advisoryNote, contextAdvisory, type ContextAdvisory, type ContextLevel } from "../history/context-advisory.ts";
 import { LoopBudget } from "./loop-budget.ts";
 import type { Visibility } from "../policy/visibility.ts";
@@ -178,22 +176,10 @@ export class LoopRun {
     this.#rounds++;
     this.#budget.spend("rounds", 1);
     this.#place.tell({ type: "round-start", round: this.#rounds });
-    const { artifacts } = this.#turn.session;
-    const request = artifacts === undefined ? this.#request() : await this.#attach(this.#request(), artifacts);
-    const played = await playMessage(this.#host, request);
+    const played = await playMessage(this.#host, this.#request());
     this.#place.timers.sign();
     this.#place.tell({ type: "round-end", round: this.#rounds, reply: played.reply, results: played.results });
     return played;
-  }
-
-  /** With the files that the messages have as artifacts. A model is asked without those that cannot be read. */
-  async #attach(request: ModelRequest, artifacts: ArtifactStore): Promise<ModelRequest> {
-    try {
-      return { ...request, messages: await attachArtifacts(request.messages, artifacts) };
-    } catch (thrown: unknown) {
-      this.#turn.session.ports.log.warn(`The model is shown no artifacts: ${describeThrown(thrown)}`);
-      return request;
-    }
   }
 
   #tools(round: LoopRound): readonly ModelTool[] {

@@ -24,7 +24,10 @@ export function buildStore({ config: { store }, folder }: LoadedConfig, readOnly
  *
  * @param store that of the runtime
  */
-export function buildArtifacts({ runtime: { artifacts } }: Pick<HaftConfig, "runtime">, store: Store | undefined): ArtifactStore | false | undefined {
+export function buildArtifacts(
+  { runtime: { artifacts } }: Pick<HaftConfig, "runtime">,
+  store: Store | undefined,
+): ArtifactStore | false | undefined {
   if (artifacts === undefined || artifacts === "none") return artifacts === undefined ? undefined : false;
   return artifacts === "store" ? store?.artifacts : folderArtifacts({ path: artifacts.folder });
 }

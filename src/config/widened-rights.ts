@@ -117,7 +117,7 @@ function outsidePaths(paths: readonly string[], key: string, folder: string): re
   return resolved.flatMap((path) => (liesOutside(folder, path) ? [[key, outsideLine(path)] as const] : []));
 }
 
-/** What programs in a sandbox may do besides. */
+/** The rights of programs in a sandbox beyond its own folder. */
 function sandboxRights({ network, read = [], write = [], allowSensitive = [] }: SandboxConfig, folder: string): readonly Right[] {
   return [
     ...(network === true ? [["network", "lets them reach the network"] as const] : []),

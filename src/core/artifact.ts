@@ -1,4 +1,4 @@
-/** Files that tools and models answer with, kept by their content beside the log, which then holds a short address in their place. */
+/** Files that tools and models answer with, kept by their content apart from the log, which then has a short address for each. */
 import { hash } from "node:crypto";
 
 /** The bytes of a file, as base64, and what they are. */
@@ -31,7 +31,7 @@ export function artifactOf(mediaType: string, bytes: Uint8Array): Artifact {
   return { id: hash("sha256", bytes), mediaType, data: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64") };
 }
 
-/** `artifact:` and the id: the address that stands in place of the bytes. */
+/** `artifact:` and the id: the address that replaces the bytes. */
 export function artifactUri(id: string): string {
   return `${SCHEME}${id}`;
 }

@@ -107,7 +107,8 @@ export class ArtifactAddresses implements FileReplacement {
 
   inNative(text: string): string {
     let marked = text;
-    for (const { id, data } of this.#artifacts.values()) if (marked.length >= data.length) marked = marked.replaceAll(data, NATIVE_MARK + id);
+    for (const { id, data } of this.#artifacts.values())
+      if (marked.length >= data.length) marked = marked.replaceAll(data, NATIVE_MARK + id);
     return marked;
   }
 }

@@ -1,4 +1,4 @@
-/** Finds the data URLs in base64 that stand in a text (RFC 2397), in linear time. */
+/** Finds the data URLs in base64 in a text (RFC 2397), in linear time. */
 import { isJsonArray, isJsonObject, type JsonValue } from "../core/base/json.ts";
 
 /** As browsers read it, in upper and lower case. */

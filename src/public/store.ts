@@ -30,6 +30,7 @@ export type {
 export type { DeliveryKey, WebhookDelivery, WebhookEndpoint, WebhookStore } from "../core/webhook-store.ts";
 export { StoredApprovals, type StoredApprovalsOptions } from "../policy/stored-approvals.ts";
 export type { FeedEntry, FeedPage, ReadFeedOptions, StoreFeed } from "../core/store-feed.ts";
-export { attachArtifacts } from "../history/attach-artifacts.ts";
+export { attachArtifacts } from "../session/attach-artifacts.ts";
+export { artifactsOf } from "../runtime/artifacts-of.ts";
 export { folderArtifacts, type FolderArtifactsOptions } from "../store/folder-artifacts.ts";
 export { memoryStore } from "../store/memory-store.ts";

@@ -135,7 +135,11 @@ export class Round {
     if (!isWhole) return this.void(`the message of the model ended with ${JSON.stringify(reply.finish)}`, reply);
     const message = readSaid(reply);
     if (message instanceof ToolError) return this.#refuse(message);
-    return this.#close((said) => this.#record(said, reply), undefined, keepMessageFiles(this.#place.parts, this.#place.turn.session, message));
+    return this.#close(
+      (said) => this.#record(said, reply),
+      undefined,
+      keepMessageFiles(this.#place.parts, this.#place.turn.session, message),
+    );
   }
 
   /**
@@ -158,7 +162,11 @@ export class Round {
   }
 
   /** From here on the round is over, also for listeners that are called on the way. @param voided why its calls are cancelled */
-  #close(record: RecordRound, voided?: string, message: SessionMessage | Promise<SessionMessage> = NOTHING_SAID): Promise<readonly ToolResult[]> {
+  #close(
+    record: RecordRound,
+    voided?: string,
+    message: SessionMessage | Promise<SessionMessage> = NOTHING_SAID,
+  ): Promise<readonly ToolResult[]> {
     const { promise, resolve } = Promise.withResolvers<readonly ToolResult[]>();
     this.#over = promise;
     if (voided === undefined) this.#place.turn.keepRound();

@@ -83,7 +83,7 @@ export interface RuntimeOptions extends CallSettings {
   /**
    * Where the images, sounds and other files that tools and models answer with are kept, such as `store.artifacts` or `folderArtifacts({ path })`:
    * the log, the output and the content have their addresses, `artifact:` and a SHA-256, and a loop gives its model the images themselves. `false`: they are kept
-   * nowhere, and their types and sizes stand in their place. @default they are part of the log
+   * nowhere, and are replaced by their types and sizes. @default they are part of the log
    */
   readonly artifacts?: ArtifactStore | false;
   /** `async`: neither calls nor results wait for the store, and a crash may lose the latest. @default "sync" */

@@ -2,7 +2,6 @@
 import type { ToolCall } from "../core/call.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
-import type { ArtifactStore } from "../core/artifact.ts";
 import type { Approvals } from "../core/approvals.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { JobStatus } from "../core/job-status.ts";
@@ -140,12 +139,6 @@ export class RuntimeSession extends Session {
   /** Those of its runtime: which calls need approval, what is open, and what this session has allowed. */
   get approvals(): Approvals {
     return this.#parts.approvals;
-  }
-
-  /** Where the files of its answers and messages are kept: that of its runtime. */
-  get artifacts(): ArtifactStore | undefined {
-    const { artifacts } = this.#parts;
-    return artifacts === false ? undefined : artifacts;
   }
 
   /** A tool's whole answer, by the handle of a cut result (`truncation.handle`); undefined for another session's, and once it is gone from memory. */

@@ -7,7 +7,6 @@ import { ToolError } from "../core/error.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Approvals } from "../core/approvals.ts";
 import type { EventListener, RuntimeEvent } from "../core/event.ts";
-import type { ArtifactStore } from "../core/artifact.ts";
 import type { Engine } from "../core/engine.ts";
 import type { Ports } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
@@ -122,12 +121,6 @@ export class Runtime {
     addHookCommands(this.registry, options.hooks ?? []);
     takeRegistry(this.registry);
     for (const warning of [...unansweredTools(options), ...unknownBareNames(options, this.registry)]) this.#ports.log.warn(warning);
-  }
-
-  /** Where the files of answers and messages are kept: see `createRuntime({ artifacts })`. Undefined where they are part of the log, or left out. */
-  get artifacts(): ArtifactStore | undefined {
-    const { artifacts } = this.#options;
-    return artifacts === false ? undefined : artifacts;
   }
 
   /** Opens every toolset that needs it; the report names those that failed, and the others work. */
@@ -376,7 +369,6 @@ export class Runtime {
       planOf: (registered) => this.#plans.get(registered) ?? this.#makePlan(registered),
       executeWithin: (run, calls, options) => this.#executeWithin(run, calls, options),
       beginWithin: (run, allow) => this.#sessions.within(run, allow),
-      preview: async (run) => (await simulateCall(run, this.#sessions)).preview,
       simulate: (run) => simulateCall(run, this.#sessions),
       emit: (event) => this.#emit(event),
     };
@@ -396,9 +388,8 @@ export class Runtime {
 
   #makePlan(registered: RegisteredTool): ToolPlan {
     const engineOf = (toolset: Toolset): Engine => this.#lifecycle.engineOf(toolset);
-    const emit = (event: RuntimeEvent): void => this.#emit(event);
     const own = { local: this.#local, slots: this.#slots, limit: this.#parts.limit, ports: this.#ports };
-    const plan = makeToolPlan(registered, { ...this.#options, ...own, engineOf, emit });
+    const plan = makeToolPlan(registered, { ...this.#options, ...own, engineOf, emit: this.#parts.emit });
     this.#plans.set(registered, plan);
     return plan;
   }

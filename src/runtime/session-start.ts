@@ -31,7 +31,7 @@ export function checkSessionStart(start: SessionStart): void {
   checkKnownKeys(start, SESSION_OPTIONS, "session()");
 }
 
-/** What a session's calls find around them, checked and copied. @throws ToolError `invalid_argument` */
+/** The surroundings of a session's calls, checked and copied. @throws ToolError `invalid_argument` */
 export function surroundingsOf({ setup, workingFolder, environment }: Surroundings, where: string): Surroundings {
   if (workingFolder !== undefined && (typeof workingFolder !== "string" || workingFolder === ""))
     throw new ToolError("invalid_argument", `The option "workingFolder" of ${where} is a string that is not empty.`);

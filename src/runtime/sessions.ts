@@ -46,11 +46,12 @@ export interface SessionsOptions extends ToolsetEngines {
 }
 
 /** The parts of a new session. */
-type Beginning = Pick<RuntimeSessionOptions, "seedName"> & Surroundings & {
+interface Beginning extends Surroundings, Pick<RuntimeSessionOptions, "seedName"> {
   readonly read?: ReadSnapshot | undefined;
   readonly parentCall?: CallPlace | undefined;
-};
+}
 
+const TAKEN_UP = { create: true, takeOver: true } as const;
 type BranchBase = Required<Pick<RuntimeSessionOptions, "head" | "parent">>;
 
 export class Sessions implements SessionHost {
@@ -95,8 +96,7 @@ export class Sessions implements SessionHost {
   }
 
   /** Begins a session for the handler of a call, or takes it up again after a crash; see `sessionWithin`. */
-  async within({ callId, turn, kept, options }: AdmittedCall, allow: VisibilityRules | undefined): Promise<RuntimeSession> {
-    const { session } = turn;
+  async within({ callId, turn: { session }, kept, options }: AdmittedCall, allow: VisibilityRules | undefined): Promise<RuntimeSession> {
     const { simulation, setup, workingFolder, environment, seedName, eventLog } = session;
     const around = omitUndefined({ setup, workingFolder, environment });
     const id = shortId(`${session.id}/${callId}`);
@@ -107,7 +107,7 @@ export class Sessions implements SessionHost {
     }
     const parentCall = { sessionId: session.id, callId };
     if (kept && eventLog !== undefined)
-      return await this.#resume(id, { create: true, takeOver: true, data: options.data, ...around, parentCall, ...omitUndefined({ allow }) });
+      return await this.#resume(id, { ...TAKEN_UP, data: options.data, parentCall, ...around, ...omitUndefined({ allow }) });
     const begun = this.#begin({ id: this.#newId(id), seedName, ...around });
     this.#recordStart(begun, { parentCall });
     return begun;
@@ -126,9 +126,10 @@ export class Sessions implements SessionHost {
     await store.open();
     const eventLog = await this.#claim(id, store, options);
     const around = surroundingsOf(options, "resume()");
-    const { parentCall } = options;
     if (eventLog === undefined)
-      return (await this.#start(id, { ...around, parentCall })) ?? this.#takeUp(id, store, { ...options, create: false });
+      return (
+        (await this.#start(id, { ...around, parentCall: options.parentCall })) ?? this.#takeUp(id, store, { ...options, create: false })
+      );
     let session: RuntimeSession | undefined;
     try {
       const fold = new SessionFold(this.#keep, id, this.#parts.faults.mayHit(this.#parts.registry));

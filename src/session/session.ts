@@ -27,7 +27,7 @@ export interface SessionHead {
   readonly tally?: CallTally | undefined;
 }
 
-/** What the calls of a session find around them. Each is that of the parent where it is left out. */
+/** The surroundings of a session's calls. Each is that of the parent where it is left out. */
 export interface Surroundings {
   /** Data for its engines. */
   readonly setup?: Readonly<Record<string, unknown>> | undefined;

@@ -16,7 +16,7 @@ const NAME = /^[0-9a-f]{64}$/u;
 const MAX_TYPE_LENGTH = 200;
 
 /**
- * Keeps each artifact as two files: its bytes under its id, and its media type beside it, in `<id>.type`. Several processes may share the folder.
+ * Keeps each artifact as two files: its bytes under its id, and its media type in `<id>.type`. Several processes may share the folder.
  *
  * @throws ToolError `invalid_argument` for a path that is none
  */

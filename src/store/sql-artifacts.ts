@@ -30,10 +30,7 @@ export class SqlArtifacts implements ArtifactStore {
   }
 
   async prune({ before }: { readonly before: number }): Promise<number> {
-    const { numDeletedRows } = await this.#connection.tables
-      .deleteFrom("haft_artifact")
-      .where("stored_at", "<", before)
-      .executeTakeFirst();
+    const { numDeletedRows } = await this.#connection.tables.deleteFrom("haft_artifact").where("stored_at", "<", before).executeTakeFirst();
     return Number(numDeletedRows);
   }
 }

@@ -7,7 +7,7 @@ import { artifactUri, type ArtifactStore } from "../../src/core/artifact.ts";
 import { ToolOutput } from "../../src/core/content.ts";
 import { resultText } from "../../src/core/result.ts";
 import type { Tool } from "../../src/core/tool.ts";
-import { attachArtifacts } from "../../src/history/attach-artifacts.ts";
+import { attachArtifacts } from "../../src/session/attach-artifacts.ts";
 import { createLoop } from "../../src/compose/loop.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
 import { createRuntime, type Runtime, type RuntimeOptions } from "../../src/runtime/runtime.ts";
@@ -78,9 +78,7 @@ describe("F1.19 with a place for artifacts", () => {
     const address = artifactUri(PNG_ID);
 
     expect(result.output).toEqual({ title: "Rain", url: address, same: [address] });
-    expect(resultText(result)).toBe(
-      `{"title":"Rain","url":"${address}","same":["${address}"]}\n[file image/png, 70 bytes, ${address}]`,
-    );
+    expect(resultText(result)).toBe(`{"title":"Rain","url":"${address}","same":["${address}"]}\n[file image/png, 70 bytes, ${address}]`);
     expect(await store.artifacts.get(PNG_ID)).toEqual({ id: PNG_ID, mediaType: "image/png", data: base64 });
     expect(JSON.stringify((await store.read("s")).events)).not.toContain(base64);
   });
@@ -99,7 +97,7 @@ describe("F1.19 with a place for artifacts", () => {
     ]);
     const zip = content[2];
     const id = zip?.type === "file" ? zip.uri.slice("artifact:".length) : "";
-    expect((await runtime.artifacts?.get(id))?.data).toBe(ZIP);
+    expect((await store.artifacts.get(id))?.data).toBe(ZIP);
   });
 
   test("an answer without files is the same as without artifacts", async () => {
@@ -131,7 +129,10 @@ describe("F1.19 with a place for artifacts", () => {
     const store = memoryStore();
     const session = opened({ store, artifacts: store.artifacts }).session("s");
     const blocks = [{ type: "image_generation_call", id: "ig_1", result: base64 }];
-    const said = { content: [{ type: "image", mediaType: "image/png", data: base64 }], native: { format: "openai-responses", blocks } } as const;
+    const said = {
+      content: [{ type: "image", mediaType: "image/png", data: base64 }],
+      native: { format: "openai-responses", blocks },
+    } as const;
     await session.turn((turn) => turn.round().end({ ...said, finish: "stop", usage: { inputTokens: 1, outputTokens: 1 } }));
 
     expect(JSON.stringify((await store.read("s")).events)).not.toContain(base64);
@@ -150,13 +151,22 @@ describe("F1.19 with a place for artifacts", () => {
     const runtime = createRuntime({ tools: TOOLS, store, artifacts: store.artifacts });
     const fork = (await runtime.resume("s")).fork();
     const [, result] = await attachArtifacts(fork.messages(), store.artifacts);
-    expect(result).toMatchObject({ result: { content: [{ type: "file", uri: artifactUri(PNG_ID) }, { type: "image", data: base64 }] } });
+    expect(result).toMatchObject({
+      result: {
+        content: [
+          { type: "file", uri: artifactUri(PNG_ID) },
+          { type: "image", data: base64 },
+        ],
+      },
+    });
     await runtime.close();
   });
 
   test("a simulation stores nothing and shows what it would", async () => {
     const store = memoryStore();
-    const { results } = await opened({ store, artifacts: store.artifacts }).session().simulate([{ name: "photo", input: {} }]);
+    const { results } = await opened({ store, artifacts: store.artifacts })
+      .session()
+      .simulate([{ name: "photo", input: {} }]);
     expect(results[0]?.content).toEqual([{ type: "image", mediaType: "image/png", data: base64 }]);
     expect(await store.artifacts.get(PNG_ID)).toBeUndefined();
   });
@@ -175,12 +185,12 @@ describe("F1.19 with a place for artifacts", () => {
 
   test("a file of the folder that was changed is refused, and the model is asked without it", async () => {
     const path = folder();
-    const runtime = opened({ artifacts: folderArtifacts({ path }) });
-    const session = runtime.session();
+    const artifacts = folderArtifacts({ path });
+    const session = opened({ artifacts }).session();
     await session.execute({ name: "photo", input: {} });
     expect(readFileSync(join(path, PNG_ID))).toEqual(PNG);
     writeFileSync(join(path, PNG_ID), "other");
-    await expect(runtime.artifacts?.get(PNG_ID)).rejects.toMatchObject({ code: "corrupt_record" });
+    await expect(artifacts.get(PNG_ID)).rejects.toMatchObject({ code: "corrupt_record" });
     const model = scriptedModel([{ text: "Nothing to see." }]);
     expect((await createLoop({ session, model }).run("And?")).text).toBe("Nothing to see.");
   });

@@ -78,7 +78,11 @@ test("F1.63 an agent is spawned with its task, wired to a channel, woken by what
   await settle();
 
   expect(said).toEqual(["writer: ready", "critic: ready", "writer: written", "critic: Read it."]);
-  const heard = runtime.sessions.get("lead/critic")?.messages().filter(({ role }) => role === "user") ?? [];
+  const heard =
+    runtime.sessions
+      .get("lead/critic")
+      ?.messages()
+      .filter(({ role }) => role === "user") ?? [];
   expect(heard.map((message) => "content" in message && message.content)).toEqual(["Be ready.", "lead/writer writes on desk: Draft."]);
   expect(channels.find("desk", "other")).toBeUndefined();
 });

@@ -91,7 +91,8 @@ describe("tools that run a program", () => {
   });
 
   describe.skipIf(!HAS_SANDBOX)(`issue 18 in a sandbox${SANDBOX}`, () => {
-    const sandboxed = (lines: string, more = ""): string => tool(lines).replace('"command"\n', `"command"\nsandbox = "bubblewrap"\n${more}`);
+    const sandboxed = (lines: string, more = ""): string =>
+      tool(lines).replace('"command"\n', `"command"\nsandbox = "bubblewrap"\n${more}`);
 
     test("a program changes its folder only, has no network and reads no file outside, and its output and exit code are as ever", async () => {
       const outside = folderWith({ "secret.txt": "the secret" }, "/var/tmp");

@@ -207,7 +207,14 @@ const PROGRAMS: readonly (readonly [config: Table, lines: readonly string[]])[] 
   [
     {
       toolsets: {
-        c: { type: "command", sandbox: "bubblewrap", network: true, read: ["/opt/sdk"], write: ["/var/x"], tools: [{ name: "up", command: ["up"] }] },
+        c: {
+          type: "command",
+          sandbox: "bubblewrap",
+          network: true,
+          read: ["/opt/sdk"],
+          write: ["/var/x"],
+          tools: [{ name: "up", command: ["up"] }],
+        },
       },
     },
     [

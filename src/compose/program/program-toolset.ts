@@ -56,7 +56,10 @@ export function programToolset(options: ProgramToolsetOptions = {}): Toolset {
   if (mode !== "beside" && mode !== "only")
     throw new ToolError("invalid_argument", `The mode of programToolset() is "beside" or "only", not ${JSON.stringify(mode)}.`);
   if (approve !== "calls" && approve !== "whole")
-    throw new ToolError("invalid_argument", `The option approve of programToolset() is "calls" or "whole", not ${JSON.stringify(approve)}.`);
+    throw new ToolError(
+      "invalid_argument",
+      `The option approve of programToolset() is "calls" or "whole", not ${JSON.stringify(approve)}.`,
+    );
   checkNumber(maxDeclarationChars, "maxDeclarationChars of programToolset()", COUNT);
   const limit = (key: keyof ProgramLimits): number => {
     checkNumber(options[key], `${key} of programToolset()`, PROGRAM_LIMITS[key]);

@@ -33,7 +33,10 @@ export const programType: ToolsetType<ProgramConfig> = {
   async build({ name }, { mode, approve, maxDeclarationChars, maxRunMs, maxMemoryMb, maxCalls, maxLogChars }) {
     const { programToolset } = await import("../../compose/program/program-toolset.ts");
     return {
-      toolset: programToolset({ name, ...omitUndefined({ mode, approve, maxDeclarationChars, maxRunMs, maxMemoryMb, maxCalls, maxLogChars }) }),
+      toolset: programToolset({
+        name,
+        ...omitUndefined({ mode, approve, maxDeclarationChars, maxRunMs, maxMemoryMb, maxCalls, maxLogChars }),
+      }),
     };
   },
 };

@@ -82,7 +82,15 @@ async function sandboxOf(config: CommandConfig, { folder, ownPaths }: BuildConte
   const absolute = (path: string): string => (path.startsWith("~") ? path : resolve(folder, path));
   const paths = omitUndefined({ read: read?.map(absolute), write: write?.map(absolute), allowSensitive, network });
   return new ProgramRunner(
-    programSettings({ root: absolute(root), sandbox: "bubblewrap", protect: ownPaths, env, timeoutMs: TIME.max, maxTimeoutMs: TIME.max, ...paths }),
+    programSettings({
+      root: absolute(root),
+      sandbox: "bubblewrap",
+      protect: ownPaths,
+      env,
+      timeoutMs: TIME.max,
+      maxTimeoutMs: TIME.max,
+      ...paths,
+    }),
   );
 }
 

@@ -7,7 +7,7 @@ import { changeTexts } from "../policy/data-urls.ts";
 import { isImage, isPdf } from "../policy/lift-data.ts";
 
 const SHOWN = /^(?:image\/|audio\/|application\/pdf$)/u;
-/** What a provider takes at most, in bytes. */
+/** Most bytes of a file that every provider takes. */
 const MAX_BYTES = 4_500_000;
 
 /** A message, and itself with its files; so that a round costs what is new in it. */
