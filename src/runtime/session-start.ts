@@ -1,5 +1,8 @@
 /** The options of a new session, and their checks. */
-import type { Surroundings } from "../session/session.ts";
+import type { Session, Surroundings } from "../session/session.ts";
+import type { BranchPoint, CallPlace, SessionEvent } from "../core/event.ts";
+import type { Clock } from "../core/ports.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import { typeInWords } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
@@ -51,4 +54,15 @@ export function checkedSetup(setup: unknown, where: string): SessionStart["setup
   if (setup === undefined) return undefined;
   if (isJsonObject(setup)) return Object.freeze({ ...setup });
   throw new ToolError("invalid_argument", `The option "setup" of ${where} is an object, not ${typeInWords(setup)}.`);
+}
+
+/** The branch point of a session, or the call that it belongs to. */
+export interface StartedFrom {
+  readonly parent?: BranchPoint;
+  readonly parentCall?: CallPlace | undefined;
+}
+
+/** The first event of a session's log. */
+export function startEvent({ id, eventLog }: Pick<Session, "id" | "eventLog">, from: StartedFrom, clock: Clock): SessionEvent {
+  return { type: "session-start", sessionId: id, at: eventLog?.options.at ?? clock.wallTime(), ...omitUndefined({ ...from }) };
 }

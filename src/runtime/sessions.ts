@@ -30,7 +30,7 @@ import type { SessionHead, Surroundings } from "../session/session.ts";
 import { checkSessionId, shortId } from "../session/session-id.ts";
 import { sideEffects, simulationParts } from "./simulation-parts.ts";
 import { SimulationMode } from "../session/simulation-mode.ts";
-import { surroundingsOf, type SessionStart } from "./session-start.ts";
+import { startEvent, surroundingsOf, type SessionStart, type StartedFrom } from "./session-start.ts";
 import { cancelRequestsIn } from "./stored-jobs.ts";
 import { noteTakenOver, storeFor } from "./session-errors.ts";
 import { makeSnapshot, readSnapshot, type ReadSnapshot, type SessionSnapshot } from "./snapshot.ts";
@@ -51,7 +51,6 @@ interface Beginning extends Surroundings, Pick<RuntimeSessionOptions, "seedName"
   readonly parentCall?: CallPlace | undefined;
 }
 
-const TAKEN_UP = { create: true, takeOver: true } as const;
 type BranchBase = Required<Pick<RuntimeSessionOptions, "head" | "parent">>;
 
 export class Sessions implements SessionHost {
@@ -99,15 +98,14 @@ export class Sessions implements SessionHost {
   async within({ callId, turn: { session }, kept, options }: AdmittedCall, allow: VisibilityRules | undefined): Promise<RuntimeSession> {
     const { simulation, setup, workingFolder, environment, seedName, eventLog } = session;
     const around = omitUndefined({ setup, workingFolder, environment });
+    const again = omitUndefined({ ...around, data: options.data, allow });
     const id = shortId(`${session.id}/${callId}`);
     if (session instanceof RuntimeSession && simulation !== undefined) {
-      const { head } = new SessionFold();
       const parts = simulationParts(this.#parts, id, simulation);
-      return this.#begin({ id: this.#newId(id), head, parent: session, simulation, parts });
+      return this.#begin({ id: this.#newId(id), head: new SessionFold().head, parent: session, simulation, parts });
     }
     const parentCall = { sessionId: session.id, callId };
-    if (kept && eventLog !== undefined)
-      return await this.#resume(id, { ...TAKEN_UP, data: options.data, parentCall, ...around, ...omitUndefined({ allow }) });
+    if (kept && eventLog !== undefined) return await this.#resume(id, { create: true, takeOver: true, ...again, parentCall });
     const begun = this.#begin({ id: this.#newId(id), seedName, ...around });
     this.#recordStart(begun, { parentCall });
     return begun;
@@ -369,11 +367,9 @@ export class Sessions implements SessionHost {
     return { eventLog: store.create(sessionId, { at, durability, ...(parent === undefined ? {} : { parent }) }) };
   }
 
-  #recordStart(session: RuntimeSession, from: { readonly parent?: BranchPoint; readonly parentCall?: CallPlace | undefined }): void {
-    const { id: sessionId, eventLog } = session;
-    const at = eventLog?.options.at ?? this.#parts.ports.clock.wallTime();
-    const event = { type: "session-start", sessionId, at, ...omitUndefined(from) } as const;
-    if (eventLog !== undefined) session.recordAndTell(event);
+  #recordStart(session: RuntimeSession, from: StartedFrom): void {
+    const event = startEvent(session, from, this.#parts.ports.clock);
+    if (session.eventLog !== undefined) session.recordAndTell(event);
     else if (from.parentCall !== undefined) this.#parts.emit(event);
   }
 
