@@ -138,6 +138,7 @@ const TESTING_VALUES = [
   "accessStoreContract",
   "approvalStoreContract",
   "approvalsContract",
+  "artifactStoreContract",
   "countingIds",
   "engineContract",
   "fakePorts",
@@ -155,6 +156,7 @@ const TESTING_VALUES = [
 const TESTING_TYPES = [
   "ApprovalsCase",
   "ApprovalsMaker",
+  "ArtifactStoreCase",
   "EngineCase",
   "EngineSubject",
   "FakePorts",
@@ -397,7 +399,16 @@ const SUBJECTS: Readonly<
   },
   store: {
     module: storeNames,
-    values: ["StoredApprovals", "memoryStore"],
+    values: [
+      "StoredApprovals",
+      "artifactId",
+      "artifactOf",
+      "artifactUri",
+      "artifactsOf",
+      "attachArtifacts",
+      "folderArtifacts",
+      "memoryStore",
+    ],
     types: [
       "AccessStore",
       "ApprovalEnd",
