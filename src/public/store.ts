@@ -9,6 +9,7 @@ export type {
   ApprovalScope,
   ApprovalStatus,
   ApprovalStore,
+  CoveredCall,
   ListApprovalsOptions,
   NewApproval,
   StoredApprovalQuery,
