@@ -127,7 +127,7 @@ async function runtimeOptions(
     buildRuntimeParts(pick(config, options.only), {
       memory,
       triggers,
-      ...omitUndefined({ trusted, onModel: options.onModel, model: options.model?.(config), callTool: options.callTool }),
+      ...omitUndefined({ store: built, trusted, onModel: options.onModel, model: options.model?.(config), callTool: options.callTool }),
     }),
     context.signal,
   );

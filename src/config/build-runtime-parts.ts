@@ -5,6 +5,7 @@ import { ToolError, operatorText } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { FaultPlan } from "../core/fault.ts";
 import type { Clock } from "../core/ports.ts";
+import type { Store } from "../core/store.ts";
 import type { ToolSource } from "../core/source.ts";
 import { ownSettings } from "../core/call-settings.ts";
 import type { CallSettings } from "../core/tool.ts";
@@ -52,6 +53,8 @@ export interface BuildOptions {
   readonly callTool?: boolean;
   /** The triggers of the program's agents: the channels and triggers of the configuration are added to them. @default new ones */
   readonly triggers?: Triggers;
+  /** The store of the runtime, for toolsets that search in it. @default none */
+  readonly store?: Store;
 }
 
 export const BUILD_OPTIONS: OptionNames<BuildOptions> = {
@@ -63,6 +66,7 @@ export const BUILD_OPTIONS: OptionNames<BuildOptions> = {
   model: true,
   callTool: true,
   triggers: true,
+  store: true,
 };
 
 /** The parts of a runtime, made from a configuration. */
@@ -287,6 +291,7 @@ class Builder {
       model: this.#options.model ?? (config.model === undefined ? undefined : { config: config.model }),
       findTools: config.findTools,
       triggers: this.#triggers,
+      store: this.#options.store,
     };
   }
 

@@ -43,9 +43,9 @@ export async function configuredRuntime(path: string, options: ConfiguredRuntime
   checkKnownKeys(options, { ...LOAD_OPTIONS, ...BUILD_OPTIONS }, "configuredRuntime()");
   const { environment, extensions, allowVariables, foreignKeys, ...building } = options;
   const loaded = await loadConfig(path, omitUndefined({ environment, extensions, allowVariables, foreignKeys }));
-  const { toolsets, sources } = await buildRuntimeParts(loaded, building);
-  const { runtime: settings, retry, circuit, permission, approval, cache } = loaded.config;
   const store: Store | undefined = buildStore(loaded);
+  const { toolsets, sources } = await buildRuntimeParts(loaded, { ...omitUndefined({ store }), ...building });
+  const { runtime: settings, retry, circuit, permission, approval, cache } = loaded.config;
   const { artifacts: _artifacts, ...runtime } = settings;
   const artifacts = buildArtifacts(loaded.config, store);
   const lock = await readLock(lockPath(path));

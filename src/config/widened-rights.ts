@@ -59,6 +59,8 @@ function toolsetRights(toolset: ToolsetConfig, folder: string): readonly Right[]
       return programRights(toolset, folder);
     case "web":
       return webRights(toolset);
+    case "memory":
+      return toolset.sessions === "all" ? [["sessions", "lets models search all sessions of the store"]] : [];
     case "notebook":
     case "skills":
       return outsideRights(toolset, ["folder"], folder);

@@ -224,6 +224,7 @@ const PROGRAMS: readonly (readonly [config: Table, lines: readonly string[]])[] 
       "toolsets.c.write reaches /var/x, outside the folder of the configuration",
     ],
   ],
+  [{ toolsets: { m: { type: "memory", sessions: "all" } } }, ["toolsets.m.sessions lets models search all sessions of the store"]],
   [
     { toolsets: { h: { type: "http", baseUrl: "http://10.0.0.7", verifyTls: false, tools: [{ name: "get", url: "/" }] } } },
     ["toolsets.h.baseUrl reaches the private address 10.0.0.7", "toolsets.h.verifyTls accepts any certificate"],
