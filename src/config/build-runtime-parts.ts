@@ -25,7 +25,7 @@ import type { LoadedConfig } from "./load-config.ts";
 import { makeEngine, type EngineTarget } from "./make-engine.ts";
 import { ownPaths } from "./own-paths.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
-import { engineFor, type RegistryEntry } from "./registry-config.ts";
+import { engineFor, toolRoutes, type RegistryEntry } from "./registry-config.ts";
 import { bringsServer, matchServer, type ServerToolset } from "./server-match.ts";
 import { createTriggers, type Triggers } from "../triggers/triggers.ts";
 import { addConfigured } from "./triggers-config.ts";
@@ -197,8 +197,21 @@ class Builder {
     }
     if (bringsServer(toolset)) return await this.#buildServer(name, toolset, { engineName, entry });
     const engine = await this.#engine(engineName);
-    const built = await buildToolset({ name, path: entry.path }, toolset, this.#context(entry, engine));
+    const routed = await this.#routed(entry);
+    const context = this.#context(entry, engine);
+    const commonOf = routed === undefined ? context.commonOf : (namespace: string) => routed.get(namespace) ?? context.common;
+    const built = await buildToolset({ name, path: entry.path }, toolset, { ...context, commonOf });
     return "source" in built || engine === undefined ? built : { toolset: { ...built.toolset, engine } };
+  }
+
+  /** The settings of each namespace that a `multi` routes, for tools that say their own; undefined for other entries. */
+  async #routed(entry: RegistryEntry): Promise<ReadonlyMap<string, CommonToolset> | undefined> {
+    const routes = toolRoutes(entry, this.#loaded.config.engines);
+    if (routes === undefined) return undefined;
+    const routed = new Map<string, CommonToolset>();
+    for (const [namespace, name] of routes)
+      routed.set(namespace, { ...this.#commonOf({ ...entry, namespace }), ...omitUndefined({ engine: await this.#engine(name) }) });
+    return routed;
   }
 
   /** Tools that come from a server: answered by it, or by another engine. */
@@ -288,6 +301,7 @@ class Builder {
       trusted,
       engine,
       common,
+      commonOf: () => common,
       model: this.#options.model ?? (config.model === undefined ? undefined : { config: config.model }),
       findTools: config.findTools,
       triggers: this.#triggers,

@@ -74,6 +74,8 @@ export interface BuildContext {
   readonly store: Store | undefined;
   /** The settings that the toolsets of a source share, the engine included. */
   readonly common: CommonToolset;
+  /** The same of one namespace, where tools say their namespaces themselves: its engine may be another. */
+  readonly commonOf: (namespace: string) => CommonToolset;
 }
 
 /** A toolset whose tools are known, or come from its engine; or a source of toolsets. */
