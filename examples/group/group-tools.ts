@@ -74,6 +74,6 @@ export function groupToolset({ leader, channels, triggers, runtime, modelOf, onS
   return {
     name: "group",
     description: "Other agents: spawned, wired and asked by the one that leads them.",
-    tools: tools as Toolset["tools"] & object,
+    tools,
   };
 }

@@ -389,7 +389,7 @@ export class Runtime {
   #makePlan(registered: RegisteredTool): ToolPlan {
     const engineOf = (toolset: Toolset): Engine => this.#lifecycle.engineOf(toolset);
     const own = { local: this.#local, slots: this.#slots, limit: this.#parts.limit, ports: this.#ports };
-    const plan = makeToolPlan(registered, { ...this.#options, ...own, engineOf, emit: this.#parts.emit });
+    const plan = makeToolPlan(registered, { ...this.#options, ...own, engineOf, emit: (event) => this.#emit(event) });
     this.#plans.set(registered, plan);
     return plan;
   }

@@ -244,7 +244,7 @@ async function allOf(log: EventLog): Promise<EventPage> {
   return { events, next: undefined };
 }
 
-const artifactCases = artifactStoreContract.map(({ title, run }) => caseAlone(title, ({ artifacts }) => run(artifacts)));
+const artifactCases = artifactStoreContract.map((one) => caseAlone(one.title, ({ artifacts }) => one.run(artifacts)));
 
 /** The cases. Each wants a subject of its own. */
 export const storeContract: readonly StoreCase[] = [...alone, ...cacheCases, ...feedCases, ...artifactCases, ...sharingCases];

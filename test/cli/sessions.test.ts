@@ -347,7 +347,7 @@ describe.concurrent("haft sessions", { timeout: PATIENCE_MS }, () => {
       [2, 'haft: invalid_argument: There is no command "sessions lst".\n  Did you mean "haft sessions list"?\n'],
       ...["fo", "dance"].map((word) => [
         2,
-        `haft: invalid_argument: There is no command "sessions ${word}".\n  Commands: list, show, resume, export, import, check, remove. See haft sessions --help.\n`,
+        `haft: invalid_argument: There is no command "sessions ${word}".\n  Commands: list, show, resume, export, import, artifact, check, remove. See haft sessions --help.\n`,
       ]),
     ]);
     expect([bare.exitCode, bare.stdout, help.exitCode, help.stderr]).toEqual([2, "", 0, ""]);

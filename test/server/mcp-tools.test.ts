@@ -280,7 +280,7 @@ describe.each(ERAS)("issue 18 a program in the place of other tools, for a clien
     const { client } = await overStdio(runtime, { era });
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).toEqual(["haft__read_result", "program__run_program"]);
-    expect(tools[1]?.description).toContain("add(input: {a: number; b: number}): Promise<{sum: number}>;");
+    expect(tools[1]?.description).toContain("add(input: { a: number; b: number }): Promise<{ sum: number }>;");
     expect(tools[1]?.description).not.toContain("hidden");
 
     const code = "return (await tools.add({ a: 1, b: 2 })).sum + (await tools.add({ a: 3, b: 4 })).sum;";

@@ -190,7 +190,7 @@ test("issue 18 a program that was approved once, killed half-way, is resumed wit
 test("issue 18 any composite tool can be approved as a whole, also one around another", async () => {
   const asked: Asked[] = [];
   const booked: string[] = [];
-  const book = tool("book", ({ item }) => (booked.push(String(item)), item as string), { effects: BOOKING });
+  const book = tool("book", ({ item }) => (booked.push(String(item)), item), { effects: BOOKING });
   const chain = createChain([{ tool: "trip::book", inputMapping: { item: { value: "train" } }, outputKey: "train" }]).toTool({
     name: "ride",
     description: "Books a ride.",
