@@ -6,7 +6,8 @@ import { OWN_NAMESPACE } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Approvals } from "../core/approvals.ts";
-import type { EventListener, RuntimeEvent } from "../core/event.ts";
+import type { EventListener } from "../core/event.ts";
+import type { ArtifactStore } from "../core/artifact.ts";
 import type { Engine } from "../core/engine.ts";
 import type { Ports } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
@@ -72,6 +73,8 @@ export class Runtime {
   readonly registry: Registry;
   /** The store that sessions are kept in; undefined where they end with the process. */
   readonly store: Store | undefined;
+  /** Where the files of answers and messages are kept; undefined where they are part of the log, or left out. */
+  readonly artifacts: ArtifactStore | undefined;
   readonly #options: RuntimeOptions;
   readonly #ports: Ports;
   readonly #parts: CallParts;
@@ -91,6 +94,7 @@ export class Runtime {
     checkRuntimeOptions(options);
     this.#options = options;
     this.store = options.store;
+    this.artifacts = options.artifacts === false ? undefined : options.artifacts;
     const ports = { ...systemPorts, ...options.ports };
     this.#ports = { ...ports, log: safeLog(ports.log) };
     this.#slots = options.slots ?? new Limits();
@@ -105,7 +109,7 @@ export class Runtime {
       kept,
       registry: this.registry,
       ports: this.#ports,
-      emit: (event) => this.#emit(event),
+      emit: (event) => this.#listeners.tell(event),
       strict: options.strict ?? false,
       localEngine: this.#local,
       sources: options.sources ?? [],
@@ -370,7 +374,7 @@ export class Runtime {
       executeWithin: (run, calls, options) => this.#executeWithin(run, calls, options),
       beginWithin: (run, allow) => this.#sessions.within(run, allow),
       simulate: (run) => simulateCall(run, this.#sessions),
-      emit: (event) => this.#emit(event),
+      emit: (event) => this.#listeners.tell(event),
     };
   }
 
@@ -389,12 +393,8 @@ export class Runtime {
   #makePlan(registered: RegisteredTool): ToolPlan {
     const engineOf = (toolset: Toolset): Engine => this.#lifecycle.engineOf(toolset);
     const own = { local: this.#local, slots: this.#slots, limit: this.#parts.limit, ports: this.#ports };
-    const plan = makeToolPlan(registered, { ...this.#options, ...own, engineOf, emit: (event) => this.#emit(event) });
+    const plan = makeToolPlan(registered, { ...this.#options, ...own, engineOf, emit: (event) => this.#listeners.tell(event) });
     this.#plans.set(registered, plan);
     return plan;
-  }
-
-  #emit(event: RuntimeEvent): void {
-    this.#listeners.tell(event);
   }
 }

@@ -18,12 +18,20 @@ const ATTACHED = new WeakMap<ModelMessage, ModelMessage>();
  * model itself. Other artifacts, and those that the store does not have, stay addresses. A message without artifacts stays the same
  * object, and one that was attached before is given again.
  *
- * @throws what the store rejects with, `not_found` excepted. By rejecting
+ * @throws what the store rejects with. By rejecting
  */
 export async function attachArtifacts(messages: readonly ModelMessage[], artifacts: ArtifactStore): Promise<readonly ModelMessage[]> {
   const attached: ModelMessage[] = [];
   for (const message of messages) attached.push(ATTACHED.get(message) ?? (await attach(message, artifacts)));
   return attached;
+}
+
+/** The parts of one answer with the files that `attachArtifacts` would put into its message; the same array where there are none. */
+export async function attachContent(content: readonly ContentPart[], artifacts: ArtifactStore): Promise<readonly ContentPart[]> {
+  const ids = new Set(content.flatMap((part) => shownId(part) ?? []));
+  if (ids.size === 0) return content;
+  const found = await findAll(ids, artifacts);
+  return content.flatMap((part) => withFile(part, found));
 }
 
 async function attach(message: ModelMessage, store: ArtifactStore): Promise<ModelMessage> {
@@ -32,14 +40,19 @@ async function attach(message: ModelMessage, store: ArtifactStore): Promise<Mode
     ATTACHED.set(message, message);
     return message;
   }
+  const found = await findAll(ids, store);
+  const whole = withFiles(message, found);
+  if (found.size === ids.size) ATTACHED.set(message, whole);
+  return whole;
+}
+
+async function findAll(ids: ReadonlySet<string>, store: ArtifactStore): Promise<ReadonlyMap<string, Artifact>> {
   const found = new Map<string, Artifact>();
   for (const id of ids) {
     const artifact = await store.get(id);
     if (artifact !== undefined) found.set(id, artifact);
   }
-  const whole = withFiles(message, found);
-  if (found.size === ids.size) ATTACHED.set(message, whole);
-  return whole;
+  return found;
 }
 
 function idsOf(message: ModelMessage): ReadonlySet<string> {

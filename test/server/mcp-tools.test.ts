@@ -5,6 +5,7 @@ import { pure, readOnly } from "../../src/core/effects.ts";
 import type { RuntimeEvent } from "../../src/core/event.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
+import { memoryStore } from "../../src/store/memory-store.ts";
 import { FakeClock, MemoryLog } from "../../src/testing/fake-ports.ts";
 import { ERAS, openRuntime, overStdio } from "./mcp-clients.ts";
 
@@ -294,5 +295,26 @@ describe.each(ERAS)("issue 18 a program in the place of other tools, for a clien
     const { runtime } = await openRuntime({ tools: [add], toolsets: [programToolset()] });
     const { client } = await overStdio(runtime, { era, session: "none" });
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["add", "program__run_program"]);
+  });
+});
+
+describe.each(ERAS)("F1.19 a client of the %s era", (era) => {
+  test("is given an image itself, although the runtime keeps it as an artifact", async () => {
+    const data = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    const image = { type: "image", mediaType: "image/png", data } as const;
+    const plot = defineTool({
+      name: "plot",
+      description: "Plots.",
+      inputSchema: {},
+      effects: pure,
+      execute: () => new ToolOutput({ content: [image] }),
+    });
+    const { runtime } = await openRuntime({ tools: [plot], artifacts: memoryStore().artifacts });
+    const { client } = await overStdio(runtime, { era });
+    const { content } = await client.callTool({ name: "plot", arguments: {} });
+    expect(content).toEqual([
+      { type: "resource_link", uri: expect.stringMatching(/^artifact:/u), name: expect.any(String), mimeType: "image/png" },
+      { type: "image", data, mimeType: "image/png" },
+    ]);
   });
 });
