@@ -24,6 +24,7 @@ import type { ApiServices } from "./api/services.ts";
 import { SessionPool, refuseSessionKey } from "./api/session-pool.ts";
 import { sessionHandlers } from "./api/sessions.ts";
 import { Submissions } from "./api/submissions.ts";
+import { artifactHandlers } from "./api/artifacts.ts";
 import { toolHandlers } from "./api/tools.ts";
 import type { Authenticator, Principal } from "./auth/principal.ts";
 import { ServerAccess } from "./auth/server-access.ts";
@@ -222,6 +223,7 @@ class RuntimeServer implements HaftServer {
         ...toolHandlers,
         ...callHandlers,
         ...sessionHandlers,
+        ...artifactHandlers,
         ...approvalHandlers,
         ...jobHandlers,
         ...agentHandlers,

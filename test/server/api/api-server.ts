@@ -70,8 +70,9 @@ export async function startApi({
   const added: string[] = [];
   const triggers = createTriggers();
   triggers.channels.open("news", { kind: "broadcast" });
+  const kept = store === "sqlite" ? sqliteStore({ path: join(folder, "haft.db"), synchronous: "normal" }) : undefined;
   const runtime = createRuntime({
-    ...(store === "sqlite" ? { store: sqliteStore({ path: join(folder, "haft.db"), synchronous: "normal" }) } : {}),
+    ...(kept === undefined ? {} : { store: kept, artifacts: kept.artifacts }),
     approval: { approve: () => new Promise(() => {}) },
     toolsets: [{ name: "notes", tools: notesTools(added, gate) }],
   });
