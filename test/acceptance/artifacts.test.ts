@@ -10,6 +10,7 @@ import type { Tool } from "../../src/core/tool.ts";
 import { attachArtifacts } from "../../src/session/attach-artifacts.ts";
 import { createLoop } from "../../src/compose/loop.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
+import { withSuccessShape } from "../../src/registry/success-shape.ts";
 import { createRuntime, type Runtime, type RuntimeOptions } from "../../src/runtime/runtime.ts";
 import { folderArtifacts } from "../../src/store/folder-artifacts.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
@@ -213,6 +214,14 @@ describe("F1.19 without a place for artifacts", () => {
     ]);
     const log = JSON.stringify((await store.read("s")).events);
     for (const bytes of [base64, WAV, ZIP]) expect(log).not.toContain(bytes);
+  });
+
+  test("a tool that says that it failed shows its model no base64 either", async () => {
+    const failing = withSuccessShape(answering("shot", () => ({ success: false, error: "No page.", screen: pngUrl })));
+    const result = await opened({ tools: [failing] })
+      .session()
+      .execute({ name: "shot", input: {} });
+    expect(resultText(result)).toBe('{"success":false,"error":"No page.","screen":"[file image/png, 70 bytes]"}');
   });
 
   test("what is no place is refused at once", () => {
