@@ -50,7 +50,7 @@ function checkedEnvironment(environment: unknown, where: string): Surroundings["
 }
 
 /** A frozen copy. @throws ToolError `invalid_argument` for a value that is not an object */
-export function checkedSetup(setup: unknown, where: string): SessionStart["setup"] {
+function checkedSetup(setup: unknown, where: string): SessionStart["setup"] {
   if (setup === undefined) return undefined;
   if (isJsonObject(setup)) return Object.freeze({ ...setup });
   throw new ToolError("invalid_argument", `The option "setup" of ${where} is an object, not ${typeInWords(setup)}.`);

@@ -7,6 +7,7 @@ import { ToolError, describeThrown } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import { checkedArtifact } from "./checked-artifact.ts";
 
+/** Where a folder of artifacts is. */
 export interface FolderArtifactsOptions {
   /** Made when the first artifact is kept. */
   readonly path: string;

@@ -12,6 +12,7 @@ export interface ArtifactStoreCase {
 
 const ALL_BYTES = Uint8Array.from({ length: 256 }, (_, byte) => byte);
 
+/** The cases. Each wants a place of its own. */
 export const artifactStoreContract: readonly ArtifactStoreCase[] = [
   {
     title: "an artifact is found by its id with every byte and its type",
