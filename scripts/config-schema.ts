@@ -49,7 +49,7 @@ const TOOLSET_TABLES: Readonly<Record<string, readonly string[]>> = {
   skills: ['`type = "skills"`'],
   notebook: ['`type = "notebook"`'],
   ask: [],
-  memory: [],
+  memory: ['`type = "memory"`'],
   scratchpad: [],
 };
 

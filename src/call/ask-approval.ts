@@ -1,5 +1,6 @@
 /** Puts a call to a person or a rule. No lock is held meanwhile. */
-import type { EnclosingCall } from "../core/approval-store.ts";
+import type { ApprovalPreview } from "../core/approval-preview.ts";
+import type { CoveredCall, EnclosingCall } from "../core/approval-store.ts";
 import type { ApprovalNote } from "../core/approvals.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
@@ -9,11 +10,20 @@ import { definitionOf } from "../registry/definition-of.ts";
 import { CallRun, type AdmittedCall } from "./call-run.ts";
 import { noteWait } from "./call-timing.ts";
 
-export async function askApproval(run: AdmittedCall, reason: string): Promise<AdmittedCall | ToolError> {
+/** The parts of a question about a call and the calls that it would make. */
+export interface WholeQuestion {
+  readonly preview: ApprovalPreview;
+  readonly covers: readonly CoveredCall[];
+  /** Called when it was asked and allowed, and not by a rule or an earlier answer. */
+  onAllowed(): void;
+}
+
+export async function askApproval(run: AdmittedCall, reason: string, whole?: WholeQuestion): Promise<AdmittedCall | ToolError> {
   const { qualifiedName, tool } = run.plan;
   if (run.parts.asksNobody === true) return undecided({ toolName: qualifiedName, reason }, "a preview asks nobody");
   const controller = new AbortController();
   const since = run.clock.now();
+  let isAsked = false;
   const question = run.parts.approvals.ask({
     callId: run.callId,
     sessionId: run.turn.session.id,
@@ -26,9 +36,14 @@ export async function askApproval(run: AdmittedCall, reason: string): Promise<Ad
     simulated: run.simulated,
     ...enclosing(run),
     ...omitUndefined({ askedBy: askerOf(run) }),
-    preview: () => run.parts.preview(run),
+    ...(whole === undefined ? {} : { covers: whole.covers }),
+    preview: async () => (whole ?? (await run.parts.simulate(run))).preview,
     whenRecorded: () => run.written?.whenDurable(),
-    note: (note) => keepNote(run, reason, note),
+    note: (note) => {
+      isAsked ||= note.type === "ask";
+      if (isAsked && note.type === "answer" && note.status === "allowed") whole?.onAllowed();
+      return keepNote(run, reason, note);
+    },
     signal: controller.signal,
   });
   const waited = await waitFor(run, question, {

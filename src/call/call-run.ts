@@ -1,5 +1,7 @@
 /** The state of one call on its way through the pipeline, and the parts of the runtime it uses. */
 import type { ApprovalPreview } from "../core/approval-preview.ts";
+import type { ArtifactStore } from "../core/artifact.ts";
+import type { CoveredCall } from "../core/approval-store.ts";
 import type { Approvals } from "../core/approvals.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { ContentPart } from "../core/content.ts";
@@ -56,6 +58,8 @@ export interface CallParts {
   /** Name of a hook that does not say what becomes of it in a simulation: none of a simulation's calls can be run. */
   readonly undecidedHook: string | undefined;
   readonly largeResults: LargeResultStore;
+  /** Where the files of answers are kept; false = nowhere, they are left out; undefined = in the log itself. */
+  readonly artifacts: ArtifactStore | false | undefined;
   readonly cache: ResultCache;
   readonly retry: RetrySettings;
   readonly faults: Faults;
@@ -85,10 +89,17 @@ export interface CallParts {
   /** Begins a session that belongs to the call. @param allow narrows what its interrupted calls may still be of */
   beginWithin(run: AdmittedCall, allow: VisibilityRules | undefined): Promise<Session>;
   /** Simulates the call. Never rejects. */
-  preview(run: AdmittedCall): Promise<ApprovalPreview>;
+  simulate(run: AdmittedCall): Promise<SimulatedCall>;
   /** Set where its calls may not be put to anybody: each that needs approval ends `approval_required`. */
   readonly asksNobody?: true;
   emit(event: RuntimeEvent): void;
+}
+
+/** A call as a simulation of it went. */
+export interface SimulatedCall {
+  readonly preview: ApprovalPreview;
+  /** Those that it made, whole and in their order. */
+  readonly calls: readonly CoveredCall[];
 }
 
 export const NO_REPAIRS: readonly Repair[] = Object.freeze([]);
@@ -131,6 +142,8 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   declare awaitedSlot: HeldSlot | undefined;
   /** Its state in the cache; set while it may be answered from there, or may answer others. */
   declare read: CachedRead | undefined;
+  /** The calls in it that its own approval covers, by digest. */
+  declare covers: Map<string, number> | undefined;
   /** Its answer was an equal call's. */
   fromCache = false;
   /** Set where calls may meet faults on purpose. */

@@ -4,6 +4,7 @@ import type { ToolResult } from "../core/result.ts";
 import type { Turn } from "../session/turn.ts";
 import { places } from "../session/turn-queue.ts";
 import { passGates, resolveLater, resolveTool, routeCall } from "./admit-call.ts";
+import { approveWhole, coverAgain, isCovered } from "./approve-whole.ts";
 import { askApproval } from "./ask-approval.ts";
 import { attempt, hasFallbacks, retry, tryEach } from "./attempt.ts";
 import { beginEngineSession } from "./begin-engine-session.ts";
@@ -15,6 +16,7 @@ import { finishCall } from "./finish-call.ts";
 import { fitCall } from "./fit-call.ts";
 import { release, takePlace } from "./hold.ts";
 import { callerOf, noteNested } from "./nested-calls.ts";
+import { keepAnswerFiles } from "./keep-artifacts.ts";
 import { readCall } from "./read-call.ts";
 import { goesOnElsewhere } from "./attach-to-work.ts";
 import { reconcileCall } from "./reconcile-call.ts";
@@ -160,7 +162,8 @@ function attemptEnded(run: AdmittedCall, end: ToolError | undefined): Answer {
 }
 
 function takeAnswer(run: CallRun, answered: AdmittedCall | ToolError): Answer {
-  return follow(run, pass(run, answered, takeOutput), finish);
+  const taken = pass(run, answered, takeOutput);
+  return follow(run, run.parts.artifacts === undefined ? taken : pass(run, taken, keepAnswerFiles), finish);
 }
 
 function finish(run: CallRun, end: AdmittedCall | ToolError): Answer {
@@ -188,11 +191,13 @@ function reconcile(run: AdmittedCall): Phase<AdmittedCall> {
 /** A person may have to allow a call that cannot be undone. */
 function approve(run: AdmittedCall): Phase<AdmittedCall> {
   const { plan, parts, options } = run;
-  if (options.approved === true || run.isAnswered || !run.route.rules.isConsequential) return run;
+  if (run.isAnswered || !run.route.rules.isConsequential) return run;
+  if (options.approved === true) return run.isTakenUp === true && plan.tool.approveWhole === true ? coverAgain(run) : run;
+  if (plan.tool.approveWhole === true && run.turn.session.simulation === undefined) return approveWhole(run);
   if (!parts.approvals.mayAsk && !run.effects.destructive) return run;
   if (plan.tool.composite === true && run.turn.session.simulation?.mayBeReal === false) return run; // all its calls are pretended
   const reason = approvalNeed(run, run.effects.destructive);
-  return reason === undefined ? run : askApproval(run, reason);
+  return reason === undefined || isCovered(run) ? run : askApproval(run, reason);
 }
 
 function enterLine(run: AdmittedCall): Phase<AdmittedCall> {

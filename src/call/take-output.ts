@@ -6,10 +6,12 @@ import { FIDELITIES } from "../core/fidelity.ts";
 import { copyJson, fitJson, isJsonObject } from "../core/base/json.ts";
 import { MAX_ID_LENGTH } from "../core/recording/read-event.ts";
 import type { ParsedInput } from "../core/tool.ts";
-import { liftData, mayHoldData } from "../policy/lift-data.ts";
+import { mayHoldData } from "../policy/data-urls.ts";
+import { liftData } from "../policy/lift-data.ts";
 import type { AdmittedCall } from "./call-run.ts";
 import { copyContent } from "../session/copy-content.ts";
 import { spoiledOutput } from "./inject-fault.ts";
+import { recordsFiles } from "./keep-artifacts.ts";
 import { settleParsing } from "./settle-parsing.ts";
 
 type Taken = AdmittedCall | ToolError;
@@ -99,7 +101,7 @@ function recordJson(run: AdmittedCall, answer: unknown): Taken {
       return notRecordable(run, thrown, answer);
     }
   }
-  if (!mayHold && run.content === undefined) return run;
+  if ((!mayHold && run.content === undefined) || !recordsFiles(run.parts, run.turn.session)) return run;
   const lifted = liftData(run.output, run.content);
   if (lifted !== undefined) run.content = Object.freeze(lifted.map((part) => Object.freeze(part)));
   return run;

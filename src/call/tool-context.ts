@@ -33,6 +33,7 @@ export class AttemptContext implements ToolContext {
   #asking: AbortController | undefined;
   #decoder: InstanceType<typeof TextDecoder> | undefined;
   #execute: CallTools | undefined;
+  #environment: Readonly<Record<string, string>> | undefined;
 
   constructor(run: AdmittedCall, attempt: number, deadline: number) {
     this.#run = run;
@@ -57,14 +58,19 @@ export class AttemptContext implements ToolContext {
   }
 
   get workingFolder(): string {
-    const { parts, plan } = this.#run;
+    const { parts, plan, turn } = this.#run;
     const { workingFolder: own } = plan.tool;
+    const { workingFolder: ofSession } = turn.session;
     const folder = parts.workingFolder ?? process.cwd();
-    return own === undefined ? folder : resolve(folder, own);
+    return own === undefined && ofSession === undefined ? folder : resolve(folder, ofSession ?? "", own ?? "");
   }
 
   get environment(): Readonly<Record<string, string>> {
-    return this.#run.plan.shownTool.environment ?? NO_VARIABLES;
+    const { plan, turn } = this.#run;
+    const own = plan.shownTool.environment;
+    const ofSession = turn.session.environment;
+    if (own === undefined || ofSession === undefined) return own ?? ofSession ?? NO_VARIABLES;
+    return (this.#environment ??= Object.freeze({ ...ofSession, ...own }));
   }
 
   /** As `progress`, it may be taken out of the context. */

@@ -1,4 +1,5 @@
 /** Puts approvals to the person at the terminal. */
+import type { CoveredCall } from "../core/approval-store.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../core/ask.ts";
 import type { ApprovalConfig } from "../config/policy-config.ts";
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
@@ -49,6 +50,7 @@ async function askUntilClear(request: ApprovalRequest, ask: Ask, screen: Screen)
   screen.print(`${screen.paint("dim", description)}\n${shownInput(request.input, "    ")}`);
   for (const { toolName, input } of request.within ?? [])
     screen.print(`${screen.paint("dim", `    It is made in ${safeText(toolName)}:`)}\n${shownInput(input, "      ")}`);
+  for (const line of coveredLines(request.covers ?? [], screen)) screen.print(line);
   for (;;) {
     const text = (await ask(questionOf(request), request.signal)) ?? "";
     const word = text.trim().toLowerCase();
@@ -57,6 +59,13 @@ async function askUntilClear(request: ApprovalRequest, ask: Ask, screen: Screen)
     if (request.preview !== undefined && (word === "p" || word === "preview")) await showPreview(request.preview, screen);
     else screen.print("  Type y, n, i for this input in this session, or a for always in this session.");
   }
+}
+
+/** The calls that the answer is about as well. */
+function coveredLines(covers: readonly CoveredCall[], screen: Screen): readonly string[] {
+  if (covers.length === 0) return [];
+  const calls = covers.map(({ toolName, input }) => `      ${safeText(toolName)} ${safeJson(input)}`);
+  return [screen.paint("dim", "    A yes covers these calls, as a simulation made them; others are asked about:"), ...calls];
 }
 
 function questionOf({ preview }: ApprovalRequest): string {

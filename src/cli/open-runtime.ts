@@ -8,6 +8,7 @@ import type { Ports } from "../core/ports.ts";
 import type { Store } from "../core/store.ts";
 import type { ToolPins } from "../core/tool-pins.ts";
 import { approvalSettings } from "../config/policy-config.ts";
+import { buildArtifacts } from "../config/build-store.ts";
 import { buildRuntimeParts } from "../config/build-runtime-parts.ts";
 import { toolCacheFiles, toolCacheFolder } from "../config/tool-cache-file.ts";
 import { routedOf } from "../config/haft-config.ts";
@@ -117,14 +118,16 @@ async function runtimeOptions(
   context: CommandContext,
   { config, built, trusted, triggers, ...options }: Building,
 ): Promise<RuntimeOptions> {
-  const { runtime, retry, circuit, permission, approval, cache } = config.config;
+  const { runtime: settings, retry, circuit, permission, approval, cache } = config.config;
+  const { artifacts: _artifacts, ...runtime } = settings;
+  const artifacts = buildArtifacts(config.config, built);
   const pins = options.unpinned === true ? undefined : await pinsBeside(config);
   const memory = toolCacheFiles(toolCacheFolder(context.environment));
   const { toolsets, sources } = await untilAborted(
     buildRuntimeParts(pick(config, options.only), {
       memory,
       triggers,
-      ...omitUndefined({ trusted, onModel: options.onModel, model: options.model?.(config), callTool: options.callTool }),
+      ...omitUndefined({ store: built, trusted, onModel: options.onModel, model: options.model?.(config), callTool: options.callTool }),
     }),
     context.signal,
   );
@@ -137,7 +140,7 @@ async function runtimeOptions(
     permission,
     approval: { ...approvalSettings(approval), ...omitUndefined({ approve: options.approve ?? inboxApprover(context, approval) }) },
     cache,
-    ...omitUndefined({ ask: personAsk(context), pins, store: built, onEvent: options.onEvent }),
+    ...omitUndefined({ ask: personAsk(context), pins, store: built, artifacts, onEvent: options.onEvent }),
     ...(await untilAborted(commandAnswers(context, config, options), context.signal)),
     ports: {
       ...(options.onWarning === undefined ? quietPorts(context) : { log: { debug() {}, warn: options.onWarning } }),

@@ -1,5 +1,6 @@
 /** `haft sessions`: the conversations that a store keeps. */
 import type { CommandGroup } from "./command.ts";
+import { writeArtifact } from "./sessions/write-artifact.ts";
 import { checkSessions } from "./sessions/check-sessions.ts";
 import { exportSession } from "./sessions/export-session.ts";
 import { importSession } from "./sessions/import-session.ts";
@@ -15,5 +16,5 @@ export const sessionsCommand: CommandGroup = {
     "haft run keeps what it plays in the store that --store names, or that the",
     'configuration names by a table [store] with path = "haft.db".',
   ],
-  commands: [listSessions, showSession, resumeSession, exportSession, importSession, checkSessions, removeSession],
+  commands: [listSessions, showSession, resumeSession, exportSession, importSession, writeArtifact, checkSessions, removeSession],
 };

@@ -22,7 +22,11 @@ const MODE = 0o600;
  * @throws ToolError `invalid_argument` for a path that cannot be written, or holds a file and `force` is not set; `store_failed` for a
  * disk that is full or fails
  */
-export async function writeFileWhole(path: string, text: AsyncIterable<string>, { force, signal }: WriteFileOptions): Promise<void> {
+export async function writeFileWhole(
+  path: string,
+  text: AsyncIterable<string | Uint8Array>,
+  { force, signal }: WriteFileOptions,
+): Promise<void> {
   const target = await targetOf(path);
   await refuseOccupied(path, target, force);
   const temporary = join(dirname(target), `.${systemPorts.ids.next("haft")}.part`);
@@ -66,7 +70,7 @@ async function refuseOccupied(path: string, target: string, force: boolean): Pro
   }
 }
 
-async function writeText(path: string, file: FileHandle, text: AsyncIterable<string>, signal: AbortSignal): Promise<void> {
+async function writeText(path: string, file: FileHandle, text: AsyncIterable<string | Uint8Array>, signal: AbortSignal): Promise<void> {
   let waiting = "";
   const flush = async (): Promise<void> => {
     const chunk = waiting;
@@ -75,8 +79,9 @@ async function writeText(path: string, file: FileHandle, text: AsyncIterable<str
   };
   for await (const piece of text) {
     signal.throwIfAborted();
-    waiting += piece;
-    if (waiting.length >= CHUNK_CHARS) await flush();
+    if (typeof piece === "string") waiting += piece;
+    if (typeof piece !== "string" || waiting.length >= CHUNK_CHARS) await flush();
+    if (typeof piece !== "string") await attempt(path, () => file.appendFile(piece));
   }
   await flush();
 }

@@ -7,7 +7,9 @@ import type { ToolResult } from "../core/result.ts";
 import type { TracedRequestEnd, TracedWork } from "../core/tracing.ts";
 import { onAbort } from "../policy/deadline.ts";
 import type { Round, RoundOptions, RoundReply } from "../runtime/round.ts";
+import { artifactsOf } from "../runtime/artifacts-of.ts";
 import type { SessionTurn } from "../runtime/runtime-session.ts";
+import { attachFiles } from "./attach-files.ts";
 import type { LoopEvent } from "./loop-event.ts";
 
 /** The parts of a run that one of its messages needs. */
@@ -46,10 +48,12 @@ export interface PlayedMessage {
 }
 
 /** Asks the model, starts its calls and waits for their results. A failure of the model is part of what is resolved to. */
-export function playMessage(host: MessageHost, request: ModelRequest): Promise<PlayedMessage> {
+export async function playMessage(host: MessageHost, request: ModelRequest): Promise<PlayedMessage> {
+  const { session } = host.turn;
+  const whole = artifactsOf(session) === undefined ? request : await attachFiles(request, session);
   return new Promise((resolve, reject) => {
     const message = new Message(host);
-    new Listening(host, message, { resolve, reject }).begin(request);
+    new Listening(host, message, { resolve, reject }).begin(whole);
   });
 }
 

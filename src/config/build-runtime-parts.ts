@@ -5,6 +5,7 @@ import { ToolError, operatorText } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { FaultPlan } from "../core/fault.ts";
 import type { Clock } from "../core/ports.ts";
+import type { Store } from "../core/store.ts";
 import type { ToolSource } from "../core/source.ts";
 import { ownSettings } from "../core/call-settings.ts";
 import type { CallSettings } from "../core/tool.ts";
@@ -24,7 +25,7 @@ import type { LoadedConfig } from "./load-config.ts";
 import { makeEngine, type EngineTarget } from "./make-engine.ts";
 import { ownPaths } from "./own-paths.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
-import { engineFor, type RegistryEntry } from "./registry-config.ts";
+import { engineFor, toolRoutes, type RegistryEntry } from "./registry-config.ts";
 import { bringsServer, matchServer, type ServerToolset } from "./server-match.ts";
 import { createTriggers, type Triggers } from "../triggers/triggers.ts";
 import { addConfigured } from "./triggers-config.ts";
@@ -52,6 +53,8 @@ export interface BuildOptions {
   readonly callTool?: boolean;
   /** The triggers of the program's agents: the channels and triggers of the configuration are added to them. @default new ones */
   readonly triggers?: Triggers;
+  /** The store of the runtime, for toolsets that search in it. @default none */
+  readonly store?: Store;
 }
 
 export const BUILD_OPTIONS: OptionNames<BuildOptions> = {
@@ -63,6 +66,7 @@ export const BUILD_OPTIONS: OptionNames<BuildOptions> = {
   model: true,
   callTool: true,
   triggers: true,
+  store: true,
 };
 
 /** The parts of a runtime, made from a configuration. */
@@ -193,8 +197,21 @@ class Builder {
     }
     if (bringsServer(toolset)) return await this.#buildServer(name, toolset, { engineName, entry });
     const engine = await this.#engine(engineName);
-    const built = await buildToolset({ name, path: entry.path }, toolset, this.#context(entry, engine));
+    const routed = await this.#routed(entry);
+    const context = this.#context(entry, engine);
+    const commonOf = routed === undefined ? context.commonOf : (namespace: string) => routed.get(namespace) ?? context.common;
+    const built = await buildToolset({ name, path: entry.path }, toolset, { ...context, commonOf });
     return "source" in built || engine === undefined ? built : { toolset: { ...built.toolset, engine } };
+  }
+
+  /** The settings of each namespace that a `multi` routes, for tools that say their own; undefined for other entries. */
+  async #routed(entry: RegistryEntry): Promise<ReadonlyMap<string, CommonToolset> | undefined> {
+    const routes = toolRoutes(entry, this.#loaded.config.engines);
+    if (routes === undefined) return undefined;
+    const routed = new Map<string, CommonToolset>();
+    for (const [namespace, name] of routes)
+      routed.set(namespace, { ...this.#commonOf({ ...entry, namespace }), ...omitUndefined({ engine: await this.#engine(name) }) });
+    return routed;
   }
 
   /** Tools that come from a server: answered by it, or by another engine. */
@@ -284,9 +301,11 @@ class Builder {
       trusted,
       engine,
       common,
+      commonOf: () => common,
       model: this.#options.model ?? (config.model === undefined ? undefined : { config: config.model }),
       findTools: config.findTools,
       triggers: this.#triggers,
+      store: this.#options.store,
     };
   }
 

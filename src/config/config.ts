@@ -7,7 +7,7 @@ import type { RuntimeOptions } from "../runtime/runtime.ts";
 import { approvalSettings } from "./policy-config.ts";
 import { buildAnswers } from "./build-answers.ts";
 import { BUILD_OPTIONS, buildRuntimeParts, type BuildOptions } from "./build-runtime-parts.ts";
-import { buildStore } from "./build-store.ts";
+import { buildArtifacts, buildStore } from "./build-store.ts";
 import { readDocumentation } from "./documentation-config.ts";
 import { lockPath, readLock } from "./lock-file.ts";
 import { LOAD_OPTIONS, loadConfig, type LoadOptions } from "./load-config.ts";
@@ -43,9 +43,11 @@ export async function configuredRuntime(path: string, options: ConfiguredRuntime
   checkKnownKeys(options, { ...LOAD_OPTIONS, ...BUILD_OPTIONS }, "configuredRuntime()");
   const { environment, extensions, allowVariables, foreignKeys, ...building } = options;
   const loaded = await loadConfig(path, omitUndefined({ environment, extensions, allowVariables, foreignKeys }));
-  const { toolsets, sources } = await buildRuntimeParts(loaded, building);
-  const { runtime, retry, circuit, permission, approval, cache } = loaded.config;
   const store: Store | undefined = buildStore(loaded);
+  const { toolsets, sources } = await buildRuntimeParts(loaded, { ...omitUndefined({ store }), ...building });
+  const { runtime: settings, retry, circuit, permission, approval, cache } = loaded.config;
+  const { artifacts: _artifacts, ...runtime } = settings;
+  const artifacts = buildArtifacts(loaded.config, store);
   const lock = await readLock(lockPath(path));
   const pins = lock === undefined ? undefined : toolPins(lock);
   const manual = await readDocumentation(loaded.config.documentation);
@@ -59,7 +61,7 @@ export async function configuredRuntime(path: string, options: ConfiguredRuntime
     cache,
     toolsets: withManual(toolsets, manual),
     sources,
-    ...omitUndefined({ store, pins, ...built }),
+    ...omitUndefined({ store, artifacts, pins, ...built }),
   };
 }
 

@@ -23,8 +23,8 @@ export interface FileSourceOptions {
   readonly namespace?: string;
   /** Where neither the file nor its tools say one. @default "default" */
   readonly defaultNamespace?: string;
-  /** Engine, defaults and limits of its toolsets. Without an engine its tools are described, and their calls end with `not_executable`. */
-  readonly toolset?: CommonToolset;
+  /** Engine, defaults and limits of its toolsets, or of each by its namespace. Without an engine its tools are described, and their calls end with `not_executable`. */
+  readonly toolset?: CommonToolset | ((namespace: string) => CommonToolset);
   /** For the pause before a change is looked at. @default the system's */
   readonly clock?: Clock;
 }
@@ -47,12 +47,13 @@ const OPTIONS: OptionNames<FileSourceOptions> = {
 export function fileSource(options: FileSourceOptions): ToolSource {
   checkKnownKeys(options, OPTIONS, "fileSource()");
   const { path, name = path, namespace, defaultNamespace = DEFAULT_NAMESPACE, toolset = {}, clock = systemPorts.clock } = options;
+  const commonOf = typeof toolset === "function" ? toolset : () => toolset;
   const problem = endingProblem(path, TOOL_FILE_ENDINGS);
   if (problem !== undefined) throw new ToolError("invalid_argument", `Cannot read the tool file ${path}: its name ${problem}`);
   return {
     name,
     async load(context) {
-      return toToolsets(await readToolFile(path, { namespace, otherwise: defaultNamespace }), toolset, context);
+      return toToolsets(await readToolFile(path, { namespace, otherwise: defaultNamespace }), commonOf, context);
     },
     watch: (changed) => watchFiles(() => [path], changed, { clock }),
   };
@@ -61,13 +62,13 @@ export function fileSource(options: FileSourceOptions): ToolSource {
 /** One toolset for each namespace; parts that were left out are reported. */
 export function toToolsets(
   { tools, problems, unknown, notes }: ReadTools,
-  common: CommonToolset,
+  commonOf: (namespace: string) => CommonToolset,
   { log }: SourceContext,
 ): readonly Toolset[] {
   tell(problems, (line) => log.warn(`A tool is left out: ${line}`));
   tell(unknown, (line) => log.warn(line));
   tell(notes, (line) => log.debug(line));
-  return Array.from(tools, ([name, list]) => ({ ...common, name, tools: list, overloads: true }));
+  return Array.from(tools, ([name, list]) => ({ ...commonOf(name), name, tools: list, overloads: true }));
 }
 
 const MAX_LINES = 20;

@@ -72,7 +72,12 @@ export interface HaftConfig extends ToolsBlock {
 
 /** The settings of the runtime in a configuration. */
 export type RuntimeConfig = CallSettings &
-  Pick<RuntimeOptions, "maxConcurrent" | "strict" | "orphanHoldMs" | "durability" | "keepEvents" | "agentName" | "workingFolder">;
+  Pick<RuntimeOptions, "maxConcurrent" | "strict" | "orphanHoldMs" | "durability" | "keepEvents" | "agentName" | "workingFolder"> & {
+    readonly artifacts?: ArtifactsConfig;
+  };
+
+/** Where the files of answers are kept: in the store, nowhere, or in a folder, by its absolute path. */
+export type ArtifactsConfig = "store" | "none" | { readonly folder: string };
 
 const DURABILITIES = ["sync", "async"] as const;
 
@@ -138,6 +143,8 @@ export function readHaftConfig(value: unknown, problems: Problems, options: Read
     ...block,
     registry,
   };
+  if (config.runtime.artifacts === "store" && config.store === undefined)
+    problems.add(["runtime", "artifacts"], 'keeps files in the store, and there is no [store]. Name a folder, such as "./artifacts".');
   checkRouting(routedOf(config), block.engines, (path, problem) => problems.add(path, problem));
   return { config, secrets: variables.secrets, sent: variables.sent, notes: [...client.notes, ...creature.notes] };
 }
@@ -232,8 +239,14 @@ function readRuntime(table: TableReader, folder: string): RuntimeConfig {
       keepEvents: table.number("keepEvents", COUNT),
       agentName: readName(table, "agentName"),
       workingFolder: startsAt(folder, readName(table, "workingFolder")),
+      artifacts: readArtifacts(table, folder),
     }),
   };
+}
+
+function readArtifacts(table: TableReader, folder: string): ArtifactsConfig | undefined {
+  const written = readName(table, "artifacts");
+  return written === undefined || written === "store" || written === "none" ? written : { folder: resolve(folder, written) };
 }
 
 function readName(table: TableReader, key: string): string | undefined {

@@ -105,6 +105,25 @@ function routed(name: string, namespace: string | undefined, engines: Engines): 
   return namespace === undefined ? undefined : engine.routes.get(namespace)?.engine;
 }
 
+/**
+ * The routes of a `multi` that an entry leaves its tools to, each by the namespace that it says itself: tools of a file or a list without a namespace.
+ * Undefined for every other entry.
+ */
+export function toolRoutes(
+  { namespace, toolset, defaultEngine }: RegistryEntry,
+  engines: Engines,
+): ReadonlyMap<string, string> | undefined {
+  if (namespace !== undefined || !saysNamespaces(toolset)) return undefined;
+  const name = toolset.engine ?? (defaultEngine ? soleEngine(engines) : undefined);
+  const engine = name === undefined ? undefined : engines.get(name);
+  if (engine?.type !== "multi" || engine.routes.size === 0) return undefined;
+  return new Map(Array.from(engine.routes, ([routedNamespace, route]) => [routedNamespace, route.engine]));
+}
+
+function saysNamespaces({ type }: ToolsetConfig): boolean {
+  return type === "file" || type === "inline";
+}
+
 /** True for a `multi` that says no routes. */
 function leavesAll(name: string, engines: Engines): boolean {
   const engine = engines.get(name);
@@ -159,8 +178,8 @@ function engineProblem(name: string, { namespace, toolset }: RegistryEntry, engi
   if (named === undefined) return undefinedEngine(name, [...engines.keys()]);
   const quoted = JSON.stringify(name);
   if (named.type === "multi" && named.routes.size > 0 && toolset.enabled) {
-    if (namespace === undefined) return `engine ${quoted} routes by namespace; give this entry a namespace.`;
-    if (!named.routes.has(namespace))
+    if (namespace === undefined && !saysNamespaces(toolset)) return `engine ${quoted} routes by namespace; give this entry a namespace.`;
+    if (namespace !== undefined && !named.routes.has(namespace))
       return `engine ${quoted} routes the namespaces ${[...named.routes.keys()].join(", ")}, and none to ${JSON.stringify(namespace)}.`;
   }
   const engine = engines.get(routed(name, namespace, engines) ?? name);

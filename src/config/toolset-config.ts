@@ -7,7 +7,16 @@ import type { CallSettings } from "../core/tool.ts";
 import { COUNT, SECONDS } from "../core/base/number-bounds.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { TableReader } from "./table-reader.ts";
-import { askType, memoryType, notebookType, scratchpadType, skillsType, type FolderConfig, type PlainConfig } from "./toolset/built-in.ts";
+import {
+  askType,
+  memoryType,
+  notebookType,
+  scratchpadType,
+  skillsType,
+  type FolderConfig,
+  type MemoryConfig,
+  type PlainConfig,
+} from "./toolset/built-in.ts";
 import { chainsType, type ChainsConfig } from "./toolset/chains.ts";
 import { channelsType, type ChannelsConfig } from "./toolset/channels.ts";
 import { delegatesType, type DelegatesConfig } from "./toolset/delegates.ts";
@@ -52,7 +61,7 @@ export type BuiltInConfig =
   | HttpConfig
   | WebConfig
   | PlainConfig<"ask">
-  | PlainConfig<"memory">
+  | MemoryConfig
   | PlainConfig<"scratchpad">
   | FolderConfig<"notebook">
   | FolderConfig<"skills">;

@@ -14,6 +14,7 @@ import type { DelegatesConfig } from "./toolset/delegates.ts";
 import type { WebConfig } from "./toolset/web.ts";
 import type { FilesConfig } from "./toolset/files.ts";
 import { withHome } from "../toolsets/programs/program-options.ts";
+import type { SandboxConfig } from "./toolset/sandbox.ts";
 import type { PythonConfig, ShellConfig } from "./toolset/shell.ts";
 import { outsideLine, sentLine } from "./trust-lines.ts";
 
@@ -52,12 +53,14 @@ function toolsetRights(toolset: ToolsetConfig, folder: string): readonly Right[]
     case "http":
       return [...serverRights(toolset), ...outsideRights(toolset, ["ca"], folder)];
     case "command":
-      return [...variableRights(toolset.env), ...outsideRights(toolset, ["root"], folder)];
+      return [...variableRights(toolset.env), ...outsideRights(toolset, ["root"], folder), ...sandboxRights(toolset, folder)];
     case "shell":
     case "python":
       return programRights(toolset, folder);
     case "web":
       return webRights(toolset);
+    case "memory":
+      return toolset.sessions === "all" ? [["sessions", "lets models search all sessions of the store"]] : [];
     case "notebook":
     case "skills":
       return outsideRights(toolset, ["folder"], folder);
@@ -100,20 +103,28 @@ function filesRights({ root, guard = "block", allowSensitive = [] }: FilesConfig
 
 /** A model that runs programs does more than call tools, in a sandbox as well. */
 function programRights(config: ShellConfig | PythonConfig, folder: string): readonly Right[] {
-  const { type, root, sandbox, network, read = [], write = [], allowSensitive = [] } = config;
+  const { type, root, sandbox } = config;
   const interpreter = config.type === "shell" ? (["shell", config.shell] as const) : (["python", config.python] as const);
-  const outside = (paths: readonly string[], key: string): readonly Right[] =>
-    paths
-      .map((path) => resolve(folder, withHome(path)))
-      .flatMap((path) => (liesOutside(folder, path) ? [[key, outsideLine(path)] as const] : []));
   return [
     ["type", `runs ${type === "shell" ? "commands" : "Python programs"} that models write`],
     ...(sandbox === "none" ? [["sandbox", "runs them without a sandbox, with all rights of the user"] as const] : []),
-    ...(network === true ? [["network", "lets them reach the network"] as const] : []),
-    ...outside([root], "root"),
-    ...outside(read, "read"),
-    ...outside(write, "write"),
+    ...outsidePaths([root], "root", folder),
     ...(interpreter[1]?.includes("/") === true ? [[interpreter[0], `runs ${interpreter[1]}`] as const] : []),
+    ...sandboxRights(config, folder),
+  ];
+}
+
+function outsidePaths(paths: readonly string[], key: string, folder: string): readonly Right[] {
+  const resolved = paths.map((path) => resolve(folder, withHome(path)));
+  return resolved.flatMap((path) => (liesOutside(folder, path) ? [[key, outsideLine(path)] as const] : []));
+}
+
+/** The rights of programs in a sandbox beyond its own folder. */
+function sandboxRights({ network, read = [], write = [], allowSensitive = [] }: SandboxConfig, folder: string): readonly Right[] {
+  return [
+    ...(network === true ? [["network", "lets them reach the network"] as const] : []),
+    ...outsidePaths(read, "read", folder),
+    ...outsidePaths(write, "write", folder),
     ...(allowSensitive.length === 0
       ? []
       : [
@@ -151,11 +162,17 @@ function outsideRights(table: object, keys: readonly string[], folder: string): 
   });
 }
 
-function ownRights({ approval, store, serve, webhooks, simulation, enrichments }: HaftConfig, folder: string): readonly WidenedRight[] {
+function ownRights(
+  { runtime, approval, store, serve, webhooks, simulation, enrichments }: HaftConfig,
+  folder: string,
+): readonly WidenedRight[] {
   const { never = [] } = approval;
   const beside = outsideRights({ stubs: simulation?.stubs, recording: simulation?.recording?.recording }, ["stubs", "recording"], folder);
   return [
     ...(never.length === 0 ? [] : [{ path: ["approval", "never"], what: `runs tools without asking: ${never.join(", ")}` }]),
+    ...(typeof runtime.artifacts === "object" && liesOutside(folder, runtime.artifacts.folder)
+      ? [{ path: ["runtime", "artifacts"], what: outsideLine(runtime.artifacts.folder) }]
+      : []),
     ...outsideRights(store ?? {}, ["path"], folder).map(([key, what]) => ({ path: ["store", key], what })),
     ...(store !== undefined && "url" in store ? [{ path: ["store"], what: `keeps sessions in ${shownUrl(store.url)}` }] : []),
     ...(serve?.auth.issuers ?? []).map(({ issuer }, index) => ({

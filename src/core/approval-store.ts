@@ -23,6 +23,13 @@ export interface EnclosingCall {
   readonly input: JsonObject;
 }
 
+/** A call that a simulation of the call in question made. */
+export interface CoveredCall {
+  /** Qualified. */
+  readonly toolName: string;
+  readonly input: JsonObject;
+}
+
 /** A question as it is put to a store: plain JSON. */
 export interface NewApproval {
   /** Made of its session and its call: a call that is asked about again, after a crash, has the same. */
@@ -43,6 +50,11 @@ export interface NewApproval {
   readonly simulated: boolean;
   /** The calls that it is made in, the innermost first. Left out where there is none. */
   readonly within?: readonly EnclosingCall[];
+  /**
+   * The calls that it would make, by a simulation: a yes to this question is one to each of them as well, with this input and as often as it is here. Left
+   * out where each is asked about on its own.
+   */
+  readonly covers?: readonly CoveredCall[];
   /** The principal or agent whose call it is, where that is known. */
   readonly askedBy?: string;
   /** Wall-clock milliseconds since the epoch, as all times here. */

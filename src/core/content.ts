@@ -8,7 +8,15 @@ export type ContentPart =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "image"; readonly mediaType: string; readonly data: string }
   | { readonly type: "audio"; readonly mediaType: string; readonly data: string }
-  | { readonly type: "file"; readonly uri: string; readonly mediaType?: string; readonly text?: string; readonly name?: string };
+  | {
+      readonly type: "file";
+      readonly uri: string;
+      readonly mediaType?: string;
+      readonly text?: string;
+      readonly name?: string;
+      /** The size of the file, where it is known and the bytes are elsewhere. */
+      readonly bytes?: number;
+    };
 
 /** The fields of a tool's output besides its value. */
 export interface ToolOutputOptions {

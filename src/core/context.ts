@@ -25,11 +25,11 @@ export interface ToolContext {
   };
   /** The name of the agent whose tools these are: `createRuntime({ agentName })`. */
   readonly agentName: string | undefined;
-  /** The folder that relative paths start at, absolute: that of the tool, else `createRuntime({ workingFolder })`, else that of the process. */
+  /** The folder that relative paths start at, absolute: that of the tool, else of the session, else `createRuntime({ workingFolder })`, else that of the process. */
   readonly workingFolder: string;
   /** A path as an absolute one, where a relative one starts at `workingFolder`. It may lead out of that folder: this is no guard. */
   readonly resolvePath: (path: string) => string;
-  /** The variables that the tool declares for programs it starts; those of the process are not among them. */
+  /** The variables that the session and the tool have for programs that it starts; those of the process are not among them. */
   readonly environment: Readonly<Record<string, string>>;
   readonly sessionId: string;
   readonly turnId: string;

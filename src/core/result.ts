@@ -146,12 +146,17 @@ export function partText(part: ContentPart): string {
   return `[${part.type} ${part.mediaType}]`;
 }
 
-/** A file by its name and where it is, or, where it came with its bytes, by its name, type and size. */
-function fileMention({ name = "", uri, mediaType }: ContentPart & { readonly type: "file" }): string {
+/** A file by its name and where it is, or, where its size is known, by its name, type and size as well. */
+function fileMention({ name = "", uri, mediaType, bytes: size }: ContentPart & { readonly type: "file" }): string {
   const data = readDataUri(uri);
-  const place =
-    data === undefined ? shortened(uri) : `${shortened(mediaType ?? data.mediaType)}, ${data.bytes} ${data.bytes === 1 ? "byte" : "bytes"}`;
+  let place = shortened(uri);
+  if (data !== undefined) place = typeAndSize(mediaType ?? data.mediaType, data.bytes);
+  else if (size !== undefined) place = `${typeAndSize(mediaType ?? "application/octet-stream", size)}, ${place}`;
   return name === "" || name === uri ? `[file ${place}]` : `[file ${shortened(name)}: ${place}]`;
+}
+
+function typeAndSize(mediaType: string, bytes: number): string {
+  return `${shortened(mediaType)}, ${bytes} ${bytes === 1 ? "byte" : "bytes"}`;
 }
 
 function shortened(text: string): string {

@@ -1,6 +1,7 @@
 /** The seam behind which sessions outlive their process: event logs, the claims on them, and the persistent cache. */
 import type { AccessStore } from "./access-store.ts";
 import type { ApprovalStore } from "./approval-store.ts";
+import type { ArtifactStore } from "./artifact.ts";
 import type { BranchPoint, SessionEvent } from "./event.ts";
 import type { JobStore } from "./job-store.ts";
 import type { StoreFeed } from "./store-feed.ts";
@@ -58,6 +59,8 @@ export interface Store {
   readonly approvals: ApprovalStore;
   /** The order in which the events of all sessions became durable. */
   readonly feed: StoreFeed;
+  /** Files that events refer to, by their content. */
+  readonly artifacts: ArtifactStore;
   /** Webhooks that wait to be delivered. */
   readonly webhooks: WebhookStore;
   /** Writes what is buffered, gives up every claim and closes. Idempotent. */

@@ -120,6 +120,12 @@ export interface Tool extends CallSettings {
    * Composite tools call one another 3 deep at most. @default false
    */
   readonly composite?: boolean;
+  /**
+   * Of a composite tool: before a call of it runs, it is simulated, and where it or a call in it needs approval, one question shows them all. The answer
+   * covers the calls that were shown, with their inputs and as often as they were shown; others are asked about on their own. What only reads
+   * is run in the simulation too. @default false: each call is asked about on its own
+   */
+  readonly approveWhole?: boolean;
   /** Ends the turn: later calls of the batch are skipped. @default false; true for the category `TERMINAL` */
   readonly endsTurn?: boolean;
   readonly category?: ToolCategory;

@@ -26,7 +26,7 @@ export function weighContent(content: readonly ContentPart[] | undefined): numbe
   let bytes = 0;
   for (const part of content ?? []) {
     bytes += NODE_BYTES;
-    for (const value of Object.values(part)) bytes += NODE_BYTES + weighText(value);
+    for (const value of Object.values(part)) bytes += NODE_BYTES + (typeof value === "string" ? weighText(value) : 0);
   }
   return bytes;
 }

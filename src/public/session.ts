@@ -31,7 +31,7 @@ export type { OpenSessions } from "../runtime/open-sessions.ts";
 export type { ResumeOptions } from "../runtime/resume-session.ts";
 export type { AddOptions, Round, RoundOptions, RoundReply } from "../runtime/round.ts";
 export type { SubmitOptions } from "../runtime/session-options.ts";
-export type { SessionStart } from "../runtime/session-start.ts";
+export type { SessionPlace, SessionStart } from "../runtime/session-start.ts";
 export type { MessagesOptions } from "../runtime/session-messages.ts";
 export type { SessionSnapshot } from "../runtime/snapshot.ts";
 export type { ForkOptions } from "../session/fork-options.ts";

@@ -18,10 +18,12 @@ export type {
   ApprovalScope,
   ApprovalStatus,
   ApprovalStore,
+  CoveredCall,
   ListApprovalsOptions,
   NewApproval,
   StoredApprovalQuery,
 } from "../core/approval-store.ts";
+export { artifactId, artifactOf, artifactUri, type Artifact, type ArtifactStore } from "../core/artifact.ts";
 export type { CancelRequest, JobKey, JobStore, ListStoredJobsOptions, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
 export type {
   CacheRecord,
@@ -38,4 +40,7 @@ export type {
 export type { DeliveryKey, WebhookDelivery, WebhookEndpoint, WebhookStore } from "../core/webhook-store.ts";
 export { StoredApprovals, type StoredApprovalsOptions } from "../policy/stored-approvals.ts";
 export type { FeedEntry, FeedPage, ReadFeedOptions, StoreFeed } from "../core/store-feed.ts";
+export { attachArtifacts } from "../session/attach-artifacts.ts";
+export { artifactsOf } from "../runtime/artifacts-of.ts";
+export { folderArtifacts, type FolderArtifactsOptions } from "../store/folder-artifacts.ts";
 export { memoryStore } from "../store/memory-store.ts";

@@ -100,6 +100,7 @@ const FIELDS = {
   maxConcurrent: number(COUNT),
   oncePerTurn: flag,
   composite: flag,
+  approveWhole: flag,
   endsTurn: flag,
   mode: oneOf("direct", "background", "stateful"),
   notify: flag,

@@ -1,11 +1,14 @@
 /** A preset for tools that answer `{success, error?, data?}`, as the Evennia AI assistant does. */
 import { ANSWER_LIMITS } from "../core/answer-limits.ts";
+import { deepFreeze } from "../core/base/frozen.ts";
 import { fitJson, isJsonObject } from "../core/base/json.ts";
 import { ToolOutput } from "../core/content.ts";
 import { ToolError } from "../core/error.ts";
 import { ReturnedFailure } from "../core/returned-failure.ts";
 import type { CacheScope, JsonSchema, Tool } from "../core/tool.ts";
+import { FilePlaceholders, replaceInAnswer } from "../policy/artifact-parts.ts";
 import { classifyError } from "../policy/classify-error.ts";
+import { mayHoldData } from "../policy/data-urls.ts";
 import { isPromiseLike } from "../policy/deadline.ts";
 import { cacheOfJson } from "./check-cache.ts";
 import type { NewTool } from "./check-registration.ts";
@@ -81,8 +84,10 @@ function checkSuccess(answer: unknown): unknown {
   if (shapeProblem(said) !== undefined || !isJsonObject(said) || said["success"] !== false) return answer;
   const text = typeof said["error"] === "string" && said["error"] !== "" ? said["error"] : "The tool reported success: false.";
   const { code, message, retryable } = classifyError(new Error(text));
-  const { value } = fitJson(said, ANSWER_LIMITS, () => false);
-  throw new ReturnedFailure(code, message, { retryable, outcome: retryable ? "unknown" : "failed", answer: value });
+  const { value, found } = fitJson(said, ANSWER_LIMITS, mayHoldData);
+  // A model reads the whole answer: base64 in it would be text.
+  const shown = found ? deepFreeze(replaceInAnswer({ output: value, content: undefined }, new FilePlaceholders())?.output ?? value) : value;
+  throw new ReturnedFailure(code, message, { retryable, outcome: retryable ? "unknown" : "failed", answer: shown });
 }
 
 function checkShape(answer: unknown): void {

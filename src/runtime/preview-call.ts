@@ -3,7 +3,7 @@ import type { ApprovalPreview, PreviewedChange, PreviewedEffects } from "../core
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
 import { resultText, type ToolResult } from "../core/result.ts";
-import type { AdmittedCall, CallParts } from "../call/call-run.ts";
+import type { AdmittedCall, CallParts, SimulatedCall } from "../call/call-run.ts";
 import { unavailable } from "../policy/await-preview.ts";
 import { SimulationMode } from "../session/simulation-mode.ts";
 import type { SessionDiff } from "../session/session-diff.ts";
@@ -22,27 +22,31 @@ export interface PreviewHost extends SessionHost {
   ephemeral(): RuntimeSession;
 }
 
-/** Never rejects: says why there is none. */
-export async function previewCall(run: AdmittedCall, host: PreviewHost): Promise<ApprovalPreview> {
+/** Never rejects: says why there is no preview. */
+export async function simulateCall(run: AdmittedCall, host: PreviewHost): Promise<SimulatedCall> {
   const { session } = run.turn;
   const why = whyNot(run);
-  if (why !== undefined) return unavailable(why);
+  if (why !== undefined) return none(why);
   const parent = session instanceof RuntimeSession ? session : host.ephemeral();
   const aborting = new AbortController();
-  const late = Promise.withResolvers<ApprovalPreview>();
+  const late = Promise.withResolvers<SimulatedCall>();
   const stop = run.clock.timer(() => {
-    late.resolve(unavailable(`the simulation took longer than ${PREVIEW_MS / 1_000} s`));
+    late.resolve(none(`the simulation took longer than ${PREVIEW_MS / 1_000} s`));
     aborting.abort();
   }, PREVIEW_MS);
   try {
     return await Promise.race([simulate(run, parent, { host, signal: aborting.signal }), late.promise]);
   } catch (thrown: unknown) {
-    return unavailable(ToolError.fromUnknown(thrown).message);
+    return none(ToolError.fromUnknown(thrown).message);
   } finally {
     stop();
     aborting.abort();
     if (parent !== session) void parent.close().catch(() => {});
   }
+}
+
+function none(reason: string): SimulatedCall {
+  return { preview: unavailable(reason), calls: [] };
 }
 
 /** A call that only reads would be made for real, and that is what is asked about. */
@@ -56,13 +60,18 @@ interface SimulateParts {
   readonly signal: AbortSignal;
 }
 
-async function simulate(run: AdmittedCall, parent: RuntimeSession, { host, signal }: SimulateParts): Promise<ApprovalPreview> {
+async function simulate(run: AdmittedCall, parent: RuntimeSession, { host, signal }: SimulateParts): Promise<SimulatedCall> {
   const branch = branchNow(run, parent, host);
   try {
     const { data } = run.options;
     const result = await branch.execute({ name: run.toolName, input: run.input }, { signal, data, background: false, approved: true });
-    if (result.error?.code === "not_simulatable") return unavailable(result.error.message);
-    return fitted({ available: true, ...effectsOf(branch.diff(), result) });
+    if (result.error?.code === "not_simulatable") return none(result.error.message);
+    const diff = branch.diff();
+    const made = diff.calls.filter(({ callId }) => callId !== result.callId);
+    const calls = made.flatMap(({ input, result: ended }) =>
+      input === undefined || ended === undefined ? [] : [{ toolName: ended.name, input }],
+    );
+    return { preview: fitted({ available: true, ...effectsOf(diff, result) }), calls };
   } finally {
     void branch.close().catch(() => {}); // nothing of it is kept
   }

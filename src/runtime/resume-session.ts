@@ -17,7 +17,7 @@ import type { Answerer } from "../call/route.ts";
 import { outcomeUnknown } from "../call/reconcile-call.ts";
 import type { OpenCall, OpenRound, SessionFold, TurnChange } from "./fold-events.ts";
 import { callsInJobs, endsOfJobs } from "./resume-jobs.ts";
-import { checkedSetup, type SessionStart } from "./session-start.ts";
+import { surroundingsOf, type SessionStart } from "./session-start.ts";
 import { partsOf, type RuntimeSession } from "./runtime-session.ts";
 import { Turn, makeAgain, takeBack } from "../session/turn.ts";
 import type { RunningTurn } from "../session/turn-queue.ts";
@@ -39,6 +39,10 @@ export interface ResumeOptions {
   readonly data?: Readonly<Record<string, unknown>>;
   /** Data for its engines, as in `SessionStart`. */
   readonly setup?: SessionStart["setup"];
+  /** As in `SessionStart`, for calls that are run again and for later ones. */
+  readonly workingFolder?: string;
+  /** As in `SessionStart`. */
+  readonly environment?: SessionStart["environment"];
   /** Which tools those calls may still be of; as in `ExecuteOptions`. @default all */
   readonly allow?: VisibilityRules;
 }
@@ -51,13 +55,15 @@ const OPTIONS: OptionNames<ResumeOptions> = {
   data: true,
   allow: true,
   setup: true,
+  workingFolder: true,
+  environment: true,
 };
 
 /** @throws ToolError `invalid_argument` for an option that is none */
 export function checkResumeOptions(options: ResumeOptions): void {
   checkKnownKeys(options, OPTIONS, "resume()");
   const { interrupted } = options;
-  checkedSetup(options.setup, "resume()");
+  surroundingsOf(options, "resume()");
   if (interrupted === undefined || interrupted === "run" || interrupted === "settle") return;
   throw new ToolError("invalid_argument", `The option "interrupted" of resume() is "run" or "settle", not ${String(interrupted)}.`);
 }

@@ -14,6 +14,7 @@ import { CallRun, lockKeysOf, type AdmittedCall, type CallParts } from "../call/
 import type { CallOptions, ResultNotes } from "../call/call-options.ts";
 import { approvalNeed } from "../call/composite.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
+import { keepMessageFiles } from "../call/keep-artifacts.ts";
 import { LoopBreaks } from "../call/loop-breaks.ts";
 import { nestedIn, settle } from "../call/nested-calls.ts";
 import { beginCall, executeCall } from "../call/pipeline.ts";
@@ -59,6 +60,9 @@ export interface RoundPlace {
   whenDurable(results: Promise<readonly ToolResult[]>): Promise<readonly ToolResult[]>;
   ended(): void;
 }
+
+/** Records the end of the round. @param said the message, with addresses in place of its files */
+type RecordRound = (said: SessionMessage) => void;
 
 const NO_ADD_OPTIONS: AddOptions = Object.freeze({});
 const ADD_OPTIONS: OptionNames<AddOptions> = { refusal: true };
@@ -131,7 +135,11 @@ export class Round {
     if (!isWhole) return this.void(`the message of the model ended with ${JSON.stringify(reply.finish)}`, reply);
     const message = readSaid(reply);
     if (message instanceof ToolError) return this.#refuse(message);
-    return this.#close(() => this.#record(message, reply));
+    return this.#close(
+      (said) => this.#record(said, reply),
+      undefined,
+      keepMessageFiles(this.#place.parts, this.#place.turn.session, message),
+    );
   }
 
   /**
@@ -154,21 +162,25 @@ export class Round {
   }
 
   /** From here on the round is over, also for listeners that are called on the way. @param voided why its calls are cancelled */
-  #close(record: () => void, voided?: string): Promise<readonly ToolResult[]> {
+  #close(
+    record: RecordRound,
+    voided?: string,
+    message: SessionMessage | Promise<SessionMessage> = NOTHING_SAID,
+  ): Promise<readonly ToolResult[]> {
     const { promise, resolve } = Promise.withResolvers<readonly ToolResult[]>();
     this.#over = promise;
     if (voided === undefined) this.#place.turn.keepRound();
     else for (const run of [...this.#runs, ...this.#nested]) run.takeBack(voided);
-    resolve(this.#finish(record, voided !== undefined));
+    resolve(this.#finish(record, message, voided !== undefined));
     return promise;
   }
 
-  async #finish(record: () => void, isVoid: boolean): Promise<readonly ToolResult[]> {
+  async #finish(record: RecordRound, message: SessionMessage | Promise<SessionMessage>, isVoid: boolean): Promise<readonly ToolResult[]> {
     const { parts } = this.#place;
     try {
       if (this.#isAdmitting) await Promise.resolve(); // until the admission is not further up the stack any more
       if (this.#admission !== undefined) await this.#admission;
-      record();
+      record(message instanceof Promise ? await message : message);
       const batch = new Batch(this.#runs, new LoopBreaks(parts.ports.clock), { standings: this.#standings });
       return await this.#place.whenDurable(isVoid ? this.#startVoided(batch) : batch.start());
     } finally {

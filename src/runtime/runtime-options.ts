@@ -6,6 +6,7 @@ import { ToolError } from "../core/error.ts";
 import { HOOK_PARTS, type Hook } from "../core/hook.ts";
 import { checkRetry, type RetrySettings } from "../policy/retry.ts";
 import { checkKnownKeys, checkOptionTypes, type OptionNames, type OptionTypes } from "../core/known-keys.ts";
+import type { ArtifactStore } from "../core/artifact.ts";
 import type { Approvals } from "../core/approvals.ts";
 import type { Ask } from "../core/ask.ts";
 import type { EventListener } from "../core/event.ts";
@@ -79,6 +80,12 @@ export interface RuntimeOptions extends CallSettings {
   readonly inputLimits?: JsonLimits;
   /** Keeps sessions beyond the process; closed with the runtime. @default none: a session is gone when it is closed */
   readonly store?: Store;
+  /**
+   * Where the images, sounds and other files that tools and models answer with are kept, such as `store.artifacts` or `folderArtifacts({ path })`:
+   * the log, the output and the content have their addresses, `artifact:` and a SHA-256, and a loop gives its model the images themselves. `false`: they are kept
+   * nowhere, and are replaced by their types and sizes. @default they are part of the log
+   */
+  readonly artifacts?: ArtifactStore | false;
   /** `async`: neither calls nor results wait for the store, and a crash may lose the latest. @default "sync" */
   readonly durability?: "sync" | "async";
   /** How many events of a stored session stay in memory, at least. Integer ≥ 1. @default 10_000 */
@@ -127,6 +134,7 @@ const OPTIONS: OptionNames<RuntimeOptions> = {
   strict: true,
   inputLimits: true,
   store: true,
+  artifacts: true,
   durability: true,
   keepEvents: true,
   standIn: true,
@@ -153,11 +161,12 @@ const TYPES: OptionTypes<RuntimeOptions> = {
   strict: "boolean",
 };
 
-type Seam = "store" | "standIn" | "locks" | "slots" | "approvals";
+type Seam = "store" | "artifacts" | "standIn" | "locks" | "slots" | "approvals";
 
 /** The methods that an implementation of a seam needs, and what to give. */
 const NEEDED: Readonly<Record<Seam, { readonly methods: readonly string[]; readonly give: string }>> = {
   store: { methods: ["open", "create", "claim", "read", "close"], give: "memoryStore() or sqliteStore({ path })." },
+  artifacts: { methods: ["put", "get", "prune"], give: "store.artifacts, folderArtifacts({ path }) or false." },
   standIn: { methods: ["call"], give: "an engine." },
   locks: { methods: ["request"], give: "what passes locksContract of haft/testing." },
   slots: { methods: ["limit"], give: "what passes slotsContract of haft/testing." },
@@ -169,7 +178,7 @@ const NEEDED: Readonly<Record<Seam, { readonly methods: readonly string[]; reado
     give: "what passes approvalsContract of haft/testing.",
   },
 };
-const SEAMS: readonly Seam[] = ["store", "standIn", "locks", "slots", "approvals"];
+const SEAMS: readonly Seam[] = ["store", "artifacts", "standIn", "locks", "slots", "approvals"];
 
 /** @throws ToolError `invalid_argument` naming the option, its value and what would work */
 export function checkRuntimeOptions(options: RuntimeOptions): void {
@@ -188,7 +197,7 @@ export function checkRuntimeOptions(options: RuntimeOptions): void {
   if (!Number.isSafeInteger(keepEvents) || keepEvents < 1)
     throw new ToolError("invalid_argument", `keepEvents of the runtime is ${String(keepEvents)}; it takes an integer of at least 1.`);
   for (const name of ["agentName", "workingFolder"] as const) checkText(options[name], name);
-  for (const name of SEAMS) checkMethods(options[name], name);
+  for (const name of SEAMS) checkMethods(options[name] === false ? undefined : options[name], name);
   if (options.registry !== undefined) checkRegistry(options);
   if (options.approvals !== undefined && options.approval !== undefined)
     throw new ToolError("invalid_argument", 'createRuntime() takes "approval" or "approvals", not both: "approvals" has rules of its own.');

@@ -6,7 +6,8 @@ import { OWN_NAMESPACE } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Approvals } from "../core/approvals.ts";
-import type { EventListener, RuntimeEvent } from "../core/event.ts";
+import type { EventListener } from "../core/event.ts";
+import type { ArtifactStore } from "../core/artifact.ts";
 import type { Engine } from "../core/engine.ts";
 import type { Ports } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
@@ -37,7 +38,7 @@ import { safeLog } from "../call/safe-listener.ts";
 import { JobTable } from "../call/job-table.ts";
 import { RunningCalls } from "../call/running-calls.ts";
 import { watchJobs } from "./job-watch.ts";
-import { previewCall } from "./preview-call.ts";
+import { simulateCall } from "./preview-call.ts";
 import type { OpenSessions } from "./open-sessions.ts";
 import type { ResumeOptions } from "./resume-session.ts";
 import { RuntimeSession } from "./runtime-session.ts";
@@ -72,6 +73,8 @@ export class Runtime {
   readonly registry: Registry;
   /** The store that sessions are kept in; undefined where they end with the process. */
   readonly store: Store | undefined;
+  /** Where the files of answers and messages are kept; undefined where they are part of the log, or left out. */
+  readonly artifacts: ArtifactStore | undefined;
   readonly #options: RuntimeOptions;
   readonly #ports: Ports;
   readonly #parts: CallParts;
@@ -91,6 +94,7 @@ export class Runtime {
     checkRuntimeOptions(options);
     this.#options = options;
     this.store = options.store;
+    this.artifacts = options.artifacts === false ? undefined : options.artifacts;
     const ports = { ...systemPorts, ...options.ports };
     this.#ports = { ...ports, log: safeLog(ports.log) };
     this.#slots = options.slots ?? new Limits();
@@ -105,7 +109,7 @@ export class Runtime {
       kept,
       registry: this.registry,
       ports: this.#ports,
-      emit: (event) => this.#emit(event),
+      emit: (event) => this.#listeners.tell(event),
       strict: options.strict ?? false,
       localEngine: this.#local,
       sources: options.sources ?? [],
@@ -350,6 +354,7 @@ export class Runtime {
       beforeHooks: hooks.filter((hook) => hook.beforeCall !== undefined),
       afterHooks: hooks.filter((hook) => hook.afterCall !== undefined),
       largeResults: new LargeResultStore({}),
+      artifacts: options.artifacts,
       cache: new ResultCache(options.cache ?? {}, { clock: this.#ports.clock, log: this.#ports.log, store: options.store }),
       retry: options.retry ?? {},
       faults: new Faults(options.faults),
@@ -368,8 +373,8 @@ export class Runtime {
       planOf: (registered) => this.#plans.get(registered) ?? this.#makePlan(registered),
       executeWithin: (run, calls, options) => this.#executeWithin(run, calls, options),
       beginWithin: (run, allow) => this.#sessions.within(run, allow),
-      preview: (run) => previewCall(run, this.#sessions),
-      emit: (event) => this.#emit(event),
+      simulate: (run) => simulateCall(run, this.#sessions),
+      emit: (event) => this.#listeners.tell(event),
     };
   }
 
@@ -387,14 +392,9 @@ export class Runtime {
 
   #makePlan(registered: RegisteredTool): ToolPlan {
     const engineOf = (toolset: Toolset): Engine => this.#lifecycle.engineOf(toolset);
-    const emit = (event: RuntimeEvent): void => this.#emit(event);
     const own = { local: this.#local, slots: this.#slots, limit: this.#parts.limit, ports: this.#ports };
-    const plan = makeToolPlan(registered, { ...this.#options, ...own, engineOf, emit });
+    const plan = makeToolPlan(registered, { ...this.#options, ...own, engineOf, emit: (event) => this.#listeners.tell(event) });
     this.#plans.set(registered, plan);
     return plan;
-  }
-
-  #emit(event: RuntimeEvent): void {
-    this.#listeners.tell(event);
   }
 }

@@ -26,11 +26,11 @@ import { checkResumeOptions, resumeSession, type ResumeOptions } from "./resume-
 import { RuntimeSession, type RuntimeSessionOptions, type SessionHost, type SessionTurn } from "./runtime-session.ts";
 import type { VisibilityRules } from "../policy/visibility.ts";
 import { checkForkOptions, type ForkOptions } from "../session/fork-options.ts";
-import type { SessionHead } from "../session/session.ts";
+import type { SessionHead, Surroundings } from "../session/session.ts";
 import { checkSessionId, shortId } from "../session/session-id.ts";
 import { sideEffects, simulationParts } from "./simulation-parts.ts";
 import { SimulationMode } from "../session/simulation-mode.ts";
-import { checkedSetup, type SessionStart } from "./session-start.ts";
+import { startEvent, surroundingsOf, type SessionStart, type StartedFrom } from "./session-start.ts";
 import { cancelRequestsIn } from "./stored-jobs.ts";
 import { noteTakenOver, storeFor } from "./session-errors.ts";
 import { makeSnapshot, readSnapshot, type ReadSnapshot, type SessionSnapshot } from "./snapshot.ts";
@@ -46,10 +46,10 @@ export interface SessionsOptions extends ToolsetEngines {
 }
 
 /** The parts of a new session. */
-type Beginning = Pick<RuntimeSessionOptions, "seedName" | "setup"> & {
+interface Beginning extends Surroundings, Pick<RuntimeSessionOptions, "seedName"> {
   readonly read?: ReadSnapshot | undefined;
   readonly parentCall?: CallPlace | undefined;
-};
+}
 
 type BranchBase = Required<Pick<RuntimeSessionOptions, "head" | "parent">>;
 
@@ -67,16 +67,16 @@ export class Sessions implements SessionHost {
   }
 
   /** Begins a session, from a snapshot where there is one. @throws ToolError `duplicate`, `corrupt_record` */
-  create(id: string | undefined, { from, setup }: SessionStart = {}): RuntimeSession {
+  create(id: string | undefined, { from, ...around }: SessionStart = {}): RuntimeSession {
     const read = from === undefined ? undefined : readSnapshot(from);
     // A minted id is another in every run, and no seed could know it again.
     const seedName = id === undefined ? `#${++this.#nameless}` : undefined;
-    return this.#createAs(this.#newId(id), { read, seedName, setup: checkedSetup(setup, "session()") });
+    return this.#createAs(this.#newId(id), { read, seedName, ...surroundingsOf(around, "session()") });
   }
 
-  #createAs(sessionId: string, { read, seedName, setup, parentCall }: Beginning): RuntimeSession {
+  #createAs(sessionId: string, { read, parentCall, ...own }: Beginning): RuntimeSession {
     const submissions = read?.sessionId === sessionId ? { submissions: read.submissions } : {};
-    const session = this.#begin({ id: sessionId, seedName, setup, ...this.#emptyHead(), ...submissions, ...this.#newLog(sessionId) });
+    const session = this.#begin({ id: sessionId, ...own, ...this.#emptyHead(), ...submissions, ...this.#newLog(sessionId) });
     this.#recordStart(session, { parentCall });
     if (read !== undefined) {
       if (this.#parts.faults.mayHit(this.#parts.registry)) session.tally = NO_CALLS;
@@ -95,19 +95,18 @@ export class Sessions implements SessionHost {
   }
 
   /** Begins a session for the handler of a call, or takes it up again after a crash; see `sessionWithin`. */
-  async within({ callId, turn, kept, options }: AdmittedCall, allow: VisibilityRules | undefined): Promise<RuntimeSession> {
-    const { session } = turn;
-    const { simulation, setup, seedName, eventLog } = session;
+  async within({ callId, turn: { session }, kept, options }: AdmittedCall, allow: VisibilityRules | undefined): Promise<RuntimeSession> {
+    const { simulation, setup, workingFolder, environment, seedName, eventLog } = session;
+    const around = omitUndefined({ setup, workingFolder, environment });
+    const again = omitUndefined({ ...around, data: options.data, allow });
     const id = shortId(`${session.id}/${callId}`);
     if (session instanceof RuntimeSession && simulation !== undefined) {
-      const { head } = new SessionFold();
       const parts = simulationParts(this.#parts, id, simulation);
-      return this.#begin({ id: this.#newId(id), head, parent: session, simulation, parts });
+      return this.#begin({ id: this.#newId(id), head: new SessionFold().head, parent: session, simulation, parts });
     }
     const parentCall = { sessionId: session.id, callId };
-    if (kept && eventLog !== undefined)
-      return await this.#resume(id, { create: true, takeOver: true, data: options.data, setup, parentCall, ...omitUndefined({ allow }) });
-    const begun = this.#begin({ id: this.#newId(id), seedName, setup });
+    if (kept && eventLog !== undefined) return await this.#resume(id, { create: true, takeOver: true, ...again, parentCall });
+    const begun = this.#begin({ id: this.#newId(id), seedName, ...around });
     this.#recordStart(begun, { parentCall });
     return begun;
   }
@@ -124,15 +123,16 @@ export class Sessions implements SessionHost {
   async #takeUp(id: string, store: Store, options: ResumeOptions & Pick<Beginning, "parentCall">): Promise<RuntimeSession> {
     await store.open();
     const eventLog = await this.#claim(id, store, options);
-    const setup = checkedSetup(options.setup, "resume()");
-    const { parentCall } = options;
+    const around = surroundingsOf(options, "resume()");
     if (eventLog === undefined)
-      return (await this.#start(id, { setup, parentCall })) ?? this.#takeUp(id, store, { ...options, create: false });
+      return (
+        (await this.#start(id, { ...around, parentCall: options.parentCall })) ?? this.#takeUp(id, store, { ...options, create: false })
+      );
     let session: RuntimeSession | undefined;
     try {
       const fold = new SessionFold(this.#keep, id, this.#parts.faults.mayHit(this.#parts.registry));
       for await (const event of readEvents(eventLog)) fold.apply(event);
-      session = this.#begin({ id, setup, eventLog, ...fold.start });
+      session = this.#begin({ id, ...around, eventLog, ...fold.start });
       const callOptions = this.#options.runner.callOptions({});
       await resumeSession(session, fold, { ...options, callOptions, cancelled: await cancelRequestsIn(store, id, fold) });
       await this.#parts.approvals.resumed(id);
@@ -367,11 +367,9 @@ export class Sessions implements SessionHost {
     return { eventLog: store.create(sessionId, { at, durability, ...(parent === undefined ? {} : { parent }) }) };
   }
 
-  #recordStart(session: RuntimeSession, from: { readonly parent?: BranchPoint; readonly parentCall?: CallPlace | undefined }): void {
-    const { id: sessionId, eventLog } = session;
-    const at = eventLog?.options.at ?? this.#parts.ports.clock.wallTime();
-    const event = { type: "session-start", sessionId, at, ...omitUndefined(from) } as const;
-    if (eventLog !== undefined) session.recordAndTell(event);
+  #recordStart(session: RuntimeSession, from: StartedFrom): void {
+    const event = startEvent(session, from, this.#parts.ports.clock);
+    if (session.eventLog !== undefined) session.recordAndTell(event);
     else if (from.parentCall !== undefined) this.#parts.emit(event);
   }
 

@@ -1,6 +1,7 @@
 /** The HTTP API as data: one table of routes, from which the router, the OpenAPI document, the client and the tests are made. */
 import { agentRoutes } from "./api/routes/agents.ts";
 import { approvalRoutes } from "./api/routes/approvals.ts";
+import { artifactRoutes } from "./api/routes/artifacts.ts";
 import { callRoutes } from "./api/routes/calls.ts";
 import { jobRoutes } from "./api/routes/jobs.ts";
 import { scheduleRoutes } from "./api/routes/schedules.ts";
@@ -14,6 +15,7 @@ export const API = {
   ...toolRoutes,
   ...callRoutes,
   ...sessionRoutes,
+  ...artifactRoutes,
   ...approvalRoutes,
   ...jobRoutes,
   ...agentRoutes,

@@ -27,6 +27,7 @@ import { SessionPool, refuseSessionKey } from "./api/session-pool.ts";
 import { sessionHandlers } from "./api/sessions.ts";
 import { Submissions } from "./api/submissions.ts";
 import { watchedStream } from "./api/watched-stream.ts";
+import { artifactHandlers } from "./api/artifacts.ts";
 import { toolHandlers } from "./api/tools.ts";
 import type { Authenticator, Principal } from "./auth/principal.ts";
 import { ServerAccess } from "./auth/server-access.ts";
@@ -227,6 +228,7 @@ class RuntimeServer implements HaftServer {
         ...toolHandlers,
         ...callHandlers,
         ...sessionHandlers,
+        ...artifactHandlers,
         ...approvalHandlers,
         ...jobHandlers,
         ...agentHandlers,

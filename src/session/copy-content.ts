@@ -29,6 +29,9 @@ function checkPart(part: JsonValue, index: number): void {
   }
   const { needs, may } = FIELDS[type];
   const wrong = needs.find((name) => !isText(part, name)) ?? may.find((name) => part[name] !== undefined && !isText(part, name));
+  const { bytes } = part;
+  if (type === "file" && bytes !== undefined && (typeof bytes !== "number" || !Number.isSafeInteger(bytes) || bytes < 0))
+    throw new ToolError("not_json", `content part ${index} is file, and its "bytes" is not an integer of at least 0`);
   if (wrong !== undefined) throw new ToolError("not_json", `content part ${index} is ${type}, and its "${wrong}" is not a string`);
 }
 

@@ -27,7 +27,17 @@ export interface SessionHead {
   readonly tally?: CallTally | undefined;
 }
 
-export interface SessionOptions {
+/** The surroundings of a session's calls. Each is that of the parent where it is left out. */
+export interface Surroundings {
+  /** Data for its engines. */
+  readonly setup?: Readonly<Record<string, unknown>> | undefined;
+  /** Where relative paths of handlers start, relative to the folder of the runtime. */
+  readonly workingFolder?: string | undefined;
+  /** Variables for programs that handlers start. */
+  readonly environment?: Readonly<Record<string, string>> | undefined;
+}
+
+export interface SessionOptions extends Surroundings {
   readonly ports: Ports;
   /** @default a new id when first asked for */
   readonly id?: string | undefined;
@@ -41,8 +51,6 @@ export interface SessionOptions {
   readonly head?: SessionHead;
   readonly parent?: Session;
   readonly simulation?: SimulationMode;
-  /** Data for its engines. @default that of its parent, else nothing */
-  readonly setup?: Readonly<Record<string, unknown>> | undefined;
   /** Called with events that come from no call's own run. */
   readonly tell?: ((event: SessionEvent) => void) | undefined;
   /** Where its events are kept beyond memory. */
@@ -78,6 +86,10 @@ export class Session {
   readonly parent: Session | undefined;
   /** Data for its engines. @internal */
   readonly setup: Readonly<Record<string, unknown>>;
+  /** Where the relative paths of its handlers start, relative to the folder of the runtime; undefined = there. */
+  readonly workingFolder: string | undefined;
+  /** The variables that its handlers are given. @internal */
+  readonly environment: Readonly<Record<string, string>> | undefined;
   /** @internal */
   readonly eventLog: EventLog | undefined;
   /** Its calls so far, where they are counted. @internal */
@@ -109,6 +121,8 @@ export class Session {
     this.simulation = options.simulation;
     this.parent = options.parent;
     this.setup = options.setup ?? options.parent?.setup ?? NO_SETUP;
+    this.workingFolder = options.workingFolder ?? options.parent?.workingFolder;
+    this.environment = options.environment ?? options.parent?.environment;
     this.eventLog = options.eventLog;
     this.#log = options.head?.log;
     this.#state = options.head?.state ?? NO_STATE;

@@ -5,6 +5,7 @@ import { guardAccess } from "./access-operations.ts";
 import type { ApprovalStore } from "../core/approval-store.ts";
 import type { JobStore } from "../core/job-store.ts";
 import type { StoreFeed } from "../core/store-feed.ts";
+import type { ArtifactStore } from "../core/artifact.ts";
 import type { WebhookStore } from "../core/webhook-store.ts";
 import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../core/store.ts";
 import { guardParts } from "./store-operations.ts";
@@ -40,6 +41,7 @@ export class DatabaseStore implements Store {
   readonly access: AccessStore;
   readonly approvals: ApprovalStore;
   readonly feed: StoreFeed;
+  readonly artifacts: ArtifactStore;
   readonly webhooks: WebhookStore;
   readonly #options: DatabaseStoreOptions;
   readonly #database: LogDatabase;
@@ -67,13 +69,14 @@ export class DatabaseStore implements Store {
       requireWritable: () => this.#requireWritable(),
     });
     this.feed = this.#storeFeed();
-    const { approvals, webhooks } = guardParts({
+    const { approvals, webhooks, artifacts } = guardParts({
       run: (operation) => database.operate(operation),
       open: () => this.open(),
       requireWritable: () => this.#requireWritable(),
     });
     this.approvals = approvals;
     this.webhooks = webhooks;
+    this.artifacts = artifacts;
   }
 
   /** Other methods open the file as well; call this to learn early of a file that cannot be used. */

@@ -3,6 +3,7 @@ import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { AccessStore } from "../core/access-store.ts";
 import type { ApprovalStore } from "../core/approval-store.ts";
+import type { ArtifactStore } from "../core/artifact.ts";
 import type { JobStore } from "../core/job-store.ts";
 import type { StoreFeed } from "../core/store-feed.ts";
 import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../core/store.ts";
@@ -13,6 +14,7 @@ import { guardParts, runOperation, type StoreParts } from "./store-operations.ts
 import { guardCache } from "./guarded-cache.ts";
 import { spellBranchPoint } from "./log-database.ts";
 import { jobChanges } from "./job-changes.ts";
+import { MemoryArtifacts } from "./memory-artifacts.ts";
 import { MemoryApprovals } from "./memory-approvals.ts";
 import { MemoryCache } from "./memory-cache.ts";
 import { MemoryFeed } from "./memory-feed.ts";
@@ -93,13 +95,15 @@ class MemoryStore implements Store {
   readonly feed: StoreFeed = this.#feed.guarded(() => this.open());
   readonly #webhooks = new MemoryWebhooks();
   readonly #approvals = new MemoryApprovals((question) => this.#webhooks.keep(approvalAsked(question)));
+  readonly #artifacts = new MemoryArtifacts();
   readonly #parts: StoreParts = guardParts({
-    run: (operation) => runOperation({ approvals: this.#approvals, webhooks: this.#webhooks }, operation),
+    run: (operation) => runOperation({ approvals: this.#approvals, webhooks: this.#webhooks, artifacts: this.#artifacts }, operation),
     open: () => this.open(),
     requireWritable: () => this.#requireOpen(),
   });
   readonly approvals: ApprovalStore = this.#parts.approvals;
   readonly webhooks: WebhookStore = this.#parts.webhooks;
+  readonly artifacts: ArtifactStore = this.#parts.artifacts;
   #isClosed = false;
 
   async open(): Promise<void> {

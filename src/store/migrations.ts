@@ -40,6 +40,7 @@ const MIGRATIONS: readonly Migration[] = [
     },
   },
   { name: "keyed requests", run: createRequestTable },
+  { name: "artifacts", run: createArtifactTable },
 ];
 
 const CURRENT_VERSION = MIGRATIONS.length;
@@ -93,6 +94,11 @@ export function requireJobs(connection: SqlConnection): Promise<void> {
 /** As `requireJobs`, for approvals. @throws ToolError `corrupt_record` */
 export function requireApprovals(connection: SqlConnection): Promise<void> {
   return requireVersion(connection, 6, "keeps no approvals");
+}
+
+/** As `requireJobs`, for artifacts. @throws ToolError `corrupt_record` */
+export function requireArtifacts(connection: SqlConnection): Promise<void> {
+  return requireVersion(connection, 8, "keeps no artifacts");
 }
 
 async function requireVersion({ tables, place }: SqlConnection, least: number, lack: string): Promise<void> {
@@ -321,6 +327,17 @@ async function createWebhookTables({ schema }: Transaction<Tables>): Promise<voi
     .addPrimaryKeyConstraint("haft_delivery_key", ["endpoint", "message"])
     .execute();
   await schema.createIndex("haft_delivery_by_due").on("haft_delivery").column("due_at").execute();
+}
+
+async function createArtifactTable({ schema }: Transaction<Tables>): Promise<void> {
+  await schema
+    .createTable("haft_artifact")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("media_type", "text", (column) => column.notNull())
+    .addColumn("stored_at", "bigint", (column) => column.notNull())
+    .addColumn("data", "text", (column) => column.notNull())
+    .execute();
+  await schema.createIndex("haft_artifact_by_time").on("haft_artifact").column("stored_at").execute();
 }
 
 async function createCacheTables({ schema }: Transaction<Tables>): Promise<void> {

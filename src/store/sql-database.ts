@@ -20,6 +20,7 @@ import { SqlApprovals, removeApprovals } from "./sql-approvals.ts";
 import { SqlCache } from "./sql-cache.ts";
 import { latestMark, readFeed, settledNumber } from "./sql-feed.ts";
 import { cancelRequests, listJobs, pruneJobs, requestCancel } from "./sql-jobs.ts";
+import { SqlArtifacts } from "./sql-artifacts.ts";
 import { SqlWebhooks } from "./sql-webhooks.ts";
 import { originalText, storedText } from "./stored-text.ts";
 import type { SessionTable, Tables } from "./tables.ts";
@@ -53,7 +54,11 @@ export class SqlDatabase implements LogDatabase {
     this.#owner = new Owner(connection);
     this.#writer = new LogWriter({ connection, statements, reader: this.#reader, owner: this.#owner });
     this.#cache = new SqlCache(options.maxCacheBytes, connection.maxKeyBytes);
-    this.#parts = { approvals: new SqlApprovals(connection, this.#owner), webhooks: new SqlWebhooks(connection) };
+    this.#parts = {
+      approvals: new SqlApprovals(connection, this.#owner),
+      webhooks: new SqlWebhooks(connection),
+      artifacts: new SqlArtifacts(connection),
+    };
   }
 
   open(): Promise<void> {

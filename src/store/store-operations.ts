@@ -1,17 +1,20 @@
-/** The approvals and webhooks of a database that may live in another thread: each method is one message. */
+/** The approvals, webhooks and artifacts of a database that may live in another thread: each method is one message. */
 import type { ApprovalStore } from "../core/approval-store.ts";
+import type { ArtifactStore } from "../core/artifact.ts";
 import type { WebhookStore } from "../core/webhook-store.ts";
 
 /** The parts of a store whose methods are sent as messages. */
 export interface StoreParts {
   readonly approvals: ApprovalStore;
   readonly webhooks: WebhookStore;
+  readonly artifacts: ArtifactStore;
 }
 
 /** A method of a part, and its argument. Plain data. */
 export type StoreOperation =
   | { readonly part: "approvals"; readonly method: keyof ApprovalStore; readonly argument: unknown }
-  | { readonly part: "webhooks"; readonly method: keyof WebhookStore; readonly argument: unknown };
+  | { readonly part: "webhooks"; readonly method: keyof WebhookStore; readonly argument: unknown }
+  | { readonly part: "artifacts"; readonly method: keyof ArtifactStore; readonly argument: unknown };
 
 export interface OperationGuard {
   /** Runs one where the database is. */
@@ -24,7 +27,7 @@ export interface OperationGuard {
 
 /** Sends every method through the guard. */
 export function guardParts(guard: OperationGuard): StoreParts {
-  return { approvals: guardApprovals(guard), webhooks: guardWebhooks(guard) };
+  return { approvals: guardApprovals(guard), webhooks: guardWebhooks(guard), artifacts: guardArtifacts(guard) };
 }
 
 function guardApprovals(guard: OperationGuard): ApprovalStore {
@@ -65,13 +68,32 @@ function guardWebhooks(guard: OperationGuard): WebhookStore {
   };
 }
 
+function guardArtifacts(guard: OperationGuard): ArtifactStore {
+  const send = async <Method extends keyof ArtifactStore>(
+    method: Method,
+    argument: Parameters<ArtifactStore[Method]>[0],
+  ): Promise<Awaited<ReturnType<ArtifactStore[Method]>>> =>
+    (await sent(guard, { part: "artifacts", method, argument })) as Awaited<ReturnType<ArtifactStore[Method]>>;
+  return {
+    put: (request) => send("put", request),
+    get: (id) => send("get", id),
+    prune: (request) => send("prune", request),
+  };
+}
+
 async function sent(guard: OperationGuard, operation: StoreOperation): Promise<unknown> {
   if (!READS.has(operation.method)) guard.requireWritable();
   await guard.open();
   return guard.run(operation);
 }
 
-const READS: ReadonlySet<string> = new Set<keyof ApprovalStore>(["list", "rules", "previewRequests", "preview"]);
+const READS: ReadonlySet<string> = new Set<keyof ApprovalStore | keyof ArtifactStore>([
+  "list",
+  "rules",
+  "previewRequests",
+  "preview",
+  "get",
+]);
 
 /** Runs an operation on the parts themselves. */
 export function runOperation(parts: StoreParts, { part, method, argument }: StoreOperation): Promise<unknown> {

@@ -14,6 +14,7 @@ export interface Tables {
   readonly haft_approval_rule: ApprovalRuleTable;
   readonly haft_webhook: WebhookTable;
   readonly haft_delivery: DeliveryTable;
+  readonly haft_artifact: ArtifactTable;
   readonly haft_cache: CacheTable;
   readonly haft_generation: GenerationTable;
   readonly haft_counter: CounterTable;
@@ -161,6 +162,17 @@ interface DeliveryTable {
   readonly attempts: number;
   readonly created_at: number;
   readonly due_at: number;
+}
+
+/** A file that an event refers to. */
+interface ArtifactTable {
+  /** The SHA-256 of its bytes. */
+  readonly id: string;
+  readonly media_type: string;
+  /** The last time. */
+  readonly stored_at: number;
+  /** As base64. */
+  readonly data: string;
 }
 
 export interface CacheTable {

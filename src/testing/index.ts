@@ -2,6 +2,7 @@
 export { accessStoreContract } from "./access-store-contract.ts";
 export { approvalStoreContract } from "./approval-store-contract.ts";
 export { type ApprovalsCase, type ApprovalsMaker, approvalsContract } from "./approvals-contract.ts";
+export { type ArtifactStoreCase, artifactStoreContract } from "./artifact-store-contract.ts";
 export type { EngineCase, EngineSubject } from "./engine-case.ts";
 export { engineContract } from "./engine-contract.ts";
 export { FAULT_TYPES, type FaultPlan, type FaultRule, type FaultType } from "../core/fault.ts";

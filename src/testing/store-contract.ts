@@ -1,5 +1,6 @@
 /** The contract of every store, as cases that any test runner can run. */
 import { deepEqual, equal, ok } from "node:assert/strict";
+import { artifactStoreContract } from "./artifact-store-contract.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { EventLog, EventPage, LogOptions, Store } from "../core/store.ts";
 import { callEnd, caseAlone, message, messages, refuses, refusesAtOnce, type StoreCase } from "./store-case.ts";
@@ -249,5 +250,7 @@ async function allOf(log: EventLog): Promise<EventPage> {
   return { events, next: undefined };
 }
 
+const artifactCases = artifactStoreContract.map((one) => caseAlone(one.title, ({ artifacts }) => one.run(artifacts)));
+
 /** The cases. Each wants a subject of its own. */
-export const storeContract: readonly StoreCase[] = [...alone, ...cacheCases, ...feedCases, ...sharingCases];
+export const storeContract: readonly StoreCase[] = [...alone, ...cacheCases, ...feedCases, ...artifactCases, ...sharingCases];

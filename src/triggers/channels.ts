@@ -88,6 +88,19 @@ export class Channels {
     return [...(own?.values() ?? []), ...[...this.#shared.values()].filter(({ name }) => own?.has(name) !== true)];
   }
 
+  /**
+   * Gives an agent a channel that belongs to others, so that it is one of its own as well: a group is the agents that were given its channels.
+   *
+   * @throws ToolError `conflict` when it has another of that name
+   */
+  give(channel: Channel, sessionId: string): void {
+    const place = this.#placeOf(sessionId);
+    const own = place.get(channel.name);
+    if (own !== undefined && own !== channel)
+      throw new ToolError("conflict", `The session ${shown(sessionId)} has another channel ${shown(channel.name)}.`);
+    place.set(channel.name, channel);
+  }
+
   /** Forgets the channels that belong to one agent alone. */
   forget(sessionId: string): void {
     this.#private.delete(sessionId);

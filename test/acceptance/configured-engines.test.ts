@@ -9,8 +9,11 @@ import { configFolder, problemsOf } from "../config/config-folder.ts";
 const stub = (said: string): string => `{ type: stub, stubs: [{ tool: "*", output: ${said} }] }`;
 const entry = (namespace: string, more = ""): string => `    - { type: inline, namespace: ${namespace}, tools: [{ name: ask }]${more} }\n`;
 
-async function answersOf(yaml: string, names: readonly string[]): Promise<readonly unknown[]> {
-  const folder = configFolder({ "haft.yaml": yaml });
+function answersOf(yaml: string, names: readonly string[]): Promise<readonly unknown[]> {
+  return answersIn(configFolder({ "haft.yaml": yaml }), names);
+}
+
+async function answersIn(folder: string, names: readonly string[]): Promise<readonly unknown[]> {
   const runtime = createRuntime({ ...(await configuredRuntime(join(folder, "haft.yaml"), { environment: {} })), ports: fakePorts() });
   onTestFinished(async () => void (await runtime.close()));
   await runtime.open();
@@ -48,6 +51,21 @@ ${entry("sea")}${entry("land")}${entry("moon")}  engines:
   expect(await answersOf(yaml, ["land::ask", "sea::ask", "moon::ask"])).toEqual(["earth", "waves", "not_executable"]);
 });
 
+test.each([
+  ["a file", "    - { type: file, path: x.yaml, engine: all }\n"],
+  ["a file under the only engine", "    - { type: file, path: x.yaml }\n"],
+  [
+    "a list",
+    "    - { type: inline, engine: all, tools: [{ name: ask, namespace: sea }, { name: ask, namespace: land }, { name: ask, namespace: moon }] }\n",
+  ],
+])("F0.58 issue 18 a multi engine routes the tools of %s by the namespaces that they say themselves", async (_what, line) => {
+  const folder = configFolder({
+    "haft.yaml": `tools:\n  registry:\n${line}  engines:\n    all: { type: multi, engines: { sea: ${stub("waves")}, land: ${stub("earth")} } }\n`,
+    "x.yaml": "- { name: ask, namespace: sea }\n- { name: ask, namespace: land }\n- { name: ask, namespace: moon }\n",
+  });
+  expect(await answersIn(folder, ["land::ask", "sea::ask", "moon::ask"])).toEqual(["earth", "waves", "not_executable"]);
+});
+
 test("F0.58 a multi engine that says no routes leaves its entries to the only other engine", async () => {
   const yaml = `tools:
   registry:
@@ -67,7 +85,7 @@ test.each([
   ],
   [
     "an entry that says no namespace",
-    "    - { type: file, path: x.yaml, engine: all }\n",
+    "    - { type: mcp, command: [x], engine: all }\n",
     "{ sea: soil }",
     /tools\.registry\[0\]\.engine: .*namespace/u,
   ],

@@ -30,7 +30,19 @@ test.each([["session" as const], [{ scope: "persistent", ttlMs: 90_000, identity
 
 /** Every field of a tool that is data, none with its default: the type lets none be forgotten. */
 const DATA: Required<
-  Omit<Tool, "execute" | "reducer" | "parseInput" | "parseOutput" | "validate" | "supersedes" | "composite" | "unusable" | "environment">
+  Omit<
+    Tool,
+    | "execute"
+    | "reducer"
+    | "parseInput"
+    | "parseOutput"
+    | "validate"
+    | "supersedes"
+    | "composite"
+    | "approveWhole"
+    | "unusable"
+    | "environment"
+  >
 > = {
   name: "moons",
   title: "Moons",

@@ -107,7 +107,7 @@ describe.concurrent("a file that is no store", { timeout: PATIENCE_MS }, () => {
     expect([exitCode, stdout, stderr]).toEqual([
       3,
       "",
-      `haft: corrupt_record: The store ${project.path("haft.db")} has format version 9; this Haft knows the versions up to 7.\n  Nothing was changed. Open it with the Haft that wrote it, or with a newer one.\n`,
+      `haft: corrupt_record: The store ${project.path("haft.db")} has format version 9; this Haft knows the versions up to 8.\n  Nothing was changed. Open it with the Haft that wrote it, or with a newer one.\n`,
     ]);
     expect(readFileSync(project.path("haft.db")).equals(before)).toBe(true);
   });

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
@@ -346,11 +347,48 @@ describe.concurrent("haft sessions", { timeout: PATIENCE_MS }, () => {
       [2, 'haft: invalid_argument: There is no command "sessions lst".\n  Did you mean "haft sessions list"?\n'],
       ...["fo", "dance"].map((word) => [
         2,
-        `haft: invalid_argument: There is no command "sessions ${word}".\n  Commands: list, show, resume, export, import, check, remove. See haft sessions --help.\n`,
+        `haft: invalid_argument: There is no command "sessions ${word}".\n  Commands: list, show, resume, export, import, artifact, check, remove. See haft sessions --help.\n`,
       ]),
     ]);
     expect([bare.exitCode, bare.stdout, help.exitCode, help.stderr]).toEqual([2, "", 0, ""]);
     expect(masked(bare.stderr)).toBe(masked(help.stdout));
     expect(help.stdout).toContain("Usage: haft sessions <command>");
+  });
+});
+
+describe.concurrent("haft sessions artifact", { timeout: PATIENCE_MS }, () => {
+  const PICTURE = Buffer.from("a picture");
+  const ADDRESS = `artifact:${createHash("sha256").update(PICTURE).digest("hex")}`;
+  const SHOW = `export const show = { name: "show", description: "Shows.", inputSchema: { type: "object" }, effects: { reads: [] },
+    execute: () => ({ picture: "data:image/png;base64,${PICTURE.toString("base64")}${"A".repeat(8)}" }) };`;
+  const config = (artifacts: string): string =>
+    `[runtime]\nartifacts = "${artifacts}"\n[store]\npath = "haft.db"\n[toolsets.t]\ntype = "module"\npath = "./t.mjs"\n`;
+
+  test.each([["store"], ["./files"]])("F1.19 a file that an answer refers to is written, from %s", async (place) => {
+    const project = new SessionProject({ "haft.toml": config(place), "t.mjs": SHOW });
+    const call = lines({ role: "assistant", calls: [{ name: "t::show" }] });
+    const run = await project.haft(["run", "-", "--session", "s", "--json"], { input: call });
+    const [result] = jsonLines(run.stdout) as [{ output: { picture: string } }];
+    const { picture } = result.output;
+    expect(picture).toMatch(/^artifact:[0-9a-f]{64}$/u);
+
+    const to = project.path("out.png");
+    const written = await project.haft(["sessions", "artifact", picture, to]);
+    expect([written.exitCode, written.stdout]).toEqual([0, `wrote ${to}: image/png, ${readFileSync(to).length} bytes\n`]);
+    expect(readFileSync(to).subarray(0, PICTURE.length)).toEqual(PICTURE);
+    const again = await project.haft(["sessions", "artifact", picture.replace("artifact:", ""), to]);
+    expect([again.exitCode, again.stderr]).toEqual([2, expect.stringContaining("is there already; nothing was written")]);
+    const forced = await project.haft(["sessions", "artifact", picture, to, "--force", "--json"]);
+    expect(jsonLines(forced.stdout)).toEqual([{ artifact: picture.slice(9), file: to, mediaType: "image/png", bytes: expect.any(Number) }]);
+  });
+
+  test("F1.19 what is no address, and one that nothing is kept under, are refused", async () => {
+    const project = new SessionProject({ "haft.toml": config("store"), "t.mjs": SHOW });
+    await project.haft(["run", "-", "--session", "s"], { input: lines({ role: "user", content: "Hi." }) });
+    const wrong = await project.haft(["sessions", "artifact", "picture", "out.png"]);
+    const gone = await project.haft(["sessions", "artifact", ADDRESS, "out.png"]);
+    expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringContaining("picture is no artifact")]);
+    expect(gone.stderr).toContain(`There is no artifact ${ADDRESS.slice(9)}.`);
+    expect(readdirSync(project.path("."))).not.toContain("out.png");
   });
 });

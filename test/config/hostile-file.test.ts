@@ -63,7 +63,7 @@ describe("files", () => {
 
   test("J06 a byte order mark and CRLF change nothing, not even the places", async () => {
     expect(await problemsOf("haft.toml", "\uFEFF[runtime]\r\nfoo = 1\r\n")).toEqual([
-      "haft.toml:2:1: runtime.foo: unknown key. There are: timeoutMs, deadlineMs, maxAttempts, maxResultBytes, promoteAfterMs, maxConcurrent, strict, orphanHoldMs, durability, keepEvents, agentName, workingFolder.",
+      "haft.toml:2:1: runtime.foo: unknown key. There are: timeoutMs, deadlineMs, maxAttempts, maxResultBytes, promoteAfterMs, maxConcurrent, strict, orphanHoldMs, durability, keepEvents, agentName, workingFolder, artifacts.",
     ]);
   });
 });

@@ -1,14 +1,19 @@
 import { createServer, type IncomingMessage } from "node:http";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { configuredRuntime } from "../../src/config/config.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import { resultText, type ToolResult } from "../../src/core/result.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
+import { HAS_SANDBOX, SANDBOX, folderWith } from "../toolsets/programs/program-room.ts";
 import { configFolder, problemsOf } from "./config-folder.ts";
 
-async function calls(toml: string, files: Readonly<Record<string, string>> = {}, environment: Readonly<Record<string, string>> = {}) {
-  const folder = configFolder({ "haft.toml": toml, ...files });
+function calls(toml: string, files: Readonly<Record<string, string>> = {}, environment: Readonly<Record<string, string>> = {}) {
+  return callsIn(configFolder({ "haft.toml": toml, ...files }), environment);
+}
+
+async function callsIn(folder: string, environment: Readonly<Record<string, string>> = {}) {
   const runtime = createRuntime({ ...(await configuredRuntime(join(folder, "haft.toml"), { environment })), approval: { never: ["*"] } });
   onTestFinished(async () => void (await runtime.close()));
   expect((await runtime.open()).failed).toEqual([]);
@@ -83,6 +88,57 @@ describe("tools that run a program", () => {
       await calls(tool('command = ["node", "-e", "console.log(1); setInterval(() => 1, 1000)"]\ntimeoutMs = 900'))
     )("t::run");
     expect(slow).toMatchObject({ status: "error", exitCode: -1, output: "1\n", error: { message: "node was ended: its time was up." } });
+  });
+
+  describe.skipIf(!HAS_SANDBOX)(`issue 18 in a sandbox${SANDBOX}`, () => {
+    const sandboxed = (lines: string, more = ""): string =>
+      tool(lines).replace('"command"\n', `"command"\nsandbox = "bubblewrap"\n${more}`);
+
+    test("a program changes its folder only, has no network and reads no file outside, and its output and exit code are as ever", async () => {
+      const outside = folderWith({ "secret.txt": "the secret" }, "/var/tmp");
+      const script = `touch inside; touch ${outside}/x; cat ${outside}/secret.txt; cat /proc/net/dev | grep -c eth; echo said; exit 3`;
+      const lines = `command = ["sh", "-c", ${JSON.stringify(script)}]\nokExitCodes = [3]`;
+      const folder = configFolder({ "haft.toml": sandboxed(lines, 'root = "work"\n'), "work/a.txt": "" });
+      const call = await callsIn(folder);
+      const result = await call("t::run");
+      expect(result).toMatchObject({ status: "ok", output: "0\nsaid\n", metadata: { exitCode: 3 } });
+      expect([existsSync(join(folder, "work/inside")), existsSync(join(outside, "x"))]).toEqual([true, false]);
+    });
+
+    test("it reads what is allowed, has its variables and its input, and a tool may be taken out of the sandbox", async () => {
+      const outside = folderWith({ "notes.txt": "readable" }, "/var/tmp");
+      const toml = sandboxed(
+        `command = ["sh", "-c", "cat; cat ${outside}/notes.txt; echo $WHO"]\nstdin = "{text}-"\ninputSchema = { type = "object", properties = { text = { type = "string" } } }`,
+        `read = [${JSON.stringify(outside)}]\nenv = { WHO = "me" }\n`,
+      );
+      const open = '[[toolsets.t.tools]]\nname = "open"\ndescription = "Outside."\nsandbox = "none"\n';
+      const call = await calls(`${toml}${open}command = ["sh", "-c", "touch ${outside}/x && echo done"]\n`);
+      expect((await call("t::run", { text: "in" })).output).toBe("in-readableme\n");
+      expect([(await call("t::open")).output, existsSync(join(outside, "x"))]).toEqual(["done\n", true]);
+    });
+
+    test("one tool alone may be in the sandbox, and a program whose time is up ends with what it had written", async () => {
+      const outside = folderWith({}, "/var/tmp");
+      const call = await calls(
+        tool(`sandbox = "bubblewrap"\ntimeoutMs = 5000\ncommand = ["sh", "-c", "touch ${outside}/x; echo 1; sleep 60"]`),
+      );
+      expect(await call("t::run")).toMatchObject({ status: "error", exitCode: -1, output: "1\n" });
+      expect(existsSync(join(outside, "x"))).toBe(false);
+    }, 20_000);
+  });
+
+  test.each([
+    ["a sandbox that is none", 'sandbox = "docker"\n', /toolsets\.t\.sandbox: must be one of "bubblewrap", "none", not "docker"/u],
+    ["a key of the sandbox without one", "network = true\n", /toolsets\.t\.network: belongs to a sandbox; add sandbox = "bubblewrap"/u],
+  ])("issue 18 %s is named with its place", async (_what, lines, problem) => {
+    const toml = tool('command = ["a"]').replace('"command"\n', `"command"\n${lines}`);
+    expect(await problemsOf("haft.toml", toml)).toEqual([expect.stringMatching(problem)]);
+  });
+
+  test("issue 18 the folder of a sandbox that is not there is named with its place", async () => {
+    const toml = tool('command = ["a"]').replace('"command"\n', '"command"\nsandbox = "bubblewrap"\nroot = "nowhere"\n');
+    const folder = configFolder({ "haft.toml": toml });
+    await expect(configuredRuntime(join(folder, "haft.toml"))).rejects.toThrow(/toolsets\.t\.root: root: .*nowhere" cannot be used/u);
   });
 
   test("effects are those that are written; without them the tool counts as undeclared", async () => {

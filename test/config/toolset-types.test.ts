@@ -1,8 +1,10 @@
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { buildRuntimeParts } from "../../src/config/build-runtime-parts.ts";
 import { configuredRuntime } from "../../src/config/config.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
+import { ToolOutput } from "../../src/core/content.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import type { ToolMemory } from "../../src/engine/known-tools.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
@@ -472,3 +474,65 @@ budget = { tokens = { hard = 9 } }`;
     ]);
   });
 });
+
+describe("memory", () => {
+  test("F1.70 issue 18 sessions of the store are searched where the configuration says so, and by default the own session alone", async () => {
+    for (const [lines, finds] of [
+      ['sessions = "all"', true],
+      ["", false],
+    ] as const) {
+      const folder = configFolder({ "haft.toml": `[store]\npath = "haft.db"\n${toolset("memory", lines)}` });
+      const runtime = createRuntime(await configuredRuntime(join(folder, "haft.toml")));
+      await runtime.open();
+      const other = runtime.session("other");
+      await other.addMessage({ role: "user", content: "The code is walnut." });
+      await other.close();
+      const search = { name: "x::search_memory", input: { query: "walnut" } };
+      const { output } = await runtime.session("own").execute(search);
+      expect(String(output).includes("The code is walnut.")).toBe(finds);
+      await runtime.close();
+    }
+  });
+
+  test("F1.70 issue 18 a word that is none is named with its place", async () => {
+    expect(await problemsOf("haft.toml", toolset("memory", 'sessions = "some"'))).toEqual([
+      'haft.toml:3:1: toolsets.x.sessions: must be one of "own", "all", not "some".',
+    ]);
+  });
+});
+
+describe("artifacts", () => {
+  const reading = async (lines: string) => {
+    const folder = configFolder({ "haft.toml": lines });
+    return { folder, options: await configuredRuntime(join(folder, "haft.toml")) };
+  };
+
+  test("F1.19 files of answers are kept in the store, in a folder or nowhere, as the configuration says", async () => {
+    const inStore = await reading('[runtime]\nartifacts = "store"\n[store]\npath = "haft.db"\n');
+    expect(inStore.options.artifacts).toBe(inStore.options.store?.artifacts);
+    expect((await reading('[runtime]\nartifacts = "none"\n')).options.artifacts).toBe(false);
+    expect((await reading("")).options.artifacts).toBeUndefined();
+
+    const { folder, options } = await reading('[runtime]\nartifacts = "./files"\n');
+    const runtime = createRuntime({ ...options, tools: [PICTURE] });
+    const { content } = await runtime.session().execute({ name: "picture" });
+    const uri = content?.[0]?.type === "file" ? content[0].uri : "";
+    expect(readFileSync(join(folder, "files", uri.replace("artifact:", "")), "utf8")).toBe("picture");
+    await runtime.close();
+  });
+
+  test("F1.19 a store that is not there, and no place, are named with their place", async () => {
+    expect(await problemsOf("haft.toml", '[runtime]\nartifacts = "store"\n')).toEqual([
+      'haft.toml:2:1: runtime.artifacts: keeps files in the store, and there is no [store]. Name a folder, such as "./artifacts".',
+    ]);
+    expect(await problemsOf("haft.toml", '[runtime]\nartifacts = ""\n')).toEqual(["haft.toml:2:1: runtime.artifacts: must not be empty."]);
+  });
+});
+
+const PICTURE: Tool = {
+  name: "picture",
+  description: "Shows a picture.",
+  inputSchema: {},
+  effects: { reads: [] },
+  execute: () => new ToolOutput({ content: [{ type: "image", mediaType: "image/png", data: Buffer.from("picture").toString("base64") }] }),
+};

@@ -177,8 +177,8 @@ const PROGRAMS: readonly (readonly [config: Table, lines: readonly string[]])[] 
     [
       "toolsets.s.type runs commands that models write",
       "toolsets.s.sandbox runs them without a sandbox, with all rights of the user",
-      "toolsets.s.network lets them reach the network",
       "toolsets.s.root reaches /etc, outside the folder of the configuration",
+      "toolsets.s.network lets them reach the network",
       "toolsets.s.allowSensitive lets them change files that other programs obey, and read files of credentials: **",
     ],
   ],
@@ -195,9 +195,9 @@ const PROGRAMS: readonly (readonly [config: Table, lines: readonly string[]])[] 
     [
       "toolsets.s.type runs commands that models write",
       `toolsets.s.root reaches ${homedir()}/work, outside the folder of the configuration`,
+      "toolsets.s.shell runs /opt/sh",
       `toolsets.s.read reaches ${homedir()}/.ssh, outside the folder of the configuration`,
       `toolsets.s.write reaches ${homedir()}, outside the folder of the configuration`,
-      "toolsets.s.shell runs /opt/sh",
     ],
   ],
   [
@@ -214,6 +214,27 @@ const PROGRAMS: readonly (readonly [config: Table, lines: readonly string[]])[] 
     },
     ['toolsets.c runs git log "a b"', "toolsets.c runs uptime"],
   ],
+  [
+    {
+      toolsets: {
+        c: {
+          type: "command",
+          sandbox: "bubblewrap",
+          network: true,
+          read: ["/opt/sdk"],
+          write: ["/var/x"],
+          tools: [{ name: "up", command: ["up"] }],
+        },
+      },
+    },
+    [
+      "toolsets.c runs up",
+      "toolsets.c.network lets them reach the network",
+      "toolsets.c.read reaches /opt/sdk, outside the folder of the configuration",
+      "toolsets.c.write reaches /var/x, outside the folder of the configuration",
+    ],
+  ],
+  [{ toolsets: { m: { type: "memory", sessions: "all" } } }, ["toolsets.m.sessions lets models search all sessions of the store"]],
   [
     { toolsets: { h: { type: "http", baseUrl: "http://10.0.0.7", verifyTls: false, tools: [{ name: "get", url: "/" }] } } },
     ["toolsets.h.baseUrl reaches the private address 10.0.0.7", "toolsets.h.verifyTls accepts any certificate"],

@@ -124,7 +124,7 @@ test("the page of the configuration names every key there is and no other", asyn
     skills: [...answersItself, ...listed('`type = "skills"`')].toSorted(),
     notebook: [...answersItself, ...listed('`type = "notebook"`')].toSorted(),
     ask: answersItself.toSorted(),
-    memory: answersItself.toSorted(),
+    memory: [...answersItself, ...listed('`type = "memory"`')].toSorted(),
     scratchpad: answersItself.toSorted(),
     module: [...common, ...listed('`type = "module"`')].toSorted(),
     delegates: [...answersItself, ...listed('`type = "delegates"`')].toSorted(),

@@ -23,7 +23,7 @@ import * as prompt from "../../src/public/prompt.ts";
 import { importRecording, replayEngine, toolsetsOfRecording } from "../../src/public/recording.ts";
 import { checkSequence, runSequence } from "../../src/public/sequence.ts";
 import * as simulation from "../../src/public/simulation.ts";
-import { memoryStore, StoredApprovals } from "../../src/public/store.ts";
+import { folderArtifacts, memoryStore, StoredApprovals } from "../../src/public/store.ts";
 import * as toolsets from "../../src/public/toolsets.ts";
 import * as triggers from "../../src/public/triggers.ts";
 import { visibilityOf, visibleTools } from "../../src/public/tools.ts";
@@ -228,6 +228,12 @@ const ROWS: Readonly<Record<string, readonly Try[] | string>> = {
   StoredApprovals: [(unknown) => new StoredApprovals({ store: memoryStore().approvals, ...unknown })],
   "StoredApprovals.list": [(unknown) => new StoredApprovals({ store: memoryStore().approvals }).list(unknown)],
   WebhookSender: [(unknown) => new WebhookSender({ store: memoryStore(), webhooks: [], ...unknown })],
+  artifactId: NONE,
+  artifactOf: NONE,
+  artifactUri: NONE,
+  artifactsOf: NONE,
+  attachArtifacts: NONE,
+  folderArtifacts: [(unknown) => folderArtifacts({ path: folder, ...unknown })],
   memoryStore: NONE,
   sqliteStore: [(unknown) => sqliteStore({ path: ":memory:", ...unknown })],
   postgresStore: [(unknown) => postgresStore({ url: "postgres://localhost/haft", ...unknown })],

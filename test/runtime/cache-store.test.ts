@@ -9,6 +9,7 @@ import { MemoryCacheStore } from "../policy/memory-cache-store.ts";
 import { noAccess } from "../store/no-access.ts";
 import { MemoryApprovals } from "../../src/store/memory-approvals.ts";
 import { noFeed, noJobs } from "../store/no-jobs.ts";
+import { MemoryArtifacts } from "../../src/store/memory-artifacts.ts";
 import { MemoryWebhooks } from "../../src/store/memory-webhooks.ts";
 import { gate, testRuntime, tool, type TestRuntime } from "./bench-runtime.ts";
 
@@ -31,6 +32,7 @@ function storeOf(cache: MemoryCacheStore): Store {
     jobs: noJobs,
     feed: noFeed,
     access: noAccess,
+    artifacts: new MemoryArtifacts(),
     webhooks: new MemoryWebhooks(),
     approvals: new MemoryApprovals(),
     close: nothing,

@@ -7,6 +7,7 @@ import type { CacheStore, EventLog, EventPage, LogOptions, ReadOptions, Store, S
 import { noAccess } from "../store/no-access.ts";
 import { MemoryApprovals } from "../../src/store/memory-approvals.ts";
 import { noFeed, noJobs } from "../store/no-jobs.ts";
+import { MemoryArtifacts } from "../../src/store/memory-artifacts.ts";
 import { MemoryWebhooks } from "../../src/store/memory-webhooks.ts";
 
 /** What the disk has of one session: its own events as text. */
@@ -86,6 +87,7 @@ export class CrashStore implements Store {
   readonly jobs = noJobs;
   readonly feed = noFeed;
   readonly access = noAccess;
+  readonly artifacts = new MemoryArtifacts();
   readonly webhooks = new MemoryWebhooks();
   readonly approvals = new MemoryApprovals();
   readonly cache: CacheStore = {

@@ -1,9 +1,11 @@
 import { describe, expect, test, vi } from "vitest";
+import { programToolset } from "../../src/compose/program/program-toolset.ts";
 import { ToolOutput } from "../../src/core/content.ts";
 import { pure, readOnly } from "../../src/core/effects.ts";
 import type { RuntimeEvent } from "../../src/core/event.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
+import { memoryStore } from "../../src/store/memory-store.ts";
 import { FakeClock, MemoryLog } from "../../src/testing/fake-ports.ts";
 import { ERAS, openRuntime, overStdio } from "./mcp-clients.ts";
 
@@ -265,5 +267,54 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     });
     const { client: without } = await overStdio(runtime, { era });
     expect((await without.listTools()).tools.map(({ name }) => name)).toEqual(["add", "haft__read_result"]);
+  });
+});
+
+describe.each(ERAS)("issue 18 a program in the place of other tools, for a client of the %s era,", (era) => {
+  test("is listed alone with their declarations, and calls them; a denied tool is not declared", async () => {
+    const hidden = defineTool({ name: "hidden", description: "Is denied.", inputSchema: {}, effects: pure, execute: () => 1 });
+    const { runtime } = await openRuntime({
+      tools: [add, hidden],
+      toolsets: [programToolset({ mode: "only" })],
+      permission: { deny: ["hidden"] },
+    });
+    const { client } = await overStdio(runtime, { era });
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name)).toEqual(["haft__read_result", "program__run_program"]);
+    expect(tools[1]?.description).toContain("add(input: { a: number; b: number }): Promise<{ sum: number }>;");
+    expect(tools[1]?.description).not.toContain("hidden");
+
+    const code = "return (await tools.add({ a: 1, b: 2 })).sum + (await tools.add({ a: 3, b: 4 })).sum;";
+    const result = await client.callTool({ name: "program__run_program", arguments: { code } });
+    expect(result.structuredContent ?? JSON.parse(JSON.stringify(result.content))).toMatchObject(
+      result.structuredContent === undefined ? [{ text: '{"returned":10}' }] : { returned: 10 },
+    );
+  });
+
+  test("beside the others is one of them", async () => {
+    const { runtime } = await openRuntime({ tools: [add], toolsets: [programToolset()] });
+    const { client } = await overStdio(runtime, { era, session: "none" });
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["add", "program__run_program"]);
+  });
+});
+
+describe.each(ERAS)("F1.19 a client of the %s era", (era) => {
+  test("is given an image itself, although the runtime keeps it as an artifact", async () => {
+    const data = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    const image = { type: "image", mediaType: "image/png", data } as const;
+    const plot = defineTool({
+      name: "plot",
+      description: "Plots.",
+      inputSchema: {},
+      effects: pure,
+      execute: () => new ToolOutput({ content: [image] }),
+    });
+    const { runtime } = await openRuntime({ tools: [plot], artifacts: memoryStore().artifacts });
+    const { client } = await overStdio(runtime, { era });
+    const { content } = await client.callTool({ name: "plot", arguments: {} });
+    expect(content).toEqual([
+      { type: "resource_link", uri: expect.stringMatching(/^artifact:/u), name: expect.any(String), mimeType: "image/png" },
+      { type: "image", data, mimeType: "image/png" },
+    ]);
   });
 });

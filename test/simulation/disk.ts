@@ -8,6 +8,7 @@ import { MemoryCache } from "../../src/store/memory-cache.ts";
 import { noAccess } from "../store/no-access.ts";
 import { MemoryApprovals } from "../../src/store/memory-approvals.ts";
 import { noFeed, noJobs } from "../store/no-jobs.ts";
+import { MemoryArtifacts } from "../../src/store/memory-artifacts.ts";
 import { MemoryWebhooks } from "../../src/store/memory-webhooks.ts";
 import type { Dice } from "./dice.ts";
 import type { Sabotage } from "./sabotage.ts";
@@ -142,6 +143,7 @@ export class SimulatedStore implements Store {
   readonly jobs = noJobs;
   readonly feed = noFeed;
   readonly access = noAccess;
+  readonly artifacts = new MemoryArtifacts();
   readonly webhooks = new MemoryWebhooks();
   readonly approvals = new MemoryApprovals();
   readonly cache: CacheStore = {

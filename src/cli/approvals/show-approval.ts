@@ -59,5 +59,6 @@ function print({ out }: CommandContext, approval: ApprovalRecord, preview: Appro
     fact("made in", safeText(toolName));
     for (const line of safeJson(input, 2).split("\n")) out.print(`  ${line}`);
   }
+  for (const { toolName, input } of approval.covers ?? []) fact("covers", `${safeText(toolName)} ${safeJson(input)}`);
   if (preview !== undefined) for (const line of previewLines(preview)) out.print(line);
 }

@@ -44,6 +44,7 @@ type OfTool = Omit<
   | "parseInput"
   | "parseOutput"
   | "providerExecuted"
+  | "approveWhole"
   | "workingFolder"
   | "environment"
   | "maxConcurrent"

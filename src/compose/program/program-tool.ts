@@ -30,7 +30,7 @@ const DESCRIPTION = `Runs a program in JavaScript that calls tools. Use it for s
 
 Example: const items = await tools.shop.list({ page: 1 }); return items.filter((item) => item.left < 5).map((item) => item.name);`;
 
-export function programTool(limits: ProgramLimits, offer: ProgramOffer): Tool {
+export function programTool(limits: ProgramLimits, offer: ProgramOffer, approveWhole: boolean): Tool {
   return {
     name: PROGRAM_TOOL,
     description: DESCRIPTION,
@@ -46,6 +46,7 @@ export function programTool(limits: ProgramLimits, offer: ProgramOffer): Tool {
     tags: ["haft"],
     metadata: { program: offer },
     composite: true,
+    ...(approveWhole ? { approveWhole } : {}),
     timeoutMs: 0,
     maxAttempts: 1,
     execute: (input: ProgramInput, context: ToolContext) => answer(input, context, limits),

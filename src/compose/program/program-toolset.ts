@@ -18,6 +18,11 @@ export interface ProgramToolsetOptions extends Partial<ProgramLimits> {
    * TypeScript. A program can call every tool that the caller may, in both. @default "beside"
    */
   readonly mode?: ProgramMode;
+  /**
+   * `calls`: each call that needs approval is asked about when the program makes it. `whole`: before a program runs it is simulated, and one question shows
+   * its text and all calls that it would make; the answer covers those, see `Tool.approveWhole`. @default "calls"
+   */
+  readonly approve?: "calls" | "whole";
   /** Most characters of those declarations; tools past it are only named, then only counted. @default 40_000 */
   readonly maxDeclarationChars?: number;
 }
@@ -25,6 +30,7 @@ export interface ProgramToolsetOptions extends Partial<ProgramLimits> {
 const OPTIONS: OptionNames<ProgramToolsetOptions> = {
   name: true,
   mode: true,
+  approve: true,
   maxDeclarationChars: true,
   maxRunMs: true,
   maxMemoryMb: true,
@@ -45,10 +51,15 @@ const DEFAULT_DECLARATION_CHARS = 40_000;
  */
 export function programToolset(options: ProgramToolsetOptions = {}): Toolset {
   checkKnownKeys(options, OPTIONS, "programToolset()");
-  const { name = "program", mode = "beside", maxDeclarationChars = DEFAULT_DECLARATION_CHARS } = options;
+  const { name = "program", mode = "beside", approve = "calls", maxDeclarationChars = DEFAULT_DECLARATION_CHARS } = options;
   checkName(name, "toolset");
   if (mode !== "beside" && mode !== "only")
     throw new ToolError("invalid_argument", `The mode of programToolset() is "beside" or "only", not ${JSON.stringify(mode)}.`);
+  if (approve !== "calls" && approve !== "whole")
+    throw new ToolError(
+      "invalid_argument",
+      `The option approve of programToolset() is "calls" or "whole", not ${JSON.stringify(approve)}.`,
+    );
   checkNumber(maxDeclarationChars, "maxDeclarationChars of programToolset()", COUNT);
   const limit = (key: keyof ProgramLimits): number => {
     checkNumber(options[key], `${key} of programToolset()`, PROGRAM_LIMITS[key]);
@@ -63,6 +74,6 @@ export function programToolset(options: ProgramToolsetOptions = {}): Toolset {
   return {
     name,
     description: "Programs that call tools.",
-    tools: [programTool(limits, { mode, maxDeclarationChars })],
+    tools: [programTool(limits, { mode, maxDeclarationChars }, approve === "whole")],
   };
 }

@@ -1,5 +1,6 @@
 /** The types of toolsets that need a folder at most: `ask`, `memory`, `notebook`, `scratchpad` and `skills`. */
 import { resolve } from "node:path";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { Toolset } from "../../core/toolset.ts";
 import type { CommonConfig, ToolsetType } from "./toolset-type.ts";
 
@@ -14,9 +15,22 @@ export interface FolderConfig<Type extends string> extends CommonConfig {
   readonly folder: string;
 }
 
+export interface MemoryConfig extends CommonConfig {
+  readonly type: "memory";
+  /** `all`: those of the store as well. @default "own" */
+  readonly sessions?: "own" | "all";
+}
+
 // A toolset is loaded when a configuration has it.
 export const askType = plainType("ask", async (options) => (await import("../../toolsets/ask.ts")).askToolset(options));
-export const memoryType = plainType("memory", async (options) => (await import("../../toolsets/memory.ts")).memoryToolset(options));
+export const memoryType: ToolsetType<MemoryConfig> = {
+  keyAtFault: () => "sessions",
+  read: (table, common) => ({ type: "memory", ...common, ...omitUndefined({ sessions: table.choice("sessions", ["own", "all"]) }) }),
+  async build({ name }, { sessions = "own" }, { store }) {
+    const { memoryToolset } = await import("../../toolsets/memory.ts");
+    return { toolset: memoryToolset({ name, ...(sessions === "all" && store !== undefined ? { store } : {}) }) };
+  },
+};
 export const scratchpadType = plainType("scratchpad", async (options) =>
   (await import("../../toolsets/scratchpad.ts")).scratchpadToolset(options),
 );

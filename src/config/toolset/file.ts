@@ -25,8 +25,8 @@ export const fileType: ToolsetType<FileConfig> = {
     if (problem !== undefined) table.report("path", problem);
     return { type: "file", ...common, path, ...omitUndefined({ namespace }) };
   },
-  build({ name }, { path, namespace }, { folder, common, clock }) {
+  build({ name }, { path, namespace }, { folder, commonOf, clock }) {
     const file = filePath(path, folder);
-    return { source: fileSource({ name, path: file, defaultNamespace: name, toolset: common, clock, ...omitUndefined({ namespace }) }) };
+    return { source: fileSource({ name, path: file, defaultNamespace: name, toolset: commonOf, clock, ...omitUndefined({ namespace }) }) };
   },
 };

@@ -33,10 +33,10 @@ export const inlineType: ToolsetType<InlineConfig> = {
       tools: (otherwise) => toolsOfList(definitions, path, { problems: problems.another(), namespace, otherwise }),
     };
   },
-  build({ name }, { tools }, { common }) {
+  build({ name }, { tools }, { common, commonOf }) {
     let made: readonly Toolset[] | undefined;
     const load = async (context: SourceContext): Promise<readonly Toolset[]> => {
-      made ??= toToolsets(tools(name), common, context);
+      made ??= toToolsets(tools(name), commonOf, context);
       return made.length === 0 && common.engine !== undefined ? [{ ...common, name }] : made; // one whose engine brings the tools
     };
     return { source: { name, load } };

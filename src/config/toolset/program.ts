@@ -10,6 +10,8 @@ export interface ProgramConfig extends CommonConfig, Partial<ProgramLimits> {
   readonly type: "program";
   /** @default "beside" */
   readonly mode?: ProgramMode;
+  /** @default "calls" */
+  readonly approve?: "calls" | "whole";
   readonly maxDeclarationChars?: number;
 }
 
@@ -20,6 +22,7 @@ export const programType: ToolsetType<ProgramConfig> = {
     ...common,
     ...omitUndefined({
       mode: table.choice("mode", ["beside", "only"]),
+      approve: table.choice("approve", ["calls", "whole"]),
       maxDeclarationChars: table.number("maxDeclarationChars", COUNT),
       maxRunMs: table.number("maxRunMs", PROGRAM_LIMITS.maxRunMs),
       maxMemoryMb: table.number("maxMemoryMb", PROGRAM_LIMITS.maxMemoryMb),
@@ -27,10 +30,13 @@ export const programType: ToolsetType<ProgramConfig> = {
       maxLogChars: table.number("maxLogChars", PROGRAM_LIMITS.maxLogChars),
     }),
   }),
-  async build({ name }, { mode, maxDeclarationChars, maxRunMs, maxMemoryMb, maxCalls, maxLogChars }) {
+  async build({ name }, { mode, approve, maxDeclarationChars, maxRunMs, maxMemoryMb, maxCalls, maxLogChars }) {
     const { programToolset } = await import("../../compose/program/program-toolset.ts");
     return {
-      toolset: programToolset({ name, ...omitUndefined({ mode, maxDeclarationChars, maxRunMs, maxMemoryMb, maxCalls, maxLogChars }) }),
+      toolset: programToolset({
+        name,
+        ...omitUndefined({ mode, approve, maxDeclarationChars, maxRunMs, maxMemoryMb, maxCalls, maxLogChars }),
+      }),
     };
   },
 };

@@ -5,6 +5,7 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { TIME } from "../../toolsets/programs/program-options.ts";
 import type { ProgramOptions, PythonOptions, ShellOptions } from "../../toolsets/shell.ts";
 import type { TableReader } from "../table-reader.ts";
+import { readSandbox } from "./sandbox.ts";
 import type { BuildContext, CommonConfig, ReadContext, ToolsetType } from "./toolset-type.ts";
 
 /** Paths are relative to the configuration file. `timeoutMs` is the time of a program where the call says none; 0 = the most that a call may ask for. */
@@ -12,8 +13,6 @@ type ProgramConfig = CommonConfig & Omit<ProgramOptions, "name" | "protect" | "t
 
 export type ShellConfig = ProgramConfig & Pick<ShellOptions, "shell"> & { readonly type: "shell" };
 export type PythonConfig = ProgramConfig & Pick<PythonOptions, "python"> & { readonly type: "python" };
-
-const SANDBOXES = ["bubblewrap", "none"] as const;
 
 export const shellType: ToolsetType<ShellConfig> = {
   keyAtFault: () => "root",
@@ -47,20 +46,15 @@ export const pythonType: ToolsetType<PythonConfig> = {
 function readProgram(table: TableReader, common: CommonConfig, context: ReadContext): Omit<ProgramConfig, keyof CommonConfig> | undefined {
   const variables = common.enabled ? context.variables : context.variables.untouched();
   const root = table.requiredText("root", "the folder in which programs run");
-  const path = (text: string, ...place: readonly (string | number)[]): string => variables.path(text, [...table.path, ...place]);
   const more = omitUndefined({
-    sandbox: table.choice("sandbox", SANDBOXES),
-    network: table.flag("network"),
-    read: table.texts("read")?.map((text, index) => path(text, "read", index)),
-    write: table.texts("write")?.map((text, index) => path(text, "write", index)),
+    ...readSandbox(table, variables),
     env: readVariables(table, variables),
-    allowSensitive: table.texts("allowSensitive"),
     maxTimeoutMs: table.number("maxTimeoutMs", TIME),
     maxMemoryBytes: table.number("maxMemoryBytes", COUNT),
     maxProcesses: table.number("maxProcesses", COUNT),
     overlap: table.flag("overlap"),
   });
-  return root === undefined ? undefined : { root: path(root, "root"), ...more };
+  return root === undefined ? undefined : { root: variables.path(root, [...table.path, "root"]), ...more };
 }
 
 /** A model can print them, so they count as sent. */

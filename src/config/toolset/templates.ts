@@ -2,24 +2,30 @@
 import { resolve } from "node:path";
 import { copyJson, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { describeThrown, operatorText } from "../../core/error.ts";
+import type { Engine } from "../../core/engine.ts";
+import { ToolError, describeThrown, operatorText } from "../../core/error.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
-import { COMMAND_OUTPUTS, commandTool, type CommandTemplate } from "../../toolsets/templates/command-tool.ts";
+import { COMMAND_OUTPUTS, commandTool, type CommandPlace, type CommandTemplate } from "../../toolsets/templates/command-tool.ts";
 import { HttpTemplateEngine, readHttpTemplate, type HttpRequestTemplate, type HttpService } from "../../toolsets/templates/http-tools.ts";
 import { InputTemplate, jsonTemplate } from "../../toolsets/templates/input-template.ts";
+import { programSettings, TIME, type SandboxKind } from "../../toolsets/programs/program-options.ts";
+import type { ProgramRunner } from "../../toolsets/programs/program-runner.ts";
 import { filePath } from "../file-path.ts";
 import { readAuthorities, readTls } from "./mcp.ts";
 import { serverEnvironment } from "../../processes/process.ts";
+import { SANDBOXES, readSandbox, type SandboxConfig } from "./sandbox.ts";
 import { kindOf, type TableReader } from "../table-reader.ts";
 import { toolFromFile } from "../tool-from-file.ts";
 import type { BuildContext, CommonConfig, ToolsetType } from "./toolset-type.ts";
 
-export interface CommandConfig extends CommonConfig {
+export interface CommandConfig extends CommonConfig, Omit<SandboxConfig, "sandbox"> {
   readonly type: "command";
+  /** @default "none" */
+  readonly sandbox?: SandboxKind;
   /** Where the programs run, relative to the configuration file. @default the folder of the configuration */
   readonly root?: string;
   readonly env: Readonly<Record<string, string>>;
-  readonly tools: readonly { readonly tool: Tool; readonly template: CommandTemplate }[];
+  readonly tools: readonly { readonly tool: Tool; readonly template: CommandTemplate; readonly sandbox?: SandboxKind }[];
 }
 
 /** `ca` is the path of a file. */
@@ -29,26 +35,77 @@ export interface HttpConfig extends CommonConfig, HttpService {
 }
 
 export const commandType: ToolsetType<CommandConfig> = {
-  keyAtFault: () => "tools",
+  keyAtFault: (config) => (isSandboxed(config) ? "root" : "tools"),
   read(table, common, context) {
     const variables = common.enabled ? context.variables : context.variables.untouched();
     const root = table.text("root");
     const env = variables.sentValues(table.textTable("env") ?? {}, [...table.path, "env"]);
+    const sandboxed = readSandbox(table, variables);
     const tools = readTools(table, (entry) => readCommandTool(entry));
     if (tools === undefined) return undefined;
+    if (!isSandboxed({ ...sandboxed, tools }))
+      for (const key of SANDBOX_KEYS)
+        if (table.has(key)) table.report(key, 'belongs to a sandbox; add sandbox = "bubblewrap", here or in a tool.');
     return {
       type: "command",
       ...common,
       env,
+      ...sandboxed,
       tools,
       ...omitUndefined({ root: root === undefined ? undefined : variables.path(root, [...table.path, "root"]) }),
     };
   },
-  build(_place, { root = ".", env, tools }, { folder, clock }) {
-    const place = { folder: resolve(folder, root), environment: serverEnvironment(env), clock };
-    return { toolset: { tools: tools.map(({ tool, template }) => commandTool(tool, template, place)) } };
+  async build(_place, config, context) {
+    const { root = ".", env, tools, sandbox: ofAll = "none" } = config;
+    const open = { folder: resolve(context.folder, root), environment: serverEnvironment(env), clock: context.clock };
+    const runner = isSandboxed(config) ? await sandboxOf(config, context) : undefined;
+    const placeOf = (sandbox: SandboxKind = ofAll): CommandPlace =>
+      runner === undefined || sandbox === "none" ? open : { sandbox: runner };
+    return {
+      toolset: {
+        tools: tools.map(({ tool, template, sandbox }) => commandTool(tool, template, placeOf(sandbox))),
+        ...(runner === undefined ? {} : { engine: sandboxEngine(runner) }),
+      },
+    };
   },
 };
+
+const SANDBOX_KEYS = ["network", "read", "write", "allowSensitive"] as const;
+
+function isSandboxed({ sandbox, tools }: Pick<CommandConfig, "sandbox" | "tools">): boolean {
+  return sandbox === "bubblewrap" || tools.some((each) => each.sandbox === "bubblewrap");
+}
+
+async function sandboxOf(config: CommandConfig, { folder, ownPaths }: BuildContext): Promise<ProgramRunner> {
+  const { ProgramRunner } = await import("../../toolsets/programs/program-runner.ts");
+  const { root = ".", env, network, read, write, allowSensitive } = config;
+  const absolute = (path: string): string => (path.startsWith("~") ? path : resolve(folder, path));
+  const paths = omitUndefined({ read: read?.map(absolute), write: write?.map(absolute), allowSensitive, network });
+  return new ProgramRunner(
+    programSettings({
+      root: absolute(root),
+      sandbox: "bubblewrap",
+      protect: ownPaths,
+      env,
+      timeoutMs: TIME.max,
+      maxTimeoutMs: TIME.max,
+      ...paths,
+    }),
+  );
+}
+
+/** Finds the sandbox when the toolset is opened; the tools run their programs themselves. */
+function sandboxEngine(runner: ProgramRunner): Engine {
+  return {
+    kind: "command",
+    async open(context) {
+      await runner.open(context);
+      return [];
+    },
+    call: () => Promise.reject(new ToolError("not_executable", "A tool of commands runs its program itself.")),
+    close: () => runner.close(),
+  };
+}
 
 export const httpType: ToolsetType<HttpConfig> = {
   keyAtFault: () => "baseUrl",
@@ -95,7 +152,8 @@ function readTool(entry: TableReader): Tool | undefined {
 }
 
 function readCommandTool(entry: TableReader): CommandConfig["tools"][number] | undefined {
-  for (const key of ["command", "stdin", "output", "okExitCodes"]) entry.value(key);
+  for (const key of ["command", "stdin", "output", "okExitCodes", "sandbox"]) entry.value(key);
+  const sandbox = entry.choice("sandbox", SANDBOXES);
   const tool = readTool(entry);
   if (tool === undefined) return undefined;
   const fault = (text: string): string | undefined => faultOf(() => new InputTemplate(text, tool.inputSchema));
@@ -109,7 +167,7 @@ function readCommandTool(entry: TableReader): CommandConfig["tools"][number] | u
   const output = entry.choice("output", COMMAND_OUTPUTS);
   const okExitCodes = readExitCodes(entry);
   if (command === undefined || command.length === 0) return undefined;
-  return { tool, template: { command, ...omitUndefined({ stdin, output, okExitCodes }) } };
+  return { tool, template: { command, ...omitUndefined({ stdin, output, okExitCodes }) }, ...omitUndefined({ sandbox }) };
 }
 
 function readExitCodes(entry: TableReader): readonly number[] | undefined {

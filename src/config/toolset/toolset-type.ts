@@ -1,6 +1,7 @@
 /** The description of one type of toolset: how its table is read, and what is made of it. */
 import type { Engine } from "../../core/engine.ts";
 import type { Model } from "../../core/model.ts";
+import type { Store } from "../../core/store.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { ToolSource } from "../../core/source.ts";
 import type { CallSettings } from "../../core/tool.ts";
@@ -69,8 +70,12 @@ export interface BuildContext {
   readonly findTools: FindToolsConfig | undefined;
   /** Those of the agents that use the tools. */
   readonly triggers: Triggers;
+  /** The store of the runtime; undefined = there is none. */
+  readonly store: Store | undefined;
   /** The settings that the toolsets of a source share, the engine included. */
   readonly common: CommonToolset;
+  /** The same of one namespace, where tools say their namespaces themselves: its engine may be another. */
+  readonly commonOf: (namespace: string) => CommonToolset;
 }
 
 /** A toolset whose tools are known, or come from its engine; or a source of toolsets. */

@@ -141,6 +141,7 @@ export const COMPONENTS = {
       ruleId: text("The rule that answered, or that was made of the answer."),
       answeredBy: text("The author of the answer."),
       answeredAt: time("When it was answered, withdrawn or expired."),
+      covers: array(record("A call that a yes covers as well: toolName and input.")),
     },
     ["id", "position", "status", "callId", "sessionId", "toolName", "description", "input", "digest", "reason", "simulated", "askedAt"],
   ),

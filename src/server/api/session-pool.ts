@@ -29,7 +29,6 @@ export const OWN_SESSION_PREFIX = "haft-request-";
 /** So long are they kept, which is as long as the answers to the requests. */
 const OWN_KEPT_MS = KEYED_REQUEST_KEPT_MS;
 const HOUR_MS = 60 * 60 * 1_000;
-const PAGE = 1_000;
 
 export class SessionPool {
   readonly #options: SessionPoolOptions;

@@ -6,15 +6,16 @@ import { currentClient } from "./client.ts";
 const MAX_INPUT_LENGTH = 4_000;
 
 /**
- * An approver that asks the person behind the MCP client whether the call may run, and shows all of its input.
+ * An approver that asks the person behind the MCP client whether the call may run, and shows all of its input and of the calls that the answer covers.
  *
  * The call ends with `approval_required` where there is no decision: it did not come over MCP, the client cannot ask, the person dismisses
  * the question, or the input is longer than 4,000 characters of JSON.
  */
-export async function mcpApprover({ toolName, reason, input, within = [], signal }: ApprovalRequest): Promise<ApprovalAnswer> {
+export async function mcpApprover({ toolName, reason, input, within = [], covers = [], signal }: ApprovalRequest): Promise<ApprovalAnswer> {
   const client = currentClient();
   const outer = within.map((call) => `\n\nIt is made in ${call.toolName}:\n${JSON.stringify(call.input, undefined, 2)}`).join("");
-  const shown = visible(JSON.stringify(input, undefined, 2) + outer);
+  const inner = covers.map((call) => `\n\nA yes covers ${call.toolName}:\n${JSON.stringify(call.input, undefined, 2)}`).join("");
+  const shown = visible(JSON.stringify(input, undefined, 2) + outer + inner);
   if (client === undefined) throw undecided("the call did not come over MCP, so there is no client to ask");
   if (shown.length > MAX_INPUT_LENGTH) throw undecided("its input is too long to be shown in a question of MCP");
   const schema = { type: "object", properties: { allow: { type: "boolean", title: "Let it run", default: false } }, required: ["allow"] };

@@ -1,5 +1,6 @@
 /** The tools of a runtime as an MCP client sees them: names that the protocol allows, schemas that it takes. */
 import { OWN_NAMESPACE } from "../../core/call.ts";
+import { replacedBy, replacesOthers } from "../../compose/program/program-tools.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import type { Visibility } from "../../policy/visibility.ts";
@@ -21,6 +22,8 @@ interface Offer {
   readonly version: number;
   readonly tools: readonly OfferedTool[];
   readonly byName: ReadonlyMap<string, OfferedTool>;
+  /** The program that is offered in place of the other tools, where there is one. */
+  readonly program: OfferedTool | undefined;
 }
 
 export class ToolList {
@@ -50,13 +53,19 @@ export class ToolList {
 
   /** Undefined for a cursor that is none. Tools whose schemas cannot be used, or not over MCP, are left out of their page. */
   page(cursor: string | undefined, era: "legacy" | "modern", visible?: Visibility): Page<JsonObject> | undefined {
-    const { tools } = this.#current();
-    const seen = visible === undefined ? tools : tools.filter(({ registered }) => visible.permits(registered.qualifiedName));
+    const { tools, program } = this.#current();
+    const permitted = visible === undefined ? tools : tools.filter(({ registered }) => visible.permits(registered.qualifiedName));
+    const only =
+      program === undefined || !permitted.includes(program) ? undefined : replacedBy(program.registered, permitted.map(registeredOf));
+    const seen = only === undefined ? permitted : permitted.filter(({ registered }) => !only.replaced.has(registered));
     const page = pageOf(seen, { cursor, size: this.#settings.pageSize, key: (tool) => tool.name });
     if (page === undefined) return undefined;
     const items = page.items.flatMap((tool) => {
-      const definition = this.#definition(tool);
-      if (definition === undefined) return [];
+      const plain = this.#definition(tool);
+      if (plain === undefined) return [];
+      const { description } = tool.registered.tool;
+      const definition =
+        only === undefined || tool !== program ? plain : { ...plain, description: `${description}\n\n${only.declarations}` };
       return era === "legacy" && this.#settings.tasks !== undefined ? [withTaskSupport(definition, tool)] : [definition];
     });
     const own = cursor === undefined && this.#settings.validate ? [VALIDATE_TOOL] : [];
@@ -77,7 +86,8 @@ export class ToolList {
     });
     const named = listed.map((registered) => ({ name: nameOf(registered, shared.has(registered.qualifiedName)), registered }));
     const tools = this.#settings.validate ? named.filter(({ name }) => name !== VALIDATE_NAME) : named;
-    this.#offer = { version, tools, byName: new Map(tools.map((tool) => [tool.name, tool])) };
+    const program = tools.find(({ registered }) => replacesOthers(registered));
+    this.#offer = { version, tools, byName: new Map(tools.map((tool) => [tool.name, tool])), program };
     return this.#offer;
   }
 
@@ -108,6 +118,10 @@ export class ToolList {
       ...(tags === undefined ? {} : { _meta: { "haft/tags": tags } }),
     };
   }
+}
+
+function registeredOf({ registered }: OfferedTool): RegisteredTool {
+  return registered;
 }
 
 /** Revision 2025-11-25: each tool says whether its calls can be tasks. What is talked to while it runs can be nothing else. */

@@ -11,14 +11,25 @@ import { runProgram, type ProgramEnd, type ProgramLimits, type Stop } from "../.
 import type { ProgramSettings } from "./program-options.ts";
 import { openExceptions, sensitivePaths, shownPaths } from "./protected-paths.ts";
 
-export interface ProgramCall {
+export interface ProgramCall extends ProgramStart {
   /** A noun for messages: `command`, `program`. */
   readonly what: string;
+}
+
+/** One program to be run. */
+export interface ProgramStart {
   readonly program: string;
   readonly args: readonly string[];
   readonly stdin?: string;
   /** The time that the call asks for. */
   readonly timeoutMs: number | undefined;
+}
+
+/** The end of a program, with the limits that it had. */
+export interface RunEnd extends ProgramEnd {
+  readonly limits: ProgramLimits;
+  /** Files that other programs obey or that keep credentials, made by it; shown as paths. Empty where there are none. */
+  readonly madeFiles: string;
 }
 
 const SYSTEM_PATH = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
@@ -48,7 +59,7 @@ export class ProgramRunner {
   #bubblewrap: Bubblewrap | undefined;
   #readable: readonly string[];
   #closing = new AbortController();
-  readonly #running = new Set<Promise<ToolOutput>>();
+  readonly #running = new Set<Promise<RunEnd>>();
 
   constructor(settings: ProgramSettings) {
     this.#settings = settings;
@@ -96,7 +107,15 @@ export class ProgramRunner {
   }
 
   async run(call: ProgramCall, context: ToolContext): Promise<ToolOutput> {
-    const running = this.#run(call, context);
+    return answerOf(await this.runToEnd(call, { context, merged: true }), call.what);
+  }
+
+  /** @param place with `merged`, standard error is part of the output */
+  async runToEnd(
+    start: ProgramStart,
+    place: { readonly context: Pick<ToolContext, "deadline" | "signal" | "output">; readonly merged: boolean },
+  ): Promise<RunEnd> {
+    const running = this.#run(start, place);
     this.#running.add(running);
     try {
       return await running;
@@ -105,21 +124,21 @@ export class ProgramRunner {
     }
   }
 
-  async #run(call: ProgramCall, context: ToolContext): Promise<ToolOutput> {
+  async #run(start: ProgramStart, { context, merged }: Parameters<ProgramRunner["runToEnd"]>[1]): Promise<RunEnd> {
     const clock = this.#clock;
     if (clock === undefined) throw new ToolError("unavailable", "The toolset is not open.");
     const { root, sandbox } = this.#settings;
     const workspace = { root, allowed: this.#settings.allowed, protect: this.#settings.protect };
     const found = sandbox === "bubblewrap" ? sensitivePaths(workspace) : undefined;
     const opened = found === undefined ? undefined : openExceptions(workspace, found);
-    const limits = this.#limits(call.timeoutMs, context.deadline - clock.now());
+    const limits = this.#limits(start.timeoutMs, context.deadline - clock.now());
     try {
       const end = await runProgram({
-        ...call,
+        ...start,
         folder: root,
         environment: this.environment(),
         limits,
-        merged: true,
+        merged,
         clock,
         signal: AbortSignal.any([context.signal, this.#closing.signal]),
         onOutput: context.output,
@@ -129,7 +148,7 @@ export class ProgramRunner {
       });
       const before = new Set(found?.map(({ path }) => path));
       const made = found === undefined ? [] : sensitivePaths(workspace).flatMap(({ path }) => (before.has(path) ? [] : [path]));
-      return answerOf(end, { what: call.what, limits, note: made.length === 0 ? "" : madeNote(call.what, shownPaths(root, made)) });
+      return { ...end, limits, madeFiles: made.length === 0 ? "" : shownPaths(root, made) };
     } finally {
       opened?.close();
     }
@@ -173,15 +192,12 @@ export function programEffects({ sandbox, root, readable, writable, network, ove
 }
 
 function madeNote(what: string, paths: string): string {
-  return `\n[The ${what} made files that other programs run or obey, or where credentials are kept: ${paths}]`;
+  return paths === "" ? "" : `\n[The ${what} made files that other programs run or obey, or where credentials are kept: ${paths}]`;
 }
 
 /** A program that was stopped has the exit code -1, and what it had written until then. */
-function answerOf(
-  { exitCode, stop, output: written, errorOutput }: ProgramEnd,
-  { what, limits, note }: { readonly what: string; readonly limits: ProgramLimits; readonly note: string },
-): ToolOutput {
-  const output = written + errorOutput + note;
+function answerOf({ exitCode, stop, output: written, errorOutput, limits, madeFiles }: RunEnd, what: string): ToolOutput {
+  const output = written + errorOutput + madeNote(what, madeFiles);
   if (stop !== undefined) return new ToolOutput({ output, exitCode: -1, error: `The ${what} was ended: ${REASONS[stop](limits)}.` });
   if (exitCode === 0) return new ToolOutput({ output, exitCode });
   return new ToolOutput({ output, exitCode: exitCode ?? -1, error: `The ${what} exited with code ${exitCode}.` });

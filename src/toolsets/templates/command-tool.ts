@@ -7,6 +7,8 @@ import { parseJson } from "../../core/base/parse-json.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { Tool } from "../../core/tool.ts";
 import { runProgram, type ProgramEnd, type ProgramLimits } from "../../processes/run-program.ts";
+import { TIME } from "../programs/program-options.ts";
+import type { ProgramRunner, ProgramStart } from "../programs/program-runner.ts";
 import { InputTemplate, textOf, valueOf } from "./input-template.ts";
 
 export interface CommandTemplate {
@@ -23,12 +25,15 @@ export interface CommandTemplate {
 export type CommandOutput = (typeof COMMAND_OUTPUTS)[number];
 export const COMMAND_OUTPUTS = ["text", "json", "lines"] as const;
 
-export interface CommandPlace {
-  /** Absolute. */
-  readonly folder: string;
-  readonly environment: Readonly<Record<string, string>>;
-  readonly clock: Clock;
-}
+/** Where the program of a tool runs: with all that this process may do, or in a sandbox. */
+export type CommandPlace =
+  | {
+      /** Absolute. */
+      readonly folder: string;
+      readonly environment: Readonly<Record<string, string>>;
+      readonly clock: Clock;
+    }
+  | { readonly sandbox: ProgramRunner };
 
 const LIMITS: Omit<ProgramLimits, "timeoutMs"> = {
   maxMemoryBytes: Infinity,
@@ -58,22 +63,30 @@ export function commandTool(tool: Tool, template: CommandTemplate, place: Comman
   return {
     ...tool,
     async execute(input: JsonObject, context: ToolContext) {
-      const leftMs = context.deadline - place.clock.now() - ENDING_MS;
-      const end = await runProgram({
+      const start = {
         program,
         args: fillArguments(args, input),
-        folder: place.folder,
-        environment: place.environment,
         ...(stdin === undefined ? {} : { stdin: stdin.fill(input) ?? "" }),
-        limits: { ...LIMITS, timeoutMs: Math.max(1, leftMs) },
-        merged: false,
-        clock: place.clock,
-        signal: context.signal,
-        onOutput: context.output,
-      });
-      return answerOf(end, { program, output, okExitCodes });
+      };
+      return answerOf(await run(start, place, context), { program, output, okExitCodes });
     },
   };
+}
+
+function run(start: Omit<ProgramStart, "timeoutMs">, place: CommandPlace, context: ToolContext): Promise<ProgramEnd> {
+  if ("sandbox" in place) return place.sandbox.runToEnd({ ...start, timeoutMs: TIME.max }, { context, merged: false });
+  const { folder, environment, clock } = place;
+  const leftMs = context.deadline - clock.now() - ENDING_MS;
+  return runProgram({
+    ...start,
+    folder,
+    environment,
+    limits: { ...LIMITS, timeoutMs: Math.max(1, leftMs) },
+    merged: false,
+    clock,
+    signal: context.signal,
+    onOutput: context.output,
+  });
 }
 
 function fillArguments(args: readonly InputTemplate[], input: JsonObject): readonly string[] {

@@ -8,6 +8,7 @@ import type { CacheStore, EventLog, EventPage, LogOptions, ReadOptions, Store, S
 import { noAccess } from "../../store/no-access.ts";
 import { MemoryApprovals } from "../../../src/store/memory-approvals.ts";
 import { noFeed, noJobs } from "../../store/no-jobs.ts";
+import { MemoryArtifacts } from "../../../src/store/memory-artifacts.ts";
 import { MemoryWebhooks } from "../../../src/store/memory-webhooks.ts";
 
 interface StoredLog {
@@ -124,6 +125,7 @@ export class FailingStore implements Store {
   readonly jobs = noJobs;
   readonly feed = noFeed;
   readonly access = noAccess;
+  readonly artifacts = new MemoryArtifacts();
   readonly webhooks = new MemoryWebhooks();
   get approvals(): ApprovalStore {
     return this.disk.approvals;

@@ -72,8 +72,9 @@ export async function startApi({
   const added: string[] = [];
   const triggers = createTriggers();
   triggers.channels.open("news", { kind: "broadcast" });
+  const kept = store === "sqlite" ? sqliteStore({ path: join(folder, "haft.db"), synchronous: "normal", ...storeOptions }) : undefined;
   const runtime = createRuntime({
-    ...(store === "sqlite" ? { store: sqliteStore({ path: join(folder, "haft.db"), synchronous: "normal", ...storeOptions }) } : {}),
+    ...(kept === undefined ? {} : { store: kept, artifacts: kept.artifacts }),
     approval: { approve: () => new Promise(() => {}) },
     toolsets: [{ name: "notes", tools: notesTools(added, gate) }],
   });

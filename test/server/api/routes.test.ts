@@ -1,6 +1,7 @@
 /** Every route, called by the OpenAPI document alone. */
 import { createClient } from "haft/client";
 import { expect, test } from "vitest";
+import { artifactOf } from "../../../src/core/artifact.ts";
 import { compileSchema } from "../../../src/schema/compile-schema.ts";
 import { API, OPERATION_IDS } from "../../../src/server/api.ts";
 import { COMPONENTS } from "../../../src/server/api/components.ts";
@@ -36,6 +37,8 @@ interface Facts {
 
 /** What the examples of the document are about. */
 async function setTheScene(api: ApiServer): Promise<Facts> {
+  const artifact = artifactOf("text/plain", Buffer.from("kept"));
+  await api.runtime.artifacts?.put({ artifact, at: 1 });
   await api.ask("POST", "/v1/sessions", { body: { id: "travel" } });
   const add = { name: "notes::add", input: { text: "Buy milk" } };
   const { json } = await api.ask("POST", "/v1/sessions/travel/execute", { body: { calls: [add] } });
@@ -53,6 +56,7 @@ async function setTheScene(api: ApiServer): Promise<Facts> {
     recording,
     digest: approval.digest,
     values: {
+      artifactId: artifact.id,
       callId: json.results[0].callId,
       jobId: job.results[0].callId,
       submissionId: submitted.submissionId,
@@ -141,4 +145,17 @@ test("issue 19.1 the typed client calls, waits for what takes longer, and follow
     status: 404,
     problem: { code: "not_found" },
   });
+});
+
+test("F1.19 a file that an answer refers to is got by its id; what is none, and a server that keeps none, are 404", async () => {
+  const artifact = artifactOf("image/png", Buffer.from("a picture"));
+  const api = await startApi();
+  await api.runtime.artifacts?.put({ artifact, at: 1 });
+  for (const id of [artifact.id, `artifact:${artifact.id}`])
+    expect((await api.ask("GET", `/v1/artifacts/${encodeURIComponent(id)}`)).json).toEqual(artifact);
+  expect((await api.ask("GET", "/v1/artifacts/..%2Fhaft.db")).status).toBe(404);
+  expect((await api.ask("GET", `/v1/artifacts/${"0".repeat(64)}`)).status).toBe(404);
+  expect((await api.ask("GET", `/v1/artifacts/${artifact.id}`, { token: null })).status).toBe(401);
+  const without = await startApi({ store: "none" });
+  expect((await without.ask("GET", `/v1/artifacts/${artifact.id}`)).json.detail).toContain("There is no artifact");
 });

@@ -1,0 +1,89 @@
+/** Keeps the files of answers and messages as artifacts, so that the log holds their addresses in place of their bytes. */
+import type { ArtifactStore } from "../core/artifact.ts";
+import { deepFreeze } from "../core/base/frozen.ts";
+import { describeThrown } from "../core/error.ts";
+import type { SessionMessage } from "../core/message.ts";
+import {
+  ArtifactAddresses,
+  FilePlaceholders,
+  replaceInAnswer,
+  replaceInMessage,
+  type AnswerParts,
+  type FileReplacement,
+} from "../policy/artifact-parts.ts";
+import { liftData } from "../policy/lift-data.ts";
+import type { Session } from "../session/session.ts";
+import type { AdmittedCall, CallParts } from "./call-run.ts";
+
+/** Most different files of one answer; one with more is shown and recorded as without artifacts. */
+const MAX_ARTIFACTS = 256;
+
+type KeepParts = Pick<CallParts, "artifacts" | "ports">;
+
+/** Whether an answer is recorded with its files in it. A simulation writes nothing to the store. */
+export function recordsFiles({ artifacts }: Pick<CallParts, "artifacts">, session: Pick<Session, "simulation">): boolean {
+  return artifacts === undefined || (artifacts !== false && session.simulation !== undefined);
+}
+
+/** Replaces the files of the answer, which is checked already. Where they cannot be kept the answer stays whole, with a warning. */
+export function keepAnswerFiles(run: AdmittedCall): AdmittedCall | Promise<AdmittedCall> {
+  const { parts, output, content } = run;
+  if (recordsFiles(parts, run.turn.session)) return run;
+  const replacement = replacementFor(parts);
+  const replaced = replaceInAnswer({ output, content }, replacement);
+  if (replaced === undefined) return run;
+  const keeping = keep(parts, replacement);
+  if (keeping === undefined) return take(run, replaced);
+  return keeping.then((problem) => (problem === undefined ? take(run, replaced) : stayWhole(run, problem)));
+}
+
+/** The message with addresses in place of its files; the same one where it has none, or they cannot be kept. Never rejects. */
+export function keepMessageFiles(parts: KeepParts, session: Session, message: SessionMessage): SessionMessage | Promise<SessionMessage> {
+  if (recordsFiles(parts, session)) return message;
+  const replacement = replacementFor(parts);
+  const replaced = replaceInMessage(message, replacement);
+  if (replaced === message) return message;
+  const keeping = keep(parts, replacement);
+  if (keeping === undefined) return deepFreeze(replaced);
+  return keeping.then((problem) => {
+    if (problem === undefined) return deepFreeze(replaced);
+    parts.ports.log.warn(`The files of a message stay in its log: ${problem}`);
+    return message;
+  });
+}
+
+function replacementFor({ artifacts }: KeepParts): FileReplacement {
+  return artifacts === false ? new FilePlaceholders() : new ArtifactAddresses();
+}
+
+/** Resolves to why they could not be kept; undefined at once where there is nothing to keep. */
+function keep({ artifacts, ports }: KeepParts, replacement: FileReplacement): Promise<string | undefined> | undefined {
+  return replacement instanceof ArtifactAddresses && artifacts !== false && artifacts !== undefined
+    ? putAll(artifacts, replacement, ports.clock.wallTime())
+    : undefined;
+}
+
+async function putAll(store: ArtifactStore, { artifacts }: ArtifactAddresses, at: number): Promise<string | undefined> {
+  if (artifacts.length > MAX_ARTIFACTS) return `there are ${artifacts.length} of them, and ${MAX_ARTIFACTS} are kept at most.`;
+  try {
+    for (const artifact of artifacts) await store.put({ artifact, at });
+    return undefined;
+  } catch (thrown: unknown) {
+    return describeThrown(thrown);
+  }
+}
+
+function take(run: AdmittedCall, { output, content }: AnswerParts): AdmittedCall {
+  run.output = output === undefined ? undefined : deepFreeze(output);
+  run.content = content === undefined ? undefined : deepFreeze(content);
+  run.outputBound = undefined;
+  return run;
+}
+
+function stayWhole(run: AdmittedCall, problem: string): AdmittedCall {
+  run.parts.ports.log.warn(`The files in the answer of ${run.toolName} stay in the log: ${problem}`);
+  run.warnings = [...run.warnings, `The files of the answer could not be kept as artifacts: ${problem}`];
+  const lifted = liftData(run.output, run.content);
+  if (lifted !== undefined) run.content = deepFreeze(lifted);
+  return run;
+}

@@ -1,0 +1,22 @@
+/** Routes of the files that answers refer to. */
+import { answer, text } from "../json-schema.ts";
+import type { Routes } from "../route.ts";
+
+export const artifactRoutes = {
+  getArtifact: {
+    method: "GET",
+    path: "/v1/artifacts/{artifactId}",
+    scope: "read",
+    summary: "Get a file that an answer refers to by its address, artifact: and its id.",
+    params: { artifactId: text("The id: 64 hexadecimal digits.", { minLength: 1, maxLength: 128 }) },
+    answer: answer(
+      {
+        id: text("The SHA-256 of its bytes."),
+        mediaType: text("What it is."),
+        data: text("Its bytes, as base64."),
+      },
+      ["id", "mediaType", "data"],
+    ),
+    example: { params: { artifactId: "6b7fa434f92a8b80aab02d9bf1a12e49ffcae424e4013a1c4f68b67e3d2bbcd0" } },
+  },
+} as const satisfies Routes;

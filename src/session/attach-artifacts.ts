@@ -1,0 +1,111 @@
+/** Gives a model the files that its conversation only refers to. */
+import { artifactId, type Artifact, type ArtifactStore } from "../core/artifact.ts";
+import type { ContentPart } from "../core/content.ts";
+import type { ModelMessage } from "../core/message.ts";
+import { idsInNative, restoreNative } from "../policy/artifact-parts.ts";
+import { changeTexts } from "../policy/data-urls.ts";
+import { isImage, isPdf } from "../policy/lift-data.ts";
+
+const SHOWN = /^(?:image\/|audio\/|application\/pdf$)/u;
+/** Most bytes of a file that every provider takes. */
+const MAX_BYTES = 4_500_000;
+
+/** A message, and itself with its files; so that a round costs what is new in it. */
+const ATTACHED = new WeakMap<ModelMessage, ModelMessage>();
+
+/**
+ * The messages with the images, sounds and PDF files that they have as artifacts, each behind its name and address, up to 4.5 MB each; for a program that asks a
+ * model itself. Other artifacts, and those that the store does not have, stay addresses. A message without artifacts stays the same
+ * object, and one that was attached before is given again.
+ *
+ * @throws what the store rejects with. By rejecting
+ */
+export async function attachArtifacts(messages: readonly ModelMessage[], artifacts: ArtifactStore): Promise<readonly ModelMessage[]> {
+  const attached: ModelMessage[] = [];
+  for (const message of messages) attached.push(ATTACHED.get(message) ?? (await attach(message, artifacts)));
+  return attached;
+}
+
+/** The parts of one answer with the files that `attachArtifacts` would put into its message; the same array where there are none. */
+export async function attachContent(content: readonly ContentPart[], artifacts: ArtifactStore): Promise<readonly ContentPart[]> {
+  const ids = new Set(content.flatMap((part) => shownId(part) ?? []));
+  if (ids.size === 0) return content;
+  const found = await findAll(ids, artifacts);
+  return content.flatMap((part) => withFile(part, found));
+}
+
+async function attach(message: ModelMessage, store: ArtifactStore): Promise<ModelMessage> {
+  const ids = idsOf(message);
+  if (ids.size === 0) {
+    ATTACHED.set(message, message);
+    return message;
+  }
+  const found = await findAll(ids, store);
+  const whole = withFiles(message, found);
+  if (found.size === ids.size) ATTACHED.set(message, whole);
+  return whole;
+}
+
+async function findAll(ids: ReadonlySet<string>, store: ArtifactStore): Promise<ReadonlyMap<string, Artifact>> {
+  const found = new Map<string, Artifact>();
+  for (const id of ids) {
+    const artifact = await store.get(id);
+    if (artifact !== undefined) found.set(id, artifact);
+  }
+  return found;
+}
+
+function idsOf(message: ModelMessage): ReadonlySet<string> {
+  const ids = new Set<string>();
+  for (const part of partsOf(message)) {
+    const id = shownId(part);
+    if (id !== undefined) ids.add(id);
+  }
+  if (message.role === "assistant")
+    for (const block of message.native?.blocks ?? [])
+      changeTexts(block, (text) => {
+        for (const id of idsInNative(text)) ids.add(id);
+        return text;
+      });
+  return ids;
+}
+
+function partsOf(message: ModelMessage): readonly ContentPart[] {
+  if (message.role === "call" || message.role === "job") return [];
+  const content = message.role === "result" ? message.result.content : message.content;
+  return content === undefined || typeof content === "string" ? [] : content;
+}
+
+/** The id of an artifact that a model can be shown. */
+function shownId(part: ContentPart): string | undefined {
+  if (part.type !== "file" || part.text !== undefined || (part.bytes ?? 0) > MAX_BYTES) return undefined;
+  return SHOWN.test(part.mediaType ?? "") ? artifactId(part.uri) : undefined;
+}
+
+function withFiles(message: ModelMessage, found: ReadonlyMap<string, Artifact>): ModelMessage {
+  const parts = (content: readonly ContentPart[]): readonly ContentPart[] => content.flatMap((part) => withFile(part, found));
+  if (message.role === "call" || message.role === "job") return message;
+  if (message.role === "result") {
+    const { content } = message.result;
+    return content === undefined ? message : { ...message, result: { ...message.result, content: parts(content) } };
+  }
+  const { content, native } = message;
+  const restored = native?.blocks.map((block) => changeTexts(block, (text) => restoreNative(text, (id) => found.get(id)?.data)));
+  return {
+    ...message,
+    ...(typeof content === "string" ? {} : { content: parts(content) }),
+    ...(native === undefined || restored === undefined ? {} : { native: { ...native, blocks: restored } }),
+  };
+}
+
+function withFile(part: ContentPart, found: ReadonlyMap<string, Artifact>): readonly ContentPart[] {
+  const artifact = found.get(shownId(part) ?? "");
+  if (artifact === undefined || part.type !== "file") return [part];
+  const { data } = artifact;
+  const { mediaType = artifact.mediaType } = part;
+  if (isImage(mediaType, data)) return [part, { type: "image", mediaType, data }];
+  if (mediaType.startsWith("audio/")) return [part, { type: "audio", mediaType, data }];
+  if (!isPdf(mediaType, data)) return [part]; // one that is damaged has every later request refused
+  const { uri: _uri, bytes: _bytes, ...named } = part;
+  return [part, { ...named, uri: `data:${mediaType};base64,${data}` }];
+}

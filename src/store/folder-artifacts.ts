@@ -1,0 +1,111 @@
+/** Artifacts as files of a folder, for programs whose sessions are in no store, or whose files are to be read by others. */
+import { mkdir, readFile, readdir, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import type { Artifact, ArtifactStore } from "../core/artifact.ts";
+import { systemCode } from "../core/base/system-code.ts";
+import { ToolError, describeThrown } from "../core/error.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
+import { checkedArtifact } from "./checked-artifact.ts";
+
+/** Where a folder of artifacts is. */
+export interface FolderArtifactsOptions {
+  /** Made when the first artifact is kept. */
+  readonly path: string;
+}
+
+const NAME = /^[0-9a-f]{64}$/u;
+const MAX_TYPE_LENGTH = 200;
+
+/**
+ * Keeps each artifact as two files: its bytes under its id, and its media type in `<id>.type`. Several processes may share the folder.
+ *
+ * @throws ToolError `invalid_argument` for a path that is none
+ */
+export function folderArtifacts(options: FolderArtifactsOptions): ArtifactStore {
+  checkKnownKeys(options, { path: true }, "folderArtifacts()");
+  if (typeof options.path !== "string" || options.path === "")
+    throw new ToolError("invalid_argument", "path of folderArtifacts() must be the path of a folder.");
+  return new FolderArtifacts(resolve(options.path));
+}
+
+class FolderArtifacts implements ArtifactStore {
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  async put({ artifact: { id, mediaType, data }, at }: { readonly artifact: Artifact; readonly at: number }): Promise<void> {
+    const path = this.#pathOf(id);
+    if (path === undefined) throw new ToolError("invalid_argument", `${JSON.stringify(id.slice(0, 80))} is not the id of an artifact.`);
+    await this.#orFailed("be written", async () => {
+      await mkdir(this.#folder, { recursive: true });
+      if ((await sizeOf(path)) === undefined) {
+        await writeWhole(`${path}.type`, mediaType);
+        await writeWhole(path, Buffer.from(data, "base64")); // last: what has its bytes is whole
+      }
+      await utimes(path, at / 1_000, at / 1_000);
+    });
+  }
+
+  async get(id: string): Promise<Artifact | undefined> {
+    const path = this.#pathOf(id);
+    if (path === undefined || (await sizeOf(path)) === undefined) return undefined;
+    return this.#orFailed("be read", async () => {
+      const [bytes, type] = await Promise.all([readFile(path), readFile(`${path}.type`, "utf8").catch(() => "")]);
+      const mediaType = type.trim().slice(0, MAX_TYPE_LENGTH);
+      return checkedArtifact(
+        { id, mediaType: mediaType === "" ? "application/octet-stream" : mediaType, data: bytes.toString("base64") },
+        this.#folder,
+      );
+    });
+  }
+
+  prune({ before }: { readonly before: number }): Promise<number> {
+    return this.#orFailed("be pruned", async () => {
+      let removed = 0;
+      for (const name of await readdir(this.#folder).catch(noneIfMissing)) {
+        const path = join(this.#folder, name);
+        if (!NAME.test(name) || (await stat(path)).mtimeMs >= before) continue;
+        await rm(path, { force: true });
+        await rm(`${path}.type`, { force: true });
+        removed++;
+      }
+      return removed;
+    });
+  }
+
+  /** Undefined for what is no id: it may be a path that leads elsewhere. */
+  #pathOf(id: string): string | undefined {
+    return NAME.test(id) ? join(this.#folder, id) : undefined;
+  }
+
+  async #orFailed<Value>(what: string, work: () => Promise<Value>): Promise<Value> {
+    try {
+      return await work();
+    } catch (thrown: unknown) {
+      if (thrown instanceof ToolError) throw thrown;
+      throw new ToolError("store_failed", `The artifacts in ${this.#folder} cannot ${what}: ${describeThrown(thrown)}`, { cause: thrown });
+    }
+  }
+}
+
+/** A reader sees the whole file or none. */
+async function writeWhole(path: string, content: string | Uint8Array): Promise<void> {
+  const written = `${path}.${process.pid}.new`;
+  await writeFile(written, content, { flush: true });
+  await rename(written, path);
+}
+
+async function sizeOf(path: string): Promise<number | undefined> {
+  try {
+    return (await stat(path)).size;
+  } catch {
+    return undefined;
+  }
+}
+
+function noneIfMissing(thrown: unknown): readonly string[] {
+  if (systemCode(thrown) === "ENOENT") return [];
+  throw thrown;
+}

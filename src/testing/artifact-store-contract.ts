@@ -1,0 +1,62 @@
+/** The contract of every place that artifacts are kept in, as cases that any test runner can run. */
+import { deepEqual, equal } from "node:assert/strict";
+import { artifactId, artifactOf, artifactUri, type ArtifactStore } from "../core/artifact.ts";
+
+/** One case of the contract that every `ArtifactStore` keeps. */
+export interface ArtifactStoreCase {
+  /** A claim. */
+  readonly title: string;
+  /** Rejects with what is wrong. @param artifacts holds nothing yet */
+  run(artifacts: ArtifactStore): Promise<void>;
+}
+
+const ALL_BYTES = Uint8Array.from({ length: 256 }, (_, byte) => byte);
+
+/** The cases. Each wants a place of its own. */
+export const artifactStoreContract: readonly ArtifactStoreCase[] = [
+  {
+    title: "an artifact is found by its id with every byte and its type",
+    async run(artifacts) {
+      const kept = artifactOf("image/png", ALL_BYTES);
+      await artifacts.put({ artifact: kept, at: 1 });
+      deepEqual(await artifacts.get(kept.id), kept);
+      equal(artifactId(artifactUri(kept.id)), kept.id);
+    },
+  },
+  {
+    title: "an empty file, and one of some megabytes, are kept",
+    async run(artifacts) {
+      for (const bytes of [new Uint8Array(), new Uint8Array(3_000_001).fill(7)]) {
+        const artifact = artifactOf("application/octet-stream", bytes);
+        await artifacts.put({ artifact, at: 1 });
+        deepEqual(await artifacts.get(artifact.id), artifact);
+      }
+    },
+  },
+  {
+    title: "an id that nothing is kept under, or that is none, is undefined",
+    async run(artifacts) {
+      for (const id of ["0".repeat(64), "", "../secret", "a".repeat(10_000), "__proto__"]) equal(await artifacts.get(id), undefined);
+    },
+  },
+  {
+    title: "the same bytes are kept once, with their first type, and side by side as well",
+    async run(artifacts) {
+      const artifact = artifactOf("image/png", ALL_BYTES);
+      await artifacts.put({ artifact, at: 1 });
+      await Promise.all([2, 3].map((at) => artifacts.put({ artifact: { ...artifact, mediaType: "text/html" }, at })));
+      deepEqual(await artifacts.get(artifact.id), artifact);
+    },
+  },
+  {
+    title: "what was last stored before a time is removed, the rest stays",
+    async run(artifacts) {
+      const [old, again, young] = ["old", "again", "young"].map((text) => artifactOf("text/plain", Buffer.from(text)));
+      if (old === undefined || again === undefined || young === undefined) return;
+      for (const artifact of [old, again]) await artifacts.put({ artifact, at: 1_000_000 });
+      for (const artifact of [again, young]) await artifacts.put({ artifact, at: 3_000_000 });
+      deepEqual([await artifacts.prune({ before: 2_000_000 }), await artifacts.prune({ before: 2_000_000 })], [1, 0]);
+      deepEqual([await artifacts.get(old.id), await artifacts.get(again.id), await artifacts.get(young.id)], [undefined, again, young]);
+    },
+  },
+];

@@ -1,0 +1,232 @@
+/** The files that tools and models answer with (seed 001): kept by their content, an address in their place, and never base64 where a model reads text. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { artifactUri, type ArtifactStore } from "../../src/core/artifact.ts";
+import { ToolOutput } from "../../src/core/content.ts";
+import { resultText } from "../../src/core/result.ts";
+import type { Tool } from "../../src/core/tool.ts";
+import { attachArtifacts } from "../../src/session/attach-artifacts.ts";
+import { createLoop } from "../../src/compose/loop.ts";
+import { scriptedModel } from "../../src/model/scripted-model.ts";
+import { withSuccessShape } from "../../src/registry/success-shape.ts";
+import { createRuntime, type Runtime, type RuntimeOptions } from "../../src/runtime/runtime.ts";
+import { folderArtifacts } from "../../src/store/folder-artifacts.ts";
+import { memoryStore } from "../../src/store/memory-store.ts";
+import { sqliteStore } from "../../src/store/sqlite-store.ts";
+import { artifactStoreContract } from "../../src/testing/artifact-store-contract.ts";
+import { fakePorts } from "../../src/testing/fake-ports.ts";
+import { toAnthropicMessages } from "../../src/wire/anthropic-conversation.ts";
+import { toOpenAiMessages } from "../../src/wire/openai-conversation.ts";
+
+/** A whole PNG file of one pixel, larger than any short text that is left as it is. */
+const PNG = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "base64");
+const PNG_ID = "6b7fa434f92a8b80aab02d9bf1a12e49ffcae424e4013a1c4f68b67e3d2bbcd0";
+const WAV = Buffer.concat([Buffer.from("RIFF"), Buffer.alloc(200, 3)]).toString("base64");
+const ZIP = Buffer.concat([Buffer.from("PK\u0003\u0004"), Buffer.alloc(300, 9)]).toString("base64");
+const base64 = PNG.toString("base64");
+const pngUrl = `data:image/png;base64,${base64}`;
+
+const answering = (name: string, answer: () => unknown, more: Partial<Tool> = {}): Tool => ({
+  name,
+  description: `Answers ${name}.`,
+  inputSchema: { type: "object" },
+  effects: { reads: [] },
+  execute: answer,
+  ...more,
+});
+
+const TOOLS = [
+  answering("chart", () => ({ title: "Rain", url: pngUrl, same: [pngUrl] })),
+  answering("photo", () => new ToolOutput({ content: [{ type: "image", mediaType: "image/png", data: base64 }] })),
+  answering(
+    "mixed",
+    () =>
+      new ToolOutput({
+        content: [
+          { type: "text", text: `a ![x](${pngUrl})` },
+          { type: "audio", mediaType: "audio/wav", data: WAV },
+          { type: "file", uri: `data:application/zip;base64,${ZIP}`, mediaType: "application/zip", name: "all.zip" },
+          { type: "file", uri: "https://example.org/a.pdf", mediaType: "application/pdf" },
+        ],
+      }),
+  ),
+  answering("plain", () => ({ words: "data: is a word, base64, too" })),
+];
+
+function opened(options: RuntimeOptions): Runtime {
+  const runtime = createRuntime({ ports: fakePorts(), tools: TOOLS, ...options });
+  onTestFinished(async () => void (await runtime.close()));
+  return runtime;
+}
+
+function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), "haft-artifacts-"));
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+test.each(artifactStoreContract)("F1.19 a folder keeps the contract of artifacts: $title", async ({ run }) => {
+  await run(folderArtifacts({ path: join(folder(), "made", "when needed") }));
+});
+
+describe("F1.19 with a place for artifacts", () => {
+  test("an image that comes as a data URL is stored and its URL is rewritten, in the output, the content and the log", async () => {
+    const store = memoryStore();
+    const session = opened({ store, artifacts: store.artifacts }).session("s");
+    const result = await session.execute({ name: "chart", input: {} });
+    const address = artifactUri(PNG_ID);
+
+    expect(result.output).toEqual({ title: "Rain", url: address, same: [address] });
+    expect(resultText(result)).toBe(`{"title":"Rain","url":"${address}","same":["${address}"]}\n[file image/png, 70 bytes, ${address}]`);
+    expect(await store.artifacts.get(PNG_ID)).toEqual({ id: PNG_ID, mediaType: "image/png", data: base64 });
+    expect(JSON.stringify((await store.read("s")).events)).not.toContain(base64);
+  });
+
+  test("images, sounds and files of the content become addresses with name, type and size; links stay as they are", async () => {
+    const store = memoryStore();
+    const runtime = opened({ store, artifacts: store.artifacts });
+    const { content = [] } = await runtime.session().execute({ name: "mixed", input: {} });
+
+    expect(content.map((part) => (part.type === "file" ? [part.mediaType, part.name, part.bytes, part.uri.slice(0, 9)] : part))).toEqual([
+      { type: "text", text: `a ![x](${artifactUri(PNG_ID)})` },
+      ["audio/wav", undefined, 204, "artifact:"],
+      ["application/zip", "all.zip", 304, "artifact:"],
+      ["application/pdf", undefined, undefined, "https://e"],
+      ["image/png", undefined, 70, "artifact:"],
+    ]);
+    const zip = content[2];
+    const id = zip?.type === "file" ? zip.uri.slice("artifact:".length) : "";
+    expect((await store.artifacts.get(id))?.data).toBe(ZIP);
+  });
+
+  test("an answer without files is the same as without artifacts", async () => {
+    const [one, other] = [opened({}), opened({ artifacts: memoryStore().artifacts })];
+    const call = { name: "plain", input: {} };
+    expect(await other.execute(call)).toEqual({ ...(await one.execute(call)), callId: expect.any(String), durationMs: expect.any(Number) });
+  });
+
+  test("a loop gives its model the image behind its address, in the request alone", async () => {
+    const store = memoryStore();
+    const runtime = opened({ store, artifacts: store.artifacts });
+    const session = runtime.session("s");
+    const model = scriptedModel([{ calls: [{ name: "photo", input: {} }] }, { text: "One pixel." }]);
+    const { text } = await createLoop({ session, model }).run("Show me.");
+
+    expect(text).toBe("One pixel.");
+    const asked = model.requests.at(-1)?.messages ?? [];
+    expect(JSON.stringify(toAnthropicMessages(asked).messages)).toContain(`"data":"${base64}"`);
+    expect(toOpenAiMessages(asked).messages.find(({ role }) => role === "tool")).toMatchObject({
+      content: expect.not.stringContaining(base64),
+    });
+    expect(JSON.stringify((await store.read("s")).events)).not.toContain(base64);
+    // The next request costs what is new in it: a message that was attached is the same object.
+    const again = await attachArtifacts(session.messages(), store.artifacts);
+    expect((await attachArtifacts(session.messages(), store.artifacts))[2]).toEqual(again[2]);
+  });
+
+  test("an image that a provider made is stored, its own form too, and goes back to the provider as it came", async () => {
+    const store = memoryStore();
+    const session = opened({ store, artifacts: store.artifacts }).session("s");
+    const blocks = [{ type: "image_generation_call", id: "ig_1", result: base64 }];
+    const said = {
+      content: [{ type: "image", mediaType: "image/png", data: base64 }],
+      native: { format: "openai-responses", blocks },
+    } as const;
+    await session.turn((turn) => turn.round().end({ ...said, finish: "stop", usage: { inputTokens: 1, outputTokens: 1 } }));
+
+    expect(JSON.stringify((await store.read("s")).events)).not.toContain(base64);
+    const [message] = await attachArtifacts(session.messages(), store.artifacts);
+    expect(message).toMatchObject({ native: { blocks }, content: [{ type: "file" }, { type: "image", data: base64 }] });
+  });
+
+  test("what was kept is there after a restart, also for a fork, and a fork of it refers to the same bytes", async () => {
+    const path = join(folder(), "sessions.db");
+    const first = sqliteStore({ path });
+    const one = createRuntime({ tools: TOOLS, store: first, artifacts: first.artifacts });
+    await one.session("s").execute({ name: "photo", input: {} });
+    await one.close();
+
+    const store = sqliteStore({ path });
+    const runtime = createRuntime({ tools: TOOLS, store, artifacts: store.artifacts });
+    const fork = (await runtime.resume("s")).fork();
+    const [, result] = await attachArtifacts(fork.messages(), store.artifacts);
+    expect(result).toMatchObject({
+      result: {
+        content: [
+          { type: "file", uri: artifactUri(PNG_ID) },
+          { type: "image", data: base64 },
+        ],
+      },
+    });
+    await runtime.close();
+  });
+
+  test("a simulation stores nothing and shows what it would", async () => {
+    const store = memoryStore();
+    const { results } = await opened({ store, artifacts: store.artifacts })
+      .session()
+      .simulate([{ name: "photo", input: {} }]);
+    expect(results[0]?.content).toEqual([{ type: "image", mediaType: "image/png", data: base64 }]);
+    expect(await store.artifacts.get(PNG_ID)).toBeUndefined();
+  });
+
+  test("a place that cannot be written loses nothing: the answer stays whole, with a warning, and no base64 is text", async () => {
+    const full: ArtifactStore = {
+      put: () => Promise.reject(new Error("no space left on device")),
+      get: () => Promise.resolve(undefined),
+      prune: () => Promise.resolve(0),
+    };
+    const result = await opened({ artifacts: full }).session().execute({ name: "chart", input: {} });
+    expect([result.status, result.output]).toEqual(["ok", { title: "Rain", url: pngUrl, same: [pngUrl] }]);
+    expect(result.warnings).toEqual([expect.stringContaining("no space left on device")]);
+    expect(resultText(result)).not.toContain(base64);
+  });
+
+  test("a file of the folder that was changed is refused, and the model is asked without it", async () => {
+    const path = folder();
+    const artifacts = folderArtifacts({ path });
+    const session = opened({ artifacts }).session();
+    await session.execute({ name: "photo", input: {} });
+    expect(readFileSync(join(path, PNG_ID))).toEqual(PNG);
+    writeFileSync(join(path, PNG_ID), "other");
+    await expect(artifacts.get(PNG_ID)).rejects.toMatchObject({ code: "corrupt_record" });
+    const model = scriptedModel([{ text: "Nothing to see." }]);
+    expect((await createLoop({ session, model }).run("And?")).text).toBe("Nothing to see.");
+  });
+});
+
+describe("F1.19 without a place for artifacts", () => {
+  test("false puts the type and size in the place of every file: no base64 in output, content or log", async () => {
+    const store = memoryStore();
+    const session = opened({ store, artifacts: false }).session("s");
+    const [chart, mixed] = await session.execute([
+      { name: "chart", input: {} },
+      { name: "mixed", input: {} },
+    ]);
+    expect(chart).toMatchObject({ output: { title: "Rain", url: "[file image/png, 70 bytes]", same: ["[file image/png, 70 bytes]"] } });
+    expect(mixed?.content?.map((part) => (part.type === "text" ? part.text : part.type))).toEqual([
+      "a ![x]([file image/png, 70 bytes])",
+      "[file audio/wav, 204 bytes]",
+      "[file all.zip: application/zip, 304 bytes]",
+      "file",
+    ]);
+    const log = JSON.stringify((await store.read("s")).events);
+    for (const bytes of [base64, WAV, ZIP]) expect(log).not.toContain(bytes);
+  });
+
+  test("a tool that says that it failed shows its model no base64 either", async () => {
+    const failing = withSuccessShape(answering("shot", () => ({ success: false, error: "No page.", screen: pngUrl })));
+    const result = await opened({ tools: [failing] })
+      .session()
+      .execute({ name: "shot", input: {} });
+    expect(resultText(result)).toBe('{"success":false,"error":"No page.","screen":"[file image/png, 70 bytes]"}');
+  });
+
+  test("what is no place is refused at once", () => {
+    for (const wrong of [true, "store", {}, { put: 1 }])
+      expect(() => createRuntime({ artifacts: wrong as unknown as ArtifactStore })).toThrow(/The option "artifacts" of createRuntime\(\)/u);
+    expect(() => folderArtifacts({ path: "" })).toThrow("path of folderArtifacts()");
+  });
+});

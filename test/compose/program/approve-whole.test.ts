@@ -1,0 +1,220 @@
+/** Programs that are approved as a whole: simulated first, one question with all calls, whose answer covers exactly those. */
+import { describe, expect, test } from "vitest";
+import type { ToolContext } from "../../../src/core/context.ts";
+import type { CoveredCall } from "../../../src/core/approval-store.ts";
+import type { JsonObject } from "../../../src/core/base/json.ts";
+import type { ApprovalAnswer, ApprovalRequest } from "../../../src/core/ask.ts";
+import type { Engine } from "../../../src/core/engine.ts";
+import { createChain } from "../../../src/compose/chain/chain.ts";
+import { programToolset } from "../../../src/compose/program/program-toolset.ts";
+import type { RuntimeOptions } from "../../../src/runtime/runtime.ts";
+import { memoryStore } from "../../../src/store/memory-store.ts";
+import { gate, testRuntime, tool, type TestRuntime } from "../../runtime/bench-runtime.ts";
+import { FailingStore } from "../../runtime/session/failing-store.ts";
+
+interface Asked {
+  readonly toolName: string;
+  readonly reason: string;
+  readonly covers: readonly CoveredCall[] | undefined;
+}
+
+interface Bench extends TestRuntime {
+  readonly asked: Asked[];
+  readonly booked: string[];
+}
+
+const BOOKING = { writes: ["bookings"], external: true, destructive: true } as const;
+/** Answers in place of what is not to be done. */
+const standIn: Engine = { kind: "stub", origin: "stub", call: async () => ({ number: "?" }) };
+
+function bench(more: Partial<RuntimeOptions> = {}, answer: (request: ApprovalRequest) => ApprovalAnswer = () => "allow-once"): Bench {
+  const asked: Asked[] = [];
+  const booked: string[] = [];
+  const tools = [
+    tool("book", ({ item }) => (booked.push(String(item)), { number: `${String(item)}-1` }), { effects: BOOKING }),
+    tool("offers", () => ["train", "hotel", "car"], { effects: { reads: ["offers"] } }),
+  ];
+  const approve = (request: ApprovalRequest): ApprovalAnswer => {
+    const { toolName, reason, covers } = request;
+    asked.push({ toolName, reason, covers });
+    return answer(request);
+  };
+  const toolsets = [{ name: "trip", tools }, programToolset({ approve: "whole" })];
+  return { ...testRuntime({ toolsets, standIn, approval: { approve }, ...more }), asked, booked };
+}
+
+const program = (code: string): { name: string; input: JsonObject } => ({ name: "program::run_program", input: { code } });
+const BOOK_ALL = "for (const item of await tools.trip.offers()) await tools.trip.book({ item }); return 'done';";
+const books = (...items: readonly string[]): readonly CoveredCall[] => items.map((item) => ({ toolName: "trip::book", input: { item } }));
+const OFFERS = { toolName: "trip::offers", input: {} };
+
+describe("issue 18 F4.40 a program that is approved as a whole", () => {
+  test("is put once, with its text, every call that its simulation made and the diff; then it runs without another question", async () => {
+    const previews: unknown[] = [];
+    const shown: unknown[] = [];
+    const { runtime, asked, booked } = bench({}, (request) => {
+      shown.push(request.input);
+      void request.preview?.().then((preview) => previews.push(preview));
+      return "allow-once";
+    });
+    const result = await runtime.session("s").execute(program(BOOK_ALL));
+
+    expect(result).toMatchObject({ status: "ok", output: { returned: "done" } });
+    expect(asked).toEqual([
+      {
+        toolName: "program::run_program",
+        reason: "program::run_program would make 3 calls that need approval.",
+        covers: [OFFERS, ...books("train", "hotel", "car")],
+      },
+    ]);
+    expect(shown).toEqual([{ code: BOOK_ALL }]);
+    expect(previews).toMatchObject([{ available: true, writes: ["bookings"], calls: [{ toolName: "trip::offers" }, {}, {}, {}] }]);
+    expect(booked).toEqual(["train", "hotel", "car"]);
+  });
+
+  test("what it does otherwise than in the simulation is asked about on its own: another input, and the same once more", async () => {
+    const { runtime, asked, booked } = bench();
+    const code = `const { number } = await tools.trip.book({ item: "train" });
+      if (number !== "?") { await tools.trip.book({ item: "plane" }); await tools.trip.book({ item: "train" }); }`;
+    await runtime.session("s").execute(program(code));
+
+    expect(asked.map(({ toolName, covers }) => [toolName, covers])).toEqual([
+      ["program::run_program", books("train")],
+      ["trip::book", undefined],
+      ["trip::book", undefined],
+    ]);
+    expect(booked).toEqual(["train", "plane", "train"]);
+  });
+
+  test("a no runs nothing, and the same call outside of the program is not covered by a yes", async () => {
+    const { runtime, asked, booked } = bench({}, ({ toolName }) => (toolName === "trip::book" ? "deny" : "allow-once"));
+    const session = runtime.session("s");
+    await session.execute(program("return await tools.trip.book({ item: 'train' });"));
+    expect((await session.execute({ name: "trip::book", input: { item: "train" } })).error?.code).toBe("approval_denied");
+    expect(booked).toEqual(["train"]);
+
+    const other = bench({}, () => "deny");
+    expect((await other.runtime.session("s").execute(program(BOOK_ALL))).error?.code).toBe("approval_denied");
+    expect([other.booked, other.asked.length, asked.length]).toEqual([[], 1, 2]);
+  });
+
+  test("one that needs no yes is not asked about; where programs are allowed for good, each call is asked about on its own", async () => {
+    const { runtime, asked } = bench({}, ({ toolName }) => (toolName === "trip::book" ? "allow-once" : "allow-always"));
+    const session = runtime.session("s");
+    expect((await session.execute(program("return await tools.trip.offers();"))).status).toBe("ok");
+    expect(asked).toEqual([]);
+    // A yes to all programs is no yes to calls that nobody was shown.
+    await session.execute(program("return await tools.trip.book({ item: 'train' });"));
+    await session.execute(program("return await tools.trip.book({ item: 'boat' });"));
+    expect(asked.map(({ toolName }) => toolName)).toEqual(["program::run_program", "trip::book"]);
+  });
+
+  test("calls that cannot be simulated are asked about on their own", async () => {
+    const asked: unknown[] = [];
+    const book = tool("book", () => "booked", { effects: BOOKING });
+    const { runtime } = testRuntime({
+      toolsets: [{ name: "trip", tools: [book] }, programToolset({ approve: "whole" })],
+      approval: { approve: ({ toolName, covers }) => (asked.push([toolName, covers]), "allow-once"), always: ["program::run_program"] },
+    });
+    // The first is shown with the input that it would have; the second comes after what no simulation knows.
+    const code = "const a = await tools.trip.book({ item: 'train' }); return [a, await tools.trip.book({ item: 'hotel' })];";
+    expect((await runtime.session("s").execute(program(code))).output).toEqual({ returned: ["booked", "booked"] });
+    expect(asked).toEqual([
+      ["program::run_program", books("train")],
+      ["trip::book", undefined],
+    ]);
+  });
+
+  test("without an approver it waits as a whole, and nothing of it has run", async () => {
+    const { runtime, booked } = bench({ approval: {} });
+    expect((await runtime.session("s").execute(program(BOOK_ALL))).error).toMatchObject({ code: "approval_required" });
+    expect(booked).toEqual([]);
+  });
+
+  test("a simulation of it asks nobody, and a preview of a call around it neither", async () => {
+    const { runtime, asked, booked } = bench();
+    const { results } = await runtime.session("s").simulate([program(BOOK_ALL)]);
+    expect([results[0]?.status, asked, booked]).toEqual(["ok", [], []]);
+  });
+
+  test("an answer in another process is to the calls that were shown", async () => {
+    const store = memoryStore();
+    const { runtime, booked } = bench({ store, approval: { approve: "inbox" } });
+    const running = runtime.session("s").execute(program(BOOK_ALL));
+    let open = await runtime.approvals.pending();
+    for (let tries = 0; open.length === 0 && tries < 500; tries++) {
+      await new Promise((wake) => setTimeout(wake, 10));
+      open = await runtime.approvals.pending();
+    }
+    expect(open[0]?.covers).toEqual([OFFERS, ...books("train", "hotel", "car")]);
+    const { id = "", digest = "" } = open[0] ?? {};
+    expect(await runtime.approvals.answer({ id, digest, answer: "allow-once" })).toBe(true);
+    expect((await running).status).toBe("ok");
+    expect(booked).toEqual(["train", "hotel", "car"]);
+  });
+});
+
+test("issue 18 a program that was approved once, killed half-way, is resumed without another question and does nothing twice", async () => {
+  const reached = gate();
+  const asked: string[] = [];
+  const booked: string[] = [];
+  const start = (store: FailingStore, process: number): TestRuntime => {
+    let ids = 0;
+    const book = tool("book", ({ item }) => (booked.push(String(item)), { number: 1 }), { effects: BOOKING });
+    // It only reads, so a simulation runs it: the first process stands still in the real run alone.
+    const look = tool("look", (_input, { simulated }) => (process > 0 || simulated ? "ok" : (reached.open(), new Promise(() => {}))), {
+      effects: { reads: ["x"] },
+    });
+    return testRuntime({
+      toolsets: [{ name: "trip", tools: [book, look] }, programToolset({ approve: "whole" })],
+      standIn,
+      store,
+      ports: { ids: { next: (prefix: string) => `${prefix}_${process}_${++ids}` } },
+      approval: { approve: ({ toolName }) => (asked.push(toolName), "allow-once") },
+    });
+  };
+  const store = new FailingStore();
+  const session = start(store, 0).runtime.session("s");
+  const code =
+    "await tools.trip.book({ item: 'train' }); await tools.trip.look(); await tools.trip.book({ item: 'hotel' }); await tools.trip.book({ item: 'car' }); return 3;";
+  void session.execute(program(code)).catch(() => {});
+  await reached.promise;
+  await store.logs.get("s")?.whenDurable();
+  expect(booked).toEqual(["train"]);
+
+  const resumed = await start(store.crash(), 1).runtime.resume("s");
+  expect(resumed.history.at(0)?.result).toMatchObject({ status: "ok", output: { returned: 3 } });
+  expect([booked, asked]).toEqual([["train", "hotel", "car"], ["program::run_program"]]);
+});
+
+test("issue 18 any composite tool can be approved as a whole, also one around another", async () => {
+  const asked: Asked[] = [];
+  const booked: string[] = [];
+  const book = tool("book", ({ item }) => (booked.push(String(item)), item), { effects: BOOKING });
+  const chain = createChain([{ tool: "trip::book", inputMapping: { item: { value: "train" } }, outputKey: "train" }]).toTool({
+    name: "ride",
+    description: "Books a ride.",
+  });
+  const outer = {
+    name: "outer",
+    description: "Books it.",
+    inputSchema: { type: "object" },
+    composite: true,
+    approveWhole: true,
+    execute: async (_input: object, { execute }: ToolContext) => (await execute({ name: "trip::ride", input: {} })).status,
+  } as const;
+  const { runtime } = testRuntime({
+    toolsets: [{ name: "trip", tools: [book, chain, outer] }],
+    standIn,
+    approval: { approve: ({ toolName, reason, covers }) => (asked.push({ toolName, reason, covers }), "allow-once") },
+  });
+  expect((await runtime.session("s").execute({ name: "trip::outer", input: {} })).output).toBe("ok");
+  expect(asked).toMatchObject([{ toolName: "trip::outer", covers: [{ toolName: "trip::ride" }, { toolName: "trip::book" }] }]);
+  expect(booked).toEqual(["train"]);
+});
+
+test("issue 18 an option of programs that is none is refused", () => {
+  expect(() => programToolset({ approve: "all" as "whole" })).toThrow(
+    'The option approve of programToolset() is "calls" or "whole", not "all".',
+  );
+});
