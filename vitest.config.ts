@@ -11,6 +11,7 @@ export default defineConfig({
     environment: "node",
     include: ["test/**/*.test.ts"],
     globalSetup: ["./test/bundle-programs.ts"],
+    setupFiles: ["./test/sqlite-threads.ts"],
     pool: "forks",
     // Many tests wait for processes and timers.
     maxWorkers: availableParallelism() + 1,

@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, renameS
 import { dirname, join } from "node:path";
 import type { TestProject } from "vitest/node";
 import { bundle } from "../scripts/bundle.ts";
-import { BUNDLE } from "./bundled-program.ts";
+import { BUNDLE, PROGRAMS } from "./bundled-program.ts";
 
 export default async function setup(project: TestProject): Promise<void> {
   await bundlePackage();
@@ -14,7 +14,11 @@ export default async function setup(project: TestProject): Promise<void> {
 async function bundlePackage(): Promise<void> {
   const made = `${BUNDLE}.${process.pid}`;
   try {
-    await bundle({ dir: join(made, "dist"), inlined: ["get-east-asian-width", "kysely", "re2js", "smol-toml", "yaml"] });
+    await bundle({
+      dir: join(made, "dist"),
+      inlined: ["get-east-asian-width", "kysely", "re2js", "smol-toml", "yaml"],
+      programs: Object.fromEntries(PROGRAMS.map((name) => [`tests/${name}`, `./test/${name}.ts`])),
+    });
     for (const file of ["package.json", "haft.schema.json"]) copyFileSync(file, join(made, file));
     for (const entry of readdirSync(made, { recursive: true, withFileTypes: true })) {
       if (!entry.isFile()) continue;

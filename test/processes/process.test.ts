@@ -6,6 +6,7 @@ import type { Engine } from "../../src/core/engine.ts";
 import { isJsonObject } from "../../src/core/base/json.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { MemoryLog } from "../../src/testing/fake-ports.ts";
+import { bundledProgram } from "../bundled-program.ts";
 import { engineContext, request, toolContext } from "../engine/engine-contexts.ts";
 import { gone, openStrange, rejection, strangeEngine } from "../engine/mcp-engine.ts";
 
@@ -285,16 +286,15 @@ describe("ending", () => {
   });
 
   test.each(["SIGKILL", "SIGTERM", "exit"] as const)("D10 no process is left when the runtime ends by %s", async (end) => {
-    const host = spawn(process.execPath, [fileURLToPath(new URL("../fixtures/mcp-host.ts", import.meta.url)), end], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
+    const server = fileURLToPath(new URL("../fixtures/strange-server.mjs", import.meta.url));
+    const host = spawn(process.execPath, [bundledProgram("fixtures/mcp-host"), server, end], { stdio: ["ignore", "pipe", "inherit"] });
     const said = await new Promise<string>((resolve) => host.stdout.once("data", (chunk: Buffer) => resolve(chunk.toString())));
-    const { server, grandchild } = processesOf(JSON.parse(said));
+    const started = processesOf(JSON.parse(said));
 
     if (end !== "exit") host.kill(end);
 
-    await gone(server);
-    await gone(grandchild);
+    await gone(started.server);
+    await gone(started.grandchild);
   });
 });
 

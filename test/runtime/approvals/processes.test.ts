@@ -2,13 +2,13 @@
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { StoredApprovals } from "../../../src/policy/stored-approvals.ts";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";
 import { temporaryFile } from "../../store/temporary-file.ts";
+import { bundledProgram } from "../../bundled-program.ts";
 
-const PROGRAM = fileURLToPath(new URL("approval-process.ts", import.meta.url));
+const PROGRAM = bundledProgram("runtime/approvals/approval-process");
 
 /** Starts a process; `next` is the next thing that it says, undefined when it has ended. */
 function start(action: "ask" | "resume", path: string, description?: string) {
