@@ -16,7 +16,7 @@ import { inCI } from "../ci.ts";
 const HOST = bundledProgram("fixtures/fleet-host");
 const SERVER = fileURLToPath(new URL("../fixtures/fleet-server.mjs", import.meta.url));
 /** The whole fleet where a machine has nothing else to do. */
-const SIZE = inCI ? 70 : 15;
+const SIZE = inCI ? 70 : 10;
 /** One in so many servers ends itself in every third call. */
 const CRASHING = 5;
 const CALLS = 7;
