@@ -11,7 +11,7 @@ import { inCI } from "../ci.ts";
 const SLOW = { timeout: 120_000 };
 
 /** `node scripts/crash-drill.mjs 1000` kills more often. */
-const KILLS = inCI ? 100 : 2;
+const KILLS = inCI ? 100 : 4;
 /** Sessions that two processes race for. */
 const RACED = inCI ? 30 : 8;
 
