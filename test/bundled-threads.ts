@@ -1,7 +1,7 @@
 /** Lets what is tested start its threads from the bundled package: from the source, each one reads and strips a hundred files. */
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { Plugin } from "vite";
+import type { Plugin } from "vitest/config";
 import { BUNDLE } from "./bundled-program.ts";
 
 const THREAD_FILE = /(?<=new URL\(here\.endsWith\("\.ts"\) \? )"[^"]+\.ts"(?= : "\.\.\/([^"]+\.js)", here\))/u;
