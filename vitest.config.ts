@@ -1,15 +1,17 @@
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
-
-/** Tests of programs that are run as processes. */
-const PROGRAMS = "test/{cli,conformance,house}/**/*.test.ts";
+import { bundledThreads } from "./test/bundled-threads.ts";
 
 export default defineConfig({
   // Tests and examples import "haft" as its users do, and mean the source.
   ssr: { resolve: { conditions: ["haft-source", "module", "node", "development|production"] } },
+  plugins: [bundledThreads],
   test: {
     environment: "node",
+    include: ["test/**/*.test.ts"],
+    globalSetup: ["./test/bundle-programs.ts"],
+    setupFiles: ["./test/sqlite-threads.ts"],
     pool: "forks",
     // Many tests wait for processes and timers.
     maxWorkers: availableParallelism() + 1,
@@ -21,9 +23,5 @@ export default defineConfig({
     hookTimeout: 120_000,
     // A worker keeps the modules that it has loaded for its next file, which saves a third of the time.
     isolate: false,
-    projects: [
-      { extends: true, test: { name: "rooms", include: ["test/**/*.test.ts"], exclude: [PROGRAMS] } },
-      { extends: true, test: { name: "programs", include: [PROGRAMS], globalSetup: ["./test/bundle-programs.ts"] } },
-    ],
   },
 });

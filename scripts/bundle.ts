@@ -22,15 +22,17 @@ export interface BundleOptions {
   readonly dir: string;
   /** Dependencies that are put in, so that a process reads few files; the package itself leaves all of them outside. */
   readonly inlined?: readonly string[];
+  /** Programs that are bundled with it: what they are called in `dir`, and their files. */
+  readonly programs?: Readonly<Record<string, string>>;
 }
 
-export async function bundle({ dir, inlined = [] }: BundleOptions): Promise<void> {
+export async function bundle({ dir, inlined = [], programs = {} }: BundleOptions): Promise<void> {
   const { exports, bin } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest; // written by us
   const entries = Object.values(exports).flatMap((entry) => (typeof entry === "object" ? [entry.default] : []));
   const names = [...entries, ...Object.values(bin), ...WORKERS].map((file) => /^(?:\.\/)?dist\/(.*)\.js$/u.exec(file)?.[1] ?? file);
   const built = await rolldown({
     cwd: root,
-    input: Object.fromEntries(names.map((name) => [name, `./src/${name}.ts`])),
+    input: { ...Object.fromEntries(names.map((name) => [name, `./src/${name}.ts`])), ...programs },
     platform: "node",
     // Nothing is left out: the command line is run for what it does, and not for what it exports.
     treeshake: false,

@@ -5,3 +5,22 @@ export const BUNDLE = fileURLToPath(new URL("../node_modules/.cache/haft-tests/p
 
 /** The command line. */
 export const HAFT = `${BUNDLE}/dist/cli/main.js`;
+
+/** Programs of tests, which are bundled with the package. From their source each would read and strip a few hundred files. */
+export const PROGRAMS = [
+  "compose/round-gap-process",
+  "engine/mcp/task-client-process",
+  "fixtures/fleet-host",
+  "fixtures/mcp-host",
+  "runtime/approvals/approval-process",
+  "runtime/jobs/job-process",
+  "runtime/waits/waiting-program",
+  "runtime/worlds/crash-child",
+  "server/mcp-task-process",
+  "store/store-process",
+] as const;
+
+/** The file that runs a program of the tests; its source where a script runs it, before which nothing is bundled. */
+export function bundledProgram(name: (typeof PROGRAMS)[number]): string {
+  return process.env["VITEST"] === undefined ? fileURLToPath(new URL(`${name}.ts`, import.meta.url)) : `${BUNDLE}/dist/tests/${name}.js`;
+}

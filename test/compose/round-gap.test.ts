@@ -3,14 +3,14 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { MESSAGE, gapTools } from "./round-gap-tools.ts";
 import { inCI } from "../ci.ts";
+import { bundledProgram } from "../bundled-program.ts";
 
-const PROGRAM = fileURLToPath(new URL("round-gap-process.ts", import.meta.url));
+const PROGRAM = bundledProgram("compose/round-gap-process");
 
 async function killed(ticks: number): Promise<{ readonly path: string; readonly folder: string }> {
   const folder = mkdtempSync(join(tmpdir(), "haft-gap-"));

@@ -150,13 +150,16 @@ describe("TOML", () => {
     expect((await problemsOf("haft.toml", text))[0]).toMatch(/^haft\.toml:1:\d+: /u);
   });
 
-  test("J04 ten thousand entries of ten thousand engines that are not defined are refused soon", async () => {
-    const engines = Array.from({ length: 10_000 }, (_, index) => `[engines.e${index}]\ntype = "local"\n`);
-    const entries = Array.from({ length: 10_000 }, (_, index) => `[[tools]]\ntype = "file"\npath = "a.yaml"\nengine = "x${index}"\n`);
+  const many = inCI ? 10_000 : 2_000;
+  test(`J04 ${many} entries of ${many} engines that are not defined are refused soon`, async () => {
+    const engines = Array.from({ length: many }, (_, index) => `[engines.e${index}]\ntype = "local"\n`);
+    const entries = Array.from({ length: many }, (_, index) => `[[tools]]\ntype = "file"\npath = "a.yaml"\nengine = "x${index}"\n`);
     const [problem] = await problemsOf("haft.toml", [...engines, ...entries].join(""));
 
     const named = Array.from({ length: 20 }, (_, index) => `e${index}`).join(", ");
-    expect(problem).toBe(`haft.toml:20004:1: tools[0].engine: no engine "x0" is defined; there are: ${named}, …. Did you mean "e0"?`);
+    expect(problem).toBe(
+      `haft.toml:${2 * many + 4}:1: tools[0].engine: no engine "x0" is defined; there are: ${named}, …. Did you mean "e0"?`,
+    );
   });
 
   test("J04 a mebibyte of comments is a configuration of nothing", async () => {

@@ -10,12 +10,13 @@ import { mcpEngine } from "../../src/engine/mcp.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { MemoryLog } from "../../src/testing/fake-ports.ts";
 import { liveTools } from "../fixtures/live-tools.ts";
+import { bundledProgram } from "../bundled-program.ts";
 import { inCI } from "../ci.ts";
 
-const HOST = fileURLToPath(new URL("../fixtures/fleet-host.ts", import.meta.url));
+const HOST = bundledProgram("fixtures/fleet-host");
 const SERVER = fileURLToPath(new URL("../fixtures/fleet-server.mjs", import.meta.url));
 /** The whole fleet where a machine has nothing else to do. */
-const SIZE = inCI ? 70 : 15;
+const SIZE = inCI ? 70 : 10;
 /** One in so many servers ends itself in every third call. */
 const CRASHING = 5;
 const CALLS = 7;

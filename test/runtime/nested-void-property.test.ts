@@ -7,6 +7,7 @@ import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
 import { testRuntime } from "./bench-runtime.ts";
+import { inCI } from "../ci.ts";
 
 /** A call, and those that its handler makes. */
 interface Node {
@@ -157,6 +158,6 @@ test("F1.33 F1.44 a voided message leaves nothing of the calls made in it, at an
       expect(visible(resumed)).toEqual(last);
       checkLog(resumed, ends);
     }),
-    { numRuns: 200 },
+    { numRuns: inCI ? 200 : 50 },
   );
 });

@@ -2,18 +2,18 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import { temporaryFile } from "../store/temporary-file.ts";
 import { raw, TASKS } from "./mcp-raw.ts";
+import { bundledProgram } from "../bundled-program.ts";
 
 const ABLE = { capabilities: { ...TASKS, elicitation: { form: {} } } };
-const PROGRAM = fileURLToPath(new URL("mcp-task-process.ts", import.meta.url));
+const PROGRAM = bundledProgram("server/mcp-task-process");
 const WAIT = { timeout: 30_000, interval: 20 };
 
 async function start(path: string, way: "hold" | "go"): Promise<{ readonly child: ChildProcess; readonly url: string }> {
-  const child = spawn(process.execPath, ["--conditions=haft-source", PROGRAM, path, "0", way], { stdio: ["pipe", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [PROGRAM, path, "0", way], { stdio: ["pipe", "pipe", "inherit"] });
   onTestFinished(() => void child.kill("SIGKILL"));
   const [line] = await once(createInterface({ input: child.stdout }), "line");
   return { child, url: String(line) };

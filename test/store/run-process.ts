@@ -2,10 +2,10 @@
 import { spawn, type ChildProcessByStdio } from "node:child_process";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
-import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
+import { bundledProgram } from "../bundled-program.ts";
 
-const PROGRAM = fileURLToPath(new URL("store-process.ts", import.meta.url));
+const PROGRAM = bundledProgram("store/store-process");
 
 export interface StoreProcess {
   readonly child: ChildProcessByStdio<Writable, Readable, null>;

@@ -2,6 +2,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { BUNDLE } from "../bundled-program.ts";
 
 const run = promisify(execFile);
 
@@ -18,8 +19,7 @@ function program(trigger: string, rest: string): Promise<{ readonly stdout: stri
     agent.start();
     await triggers.of(session).add(${trigger});
     process.on("exit", () => console.log("over"));`;
-  const root = new URL("../../", import.meta.url);
-  return run(process.execPath, ["--conditions=haft-source", "--input-type=module", "--eval", text], { cwd: root });
+  return run(process.execPath, ["--input-type=module", "--eval", text], { cwd: BUNDLE }); // whose package "haft" is there
 }
 
 test("a timer of a started agent keeps its process alive until the agent is stopped", async () => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import fc from "fast-check";
 import { parseRecording } from "../../../src/core/recording/recording.ts";
 import { FACT, FIRST, answer, forge, read, say, write } from "./recording-lines.ts";
+import { inCI } from "../../ci.ts";
 
 const CUT_SHORT = { code: "corrupt_record", message: expect.stringMatching(/^line \d+: the recording was cut short/u) };
 
@@ -34,7 +35,7 @@ describe("I01 what was damaged is read up to the damage, and nothing is made up"
         expect(error).toMatchObject({ code: "corrupt_record" });
         expect(before).toEqual(events.slice(0, before.length));
       }),
-      { numRuns: 1_000 },
+      { numRuns: inCI ? 1_000 : 200 },
     );
   });
 

@@ -9,8 +9,11 @@ import { storedEvents } from "../../../src/session/read-events.ts";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";
 import { request, toolContext } from "../engine-contexts.ts";
 import { rejection } from "../mcp-engine.ts";
+import { bundledProgram } from "../../bundled-program.ts";
 import { temporaryFile } from "../../store/temporary-file.ts";
 import { loopbackMcp, modern, openHttp, text } from "./loopback-mcp.ts";
+
+const CLIENT = bundledProgram("engine/mcp/task-client-process");
 
 interface Program {
   readonly child: ChildProcess;
@@ -18,9 +21,8 @@ interface Program {
   said(key: string): Promise<unknown>;
 }
 
-function start(program: URL, ...args: readonly string[]): Program {
-  const file = fileURLToPath(program);
-  const child = spawn(process.execPath, ["--conditions=haft-source", file, ...args], { stdio: ["pipe", "pipe", "inherit"] });
+function start(file: string, ...args: readonly string[]): Program {
+  const child = spawn(process.execPath, [file, ...args], { stdio: ["pipe", "pipe", "inherit"] });
   onTestFinished(() => void child.kill("SIGKILL"));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const heard = new Map<string, unknown>();
@@ -39,15 +41,15 @@ function start(program: URL, ...args: readonly string[]): Program {
 
 test("the client of a task is killed: the next process attaches to the task and gets its result, and it was begun once", async () => {
   const path = temporaryFile();
-  const server = start(new URL("task-server-process.ts", import.meta.url));
+  const server = start(fileURLToPath(new URL("task-server-process.ts", import.meta.url)));
   const url = String(await server.said("url"));
-  const first = start(new URL("task-client-process.ts", import.meta.url), path, url);
+  const first = start(CLIENT, path, url);
   const remote = await first.said("remote");
   const job = await first.said("job");
   first.child.kill("SIGKILL");
   await once(first.child, "exit");
 
-  const second = start(new URL("task-client-process.ts", import.meta.url), path, url);
+  const second = start(CLIENT, path, url);
   expect(await second.said("job")).toBe(job);
   server.child.stdin?.write("end\n");
   expect(await second.said("end")).toMatchObject({

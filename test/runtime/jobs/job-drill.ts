@@ -2,13 +2,13 @@
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import type { SessionEvent } from "../../../src/core/event.ts";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";
 import { readEvents } from "../../../src/session/read-events.ts";
 import { seededRandom } from "../../../src/testing/fake-ports.ts";
+import { bundledProgram } from "../../bundled-program.ts";
 
-const PROGRAM = fileURLToPath(new URL("job-process.ts", import.meta.url));
+const PROGRAM = bundledProgram("runtime/jobs/job-process");
 
 export interface JobDrillOptions {
   /** A file for the drill alone. */
@@ -64,7 +64,7 @@ interface Play {
 /** One life of a process. Returns how many jobs it took up, and how long it went on after its signal. */
 async function play({ path, jobs, kill, acknowledged }: Play): Promise<{ readonly taken: number; readonly endedAfterMs: number }> {
   const last = kill === undefined ? "end" : "";
-  const child = spawn(process.execPath, ["--conditions=haft-source", PROGRAM, path, String(jobs), last], {
+  const child = spawn(process.execPath, [PROGRAM, path, String(jobs), last], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const ended = new Promise<number | null>((resolve) => child.once("close", (code) => resolve(code)));

@@ -12,6 +12,9 @@ import { FakeClock } from "../../../src/testing/fake-ports.ts";
 import { localStore } from "../../store/local-store.ts";
 import { temporaryFile } from "../../store/temporary-file.ts";
 import { gate, testRuntime, tool } from "../bench-runtime.ts";
+import { useSqliteThreads } from "../../bundled-threads.ts";
+
+useSqliteThreads();
 
 const never = (): Promise<never> => new Promise(() => {});
 const WALL = Date.UTC(2026, 0, 1);

@@ -6,6 +6,9 @@ import { expect, onTestFinished, test } from "vitest";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";
 import { testRuntime, tool } from "../bench-runtime.ts";
 import { FailingStore } from "./failing-store.ts";
+import { useSqliteThreads } from "../../bundled-threads.ts";
+
+useSqliteThreads();
 
 const tools = [
   tool("count", (_, { state }) => (state.update("n", (n) => Number(n ?? 0) + 1), state.get("n")), { effects: { writes: ["session:n"] } }),

@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { bundledProgram } from "../../bundled-program.ts";
 
-const PROGRAM = fileURLToPath(new URL("waiting-program.ts", import.meta.url));
+const PROGRAM = bundledProgram("runtime/waits/waiting-program");
 const HELD = ["the lock of an undeclared toolset", "a key", "a session's key"];
 const WAITERS = ["the next call", "a batch", "a nested call", "a round"];
 

@@ -12,9 +12,10 @@ import { Starts } from "./crash-task.ts";
 import { pick } from "./play-task.ts";
 import { loadWorlds, worldsPresent, type RecordedTask } from "./recorded-worlds.ts";
 import { IN_CI, inCI } from "../../ci.ts";
+import { bundledProgram } from "../../bundled-program.ts";
 
 const SEED = 20_260_305;
-const PROGRAM = fileURLToPath(new URL("crash-child.ts", import.meta.url));
+const PROGRAM = bundledProgram("runtime/worlds/crash-child");
 
 const COMPILED = fileURLToPath(new URL("../../../node_modules/.cache/haft-worlds", import.meta.url));
 
@@ -29,7 +30,7 @@ interface Finished {
 }
 
 function runChild(plan: ChildPlan): Promise<Finished> {
-  const child = spawn(process.execPath, ["--conditions=haft-source", PROGRAM, JSON.stringify(plan)], {
+  const child = spawn(process.execPath, [PROGRAM, JSON.stringify(plan)], {
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, NODE_COMPILE_CACHE: COMPILED },
   });

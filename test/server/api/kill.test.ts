@@ -7,10 +7,10 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { createClient, type HaftClient } from "haft/client";
 import { expect, onTestFinished, test } from "vitest";
+import { HAFT } from "../../bundled-program.ts";
 import { IN_CI, inCI } from "../../ci.ts";
 
 const TOKEN = "a-token-that-outlives-the-server";
-const MAIN = join(import.meta.dirname, "../../../src/cli/main.ts");
 
 /** Appends a line for each call; after a crash it can say whether it did. */
 const TOOLS = `
@@ -58,7 +58,7 @@ async function newProject(): Promise<Project> {
 
 /** Resolves when it listens. */
 async function serve({ folder, port }: Project): Promise<ChildProcess> {
-  const child = spawn(process.execPath, ["--conditions=haft-source", MAIN, "serve", "--config", "haft.toml", "--port", String(port)], {
+  const child = spawn(process.execPath, [HAFT, "serve", "--config", "haft.toml", "--port", String(port)], {
     cwd: folder,
     env: { ...process.env, HAFT_TOKEN: TOKEN },
     stdio: ["ignore", "ignore", "pipe"],

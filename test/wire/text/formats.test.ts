@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import fc from "fast-check";
 import { TEXT_FORMATS, textFormat } from "../../../src/wire/text/formats.ts";
 import { TOOLS, cut, readPieces, readText, tool } from "./reading.ts";
+import { inCI } from "../../ci.ts";
 
 const NAMES = [...TEXT_FORMATS.keys()];
 const INPUT = { city: 'Zürich "old" <town>', days: 3, tags: ["a", "b"], deep: { x: true }, sure: false };
@@ -74,7 +75,7 @@ test.each(NAMES.filter((name) => !PLAIN.has(name)))("F1.37 %s: whatever two argu
         ["bash", bash.input],
       ]);
     }),
-    { numRuns: 200 },
+    { numRuns: inCI ? 200 : 50 },
   );
 });
 
