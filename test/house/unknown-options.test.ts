@@ -176,6 +176,7 @@ const ROWS: Readonly<Record<string, readonly Try[] | string>> = {
   withProgramShape: NONE,
   withSuccessShape: NONE,
   // haft/session
+  diffSessions: NONE,
   storedEvents: NONE,
   supersedesAt: NONE,
   supersedesSameInput: NONE,
