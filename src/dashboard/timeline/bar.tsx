@@ -21,6 +21,7 @@ export function Bar(props: BarProps): ReactNode {
   const origin = entry.result?.origin ?? "open";
   return (
     <>
+      <Folds axis={props.axis} zoom={props.zoom} />
       <span className={`bar bar-whole bar-${origin}`} style={styleOf(whole)} />
       {entry.phases.map((phase, index) => (
         <Piece key={index} {...props} phase={phase} endMs={endMs} />
@@ -49,6 +50,17 @@ function Piece({ phase, endMs, ...props }: BarProps & { readonly phase: Phase; r
       {late !== undefined && <span className="bar bar-late" style={styleOf(late)} title={`ran on for ${span(phase.lateMs ?? 0)} after it was given up`} />}
     </>
   );
+}
+
+/** What was folded, through all rows. */
+function Folds({ axis, zoom }: Pick<RowProps, "axis" | "zoom">): ReactNode {
+  const width = zoom.end - zoom.start;
+  return axis.pieces
+    .filter(({ folded, start, end }) => folded && end > zoom.start && start < zoom.end)
+    .slice(0, 30)
+    .map(({ from, start, end }) => (
+      <span key={from} className="fold" style={{ left: `${((start - zoom.start) / width) * 100}%`, width: `${((end - start) / width) * 100}%` }} />
+    ));
 }
 
 /** On whom it waits, or waited longest: a link to that call, where the bar leaves room. */

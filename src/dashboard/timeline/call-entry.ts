@@ -64,15 +64,19 @@ export function nameOf(entry: CallEntry): string {
 /** The phases of a call that has ended: those that were kept, or its one attempt. */
 export function endedPhases(event: CallEnd, live: readonly Phase[]): Phase[] {
   if (event.timing !== undefined) return [...event.timing];
-  const { attempts, durationMs } = event.result;
+  const { attempts, durationMs, error } = event.result;
   if (live.length > 0) return live.map((phase) => (phase.ms === undefined ? { ...phase, ms: Math.max(0, durationMs - phase.atMs) } : phase));
-  return attempts > 0 ? [{ phase: "attempt", atMs: 0, ms: durationMs }] : [];
+  if (attempts === 0) return [];
+  return [{ phase: "attempt", atMs: 0, ms: durationMs, ...(error === undefined ? {} : { error: error.code }) }];
 }
 
-/** What a call that has not ended is doing. */
-export function stateOf(entry: CallEntry): "waiting" | "approval" | "running" | "backoff" | "ended" {
+/** What a call that has not ended is doing. `begun`: its log does not say whether it waits or runs. */
+export function stateOf(entry: CallEntry): "begun" | "approval" | "running" | "backoff" | "ended" {
   if (entry.result !== undefined) return "ended";
   const last = entry.phases.at(-1);
-  if (last === undefined || last.ms !== undefined) return last?.phase === "backoff" ? "backoff" : "waiting";
+  if (last === undefined || last.ms !== undefined) {
+    if (last?.phase === "backoff") return "backoff";
+    return entry.outputs.length > 0 || entry.idempotencyKey !== undefined ? "running" : "begun";
+  }
   return last.phase === "approval" ? "approval" : "running";
 }

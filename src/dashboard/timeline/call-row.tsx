@@ -38,9 +38,9 @@ export const CallRow = memo(function CallRow({
           <span className="visually-hidden">{origin ?? "open"}</span>
         </span>
         <ToolName name={nameOf(entry)} />
-        {tone !== "good" && <span className={`state state-${tone}`}>{text}</span>}
+        {tone !== "good" && <span className={`state state-${tone}`} title={text}>{text}</span>}
         {(entry.result?.repairs.length ?? 0) > 0 && (
-          <span className="state state-warn" title={`${entry.result?.repairs.length} repairs of its input`}>
+          <span className="state state-warn" title="Its input was repaired">
             repaired
           </span>
         )}

@@ -15,7 +15,7 @@ export const ORIGINS: Readonly<Record<Origin, { readonly mark: string; readonly 
 export function stateWords(entry: CallEntry): { readonly tone: Tone; readonly text: string } {
   const { result } = entry;
   if (result === undefined) {
-    const words = { waiting: "waiting", approval: "needs approval", running: "running", backoff: "waits to retry", ended: "" };
+    const words = { begun: "in progress", approval: "needs approval", running: "running", backoff: "waits to retry", ended: "" };
     const state = stateOf(entry);
     return { tone: state === "approval" ? "warn" : "busy", text: words[state] };
   }

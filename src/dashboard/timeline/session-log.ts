@@ -132,9 +132,9 @@ const FOLDS: Folds = {
   },
   "call-late": (log, { callId, lateMs }) => {
     const call = log.calls.get(callId);
-    const index = call?.phases.findLastIndex(({ abandoned }) => abandoned === true) ?? -1;
+    const index = call?.phases.findLastIndex(({ phase }) => phase === "attempt") ?? -1;
     const phase = call?.phases[index];
-    if (call !== undefined && phase !== undefined) call.phases[index] = { ...phase, lateMs };
+    if (call !== undefined && phase !== undefined) call.phases[index] = { ...phase, abandoned: true, lateMs };
   },
   "call-progress": (log, { callId, update }) => {
     const call = log.calls.get(callId);

@@ -1,4 +1,4 @@
-/** Where a moment stands on a timeline: long pauses in which nothing ran are folded. */
+/** Where a moment stands on a timeline: long stretches in which nothing began or ended are folded. */
 import type { Entry } from "./session-log.ts";
 
 /** A piece of the axis between two moments. */
@@ -8,7 +8,7 @@ export interface AxisPiece {
   /** Its place, from 0 to 1. */
   readonly start: number;
   readonly end: number;
-  /** Nothing ran: it is drawn short, and says how long it was. */
+  /** Nothing began or ended in it: it is drawn short, and says how long it was. */
   readonly folded: boolean;
 }
 
@@ -20,50 +20,50 @@ export interface TimeAxis {
   readonly at: (time: number) => number;
 }
 
-/** A pause is folded when it is longer than this, and than a fifth of the time in which something ran. */
+/** A stretch is folded when it is longer than this, and than most stretches are by far. */
 const LEAST_FOLD_MS = 2_000;
-const FOLD_OF_BUSY = 0.2;
-/** How wide a folded pause is drawn, as a part of the whole. */
-const FOLD_WIDTH = 0.03;
-
-interface Span {
-  readonly from: number;
-  to: number;
-}
+const FOLD_OF_USUAL = 6;
+/** How wide one is drawn, as a part of the whole; all of them together take at most `MAX_FOLDED`. */
+const FOLD_WIDTH = 0.06;
+const MAX_FOLDED = 0.4;
 
 /** @param now the end of what has not ended */
 export function timeAxis(entries: readonly Entry[], now: number): TimeAxis {
-  const spans = busySpans(entries, now);
-  const busy = spans.reduce((sum, { from, to }) => sum + to - from, 0);
-  const limit = Math.max(LEAST_FOLD_MS, busy * FOLD_OF_BUSY);
-  const pieces = piecesOf(spans, limit);
-  const first = pieces[0];
-  const last = pieces.at(-1);
-  return { from: first?.from ?? now, to: last?.to ?? now, pieces, at: (time) => placeOf(pieces, time) };
+  const moments = momentsOf(entries, now);
+  const pieces = piecesOf(moments, foldLimit(moments));
+  const first = moments[0] ?? now;
+  return { from: first, to: moments.at(-1) ?? first, pieces, at: (time) => placeOf(pieces, time) };
 }
 
-/** The times in which something ran, joined where they overlap. Entries stand in the order they began. */
-function busySpans(entries: readonly Entry[], now: number): readonly Span[] {
-  const spans: Span[] = [];
+/** All beginnings and ends, in order. */
+function momentsOf(entries: readonly Entry[], now: number): Float64Array {
+  const moments = new Float64Array(entries.length * 2);
+  let length = 0;
   for (const entry of entries) {
-    const end = entry.kind === "message" ? entry.at : (entry.endedAt ?? now);
-    const last = spans.at(-1);
-    if (last !== undefined && entry.at <= last.to) last.to = Math.max(last.to, end);
-    else spans.push({ from: entry.at, to: Math.max(end, entry.at) });
+    moments[length++] = entry.at;
+    moments[length++] = entry.kind === "message" ? entry.at : Math.max(entry.at, entry.endedAt ?? now);
   }
-  return spans;
+  return moments.sort();
 }
 
-function piecesOf(spans: readonly Span[], limit: number): readonly AxisPiece[] {
+/** By the stretches that are usual here: where every call takes a minute, a minute is not long. */
+function foldLimit(moments: Float64Array): number {
+  const gaps = moments.slice(1).map((moment, index) => moment - (moments[index] ?? moment));
+  const usual = gaps.filter((gap) => gap > 0).sort();
+  return Math.max(LEAST_FOLD_MS, FOLD_OF_USUAL * (usual[Math.floor(usual.length * 0.75)] ?? 0));
+}
+
+function piecesOf(moments: Float64Array, limit: number): readonly AxisPiece[] {
   const raw: { from: number; to: number; folded: boolean }[] = [];
-  for (const { from, to } of spans) {
+  for (const [index, to] of moments.entries()) {
+    const from = moments[index - 1] ?? to;
     const last = raw.at(-1);
-    if (last !== undefined && from - last.to > limit) raw.push({ from: last.to, to: from, folded: true }, { from, to, folded: false });
-    else if (last === undefined) raw.push({ from, to, folded: false });
-    else last.to = Math.max(last.to, to);
+    if (to - from > limit) raw.push({ from, to, folded: true });
+    else if (last === undefined || last.folded) raw.push({ from, to, folded: false });
+    else last.to = to;
   }
   const folds = raw.filter(({ folded }) => folded).length;
-  const foldWidth = folds === 0 ? 0 : Math.min(FOLD_WIDTH, 0.4 / folds);
+  const foldWidth = folds === 0 ? 0 : Math.min(FOLD_WIDTH, MAX_FOLDED / folds);
   const open = raw.reduce((sum, { from, to, folded }) => sum + (folded ? 0 : Math.max(1, to - from)), 0);
   let place = 0;
   return raw.map(({ from, to, folded }) => {

@@ -130,8 +130,8 @@ function Scale({ axis, zoom }: { readonly axis: TimeAxis; readonly zoom: Zoom })
       <div className="scale-track">
         <span className="scale-start">0</span>
         {folds.slice(0, 30).map(({ from, to, start }) => (
-          <span key={from} className="fold-name" style={{ left: place(start) }} title={`${span(to - from)} without a call`}>
-            ⋯ {span(to - from)}
+          <span key={from} className="fold-name" style={{ left: place(start) }} title={`For ${span(to - from)} no call began or ended`}>
+            ⋯ {span(to - from)} ⋯
           </span>
         ))}
         <span className="scale-end">{span(busyTime(axis))}</span>
@@ -141,6 +141,7 @@ function Scale({ axis, zoom }: { readonly axis: TimeAxis; readonly zoom: Zoom })
   );
 }
 
+/** Without what is folded. */
 function busyTime({ pieces }: TimeAxis): number {
   return pieces.reduce((sum, { from, to, folded }) => sum + (folded ? 0 : to - from), 0);
 }
