@@ -19,9 +19,19 @@ export interface OpenedPage {
 }
 
 /** Opens a page that has its key. */
-export async function openPage(browser: Browser, scene: Scene, path: string, options: BrowserContextOptions & { readonly as?: string } = {}): Promise<OpenedPage> {
+export async function openPage(
+  browser: Browser,
+  scene: Scene,
+  path: string,
+  options: BrowserContextOptions & { readonly as?: string } = {},
+): Promise<OpenedPage> {
   const { as = scene.key, ...context } = options;
-  const opened = await browser.newContext({ viewport: { width: 1360, height: 800 }, locale: "en-GB", timezoneId: "Europe/Berlin", ...context });
+  const opened = await browser.newContext({
+    viewport: { width: 1360, height: 800 },
+    locale: "en-GB",
+    timezoneId: "Europe/Berlin",
+    ...context,
+  });
   const page = await opened.newPage();
   const problems: string[] = [];
   page.on("pageerror", (error) => problems.push(`error: ${error.message}`));

@@ -8,7 +8,7 @@ import { createServer, type Authenticator } from "haft/server";
 import { exampleEngine } from "haft/simulation";
 import { sqliteStore } from "haft/sqlite";
 import { systemPorts } from "../../src/core/system-ports.ts";
-import { DashboardFiles } from "../../src/server/dashboard/dashboard-files.ts";
+import { hostileTools } from "./hostile-scene.ts";
 import { Keys } from "../../src/server/auth/keys.ts";
 import { openServerAccess } from "../../src/server/auth/server-access.ts";
 
@@ -32,7 +32,10 @@ export async function openScene(): Promise<Scene> {
     approval: { approve: () => new Promise(() => {}) },
     maxResultBytes: 4_000,
     standIn: exampleEngine({ seed: 7 }),
-    toolsets: [{ name: "shop", tools: shopTools() }],
+    toolsets: [
+      { name: "shop", tools: shopTools() },
+      { name: "evil", tools: hostileTools() },
+    ],
   });
   await runtime.open();
   const keys = new Keys(store.access, systemPorts);
@@ -59,15 +62,6 @@ export async function openScene(): Promise<Scene> {
       await rm(folder, { recursive: true, force: true });
     },
   };
-}
-
-/** Whether the build has written the page; without it there is nothing to test. */
-export function isBuilt(): boolean {
-  try {
-    return new DashboardFiles().response(new Request("http://127.0.0.1/")) !== undefined;
-  } catch {
-    return false;
-  }
 }
 
 type Session = ReturnType<Scene["runtime"]["session"]>;
@@ -116,7 +110,11 @@ function shopTools(): ReturnType<typeof defineTool>[] {
           only: {
             type: "object",
             description: "Narrows the search.",
-            properties: { maxPrice: { type: "number" }, inStock: { type: "boolean" }, colours: { type: "array", items: { type: "string" } } },
+            properties: {
+              maxPrice: { type: "number" },
+              inStock: { type: "boolean" },
+              colours: { type: "array", items: { type: "string" } },
+            },
           },
         },
         required: ["words"],
@@ -157,7 +155,8 @@ function shopTools(): ReturnType<typeof defineTool>[] {
       effects: { reads: ["couriers"], writes: ["van"], idempotent: true },
       async execute() {
         await pause(70);
-        if (courierCalls++ < 2) throw new ToolError("unavailable", "The courier did not answer.", { retryable: true, outcome: "not_started" });
+        if (courierCalls++ < 2)
+          throw new ToolError("unavailable", "The courier did not answer.", { retryable: true, outcome: "not_started" });
         return { pickup: "11:40" };
       },
     }),
@@ -204,6 +203,13 @@ function shopTools(): ReturnType<typeof defineTool>[] {
       inputSchema: { type: "object", properties: {} },
       effects: readOnly("catalogue"),
       execute: () => Array.from({ length: 900 }, (_, index) => `Item ${index + 1}: lamp, brushed steel, ${20 + index} cm`).join("\n"),
+    }),
+    defineTool({
+      name: "nothing",
+      description: "Does nothing.",
+      inputSchema: { type: "object", properties: { index: { type: "integer" } } },
+      effects: pure,
+      execute: () => null,
     }),
     defineTool({
       name: "pack",

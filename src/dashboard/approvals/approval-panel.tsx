@@ -9,13 +9,19 @@ import { sessionPath, useGo } from "../show/address.ts";
 import { Inert, JsonBlock, ToolName } from "../show/inert.tsx";
 import { Badge, Fact, Icon, Notice, Section } from "../show/parts.tsx";
 import { fullTime } from "../show/words.ts";
-import type { Approval } from "./approvals-screen.tsx";
+import type { Approval } from "./approval.ts";
 import { PreviewView } from "./preview-view.tsx";
 
 type Verdict = Pick<BodyOf<"decideApproval">, "answer" | "scope">;
 type Reach = NonNullable<Verdict["scope"]>;
 
-export function ApprovalPanel({ approval, others }: { readonly approval: Approval | undefined; readonly others: readonly Approval[] }): ReactNode {
+export function ApprovalPanel({
+  approval,
+  others,
+}: {
+  readonly approval: Approval | undefined;
+  readonly others: readonly Approval[];
+}): ReactNode {
   const go = useGo();
   const close = (): void => go("/approvals", { keepQuery: true });
   return (

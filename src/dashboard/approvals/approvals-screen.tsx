@@ -2,7 +2,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, type ReactNode } from "react";
 import { Link } from "wouter";
-import type { AnswerOf } from "../../client/client.ts";
 import { failureOf } from "../server/connection.ts";
 import { useNow } from "../server/now.ts";
 import { useConnection } from "../server/use-server.ts";
@@ -10,9 +9,8 @@ import { approvalPath, useAddressValue } from "../show/address.ts";
 import { Inert, ToolName } from "../show/inert.tsx";
 import { Loading, Moment, Notice, ScreenHead, SearchField } from "../show/parts.tsx";
 import { useListKeys } from "../show/use-list-keys.ts";
+import type { Approval } from "./approval.ts";
 import { ApprovalPanel } from "./approval-panel.tsx";
-
-export type Approval = AnswerOf<"listApprovals">["approvals"][number];
 
 const EVERY_MS = 2_000;
 
@@ -36,7 +34,9 @@ export function ApprovalsScreen({ callId }: { readonly callId: string | undefine
         <ScreenHead title="Approvals">
           <SearchField label="Filter by tool or session" value={words} onChange={setWords} />
         </ScreenHead>
-        {error !== null && data === undefined && <Notice isFailure title="The approvals could not be read." children={failureOf(error).text} />}
+        {error !== null && data === undefined && (
+          <Notice isFailure title="The approvals could not be read." children={failureOf(error).text} />
+        )}
         {data === undefined && error === null && <Loading />}
         {data !== undefined && all.length === 0 && (
           <Notice title="Nothing waits for approval.">Calls of destructive tools appear here before they run.</Notice>
@@ -83,5 +83,8 @@ function ApprovalList({ approvals, callId }: { readonly approvals: readonly Appr
 
 function fits({ toolName, sessionId, callId }: Approval, words: string): boolean {
   const text = `${toolName} ${sessionId} ${callId}`.toLowerCase();
-  return words.toLowerCase().split(/\s+/u).every((word) => text.includes(word));
+  return words
+    .toLowerCase()
+    .split(/\s+/u)
+    .every((word) => text.includes(word));
 }

@@ -39,7 +39,9 @@ export function HealthScreen(): ReactNode {
       <ScreenHead title="Health">
         <Ready />
       </ScreenHead>
-      {error !== null && data === undefined && <Notice isFailure title="The counters could not be read." children={failureOf(error).text} />}
+      {error !== null && data === undefined && (
+        <Notice isFailure title="The counters could not be read." children={failureOf(error).text} />
+      )}
       {data === undefined && error === null && <Loading />}
       {data !== undefined && <Figures readings={data} />}
       <About />
@@ -67,10 +69,20 @@ function Figures({ readings }: { readonly readings: readonly Reading[] }): React
   return (
     <>
       <div className="figures">
-        <Figure name="Calls a second" value={rate(readings, "haft_calls_total").at(-1) ?? 0} digits={1} series={rate(readings, "haft_calls_total")} />
+        <Figure
+          name="Calls a second"
+          value={rate(readings, "haft_calls_total").at(-1) ?? 0}
+          digits={1}
+          series={rate(readings, "haft_calls_total")}
+        />
         <Figure name="Running now" value={now("haft_calls_running")} series={series(readings, "haft_calls_running")} />
         <Figure name="Jobs not ended" value={now("haft_jobs_running")} series={series(readings, "haft_jobs_running")} />
-        <Figure name="Requests a second" value={rate(readings, "haft_http_requests_total").at(-1) ?? 0} digits={1} series={rate(readings, "haft_http_requests_total")} />
+        <Figure
+          name="Requests a second"
+          value={rate(readings, "haft_http_requests_total").at(-1) ?? 0}
+          digits={1}
+          series={rate(readings, "haft_http_requests_total")}
+        />
       </div>
       <Section title="Since the start">
         <dl className="facts facts-wide">
@@ -83,7 +95,9 @@ function Figures({ readings }: { readonly readings: readonly Reading[] }): React
           <Fact name="Handlers given up">{count(now("haft_calls_abandoned_total"))}</Fact>
           <Fact name="Ran on after their call">{count(now("haft_calls_orphaned_total"))}</Fact>
           <Fact name="Requests">{count(requests)}</Fact>
-          <Fact name="Mean time of a request">{span(requests === 0 ? 0 : (now("haft_http_request_seconds_total") / requests) * 1_000)}</Fact>
+          <Fact name="Mean time of a request">
+            {span(requests === 0 ? 0 : (now("haft_http_request_seconds_total") / requests) * 1_000)}
+          </Fact>
           <Fact name="Sessions open">{count(now("haft_sessions_open"))}</Fact>
           <Fact name="Event streams">{count(now("haft_streams_open"))}</Fact>
         </dl>

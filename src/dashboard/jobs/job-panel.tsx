@@ -9,7 +9,7 @@ import { sessionPath, useGo } from "../show/address.ts";
 import { Inert, TextBlock, ToolName } from "../show/inert.tsx";
 import { Fact, Icon, Loading, Notice, Section } from "../show/parts.tsx";
 import { count, fullTime } from "../show/words.ts";
-import { JobState, type Job } from "./jobs-screen.tsx";
+import { JobState, type Job } from "./job-state.tsx";
 
 const EVERY_MS = 1_500;
 const TAIL = 8_000;
@@ -117,7 +117,8 @@ function CancelJob({ job }: { readonly job: Job }): ReactNode {
   const { client } = useConnection();
   const queries = useQueryClient();
   const { mutate, isPending, error } = useMutation({
-    mutationFn: () => client.call("cancelJob", { params: { jobId: job.id }, body: { reason: "cancelled in the dashboard", sessionId: job.sessionId } }),
+    mutationFn: () =>
+      client.call("cancelJob", { params: { jobId: job.id }, body: { reason: "cancelled in the dashboard", sessionId: job.sessionId } }),
     onSettled: () => queries.invalidateQueries({ queryKey: ["job", job.id] }),
   });
   return (

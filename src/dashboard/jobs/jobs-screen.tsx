@@ -2,18 +2,16 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, type ReactNode } from "react";
 import { Link } from "wouter";
-import type { AnswerOf } from "../../client/client.ts";
 import { failureOf } from "../server/connection.ts";
 import { useNow } from "../server/now.ts";
 import { useConnection } from "../server/use-server.ts";
 import { jobPath, useAddressValue } from "../show/address.ts";
 import { Inert, ToolName } from "../show/inert.tsx";
-import { Badge, Loading, Moment, Notice, ScreenHead, type Tone } from "../show/parts.tsx";
+import { Loading, Moment, Notice, ScreenHead } from "../show/parts.tsx";
 import { span } from "../show/words.ts";
 import { useListKeys } from "../show/use-list-keys.ts";
+import { JobState, type Job } from "./job-state.tsx";
 import { JobPanel } from "./job-panel.tsx";
-
-export type Job = AnswerOf<"getJob">;
 
 const EVERY_MS = 2_000;
 const PAGE = 100;
@@ -128,24 +126,5 @@ function JobTable({ jobs, jobId }: { readonly jobs: readonly Job[]; readonly job
         </tbody>
       </table>
     </div>
-  );
-}
-
-const TONES: Readonly<Record<Job["state"], Tone>> = {
-  queued: "plain",
-  running: "busy",
-  waiting: "warn",
-  done: "good",
-  error: "bad",
-  cancelled: "plain",
-  parked: "bad",
-};
-
-export function JobState({ job: { state, errorCode } }: { readonly job: Job }): ReactNode {
-  return (
-    <span className="badges">
-      <Badge tone={TONES[state]}>{state}</Badge>
-      {errorCode !== undefined && <span className="muted">{errorCode.replaceAll("_", " ")}</span>}
-    </span>
   );
 }

@@ -48,7 +48,9 @@ export function SessionsScreen(): ReactNode {
           </select>
         </label>
       </ScreenHead>
-      {error !== null && data === undefined && <Notice isFailure title="The sessions could not be read." children={failureOf(error).text} />}
+      {error !== null && data === undefined && (
+        <Notice isFailure title="The sessions could not be read." children={failureOf(error).text} />
+      )}
       {data === undefined && error === null && <Loading />}
       {data !== undefined && found.length === 0 && <NoSessions isFiltered={all.length > 0} />}
       {found.length > 0 && <SessionTable sessions={found} />}
@@ -141,7 +143,10 @@ function fits(session: Session, words: string, show: string): boolean {
   if (show === "branches" && session.parent === undefined) return false;
   if (show === "damaged" && session.damage === undefined) return false;
   const id = session.id.toLowerCase();
-  return words.toLowerCase().split(/\s+/u).every((word) => id.includes(word));
+  return words
+    .toLowerCase()
+    .split(/\s+/u)
+    .every((word) => id.includes(word));
 }
 
 const MAX_DEPTH = 20;
@@ -149,7 +154,9 @@ const MAX_DEPTH = 20;
 /** Open ones first; otherwise in the order they came. Branches stand below their parents, where those are shown. */
 function placed(sessions: readonly Session[]): readonly Placed[] {
   const ids = new Set(sessions.map(({ id }) => id));
-  const branches = Map.groupBy(sessions, ({ id, parent }) => (parent !== undefined && parent.sessionId !== id && ids.has(parent.sessionId) ? parent.sessionId : ""));
+  const branches = Map.groupBy(sessions, ({ id, parent }) =>
+    parent !== undefined && parent.sessionId !== id && ids.has(parent.sessionId) ? parent.sessionId : "",
+  );
   const rows: Placed[] = [];
   const place = (session: Session, depth: number): void => {
     rows.push({ session, depth });

@@ -22,8 +22,8 @@ export function KeyScreen(): ReactNode {
         </div>
         <h1>Enter a key of this server</h1>
         <p className="muted">
-          The server prints its token when it starts, and <code>haft keys add</code> makes keys that may do less. The key stays in this tab and is
-          forgotten when you close it.
+          The server prints its token when it starts, and <code>haft keys add</code> makes keys that may do less. The key stays in this tab
+          and is forgotten when you close it.
         </p>
         {refusal !== undefined && (
           <p className="key-refusal" role="alert">

@@ -42,7 +42,13 @@ export const JsonBlock = memo(function JsonBlock({ value, label }: { readonly va
     <Block label={label}>
       <bdi>
         {tokens.map(({ kind, text }, index) =>
-          kind === "mark" ? <Fragment key={index}>{text}</Fragment> : <span key={index} className={`json-${kind}`}>{pieces(text)}</span>,
+          kind === "mark" ? (
+            <Fragment key={index}>{text}</Fragment>
+          ) : (
+            <span key={index} className={`json-${kind}`}>
+              {pieces(text)}
+            </span>
+          ),
         )}
       </bdi>
       {isCut && <More onMore={() => setBudget(budget * 4)} />}

@@ -134,7 +134,15 @@ export function Fact({ name, children }: { readonly name: string; readonly child
   );
 }
 
-export function Section({ title, aside, children }: { readonly title: string; readonly aside?: ReactNode; readonly children: ReactNode }): ReactNode {
+export function Section({
+  title,
+  aside,
+  children,
+}: {
+  readonly title: string;
+  readonly aside?: ReactNode;
+  readonly children: ReactNode;
+}): ReactNode {
   return (
     <section className="section">
       <div className="section-head">

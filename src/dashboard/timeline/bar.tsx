@@ -4,9 +4,12 @@ import { Link } from "wouter";
 import { visible } from "../show/inert-text.ts";
 import { span } from "../show/words.ts";
 import { nameOf, type CallEntry, type Phase } from "./call-entry.ts";
-import type { RowProps } from "./call-row.tsx";
+import type { RowProps } from "./row-props.ts";
 
 type BarProps = RowProps & { readonly entry: CallEntry };
+
+/** In percent. */
+const OUTPUT_STEP = 0.75;
 
 interface Place {
   readonly left: number;
@@ -27,14 +30,23 @@ export function Bar(props: BarProps): ReactNode {
         <Piece key={index} {...props} phase={phase} endMs={endMs} />
       ))}
       {entry.result === undefined && entry.phases.length === 0 && <span className="bar bar-open-wait" style={styleOf(whole)} />}
-      {entry.outputs.map((atMs, index) => {
-        const at = placeOf(props, atMs, atMs);
-        return at === undefined ? null : <span key={index} className="bar-output" style={{ left: `${at.left}%` }} />;
-      })}
+      {outputPlaces(props).map((left) => (
+        <span key={left} className="bar-output" style={{ left: `${left}%` }} />
+      ))}
       {entry.result?.status === "error" && <EndMark {...props} endMs={endMs} />}
       <HolderLink {...props} endMs={endMs} />
     </>
   );
+}
+
+/** Where it wrote, each place once. */
+function outputPlaces(props: BarProps): readonly number[] {
+  const places = new Set<number>();
+  for (const atMs of props.entry.outputs) {
+    const at = placeOf(props, atMs, atMs);
+    if (at !== undefined) places.add(Math.round(at.left / OUTPUT_STEP) * OUTPUT_STEP);
+  }
+  return [...places];
 }
 
 function Piece({ phase, endMs, ...props }: BarProps & { readonly phase: Phase; readonly endMs: number }): ReactNode {
@@ -47,7 +59,9 @@ function Piece({ phase, endMs, ...props }: BarProps & { readonly phase: Phase; r
   return (
     <>
       {at !== undefined && <span className={`bar ${kind}`} style={styleOf(at)} title={phaseWords(phase, ms)} />}
-      {late !== undefined && <span className="bar bar-late" style={styleOf(late)} title={`ran on for ${span(phase.lateMs ?? 0)} after it was given up`} />}
+      {late !== undefined && (
+        <span className="bar bar-late" style={styleOf(late)} title={`ran on for ${span(phase.lateMs ?? 0)} after it was given up`} />
+      )}
     </>
   );
 }
@@ -59,7 +73,11 @@ function Folds({ axis, zoom }: Pick<RowProps, "axis" | "zoom">): ReactNode {
     .filter(({ folded, start, end }) => folded && end > zoom.start && start < zoom.end)
     .slice(0, 30)
     .map(({ from, start, end }) => (
-      <span key={from} className="fold" style={{ left: `${((start - zoom.start) / width) * 100}%`, width: `${((end - start) / width) * 100}%` }} />
+      <span
+        key={from}
+        className="fold"
+        style={{ left: `${((start - zoom.start) / width) * 100}%`, width: `${((end - start) / width) * 100}%` }}
+      />
     ));
 }
 

@@ -65,7 +65,8 @@ export function nameOf(entry: CallEntry): string {
 export function endedPhases(event: CallEnd, live: readonly Phase[]): Phase[] {
   if (event.timing !== undefined) return [...event.timing];
   const { attempts, durationMs, error } = event.result;
-  if (live.length > 0) return live.map((phase) => (phase.ms === undefined ? { ...phase, ms: Math.max(0, durationMs - phase.atMs) } : phase));
+  if (live.length > 0)
+    return live.map((phase) => (phase.ms === undefined ? { ...phase, ms: Math.max(0, durationMs - phase.atMs) } : phase));
   if (attempts === 0) return [];
   return [{ phase: "attempt", atMs: 0, ms: durationMs, ...(error === undefined ? {} : { error: error.code }) }];
 }

@@ -3,20 +3,9 @@ import { memo, type ReactNode } from "react";
 import { ToolName } from "../show/inert.tsx";
 import { span } from "../show/words.ts";
 import { Bar } from "./bar.tsx";
-import type { CallEntry } from "./call-entry.ts";
+import { nameOf, type CallEntry } from "./call-entry.ts";
 import { ORIGINS, stateWords } from "./origins.ts";
-import { nameOf } from "./call-entry.ts";
-import type { SessionLog } from "./session-log.ts";
-import type { TimeAxis } from "./time-axis.ts";
-import type { Zoom } from "./timeline-screen.tsx";
-
-export interface RowProps {
-  readonly axis: TimeAxis;
-  readonly now: number;
-  readonly zoom: Zoom;
-  readonly log: SessionLog;
-  readonly linkTo: (id: string) => string;
-}
+import type { RowProps } from "./row-props.ts";
 
 export const CallRow = memo(function CallRow({
   entry,
@@ -38,7 +27,11 @@ export const CallRow = memo(function CallRow({
           <span className="visually-hidden">{origin ?? "open"}</span>
         </span>
         <ToolName name={nameOf(entry)} />
-        {tone !== "good" && <span className={`state state-${tone}`} title={text}>{text}</span>}
+        {tone !== "good" && (
+          <span className={`state state-${tone}`} title={text}>
+            {text}
+          </span>
+        )}
         {(entry.result?.repairs.length ?? 0) > 0 && (
           <span className="state state-warn" title="Its input was repaired">
             repaired

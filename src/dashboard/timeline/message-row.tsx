@@ -2,7 +2,7 @@
 import type { ReactNode } from "react";
 import { Inert } from "../show/inert.tsx";
 import { clockTime } from "../show/words.ts";
-import type { RowProps } from "./call-row.tsx";
+import type { RowProps } from "./row-props.ts";
 import type { MessageEntry } from "./session-log.ts";
 
 export function MessageRow({ entry }: RowProps & { readonly entry: MessageEntry }): ReactNode {

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState, type PointerEvent, type ReactNode } from "react";
 import type { Entry } from "./session-log.ts";
 import type { TimeAxis } from "./time-axis.ts";
-import type { Zoom } from "./timeline-screen.tsx";
+import type { Zoom } from "./row-props.ts";
 
 interface MinimapProps {
   readonly entries: readonly Entry[];

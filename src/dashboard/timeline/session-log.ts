@@ -171,7 +171,14 @@ const FOLDS: Folds = {
     if (voided !== undefined) mark(log, callIds, "voided");
     const text = contentText(content);
     if (text !== "" || voided !== undefined)
-      log.enter({ kind: "message", id: `message-${log.version}`, at, role: "assistant", text, ...(voided === undefined ? {} : { voided }) });
+      log.enter({
+        kind: "message",
+        id: `message-${log.version}`,
+        at,
+        role: "assistant",
+        text,
+        ...(voided === undefined ? {} : { voided }),
+      });
   },
   "batch-rollback": (log, { callIds }) => mark(log, callIds, "rolled back"),
 };

@@ -50,7 +50,7 @@ function momentsOf(entries: readonly Entry[], now: number): Float64Array {
 function foldLimit(moments: Float64Array): number {
   const gaps = moments.slice(1).map((moment, index) => moment - (moments[index] ?? moment));
   const usual = gaps.filter((gap) => gap > 0).sort();
-  return Math.max(LEAST_FOLD_MS, FOLD_OF_USUAL * (usual[Math.floor(usual.length * 0.75)] ?? 0));
+  return Math.max(LEAST_FOLD_MS, FOLD_OF_USUAL * (usual[Math.floor((usual.length - 1) / 2)] ?? 0));
 }
 
 function piecesOf(moments: Float64Array, limit: number): readonly AxisPiece[] {

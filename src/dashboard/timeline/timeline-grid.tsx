@@ -6,7 +6,7 @@ import { CallRow } from "./call-row.tsx";
 import { MessageRow } from "./message-row.tsx";
 import type { Row, SessionLog } from "./session-log.ts";
 import type { TimeAxis } from "./time-axis.ts";
-import type { Zoom } from "./timeline-screen.tsx";
+import type { Zoom } from "./row-props.ts";
 
 export interface GridProps {
   readonly rows: readonly Row[];
@@ -60,7 +60,15 @@ export function TimelineGrid(props: GridProps): ReactNode {
         {virtual.getVirtualItems().map(({ index, start }) => {
           const one = rows[index];
           return one === undefined ? null : (
-            <GridRow key={one.entry.id} {...props} one={one} index={index} top={start} isActive={index === row} onChoose={() => setRow(index)} />
+            <GridRow
+              key={one.entry.id}
+              {...props}
+              one={one}
+              index={index}
+              top={start}
+              isActive={index === row}
+              onChoose={() => setRow(index)}
+            />
           );
         })}
       </div>

@@ -12,15 +12,11 @@ import { nameOf } from "./call-entry.ts";
 import { ExportButton } from "./export-button.tsx";
 import { Legend } from "./legend.tsx";
 import { Minimap } from "./minimap.tsx";
+import type { Zoom } from "./row-props.ts";
 import type { Row } from "./session-log.ts";
 import { timeAxis, type TimeAxis } from "./time-axis.ts";
 import { TimelineGrid } from "./timeline-grid.tsx";
 import { useRunningNow } from "./use-running-now.ts";
-
-export interface Zoom {
-  readonly start: number;
-  readonly end: number;
-}
 
 export function TimelineScreen({ sessionId, callId }: { readonly sessionId: string; readonly callId: string | undefined }): ReactNode {
   const followed = useSessionLog(sessionId);
@@ -60,7 +56,14 @@ export function TimelineScreen({ sessionId, callId }: { readonly sessionId: stri
           <Notice title="Nothing was called yet.">Calls appear here as they begin.</Notice>
         )}
         {log.entries().length > 0 && (
-          <Timeline sessionId={sessionId} followed={followed} callId={callId} words={words} isFollowing={follow === "yes"} onFollow={setFollow} />
+          <Timeline
+            sessionId={sessionId}
+            followed={followed}
+            callId={callId}
+            words={words}
+            isFollowing={follow === "yes"}
+            onFollow={setFollow}
+          />
         )}
       </div>
       {callId !== undefined && isReady && <CallPanel sessionId={sessionId} callId={callId} log={log} version={followed.version} />}
@@ -123,18 +126,24 @@ function Timeline({ sessionId, followed: { log, version }, callId, words, isFoll
 /** How long the shown part is, and where pauses were left out. */
 function Scale({ axis, zoom }: { readonly axis: TimeAxis; readonly zoom: Zoom }): ReactNode {
   const place = (at: number): string => `${((at - zoom.start) / (zoom.end - zoom.start)) * 100}%`;
+  const after = (at: number): string => `${100 - ((at - zoom.start) / (zoom.end - zoom.start)) * 100}%`;
   const folds = axis.pieces.filter(({ folded, start, end }) => folded && end > zoom.start && start < zoom.end);
   return (
     <div className="scale" aria-hidden="true">
       <span className="scale-name">Call</span>
       <div className="scale-track">
         <span className="scale-start">0</span>
-        {folds.slice(0, 30).map(({ from, to, start }) => (
-          <span key={from} className="fold-name" style={{ left: place(start) }} title={`For ${span(to - from)} no call began or ended`}>
+        {folds.slice(0, 30).map(({ from, to, start, end }) => (
+          <span
+            key={from}
+            className="fold-name"
+            style={start > 0.5 ? { right: after(end) } : { left: place(start) }}
+            title={`For ${span(to - from)} no call began or ended`}
+          >
             ⋯ {span(to - from)} ⋯
           </span>
         ))}
-        <span className="scale-end">{span(busyTime(axis))}</span>
+        {folds.every(({ end }) => end < 0.75) && <span className="scale-end">{span(busyTime(axis))}</span>}
       </div>
       <span className="scale-time">Time</span>
     </div>
@@ -151,7 +160,12 @@ function fits({ entry }: Row, words: string): boolean {
   const text =
     entry.kind === "message"
       ? `${entry.role} ${entry.text}`
-      : [nameOf(entry), entry.result?.status ?? "running", entry.result?.error?.code, entry.result?.origin, entry.id, entry.undone].join(" ");
+      : [nameOf(entry), entry.result?.status ?? "running", entry.result?.error?.code, entry.result?.origin, entry.id, entry.undone].join(
+          " ",
+        );
   const lower = text.toLowerCase();
-  return words.toLowerCase().split(/\s+/u).every((word) => lower.includes(word));
+  return words
+    .toLowerCase()
+    .split(/\s+/u)
+    .every((word) => lower.includes(word));
 }

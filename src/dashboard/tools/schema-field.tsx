@@ -3,7 +3,17 @@ import { useId, useState, type ReactNode } from "react";
 import { Inert } from "../show/inert.tsx";
 import { visible } from "../show/inert-text.ts";
 import { JsonField } from "./json-field.tsx";
-import { firstValue, isNullable, isSchema, resolved, shapeOf, type Member, type Property, type Schema, type Shape } from "./schema-shape.ts";
+import {
+  firstValue,
+  isNullable,
+  isSchema,
+  resolved,
+  shapeOf,
+  type Member,
+  type Property,
+  type Schema,
+  type Shape,
+} from "./schema-shape.ts";
 
 export interface FieldProps {
   readonly name: string;
@@ -24,7 +34,8 @@ const MAX_DEPTH = 6;
 export function SchemaField(props: FieldProps): ReactNode {
   const schema = resolved(props.schema, props.root);
   const shape: Shape = props.depth > MAX_DEPTH ? { kind: "json" } : shapeOf(schema, props.root);
-  if (shape.kind === "object" && shape.properties.length > 0) return <ObjectField {...props} schema={schema} properties={shape.properties} />;
+  if (shape.kind === "object" && shape.properties.length > 0)
+    return <ObjectField {...props} schema={schema} properties={shape.properties} />;
   if (shape.kind === "array") return <ArrayField {...props} schema={schema} items={shape.items} />;
   if (shape.kind === "union") return <UnionField {...props} schema={schema} members={shape.members} />;
   return <PlainField {...props} schema={schema} shape={shape} />;
@@ -47,7 +58,11 @@ function Input({ id, shape, ...props }: FieldProps & { readonly id: string; read
   switch (shape.kind) {
     case "choice":
       return (
-        <select {...common} value={shape.values.findIndex((one) => one === value)} onChange={({ target }) => onChange(shape.values[Number(target.value)])}>
+        <select
+          {...common}
+          value={shape.values.findIndex((one) => one === value)}
+          onChange={({ target }) => onChange(shape.values[Number(target.value)])}
+        >
           {(value === undefined || !isRequired) && <option value={-1}>–</option>}
           {shape.values.map((one, index) => (
             <option key={index} value={index}>
@@ -58,7 +73,11 @@ function Input({ id, shape, ...props }: FieldProps & { readonly id: string; read
       );
     case "boolean":
       return (
-        <select {...common} value={String(value ?? "")} onChange={({ target }) => onChange(target.value === "" ? undefined : target.value === "true")}>
+        <select
+          {...common}
+          value={String(value ?? "")}
+          onChange={({ target }) => onChange(target.value === "" ? undefined : target.value === "true")}
+        >
           {(value === undefined || !isRequired) && <option value="">–</option>}
           <option value="true">true</option>
           <option value="false">false</option>
@@ -75,8 +94,20 @@ function Input({ id, shape, ...props }: FieldProps & { readonly id: string; read
 
 type Common = { readonly id: string; readonly "aria-describedby": string };
 
-function TextInput({ value, onChange, isRequired, shape, path: _, ...rest }: FieldProps & Common & { readonly shape: Shape & { kind: "text" } }): ReactNode {
-  const given = { id: rest.id, "aria-describedby": rest["aria-describedby"], spellCheck: false, value: typeof value === "string" ? value : "" };
+function TextInput({
+  value,
+  onChange,
+  isRequired,
+  shape,
+  path: _,
+  ...rest
+}: FieldProps & Common & { readonly shape: Shape & { kind: "text" } }): ReactNode {
+  const given = {
+    id: rest.id,
+    "aria-describedby": rest["aria-describedby"],
+    spellCheck: false,
+    value: typeof value === "string" ? value : "",
+  };
   // An empty text is a value; where the field may be left out, clearing it leaves it out.
   const change = (text: string): void => onChange(text === "" && !isRequired ? undefined : text);
   if (shape.isLong) return <textarea {...given} rows={4} onChange={({ target }) => change(target.value)} />;

@@ -88,7 +88,9 @@ function plainShape(schema: Schema, type: string | undefined): Shape {
     case "object":
       return { kind: "object", properties: propertiesOf(schema), isOpen: schema["additionalProperties"] !== false };
     case "array":
-      return isSchema(schema["items"]) && !Array.isArray(schema["prefixItems"]) ? { kind: "array", items: schema["items"] } : { kind: "json" };
+      return isSchema(schema["items"]) && !Array.isArray(schema["prefixItems"])
+        ? { kind: "array", items: schema["items"] }
+        : { kind: "json" };
     case "string":
       return {
         kind: "text",
@@ -125,7 +127,9 @@ function memberName(member: Schema, { discriminator }: Schema, index: number): s
   if (typeof member["title"] === "string") return member["title"];
   const wanted = isSchema(discriminator) ? discriminator["propertyName"] : undefined;
   const properties = isSchema(member["properties"]) ? member["properties"] : {};
-  const tag = Object.entries(properties).find(([name, one]) => (wanted === undefined || name === wanted) && isSchema(one) && Object.hasOwn(one, "const"));
+  const tag = Object.entries(properties).find(
+    ([name, one]) => (wanted === undefined || name === wanted) && isSchema(one) && Object.hasOwn(one, "const"),
+  );
   if (tag !== undefined && isSchema(tag[1])) return String(tag[1]["const"]);
   return typeOf(member) ?? `Form ${index + 1}`;
 }

@@ -9,14 +9,18 @@ import { Fact, Icon, Loading, Notice, Section } from "../show/parts.tsx";
 import { JsonField } from "./json-field.tsx";
 import { firstValue, isSchema } from "./schema-shape.ts";
 import { SchemaField } from "./schema-field.tsx";
-import { Hints, usePaused, type Tool } from "./tools-screen.tsx";
+import { usePaused } from "../show/use-paused.ts";
+import { Hints, type Tool } from "./tool-hints.tsx";
 import { Verdict } from "./verdict.tsx";
 import { TriedResult } from "./tried-result.tsx";
 
 export function ToolPanel({ toolName }: { readonly toolName: string }): ReactNode {
   const { client } = useConnection();
   const go = useGo();
-  const { data, error } = useQuery({ queryKey: ["tool", toolName], queryFn: ({ signal }) => client.call("getTool", { params: { toolName }, signal }) });
+  const { data, error } = useQuery({
+    queryKey: ["tool", toolName],
+    queryFn: ({ signal }) => client.call("getTool", { params: { toolName }, signal }),
+  });
   const close = (): void => go("/tools", { keepQuery: true });
   return (
     <aside className="panel" aria-label="Tool" onKeyDown={({ key }) => key === "Escape" && close()}>
@@ -104,7 +108,17 @@ function TryForm({ tool }: { readonly tool: Tool }): ReactNode {
     <Section title="Try it">
       <div className="try">
         <div className="try-form">
-          <SchemaField name="input" schema={schema} root={schema} value={value} isRequired depth={0} path="" onChange={setValue} onUnreadable={onUnreadable} />
+          <SchemaField
+            name="input"
+            schema={schema}
+            root={schema}
+            value={value}
+            isRequired
+            depth={0}
+            path=""
+            onChange={setValue}
+            onUnreadable={onUnreadable}
+          />
         </div>
         <div className="field try-json">
           <label className="field-name" htmlFor={id}>

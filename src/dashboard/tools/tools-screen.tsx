@@ -1,20 +1,18 @@
 /** The tools on offer, and the one that is tried. */
 import { useInfiniteQuery, keepPreviousData } from "@tanstack/react-query";
-import { useEffect, useState, type ReactNode } from "react";
+import { useEffect, type ReactNode } from "react";
 import { Link } from "wouter";
-import type { AnswerOf } from "../../client/client.ts";
 import { failureOf } from "../server/connection.ts";
 import { useConnection } from "../server/use-server.ts";
 import { toolPath, useAddressValue } from "../show/address.ts";
 import { Inert, ToolName } from "../show/inert.tsx";
-import { Badge, Loading, Notice, ScreenHead, SearchField } from "../show/parts.tsx";
+import { Loading, Notice, ScreenHead, SearchField } from "../show/parts.tsx";
 import { useListKeys } from "../show/use-list-keys.ts";
+import { usePaused } from "../show/use-paused.ts";
+import { Hints, type Tool } from "./tool-hints.tsx";
 import { ToolPanel } from "./tool-panel.tsx";
 
-export type Tool = AnswerOf<"getTool">;
-
 const PAGE = 100;
-const PAUSE_MS = 200;
 
 export function ToolsScreen({ toolName }: { readonly toolName: string | undefined }): ReactNode {
   const { client } = useConnection();
@@ -67,7 +65,12 @@ function ToolList({ tools, toolName }: { readonly tools: readonly Tool[]; readon
     <ul className="cards cards-dense" onKeyDown={keys}>
       {tools.map((tool) => (
         <li key={tool.name}>
-          <Link href={toolPath(tool.name) + window.location.search} className="card" data-row="" aria-current={tool.name === toolName ? "true" : undefined}>
+          <Link
+            href={toolPath(tool.name) + window.location.search}
+            className="card"
+            data-row=""
+            aria-current={tool.name === toolName ? "true" : undefined}
+          >
             <span className="card-title">
               <ToolName name={tool.name} />
               <Hints tool={tool} />
@@ -80,28 +83,4 @@ function ToolList({ tools, toolName }: { readonly tools: readonly Tool[]; readon
       ))}
     </ul>
   );
-}
-
-/** What a call of it does to the world, in a word or two. */
-export function Hints({ tool: { annotations, mode } }: { readonly tool: Tool }): ReactNode {
-  const { readOnlyHint, destructiveHint, openWorldHint } = annotations;
-  return (
-    <span className="badges">
-      {readOnlyHint === true && <Badge tone="good">reads</Badge>}
-      {readOnlyHint !== true && destructiveHint === true && <Badge tone="bad">destructive</Badge>}
-      {readOnlyHint !== true && destructiveHint !== true && <Badge tone="warn">writes</Badge>}
-      {openWorldHint === true && <Badge>external</Badge>}
-      {mode !== "direct" && <Badge>{mode}</Badge>}
-    </span>
-  );
-}
-
-/** The value, once it has not changed for a moment. */
-export function usePaused<Value>(value: Value): Value {
-  const [paused, setPaused] = useState(value);
-  useEffect(() => {
-    const timer = setTimeout(() => setPaused(value), PAUSE_MS);
-    return () => clearTimeout(timer);
-  }, [value]);
-  return paused;
 }

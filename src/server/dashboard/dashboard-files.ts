@@ -68,7 +68,7 @@ export class DashboardFiles {
 
   #read(): ReadonlyMap<string, PageFile> {
     const files = new Map<string, PageFile>();
-    if (this.#folder === undefined) return files;
+    if (this.#folder === undefined || !existsSync(new URL("index.html", this.#folder))) return files;
     for (const name of ["index.html", ...readdirSync(new URL("assets/", this.#folder)).map((asset) => `assets/${asset}`)]) {
       const body = readFileSync(new URL(name, this.#folder));
       files.set(`/${name}`, { body, gzip: gzipSync(body), headers: headersOf(name) });
@@ -85,7 +85,9 @@ function headersOf(name: string): Readonly<Record<string, string>> {
 }
 
 function notBuilt(): HttpError {
-  return new HttpError(404, "not_found", "This server has no dashboard: its files are missing.", { hint: "In a clone of Haft: npm run build." });
+  return new HttpError(404, "not_found", "This server has no dashboard: its files are missing.", {
+    hint: "In a clone of Haft: npm run build.",
+  });
 }
 
 /** Beside the chunks of the package, or, for the source, where the build of the clone writes it. Undefined in a bundle. */
