@@ -8,7 +8,7 @@ import type { LogEvent } from "../../src/dashboard/server/log-event.ts";
 const place = { sessionId: "s", turnId: "t" };
 
 function start(callId: string, at: number, more: object = {}): LogEvent {
-  return { type: "call-start", ...place, callId, at, call: { name: `shop::${callId}`, input: {} }, ...more } as LogEvent;
+  return { type: "call-start", ...place, callId, at, call: { name: `shop::${callId}`, input: {} }, ...more };
 }
 
 function end(callId: string, at: number, more: object = {}, timing?: readonly object[]): LogEvent {

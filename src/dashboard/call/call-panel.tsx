@@ -110,7 +110,6 @@ function Summary({ sessionId, entry, log }: DetailsProps): ReactNode {
   const { result } = entry;
   const may = useMay();
   const { tone, text } = stateWords(entry);
-  const parent = entry.parentId === undefined ? undefined : log.calls.get(entry.parentId);
   return (
     <>
       <div className="panel-state">
@@ -131,63 +130,71 @@ function Summary({ sessionId, entry, log }: DetailsProps): ReactNode {
         {stateOf(entry) === "approval" && <Link href={approvalPath(entry.id)}>Decide</Link>}
         {result === undefined && may("execute") && <CancelButton callId={entry.id} />}
       </div>
-      <dl className="facts">
-        <Fact name="Began">
-          <time dateTime={new Date(entry.at).toISOString()}>{fullTime(entry.at)}</time>
+      <CallFacts sessionId={sessionId} entry={entry} log={log} />
+    </>
+  );
+}
+
+function CallFacts({ sessionId, entry, log }: DetailsProps): ReactNode {
+  const { result } = entry;
+  const parent = entry.parentId === undefined ? undefined : log.calls.get(entry.parentId);
+  return (
+    <dl className="facts">
+      <Fact name="Began">
+        <time dateTime={new Date(entry.at).toISOString()}>{fullTime(entry.at)}</time>
+      </Fact>
+      {result !== undefined && (
+        <Fact name="Took">
+          {span(result.durationMs)}, {result.attempts === 1 ? "1 attempt" : `${result.attempts} attempts`}
         </Fact>
-        {result !== undefined && (
-          <Fact name="Took">
-            {span(result.durationMs)}, {result.attempts === 1 ? "1 attempt" : `${result.attempts} attempts`}
-          </Fact>
-        )}
-        {result?.answeredBy !== undefined && <Fact name="Answered by">{result.answeredBy}</Fact>}
-        {result?.fault !== undefined && <Fact name="Fault put in">{result.fault}</Fact>}
-        {entry.principal !== undefined && (
-          <Fact name="For">
-            <Inert text={entry.principal} />
-          </Fact>
-        )}
-        {parent !== undefined && (
-          <Fact name="Made in">
-            <Link href={sessionPath(sessionId, parent.id)}>
-              <ToolName name={nameOf(parent)} />
-            </Link>
-          </Fact>
-        )}
-        {entry.job !== undefined && (
-          <Fact name="Job">
-            <Link href={`/jobs/${encodeURIComponent(entry.id)}`}>{entry.job}</Link>
-          </Fact>
-        )}
-        {entry.approval !== undefined && (
-          <Fact name="Approval">
-            {entry.approval.status ?? "open"}
-            {entry.approval.by === undefined ? null : (
-              <>
-                {" by "}
-                <Inert text={entry.approval.by} />
-              </>
-            )}
-          </Fact>
-        )}
-        {entry.idempotencyKey !== undefined && (
-          <Fact name="Idempotency key">
-            <code className="wrap">
-              <Inert text={entry.idempotencyKey} />
-            </code>
-          </Fact>
-        )}
-        {result?.error !== undefined && <Fact name="Effect">{outcomeWords(result.error.outcome, entry.lateOutcome)}</Fact>}
-        <Fact name="Tool">
-          <Link href={toolPath(nameOf(entry))}>Try it</Link>
+      )}
+      {result?.answeredBy !== undefined && <Fact name="Answered by">{result.answeredBy}</Fact>}
+      {result?.fault !== undefined && <Fact name="Fault put in">{result.fault}</Fact>}
+      {entry.principal !== undefined && (
+        <Fact name="For">
+          <Inert text={entry.principal} />
         </Fact>
-        <Fact name="Id">
+      )}
+      {parent !== undefined && (
+        <Fact name="Made in">
+          <Link href={sessionPath(sessionId, parent.id)}>
+            <ToolName name={nameOf(parent)} />
+          </Link>
+        </Fact>
+      )}
+      {entry.job !== undefined && (
+        <Fact name="Job">
+          <Link href={`/jobs/${encodeURIComponent(entry.id)}`}>{entry.job}</Link>
+        </Fact>
+      )}
+      {entry.approval !== undefined && (
+        <Fact name="Approval">
+          {entry.approval.status ?? "open"}
+          {entry.approval.by === undefined ? null : (
+            <>
+              {" by "}
+              <Inert text={entry.approval.by} />
+            </>
+          )}
+        </Fact>
+      )}
+      {entry.idempotencyKey !== undefined && (
+        <Fact name="Idempotency key">
           <code className="wrap">
-            <Inert text={entry.id} />
+            <Inert text={entry.idempotencyKey} />
           </code>
         </Fact>
-      </dl>
-    </>
+      )}
+      {result?.error !== undefined && <Fact name="Effect">{outcomeWords(result.error.outcome, entry.lateOutcome)}</Fact>}
+      <Fact name="Tool">
+        <Link href={toolPath(nameOf(entry))}>Try it</Link>
+      </Fact>
+      <Fact name="Id">
+        <code className="wrap">
+          <Inert text={entry.id} />
+        </code>
+      </Fact>
+    </dl>
   );
 }
 

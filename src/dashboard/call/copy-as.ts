@@ -47,7 +47,6 @@ function indented(value: unknown): string {
 /** Marks of direction and line ends that editors and terminals obey are written as JSON escapes: these texts are JSON or stand in strings. */
 function escaped(text: string): string {
   return text.replaceAll(
-    // oxlint-disable-next-line no-control-regex
     /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/gu,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );

@@ -8,7 +8,6 @@ export interface TextPiece {
 
 /** Controls but tab and line feed, marks of direction, zero-width and other invisible characters, lone surrogates. */
 const HIDDEN =
-  // oxlint-disable-next-line no-control-regex
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/gu;
 
 const ESCAPE = "\u001b";

@@ -99,7 +99,6 @@ function TextInput({
   onChange,
   isRequired,
   shape,
-  path: _,
   ...rest
 }: FieldProps & Common & { readonly shape: Shape & { kind: "text" } }): ReactNode {
   const given = {

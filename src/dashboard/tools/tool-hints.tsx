@@ -10,10 +10,10 @@ export function Hints({ tool: { annotations, mode } }: { readonly tool: Tool }):
   const { readOnlyHint, destructiveHint, openWorldHint } = annotations;
   return (
     <span className="badges">
-      {readOnlyHint === true && <Badge tone="good">reads</Badge>}
-      {readOnlyHint !== true && destructiveHint === true && <Badge tone="bad">destructive</Badge>}
-      {readOnlyHint !== true && destructiveHint !== true && <Badge tone="warn">writes</Badge>}
-      {openWorldHint === true && <Badge>external</Badge>}
+      {readOnlyHint && <Badge tone="good">reads</Badge>}
+      {!readOnlyHint && destructiveHint && <Badge tone="bad">destructive</Badge>}
+      {!readOnlyHint && !destructiveHint && <Badge tone="warn">writes</Badge>}
+      {openWorldHint && <Badge>external</Badge>}
       {mode !== "direct" && <Badge>{mode}</Badge>}
     </span>
   );
