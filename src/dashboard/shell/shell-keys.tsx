@@ -25,7 +25,7 @@ const KEYS: readonly (readonly [keys: readonly string[], says: string])[] = [
 ];
 
 /** Whether a key belongs to what is typed into. */
-export function isTyping({ target }: KeyboardEvent): boolean {
+function isTyping({ target }: KeyboardEvent): boolean {
   return target instanceof HTMLElement && (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/u.test(target.tagName));
 }
 

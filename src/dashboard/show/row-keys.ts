@@ -4,7 +4,7 @@ import type { KeyboardEvent } from "react";
 const PAGE = 10;
 
 /** The row that a key leads to; undefined for a key that leads to none. */
-export function rowAfterKey(key: string, row: number, rows: number): number | undefined {
+function rowAfterKey(key: string, row: number, rows: number): number | undefined {
   const last = rows - 1;
   const clamp = (index: number): number => Math.max(0, Math.min(last, index));
   if (key === "ArrowDown" || key === "j") return clamp(row + 1);

@@ -52,7 +52,7 @@ export function shapeOf(schema: Schema, root: unknown): Shape {
 }
 
 /** The type, where there is one besides null. */
-export function typeOf({ type, properties }: Schema): string | undefined {
+function typeOf({ type, properties }: Schema): string | undefined {
   if (typeof type === "string") return type;
   const types: readonly unknown[] = Array.isArray(type) ? type.filter((one) => one !== "null") : [];
   if (types.length === 1) return String(types[0]);
