@@ -7,7 +7,7 @@ import { build } from "vite";
 
 const root = fileURLToPath(new URL("../src/dashboard", import.meta.url));
 
-/** What the first page loads, and all files, in bytes; the first as a browser gets it, compressed. */
+/** Bytes of the first load, compressed as a browser gets it, and of all files. */
 const LIMITS = { firstLoad: 180_000, all: 1_500_000 } as const;
 
 export interface DashboardSize {

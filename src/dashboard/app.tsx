@@ -1,4 +1,4 @@
-/** The whole: what all screens stand in, and which screen an address means. */
+/** The whole page, and which screen an address means. */
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
 import { Redirect } from "wouter";
@@ -25,7 +25,7 @@ export function App(): ReactNode {
   );
 }
 
-/** What was read with one key is gone with it. */
+/** Everything that was read with one key is dropped with it. */
 function Gate(): ReactNode {
   const { key } = useConnectionState();
   return key === undefined ? <KeyScreen /> : <Screens key={key} />;
@@ -42,7 +42,7 @@ function Screens(): ReactNode {
   );
 }
 
-/** Each is made anew for another id, so that nothing of the last one stays. */
+/** Each is made again for another id, so that nothing of the last one stays. */
 function Screen(): ReactNode {
   const [name = "", id, part, callId] = usePathParts();
   if (name === "") return <Redirect to="/sessions" replace />;

@@ -14,7 +14,7 @@ export async function startBrowser(): Promise<Browser> {
 
 export interface OpenedPage {
   readonly page: Page;
-  /** What the browser refused by the policy of the page, and errors of scripts. */
+  /** Refusals of the browser by the policy of the page, and errors of scripts. */
   readonly problems: string[];
 }
 

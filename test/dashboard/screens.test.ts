@@ -128,7 +128,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
     expect(await run.isDisabled()).toBe(true);
     await page.getByLabel("limit").fill("3");
     await page.getByLabel("JSON").fill('{"words": "lamp", ');
-    await page.getByText("This is no JSON").waitFor();
+    await page.getByText("This is not JSON").waitFor();
     expect(await run.isDisabled()).toBe(true);
     await page.getByLabel("JSON").fill('{"words": "lamp", "limit": "1"}');
     await page.getByText("Fits after repairs").waitFor();
@@ -208,7 +208,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
     }
   });
 
-  test("issue 20 a server that is started again under an open page is found again, and the page goes on", async () => {
+  test("issue 20 a server that is started again under an open page is found again, and the page continues", async () => {
     const { page } = await openPage(browser, scene, "/sessions/orders-later", {});
     const session = scene.runtime.session("orders-later");
     await session.execute([{ name: "shop::price", input: { item: "lamp" } }]);

@@ -36,7 +36,7 @@ const ids = (log: SessionLog) =>
   log.rows().map(({ entry, depth }) => `${"-".repeat(depth)}${entry.kind === "call" ? entry.id : entry.role}`);
 
 describe("issue 20.3 rows", () => {
-  test("stand in the order the calls began, those of a call below it", () => {
+  test("are in the order the calls began, those of a call below it", () => {
     const log = logOf(
       start("a", 0),
       start("b", 1),

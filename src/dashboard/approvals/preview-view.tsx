@@ -1,4 +1,4 @@
-/** What a call would change, by a simulation of it. */
+/** The changes that a call would make, by a simulation of it. */
 import type { ReactNode } from "react";
 import type { AnswerOf } from "../../client/client.ts";
 import { Inert, JsonBlock, TextBlock, ToolName } from "../show/inert.tsx";

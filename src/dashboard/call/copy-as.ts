@@ -44,7 +44,7 @@ function indented(value: unknown): string {
   return escaped(JSON.stringify(value, undefined, 2) ?? "undefined").replaceAll("\n", "\n  ");
 }
 
-/** Marks of direction and line ends that editors and terminals obey are written as JSON escapes: these texts are JSON or stand in strings. */
+/** Marks of direction and line ends that editors and terminals obey are written as JSON escapes: these texts are JSON or parts of strings. */
 function escaped(text: string): string {
   return text.replaceAll(
     /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/gu,

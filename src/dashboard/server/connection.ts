@@ -84,7 +84,7 @@ export class Connection {
   }
 }
 
-/** What went wrong, and whether there is nothing of that name. */
+/** The text of a failure, and whether it means that there is nothing of that name. */
 export function failureOf(error: unknown): { readonly text: string; readonly isGone: boolean } {
   if (error instanceof ApiError) return { text: error.message, isGone: error.status === 404 };
   return { text: error instanceof Error ? error.message : String(error), isGone: false };

@@ -1,4 +1,4 @@
-/** What all screens stand in: the menu, the state of the connection, the keys. */
+/** The frame of all screens: the menu, the state of the connection, the keys. */
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode } from "react";
 import { Link } from "wouter";
@@ -124,7 +124,7 @@ function ConnectionLine(): ReactNode {
   const isBack = reachable && returnedAt !== undefined && now - returnedAt < RETURN_SHOWN_MS;
   return (
     <div role="status" className={reachable ? (isBack ? "connection connection-back" : "connection") : "connection connection-lost"}>
-      {!reachable && "The server does not answer. The page goes on where it was as soon as it does."}
+      {!reachable && "The server does not answer. The page continues where it was as soon as it does."}
       {isBack && "The server answers again. Nothing of the log was missed."}
     </div>
   );

@@ -1,4 +1,4 @@
-/** What a view keeps in its address, so that a link opens the same. */
+/** The state that a view keeps in its address, so that a link opens the same. */
 import { useLocation, useSearch } from "wouter";
 
 /** The decoded parts of the path. The router decodes whole paths, which an id with a percent sign does not survive. */

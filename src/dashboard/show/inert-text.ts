@@ -1,8 +1,8 @@
-/** Text that others wrote, in pieces that show what would be invisible or would move what stands beside it. */
+/** Third-party text in pieces that show characters which would be invisible or would change the order of the text around them. */
 
 export interface TextPiece {
   readonly text: string;
-  /** It stands for a character that is not shown as itself. */
+  /** It means a character that is not shown as itself. */
   readonly marked: boolean;
 }
 

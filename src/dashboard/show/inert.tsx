@@ -1,4 +1,4 @@
-/** Components for what others wrote: text nodes only, isolated from the direction of what stands around them. */
+/** Components for third-party text: text nodes only, isolated from the direction of what stands around them. */
 import { Fragment, memo, useState, type ReactNode } from "react";
 import { SHOWN_CHARACTERS, textPieces, visible } from "./inert-text.ts";
 import { jsonTokens } from "./json-tokens.ts";

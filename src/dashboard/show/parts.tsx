@@ -124,7 +124,7 @@ export function CopyButton({ label, text }: { readonly label: string; readonly t
   );
 }
 
-/** A term and what stands for it. */
+/** A term and its value. */
 export function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }): ReactNode {
   return (
     <div className="fact">

@@ -66,7 +66,7 @@ function Piece({ phase, endMs, ...props }: BarProps & { readonly phase: Phase; r
   );
 }
 
-/** What was folded, through all rows. */
+/** The folded pieces of the axis, through all rows. */
 function Folds({ axis, zoom }: Pick<RowProps, "axis" | "zoom">): ReactNode {
   const width = zoom.end - zoom.start;
   return axis.pieces

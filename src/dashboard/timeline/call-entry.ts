@@ -14,7 +14,7 @@ export interface Phase {
   readonly phase: "approval" | "slot" | "lock" | "attempt" | "backoff";
   /** When it began, in milliseconds after the call's start. */
   readonly atMs: number;
-  /** Undefined while it goes on. */
+  /** Undefined while it lasts. */
   readonly ms?: number;
   /** Of a lock: the calls that held it. */
   readonly holders?: readonly string[];
@@ -71,7 +71,7 @@ export function endedPhases(event: CallEnd, live: readonly Phase[]): Phase[] {
   return [{ phase: "attempt", atMs: 0, ms: durationMs, ...(error === undefined ? {} : { error: error.code }) }];
 }
 
-/** What a call that has not ended is doing. `begun`: its log does not say whether it waits or runs. */
+/** The state of a call. `begun`: its log does not say whether it waits or runs. */
 export function stateOf(entry: CallEntry): "begun" | "approval" | "running" | "backoff" | "ended" {
   if (entry.result !== undefined) return "ended";
   const last = entry.phases.at(-1);

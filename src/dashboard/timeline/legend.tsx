@@ -1,4 +1,4 @@
-/** What colours, patterns and marks mean. */
+/** The meaning of colours, patterns and marks. */
 import type { ReactNode } from "react";
 import { ORIGINS } from "./origins.ts";
 

@@ -1,4 +1,4 @@
-/** What each row of a timeline is drawn with. */
+/** The properties that each row of a timeline is drawn with. */
 import type { SessionLog } from "./session-log.ts";
 import type { TimeAxis } from "./time-axis.ts";
 

@@ -1,4 +1,4 @@
-/** Where a moment stands on a timeline: long stretches in which nothing began or ended are folded. */
+/** The place of each moment on a timeline: long stretches in which nothing began or ended are folded. */
 import type { Entry } from "./session-log.ts";
 
 /** A piece of the axis between two moments. */

@@ -1,4 +1,4 @@
-/** A value as JSON text. While the text is no JSON, the value stays as it was and nothing is sent. */
+/** A value as JSON text. While the text is not JSON, the value stays as it was and nothing is sent. */
 import { useEffect, useState, type ReactNode } from "react";
 
 interface JsonFieldProps {
@@ -14,7 +14,7 @@ interface JsonFieldProps {
 export function JsonField({ id, value, path, rows = 3, onChange, onUnreadable, ...rest }: JsonFieldProps): ReactNode {
   const [typed, setTyped] = useState<string>();
   const problem = typed === undefined ? undefined : problemOf(typed);
-  // What other fields change shows here, unless this one is being written.
+  // Changes of other fields show here, unless this one is being edited.
   const shown = typed ?? (value === undefined ? "" : JSON.stringify(value, undefined, 2));
   useEffect(() => () => onUnreadable(path, false), [path, onUnreadable]);
   return (
@@ -47,6 +47,6 @@ function problemOf(text: string): string | undefined {
     JSON.parse(text);
     return undefined;
   } catch (thrown: unknown) {
-    return `This is no JSON: ${thrown instanceof Error ? thrown.message.slice(0, 200) : String(thrown)}`;
+    return `This is not JSON: ${thrown instanceof Error ? thrown.message.slice(0, 200) : String(thrown)}`;
   }
 }

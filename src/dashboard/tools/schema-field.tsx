@@ -1,4 +1,4 @@
-/** One field of a form, by its schema; fields of objects and arrays stand in it. */
+/** One field of a form, by its schema; fields of objects and arrays hold others. */
 import { useId, useState, type ReactNode } from "react";
 import { Inert } from "../show/inert.tsx";
 import { visible } from "../show/inert-text.ts";
@@ -113,7 +113,7 @@ function TextInput({
   return <input {...given} type="text" placeholder={shape.format} autoComplete="off" onChange={({ target }) => change(target.value)} />;
 }
 
-/** What is typed stays as it is typed; until it is a number, nothing is sent. */
+/** The text stays as it was typed; until it is a number, nothing is sent. */
 function NumberInput({ value, onChange, path, onUnreadable, ...rest }: FieldProps & Common): ReactNode {
   const [text, setText] = useState<string>();
   const shown = text ?? (typeof value === "number" ? String(value) : "");
@@ -138,7 +138,7 @@ function NumberInput({ value, onChange, path, onUnreadable, ...rest }: FieldProp
         }}
         onBlur={() => !isUnreadable && setText(undefined)}
       />
-      {isUnreadable && <p className="inline-failure">This is no number.</p>}
+      {isUnreadable && <p className="inline-failure">This is not a number.</p>}
     </>
   );
 }

@@ -1,11 +1,11 @@
-/** What a tool says of itself, in a word or two. */
+/** The hints of a tool, as badges. */
 import type { ReactNode } from "react";
 import type { AnswerOf } from "../../client/client.ts";
 import { Badge } from "../show/parts.tsx";
 
 export type Tool = AnswerOf<"getTool">;
 
-/** What a call of it does to the world, in a word or two. */
+/** The effects of its calls, in a word or two. */
 export function Hints({ tool: { annotations, mode } }: { readonly tool: Tool }): ReactNode {
   const { readOnlyHint, destructiveHint, openWorldHint } = annotations;
   return (

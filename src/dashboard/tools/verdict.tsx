@@ -1,4 +1,4 @@
-/** What the server says of an input that was not sent to the tool: whether it fits, and what would be repaired. */
+/** The server's check of an input that was not sent to the tool: whether it fits, and what would be repaired. */
 import type { ReactNode } from "react";
 import type { AnswerOf } from "../../client/client.ts";
 import { failureOf } from "../server/connection.ts";

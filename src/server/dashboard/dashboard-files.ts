@@ -90,7 +90,7 @@ function notBuilt(): HttpError {
   });
 }
 
-/** Beside the chunks of the package, or, for the source, where the build of the clone writes it. Undefined in a bundle. */
+/** Next to the chunks of the package, or, for the source, where the build of the clone writes it. Undefined in a bundle. */
 function findFolder(here: unknown = import.meta.url): URL | undefined {
   if (typeof here !== "string" || !here.startsWith("file:")) return undefined;
   const places = here.endsWith(".ts") ? ["../../../dist/dashboard/"] : ["../dashboard/", "./dashboard/"];

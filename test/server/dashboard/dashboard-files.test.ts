@@ -20,7 +20,7 @@ function files(): DashboardFiles {
 
 const get = (path: string, headers: Readonly<Record<string, string>> = {}) => new Request(`http://127.0.0.1${path}`, { headers });
 
-test("issue 20.1 the page comes at every address of a screen, under a policy without inline code, and is asked for anew", async () => {
+test("issue 20.1 the page comes at every address of a screen, under a policy without inline code, and is asked for each time", async () => {
   const page = files();
   for (const path of ["/", "/sessions", "/sessions/a%2Fb/calls/c", "/tools/x%3A%3Ay", "/health"]) {
     const response = page.response(get(path));
