@@ -17,14 +17,14 @@ export interface DashboardSize {
 
 /** @param dir where the files go. @throws Error when they are too large. By rejecting */
 export async function buildDashboard(dir: string): Promise<DashboardSize> {
+  const mode = process.env["NODE_ENV"];
+  process.env["NODE_ENV"] = "production"; // tests, which build it as well, run with another
   await build({
     root,
     configFile: false,
     logLevel: "warn",
     base: "/",
     publicDir: false,
-    // Also where tests build it, which run with another word in the environment.
-    define: { "process.env.NODE_ENV": '"production"' },
     // The page brings no inline code, and loads no polyfill for what browsers have.
     build: {
       outDir: dir,
@@ -37,6 +37,8 @@ export async function buildDashboard(dir: string): Promise<DashboardSize> {
       rolldownOptions: { onwarn: (warning, warn) => warning.code !== "MODULE_LEVEL_DIRECTIVE" && warn(warning) },
     },
   });
+  if (mode === undefined) delete process.env["NODE_ENV"];
+  else process.env["NODE_ENV"] = mode;
   const size = sizeOf(dir);
   const line = `dashboard: ${kilobytes(size.firstLoad)} kB gzip at first, ${kilobytes(size.all)} kB in all`;
   if (size.firstLoad > LIMITS.firstLoad || size.all > LIMITS.all)
