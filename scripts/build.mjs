@@ -8,6 +8,7 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { bundle } from "./bundle.ts";
+import { buildDashboard } from "./dashboard.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 rmSync(new URL("../dist", import.meta.url), { recursive: true, force: true });
@@ -15,4 +16,5 @@ const { status } = spawnSync("tsc", ["-p", "tsconfig.build.json"], { cwd: root, 
 if (status !== 0) process.exit(status ?? 1);
 
 await bundle({ dir: fileURLToPath(new URL("../dist", import.meta.url)) });
+await buildDashboard(fileURLToPath(new URL("../dist/dashboard", import.meta.url)));
 chmodSync(new URL("../dist/cli/main.js", import.meta.url), 0o755); // npm does so only when it installs: a clone that is built anew stays linked

@@ -9,6 +9,7 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const CHECKS = [
   { name: "build", run: () => command("node", "scripts/build.mjs") },
   { name: "types", run: () => command("tsc", "-p", ".") },
+  { name: "page types", run: () => command("tsc", "-p", "src/dashboard") },
   { name: "lint", run: () => command("oxlint") },
   { name: "format", run: () => command("oxfmt", "--check") },
   { name: "dead code", run: () => command("knip") },

@@ -22,11 +22,11 @@ const DEFAULT_HOST = "127.0.0.1";
 export const serveCommand: Command = {
   name: "serve",
   usage: "",
-  summary: "Serve the tools over HTTP and MCP.",
+  summary: "Serve the tools over HTTP and MCP, with a dashboard.",
   details: [
-    "The API is under /v1, its description at /openapi.json, MCP at /mcp. Sessions",
-    "are kept in the store that --store or the configuration names; without one they",
-    "end with the server. Calls that need approval wait in GET /v1/approvals; --yes",
+    "The dashboard is at /, the API under /v1, its description at /openapi.json, MCP",
+    "at /mcp. Sessions are kept in the store that --store or the configuration names;",
+    "without one they end with the server. Calls that need approval wait in GET /v1/approvals; --yes",
     "approves them all.",
     "",
     `Clients send the secret in ${TOKEN_VARIABLE} as their bearer token: 16 characters or`,
@@ -124,6 +124,7 @@ function serverOptions(
   const { corsOrigins } = config.config.serve ?? {};
   return {
     version: packageVersion(),
+    dashboard: true,
     triggers,
     mcp: pinned === undefined ? {} : { only: pinned },
     ...(corsOrigins === undefined ? {} : { corsOrigins }),

@@ -31,6 +31,7 @@ import { artifactHandlers } from "./api/artifacts.ts";
 import { toolHandlers } from "./api/tools.ts";
 import type { Authenticator, Principal } from "./auth/principal.ts";
 import { ServerAccess } from "./auth/server-access.ts";
+import { DashboardFiles } from "./dashboard/dashboard-files.ts";
 import { EventHub } from "./events/event-hub.ts";
 import { distrustOf, type Trusted } from "./http/guard.ts";
 import { HttpError } from "./http/http-error.ts";
@@ -57,6 +58,8 @@ export interface ServerOptions {
   readonly limits?: ServerLimits;
   /** How tools are served over MCP at `/mcp`; `false`: they are not. Needs the package `@modelcontextprotocol/server` when it is asked. */
   readonly mcp?: McpServerOptions | false;
+  /** Serves the dashboard at `/`: a page without data, which asks for a key and reads the API with it. @default false */
+  readonly dashboard?: boolean;
   /** @default "haft" */
   readonly name?: string;
   /** @default "0.0.0" */
@@ -102,6 +105,7 @@ const OPTIONS: OptionNames<ServerOptions> = {
   triggers: true,
   limits: true,
   mcp: true,
+  dashboard: true,
   name: true,
   version: true,
   ports: true,
@@ -130,6 +134,7 @@ class RuntimeServer implements HaftServer {
   readonly #services: ApiServices;
   readonly #trusted: Trusted;
   readonly #mcp: HttpGateway | undefined;
+  readonly #dashboard: DashboardFiles | undefined;
   readonly #secured: ReturnType<typeof securityHeaders>;
   readonly #closers: ((work: () => Promise<void>) => Promise<void>)[] = [];
   #router: Promise<FetchHandler> | undefined;
@@ -146,6 +151,7 @@ class RuntimeServer implements HaftServer {
     };
     this.#secured = securityHeaders({ corsOrigins });
     this.#services = this.#makeServices();
+    if (options.dashboard === true) this.#dashboard = new DashboardFiles();
     if (mcp === false) return;
     const { access } = this.#services;
     const toolsFor = (principal: Principal): VisibilityRules | undefined => {
@@ -167,6 +173,8 @@ class RuntimeServer implements HaftServer {
       const metadata = access.metadataResponse(request);
       if (metadata !== undefined) return metadata;
       if (this.#mcp !== undefined && new URL(request.url).pathname === "/mcp") return await this.#answerMcp(this.#mcp, request);
+      const page = this.#dashboard?.response(request);
+      if (page !== undefined) return page;
       this.#router ??= this.#makeRouter();
       return await (
         await this.#router

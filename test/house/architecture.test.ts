@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { checkArchitecture, type HouseRules } from "./check-architecture.ts";
-import { readTree } from "./source-tree.ts";
+import { importsOf, readTree, resolvePath } from "./source-tree.ts";
 
 const RULES: HouseRules = {
   floors: {
@@ -68,7 +68,16 @@ const RULES: HouseRules = {
 };
 
 test("the source keeps the rules of the house", () => {
-  expect(checkArchitecture(readTree("src/**/*.ts"), RULES)).toEqual([]);
+  expect(checkArchitecture(readTree("src/**/*.{ts,tsx}"), RULES)).toEqual([]);
+});
+
+test("issue 20.1 the dashboard knows the server only by the client, and no module of Node", () => {
+  const outside = [...readTree("src/dashboard/**/*.{ts,tsx}")].flatMap(([path, text]) =>
+    importsOf(text)
+      .map(({ specifier }) => (specifier.startsWith(".") ? resolvePath(path, specifier) : specifier))
+      .filter((target) => target.startsWith("node:") || (target.startsWith("src/") && !target.startsWith("src/dashboard/"))),
+  );
+  expect(new Set(outside)).toEqual(new Set(["src/client/client.ts"]));
 });
 
 describe("the checker catches", () => {

@@ -30,7 +30,7 @@ function checkFile(path: string, text: string, rules: HouseRules, problems: stri
   const lines = text.split("\n").length - 1;
   if (lines > rules.maxLines) problems.push(`${path}: ${lines} lines; ${rules.maxLines} is the limit`);
   if (rules.floors[roomOf(path)] === undefined) problems.push(`${path}: the room ${roomOf(path)} is on no floor`);
-  for (const name of path.replace(/\.ts$/u, "").split("/")) {
+  for (const name of path.replace(/\.tsx?$/u, "").split("/")) {
     if (VAGUE_NAMES.has(name)) problems.push(`${path}: "${name}" says nothing about what is inside`);
     else if (!/^[a-z0-9]+(?:-[a-z0-9]+)*$/u.test(name)) problems.push(`${path}: "${name}" is not kebab-case`);
   }
@@ -45,7 +45,8 @@ interface Surroundings {
 function checkRelative(path: string, specifier: string, { tree, rules, problems }: Surroundings): void {
   const target = resolvePath(path, specifier);
   const [room, targetRoom] = [roomOf(path), roomOf(target)];
-  if (!specifier.endsWith(".ts")) problems.push(`${path}: import "${specifier}" lacks its extension .ts`);
+  if (/\.(?:css|svg)$/u.test(specifier)) return; // what only a page has
+  if (!/\.tsx?$/u.test(specifier)) problems.push(`${path}: import "${specifier}" lacks its extension .ts`);
   else if (!tree.has(target)) problems.push(`${path}: import "${specifier}" leads to no file`);
   else if (target.endsWith("/index.ts")) problems.push(`${path}: imports an index, ${target}`);
   else if (room !== targetRoom && (rules.floors[room] ?? 0) <= (rules.floors[targetRoom] ?? 0)) {

@@ -66,7 +66,7 @@ const PAPERS: readonly (readonly [found: RegExp, instead: string])[] = [
 const UNREAD = ["docs/reference/api/**", "docs/decisions/**", "docs/README.md", "CHANGELOG.md", "AGENTS.md"];
 
 test("no message or help text has a word of our own where the field has one", () => {
-  const found = globSync("src/**/*.ts")
+  const found = globSync("src/**/*.{ts,tsx}")
     .sort()
     .flatMap((file) => dialectIn(readFileSync(file, "utf8")).map((line) => `${file}:${line}`));
   expect(found).toEqual([]);
@@ -79,7 +79,7 @@ test("no comment and no page has a word of our own, and none names a paper that 
   const prose = globSync(["*.md", "docs/**/*.md"], { exclude: UNREAD }).flatMap((file) =>
     faultsOf(file, proseOf(readFileSync(file, "utf8")), DIALECT),
   );
-  const sources = globSync("src/**/*.ts").flatMap((file) => {
+  const sources = globSync("src/**/*.{ts,tsx}").flatMap((file) => {
     const text = readFileSync(file, "utf8");
     return [...faultsOf(file, commentsOf(text), [...PROSE, ...RIDDLES, ...DIALECT]), ...faultsOf(file, text, PAPERS)];
   });

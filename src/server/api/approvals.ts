@@ -5,12 +5,14 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { Principal } from "../auth/principal.ts";
+import type { AnswerOf } from "../api.ts";
 import type { Handlers } from "./services.ts";
 import { checkSeen, refuseSessionKey } from "./session-pool.ts";
 
 type ApprovalId =
   | "listApprovals"
   | "getApproval"
+  | "previewApproval"
   | "decideApproval"
   | "decideApprovals"
   | "decideMatchingApprovals"
@@ -42,6 +44,13 @@ export const approvalHandlers: Handlers<ApprovalId> = {
         hint: "Read the question again, and answer with its digest.",
       });
     return { decided };
+  },
+
+  async previewApproval({ runtime, principal, params: { callId }, signal }) {
+    const { id } = await findApproval(callId, { runtime, principal });
+    const preview = await runtime.approvals.preview(id, { signal });
+    // Its values and patches are JSON by what it promises.
+    return preview as unknown as AnswerOf<"previewApproval">;
   },
 
   async decideApprovals({ runtime, principal, body: { decisions } }) {

@@ -87,7 +87,8 @@ const MAY_BE_GONE: Readonly<Record<string, number>> = { sendToJob: 400, removeTr
 async function callByDocument({ api, document, path, method, operation, facts }: DocumentCall): Promise<void> {
   const { operationId, parameters, requestBody, responses } = operation;
   const value = (name: string, example: unknown): string =>
-    (/^(decide|get)Approval$/u.test(operationId) && name === "callId" ? facts.values["approvalId"] : facts.values[name]) ?? String(example);
+    (/^(decide|get|preview)Approval$/u.test(operationId) && name === "callId" ? facts.values["approvalId"] : facts.values[name]) ??
+    String(example);
   let url = path;
   const query = new URLSearchParams();
   for (const { name, in: place, example } of parameters) {

@@ -1,6 +1,6 @@
 /** Routes of calls that wait for approval. */
 import { APPROVAL_SCOPES, APPROVAL_STATUSES } from "../../../core/approval-store.ts";
-import { answer, array, flag, id, integer, object, oneOf, ref, text } from "../json-schema.ts";
+import { answer, array, flag, id, integer, object, oneOf, record, ref, text } from "../json-schema.ts";
 import type { Routes } from "../route.ts";
 
 const digest = text("That of the question: an answer to another input decides nothing.", { minLength: 1, maxLength: 256 });
@@ -73,6 +73,27 @@ export const approvalRoutes = {
     ),
     answer: answer({ approvals: array(ref("PendingApproval"), { description: "Those that this answer decided." }) }, ["approvals"]),
     example: { body: { answer: "deny", tool: "files::*", upTo: 7 } },
+  },
+  previewApproval: {
+    method: "POST",
+    path: "/v1/approvals/{callId}/preview",
+    scope: "approve",
+    summary: "Simulate a call that waits, to see what it would change.",
+    description: "Made by the process that waits, in a branch that is dropped: nothing is done for real.",
+    params: { callId },
+    answer: answer(
+      {
+        available: flag("Whether the call could be simulated."),
+        reason: text("Why not."),
+        state: array(record("A value of the state that would differ: toolset, key, before, after and patch.")),
+        calls: array(record("A call that the call would make: toolName, input and outcome.")),
+        writes: array(text("A resource that would be written.")),
+        answer: text("The answer that the call would have."),
+        isCut: flag("Parts were left out, because it would be too large."),
+      },
+      ["available"],
+    ),
+    example: { params: { callId: "call_1" } },
   },
   decideApproval: {
     method: "POST",

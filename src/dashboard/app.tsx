@@ -1,0 +1,71 @@
+/** The whole page, and which screen an address means. */
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { useState, type ReactNode } from "react";
+import { Redirect } from "wouter";
+import { ApiError } from "../client/client.ts";
+import { ApprovalsScreen } from "./approvals/approvals-screen.tsx";
+import { HealthScreen } from "./health/health-screen.tsx";
+import { JobsScreen } from "./jobs/jobs-screen.tsx";
+import { Connection } from "./server/connection.ts";
+import { ConnectionContext, useConnectionState } from "./server/use-server.ts";
+import { SessionsScreen } from "./sessions/sessions-screen.tsx";
+import { KeyScreen } from "./shell/key-screen.tsx";
+import { Shell } from "./shell/shell.tsx";
+import { usePathParts } from "./show/address.ts";
+import { Notice } from "./show/parts.tsx";
+import { TimelineScreen } from "./timeline/timeline-screen.tsx";
+import { ToolsScreen } from "./tools/tools-screen.tsx";
+
+export function App(): ReactNode {
+  const [connection] = useState(() => new Connection());
+  return (
+    <ConnectionContext value={connection}>
+      <Gate />
+    </ConnectionContext>
+  );
+}
+
+/** Everything that was read with one key is dropped with it. */
+function Gate(): ReactNode {
+  const { key } = useConnectionState();
+  return key === undefined ? <KeyScreen /> : <Screens key={key} />;
+}
+
+function Screens(): ReactNode {
+  const [queries] = useState(makeQueries);
+  return (
+    <QueryClientProvider client={queries}>
+      <Shell>
+        <Screen />
+      </Shell>
+    </QueryClientProvider>
+  );
+}
+
+/** Each is made again for another id, so that nothing of the last one stays. */
+function Screen(): ReactNode {
+  const [name = "", id, part, callId] = usePathParts();
+  if (name === "") return <Redirect to="/sessions" replace />;
+  if (name === "sessions" && id !== undefined && id !== "")
+    return <TimelineScreen key={id} sessionId={id} callId={part === "calls" ? callId : undefined} />;
+  if (name === "sessions") return <SessionsScreen />;
+  if (name === "approvals") return <ApprovalsScreen callId={id} />;
+  if (name === "tools") return <ToolsScreen toolName={id} />;
+  if (name === "jobs") return <JobsScreen jobId={id} />;
+  if (name === "health") return <HealthScreen />;
+  return <Notice title="There is no such screen.">The menu leads to all that there are.</Notice>;
+}
+
+function makeQueries(): QueryClient {
+  return new QueryClient({
+    defaultOptions: {
+      queries: {
+        staleTime: 1_000,
+        // The client repeats what may be repeated.
+        retry: false,
+        refetchOnWindowFocus: true,
+        throwOnError: (error) => !(error instanceof ApiError),
+      },
+    },
+  });
+}

@@ -1,0 +1,176 @@
+/** One call that waits: its final input, what it would change, and the answers that the key may give. */
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState, type ReactNode } from "react";
+import { Link } from "wouter";
+import type { BodyOf } from "../../client/client.ts";
+import { failureOf } from "../server/connection.ts";
+import { useConnection, useMay } from "../server/use-server.ts";
+import { sessionPath, useGo } from "../show/address.ts";
+import { Inert, JsonBlock, ToolName } from "../show/inert.tsx";
+import { Badge, Fact, Icon, Notice, Section } from "../show/parts.tsx";
+import { fullTime } from "../show/words.ts";
+import type { Approval } from "./approval.ts";
+import { PreviewView } from "./preview-view.tsx";
+
+type Verdict = Pick<BodyOf<"decideApproval">, "answer" | "scope">;
+type Reach = NonNullable<Verdict["scope"]>;
+
+export function ApprovalPanel({
+  approval,
+  others,
+}: {
+  readonly approval: Approval | undefined;
+  readonly others: readonly Approval[];
+}): ReactNode {
+  const go = useGo();
+  const close = (): void => go("/approvals", { keepQuery: true });
+  return (
+    <aside className="panel" aria-label="Call that waits" onKeyDown={({ key }) => key === "Escape" && close()}>
+      <div className="panel-head">
+        <h2>{approval === undefined ? "Approval" : <ToolName name={approval.toolName} />}</h2>
+        <button type="button" className="button button-icon" onClick={close} aria-label="Close the approval">
+          <Icon name="close" />
+        </button>
+      </div>
+      {approval === undefined ? (
+        <Notice title="This call does not wait any more.">It was answered, withdrawn, or its time is over.</Notice>
+      ) : (
+        <Question approval={approval} others={others} />
+      )}
+    </aside>
+  );
+}
+
+function Question({ approval, others }: { readonly approval: Approval; readonly others: readonly Approval[] }): ReactNode {
+  const may = useMay();
+  const { reason, description, sessionId, callId, input, digest, within = [], askedBy, askedAt, expiresAt, askedIn, simulated } = approval;
+  return (
+    <>
+      <p className="prose">
+        <Inert text={reason} maxLength={2_000} />
+      </p>
+      <p className="muted prose">
+        <Inert text={description} maxLength={1_000} />
+      </p>
+      {may("approve") && <Answers approval={approval} others={others} />}
+      {!may("approve") && <p className="muted">You may look at this call, and not decide it.</p>}
+      <Section title="Input that would run">
+        <JsonBlock value={input} label="Input that would run" />
+      </Section>
+      {may("approve") && <Preview callId={callId} digest={digest} />}
+      {within.map((call) => (
+        <Section key={call.callId} title="Made in">
+          <p>
+            <ToolName name={call.toolName} />
+          </p>
+          <JsonBlock value={call.input} label="Input of the enclosing call" />
+        </Section>
+      ))}
+      <dl className="facts">
+        <Fact name="Session">
+          <Link href={sessionPath(sessionId, callId)}>
+            <Inert text={sessionId} maxLength={120} />
+          </Link>
+          {simulated && <Badge tone="warn">simulated</Badge>}
+        </Fact>
+        <Fact name="Asked">
+          {fullTime(askedAt)}
+          {askedBy !== undefined && (
+            <>
+              {" for "}
+              <Inert text={askedBy} />
+            </>
+          )}
+        </Fact>
+        {expiresAt !== undefined && <Fact name="Until">{fullTime(expiresAt)}</Fact>}
+        <Fact name="Waits in">{askedIn === undefined ? "no process, until its session is resumed" : <Inert text={askedIn} />}</Fact>
+        <Fact name="Digest">
+          <code className="wrap">
+            <Inert text={digest} />
+          </code>
+        </Fact>
+      </dl>
+    </>
+  );
+}
+
+const REACHES: readonly (readonly [Reach, string])[] = [
+  ["once", "this call"],
+  ["input", "this input, in this session"],
+  ["tool", "this tool, in this session"],
+  ["rule", "this tool, in all sessions"],
+];
+
+/** The answer is bound to the digest of what is shown: it decides nothing else. */
+function Answers({ approval, others }: { readonly approval: Approval; readonly others: readonly Approval[] }): ReactNode {
+  const { client } = useConnection();
+  const queries = useQueryClient();
+  const [reach, setReach] = useState<Reach>("once");
+  const alike = others.filter(({ toolName }) => toolName === approval.toolName);
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: async ({ verdict, calls }: { readonly verdict: Verdict; readonly calls: readonly Approval[] }) =>
+      calls.length === 1
+        ? client.call("decideApproval", { params: { callId: approval.callId }, body: { ...verdict, digest: approval.digest } })
+        : client.call("decideApprovals", { body: { decisions: calls.map(({ callId, digest }) => ({ ...verdict, callId, digest })) } }),
+    onSettled: () => queries.invalidateQueries({ queryKey: ["approvals"] }),
+  });
+  const decide = (verdict: Verdict, calls: readonly Approval[] = [approval]): void => mutate({ verdict, calls });
+  return (
+    <div className="answers">
+      <div className="button-row">
+        <button type="button" className="button button-main" disabled={isPending} onClick={() => decide({ answer: "allow", scope: reach })}>
+          Allow
+        </button>
+        <label className="choice">
+          <span className="visually-hidden">How far the yes reaches</span>
+          <select value={reach} onChange={({ target }) => setReach(target.value as Reach)}>
+            {REACHES.map(([value, says]) => (
+              <option key={value} value={value}>
+                {says}
+              </option>
+            ))}
+          </select>
+        </label>
+        <button type="button" className="button button-danger" disabled={isPending} onClick={() => decide({ answer: "deny" })}>
+          Deny
+        </button>
+        {alike.length > 1 && (
+          <button type="button" className="button" disabled={isPending} onClick={() => decide({ answer: "deny" }, alike)}>
+            Deny all {alike.length} of this tool
+          </button>
+        )}
+      </div>
+      {error !== null && (
+        <p className="inline-failure" role="alert">
+          {failureOf(error).text}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Preview({ callId, digest }: { readonly callId: string; readonly digest: string }): ReactNode {
+  const { client } = useConnection();
+  const { data, error, isFetching, refetch } = useQuery({
+    queryKey: ["preview", callId, digest],
+    queryFn: ({ signal }) => client.call("previewApproval", { params: { callId }, signal }),
+    staleTime: Infinity,
+    refetchOnWindowFocus: false,
+  });
+  const again = (
+    <button type="button" className="button button-quiet" disabled={isFetching} onClick={() => void refetch()}>
+      {isFetching ? "Simulating…" : "Simulate again"}
+    </button>
+  );
+  return (
+    <Section title="What it would change" aside={again}>
+      {data !== undefined && <PreviewView preview={data} />}
+      {data === undefined && error === null && <p className="muted">Simulated by the process that waits; nothing happens for real.</p>}
+      {error !== null && (
+        <p className="inline-failure" role="alert">
+          {failureOf(error).text}
+        </p>
+      )}
+    </Section>
+  );
+}

@@ -1,0 +1,90 @@
+/** The calls that wait for a yes or no, and the one that is looked at. */
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, type ReactNode } from "react";
+import { Link } from "wouter";
+import { failureOf } from "../server/connection.ts";
+import { useNow } from "../server/now.ts";
+import { useConnection } from "../server/use-server.ts";
+import { approvalPath, useAddressValue } from "../show/address.ts";
+import { Inert, ToolName } from "../show/inert.tsx";
+import { Loading, Moment, Notice, ScreenHead, SearchField } from "../show/parts.tsx";
+import { useListKeys } from "../show/use-list-keys.ts";
+import type { Approval } from "./approval.ts";
+import { ApprovalPanel } from "./approval-panel.tsx";
+
+const EVERY_MS = 2_000;
+
+export function ApprovalsScreen({ callId }: { readonly callId: string | undefined }): ReactNode {
+  const { client } = useConnection();
+  const [words, setWords] = useAddressValue("q");
+  const { data, error } = useQuery({
+    queryKey: ["approvals"],
+    queryFn: ({ signal }) => client.call("listApprovals", { signal }),
+    refetchInterval: EVERY_MS,
+  });
+  useEffect(() => {
+    document.title = "Approvals · Haft";
+  }, []);
+  const all = data?.approvals ?? [];
+  const shown = all.filter((one) => fits(one, words));
+  const chosen = callId === undefined || callId === "" ? undefined : all.find((one) => one.callId === callId);
+  return (
+    <div className={callId === undefined ? "split" : "split with-panel"}>
+      <div className="split-main">
+        <ScreenHead title="Approvals">
+          <SearchField label="Filter by tool or session" value={words} onChange={setWords} />
+        </ScreenHead>
+        {error !== null && data === undefined && (
+          <Notice isFailure title="The approvals could not be read." children={failureOf(error).text} />
+        )}
+        {data === undefined && error === null && <Loading />}
+        {data !== undefined && all.length === 0 && (
+          <Notice title="Nothing waits for approval.">Calls of destructive tools appear here before they run.</Notice>
+        )}
+        {all.length > 0 && shown.length === 0 && <Notice title="No call fits the filter." />}
+        {shown.length > 0 && <ApprovalList approvals={shown} callId={callId} />}
+      </div>
+      {callId !== undefined && data !== undefined && <ApprovalPanel key={callId} approval={chosen} others={all} />}
+    </div>
+  );
+}
+
+function ApprovalList({ approvals, callId }: { readonly approvals: readonly Approval[]; readonly callId: string | undefined }): ReactNode {
+  const now = useNow(1_000);
+  const keys = useListKeys();
+  return (
+    <ul className="cards" onKeyDown={keys}>
+      {approvals.map((one) => (
+        <li key={one.id}>
+          <Link
+            href={approvalPath(one.callId) + window.location.search}
+            className="card"
+            data-row=""
+            aria-current={one.callId === callId ? "true" : undefined}
+          >
+            <span className="card-title">
+              <ToolName name={one.toolName} />
+              <span className="muted">
+                <Moment at={one.askedAt} now={now} />
+              </span>
+            </span>
+            <span className="card-text mono">
+              <Inert text={JSON.stringify(one.input)} maxLength={160} />
+            </span>
+            <span className="card-text muted">
+              <Inert text={one.sessionId} maxLength={80} />
+            </span>
+          </Link>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function fits({ toolName, sessionId, callId }: Approval, words: string): boolean {
+  const text = `${toolName} ${sessionId} ${callId}`.toLowerCase();
+  return words
+    .toLowerCase()
+    .split(/\s+/u)
+    .every((word) => text.includes(word));
+}

@@ -1,0 +1,76 @@
+/** The changes that a call would make, by a simulation of it. */
+import type { ReactNode } from "react";
+import type { AnswerOf } from "../../client/client.ts";
+import { Inert, JsonBlock, TextBlock, ToolName } from "../show/inert.tsx";
+import { Badge } from "../show/parts.tsx";
+
+type Preview = AnswerOf<"previewApproval">;
+type Json = NonNullable<Preview["state"]>[number];
+
+export function PreviewView({ preview }: { readonly preview: Preview }): ReactNode {
+  const { available, reason = "", state = [], calls = [], writes = [], answer = "", isCut } = preview;
+  if (!available)
+    return (
+      <p className="muted prose">
+        It is not known: <Inert text={reason} maxLength={1_000} />
+      </p>
+    );
+  return (
+    <div className="preview">
+      {state.length + calls.length + writes.length === 0 && answer === "" && <p className="muted">Nothing.</p>}
+      {writes.length > 0 && (
+        <ul className="lines">
+          {writes.slice(0, 200).map((key, index) => (
+            <li key={index}>
+              <Badge tone="warn">writes</Badge>
+              <code className="wrap">
+                <Inert text={key} />
+              </code>
+            </li>
+          ))}
+        </ul>
+      )}
+      {state.slice(0, 100).map((change, index) => (
+        <Change key={index} change={change} />
+      ))}
+      {calls.length > 0 && (
+        <ul className="lines">
+          {calls.slice(0, 200).map(({ toolName, input, outcome }, index) => (
+            <li key={index}>
+              <ToolName name={String(toolName)} />
+              <span className="mono">
+                <Inert text={JSON.stringify(input)} maxLength={160} />
+              </span>
+              <Badge tone={outcome === "ok" ? "good" : "bad"}>{String(outcome)}</Badge>
+            </li>
+          ))}
+        </ul>
+      )}
+      {answer !== "" && <TextBlock text={answer} label="The answer it would have" />}
+      {isCut === true && <p className="muted">Parts were left out: it is too long.</p>}
+    </div>
+  );
+}
+
+/** A value before and after. */
+function Change({ change: { toolset, key, before, after } }: { readonly change: Json }): ReactNode {
+  return (
+    <div className="change">
+      <p className="change-name">
+        <code>
+          <Inert text={`${String(toolset)} · ${String(key)}`} />
+        </code>
+      </p>
+      <div className="change-sides">
+        <div className="change-before">
+          <span className="change-side">before</span>
+          <JsonBlock value={before ?? null} label="Before" />
+        </div>
+        <div className="change-after">
+          <span className="change-side">after</span>
+          <JsonBlock value={after ?? null} label="After" />
+        </div>
+      </div>
+    </div>
+  );
+}

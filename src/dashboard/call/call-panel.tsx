@@ -1,0 +1,247 @@
+/** One call whole: what was asked, what ran, what it waited for, what came of it. */
+import { useEffect, useRef, type ReactNode } from "react";
+import { Link } from "wouter";
+import { useConnection, useMay } from "../server/use-server.ts";
+import { approvalPath, sessionPath, toolPath, useGo } from "../show/address.ts";
+import { Inert, JsonBlock, ToolName } from "../show/inert.tsx";
+import { Badge, CopyButton, Fact, Icon, Notice, Section } from "../show/parts.tsx";
+import { fullTime, span } from "../show/words.ts";
+import { nameOf, stateOf, type CallEntry } from "../timeline/call-entry.ts";
+import { ORIGINS, stateWords } from "../timeline/origins.ts";
+import type { SessionLog } from "../timeline/session-log.ts";
+import { CancelButton } from "./cancel-button.tsx";
+import { asCurl, asTypeScript } from "./copy-as.ts";
+import { PhaseList } from "./phase-list.tsx";
+import { ResultSection } from "./result-section.tsx";
+
+interface PanelProps {
+  readonly sessionId: string;
+  readonly callId: string;
+  readonly log: SessionLog;
+  /** The log changes in place; this says that it did. */
+  readonly version: number;
+}
+
+export function CallPanel({ sessionId, callId, log }: PanelProps): ReactNode {
+  const go = useGo();
+  const frame = useRef<HTMLElement>(null);
+  const entry = log.calls.get(callId);
+  const close = (): void => go(sessionPath(sessionId), { keepQuery: true });
+  useEffect(() => frame.current?.scrollTo({ top: 0 }), [callId]);
+  return (
+    <aside
+      ref={frame}
+      className="panel"
+      aria-label="Call"
+      tabIndex={-1}
+      onKeyDown={({ key }) => {
+        if (key === "Escape") close();
+      }}
+    >
+      <div className="panel-head">
+        <h2>{entry === undefined ? "Call" : <ToolName name={nameOf(entry)} />}</h2>
+        <button type="button" className="button button-icon" onClick={close} aria-label="Close the call">
+          <Icon name="close" />
+        </button>
+      </div>
+      {entry === undefined ? (
+        <Notice isFailure title="This session has no such call.">
+          <Inert text={callId} maxLength={120} />
+        </Notice>
+      ) : (
+        <CallDetails key={callId} sessionId={sessionId} entry={entry} log={log} />
+      )}
+    </aside>
+  );
+}
+
+interface DetailsProps {
+  readonly sessionId: string;
+  readonly entry: CallEntry;
+  readonly log: SessionLog;
+}
+
+function CallDetails({ sessionId, entry, log }: DetailsProps): ReactNode {
+  const { result, call } = entry;
+  const ran = entry.input;
+  const isChanged = ran !== undefined && JSON.stringify(ran) !== JSON.stringify(call.input);
+  return (
+    <>
+      <Summary sessionId={sessionId} entry={entry} log={log} />
+      {result?.error !== undefined && <ErrorSection error={result.error} />}
+      <Section title={isChanged ? "Input as it was sent" : "Input"}>
+        <JsonBlock value={call.input ?? null} label="Input as it was sent" />
+      </Section>
+      {result !== undefined && result.repairs.length > 0 && (
+        <Section title="Repairs">
+          <ul className="lines">
+            {result.repairs.slice(0, 100).map(({ path, kind, note }, index) => (
+              <li key={index}>
+                <code>
+                  <Inert text={path} />
+                </code>
+                <Badge tone="warn">{kind.replaceAll("-", " ")}</Badge>
+                <Inert text={note} maxLength={400} />
+              </li>
+            ))}
+          </ul>
+        </Section>
+      )}
+      {isChanged && (
+        <Section title="Input that ran">
+          <JsonBlock value={ran} label="Input that ran" />
+        </Section>
+      )}
+      {call.reasoning !== undefined && (
+        <Section title="The model's reason">
+          <p className="prose">
+            <Inert text={call.reasoning} maxLength={4_000} />
+          </p>
+        </Section>
+      )}
+      <PhaseList sessionId={sessionId} entry={entry} log={log} />
+      {result !== undefined && <ResultSection sessionId={sessionId} result={result} />}
+      <CopySection sessionId={sessionId} entry={entry} />
+    </>
+  );
+}
+
+function Summary({ sessionId, entry, log }: DetailsProps): ReactNode {
+  const { result } = entry;
+  const may = useMay();
+  const { tone, text } = stateWords(entry);
+  return (
+    <>
+      <div className="panel-state">
+        <Badge tone={tone}>{text}</Badge>
+        {result !== undefined && (
+          <span className="nowrap">
+            <span className={`origin origin-${result.origin}`} aria-hidden="true">
+              {ORIGINS[result.origin].mark}
+            </span>{" "}
+            {result.origin}
+          </span>
+        )}
+        {entry.progress !== undefined && result === undefined && (
+          <span className="muted">
+            <Inert text={entry.progress} />
+          </span>
+        )}
+        {stateOf(entry) === "approval" && <Link href={approvalPath(entry.id)}>Decide</Link>}
+        {result === undefined && may("execute") && <CancelButton callId={entry.id} />}
+      </div>
+      <CallFacts sessionId={sessionId} entry={entry} log={log} />
+    </>
+  );
+}
+
+function CallFacts({ sessionId, entry, log }: DetailsProps): ReactNode {
+  const { result } = entry;
+  const parent = entry.parentId === undefined ? undefined : log.calls.get(entry.parentId);
+  return (
+    <dl className="facts">
+      <Fact name="Began">
+        <time dateTime={new Date(entry.at).toISOString()}>{fullTime(entry.at)}</time>
+      </Fact>
+      {result !== undefined && (
+        <Fact name="Took">
+          {span(result.durationMs)}, {result.attempts === 1 ? "1 attempt" : `${result.attempts} attempts`}
+        </Fact>
+      )}
+      {result?.answeredBy !== undefined && <Fact name="Answered by">{result.answeredBy}</Fact>}
+      {result?.fault !== undefined && <Fact name="Fault put in">{result.fault}</Fact>}
+      {entry.principal !== undefined && (
+        <Fact name="For">
+          <Inert text={entry.principal} />
+        </Fact>
+      )}
+      {parent !== undefined && (
+        <Fact name="Made in">
+          <Link href={sessionPath(sessionId, parent.id)}>
+            <ToolName name={nameOf(parent)} />
+          </Link>
+        </Fact>
+      )}
+      {entry.job !== undefined && (
+        <Fact name="Job">
+          <Link href={`/jobs/${encodeURIComponent(entry.id)}`}>{entry.job}</Link>
+        </Fact>
+      )}
+      {entry.approval !== undefined && (
+        <Fact name="Approval">
+          {entry.approval.status ?? "open"}
+          {entry.approval.by === undefined ? null : (
+            <>
+              {" by "}
+              <Inert text={entry.approval.by} />
+            </>
+          )}
+        </Fact>
+      )}
+      {entry.idempotencyKey !== undefined && (
+        <Fact name="Idempotency key">
+          <code className="wrap">
+            <Inert text={entry.idempotencyKey} />
+          </code>
+        </Fact>
+      )}
+      {result?.error !== undefined && <Fact name="Effect">{outcomeWords(result.error.outcome, entry.lateOutcome)}</Fact>}
+      <Fact name="Tool">
+        <Link href={toolPath(nameOf(entry))}>Try it</Link>
+      </Fact>
+      <Fact name="Id">
+        <code className="wrap">
+          <Inert text={entry.id} />
+        </code>
+      </Fact>
+    </dl>
+  );
+}
+
+function outcomeWords(outcome: string, later: string | undefined): string {
+  if (later !== undefined) return "it happened after all";
+  if (outcome === "not_started") return "nothing was begun";
+  return outcome === "failed" ? "it did not happen" : "not known";
+}
+
+function ErrorSection({ error }: { readonly error: NonNullable<NonNullable<CallEntry["result"]>["error"]> }): ReactNode {
+  return (
+    <section className="section failure">
+      <p className="prose">
+        <Inert text={error.message} maxLength={4_096} />
+      </p>
+      {error.details !== undefined && (
+        <ul className="lines">
+          {error.details.map((line, index) => (
+            <li key={index}>
+              <Inert text={line} maxLength={1_000} />
+            </li>
+          ))}
+        </ul>
+      )}
+      {error.hint !== undefined && (
+        <p className="muted">
+          <Inert text={error.hint} maxLength={2_000} />
+        </p>
+      )}
+      {error.operatorHint !== undefined && (
+        <p className="muted">
+          For the operator: <Inert text={error.operatorHint} maxLength={2_000} />
+        </p>
+      )}
+    </section>
+  );
+}
+
+function CopySection({ sessionId, entry }: { readonly sessionId: string; readonly entry: CallEntry }): ReactNode {
+  const { url } = useConnection();
+  const call = { url, sessionId, name: nameOf(entry), input: entry.input ?? entry.call.input ?? {} };
+  return (
+    <Section title="Make it again">
+      <div className="button-row">
+        <CopyButton label="Copy as curl" text={() => asCurl(call)} />
+        <CopyButton label="Copy as TypeScript" text={() => asTypeScript(call)} />
+      </div>
+    </Section>
+  );
+}

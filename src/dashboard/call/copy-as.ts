@@ -1,0 +1,53 @@
+/** A call as text that makes it again. No key is in it. */
+
+export interface CopiedCall {
+  readonly url: string;
+  readonly sessionId: string;
+  readonly name: string;
+  readonly input: unknown;
+}
+
+export function asCurl({ url, sessionId, name, input }: CopiedCall): string {
+  const body = JSON.stringify({ calls: [{ name, input }] });
+  return [
+    `curl -s ${quoted(`${url}/v1/sessions/${encodeURIComponent(sessionId)}/execute`)} \\`,
+    '  -H "Authorization: Bearer $HAFT_TOKEN" \\',
+    '  -H "Content-Type: application/json" \\',
+    `  -d ${quoted(body)}`,
+  ].join("\n");
+}
+
+export function asTypeScript({ url, sessionId, name, input }: CopiedCall): string {
+  return [
+    'import { createClient } from "haft/client";',
+    "",
+    `const client = createClient({ url: ${literal(url)}, token: process.env.HAFT_TOKEN });`,
+    'const { results } = await client.call("executeInSession", {',
+    `  params: { sessionId: ${literal(sessionId)} },`,
+    `  body: { calls: [{ name: ${literal(name)}, input: ${indented(input)} }] },`,
+    "});",
+    "console.log(results[0]);",
+    "",
+  ].join("\n");
+}
+
+/** Nothing in it means anything to a shell. */
+function quoted(text: string): string {
+  return `'${escaped(text).replaceAll("'", "'\\''")}'`;
+}
+
+function literal(value: string): string {
+  return escaped(JSON.stringify(value));
+}
+
+function indented(value: unknown): string {
+  return escaped(JSON.stringify(value, undefined, 2) ?? "undefined").replaceAll("\n", "\n  ");
+}
+
+/** Marks of direction and line ends that editors and terminals obey are written as JSON escapes: these texts are JSON or parts of strings. */
+function escaped(text: string): string {
+  return text.replaceAll(
+    /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/gu,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}

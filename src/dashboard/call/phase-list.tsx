@@ -1,0 +1,67 @@
+/** The time of a call in words: each wait with whom it was for, each attempt with how it ended. */
+import type { ReactNode } from "react";
+import { Link } from "wouter";
+import { sessionPath } from "../show/address.ts";
+import { ToolName } from "../show/inert.tsx";
+import { Section } from "../show/parts.tsx";
+import { span } from "../show/words.ts";
+import { phaseWords } from "../timeline/bar.tsx";
+import { nameOf, type CallEntry, type Phase } from "../timeline/call-entry.ts";
+import type { SessionLog } from "../timeline/session-log.ts";
+
+interface PhaseListProps {
+  readonly sessionId: string;
+  readonly entry: CallEntry;
+  readonly log: SessionLog;
+}
+
+export function PhaseList({ sessionId, entry, log }: PhaseListProps): ReactNode {
+  if (entry.phases.length === 0) return null;
+  const origin = entry.result?.origin ?? "open";
+  return (
+    <Section title="Time">
+      <ol className="phases">
+        {entry.phases.slice(0, 200).map((phase, index) => (
+          <li key={index}>
+            <span className="number muted">+{span(phase.atMs)}</span>
+            <span className={`legend-bar ${barOf(phase, origin)}`} aria-hidden="true" />
+            <span>
+              {phase.ms === undefined ? openWords(phase) : phaseWords(phase, phase.ms)}
+              {phase.lateMs !== undefined && `; its handler ran on for ${span(phase.lateMs)}`}
+              <Holders sessionId={sessionId} phase={phase} log={log} />
+            </span>
+          </li>
+        ))}
+      </ol>
+    </Section>
+  );
+}
+
+function Holders({ sessionId, phase: { holders = [] }, log }: Omit<PhaseListProps, "entry"> & { readonly phase: Phase }): ReactNode {
+  if (holders.length === 0) return null;
+  return (
+    <span className="holders">
+      {holders.map((id) => {
+        const call = log.calls.get(id);
+        return call === undefined ? (
+          <span key={id} className="muted">
+            a call of another session
+          </span>
+        ) : (
+          <Link key={id} href={sessionPath(sessionId, id) + window.location.search}>
+            <ToolName name={nameOf(call)} />
+          </Link>
+        );
+      })}
+    </span>
+  );
+}
+
+function barOf({ phase, error, abandoned }: Phase, origin: string): string {
+  if (phase !== "attempt") return `bar-${phase}`;
+  return `bar-attempt bar-${origin}${error !== undefined || abandoned === true ? " bar-failed" : ""}`;
+}
+
+function openWords({ phase }: Phase): string {
+  return { approval: "waits for approval", slot: "waits", lock: "waits", backoff: "pauses", attempt: "runs" }[phase];
+}

@@ -1,0 +1,121 @@
+/** A result: its output, its parts, what was cut of it by range. */
+import { useState, type ReactNode } from "react";
+import { failureOf } from "../server/connection.ts";
+import { useConnection } from "../server/use-server.ts";
+import { Inert, JsonBlock, TextBlock } from "../show/inert.tsx";
+import { Section } from "../show/parts.tsx";
+import { count } from "../show/words.ts";
+import type { CallResult } from "../timeline/call-entry.ts";
+
+type Part = NonNullable<CallResult["content"]>[number];
+
+export function ResultSection({ sessionId, result }: { readonly sessionId: string | undefined; readonly result: CallResult }): ReactNode {
+  const { output, content, warnings, truncation } = result;
+  return (
+    <>
+      {output !== undefined && (
+        <Section title="Output">
+          {typeof output === "string" ? <TextBlock text={output} label="Output" /> : <JsonBlock value={output} label="Output" />}
+        </Section>
+      )}
+      {content !== undefined && content.length > 0 && (
+        <Section title="Content">
+          {content.slice(0, 100).map((part, index) => (
+            <ContentView key={index} part={part} />
+          ))}
+        </Section>
+      )}
+      {warnings.length > 0 && (
+        <Section title="Warnings">
+          <ul className="lines">
+            {warnings.map((warning, index) => (
+              <li key={index}>
+                <Inert text={warning} maxLength={1_000} />
+              </li>
+            ))}
+          </ul>
+        </Section>
+      )}
+      {truncation !== undefined && sessionId !== undefined && (
+        <WholeOutput sessionId={sessionId} callId={result.callId} shownBytes={truncation.shownBytes} totalBytes={truncation.totalBytes} />
+      )}
+    </>
+  );
+}
+
+/** Images and sounds are named and not shown: what is in them came from elsewhere. */
+function ContentView({ part }: { readonly part: Part }): ReactNode {
+  if (part.type === "text") return <TextBlock text={part.text} label="Text" />;
+  if (part.type === "file")
+    return (
+      <p className="part">
+        file <Inert text={part.name ?? part.uri} />
+        {part.text !== undefined && <TextBlock text={part.text} label="File" />}
+      </p>
+    );
+  return (
+    <p className="part">
+      {part.type} <Inert text={part.mediaType} />, {count(Math.floor((part.data.length * 3) / 4))} bytes
+    </p>
+  );
+}
+
+const RANGE = 20_000;
+
+interface WholeProps {
+  readonly sessionId: string;
+  readonly callId: string;
+  readonly shownBytes: number;
+  readonly totalBytes: number;
+}
+
+/** The answer as it was before it was cut, a part at a time. */
+function WholeOutput({ sessionId, callId, shownBytes, totalBytes }: WholeProps): ReactNode {
+  const { client } = useConnection();
+  const [part, setPart] = useState<{ readonly text: string; readonly from: number; readonly next: number; readonly total: number }>();
+  const [failure, setFailure] = useState<string>();
+  const read = async (from: number): Promise<void> => {
+    try {
+      setPart(await client.call("getCallOutput", { params: { callId }, query: { sessionId, from, maxChars: RANGE } }));
+      setFailure(undefined);
+    } catch (thrown: unknown) {
+      setFailure(failureOf(thrown).text);
+    }
+  };
+  return (
+    <Section title="Whole output">
+      <p className="muted">
+        The model was shown {count(shownBytes)} of {count(totalBytes)} bytes.
+      </p>
+      {part !== undefined && (
+        <>
+          <p className="muted number">
+            Characters {count(part.from)} to {count(part.next)} of {count(part.total)}
+          </p>
+          <TextBlock key={part.from} text={part.text} label="Part of the whole output" />
+        </>
+      )}
+      <div className="button-row">
+        {part === undefined ? (
+          <button type="button" className="button" onClick={() => void read(0)}>
+            Read it
+          </button>
+        ) : (
+          <>
+            <button type="button" className="button" disabled={part.from === 0} onClick={() => void read(Math.max(0, part.from - RANGE))}>
+              Earlier
+            </button>
+            <button type="button" className="button" disabled={part.next >= part.total} onClick={() => void read(part.next)}>
+              Later
+            </button>
+          </>
+        )}
+      </div>
+      {failure !== undefined && (
+        <p className="inline-failure" role="alert">
+          {failure}
+        </p>
+      )}
+    </Section>
+  );
+}

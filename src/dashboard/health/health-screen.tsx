@@ -1,0 +1,158 @@
+/** How the server is: whether it takes calls, what runs, how fast, what was given up. */
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useRef, type ReactNode } from "react";
+import { failureOf } from "../server/connection.ts";
+import { useConnection, useInfo } from "../server/use-server.ts";
+import { Inert } from "../show/inert.tsx";
+import { Badge, Fact, Loading, Notice, ScreenHead, Section } from "../show/parts.tsx";
+import { count, span } from "../show/words.ts";
+import { readMetrics, total, type Sample } from "./metrics-text.ts";
+import { Spark } from "./spark.tsx";
+
+const EVERY_MS = 2_000;
+/** Two minutes. */
+const KEPT = 60;
+
+interface Reading {
+  readonly at: number;
+  readonly samples: readonly Sample[];
+}
+
+export function HealthScreen(): ReactNode {
+  const { client } = useConnection();
+  const readings = useRef<Reading[]>([]);
+  const { data, error } = useQuery({
+    queryKey: ["metrics"],
+    queryFn: async ({ signal }) => {
+      const reading = { at: performance.now(), samples: readMetrics(await client.call("getMetrics", { signal })) };
+      readings.current = [...readings.current.slice(1 - KEPT), reading];
+      return readings.current;
+    },
+    refetchInterval: EVERY_MS,
+    structuralSharing: false,
+  });
+  useEffect(() => {
+    document.title = "Health · Haft";
+  }, []);
+  return (
+    <>
+      <ScreenHead title="Health">
+        <Ready />
+      </ScreenHead>
+      {error !== null && data === undefined && (
+        <Notice isFailure title="The counters could not be read." children={failureOf(error).text} />
+      )}
+      {data === undefined && error === null && <Loading />}
+      {data !== undefined && <Figures readings={data} />}
+      <About />
+    </>
+  );
+}
+
+function Ready(): ReactNode {
+  const { client } = useConnection();
+  const { data, error } = useQuery({
+    queryKey: ["ready"],
+    queryFn: ({ signal }) => client.call("getReadiness", { signal }),
+    refetchInterval: EVERY_MS * 2,
+  });
+  if (error !== null) return <Badge tone="bad">takes no calls</Badge>;
+  return data?.ready === true ? <Badge tone="good">takes calls</Badge> : null;
+}
+
+function Figures({ readings }: { readonly readings: readonly Reading[] }): ReactNode {
+  const samples = readings.at(-1)?.samples ?? [];
+  const now = (name: string): number => total(samples, name);
+  const calls = now("haft_calls_total");
+  const failed = calls - now("haft_calls_succeeded_total");
+  const requests = now("haft_http_requests_total");
+  return (
+    <>
+      <div className="figures">
+        <Figure
+          name="Calls a second"
+          value={rate(readings, "haft_calls_total").at(-1) ?? 0}
+          digits={1}
+          series={rate(readings, "haft_calls_total")}
+        />
+        <Figure name="Running now" value={now("haft_calls_running")} series={series(readings, "haft_calls_running")} />
+        <Figure name="Jobs not ended" value={now("haft_jobs_running")} series={series(readings, "haft_jobs_running")} />
+        <Figure
+          name="Requests a second"
+          value={rate(readings, "haft_http_requests_total").at(-1) ?? 0}
+          digits={1}
+          series={rate(readings, "haft_http_requests_total")}
+        />
+      </div>
+      <Section title="Since the start">
+        <dl className="facts facts-wide">
+          <Fact name="Calls">{count(calls)}</Fact>
+          <Fact name="Without an answer">
+            {count(failed)} {calls > 0 && <span className="muted">({((failed / calls) * 100).toFixed(1)} %)</span>}
+          </Fact>
+          <Fact name="Attempts">{count(now("haft_call_attempts_total"))}</Fact>
+          <Fact name="Repairs of inputs">{count(now("haft_input_repairs_total"))}</Fact>
+          <Fact name="Handlers given up">{count(now("haft_calls_abandoned_total"))}</Fact>
+          <Fact name="Ran on after their call">{count(now("haft_calls_orphaned_total"))}</Fact>
+          <Fact name="Requests">{count(requests)}</Fact>
+          <Fact name="Mean time of a request">
+            {span(requests === 0 ? 0 : (now("haft_http_request_seconds_total") / requests) * 1_000)}
+          </Fact>
+          <Fact name="Sessions open">{count(now("haft_sessions_open"))}</Fact>
+          <Fact name="Event streams">{count(now("haft_streams_open"))}</Fact>
+        </dl>
+      </Section>
+    </>
+  );
+}
+
+interface FigureProps {
+  readonly name: string;
+  readonly value: number;
+  readonly series: readonly number[];
+  readonly digits?: number;
+}
+
+function Figure({ name, value, series, digits = 0 }: FigureProps): ReactNode {
+  return (
+    <div className="figure">
+      <span className="figure-name">{name}</span>
+      <span className="figure-value">{value.toFixed(digits)}</span>
+      <Spark values={series} />
+    </div>
+  );
+}
+
+function series(readings: readonly Reading[], name: string): readonly number[] {
+  return readings.map(({ samples }) => total(samples, name));
+}
+
+/** By how much a counter grew in each second between readings. A server that started again begins at 0. */
+function rate(readings: readonly Reading[], name: string): readonly number[] {
+  return readings.slice(1).map(({ at, samples }, index) => {
+    const before = readings[index];
+    if (before === undefined) return 0;
+    return Math.max(0, total(samples, name) - total(before.samples, name)) / ((at - before.at) / 1_000);
+  });
+}
+
+function About(): ReactNode {
+  const info = useInfo();
+  if (info === undefined) return null;
+  return (
+    <Section title="Server">
+      <dl className="facts facts-wide">
+        <Fact name="Name">
+          <Inert text={info.name} />
+        </Fact>
+        <Fact name="Version">{info.version}</Fact>
+        <Fact name="Store">{info.store ?? "none: sessions end with the process"}</Fact>
+        <Fact name="Tools">{count(info.tools)}</Fact>
+        <Fact name="You are">
+          <Inert text={info.principal.name} />
+        </Fact>
+        <Fact name="You may">{info.principal.scopes.join(", ")}</Fact>
+      </dl>
+    </Section>
+  );
+}

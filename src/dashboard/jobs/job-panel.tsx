@@ -1,0 +1,170 @@
+/** One job: its state, the end of what it wrote, its question, its result. */
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState, type ReactNode } from "react";
+import { Link } from "wouter";
+import { ResultSection } from "../call/result-section.tsx";
+import { failureOf } from "../server/connection.ts";
+import { useConnection, useMay } from "../server/use-server.ts";
+import { sessionPath, useGo } from "../show/address.ts";
+import { Inert, TextBlock, ToolName } from "../show/inert.tsx";
+import { Fact, Icon, Loading, Notice, Section } from "../show/parts.tsx";
+import { count, fullTime } from "../show/words.ts";
+import { JobState, type Job } from "./job-state.tsx";
+
+const EVERY_MS = 1_500;
+const TAIL = 8_000;
+
+export function JobPanel({ jobId }: { readonly jobId: string }): ReactNode {
+  const { client } = useConnection();
+  const go = useGo();
+  const { data, error } = useQuery({
+    queryKey: ["job", jobId],
+    queryFn: ({ signal }) => client.call("getJob", { params: { jobId }, signal }),
+    refetchInterval: ({ state }) => (state.data !== undefined && hasEnded(state.data) ? false : EVERY_MS),
+  });
+  const close = (): void => go("/jobs", { keepQuery: true });
+  return (
+    <aside className="panel" aria-label="Job" onKeyDown={({ key }) => key === "Escape" && close()}>
+      <div className="panel-head">
+        <h2>{data === undefined ? "Job" : <ToolName name={data.toolName} />}</h2>
+        <button type="button" className="button button-icon" onClick={close} aria-label="Close the job">
+          <Icon name="close" />
+        </button>
+      </div>
+      {data === undefined && error === null && <Loading />}
+      {error !== null && data === undefined && (
+        <Notice isFailure title={failureOf(error).isGone ? "There is no such job." : "The job could not be read."}>
+          <Inert text={failureOf(error).text} maxLength={1_000} />
+        </Notice>
+      )}
+      {data !== undefined && <JobDetails job={data} />}
+    </aside>
+  );
+}
+
+function hasEnded({ state }: Job): boolean {
+  return !["queued", "running", "waiting"].includes(state);
+}
+
+function JobDetails({ job }: { readonly job: Job }): ReactNode {
+  const may = useMay();
+  return (
+    <>
+      <div className="panel-state">
+        <JobState job={job} />
+        {!hasEnded(job) && may("execute") && <CancelJob job={job} />}
+      </div>
+      {job.question !== undefined && (
+        <Section title="It asks">
+          <p className="prose">
+            <Inert text={job.question} maxLength={4_000} />
+          </p>
+          {may("execute") && <Reply job={job} />}
+        </Section>
+      )}
+      {job.error !== undefined && (
+        <section className="section failure">
+          <p className="prose">
+            <Inert text={job.error.message} maxLength={4_096} />
+          </p>
+        </section>
+      )}
+      <Output job={job} />
+      {job.result !== undefined && <ResultSection sessionId={job.sessionId} result={job.result} />}
+      <dl className="facts">
+        <Fact name="Call">
+          <Link href={sessionPath(job.sessionId, job.id)}>
+            <Inert text={job.sessionId} maxLength={120} />
+          </Link>
+        </Fact>
+        <Fact name="Kind">{job.mode}</Fact>
+        <Fact name="Began">{fullTime(job.startedAt)}</Fact>
+        {job.endedAt !== undefined && <Fact name="Ended">{fullTime(job.endedAt)}</Fact>}
+        {job.openedBy !== undefined && (
+          <Fact name="Runs in">
+            <Inert text={job.openedBy} />
+          </Fact>
+        )}
+      </dl>
+    </>
+  );
+}
+
+function Output({ job }: { readonly job: Job }): ReactNode {
+  const { client } = useConnection();
+  const { data } = useQuery({
+    queryKey: ["job-output", job.id],
+    queryFn: ({ signal }) => client.call("getJobOutput", { params: { jobId: job.id }, query: { tail: TAIL }, signal }),
+    refetchInterval: hasEnded(job) ? false : EVERY_MS,
+  });
+  if (data === undefined || data.total === 0) return null;
+  return (
+    <Section
+      title="Output"
+      aside={
+        <span className="muted number">
+          {data.from > 0 ? `the last ${count(data.next - data.from)} of ` : ""}
+          {count(data.total)} characters
+        </span>
+      }
+    >
+      <TextBlock text={data.text} label="Output of the job" />
+    </Section>
+  );
+}
+
+function CancelJob({ job }: { readonly job: Job }): ReactNode {
+  const { client } = useConnection();
+  const queries = useQueryClient();
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: () =>
+      client.call("cancelJob", { params: { jobId: job.id }, body: { reason: "cancelled in the dashboard", sessionId: job.sessionId } }),
+    onSettled: () => queries.invalidateQueries({ queryKey: ["job", job.id] }),
+  });
+  return (
+    <>
+      <button type="button" className="button" disabled={isPending} onClick={() => mutate()}>
+        Cancel the job
+      </button>
+      {error !== null && (
+        <span className="inline-failure" role="alert">
+          {failureOf(error).text}
+        </span>
+      )}
+    </>
+  );
+}
+
+/** Sent as a string, as a person writes it. */
+function Reply({ job }: { readonly job: Job }): ReactNode {
+  const { client } = useConnection();
+  const queries = useQueryClient();
+  const [text, setText] = useState("");
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: () => client.call("sendToJob", { params: { jobId: job.id }, body: { input: text }, idempotencyKey: crypto.randomUUID() }),
+    onSuccess: () => setText(""),
+    onSettled: () => queries.invalidateQueries({ queryKey: ["job", job.id] }),
+  });
+  return (
+    <form
+      className="reply"
+      onSubmit={(event) => {
+        event.preventDefault();
+        mutate();
+      }}
+    >
+      <label className="field">
+        <span className="visually-hidden">Answer</span>
+        <input type="text" value={text} autoComplete="off" placeholder="Answer" onChange={({ target }) => setText(target.value)} />
+      </label>
+      <button type="submit" className="button button-main" disabled={isPending || text === ""}>
+        Send
+      </button>
+      {error !== null && (
+        <span className="inline-failure" role="alert">
+          {failureOf(error).text}
+        </span>
+      )}
+    </form>
+  );
+}

@@ -1,0 +1,25 @@
+/** The state of a job as a word in its colour. */
+import type { ReactNode } from "react";
+import type { AnswerOf } from "../../client/client.ts";
+import { Badge, type Tone } from "../show/parts.tsx";
+
+export type Job = AnswerOf<"getJob">;
+
+const TONES: Readonly<Record<Job["state"], Tone>> = {
+  queued: "plain",
+  running: "busy",
+  waiting: "warn",
+  done: "good",
+  error: "bad",
+  cancelled: "plain",
+  parked: "bad",
+};
+
+export function JobState({ job: { state, errorCode } }: { readonly job: Job }): ReactNode {
+  return (
+    <span className="badges">
+      <Badge tone={TONES[state]}>{state}</Badge>
+      {errorCode !== undefined && <span className="muted">{errorCode.replaceAll("_", " ")}</span>}
+    </span>
+  );
+}

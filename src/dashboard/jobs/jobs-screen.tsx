@@ -1,0 +1,130 @@
+/** Background jobs: what is queued, runs, waits for an answer, and has ended. */
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { useEffect, type ReactNode } from "react";
+import { Link } from "wouter";
+import { failureOf } from "../server/connection.ts";
+import { useNow } from "../server/now.ts";
+import { useConnection } from "../server/use-server.ts";
+import { jobPath, useAddressValue } from "../show/address.ts";
+import { Inert, ToolName } from "../show/inert.tsx";
+import { Loading, Moment, Notice, ScreenHead } from "../show/parts.tsx";
+import { span } from "../show/words.ts";
+import { useListKeys } from "../show/use-list-keys.ts";
+import { JobState, type Job } from "./job-state.tsx";
+import { JobPanel } from "./job-panel.tsx";
+
+const EVERY_MS = 2_000;
+const PAGE = 100;
+
+const CHOICES = [
+  ["", "All"],
+  ["queued,running,waiting", "Not ended"],
+  ["waiting", "Waiting for an answer"],
+  ["done", "Done"],
+  ["error,parked", "Failed"],
+  ["cancelled", "Cancelled"],
+] as const;
+
+export function JobsScreen({ jobId }: { readonly jobId: string | undefined }): ReactNode {
+  const { client } = useConnection();
+  const [chosen, setChosen] = useAddressValue("states");
+  const states = CHOICES.some(([value]) => value === chosen) ? chosen : "";
+  const { data, error, hasNextPage, fetchNextPage } = useInfiniteQuery({
+    queryKey: ["jobs", states],
+    initialPageParam: undefined as string | undefined,
+    queryFn: ({ pageParam, signal }) =>
+      client.call("listJobs", {
+        query: { limit: PAGE, ...(states === "" ? {} : { states }), ...(pageParam === undefined ? {} : { cursor: pageParam }) },
+        signal,
+      }),
+    getNextPageParam: ({ next }) => next,
+    refetchInterval: EVERY_MS,
+  });
+  useEffect(() => {
+    document.title = "Jobs · Haft";
+  }, []);
+  const jobs = data?.pages.flatMap((page) => page.jobs) ?? [];
+  const isChosen = jobId !== undefined && jobId !== "";
+  return (
+    <div className={isChosen ? "split with-panel" : "split"}>
+      <div className="split-main">
+        <ScreenHead title="Jobs">
+          <label className="choice">
+            <span className="visually-hidden">Which jobs</span>
+            <select value={states} onChange={({ target }) => setChosen(target.value)}>
+              {CHOICES.map(([value, says]) => (
+                <option key={value} value={value}>
+                  {says}
+                </option>
+              ))}
+            </select>
+          </label>
+        </ScreenHead>
+        {error !== null && data === undefined && <Notice isFailure title="The jobs could not be read." children={failureOf(error).text} />}
+        {data === undefined && error === null && <Loading />}
+        {data !== undefined && jobs.length === 0 && (
+          <Notice title={states === "" ? "There are no jobs." : "No job is in this state."}>
+            Calls that continue in the background are jobs.
+          </Notice>
+        )}
+        {jobs.length > 0 && <JobTable jobs={jobs} jobId={jobId} />}
+        {hasNextPage && (
+          <button type="button" className="button list-more" onClick={() => void fetchNextPage()}>
+            Older jobs
+          </button>
+        )}
+      </div>
+      {isChosen && <JobPanel key={jobId} jobId={jobId} />}
+    </div>
+  );
+}
+
+function JobTable({ jobs, jobId }: { readonly jobs: readonly Job[]; readonly jobId: string | undefined }): ReactNode {
+  const now = useNow(1_000);
+  const keys = useListKeys();
+  return (
+    <div className="table-frame">
+      <table className="table" onKeyDown={keys}>
+        <thead>
+          <tr>
+            <th scope="col">Job</th>
+            <th scope="col">State</th>
+            <th scope="col" className="wide-only">
+              Session
+            </th>
+            <th scope="col" className="number">
+              Time
+            </th>
+            <th scope="col">Began</th>
+          </tr>
+        </thead>
+        <tbody>
+          {jobs.map((job) => (
+            <tr key={job.id} className={job.id === jobId ? "chosen" : undefined}>
+              <td className="main-cell">
+                <Link href={jobPath(job.id) + window.location.search} className="row-link" data-row="">
+                  <ToolName name={job.toolName} />
+                </Link>
+                {job.question !== undefined && (
+                  <span className="sub-line">
+                    asks: <Inert text={job.question} maxLength={120} />
+                  </span>
+                )}
+              </td>
+              <td>
+                <JobState job={job} />
+              </td>
+              <td className="wide-only muted">
+                <Inert text={job.sessionId} maxLength={60} />
+              </td>
+              <td className="number">{span((job.endedAt ?? now) - job.startedAt)}</td>
+              <td className="muted">
+                <Moment at={job.startedAt} now={now} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,15 @@
+/** Puts the dashboard into its page. */
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { App } from "./app.tsx";
+import "./styles/base.css";
+import "./styles/parts.css";
+import "./styles/timeline.css";
+
+const root = document.querySelector("#root");
+if (root === null) throw new Error("The page has no place for the dashboard.");
+createRoot(root).render(
+  <StrictMode>
+    <App />
+  </StrictMode>,
+);

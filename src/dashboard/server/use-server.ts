@@ -1,0 +1,32 @@
+/** The server, as components use it. */
+import { useQuery } from "@tanstack/react-query";
+import { createContext, useContext, useSyncExternalStore } from "react";
+import type { AnswerOf } from "../../client/client.ts";
+import type { Connection, ConnectionState } from "./connection.ts";
+
+export const ConnectionContext = createContext<Connection | undefined>(undefined);
+
+export function useConnection(): Connection {
+  const connection = useContext(ConnectionContext);
+  if (connection === undefined) throw new Error("There is no connection around this component.");
+  return connection;
+}
+
+export function useConnectionState(): ConnectionState {
+  const { subscribe, state } = useConnection();
+  return useSyncExternalStore(subscribe, state);
+}
+
+export function useInfo(): AnswerOf<"getInfo"> | undefined {
+  const { client } = useConnection();
+  return useQuery({ queryKey: ["info"], queryFn: ({ signal }) => client.call("getInfo", { signal }), staleTime: 30_000 }).data;
+}
+
+export type Scope = "read" | "execute" | "simulate" | "approve" | "admin";
+
+/** Whether the key may do it; what may not be done is not offered. Nothing that changes something may be done read-only. */
+export function useMay(): (scope: Scope) => boolean {
+  const scopes = useInfo()?.principal.scopes ?? [];
+  const { readOnly } = useConnectionState();
+  return (scope) => (scope === "read" || !readOnly) && (scopes.includes(scope) || scopes.includes("admin"));
+}

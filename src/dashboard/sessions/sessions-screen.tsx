@@ -1,0 +1,168 @@
+/** All sessions: those that are open first, branches below what they are branches of. */
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { useEffect, type ReactNode } from "react";
+import { Link } from "wouter";
+import type { AnswerOf } from "../../client/client.ts";
+import { failureOf } from "../server/connection.ts";
+import { useNow } from "../server/now.ts";
+import { useConnection } from "../server/use-server.ts";
+import { sessionPath, useAddressValue } from "../show/address.ts";
+import { Inert } from "../show/inert.tsx";
+import { Badge, Loading, Moment, Notice, ScreenHead, SearchField } from "../show/parts.tsx";
+import { count, fullTime, shortTime } from "../show/words.ts";
+import { useListKeys } from "../show/use-list-keys.ts";
+
+type Session = AnswerOf<"getSession">;
+
+const EVERY_MS = 2_500;
+const PAGE = 200;
+
+export function SessionsScreen(): ReactNode {
+  const { client } = useConnection();
+  const [words, setWords] = useAddressValue("q");
+  const [show, setShow] = useAddressValue("show");
+  const { data, error, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
+    queryKey: ["sessions"],
+    initialPageParam: undefined as string | undefined,
+    queryFn: ({ pageParam, signal }) =>
+      client.call("listSessions", { query: { limit: PAGE, ...(pageParam === undefined ? {} : { cursor: pageParam }) }, signal }),
+    getNextPageParam: ({ next }) => next,
+    refetchInterval: EVERY_MS,
+  });
+  useEffect(() => {
+    document.title = "Sessions · Haft";
+  }, []);
+  const all = data?.pages.flatMap(({ sessions }) => sessions) ?? [];
+  const found = placed(all.filter((session) => fits(session, words, show)));
+  return (
+    <>
+      <ScreenHead title="Sessions">
+        <SearchField label="Find by id" value={words} onChange={setWords} />
+        <label className="choice">
+          <span className="visually-hidden">Which sessions</span>
+          <select value={show} onChange={({ target }) => setShow(target.value)}>
+            <option value="">All</option>
+            <option value="open">Open</option>
+            <option value="branches">Branches</option>
+            <option value="damaged">Damaged</option>
+          </select>
+        </label>
+      </ScreenHead>
+      {error !== null && data === undefined && (
+        <Notice isFailure title="The sessions could not be read." children={failureOf(error).text} />
+      )}
+      {data === undefined && error === null && <Loading />}
+      {data !== undefined && found.length === 0 && <NoSessions isFiltered={all.length > 0} />}
+      {found.length > 0 && <SessionTable sessions={found} />}
+      {hasNextPage && (
+        <button type="button" className="button list-more" disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+          {words === "" ? "Older sessions" : `Search older sessions (${count(all.length)} were looked at)`}
+        </button>
+      )}
+    </>
+  );
+}
+
+function NoSessions({ isFiltered }: { readonly isFiltered: boolean }): ReactNode {
+  if (isFiltered) return <Notice title="No session fits.">Change the words or the choice above.</Notice>;
+  return (
+    <Notice title="There are no sessions yet.">
+      A session begins with the first call in it. <Link href="/tools">Try a tool</Link>, or send calls to the API.
+    </Notice>
+  );
+}
+
+interface Placed {
+  readonly session: Session;
+  readonly depth: number;
+}
+
+function SessionTable({ sessions }: { readonly sessions: readonly Placed[] }): ReactNode {
+  const now = useNow(5_000);
+  const keys = useListKeys();
+  return (
+    <div className="table-frame">
+      <table className="table" onKeyDown={keys}>
+        <thead>
+          <tr>
+            <th scope="col">Session</th>
+            <th scope="col">State</th>
+            <th scope="col" className="number">
+              Events
+            </th>
+            <th scope="col" className="wide-only">
+              Began
+            </th>
+            <th scope="col">Last event</th>
+          </tr>
+        </thead>
+        <tbody>
+          {sessions.map(({ session, depth }) => (
+            <tr key={session.id}>
+              <td className={`main-cell indent-${Math.min(depth, 4)}`}>
+                <Link href={sessionPath(session.id)} className="row-link" data-row="">
+                  {depth > 0 && <span aria-label="branch">↳ </span>}
+                  <Inert text={session.id} maxLength={120} />
+                </Link>
+              </td>
+              <td>
+                <SessionState session={session} now={now} />
+              </td>
+              <td className="number">{count(session.length)}</td>
+              <td className="wide-only muted">
+                {session.createdAt !== undefined && (
+                  <time dateTime={new Date(session.createdAt).toISOString()} title={fullTime(session.createdAt)}>
+                    {shortTime(session.createdAt, now)}
+                  </time>
+                )}
+              </td>
+              <td className="muted">{session.updatedAt !== undefined && <Moment at={session.updatedAt} now={now} />}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+const LIVE_MS = 10_000;
+
+function SessionState({ session, now }: { readonly session: Session; readonly now: number }): ReactNode {
+  const isLive = session.open && session.updatedAt !== undefined && now - session.updatedAt < LIVE_MS;
+  return (
+    <span className="badges">
+      {session.damage !== undefined && <Badge tone="bad">damaged</Badge>}
+      {isLive ? <Badge tone="busy">live</Badge> : session.open ? <Badge tone="good">open</Badge> : <Badge>kept</Badge>}
+      {session.simulated === true && <Badge tone="warn">simulated</Badge>}
+    </span>
+  );
+}
+
+function fits(session: Session, words: string, show: string): boolean {
+  if (show === "open" && !session.open) return false;
+  if (show === "branches" && session.parent === undefined) return false;
+  if (show === "damaged" && session.damage === undefined) return false;
+  const id = session.id.toLowerCase();
+  return words
+    .toLowerCase()
+    .split(/\s+/u)
+    .every((word) => id.includes(word));
+}
+
+const MAX_DEPTH = 20;
+
+/** Open ones first; otherwise in the order they came. Branches stand below their parents, where those are shown. */
+function placed(sessions: readonly Session[]): readonly Placed[] {
+  const ids = new Set(sessions.map(({ id }) => id));
+  const branches = Map.groupBy(sessions, ({ id, parent }) =>
+    parent !== undefined && parent.sessionId !== id && ids.has(parent.sessionId) ? parent.sessionId : "",
+  );
+  const rows: Placed[] = [];
+  const place = (session: Session, depth: number): void => {
+    rows.push({ session, depth });
+    if (depth < MAX_DEPTH) for (const branch of branches.get(session.id) ?? []) place(branch, depth + 1);
+  };
+  const roots = branches.get("") ?? [];
+  for (const session of [...roots.filter(({ open }) => open), ...roots.filter(({ open }) => !open)]) place(session, 0);
+  return rows;
+}

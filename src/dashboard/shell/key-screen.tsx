@@ -1,0 +1,66 @@
+/** Asks for the key with which the page reads the server. */
+import { useState, type ReactNode } from "react";
+import { useConnection, useConnectionState } from "../server/use-server.ts";
+import { Icon } from "../show/parts.tsx";
+
+export function KeyScreen(): ReactNode {
+  const connection = useConnection();
+  const { refusal, reachable } = useConnectionState();
+  const [key, setKey] = useState("");
+  return (
+    <main className="key-screen">
+      <form
+        className="key-card"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (key.trim() !== "") connection.useKey(key.trim());
+        }}
+      >
+        <div className="brand">
+          <Mark />
+          <span>Haft</span>
+        </div>
+        <h1>Enter a key of this server</h1>
+        <p className="muted">
+          The server prints its token when it starts, and <code>haft keys add</code> makes keys that may do less. The key stays in this tab
+          and is forgotten when you close it.
+        </p>
+        {refusal !== undefined && (
+          <p className="key-refusal" role="alert">
+            {refusal}
+          </p>
+        )}
+        {!reachable && (
+          <p className="key-refusal" role="alert">
+            The server does not answer.
+          </p>
+        )}
+        <label className="field">
+          <span className="field-name">Key or token</span>
+          <input
+            type="password"
+            name="key"
+            value={key}
+            autoComplete="off"
+            spellCheck={false}
+            autoFocus
+            onChange={({ target }) => setKey(target.value)}
+          />
+        </label>
+        <button type="submit" className="button button-main" disabled={key.trim() === ""}>
+          <Icon name="key" />
+          Open the dashboard
+        </button>
+      </form>
+    </main>
+  );
+}
+
+export function Mark(): ReactNode {
+  return (
+    <svg className="mark" viewBox="0 0 32 32" aria-hidden="true" focusable="false">
+      <rect width="32" height="32" rx="8" />
+      <path d="M11 7v18M21 7v18M11 16h10" />
+    </svg>
+  );
+}

@@ -1,0 +1,89 @@
+/** The keys that work on every screen, and the list of all keys. */
+import { useEffect, useRef, useState, type ReactNode } from "react";
+import { useGo } from "../show/address.ts";
+import { Icon } from "../show/parts.tsx";
+
+const GO: Readonly<Record<string, string>> = { s: "/sessions", a: "/approvals", t: "/tools", j: "/jobs", h: "/health" };
+const SEQUENCE_MS = 1_200;
+
+const KEYS: readonly (readonly [keys: readonly string[], says: string])[] = [
+  [["g", "s"], "Sessions"],
+  [["g", "a"], "Approvals"],
+  [["g", "t"], "Tools"],
+  [["g", "j"], "Jobs"],
+  [["g", "h"], "Health"],
+  [["/"], "Search or filter"],
+  [["j"], "Next row (also ↓)"],
+  [["k"], "Row before (also ↑)"],
+  [["Home"], "First row"],
+  [["End"], "Last row"],
+  [["Enter"], "Open the row"],
+  [["Esc"], "Close what is open"],
+  [["f"], "Follow a live timeline"],
+  [["0"], "Show the whole time"],
+  [["?"], "This list"],
+];
+
+/** Whether a key belongs to what is typed into. */
+function isTyping({ target }: KeyboardEvent): boolean {
+  return target instanceof HTMLElement && (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/u.test(target.tagName));
+}
+
+export function useShellKeys(): readonly [boolean, (shown: boolean) => void] {
+  const [shown, setShown] = useState(false);
+  const go = useGo();
+  const goRef = useRef(go);
+  goRef.current = go;
+  useEffect(() => {
+    let goneAt = -Infinity;
+    const press = (event: KeyboardEvent): void => {
+      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
+      const wasGo = event.timeStamp - goneAt < SEQUENCE_MS;
+      goneAt = -Infinity;
+      const path = Object.hasOwn(GO, event.key) ? GO[event.key] : undefined;
+      if (wasGo && path !== undefined) {
+        event.preventDefault();
+        event.stopImmediatePropagation(); // it is no key of the screen
+        goRef.current(path);
+      } else if (event.key === "j" && document.activeElement === document.body) {
+        event.stopImmediatePropagation();
+        document.querySelector<HTMLElement>("[data-row], [role=treegrid]")?.focus();
+      } else if (event.key === "g") goneAt = event.timeStamp;
+      else if (event.key === "?") setShown(true);
+      else if (event.key === "/") {
+        event.preventDefault();
+        document.querySelector<HTMLInputElement>("[data-search]")?.focus();
+      }
+    };
+    window.addEventListener("keydown", press, { capture: true });
+    return () => window.removeEventListener("keydown", press, { capture: true });
+  }, []);
+  return [shown, setShown];
+}
+
+export function KeysDialog({ onClose }: { readonly onClose: () => void }): ReactNode {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} className="dialog" aria-labelledby="keys-title" onClose={onClose}>
+      <div className="dialog-head">
+        <h2 id="keys-title">Keys</h2>
+        <button type="button" className="button button-icon" aria-label="Close" onClick={() => dialog.current?.close()}>
+          <Icon name="close" />
+        </button>
+      </div>
+      <dl className="keys">
+        {KEYS.map(([keys, says]) => (
+          <div key={says} className="keys-row">
+            <dt>
+              {keys.map((key) => (
+                <kbd key={key}>{key}</kbd>
+              ))}
+            </dt>
+            <dd>{says}</dd>
+          </div>
+        ))}
+      </dl>
+    </dialog>
+  );
+}

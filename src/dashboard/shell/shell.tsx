@@ -1,0 +1,131 @@
+/** The frame of all screens: the menu, the state of the connection, the keys. */
+import { useQuery } from "@tanstack/react-query";
+import { type ReactNode } from "react";
+import { Link } from "wouter";
+import { useNow } from "../server/now.ts";
+import { useConnection, useConnectionState, useInfo } from "../server/use-server.ts";
+import { usePathParts } from "../show/address.ts";
+import { Inert } from "../show/inert.tsx";
+import { Icon, type IconName } from "../show/parts.tsx";
+import { Mark } from "./key-screen.tsx";
+import { KeysDialog, useShellKeys } from "./shell-keys.tsx";
+import { ThemeButton } from "./theme.tsx";
+
+const SCREENS: readonly { readonly path: string; readonly name: string; readonly icon: IconName }[] = [
+  { path: "sessions", name: "Sessions", icon: "sessions" },
+  { path: "approvals", name: "Approvals", icon: "approvals" },
+  { path: "tools", name: "Tools", icon: "tools" },
+  { path: "jobs", name: "Jobs", icon: "jobs" },
+  { path: "health", name: "Health", icon: "health" },
+];
+
+const APPROVALS_EVERY_MS = 3_000;
+
+export function Shell({ children }: { readonly children: ReactNode }): ReactNode {
+  const [shown, setShown] = useShellKeys();
+  return (
+    <div className="shell">
+      <a className="skip-link" href="#screen">
+        Skip to the screen
+      </a>
+      <nav className="menu" aria-label="Screens">
+        <div className="brand">
+          <Mark />
+          <span>Haft</span>
+        </div>
+        <ul className="menu-list">
+          {SCREENS.map((screen) => (
+            <MenuItem key={screen.path} {...screen} />
+          ))}
+        </ul>
+        <MenuFoot onKeys={() => setShown(true)} />
+      </nav>
+      <main className="screen" id="screen" tabIndex={-1}>
+        <ConnectionLine />
+        {children}
+      </main>
+      {shown && <KeysDialog onClose={() => setShown(false)} />}
+    </div>
+  );
+}
+
+function MenuItem({ path, name, icon }: (typeof SCREENS)[number]): ReactNode {
+  const [current] = usePathParts();
+  return (
+    <li>
+      <Link href={`/${path}`} className="menu-item" aria-current={current === path ? "page" : undefined}>
+        <Icon name={icon} />
+        <span>{name}</span>
+        {path === "approvals" && <WaitingCount />}
+      </Link>
+    </li>
+  );
+}
+
+function WaitingCount(): ReactNode {
+  const { client } = useConnection();
+  const { data } = useQuery({
+    queryKey: ["approvals"],
+    queryFn: ({ signal }) => client.call("listApprovals", { signal }),
+    refetchInterval: APPROVALS_EVERY_MS,
+  });
+  const waiting = data?.approvals.length ?? 0;
+  return waiting === 0 ? null : (
+    <span className="menu-count">
+      {waiting}
+      <span className="visually-hidden"> waiting</span>
+    </span>
+  );
+}
+
+function MenuFoot({ onKeys }: { readonly onKeys: () => void }): ReactNode {
+  const connection = useConnection();
+  const { readOnly } = useConnectionState();
+  const info = useInfo();
+  return (
+    <div className="menu-foot">
+      <label className="switch">
+        <input type="checkbox" role="switch" checked={readOnly} onChange={({ target }) => connection.setReadOnly(target.checked)} />
+        <span className="switch-track" aria-hidden="true" />
+        <span>Read-only</span>
+      </label>
+      <div className="menu-tools">
+        <ThemeButton />
+        <button type="button" className="button button-icon" onClick={onKeys} title="Keys (?)" aria-label="Show the keys">
+          ?
+        </button>
+        <button
+          type="button"
+          className="button button-icon"
+          onClick={() => connection.forgetKey()}
+          title="Forget the key"
+          aria-label="Forget the key and leave"
+        >
+          <Icon name="key" />
+        </button>
+      </div>
+      {info !== undefined && (
+        <p className="menu-about">
+          <Inert text={info.principal.name} maxLength={40} />
+          <br />
+          {info.name} {info.version}
+        </p>
+      )}
+    </div>
+  );
+}
+
+const RETURN_SHOWN_MS = 6_000;
+
+/** Says that the connection is lost, and for a while that it is back. */
+function ConnectionLine(): ReactNode {
+  const { reachable, returnedAt } = useConnectionState();
+  const now = useNow(returnedAt === undefined ? undefined : 1_000);
+  const isBack = reachable && returnedAt !== undefined && now - returnedAt < RETURN_SHOWN_MS;
+  return (
+    <div role="status" className={reachable ? (isBack ? "connection connection-back" : "connection") : "connection connection-lost"}>
+      {!reachable && "The server does not answer. The page continues where it was as soon as it does."}
+      {isBack && "The server answers again. Nothing of the log was missed."}
+    </div>
+  );
+}

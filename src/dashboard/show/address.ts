@@ -1,0 +1,53 @@
+/** The state that a view keeps in its address, so that a link opens the same. */
+import { useLocation, useSearch } from "wouter";
+
+/** The decoded parts of the path. The router decodes whole paths, which an id with a percent sign does not survive. */
+export function usePathParts(): readonly string[] {
+  useLocation(); // draws again when it changes
+  return window.location.pathname.split("/").slice(1).map(decoded);
+}
+
+/** One value of the query; an empty one is left out. */
+export function useAddressValue(name: string): readonly [string, (value: string) => void] {
+  const [, navigate] = useLocation();
+  useSearch();
+  const set = (value: string): void => {
+    const next = new URLSearchParams(window.location.search);
+    if (value === "") next.delete(name);
+    else next.set(name, value);
+    const query = next.toString();
+    navigate(window.location.pathname + (query === "" ? "" : `?${query}`), { replace: true });
+  };
+  return [new URLSearchParams(window.location.search).get(name) ?? "", set];
+}
+
+/** Goes to an address. */
+export function useGo(): (path: string, options?: { readonly replace?: boolean; readonly keepQuery?: boolean }) => void {
+  const [, navigate] = useLocation();
+  return (path, { replace = false, keepQuery = false } = {}) => navigate(keepQuery ? path + window.location.search : path, { replace });
+}
+
+export function sessionPath(sessionId: string, callId?: string): string {
+  const session = `/sessions/${encodeURIComponent(sessionId)}`;
+  return callId === undefined ? session : `${session}/calls/${encodeURIComponent(callId)}`;
+}
+
+export function toolPath(name: string): string {
+  return `/tools/${encodeURIComponent(name)}`;
+}
+
+export function approvalPath(callId: string): string {
+  return `/approvals/${encodeURIComponent(callId)}`;
+}
+
+export function jobPath(jobId: string): string {
+  return `/jobs/${encodeURIComponent(jobId)}`;
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part; // nothing has this name
+  }
+}

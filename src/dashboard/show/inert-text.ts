@@ -1,0 +1,48 @@
+/** Third-party text in pieces that show characters which would be invisible or would change the order of the text around them. */
+
+export interface TextPiece {
+  readonly text: string;
+  /** It means a character that is not shown as itself. */
+  readonly marked: boolean;
+}
+
+/** Controls but tab and line feed, marks of direction, zero-width and other invisible characters, lone surrogates. */
+const HIDDEN =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/gu;
+
+const ESCAPE = "\u001b";
+
+/** At most so many characters are shown at once; a page that takes them all would stand still. */
+export const SHOWN_CHARACTERS = 20_000;
+
+/** The pieces of a text; carriage returns before line feeds are left out. */
+export function textPieces(text: string): readonly TextPiece[] {
+  const pieces: TextPiece[] = [];
+  let from = 0;
+  const plain = (to: number): void => {
+    if (to > from) pieces.push({ text: text.slice(from, to), marked: false });
+  };
+  for (const match of text.matchAll(HIDDEN)) {
+    plain(match.index);
+    from = match.index + match[0].length;
+    if (match[0] === "\r" && text[from] === "\n") continue;
+    pieces.push({ text: nameOf(match[0]), marked: true });
+  }
+  plain(text.length);
+  return pieces;
+}
+
+/** The same as one string, for titles and labels. */
+export function visible(text: string, maxLength = 300): string {
+  const cut = text.length > maxLength ? `${text.slice(0, maxLength)}…` : text;
+  return textPieces(cut)
+    .map((piece) => piece.text)
+    .join("");
+}
+
+function nameOf(character: string): string {
+  if (character === ESCAPE) return "␛";
+  const code = character.codePointAt(0) ?? 0;
+  if (code < 0x20) return String.fromCodePoint(0x24_00 + code);
+  return `⟨${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
+}

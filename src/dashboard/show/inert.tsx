@@ -1,0 +1,89 @@
+/** Components for third-party text: text nodes only, isolated from the direction of what stands around them. */
+import { Fragment, memo, useState, type ReactNode } from "react";
+import { SHOWN_CHARACTERS, textPieces, visible } from "./inert-text.ts";
+import { jsonTokens } from "./json-tokens.ts";
+import { count } from "./words.ts";
+
+/** A name, a reason, a message: on one line or several, cut at `maxLength`. */
+export function Inert({ text, maxLength = 300 }: { readonly text: string; readonly maxLength?: number }): ReactNode {
+  const cut = text.length > maxLength ? `${text.slice(0, maxLength)}…` : text;
+  return <bdi>{pieces(cut)}</bdi>;
+}
+
+/** Qualified names: the namespace steps back. */
+export function ToolName({ name }: { readonly name: string }): ReactNode {
+  const at = name.indexOf("::");
+  const shown = visible(name, 160);
+  if (at < 0 || shown !== name) return <bdi className="tool-name">{shown}</bdi>;
+  return (
+    <bdi className="tool-name" title={name}>
+      <span className="namespace">{name.slice(0, at)}::</span>
+      {name.slice(at + 2)}
+    </bdi>
+  );
+}
+
+/** Text of any length in a block; more of it on demand. */
+export function TextBlock({ text, label }: { readonly text: string; readonly label: string }): ReactNode {
+  const [shown, setShown] = useState(SHOWN_CHARACTERS);
+  return (
+    <Block label={label}>
+      <bdi>{pieces(text.slice(0, shown))}</bdi>
+      {text.length > shown && <More left={text.length - shown} onMore={() => setShown(shown + SHOWN_CHARACTERS * 5)} />}
+    </Block>
+  );
+}
+
+/** Any JSON, indented. */
+export const JsonBlock = memo(function JsonBlock({ value, label }: { readonly value: unknown; readonly label: string }): ReactNode {
+  const [budget, setBudget] = useState(SHOWN_CHARACTERS);
+  const { tokens, isCut } = jsonTokens(value, budget);
+  return (
+    <Block label={label}>
+      <bdi>
+        {tokens.map(({ kind, text }, index) =>
+          kind === "mark" ? (
+            <Fragment key={index}>{text}</Fragment>
+          ) : (
+            <span key={index} className={`json-${kind}`}>
+              {pieces(text)}
+            </span>
+          ),
+        )}
+      </bdi>
+      {isCut && <More onMore={() => setBudget(budget * 4)} />}
+    </Block>
+  );
+});
+
+/** A region that scrolls can be reached by keyboard. */
+function Block({ label, children }: { readonly label: string; readonly children: ReactNode }): ReactNode {
+  return (
+    <pre className="block" tabIndex={0} role="group" aria-label={label}>
+      {children}
+    </pre>
+  );
+}
+
+function More({ left, onMore }: { readonly left?: number; readonly onMore: () => void }): ReactNode {
+  return (
+    <button type="button" className="more" onClick={onMore}>
+      {left === undefined ? "Show more" : `Show more of ${count(left)} characters`}
+    </button>
+  );
+}
+
+function pieces(text: string): ReactNode {
+  const parts = textPieces(text);
+  const [only] = parts;
+  if (parts.length === 1 && only?.marked === false) return only.text;
+  return parts.map(({ text, marked }, index) =>
+    marked ? (
+      <span key={index} className="hidden-character">
+        {text}
+      </span>
+    ) : (
+      <Fragment key={index}>{text}</Fragment>
+    ),
+  );
+}

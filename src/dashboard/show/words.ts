@@ -1,0 +1,47 @@
+/** Times, spans and counts as people read them, in the reader's zone. */
+
+const TIME = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+const DAY = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
+const COUNT = new Intl.NumberFormat("en");
+
+export function clockTime(at: number): string {
+  return TIME.format(at);
+}
+
+/** Today as a time, other days with their date. */
+export function shortTime(at: number, now: number): string {
+  return new Date(at).toDateString() === new Date(now).toDateString() ? TIME.format(at) : DAY.format(at);
+}
+
+/** With the day and the zone. */
+export function fullTime(at: number): string {
+  return FULL.format(at);
+}
+
+export function span(ms: number): string {
+  if (ms < 1) return "0 ms";
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 10_000) return `${(ms / 1_000).toFixed(2)} s`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
+  const minutes = Math.floor(ms / 60_000);
+  if (minutes < 60) return `${minutes} min ${Math.round((ms % 60_000) / 1_000)} s`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+export function ago(at: number, now: number): string {
+  const ms = now - at;
+  if (ms < 5_000) return "now";
+  if (ms < 60_000) return `${Math.floor(ms / 1_000)} s ago`;
+  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ago`;
+  return ms < 86_400_000 ? `${Math.floor(ms / 3_600_000)} h ago` : `${Math.floor(ms / 86_400_000)} d ago`;
+}
+
+export function count(value: number): string {
+  return COUNT.format(value);
+}
+
+export function plural(value: number, one: string): string {
+  return `${count(value)} ${one}${value === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,133 @@
+/** The time of a call as a bar in pieces: waits, attempts, pauses between them, what ran on, what it wrote. */
+import type { ReactNode } from "react";
+import { Link } from "wouter";
+import { visible } from "../show/inert-text.ts";
+import { span } from "../show/words.ts";
+import { nameOf, type CallEntry, type Phase } from "./call-entry.ts";
+import type { RowProps } from "./row-props.ts";
+
+type BarProps = RowProps & { readonly entry: CallEntry };
+
+/** In percent. */
+const OUTPUT_STEP = 0.75;
+
+interface Place {
+  readonly left: number;
+  readonly width: number;
+}
+
+export function Bar(props: BarProps): ReactNode {
+  const { entry, now } = props;
+  const endMs = (entry.endedAt ?? now) - entry.at;
+  const whole = placeOf(props, 0, endMs);
+  if (whole === undefined) return null;
+  const origin = entry.result?.origin ?? "open";
+  return (
+    <>
+      <Folds axis={props.axis} zoom={props.zoom} />
+      <span className={`bar bar-whole bar-${origin}`} style={styleOf(whole)} />
+      {entry.phases.map((phase, index) => (
+        <Piece key={index} {...props} phase={phase} endMs={endMs} />
+      ))}
+      {entry.result === undefined && entry.phases.length === 0 && <span className="bar bar-open-wait" style={styleOf(whole)} />}
+      {outputPlaces(props).map((left) => (
+        <span key={left} className="bar-output" style={{ left: `${left}%` }} />
+      ))}
+      {entry.result?.status === "error" && <EndMark {...props} endMs={endMs} />}
+      <HolderLink {...props} endMs={endMs} />
+    </>
+  );
+}
+
+/** Where it wrote, each place once. */
+function outputPlaces(props: BarProps): readonly number[] {
+  const places = new Set<number>();
+  for (const atMs of props.entry.outputs) {
+    const at = placeOf(props, atMs, atMs);
+    if (at !== undefined) places.add(Math.round(at.left / OUTPUT_STEP) * OUTPUT_STEP);
+  }
+  return [...places];
+}
+
+function Piece({ phase, endMs, ...props }: BarProps & { readonly phase: Phase; readonly endMs: number }): ReactNode {
+  const ms = phase.ms ?? Math.max(0, endMs - phase.atMs);
+  const at = placeOf(props, phase.atMs, phase.atMs + ms);
+  const late = phase.lateMs === undefined ? undefined : placeOf(props, phase.atMs + ms, phase.atMs + ms + phase.lateMs);
+  const origin = props.entry.result?.origin ?? "open";
+  const failed = phase.error !== undefined || phase.abandoned === true ? " bar-failed" : "";
+  const kind = phase.phase === "attempt" ? `bar-attempt bar-${origin}${failed}` : `bar-${phase.phase}`;
+  return (
+    <>
+      {at !== undefined && <span className={`bar ${kind}`} style={styleOf(at)} title={phaseWords(phase, ms)} />}
+      {late !== undefined && (
+        <span className="bar bar-late" style={styleOf(late)} title={`ran on for ${span(phase.lateMs ?? 0)} after it was given up`} />
+      )}
+    </>
+  );
+}
+
+/** The folded pieces of the axis, through all rows. */
+function Folds({ axis, zoom }: Pick<RowProps, "axis" | "zoom">): ReactNode {
+  const width = zoom.end - zoom.start;
+  return axis.pieces
+    .filter(({ folded, start, end }) => folded && end > zoom.start && start < zoom.end)
+    .slice(0, 30)
+    .map(({ from, start, end }) => (
+      <span
+        key={from}
+        className="fold"
+        style={{ left: `${((start - zoom.start) / width) * 100}%`, width: `${((end - start) / width) * 100}%` }}
+      />
+    ));
+}
+
+/** On whom it waits, or waited longest: a link to that call, where the bar leaves room. */
+function HolderLink(props: BarProps & { readonly endMs: number }): ReactNode {
+  const { entry, log, linkTo, endMs } = props;
+  const wait = entry.phases.filter(({ holders }) => (holders?.length ?? 0) > 0).sort((one, other) => (other.ms ?? 0) - (one.ms ?? 0))[0];
+  const holder = log.calls.get(wait?.holders?.[0] ?? "");
+  const end = placeOf(props, endMs, endMs);
+  if (wait === undefined || holder === undefined || end === undefined) return null;
+  const more = (wait.holders?.length ?? 1) - 1;
+  const side = end.left > 62 ? { right: `calc(${100 - (placeOf(props, 0, 0)?.left ?? 0)}% + 6px)` } : { left: `calc(${end.left}% + 6px)` };
+  return (
+    <Link href={linkTo(holder.id)} className="holder" style={side} tabIndex={-1} onClick={(event) => event.stopPropagation()}>
+      waited {span(wait.ms ?? 0)} for {visible(nameOf(holder), 40)}
+      {more > 0 ? ` and ${more} more` : ""}
+    </Link>
+  );
+}
+
+function EndMark({ endMs, ...props }: BarProps & { readonly endMs: number }): ReactNode {
+  const at = placeOf(props, endMs, endMs);
+  return at === undefined ? null : <span className="bar-end-failed" style={{ left: `${at.left}%` }} />;
+}
+
+export function phaseWords(phase: Phase, ms: number): string {
+  switch (phase.phase) {
+    case "approval":
+      return `waited ${span(ms)} for approval`;
+    case "slot":
+      return `waited ${span(ms)} until fewer calls ran`;
+    case "lock":
+      return `waited ${span(ms)} for what other calls held`;
+    case "backoff":
+      return `paused ${span(ms)} before the next attempt`;
+    case "attempt":
+      return `attempt of ${span(ms)}${phase.error === undefined ? "" : `, failed: ${phase.error}`}${phase.abandoned === true ? ", given up" : ""}`;
+  }
+}
+
+/** In percent of the shown part; undefined where it is outside. */
+function placeOf({ entry, axis, zoom }: BarProps, fromMs: number, toMs: number): Place | undefined {
+  const width = zoom.end - zoom.start;
+  const start = (axis.at(entry.at + fromMs) - zoom.start) / width;
+  const end = (axis.at(entry.at + toMs) - zoom.start) / width;
+  if (end < 0 || start > 1) return undefined;
+  const left = Math.max(0, start) * 100;
+  return { left, width: Math.min(100, end * 100) - left };
+}
+
+function styleOf({ left, width }: Place): { readonly left: string; readonly width: string } {
+  return { left: `${left}%`, width: `${width}%` };
+}

@@ -1,0 +1,49 @@
+/** One call as a row: its name, how it ended, its time as a bar. */
+import { memo, type ReactNode } from "react";
+import { ToolName } from "../show/inert.tsx";
+import { span } from "../show/words.ts";
+import { Bar } from "./bar.tsx";
+import { nameOf, type CallEntry } from "./call-entry.ts";
+import { ORIGINS, stateWords } from "./origins.ts";
+import type { RowProps } from "./row-props.ts";
+
+export const CallRow = memo(function CallRow({
+  entry,
+  depth,
+  axis,
+  now,
+  zoom,
+  log,
+  linkTo,
+}: RowProps & { readonly entry: CallEntry; readonly depth: number }): ReactNode {
+  const { tone, text } = stateWords(entry);
+  const origin = entry.result?.origin;
+  const ms = (entry.endedAt ?? now) - entry.at;
+  return (
+    <>
+      <div role="gridcell" className={`cell-name indent-${Math.min(depth, 6)}`}>
+        <span className={`origin origin-${origin ?? "open"}`} title={origin === undefined ? "has not ended" : ORIGINS[origin].says}>
+          {origin === undefined ? "○" : ORIGINS[origin].mark}
+          <span className="visually-hidden">{origin ?? "open"}</span>
+        </span>
+        <ToolName name={nameOf(entry)} />
+        {tone !== "good" && (
+          <span className={`state state-${tone}`} title={text}>
+            {text}
+          </span>
+        )}
+        {(entry.result?.repairs.length ?? 0) > 0 && (
+          <span className="state state-warn" title="Its input was repaired">
+            repaired
+          </span>
+        )}
+      </div>
+      <div role="gridcell" className="cell-bar">
+        <Bar entry={entry} axis={axis} now={now} zoom={zoom} log={log} linkTo={linkTo} />
+      </div>
+      <div role="gridcell" className="cell-time number">
+        {span(Math.max(0, entry.result?.durationMs ?? ms))}
+      </div>
+    </>
+  );
+});

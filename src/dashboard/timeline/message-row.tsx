@@ -1,0 +1,23 @@
+/** A message of the conversation, between the calls. */
+import type { ReactNode } from "react";
+import { Inert } from "../show/inert.tsx";
+import { clockTime } from "../show/words.ts";
+import type { RowProps } from "./row-props.ts";
+import type { MessageEntry } from "./session-log.ts";
+
+export function MessageRow({ entry }: RowProps & { readonly entry: MessageEntry }): ReactNode {
+  return (
+    <>
+      <div role="gridcell" className="cell-message">
+        <span className="message-role">{entry.role}</span>
+        <span className="message-text">
+          <Inert text={entry.text.replaceAll(/\s+/gu, " ")} maxLength={240} />
+        </span>
+        {entry.voided !== undefined && <span className="state state-plain">voided</span>}
+      </div>
+      <div role="gridcell" className="cell-time number muted">
+        {clockTime(entry.at)}
+      </div>
+    </>
+  );
+}

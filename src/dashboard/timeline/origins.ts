@@ -1,0 +1,26 @@
+/** The words and marks of where results came from, and how calls ended: colour is never alone. */
+import type { Tone } from "../show/parts.tsx";
+import type { CallEntry, Origin } from "./call-entry.ts";
+import { stateOf } from "./call-entry.ts";
+
+export const ORIGINS: Readonly<Record<Origin, { readonly mark: string; readonly says: string }>> = {
+  live: { mark: "●", says: "live: the tool itself" },
+  cache: { mark: "◆", says: "cache: an earlier result" },
+  replay: { mark: "▲", says: "replay: a recording" },
+  simulated: { mark: "◇", says: "simulated: nothing happened" },
+  stub: { mark: "□", says: "stub: a fixed answer" },
+};
+
+/** The state of a call in one or two words. */
+export function stateWords(entry: CallEntry): { readonly tone: Tone; readonly text: string } {
+  const { result } = entry;
+  if (result === undefined) {
+    const words = { begun: "in progress", approval: "needs approval", running: "running", backoff: "waits to retry", ended: "" };
+    const state = stateOf(entry);
+    return { tone: state === "approval" ? "warn" : "busy", text: words[state] };
+  }
+  if (entry.undone !== undefined) return { tone: "plain", text: entry.undone };
+  if (result.status === "error") return { tone: "bad", text: result.error?.code.replaceAll("_", " ") ?? "error" };
+  if (result.status === "ok") return { tone: "good", text: "ok" };
+  return { tone: result.status === "partial" ? "warn" : "plain", text: result.status };
+}

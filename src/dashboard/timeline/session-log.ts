@@ -1,0 +1,207 @@
+/** Folds a session's events into what a timeline shows, outside of React: thousands of events cost one drawing. */
+import type { LogEvent, LogEventOf } from "../server/log-event.ts";
+import { endedPhases, newCall, type CallEntry, type Phase } from "./call-entry.ts";
+
+/** A message of the conversation. */
+export interface MessageEntry {
+  readonly kind: "message";
+  readonly id: string;
+  readonly at: number;
+  readonly role: string;
+  readonly text: string;
+  readonly voided?: string;
+}
+
+export type Entry = CallEntry | MessageEntry;
+
+/** An entry in its place in the tree. */
+export interface Row {
+  readonly entry: Entry;
+  readonly depth: number;
+}
+
+const MAX_OUTPUTS = 200;
+const MAX_TEXT = 400;
+const MAX_DEPTH = 12;
+
+export class SessionLog {
+  readonly calls = new Map<string, CallEntry>();
+  /** Grows with each event. */
+  version = 0;
+  /** The events of the log that were folded. */
+  events = 0;
+  running = 0;
+  failed = 0;
+  readonly #entries: Entry[] = [];
+  #rows: Row[] = [];
+  #rowsOf = -1;
+
+  add(event: LogEvent): void {
+    this.version++;
+    const fold = FOLDS[event.type];
+    // Each function of the table takes the events of its key.
+    if (fold !== undefined) (fold as (log: SessionLog, event: LogEvent) => void)(this, event);
+  }
+
+  enter(entry: Entry): void {
+    this.#entries.push(entry);
+    if (entry.kind !== "call") return;
+    this.calls.set(entry.id, entry);
+    this.running++;
+  }
+
+  /** Everything in the order it began, calls that other calls made below those. */
+  rows(): readonly Row[] {
+    if (this.#rowsOf === this.#entries.length) return this.#rows;
+    this.#rowsOf = this.#entries.length;
+    this.#rows = treeOf(this.#entries, this.calls);
+    return this.#rows;
+  }
+
+  /** From the first entry to the last end. */
+  entries(): readonly Entry[] {
+    return this.#entries;
+  }
+}
+
+function treeOf(entries: readonly Entry[], calls: ReadonlyMap<string, CallEntry>): Row[] {
+  const children = new Map<string, Entry[]>();
+  const roots: Entry[] = [];
+  for (const entry of entries) {
+    const parent = entry.kind === "call" ? entry.parentId : undefined;
+    const siblings = parent === undefined || !calls.has(parent) || parent === entry.id ? roots : childrenOf(children, parent);
+    siblings.push(entry);
+  }
+  if (children.size === 0) return roots.map((entry) => ({ entry, depth: 0 }));
+  const rows: Row[] = [];
+  const place = (entry: Entry, depth: number): void => {
+    rows.push({ entry, depth });
+    if (depth < MAX_DEPTH) for (const child of children.get(entry.id) ?? []) place(child, depth + 1);
+  };
+  for (const root of roots) place(root, 0);
+  return rows;
+}
+
+function childrenOf(children: Map<string, Entry[]>, parent: string): Entry[] {
+  const found = children.get(parent) ?? [];
+  if (found.length === 0) children.set(parent, found);
+  return found;
+}
+
+type Folds = { readonly [Type in LogEvent["type"]]?: (log: SessionLog, event: LogEventOf<Type>) => void };
+
+const FOLDS: Folds = {
+  "call-start": (log, event) => {
+    if (!log.calls.has(event.callId)) log.enter(newCall(event));
+  },
+  "call-intent": (log, { callId, input, idempotencyKey }) => {
+    const call = log.calls.get(callId);
+    if (call !== undefined) Object.assign(call, { input, idempotencyKey });
+  },
+  "approval-ask": (log, { callId, at, digest, reason, input }) => {
+    const call = log.calls.get(callId);
+    if (call === undefined || call.result !== undefined) return;
+    Object.assign(call, { approval: { digest, reason }, input });
+    call.phases.push({ phase: "approval", atMs: at - call.at });
+  },
+  "approval-answer": (log, { callId, at, status, by, digest }) => {
+    const call = log.calls.get(callId);
+    if (call === undefined) return;
+    call.approval = { reason: "", digest, ...call.approval, status, ...(by === undefined ? {} : { by }) };
+    closeLast(call, "approval", at);
+  },
+  "call-wait": (log, { callId, at, waitMs, reason, waitedFor }) => {
+    const call = log.calls.get(callId);
+    if (call === undefined || call.result !== undefined) return;
+    const holders = reason === "lock" ? { holders: waitedFor } : {};
+    call.phases.push({ phase: reason, atMs: Math.max(0, at - waitMs - call.at), ms: waitMs, ...holders });
+  },
+  "call-attempt": (log, { callId, at }) => {
+    const call = log.calls.get(callId);
+    if (call !== undefined && call.result === undefined) call.phases.push({ phase: "attempt", atMs: at - call.at });
+  },
+  "call-retry": (log, { callId, at, delayMs, error }) => {
+    const call = log.calls.get(callId);
+    if (call === undefined || call.result !== undefined) return;
+    closeLast(call, "attempt", at, { error: error.code });
+    call.phases.push({ phase: "backoff", atMs: at - call.at, ms: delayMs });
+  },
+  "call-orphan": (log, { callId, at }) => {
+    const call = log.calls.get(callId);
+    if (call !== undefined && call.result === undefined) closeLast(call, "attempt", at, { abandoned: true });
+  },
+  "call-late": (log, { callId, lateMs }) => {
+    const call = log.calls.get(callId);
+    const index = call?.phases.findLastIndex(({ phase }) => phase === "attempt") ?? -1;
+    const phase = call?.phases[index];
+    if (call !== undefined && phase !== undefined) call.phases[index] = { ...phase, abandoned: true, lateMs };
+  },
+  "call-progress": (log, { callId, update }) => {
+    const call = log.calls.get(callId);
+    if (call !== undefined) call.progress = progressText(update);
+  },
+  "call-end": (log, event) => {
+    const call = log.calls.get(event.callId);
+    if (call === undefined || call.result !== undefined) return;
+    call.result = event.result;
+    call.endedAt = Math.max(event.at, call.at);
+    if (event.input !== undefined) call.input = event.input;
+    call.phases = endedPhases(event, call.phases);
+    log.running--;
+    if (event.result.status === "error") log.failed++;
+  },
+  "job-start": (log, { callId, mode }) => {
+    const call = log.calls.get(callId);
+    if (call !== undefined) call.job = mode;
+  },
+  "job-output": (log, { callId, at }) => {
+    const call = log.calls.get(callId);
+    if (call === undefined) return;
+    call.outputs.push(at - call.at);
+    if (call.outputs.length > MAX_OUTPUTS) call.outputs.shift();
+  },
+  "outcome-resolve": (log, { callId, outcome }) => {
+    const call = log.calls.get(callId);
+    if (call !== undefined) call.lateOutcome = outcome;
+  },
+  "message-add": (log, { at, message: { role, content } }) => {
+    log.enter({ kind: "message", id: `message-${log.version}`, at, role, text: contentText(content) });
+  },
+  "round-end": (log, { at, message: { content }, voided, callIds }) => {
+    if (voided !== undefined) mark(log, callIds, "voided");
+    const text = contentText(content);
+    if (text !== "" || voided !== undefined)
+      log.enter({
+        kind: "message",
+        id: `message-${log.version}`,
+        at,
+        role: "assistant",
+        text,
+        ...(voided === undefined ? {} : { voided }),
+      });
+  },
+  "batch-rollback": (log, { callIds }) => mark(log, callIds, "rolled back"),
+};
+
+function mark(log: SessionLog, callIds: readonly string[], undone: NonNullable<CallEntry["undone"]>): void {
+  for (const id of callIds) {
+    const call = log.calls.get(id);
+    if (call !== undefined) call.undone = undone;
+  }
+}
+
+function closeLast(call: CallEntry, kind: Phase["phase"], at: number, more: Partial<Phase> = {}): void {
+  const index = call.phases.findLastIndex(({ phase, ms }) => phase === kind && ms === undefined);
+  const open = call.phases[index];
+  if (open !== undefined) call.phases[index] = { ...open, ...more, ms: Math.max(0, at - call.at - open.atMs) };
+}
+
+function contentText(content: LogEventOf<"message-add">["message"]["content"]): string {
+  if (typeof content === "string") return content.slice(0, MAX_TEXT);
+  return content.map((part) => (part.type === "text" ? part.text.slice(0, MAX_TEXT) : `[${part.type}]`)).join(" ");
+}
+
+function progressText({ message, done, total }: LogEventOf<"call-progress">["update"]): string {
+  const count = done === undefined ? "" : total === undefined ? String(done) : `${done} of ${total}`;
+  return [message?.slice(0, MAX_TEXT), count].filter((part) => part !== undefined && part !== "").join(" · ");
+}

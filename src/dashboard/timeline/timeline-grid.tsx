@@ -1,0 +1,134 @@
+/** The rows of a timeline: a treegrid of which only what is in view exists. */
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
+import { handleRowKey } from "../show/row-keys.ts";
+import { CallRow } from "./call-row.tsx";
+import { MessageRow } from "./message-row.tsx";
+import type { Row, SessionLog } from "./session-log.ts";
+import type { TimeAxis } from "./time-axis.ts";
+import type { Zoom } from "./row-props.ts";
+
+export interface GridProps {
+  readonly rows: readonly Row[];
+  readonly version: number;
+  readonly axis: TimeAxis;
+  readonly now: number;
+  readonly zoom: Zoom;
+  readonly log: SessionLog;
+  readonly callId: string | undefined;
+  readonly isFollowing: boolean;
+  readonly onOpen: (id: string) => void;
+  readonly onClose: () => void;
+  readonly onWhole: () => void;
+  readonly onFollow: () => void;
+  readonly linkTo: (id: string) => string;
+}
+
+const ROW_HEIGHT = 32;
+const OVERSCAN = 8;
+
+export function TimelineGrid(props: GridProps): ReactNode {
+  const { rows, callId, isFollowing } = props;
+  const frame = useRef<HTMLDivElement>(null);
+  const [row, setRow] = useActiveRow(rows, callId);
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => frame.current,
+    estimateSize: () => ROW_HEIGHT,
+    overscan: OVERSCAN,
+  });
+  useEffect(() => {
+    if (isFollowing && rows.length > 0) virtual.scrollToIndex(rows.length - 1);
+  }, [isFollowing, rows.length, virtual]);
+  useEffect(() => {
+    if (row >= 0 && !isFollowing) virtual.scrollToIndex(row);
+    // Only where the row was chosen in another way than by scrolling.
+  }, [row, isFollowing, virtual]);
+  return (
+    <div
+      ref={frame}
+      className="grid"
+      role="treegrid"
+      aria-label="Calls"
+      aria-rowcount={rows.length}
+      aria-readonly="true"
+      aria-activedescendant={row < 0 ? undefined : `row-${row}`}
+      tabIndex={0}
+      onKeyDown={(event) => handleKey(event, props, row, setRow)}
+    >
+      <div className="grid-rows" role="rowgroup" style={{ height: virtual.getTotalSize() }}>
+        {virtual.getVirtualItems().map(({ index, start }) => {
+          const one = rows[index];
+          return one === undefined ? null : (
+            <GridRow
+              key={one.entry.id}
+              {...props}
+              one={one}
+              index={index}
+              top={start}
+              isActive={index === row}
+              onChoose={() => setRow(index)}
+            />
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+/** The row of the call in the address; keys move on from there. */
+function useActiveRow(rows: readonly Row[], callId: string | undefined): readonly [number, (row: number) => void] {
+  const [row, setRow] = useState(-1);
+  const found = callId === undefined ? -1 : rows.findIndex(({ entry }) => entry.id === callId);
+  useEffect(() => {
+    if (found >= 0) setRow(found);
+  }, [found]);
+  return [Math.min(row, rows.length - 1), setRow];
+}
+
+function handleKey(event: KeyboardEvent, props: GridProps, row: number, setRow: (row: number) => void): void {
+  const { rows, callId, onOpen, onClose, onFollow, onWhole } = props;
+  const openRow = (index: number): void => {
+    const entry = rows[index]?.entry;
+    if (entry?.kind === "call") onOpen(entry.id);
+  };
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "Escape" && callId !== undefined) return onClose();
+  if (event.key === "f") return onFollow();
+  if (event.key === "0") return onWhole();
+  const move = (next: number): void => {
+    setRow(next);
+    if (callId !== undefined) openRow(next); // the panel goes with it
+  };
+  handleRowKey(event, { row, rows: rows.length, onMove: move, onOpen: openRow });
+}
+
+interface GridRowProps extends GridProps {
+  readonly one: Row;
+  readonly index: number;
+  readonly top: number;
+  readonly isActive: boolean;
+  readonly onChoose: () => void;
+}
+
+function GridRow({ one: { entry, depth }, index, top, isActive, onChoose, ...props }: GridRowProps): ReactNode {
+  const isOpen = entry.id === props.callId;
+  const names = ["row", isActive ? "row-active" : "", isOpen ? "row-open" : "", entry.kind === "message" ? "row-message" : ""];
+  return (
+    <div
+      id={`row-${index}`}
+      role="row"
+      className={names.filter((name) => name !== "").join(" ")}
+      aria-level={depth + 1}
+      aria-rowindex={index + 1}
+      aria-selected={isOpen}
+      style={{ transform: `translateY(${top}px)` }}
+      onClick={() => {
+        onChoose();
+        if (entry.kind === "call") props.onOpen(entry.id);
+      }}
+    >
+      {entry.kind === "call" ? <CallRow entry={entry} depth={depth} {...props} /> : <MessageRow entry={entry} {...props} />}
+    </div>
+  );
+}

@@ -1,0 +1,171 @@
+/** One session: its calls over time, and the call that is chosen beside them. */
+import { useEffect, useMemo, useState, type ReactNode } from "react";
+import { Link } from "wouter";
+import { CallPanel } from "../call/call-panel.tsx";
+import { useSessionLog, type FollowedLog } from "../server/use-session-log.ts";
+import { sessionPath, useAddressValue, useGo } from "../show/address.ts";
+import { Inert } from "../show/inert.tsx";
+import { visible } from "../show/inert-text.ts";
+import { Badge, Icon, Loading, Notice, SearchField } from "../show/parts.tsx";
+import { count, plural, span } from "../show/words.ts";
+import { nameOf } from "./call-entry.ts";
+import { ExportButton } from "./export-button.tsx";
+import { Legend } from "./legend.tsx";
+import { Minimap } from "./minimap.tsx";
+import type { Zoom } from "./row-props.ts";
+import type { Row } from "./session-log.ts";
+import { timeAxis, type TimeAxis } from "./time-axis.ts";
+import { TimelineGrid } from "./timeline-grid.tsx";
+import { useRunningNow } from "./use-running-now.ts";
+
+export function TimelineScreen({ sessionId, callId }: { readonly sessionId: string; readonly callId: string | undefined }): ReactNode {
+  const followed = useSessionLog(sessionId);
+  const [words, setWords] = useAddressValue("q");
+  const [follow, setFollow] = useAddressValue("follow");
+  useEffect(() => {
+    document.title = `${visible(sessionId, 60)} · Haft`;
+  }, [sessionId]);
+  const { log, failure, isReady } = followed;
+  return (
+    <div className={callId === undefined ? "timeline-screen" : "timeline-screen with-panel"}>
+      <div className="timeline-main">
+        <header className="screen-head">
+          <Link href="/sessions" className="button button-icon" aria-label="All sessions">
+            <Icon name="back" />
+          </Link>
+          <h1>
+            <Inert text={sessionId} maxLength={80} />
+          </h1>
+          <Counts followed={followed} />
+          <SearchField label="Filter calls" value={words} onChange={setWords} />
+          <button type="button" className="button" aria-pressed={follow === "yes"} onClick={() => setFollow(follow === "yes" ? "" : "yes")}>
+            Follow
+          </button>
+          <ExportButton sessionId={sessionId} />
+        </header>
+        {failure !== undefined && (
+          <Notice isFailure title={failure.isGone ? "There is no such session." : "The session could not be read."}>
+            <p>{failure.text}</p>
+            <p>
+              <Link href="/sessions">All sessions</Link>
+            </p>
+          </Notice>
+        )}
+        {!isReady && log.entries().length === 0 && <Loading />}
+        {isReady && failure === undefined && log.entries().length === 0 && (
+          <Notice title="Nothing was called yet.">Calls appear here as they begin.</Notice>
+        )}
+        {log.entries().length > 0 && (
+          <Timeline
+            sessionId={sessionId}
+            followed={followed}
+            callId={callId}
+            words={words}
+            isFollowing={follow === "yes"}
+            onFollow={setFollow}
+          />
+        )}
+      </div>
+      {callId !== undefined && isReady && <CallPanel sessionId={sessionId} callId={callId} log={log} version={followed.version} />}
+    </div>
+  );
+}
+
+function Counts({ followed: { log } }: { readonly followed: FollowedLog }): ReactNode {
+  return (
+    <span className="badges">
+      {log.running > 0 && <Badge tone="busy">{count(log.running)} running</Badge>}
+      <span className="muted nowrap">{plural(log.calls.size, "call")}</span>
+      {log.failed > 0 && <Badge tone="bad">{count(log.failed)} failed</Badge>}
+    </span>
+  );
+}
+
+interface TimelineProps {
+  readonly sessionId: string;
+  readonly followed: FollowedLog;
+  readonly callId: string | undefined;
+  readonly words: string;
+  readonly isFollowing: boolean;
+  readonly onFollow: (value: string) => void;
+}
+
+function Timeline({ sessionId, followed: { log, version }, callId, words, isFollowing, onFollow }: TimelineProps): ReactNode {
+  const go = useGo();
+  const now = useRunningNow(log.running > 0);
+  const [zoom, setZoom] = useState<Zoom>({ start: 0, end: 1 });
+  // The log is the same object at each drawing; its version says that it is another.
+  const axis = useMemo(() => timeAxis(log.entries(), now), [log, version, now]);
+  const rows = useMemo(() => log.rows().filter((row) => fits(row, words)), [log, version, words]);
+  const open = (id: string | undefined, replace: boolean): void => go(sessionPath(sessionId, id), { replace, keepQuery: true });
+  return (
+    <>
+      <Minimap entries={log.entries()} axis={axis} now={now} version={version} zoom={zoom} onZoom={setZoom} />
+      <Scale axis={axis} zoom={zoom} />
+      <TimelineGrid
+        rows={rows}
+        version={version}
+        axis={axis}
+        now={now}
+        zoom={zoom}
+        log={log}
+        callId={callId}
+        isFollowing={isFollowing}
+        onOpen={(id) => open(id, callId !== undefined)}
+        onClose={() => open(undefined, false)}
+        onWhole={() => setZoom({ start: 0, end: 1 })}
+        onFollow={() => onFollow(isFollowing ? "" : "yes")}
+        linkTo={(id) => sessionPath(sessionId, id) + window.location.search}
+      />
+      {rows.length === 0 && <Notice title="No call fits the filter.">Names, states, error codes and origins are looked through.</Notice>}
+      <Legend />
+    </>
+  );
+}
+
+/** How long the shown part is, and where pauses were left out. */
+function Scale({ axis, zoom }: { readonly axis: TimeAxis; readonly zoom: Zoom }): ReactNode {
+  const place = (at: number): string => `${((at - zoom.start) / (zoom.end - zoom.start)) * 100}%`;
+  const after = (at: number): string => `${100 - ((at - zoom.start) / (zoom.end - zoom.start)) * 100}%`;
+  const folds = axis.pieces.filter(({ folded, start, end }) => folded && end > zoom.start && start < zoom.end);
+  return (
+    <div className="scale" aria-hidden="true">
+      <span className="scale-name">Call</span>
+      <div className="scale-track">
+        <span className="scale-start">0</span>
+        {folds.slice(0, 30).map(({ from, to, start, end }) => (
+          <span
+            key={from}
+            className="fold-name"
+            style={start > 0.5 ? { right: after(end) } : { left: place(start) }}
+            title={`For ${span(to - from)} no call began or ended`}
+          >
+            ⋯ {span(to - from)} ⋯
+          </span>
+        ))}
+        {folds.every(({ end }) => end < 0.75) && <span className="scale-end">{span(busyTime(axis))}</span>}
+      </div>
+      <span className="scale-time">Time</span>
+    </div>
+  );
+}
+
+/** Without what is folded. */
+function busyTime({ pieces }: TimeAxis): number {
+  return pieces.reduce((sum, { from, to, folded }) => sum + (folded ? 0 : to - from), 0);
+}
+
+function fits({ entry }: Row, words: string): boolean {
+  if (words === "") return true;
+  const text =
+    entry.kind === "message"
+      ? `${entry.role} ${entry.text}`
+      : [nameOf(entry), entry.result?.status ?? "running", entry.result?.error?.code, entry.result?.origin, entry.id, entry.undone].join(
+          " ",
+        );
+  const lower = text.toLowerCase();
+  return words
+    .toLowerCase()
+    .split(/\s+/u)
+    .every((word) => lower.includes(word));
+}

@@ -1,0 +1,277 @@
+/** One field of a form, by its schema; fields of objects and arrays hold others. */
+import { useId, useState, type ReactNode } from "react";
+import { Inert } from "../show/inert.tsx";
+import { visible } from "../show/inert-text.ts";
+import { JsonField } from "./json-field.tsx";
+import {
+  firstValue,
+  isNullable,
+  isSchema,
+  resolved,
+  shapeOf,
+  type Member,
+  type Property,
+  type Schema,
+  type Shape,
+} from "./schema-shape.ts";
+
+export interface FieldProps {
+  readonly name: string;
+  readonly schema: Schema;
+  readonly root: unknown;
+  /** Undefined = left out. */
+  readonly value: unknown;
+  readonly isRequired: boolean;
+  readonly depth: number;
+  readonly path: string;
+  readonly onChange: (value: unknown) => void;
+  /** The text of a field is not a value: nothing may be sent. */
+  readonly onUnreadable: (path: string, isUnreadable: boolean) => void;
+}
+
+const MAX_DEPTH = 6;
+
+export function SchemaField(props: FieldProps): ReactNode {
+  const schema = resolved(props.schema, props.root);
+  const shape: Shape = props.depth > MAX_DEPTH ? { kind: "json" } : shapeOf(schema, props.root);
+  if (shape.kind === "object" && shape.properties.length > 0)
+    return <ObjectField {...props} schema={schema} properties={shape.properties} />;
+  if (shape.kind === "array") return <ArrayField {...props} schema={schema} items={shape.items} />;
+  if (shape.kind === "union") return <UnionField {...props} schema={schema} members={shape.members} />;
+  return <PlainField {...props} schema={schema} shape={shape} />;
+}
+
+function PlainField({ shape, ...props }: FieldProps & { readonly shape: Shape }): ReactNode {
+  const id = useId();
+  return (
+    <div className="field">
+      <FieldLabel {...props} id={id} />
+      <Input {...props} id={id} shape={shape} />
+      <Description id={`${id}-says`} schema={props.schema} />
+    </div>
+  );
+}
+
+function Input({ id, shape, ...props }: FieldProps & { readonly id: string; readonly shape: Shape }): ReactNode {
+  const { value, onChange, isRequired } = props;
+  const common = { id, "aria-describedby": `${id}-says` };
+  switch (shape.kind) {
+    case "choice":
+      return (
+        <select
+          {...common}
+          value={shape.values.findIndex((one) => one === value)}
+          onChange={({ target }) => onChange(shape.values[Number(target.value)])}
+        >
+          {(value === undefined || !isRequired) && <option value={-1}>–</option>}
+          {shape.values.map((one, index) => (
+            <option key={index} value={index}>
+              {visible(typeof one === "string" ? one : JSON.stringify(one), 80)}
+            </option>
+          ))}
+        </select>
+      );
+    case "boolean":
+      return (
+        <select
+          {...common}
+          value={String(value ?? "")}
+          onChange={({ target }) => onChange(target.value === "" ? undefined : target.value === "true")}
+        >
+          {(value === undefined || !isRequired) && <option value="">–</option>}
+          <option value="true">true</option>
+          <option value="false">false</option>
+        </select>
+      );
+    case "number":
+      return <NumberInput {...props} {...common} />;
+    case "text":
+      return <TextInput {...props} {...common} shape={shape} />;
+    default:
+      return <JsonField {...props} {...common} />;
+  }
+}
+
+type Common = { readonly id: string; readonly "aria-describedby": string };
+
+function TextInput({
+  value,
+  onChange,
+  isRequired,
+  shape,
+  ...rest
+}: FieldProps & Common & { readonly shape: Shape & { kind: "text" } }): ReactNode {
+  const given = {
+    id: rest.id,
+    "aria-describedby": rest["aria-describedby"],
+    spellCheck: false,
+    value: typeof value === "string" ? value : "",
+  };
+  // An empty text is a value; where the field may be left out, clearing it leaves it out.
+  const change = (text: string): void => onChange(text === "" && !isRequired ? undefined : text);
+  if (shape.isLong) return <textarea {...given} rows={4} onChange={({ target }) => change(target.value)} />;
+  return <input {...given} type="text" placeholder={shape.format} autoComplete="off" onChange={({ target }) => change(target.value)} />;
+}
+
+/** The text stays as it was typed; until it is a number, nothing is sent. */
+function NumberInput({ value, onChange, path, onUnreadable, ...rest }: FieldProps & Common): ReactNode {
+  const [text, setText] = useState<string>();
+  const shown = text ?? (typeof value === "number" ? String(value) : "");
+  const isUnreadable = text !== undefined && text.trim() !== "" && !Number.isFinite(Number(text));
+  return (
+    <>
+      <input
+        id={rest.id}
+        aria-describedby={rest["aria-describedby"]}
+        aria-invalid={isUnreadable}
+        type="text"
+        inputMode="decimal"
+        autoComplete="off"
+        value={shown}
+        onChange={({ target }) => {
+          const typed = target.value.trim();
+          const number = Number(typed);
+          setText(target.value);
+          onUnreadable(path, typed !== "" && !Number.isFinite(number));
+          if (typed === "") onChange(undefined);
+          else if (Number.isFinite(number)) onChange(number);
+        }}
+        onBlur={() => !isUnreadable && setText(undefined)}
+      />
+      {isUnreadable && <p className="inline-failure">This is not a number.</p>}
+    </>
+  );
+}
+
+function ObjectField({ properties, ...props }: FieldProps & { readonly properties: readonly Property[] }): ReactNode {
+  const { value, onChange, depth, path, root } = props;
+  const object = isSchema(value) ? value : {};
+  const fields = properties.map(({ name, schema, isRequired }) => (
+    <SchemaField
+      key={name}
+      {...props}
+      name={name}
+      schema={schema}
+      isRequired={isRequired}
+      value={Object.hasOwn(object, name) ? object[name] : undefined}
+      depth={depth + 1}
+      path={`${path}/${name}`}
+      onChange={(next) => onChange(withValue(object, name, next))}
+    />
+  ));
+  if (depth === 0) return fields;
+  return (
+    <fieldset className="field-group">
+      <legend>
+        <Name {...props} />
+      </legend>
+      <Description schema={props.schema} />
+      {value === undefined ? <AddButton name="Add" onAdd={() => onChange(firstValue(props.schema, root) ?? {})} /> : fields}
+      {value !== undefined && !props.isRequired && <AddButton name="Leave out" onAdd={() => onChange(undefined)} />}
+    </fieldset>
+  );
+}
+
+function ArrayField({ items, ...props }: FieldProps & { readonly items: Schema }): ReactNode {
+  const { value, onChange, depth, path, root } = props;
+  const list: readonly unknown[] = Array.isArray(value) ? value : [];
+  return (
+    <fieldset className="field-group">
+      <legend>
+        <Name {...props} />
+      </legend>
+      <Description schema={props.schema} />
+      {list.slice(0, 100).map((item, index) => (
+        <div key={index} className="field-item">
+          <SchemaField
+            {...props}
+            name={String(index + 1)}
+            schema={items}
+            isRequired
+            value={item}
+            depth={depth + 1}
+            path={`${path}/${index}`}
+            onChange={(next) => onChange(list.with(index, next ?? null))}
+          />
+          <button type="button" className="button button-quiet" onClick={() => onChange(list.toSpliced(index, 1))}>
+            Remove
+          </button>
+        </div>
+      ))}
+      <AddButton name="Add" onAdd={() => onChange([...list, firstValue(items, root) ?? null])} />
+    </fieldset>
+  );
+}
+
+function UnionField({ members, ...props }: FieldProps & { readonly members: readonly Member[] }): ReactNode {
+  const id = useId();
+  const [chosen, setChosen] = useState(0);
+  const member = members[chosen];
+  return (
+    <fieldset className="field-group">
+      <legend>
+        <Name {...props} />
+      </legend>
+      <label className="field" htmlFor={id}>
+        <span className="field-name">Form</span>
+        <select
+          id={id}
+          value={chosen}
+          onChange={({ target }) => {
+            setChosen(Number(target.value));
+            props.onChange(firstValue(members[Number(target.value)]?.schema ?? {}, props.root));
+          }}
+        >
+          {members.map(({ name }, index) => (
+            <option key={index} value={index}>
+              {visible(name, 80)}
+            </option>
+          ))}
+        </select>
+      </label>
+      {member !== undefined && <SchemaField key={chosen} {...props} schema={member.schema} depth={props.depth + 1} />}
+    </fieldset>
+  );
+}
+
+function AddButton({ name, onAdd }: { readonly name: string; readonly onAdd: () => void }): ReactNode {
+  return (
+    <button type="button" className="button button-quiet" onClick={onAdd}>
+      {name}
+    </button>
+  );
+}
+
+function FieldLabel({ id, ...props }: FieldProps & { readonly id: string }): ReactNode {
+  return (
+    <label className="field-name" htmlFor={id}>
+      <Name {...props} />
+    </label>
+  );
+}
+
+function Name({ name, schema, isRequired }: FieldProps): ReactNode {
+  return (
+    <>
+      <Inert text={name} maxLength={80} />
+      {isRequired && <span className="required"> required</span>}
+      {isNullable(schema) && <span className="muted"> or null</span>}
+    </>
+  );
+}
+
+function Description({ id, schema: { description } }: { readonly id?: string; readonly schema: Schema }): ReactNode {
+  return (
+    <p className="field-says" id={id}>
+      {typeof description === "string" && <Inert text={description} maxLength={500} />}
+    </p>
+  );
+}
+
+/** Names come from a schema: one such as `__proto__` is a name like any other. */
+function withValue(object: Schema, name: string, value: unknown): Schema {
+  const entries = Object.entries(object).filter(([key]) => key !== name);
+  const index = Object.keys(object).indexOf(name);
+  if (value !== undefined) entries.splice(index < 0 ? entries.length : index, 0, [name, value]);
+  return Object.fromEntries(entries);
+}

@@ -1,0 +1,155 @@
+/** Which field a JSON Schema asks for. What no field fits is written as JSON. */
+
+export type Schema = Readonly<Record<string, unknown>>;
+
+export type Shape =
+  | { readonly kind: "object"; readonly properties: readonly Property[]; readonly isOpen: boolean }
+  | { readonly kind: "array"; readonly items: Schema }
+  | { readonly kind: "choice"; readonly values: readonly unknown[] }
+  | { readonly kind: "union"; readonly members: readonly Member[] }
+  | { readonly kind: "text"; readonly format: string | undefined; readonly isLong: boolean }
+  | { readonly kind: "number"; readonly isInteger: boolean }
+  | { readonly kind: "boolean" }
+  | { readonly kind: "json" };
+
+export interface Property {
+  readonly name: string;
+  readonly schema: Schema;
+  readonly isRequired: boolean;
+}
+
+export interface Member {
+  readonly name: string;
+  readonly schema: Schema;
+}
+
+const MAX_REFERENCES = 20;
+const LONG_TEXT = 200;
+
+/** Follows local references; one that leads nowhere, or in a circle, is left as it is. */
+export function resolved(schema: unknown, root: unknown): Schema {
+  let at = asSchema(schema);
+  for (let steps = 0; steps < MAX_REFERENCES; steps++) {
+    const reference = at["$ref"];
+    if (typeof reference !== "string") return at;
+    const target = find(reference, root);
+    if (target === undefined) return at;
+    const { $ref: _, ...beside } = at;
+    at = { ...target, ...beside };
+  }
+  return {};
+}
+
+/** @param schema resolved */
+export function shapeOf(schema: Schema, root: unknown): Shape {
+  const { const: constant, enum: values, oneOf, anyOf } = schema;
+  if (Object.hasOwn(schema, "const")) return { kind: "choice", values: [constant] };
+  if (Array.isArray(values)) return { kind: "choice", values: values.slice(0, 500) };
+  const members = Array.isArray(oneOf) ? oneOf : Array.isArray(anyOf) ? anyOf : undefined;
+  if (members !== undefined) return unionOf(members, schema, root);
+  if (["allOf", "not", "if", "$ref", "patternProperties"].some((keyword) => Object.hasOwn(schema, keyword))) return { kind: "json" };
+  return plainShape(schema, typeOf(schema));
+}
+
+/** The type, where there is one besides null. */
+function typeOf({ type, properties }: Schema): string | undefined {
+  if (typeof type === "string") return type;
+  const types: readonly unknown[] = Array.isArray(type) ? type.filter((one) => one !== "null") : [];
+  if (types.length === 1) return String(types[0]);
+  return type === undefined && properties !== undefined ? "object" : undefined;
+}
+
+export function isNullable({ type }: Schema): boolean {
+  return Array.isArray(type) && type.includes("null");
+}
+
+/** A value to begin with: the default, the first example, or the least that the type has. */
+export function firstValue(schema: Schema, root: unknown, depth = 0): unknown {
+  const at = resolved(schema, root);
+  if (Object.hasOwn(at, "default")) return at["default"];
+  const shape = shapeOf(at, root);
+  if (shape.kind === "choice") return shape.values[0];
+  if (shape.kind === "array") return [];
+  if (shape.kind === "boolean") return false;
+  if (shape.kind === "union") return depth > 4 ? null : firstValue(shape.members[0]?.schema ?? {}, root, depth + 1);
+  if (shape.kind === "text") return "";
+  if (shape.kind !== "object") return undefined;
+  if (depth > 4) return {};
+  const entries = shape.properties
+    .filter(({ isRequired, schema }) => isRequired || Object.hasOwn(resolved(schema, root), "default"))
+    .map(({ name, schema }) => [name, firstValue(schema, root, depth + 1)] as const)
+    .filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries);
+}
+
+function plainShape(schema: Schema, type: string | undefined): Shape {
+  const { format, maxLength } = schema;
+  switch (type) {
+    case "object":
+      return { kind: "object", properties: propertiesOf(schema), isOpen: schema["additionalProperties"] !== false };
+    case "array":
+      return isSchema(schema["items"]) && !Array.isArray(schema["prefixItems"])
+        ? { kind: "array", items: schema["items"] }
+        : { kind: "json" };
+    case "string":
+      return {
+        kind: "text",
+        format: typeof format === "string" ? format : undefined,
+        isLong: typeof maxLength === "number" && maxLength > LONG_TEXT,
+      };
+    case "integer":
+    case "number":
+      return { kind: "number", isInteger: type === "integer" };
+    case "boolean":
+      return { kind: "boolean" };
+    default:
+      return { kind: "json" };
+  }
+}
+
+function propertiesOf({ properties, required }: Schema): readonly Property[] {
+  const names: ReadonlySet<unknown> = new Set(Array.isArray(required) ? required : []);
+  if (!isSchema(properties)) return [];
+  return Object.entries(properties)
+    .slice(0, 200)
+    .map(([name, schema]) => ({ name, schema: asSchema(schema), isRequired: names.has(name) }));
+}
+
+/** `anyOf` of something and null is that something; others are chosen by the name of what tells them apart. */
+function unionOf(members: readonly unknown[], schema: Schema, root: unknown): Shape {
+  const all = members.slice(0, 50).map((member) => resolved(member, root));
+  const some = all.filter(({ type }) => type !== "null");
+  if (some.length === 1 && some[0] !== undefined) return shapeOf(some[0], root);
+  return { kind: "union", members: all.map((member, index) => ({ name: memberName(member, schema, index), schema: member })) };
+}
+
+function memberName(member: Schema, { discriminator }: Schema, index: number): string {
+  if (typeof member["title"] === "string") return member["title"];
+  const wanted = isSchema(discriminator) ? discriminator["propertyName"] : undefined;
+  const properties = isSchema(member["properties"]) ? member["properties"] : {};
+  const tag = Object.entries(properties).find(
+    ([name, one]) => (wanted === undefined || name === wanted) && isSchema(one) && Object.hasOwn(one, "const"),
+  );
+  if (tag !== undefined && isSchema(tag[1])) return String(tag[1]["const"]);
+  return typeOf(member) ?? `Form ${index + 1}`;
+}
+
+function find(reference: string, root: unknown): Schema | undefined {
+  if (reference === "#") return asSchema(root);
+  if (!reference.startsWith("#/")) return undefined;
+  let at: unknown = root;
+  for (const part of reference.slice(2).split("/")) {
+    const name = part.replaceAll("~1", "/").replaceAll("~0", "~");
+    if (!isSchema(at) || !Object.hasOwn(at, name)) return undefined;
+    at = at[name];
+  }
+  return isSchema(at) ? at : undefined;
+}
+
+export function isSchema(value: unknown): value is Schema {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function asSchema(value: unknown): Schema {
+  return isSchema(value) ? value : {};
+}

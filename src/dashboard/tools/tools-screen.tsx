@@ -1,0 +1,86 @@
+/** The tools on offer, and the one that is tried. */
+import { useInfiniteQuery, keepPreviousData } from "@tanstack/react-query";
+import { useEffect, type ReactNode } from "react";
+import { Link } from "wouter";
+import { failureOf } from "../server/connection.ts";
+import { useConnection } from "../server/use-server.ts";
+import { toolPath, useAddressValue } from "../show/address.ts";
+import { Inert, ToolName } from "../show/inert.tsx";
+import { Loading, Notice, ScreenHead, SearchField } from "../show/parts.tsx";
+import { useListKeys } from "../show/use-list-keys.ts";
+import { usePaused } from "../show/use-paused.ts";
+import { Hints, type Tool } from "./tool-hints.tsx";
+import { ToolPanel } from "./tool-panel.tsx";
+
+const PAGE = 100;
+
+export function ToolsScreen({ toolName }: { readonly toolName: string | undefined }): ReactNode {
+  const { client } = useConnection();
+  const [words, setWords] = useAddressValue("q");
+  const searched = usePaused(words.trim());
+  const { data, error, hasNextPage, fetchNextPage } = useInfiniteQuery({
+    queryKey: ["tools", searched],
+    initialPageParam: undefined as string | undefined,
+    queryFn: ({ pageParam, signal }) =>
+      client.call("listTools", {
+        query: { limit: PAGE, ...(searched === "" ? {} : { q: searched }), ...(pageParam === undefined ? {} : { cursor: pageParam }) },
+        signal,
+      }),
+    getNextPageParam: ({ next }) => next,
+    placeholderData: keepPreviousData,
+  });
+  useEffect(() => {
+    document.title = "Tools · Haft";
+  }, []);
+  const tools = data?.pages.flatMap((page) => page.tools) ?? [];
+  const isChosen = toolName !== undefined && toolName !== "";
+  return (
+    <div className={isChosen ? "split with-panel with-wide-panel" : "split"}>
+      <div className="split-main">
+        <ScreenHead title="Tools">
+          <SearchField label="Search name and description" value={words} onChange={setWords} />
+        </ScreenHead>
+        {error !== null && data === undefined && <Notice isFailure title="The tools could not be read." children={failureOf(error).text} />}
+        {data === undefined && error === null && <Loading />}
+        {data !== undefined && tools.length === 0 && (
+          <Notice title={searched === "" ? "No tool is on offer." : "No tool fits."}>
+            {searched === "" ? "Name toolsets in the configuration of the server." : "Other words may find it."}
+          </Notice>
+        )}
+        {tools.length > 0 && <ToolList tools={tools} toolName={toolName} />}
+        {hasNextPage && (
+          <button type="button" className="button list-more" onClick={() => void fetchNextPage()}>
+            More tools
+          </button>
+        )}
+      </div>
+      {isChosen && <ToolPanel key={toolName} toolName={toolName} />}
+    </div>
+  );
+}
+
+function ToolList({ tools, toolName }: { readonly tools: readonly Tool[]; readonly toolName: string | undefined }): ReactNode {
+  const keys = useListKeys();
+  return (
+    <ul className="cards cards-dense" onKeyDown={keys}>
+      {tools.map((tool) => (
+        <li key={tool.name}>
+          <Link
+            href={toolPath(tool.name) + window.location.search}
+            className="card"
+            data-row=""
+            aria-current={tool.name === toolName ? "true" : undefined}
+          >
+            <span className="card-title">
+              <ToolName name={tool.name} />
+              <Hints tool={tool} />
+            </span>
+            <span className="card-text muted">
+              <Inert text={tool.description} maxLength={140} />
+            </span>
+          </Link>
+        </li>
+      ))}
+    </ul>
+  );
+}

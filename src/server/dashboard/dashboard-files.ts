@@ -1,0 +1,98 @@
+/** The files of the dashboard, as the build wrote them, and the responses that bring them to a browser. */
+import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { gzipSync } from "node:zlib";
+import { HttpError } from "../http/http-error.ts";
+
+/** The first parts of the addresses that the page answers by itself. */
+const SCREENS: ReadonlySet<string> = new Set(["", "sessions", "approvals", "tools", "jobs", "health"]);
+
+/**
+ * The page loads its own files and speaks to its own server, and nothing else: no inline scripts or styles, no code made of text, no frames.
+ *
+ * @see https://www.w3.org/TR/CSP3/ and https://www.w3.org/TR/trusted-types/
+ */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join("; ");
+
+const TYPES: Readonly<Record<string, string>> = {
+  html: "text/html; charset=utf-8",
+  js: "text/javascript; charset=utf-8",
+  css: "text/css; charset=utf-8",
+  svg: "image/svg+xml",
+};
+
+interface PageFile {
+  readonly body: Buffer<ArrayBuffer>;
+  readonly gzip: Buffer<ArrayBuffer>;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** The page and its files, read when they are asked for first. */
+export class DashboardFiles {
+  readonly #folder: URL | undefined;
+  #files: ReadonlyMap<string, PageFile> | undefined;
+
+  /** @param folder where the build wrote them; undefined where it has not */
+  constructor(folder: URL | undefined = findFolder()) {
+    this.#folder = folder;
+  }
+
+  /**
+   * The response to a request for the page or one of its files; undefined for any other request.
+   *
+   * @throws HttpError 404 for the page where its files are missing
+   */
+  response(request: Request): Response | undefined {
+    if (request.method !== "GET" && request.method !== "HEAD") return undefined;
+    const path = new URL(request.url).pathname;
+    const isScreen = SCREENS.has(path.split("/")[1] ?? "");
+    if (!isScreen && !path.startsWith("/assets/")) return undefined;
+    this.#files ??= this.#read();
+    const file = this.#files.get(isScreen ? "/index.html" : path);
+    if (file === undefined && isScreen) throw notBuilt();
+    if (file === undefined) return undefined;
+    const takesGzip = /\bgzip\b/u.test(request.headers.get("accept-encoding") ?? "");
+    const headers = { ...file.headers, vary: "accept-encoding", ...(takesGzip ? { "content-encoding": "gzip" } : {}) };
+    return new Response(request.method === "HEAD" ? null : takesGzip ? file.gzip : file.body, { headers });
+  }
+
+  #read(): ReadonlyMap<string, PageFile> {
+    const files = new Map<string, PageFile>();
+    if (this.#folder === undefined || !existsSync(new URL("index.html", this.#folder))) return files;
+    for (const name of ["index.html", ...readdirSync(new URL("assets/", this.#folder)).map((asset) => `assets/${asset}`)]) {
+      const body = readFileSync(new URL(name, this.#folder));
+      files.set(`/${name}`, { body, gzip: gzipSync(body), headers: headersOf(name) });
+    }
+    return files;
+  }
+}
+
+/** Names of assets hold a hash of what is in them; the page itself names them. */
+function headersOf(name: string): Readonly<Record<string, string>> {
+  const type = TYPES[name.slice(name.lastIndexOf(".") + 1)] ?? "application/octet-stream";
+  if (name !== "index.html") return { "content-type": type, "cache-control": "public, max-age=31536000, immutable" };
+  return { "content-type": type, "cache-control": "no-cache", "content-security-policy": POLICY };
+}
+
+function notBuilt(): HttpError {
+  return new HttpError(404, "not_found", "This server has no dashboard: its files are missing.", {
+    hint: "In a clone of Haft: npm run build.",
+  });
+}
+
+/** Next to the chunks of the package, or, for the source, where the build of the clone writes it. Undefined in a bundle. */
+function findFolder(here: unknown = import.meta.url): URL | undefined {
+  if (typeof here !== "string" || !here.startsWith("file:")) return undefined;
+  const places = here.endsWith(".ts") ? ["../../../dist/dashboard/"] : ["../dashboard/", "./dashboard/"];
+  return places.map((place) => new URL(place, here)).find((folder) => existsSync(new URL("index.html", folder)));
+}

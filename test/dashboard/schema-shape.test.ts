@@ -1,0 +1,48 @@
+/** Issue 20.4: which field a schema asks for. */
+import { describe, expect, test } from "vitest";
+import { firstValue, isNullable, resolved, shapeOf } from "../../src/dashboard/tools/schema-shape.ts";
+
+describe("issue 20.4 a field", () => {
+  const cases: readonly (readonly [what: string, schema: object, shape: object])[] = [
+    ["of text", { type: "string", format: "date" }, { kind: "text", format: "date", isLong: false }],
+    ["of long text", { type: "string", maxLength: 4_000 }, { kind: "text", format: undefined, isLong: true }],
+    ["of a number", { type: "number" }, { kind: "number", isInteger: false }],
+    ["that may be null", { type: ["integer", "null"] }, { kind: "number", isInteger: true }],
+    ["of anyOf with null", { anyOf: [{ type: "boolean" }, { type: "null" }] }, { kind: "boolean" }],
+    ["of fixed values", { enum: ["a", 1, null] }, { kind: "choice", values: ["a", 1, null] }],
+    ["of one value", { const: "a" }, { kind: "choice", values: ["a"] }],
+    ["of arrays", { type: "array", items: { type: "string" } }, { kind: "array", items: { type: "string" } }],
+    ["of tuples is JSON", { type: "array", prefixItems: [{}], items: false }, { kind: "json" }],
+    ["of allOf is JSON", { allOf: [{ type: "string" }] }, { kind: "json" }],
+    ["of several types is JSON", { type: ["string", "object"] }, { kind: "json" }],
+    ["of nothing is JSON", {}, { kind: "json" }],
+  ];
+  test.each(cases)("%s", (_, schema, shape) => expect(shapeOf({ ...schema }, schema)).toEqual(shape));
+
+  test("of a union names its members by what tells them apart", () => {
+    const tagged = (kind: string) => ({ type: "object", properties: { kind: { const: kind } } });
+    const shape = shapeOf({ oneOf: [tagged("circle"), tagged("square"), { title: "Other" }, { type: "string" }] }, {});
+    expect(shape).toMatchObject({
+      kind: "union",
+      members: [{ name: "circle" }, { name: "square" }, { name: "Other" }, { name: "string" }],
+    });
+  });
+
+  test("follows local references, and leaves those that lead nowhere or in a circle", () => {
+    const root = { $defs: { id: { type: "string" }, loop: { $ref: "#/$defs/loop" }, "a/b": { type: "integer" } } };
+    expect(resolved({ $ref: "#/$defs/id", description: "Its id." }, root)).toEqual({ type: "string", description: "Its id." });
+    expect(resolved({ $ref: "#/$defs/a~1b" }, root)).toEqual({ type: "integer" });
+    expect(shapeOf(resolved({ $ref: "#/$defs/loop" }, root), root)).toEqual({ kind: "json" });
+    expect(shapeOf(resolved({ $ref: "https://evil.example/schema" }, root), root)).toEqual({ kind: "json" });
+  });
+
+  test("of one that holds itself begins with what is required, and ends", () => {
+    const root = { type: "object", properties: { next: { $ref: "#" }, size: { type: "integer", default: 3 } }, required: ["next"] };
+    expect(JSON.stringify(firstValue(root, root)).length).toBeLessThan(400);
+    expect(firstValue(root, root)).toMatchObject({ next: { next: {} }, size: 3 });
+  });
+
+  test("that may be null says so", () => {
+    expect([isNullable({ type: ["string", "null"] }), isNullable({ type: "string" })]).toEqual([true, false]);
+  });
+});

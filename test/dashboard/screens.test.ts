@@ -1,0 +1,257 @@
+/** Issue 20: the dashboard in a real browser, over a real server. */
+import { mkdirSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import axe from "axe-core";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { buildDashboard } from "../../scripts/dashboard.ts";
+import { IN_CI, inCI } from "../ci.ts";
+import { CHROMIUM, openPage, startBrowser } from "./browser.ts";
+import { HOSTILE, playHostile } from "./hostile-scene.ts";
+import { openScene, playShop, type Scene } from "./scene.ts";
+
+/** Pictures of all screens, for people to look at. */
+const PICTURES = fileURLToPath(new URL("../../coverage/dashboard/", import.meta.url));
+const DIST = fileURLToPath(new URL("../../dist/dashboard", import.meta.url));
+
+const LOOKS = {
+  light: { colorScheme: "light" },
+  dark: { colorScheme: "dark" },
+  narrow: { colorScheme: "light", viewport: { width: 360, height: 720 } },
+} as const;
+
+const why = CHROMIUM === undefined ? ", skipped: there is no Chromium" : "";
+
+describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${why}`, { timeout: 300_000 }, () => {
+  let scene: Scene;
+  let browser: Browser;
+  const calls = new Map<string, string>();
+
+  beforeAll(async () => {
+    mkdirSync(PICTURES, { recursive: true });
+    await buildDashboard(DIST);
+    scene = await openScene();
+    const session = await playShop(scene.runtime);
+    for await (const event of session.events()) if (event.type === "call-start") calls.set(event.call.name, event.callId);
+    await session.fork({ id: "orders-what-if" }).execute([{ name: "shop::price", input: { item: "lamp" } }]);
+    browser = await startBrowser();
+  }, 300_000);
+
+  afterAll(async () => {
+    await browser?.close();
+    await scene?.close();
+  });
+
+  const callPath = (name: string) => `/sessions/orders/calls/${encodeURIComponent(calls.get(`shop::${name}`) ?? "")}`;
+  const screens: readonly (readonly [name: string, path: () => string, shows: string])[] = [
+    ["sessions", () => "/sessions", "orders-what-if"],
+    ["timeline", () => "/sessions/orders", "needs approval"],
+    ["call", () => callPath("reserve"), "There are only 3 chairs left."],
+    ["approvals", () => `/approvals/${encodeURIComponent(calls.get("shop::cancel_order") ?? "")}`, "What it would change"],
+    ["tool", () => "/tools/shop%3A%3Asearch", "Fits the schema"],
+    ["jobs", () => `/jobs/${encodeURIComponent(calls.get("shop::pack") ?? "")}`, "is packed"],
+    ["health", () => "/health", "Calls a second"],
+  ];
+
+  describe.each(screens)("issue 20.2 %s", (name, path, shows) => {
+    test.each(Object.entries(LOOKS))("is whole and without serious findings: %s", async (look, options) => {
+      const { page, problems } = await openPage(browser, scene, path(), options);
+      await page.getByText(shows).first().waitFor({ state: "attached" });
+      await page.screenshot({ path: `${PICTURES}${name}-${look}.png` });
+      expect(await seriousFindings(page)).toEqual([]);
+      expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+      expect(problems).toEqual([]);
+      await page.context().close();
+    });
+  });
+
+  test("issue 20.2 everything is reached by keyboard alone", async () => {
+    const { page } = await openPage(browser, scene, "/sessions");
+    await page.getByRole("link", { name: "orders", exact: true }).waitFor();
+    await page.keyboard.press("j");
+    await page.keyboard.press("Enter");
+    await page.getByRole("treegrid").waitFor();
+    await page.keyboard.press("j");
+    for (const key of ["ArrowDown", "ArrowDown", "End", "Home", "ArrowDown", "Enter"]) await page.keyboard.press(key);
+    await page.getByRole("complementary", { name: "Call" }).getByText("shop::search").first().waitFor();
+    expect(page.url()).toContain("/calls/");
+    await page.keyboard.press("j");
+    await page.keyboard.press("Escape");
+    await page.getByRole("complementary", { name: "Call" }).waitFor({ state: "detached" });
+    for (const [key, title] of [
+      ["a", "Approvals"],
+      ["t", "Tools"],
+      ["j", "Jobs"],
+      ["h", "Health"],
+      ["s", "Sessions"],
+    ] as const) {
+      await page.keyboard.press("g");
+      await page.keyboard.press(key);
+      await page.getByRole("heading", { level: 1, name: title }).waitFor();
+    }
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "Keys" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await page.keyboard.press("/");
+    await page.keyboard.type("what");
+    await page.getByRole("link", { name: "orders", exact: true }).waitFor({ state: "detached" });
+    expect(new URL(page.url()).search).toBe("?q=what");
+    await page.context().close();
+  });
+
+  test("issue 20.3 a bar says on whom a call waited, and leads there", async () => {
+    const { page } = await openPage(browser, scene, "/sessions/orders");
+    await page.getByRole("link", { name: /^waited .* for shop::reserve$/u }).click();
+    await page.getByRole("complementary", { name: "Call" }).getByText('"lamp"').waitFor();
+    await page.context().close();
+  });
+
+  test("issue 20.3 only the rows in view exist", async () => {
+    const session = scene.runtime.session("many");
+    for (let batch = 0; batch < 10; batch++)
+      await session.execute(Array.from({ length: 200 }, (_, index) => ({ name: "shop::nothing", input: { index } })));
+    const { page } = await openPage(browser, scene, "/sessions/many");
+    await page.getByText("2,000 calls").waitFor();
+    expect(await page.getByRole("row").count()).toBeLessThan(60);
+    await page.getByRole("treegrid").focus();
+    await page.keyboard.press("End");
+    await page.locator('[aria-rowindex="2000"]').waitFor();
+    await page.context().close();
+  });
+
+  test("issue 20.4 what cannot be read is not sent, and repairs are shown before a call", async () => {
+    const { page } = await openPage(browser, scene, "/tools/shop%3A%3Asearch");
+    const run = page.getByRole("button", { name: "Run" });
+    await page.getByLabel("limit").fill("ten");
+    await page.getByText("nothing is sent").waitFor();
+    expect(await run.isDisabled()).toBe(true);
+    await page.getByLabel("limit").fill("3");
+    await page.getByLabel("JSON").fill('{"words": "lamp", ');
+    await page.getByText("This is not JSON").waitFor();
+    expect(await run.isDisabled()).toBe(true);
+    await page.getByLabel("JSON").fill('{"words": "lamp", "limit": "1"}');
+    await page.getByText("Fits after repairs").waitFor();
+    await run.click();
+    await page.getByText('"lamp one"').waitFor();
+    await page.context().close();
+  });
+
+  test("issue 20.7 a key that may only read sees no button that changes something, and read-only hides them from others", async () => {
+    const approval = `/approvals/${encodeURIComponent(calls.get("shop::cancel_order") ?? "")}`;
+    const changing = /^(?:Allow|Deny|Run|Simulate|Cancel the (?:call|job))$/u;
+    for (const [path, shows] of [
+      [approval, "You may look at this call"],
+      ["/tools/shop%3A%3Asearch", "Fits the schema"],
+      [callPath("pack"), "shop::pack"],
+    ] as const) {
+      const { page } = await openPage(browser, scene, path, { as: scene.readerKey });
+      await page.getByText(shows).first().waitFor();
+      expect([path, await page.getByRole("button", { name: changing }).count()]).toEqual([path, 0]);
+      await page.context().close();
+    }
+    const { page } = await openPage(browser, scene, approval);
+    await page.getByRole("button", { name: "Deny" }).waitFor();
+    await page.getByRole("switch", { name: "Read-only" }).check({ force: true });
+    await page.getByRole("button", { name: "Deny" }).waitFor({ state: "detached" });
+    await page.context().close();
+  });
+
+  test("issue 20 a key is asked for once, kept out of the address, and asked for again when it is refused", async () => {
+    const { page } = await openPage(browser, scene, "/sessions", { as: "" });
+    await page.getByLabel("Key or token").fill("wrong");
+    await page.keyboard.press("Enter");
+    await page.getByText("The server did not accept this key.").waitFor();
+    await page.getByLabel("Key or token").fill(scene.key);
+    await page.keyboard.press("Enter");
+    await page.getByRole("link", { name: "orders", exact: true }).waitFor();
+    expect(page.url()).toBe(`${scene.url}/sessions`);
+    await page.reload();
+    await page.getByRole("link", { name: "orders", exact: true }).waitFor();
+    await page.context().close();
+  });
+
+  test("issue 20 what is not there is said in its place, with a way on", async () => {
+    for (const [path, says] of [
+      ["/sessions/gone", "There is no such session."],
+      ["/sessions/orders/calls/gone", "This session has no such call."],
+      ["/approvals/gone", "This call does not wait any more."],
+      ["/tools/gone", "There is no such tool."],
+      ["/jobs/gone", "There is no such job."],
+    ] as const) {
+      const { page } = await openPage(browser, scene, path);
+      await page.getByText(says).waitFor();
+      await page.context().close();
+    }
+  });
+
+  test("issue 20, E10 hostile names, arguments, results and ids are shown and do nothing", async () => {
+    const { id, callIds } = await playHostile(scene.runtime);
+    const session = `/sessions/${encodeURIComponent(id)}`;
+    const paths = [
+      "/sessions",
+      session,
+      ...callIds.map((call) => `${session}/calls/${encodeURIComponent(call)}`),
+      "/tools",
+      `/tools/${encodeURIComponent(HOSTILE.tool)}`,
+      "/approvals",
+    ];
+    for (const path of paths) {
+      const { page, problems } = await openPage(browser, scene, path);
+      await page.getByText("onerror").first().waitFor({ state: "attached" });
+      await page.waitForTimeout(300);
+      const harm = await page.evaluate(
+        "[window.harmed, document.images.length, document.querySelectorAll('iframe, object, main script, a[href^=javascript]').length]",
+      );
+      expect([path, harm, problems]).toEqual([path, [undefined, 0, 0], []]);
+      await page.context().close();
+    }
+  });
+
+  test("issue 20 a server that is started again under an open page is found again, and the page continues", async () => {
+    const { page } = await openPage(browser, scene, "/sessions/orders-later", {});
+    const session = scene.runtime.session("orders-later");
+    await session.execute([{ name: "shop::price", input: { item: "lamp" } }]);
+    await page.reload();
+    await page.getByText("1 call", { exact: true }).waitFor();
+    await scene.restart(async () => {
+      await page.getByText("The server does not answer.").waitFor();
+      await session.execute([{ name: "shop::price", input: { item: "desk" } }]);
+    });
+    await page.getByText("The server answers again.").waitFor();
+    await page.getByText("2 calls", { exact: true }).waitFor();
+    await page.context().close();
+  });
+
+  test("issue 20 a call is approved with its effect in view", async () => {
+    const { page } = await openPage(browser, scene, "/approvals");
+    await page
+      .getByRole("link", { name: /cancel_order/u })
+      .first()
+      .click();
+    await page.getByText("writes").first().waitFor();
+    await page.getByRole("button", { name: "Allow", exact: true }).click();
+    await page.getByText("This call does not wait any more.").waitFor();
+    await page.goto(scene.url + callPath("cancel_order"));
+    await page.getByRole("complementary", { name: "Call" }).getByText('"cancelled"').waitFor();
+    await page.getByText("allowed by").waitFor();
+    await page.context().close();
+  });
+});
+
+/** Those that a rule of WCAG A or AA names serious or critical. */
+async function seriousFindings(page: Page): Promise<readonly string[]> {
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate<axe.AxeResults>(
+    `axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] })`,
+  );
+  return violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .map(
+      ({ id, nodes }) =>
+        `${id}: ${nodes
+          .map(({ html, failureSummary }) => `${html.slice(0, 160)} ${failureSummary ?? ""}`)
+          .slice(0, 3)
+          .join(" | ")}`,
+    );
+}

@@ -1,0 +1,70 @@
+/** Issue 20.1: how the page and its files are served. */
+import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { gunzipSync } from "node:zlib";
+import { createRuntime } from "haft";
+import { createServer, staticToken } from "haft/server";
+import { expect, onTestFinished, test } from "vitest";
+import { DashboardFiles } from "../../../src/server/dashboard/dashboard-files.ts";
+
+function files(): DashboardFiles {
+  const folder = mkdtempSync(join(tmpdir(), "haft-page-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  mkdirSync(join(folder, "assets"));
+  writeFileSync(join(folder, "index.html"), "<!doctype html><title>Haft</title>");
+  writeFileSync(join(folder, "assets", "index-1a2b.js"), "export {};");
+  return new DashboardFiles(pathToFileURL(`${folder}/`));
+}
+
+const get = (path: string, headers: Readonly<Record<string, string>> = {}) => new Request(`http://127.0.0.1${path}`, { headers });
+
+test("issue 20.1 the page comes at every address of a screen, under a policy without inline code, and is asked for each time", async () => {
+  const page = files();
+  for (const path of ["/", "/sessions", "/sessions/a%2Fb/calls/c", "/tools/x%3A%3Ay", "/health"]) {
+    const response = page.response(get(path));
+    expect([path, response?.status, await response?.text()]).toEqual([path, 200, "<!doctype html><title>Haft</title>"]);
+    const policy = response?.headers.get("content-security-policy") ?? "";
+    expect(policy).toMatch(/^default-src 'none'; script-src 'self'; style-src 'self';/u);
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).not.toMatch(/unsafe|\*|data:|https?:/u);
+    expect(response?.headers.get("cache-control")).toBe("no-cache");
+  }
+});
+
+test("issue 20.1 files are kept for good, and sent compressed to those who take that", () => {
+  const page = files();
+  const plain = page.response(get("/assets/index-1a2b.js"));
+  expect(plain?.headers.get("cache-control")).toContain("immutable");
+  expect(plain?.headers.get("content-type")).toBe("text/javascript; charset=utf-8");
+  expect(plain?.headers.has("content-encoding")).toBe(false);
+});
+
+test("issue 20.1 a compressed file is the file", async () => {
+  const response = files().response(get("/assets/index-1a2b.js", { "accept-encoding": "gzip, br" }));
+  expect(response?.headers.get("content-encoding")).toBe("gzip");
+  expect(gunzipSync(await (response?.arrayBuffer() ?? new ArrayBuffer())).toString()).toBe("export {};");
+});
+
+test("issue 20.1 what is no file and no screen is left to the API", () => {
+  const page = files();
+  for (const path of ["/v1/sessions", "/metrics", "/healthz", "/assets/none.js", "/assets/../index.html/x", "/assets/..%2findex.html"])
+    expect([path, page.response(get(path))]).toEqual([path, undefined]);
+  expect(page.response(new Request("http://127.0.0.1/", { method: "POST" }))).toBeUndefined();
+});
+
+test("issue 20.1 without its files the page is not found, and the answer says how to build it", () => {
+  const missing = new DashboardFiles(pathToFileURL("/nowhere/"));
+  expect(() => missing.response(get("/"))).toThrow("This server has no dashboard");
+});
+
+test("issue 20.1 a server has no page unless it is asked for, and no host beside its own gets it", async () => {
+  const runtime = createRuntime();
+  const auth = staticToken({ token: "a-token-for-the-tests" });
+  const status = async (server: ReturnType<typeof createServer>, host: string) =>
+    (await server.fetch(new Request(`http://${host}/sessions`, { headers: { host } }))).status;
+  expect(await status(createServer(runtime, { auth }), "127.0.0.1")).toBe(404);
+  expect(await status(createServer(runtime, { auth, dashboard: true }), "evil.example")).toBe(403);
+  await runtime.close();
+});
