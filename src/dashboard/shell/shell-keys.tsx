@@ -4,7 +4,7 @@ import { useGo } from "../show/address.ts";
 import { Icon } from "../show/parts.tsx";
 
 const GO: Readonly<Record<string, string>> = { s: "/sessions", a: "/approvals", t: "/tools", j: "/jobs", h: "/health" };
-const SEQUENCE_MS = 1_200;
+const SEQUENCE_MS = 3_000;
 
 const KEYS: readonly (readonly [keys: readonly string[], says: string])[] = [
   [["g", "s"], "Sessions"],

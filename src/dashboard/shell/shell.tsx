@@ -40,7 +40,7 @@ export function Shell({ children }: { readonly children: ReactNode }): ReactNode
         </ul>
         <MenuFoot onKeys={() => setShown(true)} />
       </nav>
-      <main className="screen" id="screen" tabIndex={-1}>
+      <main className="screen" id="screen" tabIndex={0} aria-label="Screen">
         <ConnectionLine />
         {children}
       </main>

@@ -89,7 +89,9 @@ function HolderLink(props: BarProps & { readonly endMs: number }): ReactNode {
   const end = placeOf(props, endMs, endMs);
   if (wait === undefined || holder === undefined || end === undefined) return null;
   const more = (wait.holders?.length ?? 1) - 1;
-  const side = end.left > 62 ? { right: `calc(${100 - (placeOf(props, 0, 0)?.left ?? 0)}% + 6px)` } : { left: `calc(${end.left}% + 6px)` };
+  const start = placeOf(props, 0, endMs)?.left ?? 0;
+  // Where there is more room.
+  const side = start > 100 - end.left ? { right: `calc(${100 - start}% + 6px)` } : { left: `calc(${end.left}% + 6px)` };
   return (
     <Link href={linkTo(holder.id)} className="holder" style={side} tabIndex={-1} onClick={(event) => event.stopPropagation()}>
       waited {span(wait.ms ?? 0)} for {visible(nameOf(holder), 40)}
