@@ -2,6 +2,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { describe, expect, test, vi } from "vitest";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
+import { inCI } from "../ci.ts";
 import { PATIENCE_MS, PROGRAM, haft } from "./run-haft.ts";
 import { CANARY, calling, chatProject, type ChatProject } from "./chat-project.ts";
 
@@ -11,7 +12,6 @@ const environment = { MODEL_KEY: CANARY };
 const SERVER = `
 import { writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
-import { inCI } from "../ci.ts";
 writeFileSync("server.pid", String(process.pid));
 createInterface({ input: process.stdin }).on("line", (line) => {
   const { id, method } = JSON.parse(line);
