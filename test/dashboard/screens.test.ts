@@ -66,7 +66,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
   });
 
   test("issue 20.2 everything is reached by keyboard alone", async () => {
-    const { page } = await openPage(browser, scene, "/sessions");
+    const { page, problems } = await openPage(browser, scene, "/sessions");
     await page.getByRole("link", { name: "orders", exact: true }).waitFor();
     await page.keyboard.press("j");
     await page.keyboard.press("Enter");
@@ -97,6 +97,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
     await page.keyboard.type("what");
     await page.getByRole("link", { name: "orders", exact: true }).waitFor({ state: "detached" });
     expect(new URL(page.url()).search).toBe("?q=what");
+    expect(problems).toEqual([]);
     await page.context().close();
   });
 

@@ -27,7 +27,9 @@ export function CallPanel({ sessionId, callId, log }: PanelProps): ReactNode {
   const frame = useRef<HTMLElement>(null);
   const entry = log.calls.get(callId);
   const close = (): void => go(sessionPath(sessionId), { keepQuery: true });
-  useEffect(() => frame.current?.scrollTo({ top: 0 }), [callId]);
+  useEffect(() => {
+    void frame.current?.scrollTo({ top: 0 }); // browsers may give a promise, which React would call as a cleanup
+  }, [callId]);
   return (
     <aside
       ref={frame}

@@ -63,7 +63,9 @@ export function useShellKeys(): readonly [boolean, (shown: boolean) => void] {
 
 export function KeysDialog({ onClose }: { readonly onClose: () => void }): ReactNode {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => {
+    dialog.current?.showModal();
+  }, []);
   return (
     <dialog ref={dialog} className="dialog" aria-labelledby="keys-title" onClose={onClose}>
       <div className="dialog-head">
