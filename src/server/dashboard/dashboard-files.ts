@@ -86,7 +86,7 @@ function headersOf(name: string): Readonly<Record<string, string>> {
 
 function notBuilt(): HttpError {
   return new HttpError(404, "not_found", "This server has no dashboard: its files are missing.", {
-    hint: "In a clone of Haft: npm run build.",
+    operatorHint: "In a clone of Haft: npm run build.",
   });
 }
 
