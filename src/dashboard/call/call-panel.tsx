@@ -28,7 +28,7 @@ export function CallPanel({ sessionId, callId, log }: PanelProps): ReactNode {
   const entry = log.calls.get(callId);
   const close = (): void => go(sessionPath(sessionId), { keepQuery: true });
   useEffect(() => {
-    void frame.current?.scrollTo({ top: 0 }); // browsers may give a promise, which React would call as a cleanup
+    frame.current?.scrollTo({ top: 0 }); // in braces: browsers may give a promise, which React would call as a cleanup
   }, [callId]);
   return (
     <aside
