@@ -9,6 +9,7 @@ import { JobsScreen } from "./jobs/jobs-screen.tsx";
 import { Connection } from "./server/connection.ts";
 import { ConnectionContext, useConnectionState } from "./server/use-server.ts";
 import { SessionsScreen } from "./sessions/sessions-screen.tsx";
+import { FailedScreen } from "./shell/failed-screen.tsx";
 import { KeyScreen } from "./shell/key-screen.tsx";
 import { Shell } from "./shell/shell.tsx";
 import { usePathParts } from "./show/address.ts";
@@ -33,10 +34,13 @@ function Gate(): ReactNode {
 
 function Screens(): ReactNode {
   const [queries] = useState(makeQueries);
+  const [name = "", id] = usePathParts();
   return (
     <QueryClientProvider client={queries}>
       <Shell>
-        <Screen />
+        <FailedScreen place={`${name}/${id}`}>
+          <Screen />
+        </FailedScreen>
       </Shell>
     </QueryClientProvider>
   );

@@ -186,6 +186,19 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
     }
   });
 
+  test("issue 20 a screen that cannot be drawn says so, and the others can be gone to", async () => {
+    const { page } = await openPage(browser, scene, "/health");
+    await page.route("**/v1/jobs*", (route) => route.fulfill({ json: { jobs: [null] } }));
+    await page.getByRole("link", { name: "Jobs", exact: true }).click();
+    await page.getByText("This screen could not be drawn.").waitFor();
+    await page.getByRole("link", { name: "Tools", exact: true }).click();
+    await page
+      .getByRole("link", { name: /search/u })
+      .first()
+      .waitFor();
+    await page.context().close();
+  });
+
   test("issue 20, E10 hostile names, arguments, results and ids are shown and do nothing", async () => {
     const { id, callIds } = await playHostile(scene.runtime);
     const session = `/sessions/${encodeURIComponent(id)}`;
