@@ -2,6 +2,7 @@
 import type { Session, Surroundings } from "../session/session.ts";
 import type { BranchPoint, CallPlace, SessionEvent } from "../core/event.ts";
 import type { Clock } from "../core/ports.ts";
+import type { EventLog } from "../core/store.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import { typeInWords } from "../core/base/wording.ts";
@@ -62,7 +63,11 @@ export interface StartedFrom {
   readonly parentCall?: CallPlace | undefined;
 }
 
+interface LoggedSession extends Pick<Session, "id"> {
+  readonly eventLog: Pick<EventLog, "options"> | undefined;
+}
+
 /** The first event of a session's log. */
-export function startEvent({ id, eventLog }: Pick<Session, "id" | "eventLog">, from: StartedFrom, clock: Clock): SessionEvent {
+export function startEvent({ id, eventLog }: LoggedSession, from: StartedFrom, clock: Clock): SessionEvent {
   return { type: "session-start", sessionId: id, at: eventLog?.options.at ?? clock.wallTime(), ...omitUndefined({ ...from }) };
 }

@@ -101,13 +101,13 @@ describe.concurrent("a file that is no store", { timeout: PATIENCE_MS }, () => {
   test.for(inCI ? commands : commands.slice(0, 1))("I13 of a newer version is refused by %j and left as it is", async (args) => {
     const project = new SessionProject();
     await project.play("travel");
-    tamper(project, "insert into haft_migration values (9, 'later'); pragma wal_checkpoint(truncate);");
+    tamper(project, "insert into haft_migration values (1000, 'later'); pragma wal_checkpoint(truncate);");
     const before = readFileSync(project.path("haft.db"));
     const { exitCode, stdout, stderr } = await project.haft(args);
-    expect([exitCode, stdout, stderr]).toEqual([
+    expect([exitCode, stdout, stderr.replace(/ up to \d+\./u, " up to N.")]).toEqual([
       3,
       "",
-      `haft: corrupt_record: The store ${project.path("haft.db")} has format version 9; this Haft knows the versions up to 8.\n  Nothing was changed. Open it with the Haft that wrote it, or with a newer one.\n`,
+      `haft: corrupt_record: The store ${project.path("haft.db")} has format version 1000; this Haft knows the versions up to N.\n  Nothing was changed. Open it with the Haft that wrote it, or with a newer one.\n`,
     ]);
     expect(readFileSync(project.path("haft.db")).equals(before)).toBe(true);
   });

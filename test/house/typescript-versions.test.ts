@@ -127,7 +127,15 @@ describe.runIf(inCI)(`the declarations of the package ${IN_CI}`, () => {
 
   test("the examples, in a program that is plain strict and checks declarations as well", { timeout: 120_000 }, async () => {
     cpSync(join(ROOT, "examples"), join(folder, "examples"), { recursive: true });
-    const settings = { target: "es2024", module: "nodenext", strict: true, skipLibCheck: false, noEmit: true, types: ["node"] };
+    const settings = {
+      target: "es2024",
+      module: "nodenext",
+      strict: true,
+      skipLibCheck: false,
+      noEmit: true,
+      allowImportingTsExtensions: true,
+      types: ["node"],
+    };
     const ofRepository = ["examples/demo.ts"]; // imports files of the repository
     const project = { compilerOptions: settings, include: ["examples/**/*.ts"], exclude: ofRepository };
     writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(project));

@@ -75,7 +75,7 @@ const client = createClient<paths>({ baseUrl: "http://localhost" });
 const { data } = await client.POST("/v1/execute", { body: { calls: [{ name: "notes::add", input: { text: "Buy milk" } }] } });
 const status: string | undefined = data !== undefined && "results" in data ? data.results[0]?.status : undefined;
 await client.POST("/v1/sessions", { body: { from: { haft: "snapshot" } } });
-// @ts-expect-error a field that the document does not have
-await client.POST("/v1/execute", { body: { call: [] } });
+// @ts-expect-error a field of another type than in the document
+await client.POST("/v1/execute", { body: { calls: "all" } });
 export { status };
 `;

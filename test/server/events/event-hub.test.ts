@@ -167,8 +167,9 @@ test("issue 19.3 streams continue over a server that is killed, with no event mi
   expect(events).toBeGreaterThanOrEqual(300);
 });
 
-test.runIf(inCI)(`issue 19.3 10,000 events over 50 kills ${IN_CI}`, { timeout: 900_000 }, async () => {
-  const { events, ...counts } = await resumeOverRestarts({ kills: 50, events: 10_000 });
-  expect(counts).toEqual({ kills: 50, missing: 0, repeated: 0, missingOfAll: 0, repeatedOfAll: 0 });
-  expect(events).toBeGreaterThanOrEqual(10_000);
+// 10,000 events over 50 kills: node --conditions=haft-source scripts/stream-load.ts restarts 50 10000
+test.runIf(inCI)(`issue 19.3 2,000 events over 10 kills ${IN_CI}`, { timeout: 300_000 }, async () => {
+  const { events, ...counts } = await resumeOverRestarts({ kills: 10, events: 2_000 });
+  expect(counts).toEqual({ kills: 10, missing: 0, repeated: 0, missingOfAll: 0, repeatedOfAll: 0 });
+  expect(events).toBeGreaterThanOrEqual(2_000);
 });
