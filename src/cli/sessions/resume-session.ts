@@ -14,7 +14,7 @@ import { safeJson } from "../terminal-text.ts";
 export const resumeSession: Command = {
   name: "sessions resume",
   usage: "<id>",
-  summary: "End the calls of a session that a crash interrupted.",
+  summary: "End the calls that a crash interrupted.",
   details: [
     "Opens the toolsets of the configuration and gives each interrupted call its one",
     "result. Calls that may be repeated, or were never started, are run again; of the",

@@ -12,7 +12,7 @@ interface State {
   readonly failure: string | undefined;
 }
 
-/** In place of a screen whose drawing threw: what was thrown, and a way on. The menu beside it stays. */
+/** In place of a screen whose drawing threw: what was thrown, and a way on. The menu stays. */
 export class FailedScreen extends Component<Props, State> {
   override state: State = { failure: undefined };
 
