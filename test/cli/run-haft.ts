@@ -14,7 +14,7 @@ export const PROGRAM = HAFT;
 export const SOURCE = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 const COMPILED = fileURLToPath(new URL("../../node_modules/.cache/haft-cli", import.meta.url));
 /** Each process takes a third of a second to start, and longer where many tests run at a time. */
-export const PATIENCE_MS = 60_000;
+export const PATIENCE_MS = 120_000;
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), "haft-cli-")));
 process.on("exit", () => rmSync(root, { recursive: true, force: true }));

@@ -44,7 +44,7 @@ describe.skipIf(!existsSync(FOLDER))("the files of seed 000's own project (skipp
     },
   );
 
-  test.skipIf(!inCI)(`F0.14 L22 all big tool files load whole, and the same again ${IN_CI}`, { timeout: 60_000 }, async () => {
+  test.skipIf(!inCI)(`F0.14 L22 all big tool files load whole, and the same again ${IN_CI}`, { timeout: 240_000 }, async () => {
     const files = readdirSync(FOLDER).filter((file) => file.endsWith("-query_tools.yaml"));
     const startedAt = performance.now();
     const loaded = [];

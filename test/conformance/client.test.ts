@@ -13,7 +13,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
     expect(required).toHaveLength(COUNTS[revision]);
   });
 
-  describe.concurrent(`F0.18 F4.34 official conformance of the client, ${revision}`, { timeout: 120_000 }, () => {
+  describe.concurrent(`F0.18 F4.34 official conformance of the client, ${revision}`, { timeout: 240_000 }, () => {
     for (const scenario of required) {
       const isQuick = QUICK.test(scenario);
       test.skipIf(!inCI && !isQuick)(isQuick ? scenario : `${scenario} ${IN_CI}`, async () => {

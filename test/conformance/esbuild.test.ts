@@ -42,7 +42,7 @@ afterAll(() => {
 
 test.skipIf(!inCI).for(["esm", "cjs"] as const)(
   `as %s, the program runs without the packages beside it ${IN_CI}`,
-  { timeout: 120_000 },
+  { timeout: 240_000 },
   async (format, context) => {
     if (failure !== undefined) context.skip(failure);
     const place = mkdtempSync(join(tmpdir(), "haft-bundled-"));

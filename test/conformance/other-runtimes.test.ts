@@ -59,11 +59,11 @@ const CASES = Object.keys(RUNTIMES).flatMap((runtime) =>
 
 test.skipIf(!inCI).for(CASES)(
   `$runtime runs examples/$program ${IN_CI}`,
-  { timeout: 120_000 },
+  { timeout: 240_000 },
   async ({ runtime, program, prints }, context) => {
     if (failure !== undefined) context.skip(failure);
     const env = { ...process.env, NO_COLOR: "1" };
-    const { stdout, stderr } = await run(binary(runtime), [...RUNTIMES[runtime], program], { cwd: folder, env, timeout: 60_000 });
+    const { stdout, stderr } = await run(binary(runtime), [...RUNTIMES[runtime], program], { cwd: folder, env, timeout: 240_000 });
     expect(stderr).toBe("");
     if (prints) expect(stdout.trimEnd()).toBe(promisedOutput(readFileSync(join(root, "examples", program), "utf8")));
   },

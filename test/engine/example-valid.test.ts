@@ -79,7 +79,7 @@ test.each<readonly [what: string, schema: JsonObject]>([
   for (const seed of ["a", "b", "c"]) expect(await statuses(schema, seed)).toEqual([]);
 });
 
-test("an answer keeps to any schema that a value of its own can be made up for", { timeout: 120_000 }, async () => {
+test("an answer keeps to any schema that a value of its own can be made up for", { timeout: 240_000 }, async () => {
   let compared = 0;
   await fc.assert(
     fc.asyncProperty(arbitrarySchema, fc.nat(1_000), async (schema, seed) => {

@@ -28,7 +28,7 @@ function seedToolsets(): readonly Toolset[] {
 
 test.skipIf(!inCI || !existsSync(FOLDER) || !hasLiveTools)(
   `L22 F0.21 F0.25 thousands of tools of seventy-odd toolsets register at once: none is lost, one is put aside with its reason, and data is generated from the rest (skipped without the case folder) ${IN_CI}`,
-  { timeout: 60_000 },
+  { timeout: 240_000 },
   async () => {
     const seed = seedToolsets();
     const live = Array.from(liveTools(), ([name, tools]) => ({ name, tools }));

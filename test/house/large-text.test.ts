@@ -88,7 +88,7 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
 };
 
 describe("F1.19 text of some megabytes is read, or refused", () => {
-  test.each(Object.keys(READERS))("by %s, whatever is in it", { timeout: 60_000 }, (reader) => {
+  test.each(Object.keys(READERS))("by %s, whatever is in it", { timeout: 240_000 }, (reader) => {
     // In CI every reader is given every text, elsewhere each another sixth of them.
     const turn = Object.keys(READERS).indexOf(reader);
     const texts = Object.entries(TEXTS).filter((_, index) => inCI || (index + turn) % 6 === 0);

@@ -118,14 +118,14 @@ describe.runIf(inCI)(`the declarations of the package ${IN_CI}`, () => {
   }
 
   const cases = ["5.4", "5.9", "6", "7"].flatMap((version) => ["nodenext", "bundler"].map((resolution) => [version, resolution] as const));
-  test.each(cases)("TypeScript %s, %s", { timeout: 120_000 }, async (version, resolution) => {
+  test.each(cases)("TypeScript %s, %s", { timeout: 240_000 }, async (version, resolution) => {
     expect(await faults(version, resolution, "good.ts")).toEqual([]);
     const lines = new Set((await faults(version, resolution, "bad.ts")).map((line) => Number(/bad\.ts\((\d+),/u.exec(line)?.[1])));
     const first = HEAD.split("\n").length;
     expect([...lines].toSorted((one, other) => one - other)).toEqual(MISTAKES.map((_, at) => first + at));
   });
 
-  test("the examples, in a program that is plain strict and checks declarations as well", { timeout: 120_000 }, async () => {
+  test("the examples, in a program that is plain strict and checks declarations as well", { timeout: 240_000 }, async () => {
     cpSync(join(ROOT, "examples"), join(folder, "examples"), { recursive: true });
     const settings = {
       target: "es2024",
@@ -146,7 +146,7 @@ describe.runIf(inCI)(`the declarations of the package ${IN_CI}`, () => {
     expect(output.split("\n").filter((line) => line.includes("error TS") && !/node_modules\/(?!haft\/)/u.test(line))).toEqual([]);
   });
 
-  test("whole, as a program without skipLibCheck reads them", { timeout: 120_000 }, async () => {
+  test("whole, as a program without skipLibCheck reads them", { timeout: 240_000 }, async () => {
     expect(await faults("5.9", "nodenext", "all.ts")).toEqual([]);
   });
 });

@@ -338,7 +338,7 @@ const CLIENTS = inCI ? 500 : 150;
 
 test(
   `L20 ${CLIENTS} clients with equal request ids and 20 calls each get their own answers, also while some go away`,
-  { timeout: 120_000 },
+  { timeout: 240_000 },
   async () => {
     const { runtime } = await openRuntime({ tools: [echo] });
     const handle = mcpHandler(runtime);

@@ -61,7 +61,7 @@ test("a client that reads nothing gets about a thousand calls begun at most, and
   for (let turn = 0; turn < 200; turn++) await new Promise((resolve) => void setImmediate(resolve));
   expect(runs()).toBeLessThan(1_050); // some first answers lie in the buffers of the streams
   const { ids } = answered(output);
-  await vi.waitFor(() => expect(ids).toHaveLength(3_001), { timeout: 20_000 });
+  await vi.waitFor(() => expect(ids).toHaveLength(3_001), { timeout: 240_000 });
   expect(new Set(ids).size).toBe(3_001);
   expect(runs()).toBe(3_000);
 }, 30_000);

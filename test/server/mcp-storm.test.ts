@@ -169,7 +169,7 @@ async function check({ isModern, commands, end, graceMs }: Storm): Promise<void>
 
 test(
   "F0.36 E15 however a client calls, cancels, answers and goes away, every call has one result and nothing is left",
-  { timeout: 120_000 },
+  { timeout: 240_000 },
   async () => {
     await fc.assert(fc.asyncProperty(storm, check), { seed: 4, numRuns: 150 });
     // Less would be too tame to prove anything.

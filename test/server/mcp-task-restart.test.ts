@@ -35,7 +35,7 @@ async function until(url: string, taskId: string, status: string): Promise<JsonO
 
 test(
   "issue 19.7 the server is killed: the next one continues its tasks, asks again under another key, and tells of what had ended",
-  { timeout: 90_000 },
+  { timeout: 240_000 },
   async () => {
     const path = temporaryFile();
     const first = await start(path, "hold");

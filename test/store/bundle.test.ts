@@ -16,7 +16,7 @@ import { temporaryFile } from "./temporary-file.ts";
 
 const ENTRY = fileURLToPath(new URL("bundle-entry.ts", import.meta.url));
 
-describe("bundled", { timeout: 120_000 }, () => {
+describe("bundled", { timeout: 240_000 }, () => {
   test.each([
     ["esm", ".mjs"],
     ["cjs", ".cjs"],

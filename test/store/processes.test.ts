@@ -8,7 +8,7 @@ import { allHeard, heard, letGo, startProcess } from "./run-process.ts";
 import { temporaryFile } from "./temporary-file.ts";
 import { inCI } from "../ci.ts";
 
-const SLOW = { timeout: 120_000 };
+const SLOW = { timeout: 240_000 };
 
 /** `node scripts/crash-drill.mjs 1000` kills more often. */
 const KILLS = inCI ? 100 : 4;

@@ -55,7 +55,7 @@ const send =
   (_request, response) =>
     void response.writeHead(status, { "content-type": type }).end(body);
 
-describe("F1.69 web_fetch", { timeout: 60_000 }, () => {
+describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
   test("F1.69 a page comes as Markdown with its title, tables and whole links, without menus, and no script runs", async () => {
     const { fetchPage, host } = await bench(send("text/html; charset=utf-8", PAGE));
     const result = await fetchPage("/ferries");

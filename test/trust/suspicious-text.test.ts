@@ -224,7 +224,7 @@ describe.runIf(existsSync(CASES))("real definitions", () => {
     expect(tools.filter((tool) => suspiciousText(tool).length > 0).length).toBeLessThanOrEqual(5);
   });
 
-  test.skipIf(!inCI)(`D01 at most 1 % of 8,086 tools of data sets are suspicious ${IN_CI}`, { timeout: 60_000 }, () => {
+  test.skipIf(!inCI)(`D01 at most 1 % of 8,086 tools of data sets are suspicious ${IN_CI}`, { timeout: 240_000 }, () => {
     const folder = join(CASES, "fms-dgt");
     const tools = readdirSync(folder)
       .filter((name) => name.endsWith("query_tools.yaml"))

@@ -88,7 +88,7 @@ const TRIED = NAMES.filter((name) => inCI || !["kubernetes", "stripe"].includes(
 
 test.skipIf(TRIED.length === 0).each(TRIED)(
   "F0.19 F0.20 F12 F13 F14 L22 %s: every operation with its parameters, bodies and names, as its expected file says (skipped without the case folder)",
-  { timeout: 120_000 },
+  { timeout: 240_000 },
   (name) => {
     const document = readDocument(name);
     const startedAt = performance.now();
@@ -120,7 +120,7 @@ test.skipIf(TRIED.length === 0).each(TRIED)(
 
 test.skipIf(!NAMES.includes("github"))(
   "F13 L22 GitHub's 1,223 operations stay within 512 MB (skipped without the case folder)",
-  { timeout: 60_000 },
+  { timeout: 240_000 },
   () => {
     const document = readDocument("github");
     const before = process.memoryUsage().heapUsed;
@@ -131,7 +131,7 @@ test.skipIf(!NAMES.includes("github"))(
   },
 );
 
-test.skipIf(!NAMES.includes("github"))("F14 an import is the same each time (skipped without the case folder)", { timeout: 60_000 }, () => {
+test.skipIf(!NAMES.includes("github"))("F14 an import is the same each time (skipped without the case folder)", { timeout: 240_000 }, () => {
   const names = (): readonly string[] =>
     importOpenApi(readDocument("github"), { origin: "github.json" }).operations.map(({ tool }) => tool.name);
   const first = names();

@@ -153,7 +153,7 @@ async function playRound(seed: number): Promise<unknown> {
 
 test(
   `F0.11 F4.35 in ${ROUNDS} random runs of refreshes, calls, changes and the end, no engine is opened twice, used while closed, or left open`,
-  { timeout: 120_000 },
+  { timeout: 240_000 },
   async () => {
     for (let seed = 0; seed < ROUNDS; seed++) {
       expect(await playRound(seed)).toEqual({ seed, faults: [], left: 0, problems: 0, timers: 0 });

@@ -49,7 +49,7 @@ describe.skipIf(!worldsPresent || !inCI)(`recorded worlds and a crash ${IN_CI}`,
 
   test(
     "L35 a session resumed from memory after a crash in a random call ends right, and no write ran twice",
-    { timeout: 60_000 },
+    { timeout: 240_000 },
     async () => {
       const store = memoryStore();
       const score = await crashEach(tasks, [store, store], 8);
@@ -59,7 +59,7 @@ describe.skipIf(!worldsPresent || !inCI)(`recorded worlds and a crash ${IN_CI}`,
     },
   );
 
-  test("L35 I04 the same from a SQLite file that another store takes over", { timeout: 60_000 }, async () => {
+  test("L35 I04 the same from a SQLite file that another store takes over", { timeout: 240_000 }, async () => {
     const sample = tasks.filter((task, index) => index % (LARGE.test(task.id) ? 40 : 8) === 0);
     const path = join(folder, "crash.db");
     const score = await crashEach(sample, [sqliteStore({ path }), sqliteStore({ path })], 8);

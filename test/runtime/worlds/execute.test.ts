@@ -47,7 +47,7 @@ describe.skipIf(!worldsPresent)("recorded worlds", () => {
 
   test(
     "L35 F0.33 every call executed by itself gives the recorded result or error, and leaves the recorded state",
-    { timeout: 60_000 },
+    { timeout: 240_000 },
     async () => {
       await using runtime = await traceRuntime(worlds);
       const score = new Score();
@@ -73,7 +73,7 @@ describe.skipIf(!worldsPresent)("recorded worlds", () => {
     },
   );
 
-  test("L35 F0.34 a batch that is simulated first changes nothing, and foretells results and state", { timeout: 60_000 }, async () => {
+  test("L35 F0.34 a batch that is simulated first changes nothing, and foretells results and state", { timeout: 240_000 }, async () => {
     const random = seededRandom(SEED);
     await using runtime = await traceRuntime(worlds);
     const score = new Score();
@@ -99,7 +99,7 @@ describe.skipIf(!worldsPresent)("recorded worlds", () => {
 
   test(
     "L35 one to three simulations of any calls, before or beside each execute, change no result and no state",
-    { timeout: 60_000 },
+    { timeout: 240_000 },
     async () => {
       const random = seededRandom(SEED);
       await using runtime = await traceRuntime(worlds);

@@ -80,7 +80,7 @@ describe.skipIf(!worldsPresent || !inCI)(`recorded worlds and processes that are
 
   test(
     "L35 I03 killed again and again in random calls, every session ends right, with every answer once and no write twice",
-    { timeout: 60_000 },
+    { timeout: 240_000 },
     async () => {
       const random = seededRandom(SEED);
       const files = { path: join(folder, "worlds.db"), startsPath: join(folder, "starts.txt") };

@@ -72,7 +72,7 @@ test("issue 19.8 an answer over HTTP has its author, and may reach further than 
   const body = { calls: [{ name: "notes::erase" }] };
   const running = api.ask("POST", "/v1/sessions/desk/execute", { token: key, body });
   const pending = async () => (await api.ask("GET", "/v1/approvals", { token: key })).json.approvals;
-  await expect.poll(async () => (await pending()).length, { timeout: 30_000 }).toBe(1);
+  await expect.poll(async () => (await pending()).length, { timeout: 240_000 }).toBe(1);
   const [{ id, callId, digest }] = await pending();
   const page = await keys.addSessionKey({ name: "page", scopes: ["approve"], sessionId: "desk" });
   const answer = { answer: "allow", digest };

@@ -125,13 +125,13 @@ async function drill(requests: number, kills: number): Promise<void> {
 
 test(
   "issue 19 a server is killed in the middle of keyed requests: each effect once, each client its first answer",
-  { timeout: 120_000 },
+  { timeout: 240_000 },
   () => drill(40, 1),
 );
 
 test.runIf(inCI)(`issue 19 1,000 keyed requests over 10 kills ${IN_CI}`, { timeout: 1_800_000 }, () => drill(1_000, 10));
 
-test("issue 19.6 SIGTERM ends a server in order, with the exit code 0", { timeout: 120_000 }, async () => {
+test("issue 19.6 SIGTERM ends a server in order, with the exit code 0", { timeout: 240_000 }, async () => {
   const project = await newProject();
   const server = await serve(project);
   const client = createClient({ url: `http://127.0.0.1:${project.port}`, token: TOKEN });
