@@ -2,7 +2,7 @@
  * Calls through a gateway: `node scripts/gateway-load.mjs [--seconds 10] [--concurrent 32] [--direct]`.
  *
  * Client, gateway and upstream are three processes on loopback, as they are where they are used. Prints calls a second, p50, p99, failures, and the
- * memory of the gateway at the beginning and the end; `--seconds 600` shows whether it stays flat. `--direct` leaves the gateway out. Build first.
+ * processor time and memory of the gateway; `--seconds 600` shows whether it stays flat. `--direct` leaves the gateway out. Build first.
  */
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -30,9 +30,12 @@ async function serve(toolsets) {
   const runtime = createRuntime({ toolsets: await toolsets() });
   await runtime.open();
   const { url } = await listenMcp(runtime, { port: 0 });
-  process.on("message", () => {
+  process.on("message", (message) => {
+    if (message === "end") process.exit(0);
     globalThis.gc?.();
-    process.send({ rss: process.memoryUsage().rss });
+    const { rss, heapUsed } = process.memoryUsage();
+    const { user, system } = process.cpuUsage();
+    process.send({ rss, heapUsed, cpu: user + system });
   });
   process.send({ url });
 }
@@ -65,10 +68,11 @@ async function start(role, upstream = "") {
   return { child, url };
 }
 
-async function memory(child) {
-  child.send("memory");
-  const [{ rss }] = await once(child, "message");
-  return Math.round(rss / 1_048_576);
+/** Memory in MB after a collection, and processor time in microseconds. */
+async function usage(child) {
+  child.send("usage");
+  const [{ rss, heapUsed, cpu }] = await once(child, "message");
+  return { rss: Math.round(rss / 1_048_576), heap: Math.round(heapUsed / 1_048_576), cpu };
 }
 
 const agent = new Agent({ keepAlive: true, maxSockets: Infinity });
@@ -129,12 +133,15 @@ else {
   const { url, child } = gateway ?? upstream;
   const tool = gateway === undefined ? "echo__say" : "far__echo__say";
   for (let warm = 0; warm < 200; warm++) await call(url, tool);
-  const before = await memory(child);
+  const before = await usage(child);
   const { rate, p50, p99, failed, calls } = await load(url, tool);
   console.log(`${rate} calls/s, p50 ${p50} ms, p99 ${p99} ms, ${failed} of ${calls} failed`);
-  console.log(`memory of the ${gateway === undefined ? "server" : "gateway"}: ${before} MB before, ${await memory(child)} MB after`);
+  const after = await usage(child);
+  const who = gateway === undefined ? "server" : "gateway";
+  console.log(`processor time of the ${who}: ${Math.round((after.cpu - before.cpu) / calls)} µs a call`);
+  console.log(`memory of the ${who}: ${before.rss} MB (heap ${before.heap} MB) before, ${after.rss} MB (heap ${after.heap} MB) after`);
   agent.destroy();
-  gateway?.child.kill();
-  upstream.child.kill();
+  gateway?.child.send("end");
+  upstream.child.send("end");
   process.exitCode = failed === 0 ? 0 : 1;
 }

@@ -5,6 +5,7 @@
  * `node --conditions=haft-source scripts/stream-load.ts restarts [kills] [events]` kills a server again and again and counts what its client got.
  */
 import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { Agent, get, type IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
@@ -132,7 +133,10 @@ export interface FanOutFigures {
   readonly slowGrowthMiB: number;
 }
 
-/** Readers that follow a busy session, others whose sessions are quiet, and some that never read what they are sent. */
+/**
+ * Readers that follow a busy session, others whose sessions are quiet, and some that never read what they are sent. The quiet ones are connected by a
+ * process of their own: with both ends in one process, 10,000 of them need more open files than most systems allow.
+ */
 export async function fanOut({ idle, readers, slow, eventsPerSecond, seconds }: FanOutOptions): Promise<FanOutFigures> {
   const folder = mkdtempSync(join(tmpdir(), "haft-fan-out-"));
   const note = {
@@ -146,19 +150,17 @@ export async function fanOut({ idle, readers, slow, eventsPerSecond, seconds }: 
   const served = await serveEvents(new EventHub(runtime));
   const agent = new Agent({ maxSockets: Infinity, keepAlive: false });
   const open: IncomingMessage[] = [];
+  const holders: ChildProcess[] = [];
   const connect = async (session: string): Promise<IncomingMessage> => {
-    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-    get(`${served.url}?session=${session}`, { agent }, resolve).once("error", reject);
-    const response = await promise;
-    response.on("error", () => {});
+    const response = await connectTo(`${served.url}?session=${session}`, agent);
     open.push(response);
     return response;
   };
   try {
     for (const id of ["quiet", "busy"]) await runtime.session(id).addMessage({ role: "user", content: "hello" });
     const before = process.memoryUsage().rss;
-    for (let at = 0; at < idle; at += 100)
-      await Promise.all(Array.from({ length: Math.min(100, idle - at) }, async () => (await connect("quiet")).resume()));
+    const holder = await holdElsewhere(served.url, idle);
+    holders.push(holder);
     const bytesPerIdleStream = Math.round((process.memoryUsage().rss - before) / Math.max(1, idle));
     for (let count = 0; count < slow; count++) await connect("busy"); // never read
     const received = Array.from({ length: readers }, () => 0);
@@ -191,6 +193,7 @@ export async function fanOut({ idle, readers, slow, eventsPerSecond, seconds }: 
       slowGrowthMiB: Math.round((process.memoryUsage().rss - beforeLoad) / 2 ** 20),
     };
   } finally {
+    for (const holder of holders) holder.kill();
     for (const response of open) response.destroy();
     agent.destroy();
     await served.close();
@@ -199,7 +202,38 @@ export async function fanOut({ idle, readers, slow, eventsPerSecond, seconds }: 
   }
 }
 
+async function connectTo(url: string, agent: Agent): Promise<IncomingMessage> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  get(url, { agent }, resolve).once("error", reject);
+  const response = await promise;
+  response.on("error", () => {});
+  return response;
+}
+
+/** A process that holds so many streams of the session `quiet` open until it is killed, once all of them are. */
+async function holdElsewhere(url: string, streams: number): Promise<ChildProcess> {
+  const child = spawn(process.execPath, ["--conditions=haft-source", fileURLToPath(import.meta.url), "hold", url, String(streams)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const { promise: ended, reject: fail } = Promise.withResolvers<never>();
+  child.once("close", () => fail(new Error("The process that holds the quiet streams ended.")));
+  ended.catch(() => {});
+  if (child.stdout === null) throw new Error("The process that holds the quiet streams has no output.");
+  await Promise.race([once(child.stdout, "data"), ended]);
+  return child;
+}
+
+async function hold(url: string, streams: number): Promise<void> {
+  const agent = new Agent({ maxSockets: Infinity, keepAlive: false });
+  for (let at = 0; at < streams; at += 100)
+    await Promise.all(
+      Array.from({ length: Math.min(100, streams - at) }, async () => (await connectTo(`${url}?session=quiet`, agent)).resume()),
+    );
+  console.log("open");
+}
+
 async function main([what = "fan-out", ...numbers]: readonly string[]): Promise<void> {
+  if (what === "hold") return hold(numbers[0] ?? "", Number(numbers[1]));
   const [first, second, third, fourth] = numbers.map(Number);
   const shown =
     what === "restarts"
