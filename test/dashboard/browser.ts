@@ -1,7 +1,6 @@
 /** Debian's Chromium, where there is one. */
 import { existsSync } from "node:fs";
 import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
-import { onTestFinished } from "vitest";
 import type { Scene } from "./scene.ts";
 
 const PLACES = [process.env["HAFT_CHROMIUM"], "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
@@ -19,7 +18,7 @@ export interface OpenedPage {
   readonly problems: string[];
 }
 
-/** Opens a page that has its key. It is closed with the test: each page that is left open goes on drawing what happens. */
+/** Opens a page that has its key. */
 export async function openPage(
   browser: Browser,
   scene: Scene,
@@ -33,7 +32,6 @@ export async function openPage(
     timezoneId: "Europe/Berlin",
     ...context,
   });
-  onTestFinished(() => opened.close());
   const page = await opened.newPage();
   page.setDefaultTimeout(15_000);
   const problems: string[] = [];
