@@ -51,7 +51,8 @@ test(
     });
     const client = new Client({ name: "test", version: "1" }, {});
     const args = ["--conditions=haft-source", PROGRAM, "mcp", "--config", "haft.toml"];
-    await client.connect(new StdioClientTransport({ command: process.execPath, args, cwd: folder, stderr: "ignore" }));
+    const env = { NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] ?? "" };
+    await client.connect(new StdioClientTransport({ command: process.execPath, args, cwd: folder, env, stderr: "ignore" }));
     try {
       const { tools } = await client.listTools();
       expect(tools.map(({ name }) => name)).toEqual(["catalog__call_tool", "catalog__find_tools", "files__list", "haft__read_result"]);

@@ -72,7 +72,10 @@ async function connected(
     { name: "test", version: "1" },
     { capabilities: { elicitation: {} }, versionNegotiation: { mode: mode === "legacy" ? "legacy" : { pin: "2026-07-28" } } },
   );
-  await client.connect(new StdioClientTransport({ command: process.execPath, args: [...ARGS, ...args], cwd: folder, stderr: "ignore" }));
+  const env = { NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] ?? "" };
+  await client.connect(
+    new StdioClientTransport({ command: process.execPath, args: [...ARGS, ...args], cwd: folder, env, stderr: "ignore" }),
+  );
   onTestFinished(() => client.close());
   return client;
 }

@@ -30,6 +30,7 @@ test("issue 19.4 haft serve tells the receivers of the configuration of a call t
   const port = typeof address === "object" && address !== null ? address.port : 0;
   const folder = folderWith({ "haft.toml": config(`http://127.0.0.1:${port}/hook`), "tools.mjs": TOOLS });
   let isAsked = false;
+  let refusal: unknown;
   const served = await haft(["serve", "--port", "0"], {
     folder,
     environment: { HAFT_TOKEN: TOKEN, HOOK_SECRET: SECRET, HAFT_TRUST: "all" },
@@ -37,15 +38,23 @@ test("issue 19.4 haft serve tells the receivers of the configuration of a call t
       const [, url] = /serving at (\S+)/u.exec(stderr) ?? [];
       if (url === undefined || isAsked) return;
       isAsked = true;
-      void fetch(`${url}/v1/execute`, {
-        method: "POST",
-        headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
-        body: JSON.stringify({ calls: [{ name: "disk::erase" }], waitMs: 0 }),
+      const post = (path: string, value: object) =>
+        fetch(`${url}/v1/${path}`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
+          body: JSON.stringify(value),
+        });
+      void post("execute", { calls: [{ name: "disk::erase" }], waitMs: 0 });
+      void received.promise.then(async ({ body }) => {
+        // A server that stops waits for calls under way.
+        const { callId, digest } = JSON.parse(body).data;
+        refusal = await (await post(`approvals/${callId}`, { answer: "deny", digest })).json();
+        control.signal("SIGTERM");
       });
-      void received.promise.then(() => control.signal("SIGTERM"));
     },
   });
   const { headers, body } = await received.promise;
+  expect(refusal).toEqual({ decided: true });
   const key = Buffer.from(SECRET.slice("whsec_".length), "base64");
   const signed = createHmac("sha256", key).update([headers["webhook-id"], headers["webhook-timestamp"], body].join(".")).digest("base64");
   expect(headers["webhook-signature"]).toBe(`v1,${signed}`);

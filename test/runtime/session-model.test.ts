@@ -36,7 +36,7 @@ test("F0.32 F0.37 I03 I10 C06 whatever is executed, simulated, forked, committed
 }, 60_000);
 
 const SEED = 3;
-const RUNS = inCI ? 1_200 : 100;
+const RUNS = inCI ? 1_200 : 50;
 
 /** Without these the mix has grown too tame to prove anything; some are so rare that only the runs of CI are sure to have them. */
 const SOMETIMES = [

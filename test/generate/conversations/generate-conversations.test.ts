@@ -435,7 +435,7 @@ function heapUsed(): number {
 test("issue 6.7 conversations that are written leave nothing behind", async () => {
   const runtime = shop();
   const out = { write: async () => {} };
-  const count = inCI ? 300 : 100;
+  const count = inCI ? 300 : 40;
   const plan = { kind: "sampled", count, calls: 3 } as const;
   await generateConversations({ runtime, plan, out });
   const before = heapUsed();

@@ -37,8 +37,14 @@ function findPrograms(): string | undefined {
   return folders.find((folder) => existsSync(join(folder, "initdb")) && existsSync(join(folder, "postgres")));
 }
 
-/** @param settings of `postgresql.conf`, by name */
-export async function startPostgres(settings: Readonly<Record<string, string | number>> = {}): Promise<PostgresServer> {
+/**
+ * @param settings of `postgresql.conf`, by name
+ * @param login `trust` asks for no password, which is quicker for a test that connects hundreds of times
+ */
+export async function startPostgres(
+  settings: Readonly<Record<string, string | number>> = {},
+  login: "scram-sha-256" | "trust" = "scram-sha-256",
+): Promise<PostgresServer> {
   if (postgresPrograms === undefined) throw new Error("PostgreSQL is not installed.");
   const programs = postgresPrograms;
   const folder = mkdtempSync(join(tmpdir(), "haft-pg-"));
@@ -47,7 +53,7 @@ export async function startPostgres(settings: Readonly<Record<string, string | n
   const data = join(folder, "data");
   const passwordFile = join(folder, "password");
   writeFileSync(passwordFile, PASSWORD, { mode: 0o644 });
-  const initial = ["-D", data, "-U", ROLE, "-A", "scram-sha-256", `--pwfile=${passwordFile}`, "-E", "UTF8", "--locale=C", "--no-sync"];
+  const initial = ["-D", data, "-U", ROLE, "-A", login, `--pwfile=${passwordFile}`, "-E", "UTF8", "--locale=C", "--no-sync"];
   execFileSync(join(programs, "initdb"), initial, { ...user, cwd: folder, stdio: ["ignore", "ignore", "inherit"], env: {} });
   const port = await freePort();
   const url = `postgres://${ROLE}:${PASSWORD}@127.0.0.1:${port}/postgres`;

@@ -75,7 +75,7 @@ test.each(NAMES.filter((name) => !PLAIN.has(name)))("F1.37 %s: whatever two argu
         ["bash", bash.input],
       ]);
     }),
-    { numRuns: inCI ? 200 : 50 },
+    { numRuns: inCI ? 200 : 20 },
   );
 });
 
