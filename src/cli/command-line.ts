@@ -66,6 +66,7 @@ export const OPTIONS = {
     example: "tools.example",
     help: "host name that clients may use; several: any",
   },
+  address: { kind: "string", value: "<url>", example: "http://10.0.0.3:7420", help: "where other servers of the store reach this one" },
   agent: { kind: "strings", value: "<name>", example: "clerk", help: "run an agent of this name; several: each" },
   "token-file": { kind: "string", value: "<file>", example: "/run/secrets/haft-token", help: "file with the bearer token of HTTP clients" },
   watch: { kind: "boolean", help: "take over changes of the files that tools come from" },

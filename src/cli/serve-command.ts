@@ -37,13 +37,17 @@ export const serveCommand: Command = {
     "configuration: it answers messages that are sent to it, and the triggers of its",
     "session, whose id is the name.",
     "",
+    "Any number of servers may use one store. A request for a session that another",
+    "of them has open is passed on to that one: with a file of SQLite by itself, with",
+    `PostgreSQL where each gets its --address. They need the same ${TOKEN_VARIABLE}, or keys.`,
+    "",
     "The receivers under [[webhooks]] are told when a call waits for approval, and",
     "when a job has ended.",
     "",
     "Ctrl-C and SIGTERM stop it: calls under way may end, no new ones are taken.",
   ],
   args: [0, 0],
-  options: ["config", "port", "host", "allowed-host", "store", "agent", "model", "watch", "yes"],
+  options: ["config", "port", "host", "allowed-host", "address", "store", "agent", "model", "watch", "yes"],
   examples: [
     "haft serve",
     "haft serve --port 8080 --store haft.db",
@@ -78,6 +82,7 @@ export const serveCommand: Command = {
 interface Address {
   readonly port: number;
   readonly host: string;
+  readonly address: string | undefined;
 }
 
 interface Token {
@@ -100,13 +105,18 @@ async function serveAll(context: CommandContext, { open, chosen, address, token 
     const served = await startAgents(context, { open, chosen });
     try {
       const server = createServer(open.runtime, { ...serverOptions(context, open), agents: served.agents, auth });
-      await serveUntilStopped(context, server, { address, token });
+      await serveUntilStopped(context, server, { address: reachedAt(address, open), token });
     } finally {
       await served.stop();
     }
   } finally {
     await stopWebhooks();
   }
+}
+
+/** Who has the file of a store is on this machine. */
+function reachedAt({ port, host, address }: Address, { runtime }: OpenRuntime): Parameters<HaftServer["listen"]>[0] {
+  return { port, host, address: address ?? (runtime.store?.kind === "sqlite" && isLocalAddress(host)) };
 }
 
 /** Lets in who brings the token, a key of the store, or a token of an issuer of the configuration. @throws as `openServerAccess` */
@@ -136,7 +146,7 @@ function serverOptions(
 async function serveUntilStopped(
   { signal, err, onInterrupt }: CommandContext,
   server: HaftServer,
-  { address, token }: { readonly address: Address; readonly token: Token },
+  { address, token }: { readonly address: Parameters<HaftServer["listen"]>[0]; readonly token: Token },
 ): Promise<void> {
   const stopped = Promise.withResolvers<void>();
   const stop = (): void => stopped.resolve();
@@ -165,7 +175,7 @@ function addressOf({ options }: CommandContext): Address {
     throw new ToolError("invalid_argument", `A server on ${host} can be reached by others.`, {
       hint: "Name each host that it is reached by: --allowed-host tools.example",
     });
-  return { port: port === undefined ? DEFAULT_PORT : Number(port), host };
+  return { port: port === undefined ? DEFAULT_PORT : Number(port), host, address: options.address };
 }
 
 /** @throws ToolError `invalid_argument` */

@@ -63,6 +63,11 @@ export interface Store {
   readonly artifacts: ArtifactStore;
   /** Webhooks that wait to be delivered. */
   readonly webhooks: WebhookStore;
+  /**
+   * Says where this process is reached by others over HTTP, as `http://10.0.0.3:7420`: the sessions that it has open are listed to them with
+   * `openedAt`. A store that one process alone can use does nothing.
+   */
+  announce(address: string): Promise<void>;
   /** Writes what is buffered, gives up every claim and closes. Idempotent. */
   close(): Promise<void>;
 }
@@ -144,6 +149,8 @@ export interface StoredSession {
   readonly damage?: string;
   /** The process that has it open now, as text; undefined when none has. */
   readonly openedBy?: string;
+  /** Where another process that has it open is reached, where that one announced an address. */
+  readonly openedAt?: string;
 }
 
 /** Which sessions of a store are listed. */

@@ -74,6 +74,11 @@ export interface ListenAddress {
   readonly port: number;
   /** One that others reach needs `allowedHosts`. @default "127.0.0.1" */
   readonly host?: string;
+  /**
+   * Where other processes of the same store reach this one, as `http://10.0.0.3:7420`; `true`: where it listens; `false`: they do not. They then pass requests for
+   * sessions that are open here on to it, and it does so for them. They need the same keys. @default false
+   */
+  readonly address?: string | boolean;
 }
 
 /** A port that a server listens on. */
@@ -132,7 +137,7 @@ class RuntimeServer implements HaftServer {
   readonly #runtime: Runtime;
   readonly #options: ServerOptions;
   readonly #services: ApiServices;
-  readonly #trusted: Trusted;
+  readonly #trusted: Trusted & { readonly allowedHosts: string[] };
   readonly #mcp: HttpGateway | undefined;
   readonly #dashboard: DashboardFiles | undefined;
   readonly #secured: ReturnType<typeof securityHeaders>;
@@ -186,7 +191,8 @@ class RuntimeServer implements HaftServer {
     }
   }
 
-  async listen({ port, host = "127.0.0.1" }: ListenAddress): Promise<ServerListener> {
+  async listen({ port, host = "127.0.0.1", address = false }: ListenAddress): Promise<ServerListener> {
+    const announced = typeof address === "string" ? originOf(address) : undefined;
     if (!isLocalAddress(host) && this.#options.allowedHosts === undefined)
       throw new ToolError("invalid_argument", `A server on ${host} can be reached by others, and needs allowedHosts.`, {
         hint: "Name the hosts that it is reached by, or leave host out to be reached from this machine only.",
@@ -195,6 +201,8 @@ class RuntimeServer implements HaftServer {
     const { clock, log } = this.#services;
     const listener = await listenOn((request) => this.fetch(request), { port, host, clock, log });
     this.#closers.push((work) => listener.close(work));
+    if (announced !== undefined) this.#trusted.allowedHosts.push(announced.hostname);
+    if (address !== false) await this.#services.store?.announce(announced?.origin ?? listener.origin);
     return { port: listener.port, url: listener.origin };
   }
 
@@ -270,6 +278,15 @@ class RuntimeServer implements HaftServer {
       access: auth instanceof ServerAccess ? auth : new ServerAccess({}, { ports: { clock, log }, authenticator: auth }),
     };
   }
+}
+
+/** @throws ToolError `invalid_argument` */
+function originOf(address: string): URL {
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  if (url !== undefined && /^https?:$/u.test(url.protocol) && url.href === `${url.origin}/`) return url;
+  throw new ToolError("invalid_argument", `The address ${JSON.stringify(address.slice(0, 200))} is no origin of a server.`, {
+    hint: "It has a scheme, a host and a port, and no path: http://10.0.0.3:7420",
+  });
 }
 
 function hostsOf({ allowedHosts, allowedOrigins }: ServerOptions): Pick<ServerOptions, "allowedHosts" | "allowedOrigins"> {

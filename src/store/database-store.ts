@@ -147,6 +147,11 @@ export class DatabaseStore implements Store {
     return this.#database.list(checked);
   }
 
+  async announce(address: string): Promise<void> {
+    await this.open();
+    await this.#database.announce(address);
+  }
+
   async remove(sessionId: string): Promise<boolean> {
     this.#requireWritable();
     if (this.#claims.has(sessionId)) throw this.#busy(sessionId);

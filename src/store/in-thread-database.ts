@@ -85,6 +85,10 @@ export class InThreadDatabase implements LogDatabase {
     return this.#opened.jobCancelRequests();
   }
 
+  async announce(address: string): Promise<void> {
+    return this.#opened.announce(address);
+  }
+
   async jobPrune(options: PruneJobsOptions): Promise<number> {
     return this.#opened.jobPrune(options);
   }

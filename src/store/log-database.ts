@@ -95,6 +95,7 @@ export interface LogDatabase {
   cacheVersions(resources: readonly string[]): Promise<readonly number[]>;
   cachePut(entry: CacheRecord): Promise<void>;
   cacheInvalidate(resources: readonly string[]): Promise<void>;
+  announce(address: string): Promise<void>;
   /** Gives up every claim and closes. */
   close(): Promise<void>;
 }

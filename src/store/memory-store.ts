@@ -187,6 +187,8 @@ class MemoryStore implements Store {
     return this.#sessions.delete(sessionId);
   }
 
+  async announce(): Promise<void> {}
+
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const { log } of this.#sessions.values()) await log?.close();

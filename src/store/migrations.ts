@@ -41,6 +41,12 @@ const MIGRATIONS: readonly Migration[] = [
   },
   { name: "keyed requests", run: createRequestTable },
   { name: "artifacts", run: createArtifactTable },
+  {
+    name: "addresses of owners",
+    async run({ schema }) {
+      await schema.alterTable("haft_owner").addColumn("address", "text").execute();
+    },
+  },
 ];
 
 const CURRENT_VERSION = MIGRATIONS.length;

@@ -11,12 +11,15 @@ const FORGOTTEN_MS = 86_400_000;
 export interface LivingOwner {
   /** `process 12 on host a`. */
   readonly text: string;
+  /** Where its process is reached over HTTP. Undefined for this owner itself. */
+  readonly address: string | undefined;
 }
 
 export class Owner {
   readonly #connection: SqlConnection;
   #id: string | undefined;
   #registered = false;
+  #address: string | null = null;
 
   constructor(connection: SqlConnection) {
     this.#connection = connection;
@@ -44,6 +47,12 @@ export class Owner {
     this.#registered = true;
   }
 
+  /** Says where the process of this owner is reached. */
+  async announce(tables: Kysely<Tables>, address: string): Promise<void> {
+    this.#address = address;
+    await this.beat(tables);
+  }
+
   /** Says that this owner lives. */
   async beat(tables: Kysely<Tables>): Promise<void> {
     if (this.#registered && this.#id !== undefined) await this.#beat(tables, this.#id, await this.#now(tables));
@@ -52,8 +61,8 @@ export class Owner {
   async #beat(tables: Kysely<Tables>, id: string, now: number): Promise<void> {
     await tables
       .insertInto("haft_owner")
-      .values({ id, host: hostname(), pid: process.pid, seen_at: now })
-      .onConflict((conflict) => conflict.column("id").doUpdateSet({ seen_at: now }))
+      .values({ id, host: hostname(), pid: process.pid, seen_at: now, address: this.#address })
+      .onConflict((conflict) => conflict.column("id").doUpdateSet({ seen_at: now, address: this.#address }))
       .execute();
   }
 
@@ -67,7 +76,7 @@ export class Owner {
   async describe(tables: Kysely<Tables>, id: string): Promise<LivingOwner | undefined> {
     const row = await tables.selectFrom("haft_owner").selectAll().where("id", "=", id).executeTakeFirst();
     if (row === undefined || !this.#isAlive(row, await this.#now(tables))) return undefined;
-    return { text: `process ${row.pid} on host ${row.host}` };
+    return { text: `process ${row.pid} on host ${row.host}`, address: id === this.#id ? undefined : (row.address ?? undefined) };
   }
 
   /** Other owners whose process runs, however long they were silent: one that is stopped may hold a lock of the database. */

@@ -222,6 +222,10 @@ export class SqlDatabase implements LogDatabase {
     return this.#do("could not drop results", (tables) => this.#cache.invalidate(tables, resources));
   }
 
+  announce(address: string): Promise<void> {
+    return this.#do("could not say where it is reached", (tables) => this.#owner.announce(tables, address));
+  }
+
   /** Says that this owner lives; to be called every `HEARTBEAT_MS`. */
   beat(): Promise<void> {
     return this.#do("could not say that it is in use", (tables) => this.#owner.beat(tables));
@@ -314,7 +318,7 @@ export class SqlDatabase implements LogDatabase {
       createdAt: row.created_at,
       updatedAt: row.updated_at,
       length: row.length,
-      ...omitUndefined({ parent, openedBy: owner?.text }),
+      ...omitUndefined({ parent, openedBy: owner?.text, openedAt: owner?.address }),
       ...(sessionChecksum(row) === row.checksum ? {} : { damage: "its record does not have the checksum it should have" }),
     };
   }

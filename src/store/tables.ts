@@ -33,6 +33,8 @@ export interface OwnerTable {
   readonly pid: number;
   /** Milliseconds since the epoch by the database's clock. */
   readonly seen_at: number;
+  /** Where its process is reached over HTTP; null where it was not announced. */
+  readonly address: string | null;
 }
 
 export interface SessionTable {

@@ -116,6 +116,10 @@ export class WorkerDatabase implements LogDatabase {
     return this.#ask("jobPrune", options);
   }
 
+  announce(address: string): Promise<void> {
+    return this.#ask("announce", address);
+  }
+
   access(operation: AccessOperation): Promise<unknown> {
     return this.#ask("access", operation);
   }

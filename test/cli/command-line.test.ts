@@ -18,6 +18,7 @@ const NONE: CliOptions = {
   scope: [],
   limit: undefined,
   store: undefined,
+  address: undefined,
   session: undefined,
   simulate: false,
   settle: false,

@@ -27,6 +27,7 @@ function storeOf(cache: MemoryCacheStore): Store {
     claim: unused,
     read: unused,
     list: unused,
+    announce: async () => {},
     remove: unused,
     cache,
     jobs: noJobs,

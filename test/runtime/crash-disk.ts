@@ -88,6 +88,8 @@ export class CrashStore implements Store {
   readonly feed = noFeed;
   readonly access = noAccess;
   readonly artifacts = new MemoryArtifacts();
+
+  async announce(): Promise<void> {}
   readonly webhooks = new MemoryWebhooks();
   readonly approvals = new MemoryApprovals();
   readonly cache: CacheStore = {

@@ -144,6 +144,8 @@ export class SimulatedStore implements Store {
   readonly feed = noFeed;
   readonly access = noAccess;
   readonly artifacts = new MemoryArtifacts();
+
+  async announce(): Promise<void> {}
   readonly webhooks = new MemoryWebhooks();
   readonly approvals = new MemoryApprovals();
   readonly cache: CacheStore = {

@@ -31,6 +31,8 @@ export interface Route {
   readonly streams?: true;
   /** It may answer 202 with a `Location` when the work takes longer than `waitMs`. */
   readonly mayTakeLong?: true;
+  /** It works in its session, in the process that has that open: where that is another one of the same store, it is passed on to it. */
+  readonly inSession?: true;
   /** Takes an `Idempotency-Key`. */
   readonly keyed?: true;
   /** A request for the documentation and the tests. */

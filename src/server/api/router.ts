@@ -7,6 +7,7 @@ import { continueTrace } from "../continue-trace.ts";
 import type { ApiRequest } from "./api-request.ts";
 import { jsonResponse } from "./answers.ts";
 import { errorResponse } from "./error-response.ts";
+import { forwarded } from "./forward.ts";
 import type { KeyedAnswers } from "./keyed-answers.ts";
 import { noRoute, readRequest } from "./read-request.ts";
 import { admitted, noteRefused } from "./refused.ts";
@@ -87,6 +88,8 @@ async function answer(
   const request = req.raw;
   if (services.stopping() && route.method === "POST")
     throw new ToolError("unavailable", "The server is stopping.", { retryable: true, outcome: "not_started", retryAfterMs: 1_000 });
+  const elsewhere = await forwarded(id, request, { sessionId: req.param("sessionId"), services });
+  if (elsewhere !== undefined) return elsewhere;
   const read = await readRequest(id, request, { params: req.param(), maxBodyBytes: services.settings.maxBodyBytes });
   // The table says of each operation what its handler takes: here all are one.
   const handler = handlers[id] as AnyHandler;

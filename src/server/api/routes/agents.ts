@@ -139,6 +139,7 @@ export const agentRoutes = {
     summary: "List the timers, schedules and other triggers of a session.",
     params: { sessionId },
     answer: answer({ triggers: array(ref("Trigger")) }, ["triggers"]),
+    inSession: true,
     example: { params: { sessionId: "travel" } },
   },
   addTrigger: {
@@ -158,6 +159,7 @@ export const agentRoutes = {
     status: 201,
     answer: ref("Trigger"),
     keyed: true,
+    inSession: true,
     example: {
       params: { sessionId: "travel" },
       body: { type: "timer", name: "hourly", settings: { interval: 3_600, prompt: "Look at the notes." } },
@@ -170,6 +172,7 @@ export const agentRoutes = {
     summary: "Remove a trigger for good.",
     params: { sessionId, triggerId: id("The id of a trigger.") },
     status: 204,
+    inSession: true,
     example: { params: { sessionId: "travel", triggerId: "hourly" } },
   },
 } as const satisfies Routes;

@@ -45,6 +45,7 @@ export const sessionRoutes = {
     summary: "End a session and forget what the store has of it.",
     params,
     status: 204,
+    inSession: true,
     example,
   },
   executeInSession: {
@@ -58,6 +59,7 @@ export const sessionRoutes = {
     answer: results,
     mayTakeLong: true,
     keyed: true,
+    inSession: true,
     example: { ...example, body: { calls: [{ name: "notes::add", input: { text: "Buy milk" } }], waitMs: 5_000 } },
   },
   simulateInSession: {
@@ -69,6 +71,7 @@ export const sessionRoutes = {
     body: simulateBody,
     answer: simulation,
     mayTakeLong: true,
+    inSession: true,
     example: { ...example, body: { calls: [{ name: "notes::add", input: { text: "Buy milk" } }] } },
   },
   forkSession: {
@@ -82,6 +85,7 @@ export const sessionRoutes = {
     status: 201,
     answer: ref("Session"),
     keyed: true,
+    inSession: true,
     example: { ...example, body: { id: "travel-by-train" } },
   },
   commitSession: {
@@ -91,6 +95,7 @@ export const sessionRoutes = {
     summary: "Make what a branch did part of the session it came from.",
     params,
     answer: ref("Session"),
+    inSession: true,
     example: { params: { sessionId: "travel-2" } },
   },
   discardSession: {
@@ -100,6 +105,7 @@ export const sessionRoutes = {
     summary: "Drop a branch.",
     params,
     status: 204,
+    inSession: true,
     example: { params: { sessionId: "travel-3" } },
   },
   getDiff: {
@@ -110,6 +116,7 @@ export const sessionRoutes = {
     params,
     query: { with: id("The other session: before is its state, and its calls are not listed. Left out, the session must be a branch.") },
     answer: ref("SessionDiff"),
+    inSession: true,
     example: { params: { sessionId: "travel-4" } },
   },
   getSnapshot: {
@@ -119,6 +126,7 @@ export const sessionRoutes = {
     summary: "Get the session as one JSON value.",
     params,
     answer: ref("SessionSnapshot"),
+    inSession: true,
     example,
   },
   listSessionEvents: {

@@ -1,0 +1,92 @@
+/** Passes requests for sessions that another process of the store has open on to that process. */
+import { ToolError } from "../../core/error.ts";
+import type { OperationId } from "../api.ts";
+import { API } from "../api.ts";
+import type { Route } from "./route.ts";
+import type { ApiServices } from "./services.ts";
+
+/** Requests that were passed on have it: they are passed on no further. */
+const FORWARDED = "haft-forwarded";
+
+/** Headers of one connection (RFC 9110, section 7.6.1), and those that the next connection gets anew. */
+const OF_A_CONNECTION = [
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "host",
+  "expect",
+  "accept-encoding",
+] as const;
+
+/** Codes of connections that were never made. */
+const NOT_CONNECTED: ReadonlySet<unknown> = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
+
+/**
+ * The answer of the process that has the session open. Undefined where this one answers: for routes that need no open session, and for sessions
+ * that are open here, or nowhere, or in a process that announced no address.
+ *
+ * @throws ToolError `unavailable` where that process cannot be reached. By rejecting
+ */
+export async function forwarded(
+  id: OperationId,
+  request: Request,
+  { sessionId, services }: { readonly sessionId: string | undefined; readonly services: ApiServices },
+): Promise<Response | undefined> {
+  const { inSession }: Route = API[id];
+  if (inSession !== true || sessionId === undefined || services.store === undefined || request.headers.has(FORWARDED)) return undefined;
+  if (services.runtime.sessions.get(sessionId) !== undefined) return undefined;
+  const address = (await services.sessions.stored(sessionId))?.openedAt;
+  return address === undefined ? undefined : send(request, address);
+}
+
+async function send(request: Request, address: string): Promise<Response> {
+  const { pathname, search } = new URL(request.url);
+  const target = new URL(address);
+  target.pathname = pathname;
+  target.search = search;
+  const headers = withoutConnection(request.headers);
+  headers.delete("origin"); // this server has judged it by its own address
+  headers.set("accept-encoding", "identity");
+  headers.set(FORWARDED, "1");
+  const { method, body, signal } = request;
+  try {
+    // The client's connection and this one end together, as if it had asked there itself.
+    const answer = await fetch(target, { method, headers, body, signal, redirect: "manual", ...(body === null ? {} : { duplex: "half" }) });
+    return new Response(answer.body, { status: answer.status, headers: withoutConnection(answer.headers) });
+  } catch (thrown: unknown) {
+    const wasSent = !NOT_CONNECTED.has(codeOf(thrown));
+    throw new ToolError("unavailable", "The session is open in another process, which could not be reached.", {
+      retryable: true,
+      outcome: wasSent ? "unknown" : "not_started",
+      retryAfterMs: 2_000,
+      hint: wasSent
+        ? "Send it again with the same Idempotency-Key."
+        : "Send it again in a moment: a process that is gone loses its sessions.",
+      operatorHint: `The process announced the address ${address}.`,
+      cause: thrown,
+    });
+  }
+}
+
+function withoutConnection(from: Headers): Headers {
+  const headers = new Headers(from);
+  for (const name of OF_A_CONNECTION) headers.delete(name);
+  return headers;
+}
+
+function codeOf(thrown: unknown): unknown {
+  const cause = thrown instanceof Error ? thrown.cause : undefined;
+  return cause instanceof Error && "code" in cause ? cause.code : undefined;
+}

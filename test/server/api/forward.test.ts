@@ -1,0 +1,253 @@
+/** Several servers of one store: requests for a session are answered where it is open. */
+import { spawn, type ChildProcess } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { createRuntime, defineTool } from "haft";
+import { createClient } from "haft/client";
+import { createServer, staticToken } from "haft/server";
+import { sqliteStore } from "haft/sqlite";
+import { expect, onTestFinished, test } from "vitest";
+import { HAFT } from "../../bundled-program.ts";
+import { IN_CI, inCI } from "../../ci.ts";
+
+const TOKEN = "a-token-for-the-tests";
+
+interface Node {
+  readonly url: string;
+  readonly counted: number[];
+  ask(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<{ readonly status: number; readonly json: any }>; // oxlint-disable-line typescript/no-explicit-any
+  stop(): Promise<unknown>;
+}
+
+async function newFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "haft-forward-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** One server of the store in the folder, with a tool that counts in the session's state. */
+async function startNode(folder: string, address: string | boolean = true, token = TOKEN): Promise<Node> {
+  const counted: number[] = [];
+  const count = defineTool({
+    name: "count",
+    description: "Counts up.",
+    inputSchema: { type: "object", properties: { by: { type: "integer" } }, required: ["by"] } as const,
+    effects: { writes: ["session:count"] },
+    execute({ by }, { state }) {
+      state.update("count", (before) => Number(before ?? 0) + Number(by));
+      const next = Number(state.get("count"));
+      counted.push(next);
+      return next;
+    },
+  });
+  const runtime = createRuntime({ store: sqliteStore({ path: join(folder, "haft.db"), synchronous: "normal" }), tools: [count] });
+  await runtime.open();
+  const server = createServer(runtime, { auth: staticToken({ token }), limits: { graceMs: 50 } });
+  const { url } = await server.listen({ port: 0, address });
+  let stopping: Promise<unknown> | undefined;
+  const stop = (): Promise<unknown> => (stopping ??= server.close().then(() => runtime.close()));
+  onTestFinished(async () => void (await stop()));
+  const ask: Node["ask"] = async (method, path, body, headers = {}) => {
+    const answer = await fetch(`${url}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${TOKEN}`, ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await answer.text();
+    return { status: answer.status, json: text === "" ? undefined : JSON.parse(text) };
+  };
+  return { url, counted, ask, stop };
+}
+
+const counting = (by: number): object => ({ calls: [{ name: "count", input: { by } }] });
+
+test("issue 21.2 calls sent to any server of a store are made in the one that has the session open", async () => {
+  const folder = await newFolder();
+  const [one, two] = [await startNode(folder), await startNode(folder)];
+  expect((await one.ask("POST", "/v1/sessions", { id: "shop" })).status).toBe(201);
+  for (let n = 0; n < 6; n++) {
+    const { status, json } = await (n % 2 === 0 ? one : two).ask("POST", "/v1/sessions/shop/execute", counting(1));
+    expect([status, json.results[0].output]).toEqual([200, n + 1]);
+  }
+  expect([one.counted.length, two.counted.length]).toEqual([6, 0]);
+  const { json: snapshot } = await two.ask("GET", "/v1/sessions/shop/snapshot");
+  expect(JSON.stringify(snapshot)).toContain('"count":6');
+});
+
+test("issue 21.2 a branch is made, compared, committed and dropped through another server", async () => {
+  const folder = await newFolder();
+  const [one, two] = [await startNode(folder), await startNode(folder)];
+  await one.ask("POST", "/v1/sessions", { id: "shop" });
+  expect((await two.ask("POST", "/v1/sessions/shop/fork", { id: "try" })).status).toBe(201);
+  expect((await two.ask("POST", "/v1/sessions/try/execute", counting(5))).json.results[0].output).toBe(5);
+  expect(JSON.stringify((await two.ask("GET", "/v1/sessions/try/diff")).json)).toContain("count");
+  expect((await two.ask("POST", "/v1/sessions/try/commit")).status).toBe(200);
+  expect((await one.ask("POST", "/v1/sessions/shop/execute", counting(1))).json.results[0].output).toBe(6);
+});
+
+test("issue 21.2 a server that stops hands its sessions over to whoever is asked next", async () => {
+  const folder = await newFolder();
+  const [one, two] = [await startNode(folder), await startNode(folder)];
+  await one.ask("POST", "/v1/sessions", { id: "shop" });
+  await two.ask("POST", "/v1/sessions/shop/execute", counting(1));
+  await one.stop();
+  expect((await two.ask("POST", "/v1/sessions/shop/execute", counting(1))).json.results[0].output).toBe(2);
+  expect(two.counted).toEqual([2]);
+});
+
+test("issue 21.2 one key through two servers: the call is made once, and both clients get its result", async () => {
+  const folder = await newFolder();
+  const [one, two] = [await startNode(folder), await startNode(folder)];
+  await one.ask("POST", "/v1/sessions", { id: "shop" });
+  const key = { "idempotency-key": "order-1" };
+  const [first, second] = [
+    await two.ask("POST", "/v1/sessions/shop/execute", counting(1), key),
+    await one.ask("POST", "/v1/sessions/shop/execute", counting(1), key),
+  ];
+  expect(first.json).toEqual(second.json);
+  expect(one.counted).toEqual([1]);
+});
+
+test("issue 21.2 the server that has the session open judges the sender, too", async () => {
+  const folder = await newFolder();
+  const [one, two] = [await startNode(folder), await startNode(folder, true, "a-token-of-the-second-alone")];
+  await one.ask("POST", "/v1/sessions", { id: "shop" });
+  for (const token of ["a-token-of-the-second-alone", "a-token-of-nobody-at-all", TOKEN]) {
+    const headers = { authorization: `Bearer ${token}` };
+    expect((await two.ask("POST", "/v1/sessions/shop/execute", counting(1), headers)).status).toBe(401);
+  }
+  expect(one.counted).toEqual([]);
+});
+
+test("issue 21.2 a request is passed on once: servers that are reached at a wrong address do not send it round", async () => {
+  const folder = await newFolder();
+  const two = await startNode(folder);
+  const one = await startNode(folder, two.url); // a wrong address: that of the other
+  await one.ask("POST", "/v1/sessions", { id: "shop" });
+  const { status, json } = await two.ask("POST", "/v1/sessions/shop/execute", counting(1));
+  expect([status, json.code]).toEqual([409, "resource_busy"]);
+});
+
+test("issue 21.2 without an address, or with one where nobody listens, a request is refused with what would work", async () => {
+  const folder = await newFolder();
+  const two = await startNode(folder);
+  const silent = await startNode(folder, false);
+  await silent.ask("POST", "/v1/sessions", { id: "quiet" });
+  expect((await two.ask("POST", "/v1/sessions/quiet/execute", counting(1))).json.code).toBe("resource_busy");
+  const free = await startNode(await newFolder());
+  await free.stop();
+  const gone = await startNode(folder, free.url); // nobody listens there any more
+  await gone.ask("POST", "/v1/sessions", { id: "far" });
+  const { status, json } = await two.ask("POST", "/v1/sessions/far/execute", counting(1));
+  expect([status, json.code, json.retryable, json.outcome]).toEqual([503, "unavailable", true, "not_started"]);
+  expect(JSON.stringify(json)).not.toContain(free.url);
+});
+
+test.each(["ftp://here", "http://here/path", "http://user@here", "here:80", ""])(
+  "issue 21.2 %j is no address of a server",
+  async (address) => {
+    await expect(startNode(await newFolder(), address)).rejects.toThrow("is no origin of a server");
+  },
+);
+
+const PAY = `
+import { appendFileSync, existsSync, readFileSync } from "node:fs";
+const done = (id) => existsSync("effects.log") && readFileSync("effects.log", "utf8").split("\\n").includes(id);
+export const pay = {
+  name: "pay",
+  description: "Pays once.",
+  inputSchema: { type: "object", properties: { id: { type: "string" } }, required: ["id"] },
+  effects: {
+    writes: ["account:{id}"],
+    external: true,
+    reconcile: ({ input }) => (done(input.id) ? { happened: true, output: { paid: input.id } } : { happened: false }),
+  },
+  execute({ id }) {
+    appendFileSync("effects.log", id + "\\n");
+    return { paid: id };
+  },
+};
+`;
+
+interface Served {
+  readonly url: string;
+  readonly child: ChildProcess;
+}
+
+async function serve(folder: string, port = "0"): Promise<Served> {
+  const child = spawn(process.execPath, [HAFT, "serve", "--config", "haft.toml", "--port", port], {
+    cwd: folder,
+    env: { ...process.env, HAFT_TOKEN: TOKEN },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const lines: string[] = [];
+  for await (const line of createInterface({ input: child.stderr })) {
+    lines.push(line);
+    const url = /serving at (\S+)/u.exec(line)?.[1];
+    if (url === undefined) continue;
+    child.stderr.resume();
+    return { url, child };
+  }
+  throw new Error(`The server did not start: ${lines.join("\n")}`);
+}
+
+/** Keyed requests to two servers in turn, while the one that has the session open is killed and started again. */
+async function drill(requests: number, kills: number): Promise<void> {
+  const folder = await newFolder();
+  await writeFile(
+    join(folder, "haft.toml"),
+    '[store]\npath = "haft.db"\nsynchronous = "normal"\n\n[toolsets.bank]\ntype = "module"\npath = "./tools.mjs"\n',
+  );
+  await writeFile(join(folder, "tools.mjs"), PAY);
+  const nodes = [await serve(folder), await serve(folder)];
+  const clients = nodes.map(({ url }) => createClient({ url, token: TOKEN, maxAttempts: 200, retryDelayMs: 50 }));
+  await clients[0]?.call("createSession", { body: { id: "shop" } });
+  const pay = async (id: string, at: number): Promise<string> => {
+    const body = { calls: [{ name: "bank::pay", input: { id } }], concurrent: true };
+    const answer = await clients[at % 2]?.call("executeInSession", { params: { sessionId: "shop" }, body, idempotencyKey: id });
+    return JSON.stringify(answer?.results);
+  };
+  const killAt = new Set(Array.from({ length: kills }, (_, index) => Math.floor(((index + 1) * requests) / (kills + 1))));
+  const answers = new Map<string, string>();
+  let restarting: Promise<void> = Promise.resolve();
+  const restart = async (before: Promise<void>, victim: number): Promise<void> => {
+    await before;
+    const node = nodes[victim];
+    if (node === undefined) return;
+    const gone = new Promise((resolve) => node.child.once("exit", resolve));
+    node.child.kill("SIGKILL");
+    await gone;
+    nodes[victim] = await serve(folder, new URL(node.url).port);
+  };
+  let next = 0;
+  const work = async (): Promise<void> => {
+    for (let n = next++; n < requests; n = next++) {
+      answers.set(`p${n}`, await pay(`p${n}`, n));
+      if (killAt.delete(answers.size)) restarting = restart(restarting, answers.size % 2);
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, work));
+  await restarting;
+  const effects = (await readFile(join(folder, "effects.log"), "utf8")).trim().split("\n");
+  expect(effects.sort()).toEqual([...answers.keys()].sort());
+  for (const [id, answer] of answers) {
+    expect(answer).toContain(`{"paid":"${id}"}`);
+    expect(await pay(id, Number(id.slice(1)) + 1)).toBe(answer);
+  }
+}
+
+test(
+  "issue 21.2 kill -9 of either of two servers during keyed requests: each effect once, each client its first answer",
+  { timeout: 240_000 },
+  () => drill(30, 1),
+);
+
+test.runIf(inCI)(`issue 21.2 400 keyed requests through two servers over 8 kills ${IN_CI}`, { timeout: 900_000 }, () => drill(400, 8));
