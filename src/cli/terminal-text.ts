@@ -74,7 +74,10 @@ function jsonEscape(unit: string): string {
 
 /** Safe text in one line of at most `width` columns: line breaks become spaces, the rest is cut with an ellipsis. */
 export function oneLine(text: string, width: number): string {
-  const flat = safeText(startOf(text, width)).replaceAll(/\s(?=\s)/gu, "").replaceAll(SPACE, " ").trim();
+  const flat = safeText(startOf(text, width))
+    .replaceAll(/\s(?=\s)/gu, "")
+    .replaceAll(SPACE, " ")
+    .trim();
   return cut(flat, width);
 }
 
@@ -158,7 +161,10 @@ function find(pattern: RegExp, text: string, from: number): number {
 /** Safe text behind the beginning of a line; further lines are below its first word, or further left where few columns are left. */
 export function wrapBehind(start: string, text: string, width: number): string {
   const hang = Math.min(columnsOf(start), Math.max(4, width - LEAST_WIDTH));
-  const flat = safeText(text).replaceAll(/\s(?=\s)/gu, "").replaceAll(SPACE, " ").trim();
+  const flat = safeText(text)
+    .replaceAll(/\s(?=\s)/gu, "")
+    .replaceAll(SPACE, " ")
+    .trim();
   return wrapLine(`${start}${flat}`.trimEnd(), { width, hang }).join(`\n${" ".repeat(hang)}`);
 }
 
