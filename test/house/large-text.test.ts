@@ -21,6 +21,7 @@ import { coerceText, foldKey, nearestMember } from "../../src/schema/coerce.ts";
 import { fixJsonText } from "../../src/schema/fix-json-text.ts";
 import { mendJsonText } from "../../src/schema/json-text/mend-json-text.ts";
 import { readPartialJson } from "../../src/schema/partial-json.ts";
+import { linesOf } from "../../src/toolsets/notebook/notebook-file.ts";
 import { parsePlace } from "../../src/toolsets/files/json-place.ts";
 import { readLiteral } from "../../src/wire/text/literal.ts";
 import { guessValue } from "../../src/wire/text/typed-value.ts";
@@ -78,6 +79,7 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   foldKey: (text) => foldKey(text),
   readLiteral: (text) => readLiteral(text),
   guessValue: (text) => guessValue(text),
+  "linesOf a notebook": (text) => linesOf(text),
   parsePlace: (text) => parsePlace(text),
   readBase64: (text) => readBase64(text, "file"),
   "parseJson, with long integers": (text) => parseJson(`[1234567890123456789,${JSON.stringify(text)}]`, { longIntegers: "string" }),
