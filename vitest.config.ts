@@ -3,9 +3,6 @@ import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { bundledThreads } from "./test/bundled-threads.ts";
 
-/** Where many regular expressions were compiled before, Node compiles further ones without what keeps their stack small. */
-const ALONE = ["test/house/large-text.test.ts"];
-
 export default defineConfig({
   // Tests and examples import "haft" as its users do, and mean the source.
   ssr: { resolve: { conditions: ["haft-source", "module", "node", "development|production"] } },
@@ -24,9 +21,7 @@ export default defineConfig({
     hookTimeout: 120_000,
     // A worker keeps the modules that it has loaded for its next file, which saves a third of the time.
     isolate: false,
-    projects: [
-      { extends: true, test: { name: "all", include: ["test/**/*.test.ts"], exclude: ALONE, globalSetup: ["./test/bundle-programs.ts"] } },
-      { extends: true, test: { name: "alone", include: ALONE } },
-    ],
+    include: ["test/**/*.test.ts"],
+    globalSetup: ["./test/bundle-programs.ts"],
   },
 });

@@ -9,6 +9,7 @@ import type { JsonValue } from "../core/base/json.ts";
 import { resultText, type ToolResult } from "../core/result.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import { nameMatcher } from "../policy/permission.ts";
+import { replacedBy, replacesOthers } from "../registry/program-offer.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import { copySchema } from "../schema/import-schema.ts";
@@ -48,6 +49,7 @@ export interface BridgedCallOptions {
 /**
  * The tools that a runtime has now and a model may be given, sorted by name; quarantined ones are left out, as a framework would send
  * their schemas on and have the whole request refused. So is `read_result` where there is no session: nothing is kept that it could read. A call of one that has gone since ends with `not_found`.
+ * Where one of them is `run_program` with the mode `only`, it takes the place of the others, which its description declares.
  */
 export function bridgedTools(runtime: Runtime, options: AdapterOptions, owner: string): readonly BridgedTool[] {
   checkKnownKeys(options, { session: true, only: true }, owner);
@@ -60,14 +62,18 @@ export function bridgedTools(runtime: Runtime, options: AdapterOptions, owner: s
       ({ tool, qualifiedName }) => tool.providerExecuted !== true && (isWanted === undefined || isWanted(qualifiedName) !== undefined),
     )
     .filter(({ quarantine, toolset }) => quarantine === undefined && (session !== undefined || toolset.name !== OWN_NAMESPACE));
+  const program = listed.find(replacesOthers);
+  const replacement = program === undefined ? undefined : replacedBy(program, listed);
+  const given = replacement === undefined ? listed : listed.filter((registered) => !replacement.replaced.has(registered));
   const count = new Map<string, number>();
   for (const { qualifiedName } of listed) count.set(qualifiedName, (count.get(qualifiedName) ?? 0) + 1);
-  return listed.map((registered) => {
+  return given.map((registered) => {
     const { tool, qualifiedName } = registered;
     return {
       tool,
       name: names.encode(qualifiedName, count.get(qualifiedName) === 1 ? undefined : registered.fingerprint),
-      description: tool.description,
+      description:
+        replacement === undefined || registered !== program ? tool.description : `${tool.description}\n\n${replacement.declarations}`,
       inputSchema: tool.inputSchema,
       outputSchema: tool.outputSchema,
       needsApproval:

@@ -7,6 +7,8 @@ import type { Fidelity } from "../core/fidelity.ts";
 import type { Hook } from "../core/hook.ts";
 import { hasAnswer, type Origin, type ResultStatus, type ToolResult } from "../core/result.ts";
 import { copyJson, fitJson, isJsonObject } from "../core/base/json.ts";
+import type { AnswerParts } from "../policy/artifact-parts.ts";
+import { mayHoldData } from "../policy/data-urls.ts";
 import { truncateResult } from "../policy/truncate-result.ts";
 import { READ_RESULT } from "../registry/read-result-tool.ts";
 import { isVisible } from "../registry/visible-tool.ts";
@@ -18,6 +20,7 @@ import { changeResult } from "./change-result.ts";
 import { release } from "./hold.ts";
 import type { CallJob } from "./job.ts";
 import { settle } from "./nested-calls.ts";
+import { keepPartialFiles } from "./keep-artifacts.ts";
 import { outcomeUnknown } from "./reconcile-call.ts";
 import { deepFreeze } from "../core/base/frozen.ts";
 
@@ -27,7 +30,23 @@ export function finishCall(run: CallRun, error: ToolError | undefined, status?: 
   const end =
     error !== undefined && run.isInterrupted && error.outcome === "not_started" ? outcomeUnknown(run.toolName, error.message) : error;
   if (run.read !== undefined) endRead(run, end);
+  const partial = end === undefined ? undefined : partialOf(run, end);
+  if (partial instanceof Promise) {
+    run.keepProcess();
+    return partial.then((kept) => finishWith(run, { end, status, partial: kept }));
+  }
+  return finishWith(run, { end, status, partial });
+}
+
+interface CallEnd {
+  readonly end: ToolError | undefined;
+  readonly status: ResultStatus | undefined;
+  readonly partial: AnswerParts | undefined;
+}
+
+function finishWith(run: CallRun, { end, status, partial }: CallEnd): ToolResult | Promise<ToolResult> {
   const result = buildResult(run, end ?? run.partial, status ?? statusOf(run, end));
+  if (partial !== undefined) takePartial(result, partial);
   if (run.parts.afterHooks.length === 0 || run.plan === undefined) return recordResult(run, result);
   run.keepProcess();
   return showHooks(run, result).then((shown) => recordResult(run, shown));
@@ -88,20 +107,28 @@ function buildResult(run: CallRun, error: ToolError | undefined, status: ResultS
     if (run.sameAs !== undefined) result.sameAs = run.sameAs;
   }
   if (status === "error" && error instanceof ReturnedFailure && error.answer !== undefined) result.output = error.answer;
-  if (run.partialOutput !== undefined && (error?.code === "cancelled" || error?.code === "timeout")) keepPartial(run, result);
   if (run.metadata !== undefined) result.metadata = run.metadata;
   if (result.origin !== "live") stampOrigin(run, result, error);
   if (run.faults?.met !== undefined) result.fault = run.faults.met;
   return result;
 }
 
-/** Keeps the output that a handler had when it was cut off: unchecked, and left out where it cannot be recorded. */
-function keepPartial(run: CallRun, result: Mutable<ToolResult>): void {
+/** The output that a handler had when it was cut off: unchecked, and left out where it cannot be recorded. */
+function partialOf(run: CallRun, { code }: ToolError): AnswerParts | Promise<AnswerParts> | undefined {
+  if (run.partialOutput === undefined || (code !== "cancelled" && code !== "timeout")) return undefined;
   try {
-    result.output ??= fitJson(run.partialOutput, ANSWER_LIMITS, () => false).value;
+    const { value, found } = fitJson(run.partialOutput, ANSWER_LIMITS, mayHoldData);
+    return found ? keepPartialFiles(run, value) : { output: value, content: undefined };
   } catch (thrown: unknown) {
     run.parts.ports.log.warn(`The partial output of ${run.toolName} was left out: ${describeThrown(thrown)}`);
+    return undefined;
   }
+}
+
+function takePartial(result: Mutable<ToolResult>, { output, content }: AnswerParts): void {
+  if (result.output !== undefined || output === undefined) return;
+  result.output = deepFreeze(output);
+  if (content !== undefined) result.content = deepFreeze(content);
 }
 
 /** Passes the result through the hooks. A call that is cancelled before they have all seen its answer ends without it. */
@@ -111,7 +138,12 @@ async function showHooks(run: CallRun, result: ToolResult): Promise<Mutable<Tool
   for (const hook of run.parts.afterHooks) {
     const { said, ended } = await callHook(run, hook, () => hook.afterCall?.(shown, hookContext(run)));
     const end = run.cancelled ?? ended;
-    if (end !== undefined && answered) return buildResult(run, end, statusOf(run, end));
+    if (end !== undefined && answered) {
+      const cut = buildResult(run, end, statusOf(run, end));
+      const partial = await partialOf(run, end);
+      if (partial !== undefined) takePartial(cut, partial);
+      return cut;
+    }
     shown = takeChange(run, hook, shown, said);
   }
   return { ...shown, durationMs: run.clock.now() - run.startedAt };

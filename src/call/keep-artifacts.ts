@@ -1,6 +1,7 @@
 /** Keeps the files of answers and messages as artifacts, so that the log holds their addresses in place of their bytes. */
 import type { ArtifactStore } from "../core/artifact.ts";
 import { deepFreeze } from "../core/base/frozen.ts";
+import type { JsonValue } from "../core/base/json.ts";
 import { describeThrown } from "../core/error.ts";
 import type { SessionMessage } from "../core/message.ts";
 import {
@@ -13,7 +14,7 @@ import {
 } from "../policy/artifact-parts.ts";
 import { liftData } from "../policy/lift-data.ts";
 import type { Session } from "../session/session.ts";
-import type { AdmittedCall, CallParts } from "./call-run.ts";
+import type { AdmittedCall, CallParts, CallRun } from "./call-run.ts";
 
 /** Most different files of one answer; one with more is shown and recorded as without artifacts. */
 const MAX_ARTIFACTS = 256;
@@ -35,6 +36,22 @@ export function keepAnswerFiles(run: AdmittedCall): AdmittedCall | Promise<Admit
   const keeping = keep(parts, replacement);
   if (keeping === undefined) return take(run, replaced);
   return keeping.then((problem) => (problem === undefined ? take(run, replaced) : stayWhole(run, problem)));
+}
+
+/** As `keepAnswerFiles`, for the output that a handler had when it was cut off. Never rejects. */
+export function keepPartialFiles(run: CallRun, output: JsonValue): AnswerParts | Promise<AnswerParts> {
+  const { parts } = run;
+  if (recordsFiles(parts, run.turn.session)) return { output, content: liftData(output, undefined) };
+  const replacement = replacementFor(parts);
+  const replaced = replaceInAnswer({ output, content: undefined }, replacement);
+  if (replaced === undefined) return { output, content: undefined };
+  const keeping = keep(parts, replacement);
+  if (keeping === undefined) return replaced;
+  return keeping.then((problem) => {
+    if (problem === undefined) return replaced;
+    parts.ports.log.warn(`The files in the partial output of ${run.toolName} stay in the log: ${problem}`);
+    return { output, content: liftData(output, undefined) };
+  });
 }
 
 /** The message with addresses in place of its files; the same one where it has none, or they cannot be kept. Never rejects. */

@@ -39,7 +39,8 @@ export const serveCommand: Command = {
     "",
     "Any number of servers may use one store. A request for a session that another",
     "of them has open is passed on to that one: with a file of SQLite by itself, with",
-    `PostgreSQL where each gets its --address. They need the same ${TOKEN_VARIABLE}, or keys.`,
+    `PostgreSQL where each gets its --address. They need the same ${TOKEN_VARIABLE}, or`,
+    "keys of the store.",
     "",
     "The receivers under [[webhooks]] are told when a call waits for approval, and",
     "when a job has ended.",
@@ -114,7 +115,7 @@ async function serveAll(context: CommandContext, { open, chosen, address, token 
   }
 }
 
-/** Who has the file of a store is on this machine. */
+/** The address to listen at. All processes that use a file of SQLite are on one machine, so its own address reaches it. */
 function reachedAt({ port, host, address }: Address, { runtime }: OpenRuntime): Parameters<HaftServer["listen"]>[0] {
   return { port, host, address: address ?? (runtime.store?.kind === "sqlite" && isLocalAddress(host)) };
 }

@@ -74,7 +74,10 @@ function jsonEscape(unit: string): string {
 
 /** Safe text in one line of at most `width` columns: line breaks become spaces, the rest is cut with an ellipsis. */
 export function oneLine(text: string, width: number): string {
-  const flat = safeText(startOf(text, width)).replaceAll(/\s+/gu, " ").trim();
+  const flat = safeText(startOf(text, width))
+    .replaceAll(/\s(?=\s)/gu, "")
+    .replaceAll(SPACE, " ")
+    .trim();
   return cut(flat, width);
 }
 
@@ -86,7 +89,7 @@ export function wrap(text: string, width: number): readonly string[] {
 }
 
 /** Mark in front of a line, such as `  ? ` or `  ✓ #3  `: further lines are aligned with the text after it. */
-const MARK = /^ *(?:(?:[?!·↻→✓✗~+=-]|#\d+) +)*/u;
+const MARK = /^ {0,200}(?:(?:[?!·↻→✓✗~+=-]|#\d{1,20}) {1,200}){0,20}/u;
 
 /**
  * Lines for a person, broken between words so that none is wider than the terminal. Further lines of one line are below its
@@ -115,7 +118,7 @@ function wrapLine(line: string, { width, hang }: { readonly width: number; reado
     current = "";
     left = width - hang;
   };
-  for (const [word, gap = ""] of line.matchAll(/(\s*)\S+/gu)) {
+  for (const { word, gap } of wordsOf(line)) {
     let columns = columnsOf(word);
     if (columns > left && current !== "") end();
     const isIndented = current === "" && lines.length === 0;
@@ -134,10 +137,34 @@ function wrapLine(line: string, { width, hang }: { readonly width: number; reado
   return [...lines, current];
 }
 
+/** Yields each word with the spaces before it. */
+function* wordsOf(line: string): Generator<{ readonly word: string; readonly gap: string }, void, undefined> {
+  let start = 0;
+  while (start < line.length) {
+    const first = find(NO_SPACE, line, start);
+    if (first === line.length) return; // spaces at the end
+    const end = find(SPACE, line, first);
+    yield { word: line.slice(start, end), gap: line.slice(start, first) };
+    start = end;
+  }
+}
+
+const SPACE = /\s/gu;
+const NO_SPACE = /\S/gu;
+
+/** Index of the first match from there on, or the length of the text. */
+function find(pattern: RegExp, text: string, from: number): number {
+  pattern.lastIndex = from;
+  return pattern.exec(text)?.index ?? text.length;
+}
+
 /** Safe text behind the beginning of a line; further lines are below its first word, or further left where few columns are left. */
 export function wrapBehind(start: string, text: string, width: number): string {
   const hang = Math.min(columnsOf(start), Math.max(4, width - LEAST_WIDTH));
-  const flat = safeText(text).replaceAll(/\s+/gu, " ").trim();
+  const flat = safeText(text)
+    .replaceAll(/\s(?=\s)/gu, "")
+    .replaceAll(SPACE, " ")
+    .trim();
   return wrapLine(`${start}${flat}`.trimEnd(), { width, hang }).join(`\n${" ".repeat(hang)}`);
 }
 

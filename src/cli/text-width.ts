@@ -1,17 +1,17 @@
 /** How many columns of a terminal a text takes, how much of it fits, and where it may be broken. */
 import { eastAsianWidth } from "get-east-asian-width";
 
-const PLAIN = /^[\x20-\x7e]*$/u;
-const NO_WIDTH = /^[\p{M}\p{Cf}\p{Cc}]+$/u;
+const NOT_PLAIN = /[^\x20-\x7e]/u;
+const HAS_WIDTH = /[^\p{M}\p{Cf}\p{Cc}]/u;
 const EMOJI = /\p{Emoji_Presentation}|\ufe0f/u;
 /** Colours, as `styleText` writes them. */
-const STYLES = /(\u001b\[[0-9;]*m)/u;
+const STYLES = /(\u001b\[[0-9;]{0,32}m)/u;
 
 let segmenter: Intl.Segmenter | undefined;
 
 /** Columns of a text without line breaks: East Asian wide characters and emoji take two, combining marks and colours none. */
 export function columnsOf(text: string): number {
-  if (PLAIN.test(text)) return text.length;
+  if (!NOT_PLAIN.test(text)) return text.length;
   let columns = 0;
   for (const character of charactersOf(text)) columns += columnsOfCharacter(character);
   return columns;
@@ -19,7 +19,7 @@ export function columnsOf(text: string): number {
 
 /** Index behind the last whole character that fits into that many columns; behind the first one at least, if it begins a line. */
 export function endOfColumns(text: string, columns: number, isBeginning: boolean = false): number {
-  if (PLAIN.test(text)) return Math.min(text.length, isBeginning ? Math.max(1, columns) : columns);
+  if (!NOT_PLAIN.test(text)) return Math.min(text.length, isBeginning ? Math.max(1, columns) : columns);
   let left = columns;
   let end = 0;
   for (const character of charactersOf(text)) {
@@ -37,7 +37,7 @@ export function padColumns(text: string, columns: number): string {
 
 /** A word in parts between which a line may be broken: before and after each wide character, and after `most` others. */
 export function* partsOfWord(word: string, most: number): Generator<string, void, undefined> {
-  if (word.length <= most && PLAIN.test(word)) {
+  if (word.length <= most && !NOT_PLAIN.test(word)) {
     yield word;
     return;
   }
@@ -63,6 +63,6 @@ export function* charactersOf(text: string): Generator<string, void, undefined> 
 }
 
 function columnsOfCharacter(character: string): number {
-  if (NO_WIDTH.test(character) || character.startsWith("\u001b")) return 0;
+  if (!HAS_WIDTH.test(character) || character.startsWith("\u001b")) return 0;
   return EMOJI.test(character) ? 2 : eastAsianWidth(character.codePointAt(0) ?? 0);
 }

@@ -42,12 +42,16 @@ export function nearestMember(text: string, members: readonly JsonValue[]): stri
 }
 
 function foldText(text: string): string {
-  return text.trim().replace(/\s+/gu, " ").toLowerCase();
+  return text
+    .trim()
+    .replaceAll(/\s(?=\s)/gu, "")
+    .replaceAll(/\s/gu, " ")
+    .toLowerCase();
 }
 
 /** A key without separators and upper case: `file_path`, `filePath` and `File-Path` are one. */
 export function foldKey(key: string): string {
-  return key.replace(/[\s_.-]+/gu, "").toLowerCase();
+  return key.replaceAll(/[\s_.-]/gu, "").toLowerCase();
 }
 
 /** The word of JSON Schema for what a value is. */

@@ -17,35 +17,41 @@ export const sharingCases: readonly StoreCase[] = [
       [["a", 4, true]],
     );
   }),
-  caseOfTwo(
-    "issue 21.2 a session is listed to others with the address that its process announced, until it is closed",
-    async (one, other) => {
-      const early = one.create("early", { at: 1, durability: "sync" });
-      early.append([message("early", 1)]);
-      await early.whenDurable();
-      const addresses = async (store: Store): Promise<unknown> =>
-        (await store.list()).map(({ sessionId, openedAt }) => [sessionId, openedAt]).sort();
-      deepEqual(await addresses(other), [["early", undefined]]);
-      await one.announce("http://10.0.0.3:7420");
-      const late = one.create("late", { at: 1, durability: "sync" });
-      late.append([message("late", 1)]);
-      await late.whenDurable();
-      const reached = "http://10.0.0.3:7420";
-      deepEqual(await addresses(other), [
+  caseOfTwo("a session is listed to others with the address that its process announced, until it is closed", async (one, other) => {
+    const early = one.create("early", { at: 1, durability: "sync" });
+    early.append([message("early", 1)]);
+    await early.whenDurable();
+    const addresses = async (store: Store): Promise<unknown> =>
+      new Map((await store.list()).map(({ sessionId, openedAt }) => [sessionId, openedAt]));
+    deepEqual(await addresses(other), new Map<string, string | undefined>([["early", undefined]]));
+    await one.announce("http://10.0.0.3:7420");
+    const late = one.create("late", { at: 1, durability: "sync" });
+    late.append([message("late", 1)]);
+    await late.whenDurable();
+    const reached = "http://10.0.0.3:7420";
+    deepEqual(
+      await addresses(other),
+      new Map<string, string | undefined>([
         ["early", reached],
         ["late", reached],
-      ]);
-      deepEqual(await addresses(one), [
+      ]),
+    );
+    deepEqual(
+      await addresses(one),
+      new Map<string, string | undefined>([
         ["early", undefined],
         ["late", undefined],
-      ]);
-      await early.close();
-      deepEqual(await addresses(other), [
+      ]),
+    );
+    await early.close();
+    deepEqual(
+      await addresses(other),
+      new Map<string, string | undefined>([
         ["early", undefined],
         ["late", reached],
-      ]);
-    },
-  ),
+      ]),
+    );
+  }),
   caseOfTwo("a session that another store has open is busy until it is closed there", async (one, other) => {
     const log = one.create("a", { at: 1, durability: "sync" });
     log.append([message("a", 1)]);

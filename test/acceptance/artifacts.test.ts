@@ -28,7 +28,7 @@ const ZIP = Buffer.concat([Buffer.from("PK\u0003\u0004"), Buffer.alloc(300, 9)])
 const base64 = PNG.toString("base64");
 const pngUrl = `data:image/png;base64,${base64}`;
 
-const answering = (name: string, answer: () => unknown, more: Partial<Tool> = {}): Tool => ({
+const answering = (name: string, answer: Tool["execute"] & {}, more: Partial<Tool> = {}): Tool => ({
   name,
   description: `Answers ${name}.`,
   inputSchema: { type: "object" },
@@ -228,5 +228,49 @@ describe("F1.19 without a place for artifacts", () => {
     for (const wrong of [true, "store", {}, { put: 1 }])
       expect(() => createRuntime({ artifacts: wrong as unknown as ArtifactStore })).toThrow(/The option "artifacts" of createRuntime\(\)/u);
     expect(() => folderArtifacts({ path: "" })).toThrow("path of folderArtifacts()");
+  });
+});
+
+describe("F1.19 issue 18.7 the output that a cancelled call had so far", () => {
+  async function cut(options: RuntimeOptions) {
+    const controller = new AbortController();
+    const slow = answering("slow", (_input, { partial }) => {
+      partial({ page: 1, url: pngUrl });
+      controller.abort();
+      return new Promise(() => {});
+    });
+    const runtime = opened({ ...options, tools: [slow] });
+    const session = runtime.session();
+    const result = await session.execute({ name: "slow" }, { signal: controller.signal });
+    expect(result.status).toBe("cancelled");
+    expect(resultText(result)).not.toContain(base64);
+    return { result, log: JSON.stringify(session.log) };
+  }
+
+  test("has addresses in place of its files, which are kept", async () => {
+    const { artifacts } = memoryStore();
+    const { result, log } = await cut({ artifacts });
+    expect(result.output).toEqual({ page: 1, url: artifactUri(PNG_ID) });
+    expect(result.content?.at(-1)).toEqual({ type: "file", uri: artifactUri(PNG_ID), mediaType: "image/png", bytes: PNG.length });
+    expect(log).not.toContain(base64);
+    expect((await artifacts.get(PNG_ID))?.data).toBe(base64);
+  });
+
+  test("has types and sizes where files are to be dropped", async () => {
+    const { result, log } = await cut({ artifacts: false });
+    expect(result.output).toEqual({ page: 1, url: expect.stringContaining("image/png") });
+    expect(log).not.toContain(base64);
+  });
+
+  test("shows the images as images where nothing keeps them, and where they cannot be kept", async () => {
+    const image = { type: "image", mediaType: "image/png", data: base64 };
+    expect((await cut({})).result.content).toContainEqual(image);
+    const { artifacts } = memoryStore();
+    const broken: ArtifactStore = {
+      put: () => Promise.reject(new Error("the disk is full")),
+      get: (id) => artifacts.get(id),
+      prune: (before) => artifacts.prune(before),
+    };
+    expect((await cut({ artifacts: broken })).result.content).toContainEqual(image);
   });
 });

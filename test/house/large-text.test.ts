@@ -1,5 +1,6 @@
-import { describe, expect, test } from "vitest";
-import { safeText, oneLine, wrap } from "../../src/cli/terminal-text.ts";
+import { setFlagsFromString } from "node:v8";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { fitLines, oneLine, safeText, wrap, wrapBehind } from "../../src/cli/terminal-text.ts";
 import { copyJson } from "../../src/core/base/json.ts";
 import { findJsonFault } from "../../src/core/base/json-fault.ts";
 import { parseJson } from "../../src/core/base/parse-json.ts";
@@ -16,10 +17,11 @@ import { suspiciousText } from "../../src/trust/suspicious-text.ts";
 import { truncateResult } from "../../src/policy/truncate-result.ts";
 import { visibleJson } from "../../src/core/base/visible-text.ts";
 import { weighJson } from "../../src/policy/weigh.ts";
-import { coerceText, foldKey } from "../../src/schema/coerce.ts";
+import { coerceText, foldKey, nearestMember } from "../../src/schema/coerce.ts";
 import { fixJsonText } from "../../src/schema/fix-json-text.ts";
 import { mendJsonText } from "../../src/schema/json-text/mend-json-text.ts";
 import { readPartialJson } from "../../src/schema/partial-json.ts";
+import { linesOf } from "../../src/toolsets/notebook/notebook-file.ts";
 import { parsePlace } from "../../src/toolsets/files/json-place.ts";
 import { readLiteral } from "../../src/wire/text/literal.ts";
 import { guessValue } from "../../src/wire/text/typed-value.ts";
@@ -49,6 +51,8 @@ const TEXTS: Readonly<Record<string, string>> = {
   "half images": "data:image/png;base64,".repeat(CHARS / 32),
   "a JSON Pointer": `/${"a".repeat(CHARS)}`,
   "a path": `$["${"a".repeat(CHARS)}"]`,
+  "an open link": `\u001b]8${";a".repeat(CHARS / 2)}`,
+  accents: "\u0301".repeat(CHARS),
   emoji: "😀".repeat(CHARS / 2),
 };
 
@@ -75,6 +79,7 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   foldKey: (text) => foldKey(text),
   readLiteral: (text) => readLiteral(text),
   guessValue: (text) => guessValue(text),
+  "linesOf a notebook": (text) => linesOf(text),
   parsePlace: (text) => parsePlace(text),
   readBase64: (text) => readBase64(text, "file"),
   "parseJson, with long integers": (text) => parseJson(`[1234567890123456789,${JSON.stringify(text)}]`, { longIntegers: "string" }),
@@ -83,9 +88,16 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   parseMessage: (text) => parseMessage(text),
   safeText: (text) => safeText(text),
   oneLine: (text) => oneLine(text, 80),
+  nearestMember: (text) => nearestMember(text, ["a"]),
+  fitLines: (text) => fitLines(text.slice(0, inCI ? undefined : 1024 * 1024), 80),
+  wrapBehind: (text) => wrapBehind("note: ", text.slice(0, inCI ? undefined : 1024 * 1024), 80),
   wrap: (text) => wrap(inCI ? text : text.slice(0, 1024 * 1024), 80), // slow: it looks at what a person takes for a character
   "read_result, its path": (text) => kept.read("session", handle, { path: text }),
 };
+
+/** As Node compiles patterns once it has compiled a megabyte of them: each repetition then remembers every step on the stack. */
+beforeAll(() => setFlagsFromString("--no-regexp-optimization"));
+afterAll(() => setFlagsFromString("--regexp-optimization"));
 
 describe("F1.19 text of some megabytes is read, or refused", () => {
   test.each(Object.keys(READERS))("by %s, whatever is in it", { timeout: 240_000 }, (reader) => {

@@ -1,8 +1,11 @@
 import { expect, test, vi } from "vitest";
 import { pure } from "../../src/core/effects.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
+import { ToolOutput } from "../../src/core/content.ts";
 import type { ToolContext } from "../../src/core/context.ts";
 import type { Tool } from "../../src/core/tool.ts";
+import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
+import { memoryStore } from "../../src/store/memory-store.ts";
 import { FakeClock, MemoryLog } from "../../src/testing/fake-ports.ts";
 import { listening, openRuntime } from "./mcp-clients.ts";
 import { raw, TASKS, type RawAnswer } from "./mcp-raw.ts";
@@ -23,8 +26,8 @@ function tool(execute: Tool["execute"], rest: Partial<Tool> = {}): Tool {
 }
 
 /** A server of one tool; `call` begins a task of it. */
-async function serving(execute: (input: JsonObject, context: ToolContext) => unknown, rest: Partial<Tool> = {}) {
-  const { runtime } = await openRuntime({ tools: [tool(execute, rest)] });
+async function serving(execute: (input: JsonObject, context: ToolContext) => unknown, rest: Partial<Tool> = {}, more: RuntimeOptions = {}) {
+  const { runtime } = await openRuntime({ tools: [tool(execute, rest)], ...more });
   const clock = new FakeClock();
   const { url } = await listening(runtime, { tasks: { ttlMs: 60_000, pollIntervalMs: 5 }, ports: { clock, log: new MemoryLog() } });
   const request = (method: string, params: JsonObject = {}, capabilities: JsonObject = ABLE): Promise<RawAnswer> =>
@@ -202,4 +205,17 @@ test("issue 19.7 a thousand requests about one task are all answered, and one th
   expect(runtime.sessions.list()).toEqual([]);
   await clock.advance(60_000);
   expect((await request("tasks/get", { taskId })).error).toMatchObject({ code: -32_602 });
+});
+
+test("issue 18.7 F1.19 the answer of a task has the image itself, although the runtime keeps it as an artifact", async () => {
+  const data = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+  const plot = (): ToolOutput => new ToolOutput({ content: [{ type: "image", mediaType: "image/png", data }] });
+  const { call, ended } = await serving(plot, {}, { artifacts: memoryStore().artifacts });
+  const { result } = await ended(await call());
+  expect(result).toMatchObject({
+    content: [
+      { type: "resource_link", uri: expect.stringMatching(/^artifact:/u) },
+      { type: "image", data, mimeType: "image/png" },
+    ],
+  });
 });

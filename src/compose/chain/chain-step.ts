@@ -76,7 +76,8 @@ function pathOf(path: string, place: string): readonly JsonStep[] {
   return steps;
 }
 
-function copyOf(value: unknown, owner: string): JsonValue {
+/** @throws ToolError `invalid_argument` naming the owner */
+export function copyOf(value: unknown, owner: string): JsonValue {
   try {
     return copyJson(value).value;
   } catch (thrown: unknown) {

@@ -1,5 +1,5 @@
 /** A chain: tools that are called one after the other, each with what the ones before it have answered. */
-import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { own } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
 import type { ToolContext } from "../../core/context.ts";
@@ -10,7 +10,7 @@ import { Runtime } from "../../runtime/runtime.ts";
 import { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { wholeResult } from "../sequence/whole-result.ts";
 import type { SequenceTool } from "../sequence/sequence-tools.ts";
-import { readStep, type ChainStep, type ReadStep } from "./chain-step.ts";
+import { copyOf, readStep, type ChainStep, type ReadStep } from "./chain-step.ts";
 import { registryOf } from "../../call/tool-context.ts";
 import { problemsOf, type ChainCheck, type ChainProblem } from "./check-chain.ts";
 import { runSteps, type ChainResult } from "./run-steps.ts";
@@ -227,7 +227,7 @@ function refused(context: JsonObject, errors: readonly string[]): ChainResult {
 }
 
 function readContext(input: unknown): JsonObject {
-  const { value } = copyJson(input);
+  const value = copyOf(input, "The input of the chain");
   if (!isJsonObject(value)) throw new ToolError("invalid_argument", "The input of a chain is an object: where its context begins.");
   return value;
 }

@@ -10,7 +10,7 @@ import { createChain, type Chain } from "../chain/chain.ts";
 import type { ChainSource, ChainStep } from "../chain/chain-step.ts";
 import { MarkedValues, type Origin } from "./marked-values.ts";
 import { PROGRAM_LIMITS } from "./program-limits.ts";
-import { PROGRAM_TOOL } from "./program-offer.ts";
+import { PROGRAM_TOOL } from "../../registry/program-offer.ts";
 import { runProgram } from "./run-program.ts";
 
 /** A chain that does what a program did. */

@@ -10,7 +10,7 @@ import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { callerVisibility, portsOf, registryOf, sessionIn } from "../../call/tool-context.ts";
 import { visibleTools } from "../../policy/visibility.ts";
 import type { ProgramEnd, ProgramLimits, ThrownInProgram } from "../../processes/program/thread-messages.ts";
-import { PROGRAM_TOOL, type ProgramOffer } from "./program-offer.ts";
+import { PROGRAM_TOOL, type ProgramOffer } from "../../registry/program-offer.ts";
 import { runProgram, type ProgramOutcome } from "./run-program.ts";
 
 export interface ProgramInput {

@@ -1,12 +1,10 @@
 /** The tools that a model is offered where programs take the place of the others. */
-import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { OWN_NAMESPACE } from "../../core/call.ts";
 import type { ModelTool } from "../../core/model.ts";
-import type { RegisteredTool } from "../../registry/registered-tool.ts";
+import { declareTools, type DeclaredTool } from "../../registry/declared/declare-tools.ts";
+import { offerIn, PROGRAM_TOOL, type ProgramOffer } from "../../registry/program-offer.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { modelTools, type ModelToolsOptions } from "../prompt/model-tools.ts";
-import { declareTools, type DeclaredTool } from "./declare-tools.ts";
-import { PROGRAM_TOOL, type ProgramOffer } from "./program-offer.ts";
 
 const VIEWS = new WeakMap<readonly ModelTool[], readonly ModelTool[]>();
 
@@ -40,24 +38,6 @@ function viewOf(registry: Registry, tools: readonly ModelTool[]): readonly Model
   );
 }
 
-/** Whether a tool is `run_program` with the mode `only`. */
-export function replacesOthers(tool: RegisteredTool): boolean {
-  return offerIn(tool)?.mode === "only";
-}
-
-/** The tools that such a program replaces, and the text that declares them: for lists that are no model's, such as those of MCP clients. */
-export function replacedBy(
-  program: RegisteredTool,
-  tools: readonly RegisteredTool[],
-): { readonly replaced: ReadonlySet<RegisteredTool>; readonly declarations: string } {
-  const replaced = new Set(
-    tools.filter((one) => offerIn(one) === undefined && one.toolset.name !== OWN_NAMESPACE && one.tool.providerExecuted !== true),
-  );
-  const usable = [...replaced].filter(({ quarantine }) => quarantine === undefined);
-  const texts = usable.map(({ qualifiedName: name, tool }): DeclaredTool => ({ ...tool, name }));
-  return { replaced, declarations: declareTools(texts, offerIn(program)?.maxDeclarationChars ?? 0) };
-}
-
 /** Programs are given results whole, and have no use for the tools that read the rest of one. */
 function isOwn({ name }: ModelTool): boolean {
   return name.startsWith(`${OWN_NAMESPACE}::`);
@@ -67,13 +47,4 @@ function isOwn({ name }: ModelTool): boolean {
 function offerOf(registry: Registry, { name }: ModelTool): ProgramOffer | undefined {
   const registered = name.endsWith(`::${PROGRAM_TOOL}`) ? registry.get(name) : undefined;
   return registered === undefined ? undefined : offerIn(registered);
-}
-
-function offerIn({ qualifiedName, tool }: RegisteredTool): ProgramOffer | undefined {
-  if (!qualifiedName.endsWith(`::${PROGRAM_TOOL}`)) return undefined;
-  const offer = tool.metadata?.["program"] as JsonValue | undefined;
-  if (!isJsonObject(offer)) return undefined;
-  const { mode, maxDeclarationChars } = offer;
-  if ((mode !== "beside" && mode !== "only") || typeof maxDeclarationChars !== "number") return undefined;
-  return { mode, maxDeclarationChars };
 }

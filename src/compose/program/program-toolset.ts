@@ -6,7 +6,7 @@ import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Toolset } from "../../core/toolset.ts";
 import type { ProgramLimits } from "../../processes/program/thread-messages.ts";
 import { PROGRAM_LIMITS } from "./program-limits.ts";
-import type { ProgramMode } from "./program-offer.ts";
+import type { ProgramMode } from "../../registry/program-offer.ts";
 import { programTool } from "./program-tool.ts";
 
 /** How programs are offered, and what they may use. */

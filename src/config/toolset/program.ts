@@ -1,5 +1,5 @@
 /** `type = "program"`: programs that a model writes, which call the tools of the other toolsets. */
-import type { ProgramMode } from "../../compose/program/program-offer.ts";
+import type { ProgramMode } from "../../registry/program-offer.ts";
 import { PROGRAM_LIMITS } from "../../compose/program/program-limits.ts";
 import { COUNT } from "../../core/base/number-bounds.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";

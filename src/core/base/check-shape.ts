@@ -30,8 +30,10 @@ export function textOf(minLength: number, maxLength: number): ShapeCheck {
     typeof value === "string" && value.length >= minLength && value.length <= maxLength ? undefined : problem(expected, value);
 }
 
-export function textLike(pattern: RegExp, expected: string): ShapeCheck {
-  return (value) => (typeof value === "string" && pattern.test(value) ? undefined : problem(expected, value));
+/** @param fault must be found nowhere in the text */
+export function textLike(pattern: RegExp, expected: string, fault?: RegExp): ShapeCheck {
+  return (value) =>
+    typeof value === "string" && pattern.test(value) && fault?.test(value) !== true ? undefined : problem(expected, value);
 }
 
 /** A number within bounds, both inclusive. */

@@ -13,8 +13,8 @@ export function findJsonFault(text: string): JsonFault | undefined {
 }
 
 const CONTROL = /[\u0000-\u001f]/u;
-const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/uy;
-const WORD = /[\p{L}\p{N}_$.+-]+/uy;
+/** As much of a word as a message shows. */
+const WORD = /[\p{L}\p{N}_$.+-]{1,64}/uy;
 const HEX = /^[0-9a-fA-F]{4}$/u;
 const COMPLETE = "Send the whole JSON text, every string, array and object closed.";
 const ONE_VALUE = "Send one JSON value and nothing else, without code fences or comments.";
@@ -66,10 +66,9 @@ class FaultFinder {
         return "separator";
       }
     }
-    NUMBER.lastIndex = this.#at;
-    const number = NUMBER.exec(this.#text);
-    if (number === null) return this.#fault(`expected a value, found ${this.#found()}`, valueHint(char));
-    this.#at += number[0].length;
+    const end = endOfNumber(this.#text, this.#at);
+    if (end === this.#at) return this.#fault(`expected a value, found ${this.#found()}`, valueHint(char));
+    this.#at = end;
     return "separator";
   }
 
@@ -163,6 +162,27 @@ class FaultFinder {
   #fault(problem: string, hint: string): JsonFault {
     return { at: Math.min(this.#at, this.#text.length), problem, hint };
   }
+}
+
+/** Behind the number that begins there; the same place where none does. A loop, as there may be megabytes of digits. */
+function endOfNumber(text: string, start: number): number {
+  const first = text[start] === "-" ? start + 1 : start;
+  let end = text[first] === "0" ? first + 1 : endOfDigits(text, first);
+  if (end === first) return start;
+  if (text[end] === ".") {
+    const fraction = endOfDigits(text, end + 1);
+    if (fraction > end + 1) end = fraction;
+  }
+  if (text[end] !== "e" && text[end] !== "E") return end;
+  const power = text[end + 1] === "+" || text[end + 1] === "-" ? end + 2 : end + 1;
+  const exponent = endOfDigits(text, power);
+  return exponent > power ? exponent : end;
+}
+
+function endOfDigits(text: string, start: number): number {
+  let end = start;
+  for (let code = text.charCodeAt(end); code >= 0x30 && code <= 0x39; code = text.charCodeAt(end)) end++;
+  return end;
 }
 
 function valueHint(char: string): string {

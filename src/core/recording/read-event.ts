@@ -139,7 +139,7 @@ const usage = shape({
 });
 const branchPoint = shape({ sessionId: id, length: count });
 
-const pointer = textLike(/^(?![^]*~(?![01]))(?:\/|$)/u, "a JSON Pointer");
+const pointer = textLike(/^(?:$|\/)/u, "a JSON Pointer", /~(?![01])/u);
 const setting = shape({ path: pointer, value: anyJson });
 const patch = listOf(variantOf("op", { add: setting, replace: setting, remove: shape({ path: pointer }) }));
 

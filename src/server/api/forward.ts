@@ -8,7 +8,7 @@ import type { ApiServices } from "./services.ts";
 /** Requests that were passed on have it: they are passed on no further. */
 const FORWARDED = "haft-forwarded";
 
-/** Headers of one connection (RFC 9110, section 7.6.1), and those that the next connection gets anew. */
+/** Headers of one connection (RFC 9110, section 7.6.1), and those that each connection makes for itself. */
 const OF_A_CONNECTION = [
   "connection",
   "keep-alive",

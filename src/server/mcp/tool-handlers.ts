@@ -8,8 +8,6 @@ import type { ExecuteOptions } from "../../call/execute-options.ts";
 import { continueTrace } from "../continue-trace.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { visibilityOf, type Visibility } from "../../policy/visibility.ts";
-import type { Runtime } from "../../runtime/runtime.ts";
-import { attachContent } from "../../session/attach-artifacts.ts";
 import { answerOf } from "./answer-call.ts";
 import { withClient } from "./client.ts";
 import { serveExchange, type Work } from "./serve-exchange.ts";
@@ -72,11 +70,11 @@ async function callTool(asked: Call, { exchange, client }: Work<JsonObject>): Pr
   const answered = { serving, client, tool };
   if (typeof choice === "object" && gateway.tasks !== undefined) {
     const { runtime, settings, tasks } = gateway;
-    const endOf = (result: ToolResult): TaskEnd => taskEnd(result, answered);
+    const endOf = (result: ToolResult): Promise<TaskEnd> => taskEnd(result, answered);
     const runTask = () => runTaskCall({ runtime, settings, tasks }, { ...choice, call, options, session, exchange, client, endOf });
     const begun = await continueTrace(runtime, field, () => withClient(client, runTask));
     gateway.announcer.check();
-    if (!(begun instanceof ServedTask)) return answerOf(begun, answered);
+    if (!(begun instanceof ServedTask)) return await answerOf(begun, answered);
     return connection.era === "modern" ? { ...begun.facts, resultType: "task" } : { task: begun.legacyFacts };
   }
   const waited = choice === "wait" ? { ...options, background: false } : options;
@@ -84,15 +82,7 @@ async function callTool(asked: Call, { exchange, client }: Work<JsonObject>): Pr
     session === undefined ? gateway.runtime.execute(call, waited) : session.execute(call, waited);
   const result = await continueTrace(gateway.runtime, field, () => withClient(client, execute));
   gateway.announcer.check();
-  return answerOf(await withFiles(result, gateway.runtime), answered);
-}
-
-/** A client cannot read the artifacts of the runtime: it gets the files themselves, as far as a model can be shown them. */
-async function withFiles(result: ToolResult, { artifacts }: Runtime): Promise<ToolResult> {
-  const { content } = result;
-  if (artifacts === undefined || content === undefined) return result;
-  const whole = await attachContent(content, artifacts).catch(() => content); // the address is better than no answer
-  return whole === content ? result : { ...result, content: whole };
+  return await answerOf(result, answered);
 }
 
 /** Of `_meta`, which names the trace of the call; else of the HTTP request that brought it. */

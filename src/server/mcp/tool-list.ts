@@ -1,6 +1,6 @@
 /** The tools of a runtime as an MCP client sees them: names that the protocol allows, schemas that it takes. */
 import { OWN_NAMESPACE } from "../../core/call.ts";
-import { replacedBy, replacesOthers } from "../../compose/program/program-tools.ts";
+import { replacedBy, replacesOthers } from "../../registry/program-offer.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import type { Visibility } from "../../policy/visibility.ts";

@@ -43,7 +43,7 @@ export function textOfLines(value: JsonValue | undefined): string {
 
 /** Source as notebooks keep it: an array of lines, each with its end. */
 export function linesOf(text: string): readonly string[] {
-  return text.match(/[^\n]*\n|[^\n]+$/gu) ?? [];
+  return text === "" ? [] : text.split(/(?<=\n)/u);
 }
 
 function documentOf(text: string, shown: string): JsonValue {

@@ -226,12 +226,19 @@ describe("F2.26 running", () => {
   test.each<[unknown, RegExp]>([
     [[], /input of a chain is an object/u],
     [null, /input of a chain is an object/u],
-    [{ a: () => 1 }, /\$\.a/u],
-  ])("input %j is refused", async (input, message) => {
+    [{ a: () => 1 }, /input of the chain is not JSON: \$\.a/u],
+    [circular(), /input of the chain is not JSON: \$\.a: is circular/u],
+  ])("input %# is refused", async (input, message) => {
     const { runtime } = kitchen();
-    await expect(createChain([FIND]).run(runtime, input as JsonObject)).rejects.toThrow(message);
+    const run = createChain([FIND]).run(runtime, input as JsonObject);
+    await expect(run).rejects.toMatchObject({ code: "invalid_argument", message: expect.stringMatching(message) });
   });
 });
+
+function circular(): unknown {
+  const value: { a?: unknown } = {};
+  return Object.assign(value, { a: value });
+}
 
 describe("F2.27 a step that fails", () => {
   const steps: readonly ChainStep[] = [

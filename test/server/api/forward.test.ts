@@ -41,7 +41,7 @@ async function startNode(folder: string, address: string | boolean = true, token
     inputSchema: { type: "object", properties: { by: { type: "integer" } }, required: ["by"] } as const,
     effects: { writes: ["session:count"] },
     execute({ by }, { state }) {
-      state.update("count", (before) => Number(before ?? 0) + Number(by));
+      state.update("count", (before) => Number(before ?? 0) + by);
       const next = Number(state.get("count"));
       counted.push(next);
       return next;

@@ -25,7 +25,7 @@ export interface TaskParts {
 interface TaskSide {
   readonly exchange: Exchange<unknown>;
   readonly client: CallClient;
-  readonly endOf: (result: ToolResult) => TaskEnd;
+  readonly endOf: (result: ToolResult) => Promise<TaskEnd>;
 }
 
 export interface TaskCall extends TaskSide {
@@ -86,7 +86,7 @@ export async function takeUpTask(
   const task = begin(parts, { place, callId: entry.callId, exchange, createdAt: events[0]?.at });
   if (entry.result === undefined) void follow(parts, { ...side, task, own: session, callId: entry.callId });
   else {
-    task.finish(endOf(entry.result), events.at(-1)?.at);
+    task.finish(await endOf(entry.result), events.at(-1)?.at);
     exchange.finish();
     await session.close();
   }
@@ -143,7 +143,7 @@ async function follow({ runtime, settings }: TaskParts, { task, session, own, ca
     const now = runtime.jobs.get(callId);
     if (now !== undefined) asking.notice(now, callId);
     const ended = await runtime.jobs.wait(callId);
-    task.finish(hasResult(ended) ? endOf(ended.result) : lost());
+    task.finish(hasResult(ended) ? await endOf(ended.result) : lost());
   } catch (thrown: unknown) {
     settings.log.warn(`The end of a task over MCP could not be recorded: ${describeThrown(thrown)}`);
     task.finish(lost());

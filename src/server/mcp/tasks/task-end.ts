@@ -5,9 +5,9 @@ import { answerOf, type AnsweredCall } from "../answer-call.ts";
 import { INTERNAL_ERROR } from "../rpc-codes.ts";
 import type { TaskEnd } from "./served-task.ts";
 
-export function taskEnd(result: ToolResult, call: AnsweredCall): TaskEnd {
+export async function taskEnd(result: ToolResult, call: AnsweredCall): Promise<TaskEnd> {
   try {
-    return { status: result.status === "cancelled" ? "cancelled" : "completed", result: answerOf(result, call) };
+    return { status: result.status === "cancelled" ? "cancelled" : "completed", result: await answerOf(result, call) };
   } catch (thrown: unknown) {
     const { ProtocolError } = call.serving.gateway.sdk;
     if (!(thrown instanceof ProtocolError))

@@ -2,8 +2,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { IN_CI, inCI } from "../../ci.ts";
-import { declareTools, type DeclaredTool } from "../../../src/compose/program/declare-tools.ts";
-import { typeText } from "../../../src/compose/program/type-text.ts";
+import { declareTools, type DeclaredTool } from "../../../src/registry/declared/declare-tools.ts";
+import { typeText } from "../../../src/registry/declared/type-text.ts";
 
 const declared = (name: string, more: Partial<DeclaredTool> = {}): DeclaredTool => ({ name, description: "", inputSchema: {}, ...more });
 

@@ -1,0 +1,44 @@
+/** How programs are offered, and what a list of tools is where they take the place of the others. */
+import { isJsonObject, type JsonValue } from "../core/base/json.ts";
+import { OWN_NAMESPACE } from "../core/call.ts";
+import { declareTools, type DeclaredTool } from "./declared/declare-tools.ts";
+import type { RegisteredTool } from "./registered-tool.ts";
+
+/** `beside`: among the other tools; `only`: in place of them, with their types in its description. */
+export type ProgramMode = "beside" | "only";
+
+/** Kept in the metadata of the tool, under `program`. */
+export interface ProgramOffer {
+  readonly mode: ProgramMode;
+  readonly maxDeclarationChars: number;
+}
+
+export const PROGRAM_TOOL = "run_program";
+
+/** Whether a tool is `run_program` with the mode `only`. */
+export function replacesOthers(tool: RegisteredTool): boolean {
+  return offerIn(tool)?.mode === "only";
+}
+
+/** The tools that such a program replaces, and the text that declares them: for lists that are no model's, such as those of MCP clients. */
+export function replacedBy(
+  program: RegisteredTool,
+  tools: readonly RegisteredTool[],
+): { readonly replaced: ReadonlySet<RegisteredTool>; readonly declarations: string } {
+  const replaced = new Set(
+    tools.filter((one) => offerIn(one) === undefined && one.toolset.name !== OWN_NAMESPACE && one.tool.providerExecuted !== true),
+  );
+  const usable = [...replaced].filter(({ quarantine }) => quarantine === undefined);
+  const texts = usable.map(({ qualifiedName: name, tool }): DeclaredTool => ({ ...tool, name }));
+  return { replaced, declarations: declareTools(texts, offerIn(program)?.maxDeclarationChars ?? 0) };
+}
+
+/** Undefined for a tool that is no program of ours. */
+export function offerIn({ qualifiedName, tool }: RegisteredTool): ProgramOffer | undefined {
+  if (!qualifiedName.endsWith(`::${PROGRAM_TOOL}`)) return undefined;
+  const offer = tool.metadata?.["program"] as JsonValue | undefined;
+  if (!isJsonObject(offer)) return undefined;
+  const { mode, maxDeclarationChars } = offer;
+  if ((mode !== "beside" && mode !== "only") || typeof maxDeclarationChars !== "number") return undefined;
+  return { mode, maxDeclarationChars };
+}
