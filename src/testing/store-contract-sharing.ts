@@ -21,36 +21,17 @@ export const sharingCases: readonly StoreCase[] = [
     const early = one.create("early", { at: 1, durability: "sync" });
     early.append([message("early", 1)]);
     await early.whenDurable();
-    const addresses = async (store: Store): Promise<unknown> =>
-      new Map((await store.list()).map(({ sessionId, openedAt }) => [sessionId, openedAt]));
-    deepEqual(await addresses(other), new Map<string, string | undefined>([["early", undefined]]));
+    const addresses = async (store: Store): Promise<readonly string[]> =>
+      (await store.list()).map(({ sessionId, openedAt }) => `${sessionId} at ${String(openedAt)}`).toSorted();
+    deepEqual(await addresses(other), ["early at undefined"]);
     await one.announce("http://10.0.0.3:7420");
     const late = one.create("late", { at: 1, durability: "sync" });
     late.append([message("late", 1)]);
     await late.whenDurable();
-    const reached = "http://10.0.0.3:7420";
-    deepEqual(
-      await addresses(other),
-      new Map<string, string | undefined>([
-        ["early", reached],
-        ["late", reached],
-      ]),
-    );
-    deepEqual(
-      await addresses(one),
-      new Map<string, string | undefined>([
-        ["early", undefined],
-        ["late", undefined],
-      ]),
-    );
+    deepEqual(await addresses(other), ["early at http://10.0.0.3:7420", "late at http://10.0.0.3:7420"]);
+    deepEqual(await addresses(one), ["early at undefined", "late at undefined"]);
     await early.close();
-    deepEqual(
-      await addresses(other),
-      new Map<string, string | undefined>([
-        ["early", undefined],
-        ["late", reached],
-      ]),
-    );
+    deepEqual(await addresses(other), ["early at undefined", "late at http://10.0.0.3:7420"]);
   }),
   caseOfTwo("a session that another store has open is busy until it is closed there", async (one, other) => {
     const log = one.create("a", { at: 1, durability: "sync" });
