@@ -57,6 +57,10 @@ export class AttemptContext implements ToolContext {
     return this.#run.parts.agentName;
   }
 
+  get fence(): number | undefined {
+    return this.#run.ticket?.fence;
+  }
+
   get workingFolder(): string {
     const { parts, plan, turn } = this.#run;
     const { workingFolder: own } = plan.tool;

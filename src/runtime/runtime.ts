@@ -32,6 +32,8 @@ import { Registry } from "../registry/registry.ts";
 import type { NestedCalls } from "../call/nested-options.ts";
 import { FallbackChains } from "../call/fallback-chains.ts";
 import { Listeners } from "../call/listeners.ts";
+import { LeaseLocks } from "../call/lease-locks.ts";
+import { LeaseSlots } from "../call/lease-slots.ts";
 import { ResourceLocks } from "../call/resource-locks.ts";
 import { CallRunner, NO_OPTIONS } from "./run-calls.ts";
 import { safeLog } from "../call/safe-listener.ts";
@@ -82,6 +84,9 @@ export class Runtime {
   readonly #stops = new Set<() => void>();
   readonly #plans = new WeakMap<RegisteredTool, ToolPlan>();
   readonly #slots: Slots;
+  readonly #leases: LeaseLocks | undefined;
+  /** The limits of shared toolsets. */
+  readonly #sharedSlots: Slots | undefined;
   readonly #sessions: Sessions;
   readonly #chains: FallbackChains;
   readonly #runner: CallRunner;
@@ -98,6 +103,9 @@ export class Runtime {
     const ports = { ...systemPorts, ...options.ports };
     this.#ports = { ...ports, log: safeLog(ports.log) };
     this.#slots = options.slots ?? new Limits();
+    requireStore(options);
+    this.#leases = options.store && new LeaseLocks({ leases: options.store.leases, clock: this.#ports.clock, log: this.#ports.log });
+    this.#sharedSlots = this.#leases && new LeaseSlots(this.#leases);
     this.#chains = new FallbackChains(options.answers, options.standIn);
     this.#runner = new CallRunner({ ...options, chains: this.#chains, log: this.#ports.log });
     this.#listeners = new Listeners(this.#ports.log);
@@ -346,6 +354,7 @@ export class Runtime {
       ports: this.#ports,
       registry: this.registry,
       locks: options.locks ?? new ResourceLocks(),
+      leases: this.#leases,
       limit: options.maxConcurrent === undefined ? undefined : new Limit(options.maxConcurrent),
       approvals: options.approvals ?? new ApprovalGate(options.approval ?? {}, this.#ports, options.store?.approvals),
       undecidedHook: undefined,
@@ -392,7 +401,8 @@ export class Runtime {
 
   #makePlan(registered: RegisteredTool): ToolPlan {
     const engineOf = (toolset: Toolset): Engine => this.#lifecycle.engineOf(toolset);
-    const own = { local: this.#local, slots: this.#slots, limit: this.#parts.limit, ports: this.#ports };
+    const slots = (registered.toolset.shared === true ? this.#sharedSlots : undefined) ?? this.#slots;
+    const own = { local: this.#local, slots, limit: this.#parts.limit, ports: this.#ports };
     const plan = makeToolPlan(registered, { ...this.#options, ...own, engineOf, emit: (event) => this.#listeners.tell(event) });
     this.#plans.set(registered, plan);
     return plan;
