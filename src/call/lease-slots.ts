@@ -86,6 +86,7 @@ class LeaseWaiter implements SlotWaiter {
   readonly #taken: Set<LeaseTicket>;
   readonly #whenTaken: Promise<void>;
   #ticket: LeaseTicket | undefined;
+  #isTaken = false;
   #isCancelled = false;
 
   constructor(local: SlotLimit, { lane, request, taken }: WaiterOptions) {
@@ -95,12 +96,14 @@ class LeaseWaiter implements SlotWaiter {
       if (this.#isCancelled) return new Promise<void>(() => {});
       this.#ticket = request();
       await this.#ticket.whenGranted();
-      return this.#isCancelled ? new Promise<void>(() => {}) : void taken.add(this.#ticket);
+      if (this.#isCancelled) return new Promise<void>(() => {});
+      this.#isTaken = true;
+      return void taken.add(this.#ticket);
     });
   }
 
   get taken(): boolean {
-    return this.#ticket !== undefined && this.#taken.has(this.#ticket);
+    return this.#isTaken;
   }
 
   whenTaken(): Promise<void> {
@@ -110,8 +113,10 @@ class LeaseWaiter implements SlotWaiter {
   cancel(): void {
     if (this.#isCancelled) return;
     this.#isCancelled = true;
-    if (this.#ticket !== undefined) this.#taken.delete(this.#ticket);
-    this.#ticket?.release();
+    // Another may have been given back in its place: all that are taken are alike.
+    const ticket = this.#isTaken && this.#ticket !== undefined && !this.#taken.has(this.#ticket) ? [...this.#taken][0] : this.#ticket;
+    if (ticket !== undefined) this.#taken.delete(ticket);
+    ticket?.release();
     this.#place.cancel();
   }
 }

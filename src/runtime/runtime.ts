@@ -23,7 +23,7 @@ import { LargeResultStore } from "../policy/large-result-store.ts";
 import type { CallCounters, OrphanCount } from "../call/call-counters.ts";
 import type { AdmittedCall, CallParts, CallRun } from "../call/call-run.ts";
 import { ownSettings } from "../core/call-settings.ts";
-import { checkRuntimeOptions, unansweredTools, unknownBareNames, type RuntimeOptions } from "./runtime-options.ts";
+import { checkRuntimeOptions, requireStore, unansweredTools, unknownBareNames, type RuntimeOptions } from "./runtime-options.ts";
 import { Faults } from "../call/faults.ts";
 import { unreadableOptions, type ExecuteOptions } from "../call/execute-options.ts";
 import { readResultToolset } from "../registry/read-result-tool.ts";

@@ -2,7 +2,7 @@
 import { sql, type Kysely, type Transaction } from "kysely";
 import type { LeaseAnswer, LeaseRequest, LeaseStore, LeaseUpdate, StoredLease } from "../core/lease-store.ts";
 import { parseJson } from "../core/base/parse-json.ts";
-import { EVENT_LIMITS } from "./event-text.ts";
+import { EVENT_LIMITS } from "../core/recording/read-event.ts";
 import { LeaseLine, slotsOf, type LineEntry } from "./lease-line.ts";
 import { requireLeases } from "./migrations.ts";
 import type { Owner } from "./owner.ts";
