@@ -1,0 +1,39 @@
+/** Two processes use one resource: the second waits for the first, and a service that is written to late can tell. */
+import assert from "node:assert/strict";
+import { createRuntime, defineTool } from "haft";
+import { memoryStore } from "haft/store";
+import { z } from "zod";
+
+/** A service that refuses a write with a fence lower than one it has seen. */
+const service = { stock: 10, fence: 0 };
+
+const take = defineTool({
+  name: "take",
+  description: "Takes one item from the stock.",
+  inputSchema: z.object({}),
+  effects: { writes: "stock:bolt" },
+  async execute(_input, { fence = 0 }) {
+    const before = service.stock;
+    await new Promise((resolve) => setTimeout(resolve, 5)); // another process would read the same stock here
+    if (fence < service.fence) throw new Error("This process has lost its lease.");
+    service.fence = fence;
+    service.stock = before - 1;
+    return service.stock;
+  },
+});
+
+const store = memoryStore(); // between processes: sqliteStore or postgresStore
+const toolset = { name: "shop", shared: true, tools: [take] };
+const [one, other] = [createRuntime({ store, toolsets: [toolset] }), createRuntime({ store, toolsets: [toolset] })];
+const results = await Promise.all([one, other].map((runtime) => runtime.execute({ name: "shop::take", input: {} })));
+
+console.log(results.map(({ status }) => status).join(", "));
+console.log(`left: ${service.stock}`);
+assert.ok(service.fence > 0);
+await one.close();
+await other.close();
+
+/* Prints:
+ok, ok
+left: 8
+*/
