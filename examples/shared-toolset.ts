@@ -1,7 +1,10 @@
 /** Two processes use one resource: the second waits for the first, and a service that is written to late can tell. */
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createRuntime, defineTool } from "haft";
-import { memoryStore } from "haft/store";
+import { sqliteStore } from "haft/sqlite";
 import { z } from "zod";
 
 /** A service that refuses a write with a fence lower than one it has seen. */
@@ -22,9 +25,10 @@ const take = defineTool({
   },
 });
 
-const store = memoryStore(); // between processes: sqliteStore or postgresStore
+const folder = mkdtempSync(join(tmpdir(), "shared-"));
 const toolset = { name: "shop", shared: true, tools: [take] };
-const [one, other] = [createRuntime({ store, toolsets: [toolset] }), createRuntime({ store, toolsets: [toolset] })];
+const newProcess = () => createRuntime({ store: sqliteStore({ path: `${folder}/shop.db` }), toolsets: [toolset] });
+const [one, other] = [newProcess(), newProcess()];
 const results = await Promise.all([one, other].map((runtime) => runtime.execute({ name: "shop::take", input: {} })));
 
 console.log(results.map(({ status }) => status).join(", "));
@@ -32,6 +36,7 @@ console.log(`left: ${service.stock}`);
 assert.ok(service.fence > 0);
 await one.close();
 await other.close();
+rmSync(folder, { recursive: true });
 
 /* Prints:
 ok, ok
