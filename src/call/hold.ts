@@ -30,10 +30,14 @@ export function takePlace(run: AdmittedCall): AdmittedCall | ToolError {
 
 function noStore({ toolName, plan }: AdmittedCall): ToolError {
   const toolset = plan.registered.toolset.name;
-  return new ToolError("unavailable", `${toolName} was not started: its toolset ${JSON.stringify(toolset)} is shared, and there is no store.`, {
-    outcome: "not_started",
-    operatorHint: "Give the runtime the store of the processes that share it.",
-  });
+  return new ToolError(
+    "unavailable",
+    `${toolName} was not started: its toolset ${JSON.stringify(toolset)} is shared, and there is no store.`,
+    {
+      outcome: "not_started",
+      operatorHint: "Give the runtime the store of the processes that share it.",
+    },
+  );
 }
 
 function ownPlace(run: AdmittedCall): LockTicket {

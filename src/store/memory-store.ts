@@ -101,10 +101,7 @@ class MemoryStore implements Store {
   readonly #leases = new MemoryLeases();
   readonly #parts: StoreParts = guardParts({
     run: (operation) =>
-      runOperation(
-        { approvals: this.#approvals, webhooks: this.#webhooks, artifacts: this.#artifacts, leases: this.#leases },
-        operation,
-      ),
+      runOperation({ approvals: this.#approvals, webhooks: this.#webhooks, artifacts: this.#artifacts, leases: this.#leases }, operation),
     open: () => this.open(),
     requireWritable: () => this.#requireOpen(),
   });

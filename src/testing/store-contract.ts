@@ -254,4 +254,11 @@ async function allOf(log: EventLog): Promise<EventPage> {
 const artifactCases = artifactStoreContract.map((one) => caseAlone(one.title, ({ artifacts }) => one.run(artifacts)));
 
 /** The cases. Each wants a subject of its own. */
-export const storeContract: readonly StoreCase[] = [...alone, ...cacheCases, ...feedCases, ...artifactCases, ...leaseCases, ...sharingCases];
+export const storeContract: readonly StoreCase[] = [
+  ...alone,
+  ...cacheCases,
+  ...feedCases,
+  ...artifactCases,
+  ...leaseCases,
+  ...sharingCases,
+];

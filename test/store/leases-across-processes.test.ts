@@ -58,20 +58,23 @@ describe.each(["SQLite", "PostgreSQL"])("issue 21.4 processes that share a count
     expect(counted(at).count).toBe(2 * TIMES);
   });
 
-  test.skipIf(isServer && postgresPrograms === undefined)("one that is killed while it holds the lease keeps nobody out for good", async () => {
-    const at = await place();
-    for (let kill = 1; kill <= KILLS; kill++) {
-      const holder = start(at, "hold", 1);
-      const fence = await holding(holder);
-      const next = start(at, "count", 1);
-      await letGo([next]);
-      holder.child.kill("SIGKILL");
-      await holder.ended;
-      expect(await allHeard(next)).toEqual(ok(1));
-      expect(counted(at).count).toBe(kill);
-      expect(counted(at).fence).toBeGreaterThan(fence);
-    }
-  });
+  test.skipIf(isServer && postgresPrograms === undefined)(
+    "one that is killed while it holds the lease keeps nobody out for good",
+    async () => {
+      const at = await place();
+      for (let kill = 1; kill <= KILLS; kill++) {
+        const holder = start(at, "hold", 1);
+        const fence = await holding(holder);
+        const next = start(at, "count", 1);
+        await letGo([next]);
+        holder.child.kill("SIGKILL");
+        await holder.ended;
+        expect(await allHeard(next)).toEqual(ok(1));
+        expect(counted(at).count).toBe(kill);
+        expect(counted(at).fence).toBeGreaterThan(fence);
+      }
+    },
+  );
 
   // The lease of SQLite is 15 s.
   test.skipIf(isServer ? postgresPrograms === undefined : !inCI)(
@@ -89,7 +92,9 @@ describe.each(["SQLite", "PostgreSQL"])("issue 21.4 processes that share a count
         const { count, fence: later } = counted(at);
         holder.child.kill("SIGCONT");
         holder.child.stdin.write("go\n");
-        expect(await allHeard(holder)).toEqual([{ status: "error", error: expect.stringContaining(`The fence ${fence} is older than ${later}.`) }]);
+        expect(await allHeard(holder)).toEqual([
+          { status: "error", error: expect.stringContaining(`The fence ${fence} is older than ${later}.`) },
+        ]);
         refused++;
         expect(counted(at)).toEqual({ count, fence: later });
         expect(count).toBe(stop);
