@@ -125,8 +125,9 @@ export class LeaseLocks implements Locks {
 
   /** A store that is closed for good has given everything back itself. */
   #unreachable(error: unknown): void {
-    if (isToolError(error) && error.retryable === false && this.#waiting.size === 0) this.#released.clear();
-    if (this.#saidUnreachable) return;
+    const isClosed = isToolError(error) && !error.retryable && this.#waiting.size === 0;
+    if (isClosed) this.#released.clear();
+    if (isClosed || this.#saidUnreachable) return;
     this.#saidUnreachable = true;
     const reason = error instanceof Error ? error.message : String(error);
     this.#options.log.warn(`Leases cannot be taken or given back now; calls that need them wait: ${reason}`);
