@@ -18,7 +18,7 @@ export async function printLeases(): Promise<void> {
 }
 
 async function printStore(name: string, store: Store): Promise<void> {
-  const locks = new LeaseLocks({ leases: store.leases, clock: systemPorts.clock, log: systemPorts.log });
+  const locks = new LeaseLocks({ leases: store.leases, ...systemPorts });
   await store.open();
   for (const calls of CALLS) {
     const pairs = await pairsPerSecond(locks, calls);

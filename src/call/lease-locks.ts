@@ -1,9 +1,8 @@
 /** Locks and limits that are leases of a store: calls of all processes that use it wait for each other, in one line. */
-import { randomUUID } from "node:crypto";
 import type { LeaseAnswer, LeaseRequest, LeaseStore } from "../core/lease-store.ts";
 import type { LockRequest, LockTicket, Locks } from "../core/locks.ts";
 import { isToolError } from "../core/error.ts";
-import type { Clock, Log } from "../core/ports.ts";
+import type { Clock, Ids, Log } from "../core/ports.ts";
 
 /** While something waits, it is asked for after this time, and then less and less often. */
 const FIRST_POLL_MS = 4;
@@ -16,6 +15,8 @@ const MAX_WANTED = 500;
 export interface LeaseLocksOptions {
   readonly leases: LeaseStore;
   readonly clock: Clock;
+  /** Name the requests, in all processes. */
+  readonly ids: Ids;
   readonly log: Log;
 }
 
@@ -46,7 +47,11 @@ export class LeaseLocks implements Locks {
   }
 
   request({ owner, reads, writes, commutative, overtakes = false, within = owner }: LockRequest): LeaseTicket {
-    return this.ask({ ticket: randomUUID(), callId: owner, reads, writes, commutative, overtakes, within });
+    return this.ask({ ticket: this.newTicket(), callId: owner, reads, writes, commutative, overtakes, within });
+  }
+
+  newTicket(): string {
+    return this.#options.ids.next("lease");
   }
 
   /** As `request`, for any request. */

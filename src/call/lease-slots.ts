@@ -1,5 +1,4 @@
 /** Limits that count the calls of all processes that use a store. */
-import { randomUUID } from "node:crypto";
 import { Limits } from "../policy/limits.ts";
 import type { SlotLimit, SlotWaiter, Slots } from "../core/slots.ts";
 import type { LeaseLocks, LeaseTicket } from "./lease-locks.ts";
@@ -59,7 +58,7 @@ class LeaseLimit implements SlotLimit {
   }
 
   #request(lane: string): LeaseTicket {
-    const ticket = randomUUID();
+    const ticket = this.#leases.newTicket();
     const callId = `limit ${ticket}`; // a limit is waited for, not one of its calls
     return this.#leases.ask({
       ticket,

@@ -161,15 +161,6 @@ const TYPES: OptionTypes<RuntimeOptions> = {
   strict: "boolean",
 };
 
-/** @throws ToolError `invalid_argument` for a shared toolset without a store, which would be shared with nobody */
-export function requireStore({ toolsets = [], store }: RuntimeOptions): void {
-  const shared = store === undefined ? toolsets.find((toolset) => toolset.shared === true) : undefined;
-  if (shared === undefined) return;
-  throw new ToolError("invalid_argument", `The toolset ${JSON.stringify(shared.name)} is shared, and the runtime has no store.`, {
-    operatorHint: "Give createRuntime the store of the processes that share it, or leave shared out.",
-  });
-}
-
 type Seam = "store" | "artifacts" | "standIn" | "locks" | "slots" | "approvals";
 
 /** The methods that an implementation of a seam needs, and what to give. */

@@ -34,7 +34,7 @@ const subjects: Readonly<Record<string, () => Promise<readonly [Store, Store]>>>
 function leasesOf(store: Store): LeaseLocks {
   // Two connections of one thread cannot wait for each other: what is refused as locked is asked for again, and said in the log
   const log = { ...systemPorts.log, warn() {} };
-  return new LeaseLocks({ leases: store.leases, clock: systemPorts.clock, log });
+  return new LeaseLocks({ leases: store.leases, ...systemPorts, log });
 }
 
 for (const [name, open] of Object.entries(subjects))
