@@ -28,7 +28,7 @@ export interface LeaseTicket extends LockTicket {
 /**
  * The leases of one process.
  *
- * What is asked for and given back at one time goes to the store in one update, and one update follows another, so that the requests of a process are in the
+ * Requests and releases of one moment go to the store in one update, and one update follows another, so that the requests of a process are in the
  * line in their order. One that waits is asked for again, and with every update that this process makes.
  */
 export class LeaseLocks implements Locks {
@@ -66,13 +66,13 @@ export class LeaseLocks implements Locks {
 
   #release(id: string, isGranted: boolean): void {
     this.#waiting.delete(id);
-    // One that waits may be in line by an update that is under way, so the store is told in any case.
+    // An update that is under way may put it in line, so the store is always asked to remove it.
     this.#released.add(id);
     this.#change();
     if (isGranted) this.#pollMs = FIRST_POLL_MS;
   }
 
-  /** What is asked for by the same piece of work is asked for together. */
+  /** Requests of the same piece of work go into one update. */
   #change(): void {
     if (this.#isChanged) return;
     this.#isChanged = true;
@@ -101,7 +101,7 @@ export class LeaseLocks implements Locks {
       this.#isChanged = true;
       void this.#updateAll();
     };
-    // What is given back late is only late: it must not keep the process.
+    // Releases alone do not keep the process alive: its leases end with it.
     this.#stopTimer = this.#options.clock.timer(fire, delayMs, { background: this.#waiting.size === 0 });
   }
 

@@ -1,6 +1,6 @@
 /** Leases on resources that several processes use: the part of a store that keeps their calls apart. */
 
-/** What a call wants to hold, and for how long it is waited for: from the first `update` that has it to the one that gives it back. */
+/** The keys that a call wants to hold, from the first `update` that has the request to the one that gives it back. */
 export interface LeaseRequest {
   /** Names the request, and no other one. */
   readonly ticket: string;
@@ -18,7 +18,7 @@ export interface LeaseRequest {
   readonly limit?: { readonly name: string; readonly most: number };
 }
 
-/** What became of a request. */
+/** The answer to a request. */
 export type LeaseAnswer =
   | {
       readonly granted: true;

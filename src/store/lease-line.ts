@@ -30,7 +30,7 @@ function slotOf(name: string): number {
   return createHash("sha256").update(name).digest().readUInt32BE(0) % SLOTS;
 }
 
-/** What is in the way of each request, by its ticket. Those that are not in the way of themselves have none. */
+/** The line of requests, and the ones that are in the way of each. */
 export class LeaseLine {
   readonly entries: readonly LineEntry[];
   readonly #tree = new ResourceTree();
