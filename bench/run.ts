@@ -12,6 +12,7 @@ const PARTS = [
   "cache",
   "sessions",
   "durable",
+  "leases",
   "jobs",
   "mcp",
   "rest",
@@ -47,6 +48,7 @@ async function runPart(part: (typeof PARTS)[number]): Promise<void> {
   if (part === "registry") return (await import("./registry.ts")).printRegistry();
   if (part === "cache") return (await import("./cache.ts")).printCache();
   if (part === "durable") return (await import("./durable.ts")).printDurable();
+  if (part === "leases") return (await import("./leases.ts")).printLeases();
   if (part === "jobs") return (await import("./jobs.ts")).printJobs();
   if (part === "mcp") return (await import("./mcp.ts")).printMcp();
   if (part === "rest") return (await import("./rest.ts")).printRest();

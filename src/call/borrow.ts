@@ -4,7 +4,8 @@ import { ToolError } from "../core/error.ts";
 import type { LockRequest, LockTicket, Locks } from "../core/locks.ts";
 import type { SlotLimit } from "../core/slots.ts";
 import { isAdmitted, lockKeysOf, type AdmittedCall, type CallRun } from "./call-run.ts";
-import { LentSlot, LentTicket, NestedTicket, limitOf, type HeldSlot } from "./lent-hold.ts";
+import { isKeyOfSession } from "./resolve-effects.ts";
+import { LeasedTicket, LentSlot, LentTicket, NestedTicket, limitOf, nestedLines, type HeldSlot } from "./lent-hold.ts";
 
 /** A call around another one that holds locks, or waits for them. */
 interface Holder {
@@ -49,6 +50,29 @@ export function borrowLocks(run: AdmittedCall): LockTicket | ToolError {
   );
 }
 
+/**
+ * Adds a lease to the locks of a call of a shared toolset.
+ *
+ * Keys that a caller holds by a lease of its own are covered by that one; those of the session are used by no other process.
+ */
+export function addLease(run: AdmittedCall, ticket: LockTicket, leases: Locks): LockTicket {
+  const { reads, writes, commutative } = lockKeysOf(run);
+  const holders = run.madeBy === undefined ? [] : holdersAround(run).filter((holder) => holder.run.plan.isShared);
+  const lent = new Set<LockTicket>();
+  const isOwn = (mode: Access["mode"], key: string): boolean => {
+    if (isKeyOfSession(key)) return false;
+    const lender = holders.find((holder) => lends(holder, { mode, key, commutative: mode === "writes" && commutative }));
+    if (lender !== undefined) lent.add(lender.ticket);
+    return lender === undefined;
+  };
+  const own = { reads: reads.filter((key) => isOwn("reads", key)), writes: writes.filter((key) => isOwn("writes", key)) };
+  const isCovered = own.reads.length + own.writes.length === 0;
+  if (isCovered && lent.size === 0) return ticket;
+  const within = holders.at(-1)?.run.callId ?? run.callId;
+  const request = { owner: run.callId, ...own, commutative, overtakes: holders.length > 0, within };
+  return new LeasedTicket(ticket, isCovered ? undefined : () => leases.request(request), [...lent]);
+}
+
 interface Borrower {
   readonly run: AdmittedCall;
   readonly holders: readonly Holder[];
@@ -70,7 +94,7 @@ function lentTicketOf({ run, ticket }: Holder): LentTicket {
 
 /** The lines that a surrounding call waits in. */
 function linesOf({ run, ticket }: Holder): readonly Locks[] {
-  return (ticket instanceof NestedTicket || ticket instanceof LentTicket ? ticket.lines : undefined) ?? [run.parts.locks];
+  return nestedLines(ticket) ?? [run.parts.locks];
 }
 
 /** The nearest first. */

@@ -51,6 +51,8 @@ export interface CallParts {
   readonly ports: Ports;
   readonly registry: Registry;
   readonly locks: Locks;
+  /** Those of shared toolsets, of all processes that use the store; undefined without a store. */
+  readonly leases: Locks | undefined;
   readonly limit: SlotLimit | undefined;
   readonly approvals: Approvals;
   readonly beforeHooks: readonly Hook[];

@@ -1,6 +1,6 @@
 /** Whether a wait could never end, because those who are waited for wait in the end for the one that waits. */
 import type { CallRun } from "./call-run.ts";
-import { BorrowedSlot, LentSlot, LentTicket, NestedTicket, limitOf, type HeldSlot } from "./lent-hold.ts";
+import { BorrowedSlot, LentSlot, LentTicket, limitOf, nestedLines, type HeldSlot } from "./lent-hold.ts";
 
 /** Most owners looked at of each wait, and most calls in all; a circle that is larger ends with a deadline. */
 const MAX_OWNERS = 1_000;
@@ -65,7 +65,7 @@ function waitsFrom(run: CallRun, inside: ReadonlyMap<string, readonly CallRun[]>
 }
 
 function borrows({ ticket }: CallRun, lender: CallRun | undefined): boolean {
-  return ticket instanceof NestedTicket && lender?.ticket instanceof LentTicket && ticket.lines.includes(lender.ticket.inside);
+  return lender?.ticket instanceof LentTicket && nestedLines(ticket)?.includes(lender.ticket.inside) === true;
 }
 
 /** The calls that wait, by each call that they were made inside of. */

@@ -3,7 +3,7 @@ import { ToolError } from "../core/error.ts";
 import type { LockTicket } from "../core/locks.ts";
 import type { SlotLimit } from "../core/slots.ts";
 import { waitFor } from "../policy/deadline.ts";
-import { borrowLocks, lenderOfSlot } from "./borrow.ts";
+import { addLease, borrowLocks, lenderOfSlot } from "./borrow.ts";
 import { lockKeysOf, type AdmittedCall, type CallRun } from "./call-run.ts";
 import { noteLockWait, noteWait, REPORTED_WAIT_MS } from "./call-timing.ts";
 import { waitsForItself } from "./endless-wait.ts";
@@ -15,8 +15,29 @@ export function takePlace(run: AdmittedCall): AdmittedCall | ToolError {
   if (reads.length + writes.length === 0 || run.isAnswered || run.route.rules.locks === "nobody" || run.ticket !== undefined) return run;
   const ticket = run.madeBy === undefined ? ownPlace(run) : borrowLocks(run);
   if (ticket instanceof ToolError) return ticket;
-  run.ticket = ticket;
+  if (!run.plan.isShared) {
+    run.ticket = ticket;
+    return run;
+  }
+  const { leases } = run.parts;
+  if (leases === undefined) {
+    ticket.release();
+    return noStore(run);
+  }
+  run.ticket = addLease(run, ticket, leases);
   return run;
+}
+
+function noStore({ toolName, plan }: AdmittedCall): ToolError {
+  const toolset = plan.registered.toolset.name;
+  return new ToolError(
+    "unavailable",
+    `${toolName} was not started: its toolset ${JSON.stringify(toolset)} is shared, and there is no store.`,
+    {
+      outcome: "not_started",
+      operatorHint: "Give the runtime the store of the processes that share it.",
+    },
+  );
 }
 
 function ownPlace(run: AdmittedCall): LockTicket {
@@ -49,7 +70,7 @@ export function release(run: CallRun): void {
 
 async function waitForLocks(run: AdmittedCall, ticket: LockTicket): Promise<ToolError | undefined> {
   const since = run.clock.now();
-  const waitedFor = run.noticed ? ticket.waitingFor() : [];
+  let waitedFor = run.noticed ? ticket.waitingFor() : [];
   warnUndeclared(run, ticket);
   if (waitsForItself(run)) {
     release(run);
@@ -58,10 +79,15 @@ async function waitForLocks(run: AdmittedCall, ticket: LockTicket): Promise<Tool
   noteNestedWait(run);
   const waited = await waitFor(run, ticket.whenGranted(), { endsAt: run.deadlineAt, late: () => busy(run, ticket) });
   run.parts.nestedWaits.delete(run);
+  if (waitedFor.length === 0) waitedFor = "ended" in waited ? ticket.waitingFor() : (ticket.waitedFor?.() ?? []);
   noteLockWait(run, since, waitedFor);
   if ("ended" in waited) {
     release(run);
     return waited.ended;
+  }
+  if (!ticket.granted) {
+    release(run);
+    return neverEnds(run);
   }
   reportWait(run, since, "lock", waitedFor);
   return undefined;
@@ -177,7 +203,9 @@ function holderName({ parts }: CallRun, callId: string): string | undefined {
 
 /** Says once per tool when calls wait only because a tool declares no effects. */
 function warnUndeclared(run: CallRun, ticket: LockTicket): void {
-  const meeting = [run, ...ticket.waitingFor().map((callId) => run.parts.running.get(callId))];
+  const waitedFor = ticket.waitingFor();
+  if (waitedFor.length === 0) return; // it is not known yet whether it waits for any
+  const meeting = [run, ...waitedFor.map((callId) => run.parts.running.get(callId))];
   const undeclared = meeting.find((other) => other?.effects?.undeclared === true && other.plan?.warnedUndeclared === false);
   if (undeclared?.plan === undefined) return;
   undeclared.plan.warnedUndeclared = true;

@@ -57,7 +57,7 @@ export class LentTicket implements LockTicket {
 
   /** Its own place in the line. */
   get lines(): readonly Locks[] | undefined {
-    return this.#ticket instanceof NestedTicket ? this.#ticket.lines : undefined;
+    return nestedLines(this.#ticket);
   }
 
   whenGranted(): Promise<void> {
@@ -66,6 +66,14 @@ export class LentTicket implements LockTicket {
 
   waitingFor(most?: number): readonly string[] {
     return this.#ticket.waitingFor(most);
+  }
+
+  waitedFor(): readonly string[] {
+    return this.#ticket.waitedFor?.() ?? [];
+  }
+
+  get fence(): number | undefined {
+    return this.#ticket.fence;
   }
 
   /** The keys stay held until the ticket that is returned is released as well. */
@@ -117,6 +125,70 @@ export class NestedTicket implements LockTicket {
   release(): void {
     for (const ticket of this.#tickets) ticket.release();
   }
+}
+
+/** The locks of a call of a shared toolset: those of this process, and then, once they are granted, a lease. */
+export class LeasedTicket implements LockTicket {
+  readonly #local: LockTicket;
+  readonly #request: (() => LockTicket) | undefined;
+  /** The leases of callers that cover some of its keys. */
+  readonly #lent: readonly LockTicket[];
+  readonly #whenAsked: Promise<void> | undefined;
+  #lease: LockTicket | undefined;
+  #isReleased = false;
+
+  /** @param request undefined where the lent ones cover all its keys */
+  constructor(local: LockTicket, request: (() => LockTicket) | undefined, lent: readonly LockTicket[]) {
+    this.#local = local;
+    this.#request = request;
+    this.#lent = lent;
+    if (local.granted) this.#ask();
+    else this.#whenAsked = local.whenGranted().then(() => this.#ask());
+  }
+
+  get granted(): boolean {
+    return this.#local.granted && (this.#request === undefined || this.#lease?.granted === true);
+  }
+
+  /** Its own places in lines of this process, where it has several. */
+  get lines(): readonly Locks[] | undefined {
+    return nestedLines(this.#local);
+  }
+
+  /** Undefined where there are several: each key has its own then. */
+  get fence(): number | undefined {
+    const leases = this.#lease === undefined ? this.#lent : [...this.#lent, this.#lease];
+    const [first, ...others] = leases.map(({ fence }) => fence);
+    return others.every((fence) => fence === first) ? first : undefined;
+  }
+
+  async whenGranted(): Promise<void> {
+    await this.#whenAsked;
+    await this.#lease?.whenGranted();
+  }
+
+  waitingFor(most?: number): readonly string[] {
+    return (this.#lease ?? this.#local).waitingFor(most);
+  }
+
+  waitedFor(): readonly string[] {
+    return this.#lease?.waitedFor?.() ?? [];
+  }
+
+  release(): void {
+    this.#isReleased = true;
+    this.#lease?.release();
+    this.#local.release();
+  }
+
+  #ask(): void {
+    if (!this.#isReleased) this.#lease = this.#request?.();
+  }
+}
+
+/** The lines that a call made inside others waits in; undefined for others. */
+export function nestedLines(ticket: LockTicket | undefined): readonly Locks[] | undefined {
+  return ticket instanceof NestedTicket || ticket instanceof LentTicket || ticket instanceof LeasedTicket ? ticket.lines : undefined;
 }
 
 /** A slot that is held, lent to one call at a time. */

@@ -191,6 +191,11 @@ function isOwn(key: string): boolean {
   return isSessionKey(key) || (key.startsWith("toolset:") && key.includes("/writes/session:"));
 }
 
+/** Whether it is a key that `lockKeysIn` made of a session's own. */
+export function isKeyOfSession(key: string): boolean {
+  return key.startsWith("session ") || (key.startsWith("toolset:") && key.includes("/writes/session "));
+}
+
 /** The key of everything in a toolset; a slash in its name does not split it. */
 function toolsetKey(name: string): string {
   return `toolset:${name.replaceAll("%", "%25").replaceAll("/", "%2F")}`;

@@ -1,6 +1,6 @@
 /** Lets calls that touch the same resources wait for each other, in the order they came. */
 import type { LockRequest, LockTicket, Locks } from "../core/locks.ts";
-import { ResourceTree, type Claim } from "./resource-tree.ts";
+import { ResourceTree, type Claim } from "../core/resource-tree.ts";
 
 const MAX_OWNERS = 20;
 const GRANTED = Promise.resolve();

@@ -21,6 +21,8 @@ const NO_VARIABLES: Readonly<Record<string, string>> = Object.freeze({});
 
 export class AttemptContext implements ToolContext {
   readonly attempt: number;
+  /** That of the lease of this attempt, which a handler that is late still has. */
+  readonly fence: number | undefined;
   /** A later one once its call continues in the background. */
   deadline: number;
   readonly #run: AdmittedCall;
@@ -38,6 +40,7 @@ export class AttemptContext implements ToolContext {
   constructor(run: AdmittedCall, attempt: number, deadline: number) {
     this.#run = run;
     this.attempt = attempt;
+    this.fence = run.plan.isShared ? run.ticket?.fence : undefined;
     this.deadline = deadline;
   }
 

@@ -56,6 +56,8 @@ export class ToolPlan {
   /** Admitting a call of it changes what its turn admits after it. */
   readonly hasTurnRule: boolean;
   readonly caches: boolean;
+  /** Calls of other processes use its resources as well. */
+  readonly isShared: boolean;
   /** Its calls need no lock, no slot and no note of what they write: nothing to take before an attempt, nothing to give back. */
   readonly holdsNothing: boolean;
   readonly circuit: Circuit | undefined;
@@ -94,6 +96,7 @@ export class ToolPlan {
     this.effects = dependsOnInput(tool.effects) ? undefined : this.effectsOf({});
     this.hasTurnRule = runsOnce(tool) || endsTurn(tool);
     this.caches = tool.cache !== undefined;
+    this.isShared = toolset.shared === true;
     this.circuit = options.circuit === false ? undefined : new Circuit(options.circuit, options.clock, options.onCircuit);
     this.budget = new RetryBudget({ clock: options.clock });
     const named = quarantine === undefined ? namedLimits(registered, options.slots) : []; // a tool that cannot be used needs no slot

@@ -329,9 +329,12 @@ class Builder {
 }
 
 function commonOf(config: ToolsetConfig, inherited: CallSettings): CommonToolset {
-  const { description, maxConcurrent, checkFormats } = config;
+  const { description, maxConcurrent, shared, checkFormats } = config;
   const defaults: CallSettings = { ...inherited, ...ownSettings(config) };
-  return { ...omitUndefined({ description, maxConcurrent, checkFormats }), ...(Object.keys(defaults).length === 0 ? {} : { defaults }) };
+  return {
+    ...omitUndefined({ description, maxConcurrent, shared, checkFormats }),
+    ...(Object.keys(defaults).length === 0 ? {} : { defaults }),
+  };
 }
 
 /** The same source, whose toolsets meet failures on purpose. */

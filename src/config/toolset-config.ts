@@ -212,6 +212,7 @@ function readCommon(
     ...omitUndefined({
       description: table.text("description"),
       maxConcurrent: table.number("maxConcurrent", COUNT),
+      shared: table.flag("shared"),
       checkFormats: table.flag("checkFormats"),
       engine: mayHaveEngine ? table.text("engine") : undefined,
     }),

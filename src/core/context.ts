@@ -43,6 +43,12 @@ export interface ToolContext {
    */
   readonly idempotencyKey: string;
   /**
+   * A number that is greater than that of every earlier lease on the same resources, in all processes: of a toolset that is `shared`. A service
+   * that keeps the greatest it has seen of a resource, and refuses a lesser one, is safe from a process that was stopped, lost its lease,
+   * and comes back. Undefined for other toolsets, and for a call that uses leases of several calls.
+   */
+  readonly fence?: number | undefined;
+  /**
    * The fields that continue the trace of the call in a request to another service: headers of HTTP, `_meta` of MCP. Undefined where it is part
    * of none; see `haft/telemetry`.
    */

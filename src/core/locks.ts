@@ -12,6 +12,8 @@ export interface LockRequest {
    * that do not know it are correct as well; such a call then waits, or is refused, where it need not be. @default false
    */
   readonly overtakes?: boolean;
+  /** The outermost call around it that holds locks of the same kind. @default its own `owner` */
+  readonly within?: string;
 }
 
 /** A place among those that wait for locks, or hold them. */
@@ -19,12 +21,17 @@ export interface LockTicket {
   /** True at once when nothing conflicts and no other process has to be asked; stays false for a ticket released while it waited. */
   readonly granted: boolean;
   /**
-   * Resolves when granted and never rejects; after a release while waiting it stays pending. While what keeps the locks cannot be
+   * Resolves when granted and never rejects; after a release while waiting it stays pending. Locks of several processes also resolve it,
+   * with `granted` false, where the wait would never end. While what keeps the locks cannot be
    * reached, the ticket waits: the call's own deadline ends the wait.
    */
   whenGranted(): Promise<void>;
   /** Owners of conflicting tickets that are before it and known to be in the way, the first in line first. @param most how many. @default 20 */
   waitingFor(most?: number): readonly string[];
+  /** Once granted, the owners that `waitingFor` named first; for locks that answer later than they are asked. */
+  waitedFor?(): readonly string[];
+  /** Once granted, a number greater than that of every earlier grant of the same keys; undefined for locks that count none. */
+  readonly fence?: number | undefined;
   /** Gives the keys back or leaves the line, and grants those that can now go, in their order. Later calls do nothing. */
   release(): void;
 }

@@ -4,6 +4,7 @@ import type { ApprovalStore } from "./approval-store.ts";
 import type { ArtifactStore } from "./artifact.ts";
 import type { BranchPoint, SessionEvent } from "./event.ts";
 import type { JobStore } from "./job-store.ts";
+import type { LeaseStore } from "./lease-store.ts";
 import type { StoreFeed } from "./store-feed.ts";
 import type { WebhookStore } from "./webhook-store.ts";
 
@@ -61,6 +62,8 @@ export interface Store {
   readonly feed: StoreFeed;
   /** Files that events refer to, by their content. */
   readonly artifacts: ArtifactStore;
+  /** The leases of calls of shared toolsets. */
+  readonly leases: LeaseStore;
   /** Webhooks that wait to be delivered. */
   readonly webhooks: WebhookStore;
   /**

@@ -19,6 +19,12 @@ export interface Toolset {
   readonly enabled?: boolean;
   /** At most this many calls of the toolset at a time. Integer ≥ 1. @default no limit */
   readonly maxConcurrent?: number;
+  /**
+   * Its resources are used by several processes: its calls hold leases in the runtime's store, so that calls of other processes with the
+   * same store wait for them as those of this process do, and its `maxConcurrent` counts the calls of all. Needs a store. Without it, locks and
+   * limits are those of the process. @default false
+   */
+  readonly shared?: boolean;
   /** The settings of its tools that set nothing themselves. */
   readonly defaults?: CallSettings;
   /** The part of the system prompt that says how to use its tools, while any of them is offered. */
@@ -40,6 +46,7 @@ export const TOOLSET_SETTINGS: OptionNames<ToolsetSettings> = {
   description: true,
   enabled: true,
   maxConcurrent: true,
+  shared: true,
   defaults: true,
   promptContribution: true,
   faults: true,

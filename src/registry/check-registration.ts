@@ -98,7 +98,8 @@ export function checkToolset(toolset: Toolset): void {
     throw new ToolError("invalid_argument", `promptContribution of ${owner} must be ${MODEL_FIELDS.promptContribution.expected}.`);
   if (toolset.defaults !== undefined) checkKnownKeys(toolset.defaults, CALL_SETTINGS, `defaults of ${owner}`);
   checkSettings({ ...toolset.defaults, ...(toolset.maxConcurrent === undefined ? {} : { maxConcurrent: toolset.maxConcurrent }) }, owner);
-  const { checkFormats }: Unchecked<Toolset> = toolset;
+  const { checkFormats, shared }: Unchecked<Toolset> = toolset;
+  if (shared !== undefined && typeof shared !== "boolean") throw new ToolError("invalid_argument", `shared of ${owner} must be a boolean.`);
   if (checkFormats !== undefined && typeof checkFormats !== "boolean")
     throw new ToolError("invalid_argument", `checkFormats of ${owner} must be a boolean.`);
   checkMs(toolset.openTimeoutMs, "openTimeoutMs", owner);

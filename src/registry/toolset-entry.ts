@@ -46,8 +46,9 @@ export class ToolsetEntry {
 
   /** A tool registered in the other would have the same engine and settings here. */
   hasSameSettings(other: ToolsetEntry): boolean {
-    const { engine, maxConcurrent } = other.toolset;
-    return this.toolset.engine === engine && this.toolset.maxConcurrent === maxConcurrent && sameSettings(this.#settings, other.#settings);
+    const { engine, maxConcurrent, shared = false } = other.toolset;
+    const { engine: ownEngine, maxConcurrent: ownMost, shared: ownShared = false } = this.toolset;
+    return ownEngine === engine && ownMost === maxConcurrent && ownShared === shared && sameSettings(this.#settings, other.#settings);
   }
 
   get enabled(): boolean {

@@ -11,18 +11,17 @@ import type { ArtifactStore } from "../core/artifact.ts";
 import type { Engine } from "../core/engine.ts";
 import type { Ports } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
-import type { Slots } from "../core/slots.ts";
 import type { Toolset } from "../core/toolset.ts";
 import type { Tracing } from "../core/tracing.ts";
 import { localEngine } from "../engine/local.ts";
 import { ApprovalGate } from "../policy/approval.ts";
 import { Limit } from "../policy/limit.ts";
-import { Limits } from "../policy/limits.ts";
 import { ResultCache } from "../policy/result-cache.ts";
 import { LargeResultStore } from "../policy/large-result-store.ts";
 import type { CallCounters, OrphanCount } from "../call/call-counters.ts";
 import type { AdmittedCall, CallParts, CallRun } from "../call/call-run.ts";
 import { ownSettings } from "../core/call-settings.ts";
+import { makeHoldParts, type HoldParts } from "./hold-parts.ts";
 import { checkRuntimeOptions, unansweredTools, unknownBareNames, type RuntimeOptions } from "./runtime-options.ts";
 import { Faults } from "../call/faults.ts";
 import { unreadableOptions, type ExecuteOptions } from "../call/execute-options.ts";
@@ -81,7 +80,7 @@ export class Runtime {
   readonly #lifecycle: ToolsetLifecycle;
   readonly #stops = new Set<() => void>();
   readonly #plans = new WeakMap<RegisteredTool, ToolPlan>();
-  readonly #slots: Slots;
+  readonly #holds: HoldParts;
   readonly #sessions: Sessions;
   readonly #chains: FallbackChains;
   readonly #runner: CallRunner;
@@ -97,7 +96,7 @@ export class Runtime {
     this.artifacts = options.artifacts === false ? undefined : options.artifacts;
     const ports = { ...systemPorts, ...options.ports };
     this.#ports = { ...ports, log: safeLog(ports.log) };
-    this.#slots = options.slots ?? new Limits();
+    this.#holds = makeHoldParts(options, this.#ports);
     this.#chains = new FallbackChains(options.answers, options.standIn);
     this.#runner = new CallRunner({ ...options, chains: this.#chains, log: this.#ports.log });
     this.#listeners = new Listeners(this.#ports.log);
@@ -346,6 +345,7 @@ export class Runtime {
       ports: this.#ports,
       registry: this.registry,
       locks: options.locks ?? new ResourceLocks(),
+      leases: this.#holds.leases,
       limit: options.maxConcurrent === undefined ? undefined : new Limit(options.maxConcurrent),
       approvals: options.approvals ?? new ApprovalGate(options.approval ?? {}, this.#ports, options.store?.approvals),
       undecidedHook: undefined,
@@ -392,7 +392,7 @@ export class Runtime {
 
   #makePlan(registered: RegisteredTool): ToolPlan {
     const engineOf = (toolset: Toolset): Engine => this.#lifecycle.engineOf(toolset);
-    const own = { local: this.#local, slots: this.#slots, limit: this.#parts.limit, ports: this.#ports };
+    const own = { local: this.#local, slots: this.#holds.slotsOf(registered.toolset), limit: this.#parts.limit, ports: this.#ports };
     const plan = makeToolPlan(registered, { ...this.#options, ...own, engineOf, emit: (event) => this.#listeners.tell(event) });
     this.#plans.set(registered, plan);
     return plan;

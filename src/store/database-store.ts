@@ -6,6 +6,7 @@ import type { ApprovalStore } from "../core/approval-store.ts";
 import type { JobStore } from "../core/job-store.ts";
 import type { StoreFeed } from "../core/store-feed.ts";
 import type { ArtifactStore } from "../core/artifact.ts";
+import type { LeaseStore } from "../core/lease-store.ts";
 import type { WebhookStore } from "../core/webhook-store.ts";
 import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../core/store.ts";
 import { guardParts } from "./store-operations.ts";
@@ -42,6 +43,7 @@ export class DatabaseStore implements Store {
   readonly approvals: ApprovalStore;
   readonly feed: StoreFeed;
   readonly artifacts: ArtifactStore;
+  readonly leases: LeaseStore;
   readonly webhooks: WebhookStore;
   readonly #options: DatabaseStoreOptions;
   readonly #database: LogDatabase;
@@ -69,7 +71,7 @@ export class DatabaseStore implements Store {
       requireWritable: () => this.#requireWritable(),
     });
     this.feed = this.#storeFeed();
-    const { approvals, webhooks, artifacts } = guardParts({
+    const { approvals, webhooks, artifacts, leases } = guardParts({
       run: (operation) => database.operate(operation),
       open: () => this.open(),
       requireWritable: () => this.#requireWritable(),
@@ -77,6 +79,7 @@ export class DatabaseStore implements Store {
     this.approvals = approvals;
     this.webhooks = webhooks;
     this.artifacts = artifacts;
+    this.leases = leases;
   }
 
   /** Other methods open the file as well; call this to learn early of a file that cannot be used. */

@@ -18,6 +18,8 @@ import { MemoryArtifacts } from "./memory-artifacts.ts";
 import { MemoryApprovals } from "./memory-approvals.ts";
 import { MemoryCache } from "./memory-cache.ts";
 import { MemoryFeed } from "./memory-feed.ts";
+import type { LeaseStore } from "../core/lease-store.ts";
+import { MemoryLeases } from "./memory-leases.ts";
 import { MemoryWebhooks } from "./memory-webhooks.ts";
 import { approvalAsked, jobEnded } from "./webhook-messages.ts";
 import { MemoryJobs } from "./memory-jobs.ts";
@@ -96,14 +98,17 @@ class MemoryStore implements Store {
   readonly #webhooks = new MemoryWebhooks();
   readonly #approvals = new MemoryApprovals((question) => this.#webhooks.keep(approvalAsked(question)));
   readonly #artifacts = new MemoryArtifacts();
+  readonly #leases = new MemoryLeases();
   readonly #parts: StoreParts = guardParts({
-    run: (operation) => runOperation({ approvals: this.#approvals, webhooks: this.#webhooks, artifacts: this.#artifacts }, operation),
+    run: (operation) =>
+      runOperation({ approvals: this.#approvals, webhooks: this.#webhooks, artifacts: this.#artifacts, leases: this.#leases }, operation),
     open: () => this.open(),
     requireWritable: () => this.#requireOpen(),
   });
   readonly approvals: ApprovalStore = this.#parts.approvals;
   readonly webhooks: WebhookStore = this.#parts.webhooks;
   readonly artifacts: ArtifactStore = this.#parts.artifacts;
+  readonly leases: LeaseStore = this.#parts.leases;
   #isClosed = false;
 
   async open(): Promise<void> {

@@ -47,6 +47,7 @@ const MIGRATIONS: readonly Migration[] = [
       await schema.alterTable("haft_owner").addColumn("address", "text").execute();
     },
   },
+  { name: "leases", run: createLeaseTables },
 ];
 
 const CURRENT_VERSION = MIGRATIONS.length;
@@ -105,6 +106,11 @@ export function requireApprovals(connection: SqlConnection): Promise<void> {
 /** As `requireJobs`, for artifacts. @throws ToolError `corrupt_record` */
 export function requireArtifacts(connection: SqlConnection): Promise<void> {
   return requireVersion(connection, 8, "keeps no artifacts");
+}
+
+/** As `requireJobs`, for leases. @throws ToolError `corrupt_record` */
+export function requireLeases(connection: SqlConnection): Promise<void> {
+  return requireVersion(connection, 10, "keeps no leases");
 }
 
 async function requireVersion({ tables, place }: SqlConnection, least: number, lack: string): Promise<void> {
@@ -284,6 +290,26 @@ async function createRequestTable({ schema }: Transaction<Tables>): Promise<void
     .addColumn("answer", "text")
     .execute();
   await schema.createIndex("haft_request_by_time").on("haft_request").column("at").execute();
+}
+
+async function createLeaseTables({ schema }: Transaction<Tables>): Promise<void> {
+  await schema
+    .createTable("haft_lease")
+    .addColumn("ticket", "text", (column) => column.notNull())
+    .addColumn("slot", "integer", (column) => column.notNull())
+    .addColumn("owner", "text", (column) => column.notNull())
+    .addColumn("place", "bigint", (column) => column.notNull())
+    .addColumn("fence", "bigint")
+    .addColumn("request", "text", (column) => column.notNull())
+    .addPrimaryKeyConstraint("haft_lease_key", ["ticket", "slot"])
+    .execute();
+  await schema.createIndex("haft_lease_by_slot").on("haft_lease").column("slot").execute();
+  await schema.createIndex("haft_lease_by_owner").on("haft_lease").column("owner").execute();
+  await schema
+    .createTable("haft_lease_slot")
+    .addColumn("slot", "integer", (column) => column.primaryKey())
+    .addColumn("fence", "bigint", (column) => column.notNull())
+    .execute();
 }
 
 async function createApprovalTables({ schema }: Transaction<Tables>): Promise<void> {

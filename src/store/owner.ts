@@ -79,6 +79,16 @@ export class Owner {
     return { text: `process ${row.pid} on host ${row.host}`, address: id === this.#id ? undefined : (row.address ?? undefined) };
   }
 
+  /** Those of some owners that are gone; this one never is. */
+  async gone(tables: Kysely<Tables>, ids: readonly string[]): Promise<readonly string[]> {
+    const others = [...new Set(ids)].filter((id) => id !== this.#id);
+    if (others.length === 0) return [];
+    const rows = await tables.selectFrom("haft_owner").selectAll().where("id", "in", others).execute();
+    const now = await this.#now(tables);
+    const living = new Set(rows.filter((row) => this.#isAlive(row, now)).map(({ id }) => id));
+    return others.filter((id) => !living.has(id));
+  }
+
   /** Other owners whose process runs, however long they were silent: one that is stopped may hold a lock of the database. */
   async others(tables: Kysely<Tables>): Promise<readonly string[]> {
     const now = await this.#now(tables);

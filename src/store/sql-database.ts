@@ -21,6 +21,7 @@ import { SqlCache } from "./sql-cache.ts";
 import { latestMark, readFeed, settledNumber } from "./sql-feed.ts";
 import { cancelRequests, listJobs, pruneJobs, requestCancel } from "./sql-jobs.ts";
 import { SqlArtifacts } from "./sql-artifacts.ts";
+import { SqlLeases, removeLeases } from "./sql-leases.ts";
 import { SqlWebhooks } from "./sql-webhooks.ts";
 import { originalText, storedText } from "./stored-text.ts";
 import type { SessionTable, Tables } from "./tables.ts";
@@ -58,6 +59,7 @@ export class SqlDatabase implements LogDatabase {
       approvals: new SqlApprovals(connection, this.#owner),
       webhooks: new SqlWebhooks(connection),
       artifacts: new SqlArtifacts(connection),
+      leases: new SqlLeases(connection, this.#owner),
     };
   }
 
@@ -233,7 +235,11 @@ export class SqlDatabase implements LogDatabase {
 
   async close(): Promise<void> {
     try {
-      await this.#do("could not give up its claims", (tables) => this.#owner.leave(tables));
+      await this.#do("could not give up its claims", async (tables) => {
+        const { id } = this.#owner;
+        if (id !== undefined) await removeLeases(tables, id);
+        await this.#owner.leave(tables);
+      });
     } finally {
       await this.#connection.close();
     }

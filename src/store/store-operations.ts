@@ -1,6 +1,7 @@
-/** The approvals, webhooks and artifacts of a database that may live in another thread: each method is one message. */
+/** The approvals, webhooks, artifacts and leases of a database that may live in another thread: each method is one message. */
 import type { ApprovalStore } from "../core/approval-store.ts";
 import type { ArtifactStore } from "../core/artifact.ts";
+import type { LeaseStore } from "../core/lease-store.ts";
 import type { WebhookStore } from "../core/webhook-store.ts";
 
 /** The parts of a store whose methods are sent as messages. */
@@ -8,13 +9,15 @@ export interface StoreParts {
   readonly approvals: ApprovalStore;
   readonly webhooks: WebhookStore;
   readonly artifacts: ArtifactStore;
+  readonly leases: LeaseStore;
 }
 
 /** A method of a part, and its argument. Plain data. */
 export type StoreOperation =
   | { readonly part: "approvals"; readonly method: keyof ApprovalStore; readonly argument: unknown }
   | { readonly part: "webhooks"; readonly method: keyof WebhookStore; readonly argument: unknown }
-  | { readonly part: "artifacts"; readonly method: keyof ArtifactStore; readonly argument: unknown };
+  | { readonly part: "artifacts"; readonly method: keyof ArtifactStore; readonly argument: unknown }
+  | { readonly part: "leases"; readonly method: keyof LeaseStore; readonly argument: unknown };
 
 export interface OperationGuard {
   /** Runs one where the database is. */
@@ -27,7 +30,7 @@ export interface OperationGuard {
 
 /** Sends every method through the guard. */
 export function guardParts(guard: OperationGuard): StoreParts {
-  return { approvals: guardApprovals(guard), webhooks: guardWebhooks(guard), artifacts: guardArtifacts(guard) };
+  return { approvals: guardApprovals(guard), webhooks: guardWebhooks(guard), artifacts: guardArtifacts(guard), leases: guardLeases(guard) };
 }
 
 function guardApprovals(guard: OperationGuard): ApprovalStore {
@@ -79,6 +82,15 @@ function guardArtifacts(guard: OperationGuard): ArtifactStore {
     get: (id) => send("get", id),
     prune: (request) => send("prune", request),
   };
+}
+
+function guardLeases(guard: OperationGuard): LeaseStore {
+  const send = async <Method extends keyof LeaseStore>(
+    method: Method,
+    argument?: Parameters<LeaseStore[Method]>[0],
+  ): Promise<Awaited<ReturnType<LeaseStore[Method]>>> =>
+    (await sent(guard, { part: "leases", method, argument })) as Awaited<ReturnType<LeaseStore[Method]>>;
+  return { update: (update) => send("update", update), list: () => send("list") };
 }
 
 async function sent(guard: OperationGuard, operation: StoreOperation): Promise<unknown> {

@@ -15,6 +15,8 @@ export interface Tables {
   readonly haft_webhook: WebhookTable;
   readonly haft_delivery: DeliveryTable;
   readonly haft_artifact: ArtifactTable;
+  readonly haft_lease: LeaseTable;
+  readonly haft_lease_slot: LeaseSlotTable;
   readonly haft_cache: CacheTable;
   readonly haft_generation: GenerationTable;
   readonly haft_counter: CounterTable;
@@ -175,6 +177,24 @@ interface ArtifactTable {
   readonly stored_at: number;
   /** As base64. */
   readonly data: string;
+}
+
+/** A request of a lease, once for each slot of its keys: see lease-line.ts. */
+interface LeaseTable {
+  readonly ticket: string;
+  readonly slot: number;
+  readonly owner: string;
+  readonly place: number;
+  /** Null while it waits. */
+  readonly fence: number | null;
+  /** The whole of it as JSON. */
+  readonly request: string;
+}
+
+/** The last fence that was given in a slot. */
+interface LeaseSlotTable {
+  readonly slot: number;
+  readonly fence: number;
 }
 
 export interface CacheTable {

@@ -25,11 +25,11 @@ const add = (...writes: readonly string[]): Partial<LockRequest> => ({ writes, c
 /** The cases. Each wants locks of its own. */
 export const locksContract: readonly LocksCase[] = [
   caseOf("a request without keys is granted at once", async (line) => {
-    await line.granted(line.request("w", write(KEY)));
-    equal(line.request("nothing", {}).granted, true);
+    await line.granted(await line.request("w", write(KEY)));
+    equal((await line.request("nothing", {})).granted, true);
   }),
   caseOf("readers share; a writer waits for earlier readers, and later readers wait for the writer", async (line) => {
-    const [one, two, writer, late] = line.requests(read(KEY), read(KEY), write(KEY), read(KEY));
+    const [one, two, writer, late] = await line.requests(read(KEY), read(KEY), write(KEY), read(KEY));
     await line.granted(one, two);
     await line.waits(writer, late);
     one.release();
@@ -41,17 +41,17 @@ export const locksContract: readonly LocksCase[] = [
     await line.granted(late);
   }),
   caseOf("a write excludes what is inside its key and what its key is inside of, and no more", async (line) => {
-    const held = line.request("held", write("file:/a/b"));
+    const held = await line.request("held", write("file:/a/b"));
     await line.granted(held);
-    const free = line.requests(write("file:/a/bc"), read("file:/a/c"), write("mail:/a/b"));
-    const blocked = line.requests(read("file:/a/b/c"), write("file:/a/b/c/d"), read("file:/a"), write("file:"));
+    const free = await line.requests(write("file:/a/bc"), read("file:/a/c"), write("mail:/a/b"));
+    const blocked = await line.requests(read("file:/a/b/c"), write("file:/a/b/c/d"), read("file:/a"), write("file:"));
     await line.granted(...free);
     await line.waits(...blocked);
     held.release();
     await line.granted(...blocked.slice(0, 1));
   }),
   caseOf("commutative writers share among themselves, with no reader and no plain writer", async (line) => {
-    const [one, inside, reader, writer] = line.requests(add(KEY), add(`${KEY}/b`), read(`${KEY}/b`), write(KEY));
+    const [one, inside, reader, writer] = await line.requests(add(KEY), add(`${KEY}/b`), read(`${KEY}/b`), write(KEY));
     await line.granted(one, inside);
     await line.waits(reader, writer);
     one.release();
@@ -60,12 +60,12 @@ export const locksContract: readonly LocksCase[] = [
     await line.waits(writer);
   }),
   caseOf("a ticket does not conflict with itself", async (line) => {
-    const both = line.request("both", { reads: [KEY, `${KEY}/b`], writes: [KEY, "file:"] });
+    const both = await line.request("both", { reads: [KEY, `${KEY}/b`], writes: [KEY, "file:"] });
     await line.granted(both);
     equal(both.waitingFor().length, 0);
   }),
   caseOf("all keys are taken at once: opposite orders do not deadlock", async (line) => {
-    const tickets = line.requests(write("a:", "b:"), write("b:", "a:"), write("a:", "b:"));
+    const tickets = await line.requests(write("a:", "b:"), write("b:", "a:"), write("a:", "b:"));
     for (const [index, ticket] of tickets.entries()) {
       await line.granted(ticket);
       await line.waits(...tickets.slice(index + 1));
@@ -73,7 +73,7 @@ export const locksContract: readonly LocksCase[] = [
     }
   }),
   caseOf("a later ticket overtakes only those that it does not conflict with", async (line) => {
-    const [held, waiting, behind, beside] = line.requests(write("a:"), write("a:", "b:"), read("b:"), read("c:"));
+    const [held, waiting, behind, beside] = await line.requests(write("a:"), write("a:", "b:"), read("b:"), read("c:"));
     await line.granted(held, beside);
     await line.waits(waiting, behind);
     held.release();
@@ -81,7 +81,7 @@ export const locksContract: readonly LocksCase[] = [
     await line.waits(behind);
   }),
   caseOf("a ticket that leaves while it waits lets those behind it go, and is never granted", async (line) => {
-    const [held, leaving, behind] = line.requests(read(KEY), write(KEY), read(KEY));
+    const [held, leaving, behind] = await line.requests(read(KEY), write(KEY), read(KEY));
     await line.granted(held);
     await line.waits(leaving, behind);
     leaving.release();
@@ -89,7 +89,7 @@ export const locksContract: readonly LocksCase[] = [
     equal(leaving.granted, false);
   }),
   caseOf("a second release gives back nothing that another holds", async (line) => {
-    const [first, second, third] = line.requests(write(KEY), write(KEY), write(KEY));
+    const [first, second, third] = await line.requests(write(KEY), write(KEY), write(KEY));
     await line.granted(first);
     first.release();
     await line.granted(second);
@@ -97,7 +97,7 @@ export const locksContract: readonly LocksCase[] = [
     await line.waits(third);
   }),
   caseOf("a ticket that waits names the owners in its way, oldest first; one that is granted names none", async (line) => {
-    const [reader, writer, last] = line.requests(read(KEY), write(KEY), write(KEY));
+    const [reader, writer, last] = await line.requests(read(KEY), write(KEY), write(KEY));
     await line.granted(reader);
     await line.waits(writer, last);
     deepEqual(last.waitingFor(), ["call_1", "call_2"]);
@@ -123,22 +123,33 @@ function caseOf(title: string, run: (line: Line) => Promise<void>): LocksCase {
 class Line {
   readonly #locks: readonly Locks[];
   readonly #tickets: LockTicket[] = [];
+  #turn = 0;
 
   constructor(...locks: readonly Locks[]) {
     this.#locks = locks;
   }
 
-  request(owner: string, wish: Partial<LockRequest>): LockTicket {
-    const locks = this.#locks[this.#tickets.length % this.#locks.length] as Locks; // there are two
+  /** Resolves when it is granted or has its place in line: locks of several processes may learn of it later. */
+  async request(owner: string, wish: Partial<LockRequest>): Promise<LockTicket> {
+    const locks = this.#locks[this.#turn++ % this.#locks.length] as Locks; // there are two
+    const ticket = this.#ask(locks, owner, wish);
+    if (!ticket.granted) await this.granted(this.#ask(locks, "marker", read(`marker:/${this.#tickets.length}`)));
+    return ticket;
+  }
+
+  #ask(locks: Locks, owner: string, wish: Partial<LockRequest>): LockTicket {
     const ticket = locks.request({ owner, reads: [], writes: [], commutative: false, ...wish });
     this.#tickets.push(ticket);
     return ticket;
   }
 
   /** Requests by owners that are numbered from `call_1`. */
-  requests<const Wishes extends readonly Partial<LockRequest>[]>(...wishes: Wishes): { readonly [Index in keyof Wishes]: LockTicket } {
-    const tickets = wishes.map((wish, index) => this.request(`call_${index + 1}`, wish));
-    return tickets as { [Index in keyof Wishes]: LockTicket }; // one for each wish
+  async requests<const Wishes extends readonly Partial<LockRequest>[]>(
+    ...wishes: Wishes
+  ): Promise<{ readonly [Index in keyof Wishes]: LockTicket }> {
+    const tickets: LockTicket[] = [];
+    for (const [index, wish] of wishes.entries()) tickets.push(await this.request(`call_${index + 1}`, wish));
+    return tickets as unknown as { [Index in keyof Wishes]: LockTicket }; // one for each wish
   }
 
   async granted(...tickets: readonly LockTicket[]): Promise<void> {
@@ -151,7 +162,7 @@ class Line {
 
   /** Checked when a later request of each process was granted: by then these would have been as well. */
   async waits(...tickets: readonly LockTicket[]): Promise<void> {
-    for (const _ of this.#locks) await this.granted(this.request("marker", read(`marker:/${this.#tickets.length}`)));
+    for (const _ of this.#locks) await this.granted(await this.request("marker", read(`marker:/${this.#tickets.length}`)));
     deepEqual(
       tickets.map((ticket) => ticket.granted),
       tickets.map(() => false),

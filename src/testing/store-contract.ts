@@ -6,6 +6,7 @@ import type { EventLog, EventPage, LogOptions, Store } from "../core/store.ts";
 import { callEnd, caseAlone, message, messages, refuses, refusesAtOnce, type StoreCase } from "./store-case.ts";
 import { cacheCases } from "./store-contract-cache.ts";
 import { feedCases } from "./store-contract-feed.ts";
+import { leaseCases } from "./store-contract-leases.ts";
 import { sharingCases } from "./store-contract-sharing.ts";
 
 /** The texts that stores of all kinds have been found to change. */
@@ -253,4 +254,11 @@ async function allOf(log: EventLog): Promise<EventPage> {
 const artifactCases = artifactStoreContract.map((one) => caseAlone(one.title, ({ artifacts }) => one.run(artifacts)));
 
 /** The cases. Each wants a subject of its own. */
-export const storeContract: readonly StoreCase[] = [...alone, ...cacheCases, ...feedCases, ...artifactCases, ...sharingCases];
+export const storeContract: readonly StoreCase[] = [
+  ...alone,
+  ...cacheCases,
+  ...feedCases,
+  ...artifactCases,
+  ...leaseCases,
+  ...sharingCases,
+];

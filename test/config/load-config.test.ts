@@ -116,7 +116,7 @@ guard = "blok"
     [
       "a key of another type",
       toolset('type = "module"\npath = "x.js"\ncommand = "x"'),
-      "4:1: toolsets.x.command: unknown key. There are: type, enabled, enable, description, maxConcurrent, checkFormats, engine, timeoutMs, deadlineMs, maxAttempts, maxResultBytes, promoteAfterMs, path.",
+      "4:1: toolsets.x.command: unknown key. There are: type, enabled, enable, description, maxConcurrent, shared, checkFormats, engine, timeoutMs, deadlineMs, maxAttempts, maxResultBytes, promoteAfterMs, path.",
     ],
     [
       "a name with a separator",

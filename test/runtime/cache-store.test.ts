@@ -10,6 +10,7 @@ import { noAccess } from "../store/no-access.ts";
 import { MemoryApprovals } from "../../src/store/memory-approvals.ts";
 import { noFeed, noJobs } from "../store/no-jobs.ts";
 import { MemoryArtifacts } from "../../src/store/memory-artifacts.ts";
+import { MemoryLeases } from "../../src/store/memory-leases.ts";
 import { MemoryWebhooks } from "../../src/store/memory-webhooks.ts";
 import { gate, testRuntime, tool, type TestRuntime } from "./bench-runtime.ts";
 
@@ -34,6 +35,7 @@ function storeOf(cache: MemoryCacheStore): Store {
     feed: noFeed,
     access: noAccess,
     artifacts: new MemoryArtifacts(),
+    leases: new MemoryLeases(),
     webhooks: new MemoryWebhooks(),
     approvals: new MemoryApprovals(),
     close: nothing,

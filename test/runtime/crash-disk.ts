@@ -8,6 +8,7 @@ import { noAccess } from "../store/no-access.ts";
 import { MemoryApprovals } from "../../src/store/memory-approvals.ts";
 import { noFeed, noJobs } from "../store/no-jobs.ts";
 import { MemoryArtifacts } from "../../src/store/memory-artifacts.ts";
+import { MemoryLeases } from "../../src/store/memory-leases.ts";
 import { MemoryWebhooks } from "../../src/store/memory-webhooks.ts";
 
 /** What the disk has of one session: its own events as text. */
@@ -88,8 +89,10 @@ export class CrashStore implements Store {
   readonly feed = noFeed;
   readonly access = noAccess;
   readonly artifacts = new MemoryArtifacts();
+  readonly leases = new MemoryLeases();
 
   async announce(): Promise<void> {}
+
   readonly webhooks = new MemoryWebhooks();
   readonly approvals = new MemoryApprovals();
   readonly cache: CacheStore = {

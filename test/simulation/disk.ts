@@ -9,6 +9,7 @@ import { noAccess } from "../store/no-access.ts";
 import { MemoryApprovals } from "../../src/store/memory-approvals.ts";
 import { noFeed, noJobs } from "../store/no-jobs.ts";
 import { MemoryArtifacts } from "../../src/store/memory-artifacts.ts";
+import { MemoryLeases } from "../../src/store/memory-leases.ts";
 import { MemoryWebhooks } from "../../src/store/memory-webhooks.ts";
 import type { Dice } from "./dice.ts";
 import type { Sabotage } from "./sabotage.ts";
@@ -144,8 +145,10 @@ export class SimulatedStore implements Store {
   readonly feed = noFeed;
   readonly access = noAccess;
   readonly artifacts = new MemoryArtifacts();
+  readonly leases = new MemoryLeases();
 
   async announce(): Promise<void> {}
+
   readonly webhooks = new MemoryWebhooks();
   readonly approvals = new MemoryApprovals();
   readonly cache: CacheStore = {

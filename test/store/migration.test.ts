@@ -55,6 +55,7 @@ test("a store of version 1 is opened: its sessions are read as before, and its j
     { version: 8, name: "keyed requests" },
     { version: 9, name: "artifacts" },
     { version: 10, name: "addresses of owners" },
+    { version: 11, name: "leases" },
   ]);
   expect(await jobs(again.store)).toHaveLength(4);
   await again.store.close();

@@ -14,7 +14,11 @@ export interface StoreProcess {
 }
 
 export function startProcess(action: string, path: string, ids: readonly string[]): StoreProcess {
-  const child = spawn(process.execPath, [PROGRAM, action, path, ...ids], { stdio: ["pipe", "pipe", "inherit"] });
+  return startProgram(PROGRAM, [action, path, ...ids]);
+}
+
+export function startProgram(program: string, args: readonly string[]): StoreProcess {
+  const child = spawn(process.execPath, [program, ...args], { stdio: ["pipe", "pipe", "inherit"] });
   // One that was stopped (SIGSTOP) and left so by a test that failed would keep this process from ending.
   // The drill runs without a test as well, in scripts/crash-drill.mjs.
   if (process.env["VITEST"] !== undefined) onTestFinished(() => void child.kill("SIGKILL"));

@@ -9,6 +9,7 @@ import { noAccess } from "../../store/no-access.ts";
 import { MemoryApprovals } from "../../../src/store/memory-approvals.ts";
 import { noFeed, noJobs } from "../../store/no-jobs.ts";
 import { MemoryArtifacts } from "../../../src/store/memory-artifacts.ts";
+import { MemoryLeases } from "../../../src/store/memory-leases.ts";
 import { MemoryWebhooks } from "../../../src/store/memory-webhooks.ts";
 
 interface StoredLog {
@@ -126,8 +127,10 @@ export class FailingStore implements Store {
   readonly feed = noFeed;
   readonly access = noAccess;
   readonly artifacts = new MemoryArtifacts();
+  readonly leases = new MemoryLeases();
 
   async announce(): Promise<void> {}
+
   readonly webhooks = new MemoryWebhooks();
   get approvals(): ApprovalStore {
     return this.disk.approvals;

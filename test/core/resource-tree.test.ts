@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ResourceTree, type Claim } from "../../src/call/resource-tree.ts";
+import { ResourceTree, type Claim } from "../../src/core/resource-tree.ts";
 
 let sequence = 0;
 

@@ -1,0 +1,86 @@
+/** The part of the store contract about leases. What keeps calls apart is in the contract of locks, which leases keep as well. */
+import { deepEqual, equal, ok } from "node:assert/strict";
+import type { LeaseAnswer, LeaseRequest } from "../core/lease-store.ts";
+import type { Store } from "../core/store.ts";
+import { caseAlone, caseOfTwo, type StoreCase } from "./store-case.ts";
+
+function requestOf(ticket: string, wish: Partial<LeaseRequest>): LeaseRequest {
+  return { ticket, callId: ticket, reads: [], writes: [], commutative: false, overtakes: false, within: ticket, ...wish };
+}
+
+async function take({ leases }: Store, ...wanted: readonly LeaseRequest[]): Promise<readonly LeaseAnswer[]> {
+  return leases.update({ released: [], wanted });
+}
+
+async function fenceOf(store: Store, request: LeaseRequest): Promise<number> {
+  const [answer] = await take(store, request);
+  ok(answer?.granted, `${request.ticket} is granted`);
+  return answer.fence;
+}
+
+function waits(...waitsFor: readonly string[]): LeaseAnswer {
+  return { granted: false, waitsFor, isCircle: false };
+}
+
+const a = { writes: ["a:/x"] };
+
+export const leaseCases: readonly StoreCase[] = [
+  caseAlone("leases of one key go from one to the next, with a fence that grows", async (store) => {
+    const [one, two] = [requestOf("one", a), requestOf("two", a)];
+    const first = await fenceOf(store, one);
+    deepEqual(await take(store, two), [waits("one")]);
+    const [second] = await store.leases.update({ released: ["one"], wanted: [two] });
+    ok(second?.granted === true && second.fence > first);
+    await store.leases.update({ released: ["two"], wanted: [] });
+    ok((await fenceOf(store, requestOf("around", { reads: ["a:"] }))) > second.fence);
+  }),
+  caseAlone("the fence of several keys is greater than that of each", async (store) => {
+    for (let round = 0; round < 5; round++) {
+      await fenceOf(store, requestOf(`${round}`, a));
+      await store.leases.update({ released: [`${round}`], wanted: [] });
+    }
+    const both = await fenceOf(store, requestOf("both", { writes: ["a:/x", "b:"] }));
+    await store.leases.update({ released: ["both"], wanted: [] });
+    ok(both > 5);
+    ok((await fenceOf(store, requestOf("b", { writes: ["b:"] }))) > both);
+  }),
+  caseAlone("an update that is repeated changes nothing, and unknown tickets are given back without an error", async (store) => {
+    const one = requestOf("one", a);
+    deepEqual(await take(store, one), await take(store, one));
+    await store.leases.update({ released: ["unknown", "", "__proto__"], wanted: [] });
+    deepEqual(await take(store, requestOf("two", a), one), [waits("one"), ...(await take(store, one))]);
+  }),
+  caseAlone("any text is a key, and the ones that hold and wait are listed", async (store) => {
+    const odd = ["", "/", "a\u0000", "\ud800", "'; drop table haft_lease; --", "__proto__", "x".repeat(1_024)];
+    const fence = await fenceOf(store, requestOf("odd", { writes: odd }));
+    await take(store, requestOf("next", { reads: odd.slice(2, 3) }));
+    deepEqual(
+      (await store.leases.list()).map(({ callId, reads, writes, fence: held }) => [callId, reads, writes, held]),
+      [
+        ["odd", [], odd, fence],
+        ["next", ["a\u0000"], [], undefined],
+      ],
+    );
+  }),
+  caseAlone("a limit grants so many at a time, and one of another number counts for itself", async (store) => {
+    const limited = (ticket: string, most: number): LeaseRequest => requestOf(ticket, { limit: { name: "toolset:a", most } });
+    const answers = await take(store, limited("one", 2), limited("two", 2), limited("three", 2), limited("alone", 1));
+    deepEqual(
+      answers.map(({ granted }) => granted),
+      [true, true, false, true],
+    );
+    const [third] = await store.leases.update({ released: ["one"], wanted: [limited("three", 2)] });
+    equal(third?.granted, true);
+  }),
+  caseOfTwo("leases are taken in one line by several stores, and those of a store that closes are free", async (one, other) => {
+    await fenceOf(one, requestOf("reader", { reads: ["a:"] }));
+    deepEqual(await take(other, requestOf("writer", a)), [waits("reader")]);
+    deepEqual(await take(one, requestOf("late", { reads: ["a:/x/y"] })), [waits("writer")]);
+    deepEqual(
+      (await other.leases.list()).map(({ callId }) => callId),
+      ["reader", "writer", "late"],
+    );
+    await one.close();
+    await fenceOf(other, requestOf("writer", a));
+  }),
+];

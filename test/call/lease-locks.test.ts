@@ -1,0 +1,89 @@
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import { LeaseLocks } from "../../src/call/lease-locks.ts";
+import { LeaseSlots } from "../../src/call/lease-slots.ts";
+import { systemPorts } from "../../src/core/system-ports.ts";
+import type { Store } from "../../src/core/store.ts";
+import { memoryStore } from "../../src/store/memory-store.ts";
+import { locksContract } from "../../src/testing/locks-contract.ts";
+import { slotsContract } from "../../src/testing/slots-contract.ts";
+import { localStore } from "../store/local-store.ts";
+import { postgresPrograms } from "../store/postgres/server.ts";
+import { onServer, type StoreMaker } from "../store/postgres/stores.ts";
+import { temporaryFile } from "../store/temporary-file.ts";
+
+let maker: Promise<StoreMaker> | undefined;
+afterAll(async () => (await maker)?.close());
+
+/** Two stores over the same data, as two processes have them. */
+const subjects: Readonly<Record<string, () => Promise<readonly [Store, Store]>>> = {
+  async memory() {
+    const store = memoryStore();
+    return [store, store];
+  },
+  async SQLite() {
+    const path = temporaryFile();
+    return [localStore(path).store, localStore(path).store];
+  },
+  async PostgreSQL() {
+    const { store, empty } = await (maker ??= onServer());
+    await empty("leases");
+    return [store("leases"), store("leases")];
+  },
+};
+
+function leasesOf(store: Store): LeaseLocks {
+  // Two connections of one thread cannot wait for each other: what is refused as locked is asked for again, and said in the log
+  const log = { ...systemPorts.log, warn() {} };
+  return new LeaseLocks({ leases: store.leases, ...systemPorts, log });
+}
+
+for (const [name, open] of Object.entries(subjects))
+  describe.skipIf(name === "PostgreSQL" && postgresPrograms === undefined)(`issue 21.4 leases in ${name}:`, { timeout: 60_000 }, () => {
+    async function two(): Promise<readonly [LeaseLocks, LeaseLocks, Store]> {
+      const [store, other] = await open();
+      onTestFinished(async () => {
+        await store.close();
+        await other.close();
+      });
+      return [leasesOf(store), leasesOf(other), store];
+    }
+
+    test.each(locksContract)("the contract of locks: $title", async ({ run }) => {
+      const [locks, other] = await two();
+      await run({ locks, other });
+    });
+
+    test.each(slotsContract)("the contract of slots: $title", async ({ run }) => {
+      const [locks, other] = await two();
+      await run({ slots: new LeaseSlots(locks), other: new LeaseSlots(other) });
+    });
+
+    test("one that is cancelled, granted or not, leaves no row", async () => {
+      const [locks, other, store] = await two();
+      const write = { reads: [], writes: ["a:"], commutative: false };
+      const held = locks.request({ owner: "held", ...write });
+      await held.whenGranted();
+      const waiting = other.request({ owner: "waiting", ...write });
+      const atOnce = locks.request({ owner: "at once", ...write });
+      await expect.poll(() => waiting.waitingFor()).toContain("held");
+      for (const ticket of [atOnce, waiting, held]) ticket.release();
+      await expect.poll(() => store.leases.list()).toEqual([]);
+    });
+
+    test("a wait that would never end is refused, and its callers go on", async () => {
+      const [locks, other, store] = await two();
+      const write = (key: string) => ({ reads: [], writes: [key], commutative: false });
+      const [outerA, outerB] = [locks.request({ owner: "outer a", ...write("a:") }), other.request({ owner: "outer b", ...write("b:") })];
+      await Promise.all([outerA.whenGranted(), outerB.whenGranted()]);
+      const innerA = locks.request({ owner: "inner a", ...write("b:"), overtakes: true, within: "outer a" });
+      const innerB = other.request({ owner: "inner b", ...write("a:"), overtakes: true, within: "outer b" });
+      await Promise.race([innerA.whenGranted(), innerB.whenGranted()]);
+      const refused = (await store.leases.list()).some(({ callId }) => callId === "inner a") ? innerB : innerA;
+      expect(refused.granted).toBe(false);
+      (refused === innerA ? outerA : outerB).release(); // the caller of the one that was refused fails
+      const kept = refused === innerA ? innerB : innerA;
+      await kept.whenGranted();
+      expect(kept.granted).toBe(true);
+      for (const ticket of [innerA, innerB, outerA, outerB]) ticket.release();
+    });
+  });

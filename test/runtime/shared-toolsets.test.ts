@@ -1,0 +1,97 @@
+import { expect, onTestFinished, test } from "vitest";
+import { createRuntime, defineTool, type RuntimeEvent, type ToolContext, type Toolset } from "../../src/index.ts";
+import { memoryStore } from "../../src/store/memory-store.ts";
+import type { Store } from "../../src/core/store.ts";
+
+/** A toolset whose calls run until they are told to end. */
+function gated(more: Partial<Toolset> = {}) {
+  const running: { readonly input: unknown; readonly context: ToolContext; readonly end: () => void }[] = [];
+  const write = defineTool({
+    name: "write",
+    description: "Writes one thing.",
+    inputSchema: { type: "object", properties: { key: { type: "string" } }, required: ["key"] },
+    effects: { writes: "thing:{key}" },
+    execute: (input, context) => new Promise<string>((resolve) => running.push({ input, context, end: () => resolve("written") })),
+  });
+  return { running, toolset: { name: "things", shared: true, tools: [write], ...more } satisfies Toolset };
+}
+
+function runtimeOn(store: Store, toolset: Toolset) {
+  const events: RuntimeEvent[] = [];
+  const runtime = createRuntime({ store, toolsets: [toolset], onEvent: (event) => events.push(event) });
+  onTestFinished(() => void runtime.close());
+  return { events, write: (key: string) => runtime.execute({ name: "things::write", input: { key } }) };
+}
+
+test("issue 21.4 calls of a shared toolset wait for those of other runtimes, are told their fence, and name who they waited for", async () => {
+  const store = memoryStore();
+  const [one, other] = [gated(), gated()];
+  const [first, second] = [runtimeOn(store, one.toolset), runtimeOn(store, other.toolset)];
+  const held = first.write("a");
+  await expect.poll(() => one.running.length).toBe(1);
+  const waiting = second.write("a");
+  const free = second.write("b");
+  await expect.poll(() => other.running.length).toBe(1);
+  expect(other.running[0]?.input).toEqual({ key: "b" });
+  other.running[0]?.end();
+  await free;
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  one.running[0]?.end();
+  const { callId } = await held;
+  await expect.poll(() => other.running.length).toBe(2);
+  other.running[1]?.end();
+  expect((await waiting).status).toBe("ok");
+  expect(other.running[1]?.context.fence).toBeGreaterThan(one.running[0]?.context.fence ?? Infinity);
+  const waits = second.events.filter((event) => event.type === "call-wait" && event.waitedFor.length > 0);
+  expect(waits).toMatchObject([{ reason: "lock", waitedFor: [callId] }]);
+  await expect.poll(() => store.leases.list()).toEqual([]);
+});
+
+test("issue 21.4 maxConcurrent of a shared toolset counts the calls of all runtimes", async () => {
+  const store = memoryStore();
+  const [one, other] = [gated({ maxConcurrent: 1 }), gated({ maxConcurrent: 1 })];
+  const [first, second] = [runtimeOn(store, one.toolset), runtimeOn(store, other.toolset)];
+  const held = first.write("a");
+  await expect.poll(() => one.running.length).toBe(1);
+  const waiting = second.write("b");
+  await expect.poll(async () => (await store.leases.list()).filter(({ fence }) => fence === undefined).length).toBe(1);
+  expect(other.running).toEqual([]);
+  one.running[0]?.end();
+  await held;
+  await expect.poll(() => other.running.length).toBe(1);
+  other.running[0]?.end();
+  expect((await waiting).status).toBe("ok");
+  await expect.poll(() => store.leases.list()).toEqual([]);
+});
+
+test("issue 21.4 toolsets that are not shared keep to their process, and have no fence", async () => {
+  const store = memoryStore();
+  const [one, other] = [gated({ shared: false }), gated({ shared: false })];
+  const calls = [runtimeOn(store, one.toolset).write("a"), runtimeOn(store, other.toolset).write("a")];
+  await expect.poll(() => one.running.length + other.running.length).toBe(2);
+  for (const { context, end } of [...one.running, ...other.running]) {
+    expect(context.fence).toBe(undefined);
+    end();
+  }
+  await Promise.all(calls);
+});
+
+test("issue 21.4 a deadline ends the wait for a lease, and leaves no row", async () => {
+  const store = memoryStore();
+  const [one, other] = [gated(), gated({ defaults: { deadlineMs: 50 } })];
+  const [first, second] = [runtimeOn(store, one.toolset), runtimeOn(store, other.toolset)];
+  const held = first.write("a");
+  await expect.poll(() => one.running.length).toBe(1);
+  const { error } = await second.write("a");
+  const { callId } = one.running[0]?.context ?? expect.fail("it runs");
+  expect(error).toMatchObject({ code: "resource_busy", message: expect.stringContaining(callId) });
+  expect((await store.leases.list()).map((lease) => lease.callId)).toEqual([callId]);
+  one.running[0]?.end();
+  await held;
+});
+
+test("issue 21.4 a shared toolset without a store is refused at once", () => {
+  const { toolset } = gated();
+  expect(() => createRuntime({ toolsets: [toolset] })).toThrow('The toolset "things" is shared, and the runtime has no store.');
+  expect(() => createRuntime({ store: memoryStore(), toolsets: [{ ...toolset, shared: "yes" as never }] })).toThrow("shared of");
+});
