@@ -43,26 +43,64 @@ const MIGRATIONS: readonly Migration[] = [
   { name: "artifacts", run: createArtifactTable },
 ];
 
-const CURRENT_VERSION = MIGRATIONS.length;
+/** The version that this Haft works with. */
+export const CURRENT_VERSION = MIGRATIONS.length;
+
+/** A version of the tables, and what it brings. */
+export interface MigrationStep {
+  readonly version: number;
+  readonly name: string;
+}
+
+export interface MigrateOptions {
+  /** The version to stop at. @default the current one */
+  readonly upTo?: number;
+  /** Called for each step once it is committed. */
+  readonly onDone?: (step: MigrationStep) => void;
+}
+
 /**
- * Brings the tables up to date in one transaction, which only one process at a time can have. Does nothing when they are.
+ * Brings the tables up to date: each step in a transaction, which only one process at a time can have, so that what is done stays done. An
+ * empty database gets all its tables in one. Does nothing when they are up to date.
  *
- * @throws ToolError `corrupt_record` for tables of a newer version, or of something else
+ * @throws ToolError `corrupt_record` for tables of a newer version, or of something else; `store_failed` where they may not be changed
  */
-export async function migrate(connection: SqlConnection): Promise<void> {
-  const { tables } = connection;
-  if ((await quickVersion(tables)) === CURRENT_VERSION) return;
-  await tables.transaction().execute(async (transaction) => {
-    await connection.lockTables(transaction);
-    const version = await formatVersion(connection, transaction); // another process may have been quicker
-    for (const [index, migration] of MIGRATIONS.entries()) {
-      if (index < version) continue;
-      if (index === 0) await createMigrationTable(transaction);
-      await migration.run(transaction, connection);
-      const done = { version: index + 1, name: migration.name };
-      await transaction.insertInto("haft_migration").values(done).execute();
-    }
-  });
+export async function migrate(connection: SqlConnection, { upTo = CURRENT_VERSION, onDone }: MigrateOptions = {}): Promise<void> {
+  if ((await quickVersion(connection.tables)) === upTo) return;
+  for (;;) {
+    const steps = await connection.tables.transaction().execute((transaction) => runNext(transaction, connection, upTo));
+    if (onDone !== undefined) steps.forEach(onDone);
+    if (steps.length === 0 || steps.at(-1)?.version === upTo) return;
+  }
+}
+
+/** Runs the next step, or all of an empty database, within a transaction. Returns what was run. */
+export async function runNext(
+  transaction: Transaction<Tables>,
+  connection: SqlConnection,
+  upTo: number = CURRENT_VERSION,
+): Promise<readonly MigrationStep[]> {
+  await connection.lockTables(transaction);
+  const version = await formatVersion(connection, transaction); // another process may have been quicker
+  const steps = stepsBetween(version, version === 0 ? upTo : Math.min(version + 1, upTo));
+  if (version === 0) await createMigrationTable(transaction);
+  for (const step of steps) {
+    await MIGRATIONS[step.version - 1]?.run(transaction, connection);
+    await transaction.insertInto("haft_migration").values(step).execute();
+  }
+  return steps;
+}
+
+/** The version of the tables, 0 for an empty database, and the steps up to the current one. @throws ToolError as `migrate` */
+export async function pendingSteps(
+  connection: SqlConnection,
+): Promise<{ readonly version: number; readonly pending: readonly MigrationStep[] }> {
+  const version = await formatVersion(connection, connection.tables);
+  return { version, pending: stepsBetween(version, CURRENT_VERSION) };
+}
+
+function stepsBetween(version: number, upTo: number): readonly MigrationStep[] {
+  return MIGRATIONS.map(({ name }, index) => ({ version: index + 1, name })).slice(version, upTo);
 }
 
 /** Refuses tables whose sessions this version cannot read as they are. @throws ToolError `corrupt_record` */
@@ -82,7 +120,7 @@ export async function requireCurrent(connection: SqlConnection): Promise<void> {
   if (version === CURRENT_VERSION) return;
   const what = version === 0 ? "has no tables yet" : `has format version ${version}; this Haft works with ${CURRENT_VERSION}`;
   throw new ToolError("corrupt_record", `${place} ${what}.`, {
-    operatorHint: "Open it once with a role that may change tables, and with migrate as it is by default.",
+    operatorHint: "Run haft store migrate with a role that may change tables.",
   });
 }
 
@@ -98,14 +136,14 @@ export function requireApprovals(connection: SqlConnection): Promise<void> {
 
 /** As `requireJobs`, for artifacts. @throws ToolError `corrupt_record` */
 export function requireArtifacts(connection: SqlConnection): Promise<void> {
-  return requireVersion(connection, 8, "keeps no artifacts");
+  return requireVersion(connection, 9, "keeps no artifacts");
 }
 
 async function requireVersion({ tables, place }: SqlConnection, least: number, lack: string): Promise<void> {
   const version = await quickVersion(tables);
   if (version === undefined || version >= least) return;
   throw new ToolError("corrupt_record", `${place} has format version ${version}, which ${lack}.`, {
-    hint: "Open it once for writing, as haft run does: that brings it up to date.",
+    hint: "Open it once for writing, or run haft store migrate: that brings it up to date.",
   });
 }
 

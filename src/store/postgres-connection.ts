@@ -4,7 +4,9 @@ import type { DataTypeNode, PostgresPool, QueryCompiler } from "kysely";
 import { systemPorts } from "../core/system-ports.ts";
 import { explainPostgres, isLost, isPostgresBusy, isPostgresTaken, isPostgresUnfit, isTransactionConflict } from "./postgres-error.ts";
 import { eventOrder } from "./postgres-event-order.ts";
+import { requireRights } from "./postgres-rights.ts";
 import { postgresPlace, type PostgresSettings } from "./postgres-settings.ts";
+import { postgresShape } from "./postgres-shape.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import type { Tables } from "./tables.ts";
 
@@ -42,8 +44,21 @@ export function connectPostgres(settings: PostgresSettings, pool: () => Promise<
     },
     async lockTables(transaction) {
       await sql`select pg_advisory_xact_lock(${TABLES_LOCK})`.execute(transaction);
-      await transaction.schema.createSchema(schema).ifNotExists().execute();
+      if (await requireRights(transaction, { schema, place })) return;
+      await transaction.schema.createSchema(schema).execute();
     },
+    requireRights: async (tables) => void (await requireRights(tables, { schema, place })),
+    async excludeWriters(transaction) {
+      const { rows } = await sql<{ name: string }>`
+        select tablename as name from pg_tables where schemaname = ${schema} and tablename like 'haft\\_%' order by 1`.execute(transaction);
+      const names = sql.join(rows.map(({ name }) => sql.id(schema, name)));
+      if (rows.length > 0) await sql`lock table ${names} in share row exclusive mode`.execute(transaction);
+    },
+    async setLastSequence(transaction, last) {
+      const sequence = sql`pg_get_serial_sequence(format('%I.%I', ${schema}::text, 'haft_event'), 'sequence')`;
+      await sql`select setval(${sequence}, ${Math.max(last, 1)}::bigint, ${last > 0})`.execute(transaction);
+    },
+    readShape: (tables) => postgresShape(tables, schema),
     close: () => root.destroy(),
   };
 }
