@@ -31,7 +31,8 @@ export async function* checkSessions(
       await betweenSteps(options);
       const problem = await look((tables) => problemOf(tables, reader, id));
       if (problem !== undefined) yield damaged(id, problem);
-      options.onProgress?.("sessions", ++count);
+      count++;
+      options.onProgress?.("sessions", count);
     }
     const end = ids.at(-1);
     if (end === undefined) break;

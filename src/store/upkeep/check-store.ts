@@ -54,7 +54,8 @@ async function* checkArtifacts({ tables }: SqlConnection, options: UpkeepOptions
       const wayOut = `Restore it from a backup; or forget it, so that the next answer with these bytes keeps it anew: delete from haft_artifact where id = '${id}'`;
       yield { kind: "artifact", what: `the artifact ${id} has another SHA-256`, wayOut };
     }
-    options.onProgress?.("artifacts", (count += rows.length));
+    count += rows.length;
+    options.onProgress?.("artifacts", count);
     const end = rows.at(-1);
     if (end === undefined) return;
     last = end.id;

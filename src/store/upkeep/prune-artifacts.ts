@@ -25,7 +25,8 @@ export async function pruneArtifacts(connection: SqlConnection, options: PruneOp
         .where("id", "in", ids.slice(from, from + DELETED_AT_ONCE))
         .where("stored_at", "<", options.before) // one that was stored again since is in use again
         .executeTakeFirst();
-      options.onProgress?.("artifacts", (pruned += Number(numDeletedRows)));
+      pruned += Number(numDeletedRows);
+      options.onProgress?.("artifacts", pruned);
       await betweenSteps(options);
     }
   return pruned;

@@ -26,7 +26,8 @@ export async function pruneSessions(connection: SqlConnection, options: PruneOpt
     for (let last = ""; ;) {
       await betweenSteps(options);
       const batch = await removeBatch(connection, { owner, last, before: options.before });
-      options.onProgress?.("sessions", (removed += batch.removed));
+      removed += batch.removed;
+      options.onProgress?.("sessions", removed);
       if (batch.found === 0) break;
       ({ last } = batch);
     }

@@ -70,7 +70,8 @@ async function pruneAnswers({ tables }: SqlConnection, options: PruneOptions): P
   const old = tables.selectFrom("haft_request").select("key").where("at", "<", answersBefore(options)).limit(ROWS_AT_ONCE);
   for (let pruned = 0; ;) {
     const { numDeletedRows } = await tables.deleteFrom("haft_request").where("key", "in", old).executeTakeFirst();
-    options.onProgress?.("answers", (pruned += Number(numDeletedRows)));
+    pruned += Number(numDeletedRows);
+    options.onProgress?.("answers", pruned);
     if (numDeletedRows < BigInt(ROWS_AT_ONCE)) return pruned;
     await betweenSteps(options);
   }
@@ -85,7 +86,8 @@ async function pruneCache({ tables }: SqlConnection, options: PruneOptions): Pro
   for (let pruned = 0; ;) {
     const gone = await tables.transaction().execute((transaction) => pruneEntries(transaction, options));
     if (gone === 0) return pruned;
-    options.onProgress?.("cache", (pruned += gone));
+    pruned += gone;
+    options.onProgress?.("cache", pruned);
     await betweenSteps(options);
   }
 }

@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { connectStore } from "../../../src/store/connect-store.ts";
 import { checkStore } from "../../../src/store/upkeep/check-store.ts";
 import { COPIED_TABLES, LEFT_TABLES, copyStore } from "../../../src/store/upkeep/copy-store.ts";
 import { intoCopy, withConnection } from "../../../src/store/upkeep/copy-target.ts";
@@ -138,7 +139,10 @@ test("issue 21.1 an id that PostgreSQL cannot hold ends the copy, names the row 
     const source = inFiles.keep();
     await append(source.store(), `long ${Array.from({ length: 900 }, (_, n) => n * 7919).join("-")}`, []);
     const target = maker.keep();
-    await expect(copy(source, target)).rejects.toMatchObject({ code: "too_large", message: expect.stringContaining('haft_session, probably "long 0-79') });
+    await expect(copy(source, target)).rejects.toMatchObject({
+      code: "too_large",
+      message: expect.stringContaining('haft_session, probably "long 0-79'),
+    });
     const connection = await target.connection();
     expect(await connection.tableNames(connection.tables)).toEqual([]);
     await connection.close();
@@ -148,9 +152,10 @@ test("issue 21.1 an id that PostgreSQL cannot hold ends the copy, names the row 
 });
 
 test("issue 21.1 a file gets its name when it is whole: until then, and after a failure, there is none", async () => {
-  const source = await filled(inFiles.keep());
+  const sourcePath = temporaryFile();
+  const source = await filled(inFile(sourcePath));
   const path = temporaryFile("copy.db");
-  const failing = withConnection(await source.connection(), (from) =>
+  const failing = withConnection(await connectStore({ path: sourcePath }), (from) =>
     intoCopy({ path }, {}, async (to) => {
       await copyStore({ from, to });
       expect([existsSync(path), readdirSync(dirname(path)).length]).toEqual([false, 1]);

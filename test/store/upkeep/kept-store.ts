@@ -121,7 +121,8 @@ export async function append(store: Store, sessionId: string, events: readonly S
 /** Something in every table: sessions with odd ids and texts, a branch, a job, a key, a refusal, a first answer, a question, a rule, a webhook, a file, a cached result. */
 export async function fill(store: Store, text: string = "short"): Promise<void> {
   await append(store, "a", messages("a", 1, 5));
-  for (const id of ODD_IDS) await append(store, id, [{ type: "message-add", sessionId: id, at: 1, message: { role: "user", content: `${id} in a text` } }]);
+  for (const id of ODD_IDS)
+    await append(store, id, [{ type: "message-add", sessionId: id, at: 1, message: { role: "user", content: `${id} in a text` } }]);
   await append(store, "long", [{ type: "message-add", sessionId: "long", at: 2, message: { role: "user", content: text } }]);
   await append(store, "gone", messages("gone", 1, 3));
   await store.remove("gone");

@@ -97,7 +97,10 @@ for (const { name, start, isRun } of SUBJECTS)
       expect(await prune(kept, { before: 50, parts: ["jobs"] })).toEqual({ jobs: 0 });
       expect(await prune(kept, { before: 51, parts: ["jobs"] })).toEqual({ jobs: 1 });
       await kept.execute("delete from haft_migration where version > 8");
-      await expect(prune(kept)).rejects.toMatchObject({ code: "corrupt_record", operatorHint: expect.stringContaining("haft store migrate") });
+      await expect(prune(kept)).rejects.toMatchObject({
+        code: "corrupt_record",
+        operatorHint: expect.stringContaining("haft store migrate"),
+      });
     });
 
     test("what is stopped in the middle has forgotten whole sessions only", async () => {
