@@ -8,8 +8,8 @@ import { Progress } from "../progress.ts";
 import { safeJson, safeText } from "../terminal-text.ts";
 import { spellPlace } from "./store-work.ts";
 
-/** A transaction waits while the other store is read or written. */
-const IDLE_MS = 600_000;
+/** A transaction waits while the other store is read, written and verified. */
+const IDLE_MS = 86_400_000;
 
 export const copyStoreCommand: Command = {
   name: "store copy",

@@ -6,6 +6,7 @@ import type { SqlConnection } from "../sql-connection.ts";
 import { originalText } from "../stored-text.ts";
 import type { SessionTable, Tables } from "../tables.ts";
 import type { Finding } from "./finding.ts";
+import { soundSessions } from "./sound-sessions.ts";
 import { betweenSteps, type UpkeepOptions } from "./upkeep-work.ts";
 
 const SESSIONS_AT_ONCE = 200;
@@ -25,15 +26,17 @@ export async function* checkSessions(
       ? connection.tables.transaction().setIsolationLevel("repeatable read").setAccessMode("read only").execute(work)
       : work(transaction);
   let count = 0;
-  for (let last = ""; ;) {
-    const ids = await look((tables) => idsBehind(tables, last));
+  for (let last = ""; ; ) {
+    const { ids, sound } = await look((tables) => nextSessions(tables, last));
     for (const id of ids) {
+      count++;
+      if (sound.has(id)) continue;
       await betweenSteps(options);
       const problem = await look((tables) => problemOf(tables, reader, id));
       if (problem !== undefined) yield damaged(id, problem);
-      count++;
-      options.onProgress?.("sessions", count);
     }
+    options.onProgress?.("sessions", count);
+    await betweenSteps(options);
     const end = ids.at(-1);
     if (end === undefined) break;
     last = end;
@@ -41,9 +44,12 @@ export async function* checkSessions(
   for (const id of await look(orphans)) yield damaged(id, "it has events, and no record");
 }
 
-async function idsBehind(tables: Transaction<Tables>, last: string): Promise<readonly string[]> {
-  const rows = await tables.selectFrom("haft_session").select("id").where("id", ">", last).orderBy("id").limit(SESSIONS_AT_ONCE).execute();
-  return rows.map(({ id }) => id);
+async function nextSessions(
+  tables: Transaction<Tables>,
+  last: string,
+): Promise<{ readonly ids: readonly string[]; readonly sound: ReadonlySet<string> }> {
+  const rows = await tables.selectFrom("haft_session").selectAll().where("id", ">", last).orderBy("id").limit(SESSIONS_AT_ONCE).execute();
+  return { ids: rows.map(({ id }) => id), sound: await soundSessions(tables, rows) };
 }
 
 /** Only its own events are read: those that it shares are verified with its parent. */
