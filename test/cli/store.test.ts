@@ -3,8 +3,10 @@ import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CURRENT_VERSION } from "../../src/store/migrations.ts";
+import { messages } from "../../src/testing/store-case.ts";
 import { PASSWORD, postgresPrograms, startPostgres, type PostgresServer } from "../store/postgres/server.ts";
-import { haft, PATIENCE_MS } from "./run-haft.ts";
+import { IN_CI, inCI } from "../ci.ts";
+import { haft, PATIENCE_MS, type Control } from "./run-haft.ts";
 import { SessionProject, jsonLines } from "./session-project.ts";
 
 const VERSION_1 = new URL("../store/version-1.sql", import.meta.url);
@@ -156,4 +158,48 @@ describe.skipIf(postgresPrograms === undefined)("issue 21.1 haft store on a Post
     const refused = await project.haft(["keys", "revoke", "x", "--store", worker]);
     expect(refused.stderr).toMatch(/which its role may not do: worker may not create tables in the schema haft[^]*haft store migrate/u);
   });
+});
+
+/** Kills the command again and again, each time a little later. Resolves to how often it was hit before its end. */
+async function killOften(project: SessionProject, command: (attempt: number) => readonly string[], look: (attempt: number) => void) {
+  let killed = 0;
+  for (let attempt = 0; attempt < 20; attempt++) {
+    const onStart = ({ signal }: Control): void => void setTimeout(() => signal("SIGKILL"), 150 + 40 * attempt);
+    const { exitCode } = await haft(["store", ...command(attempt)], { folder: project.folder, onStart });
+    if (exitCode === null) killed++;
+    look(attempt);
+  }
+  return killed;
+}
+
+function countSessions(path: string): unknown {
+  const file = new DatabaseSync(path, { readOnly: true });
+  const found = [file.prepare("pragma integrity_check").get(), file.prepare("select count(*) as n from haft_session").get()];
+  file.close();
+  return found;
+}
+
+test.skipIf(!inCI)(`issue 21.5 kill -9 at any moment of a migration loses nothing, and the next ends it ${IN_CI}`, { timeout: PATIENCE_MS }, async () => {
+  const project = earlierProject();
+  const path = project.path("haft.db");
+  const file = new DatabaseSync(path);
+  file.exec(`with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 100000)
+    insert into haft_session select '"s' || n || '"', null, 0, 1, 'sync', 1, 0, '', '', null from numbers`);
+  file.close();
+  const look = (): void => expect(countSessions(path)).toEqual([{ integrity_check: "ok" }, { n: 100_003 }]);
+  expect(await killOften(project, () => ["migrate"], look)).toBeGreaterThan(0);
+  expect((await project.haft(["store", "migrate"])).exitCode).toBe(0);
+  look();
+});
+
+test.skipIf(!inCI)(`issue 21.1 kill -9 at any moment of a copy leaves a whole copy or none ${IN_CI}`, { timeout: PATIENCE_MS }, async () => {
+  const project = new SessionProject();
+  await project.withStore(async (store) => {
+    for (let n = 0; n < 2_000; n++) store.create(`s${n}`, { at: 1, durability: "sync" }).append(messages(`s${n}`, 1, 4));
+  });
+  const pathOf = (attempt: number): string => project.path(`copy-${attempt}.db`);
+  const look = (attempt: number): void => {
+    if (existsSync(pathOf(attempt))) expect(countSessions(pathOf(attempt))).toEqual([{ integrity_check: "ok" }, { n: 2_000 }]);
+  };
+  expect(await killOften(project, (attempt) => ["copy", pathOf(attempt)], look)).toBeGreaterThan(0);
 });
