@@ -26,7 +26,7 @@ export async function* checkSessions(
       ? connection.tables.transaction().setIsolationLevel("repeatable read").setAccessMode("read only").execute(work)
       : work(transaction);
   let count = 0;
-  for (let last = ""; ; ) {
+  for (let last = ""; ;) {
     const { ids, sound } = await look((tables) => nextSessions(tables, last));
     for (const id of ids) {
       count++;

@@ -146,9 +146,10 @@ async function requireSame(target: Transaction<Tables>, table: TableParts, expec
   });
 }
 
-/** How many sessions a process may have open, as far as the tables say. */
-export async function openCount({ tables }: SqlConnection): Promise<number> {
-  const { rows } = await tables
+/** How many sessions a process may have open, as far as the tables say. @throws ToolError `corrupt_record` for tables that are not up to date */
+export async function openCount(connection: SqlConnection): Promise<number> {
+  await requireCurrent(connection);
+  const { rows } = await connection.tables
     .selectFrom("haft_session")
     .innerJoin("haft_owner", "haft_owner.id", "haft_session.owner")
     .select(({ fn }) => fn.countAll<number>().as("rows"))

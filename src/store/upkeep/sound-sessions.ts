@@ -24,7 +24,10 @@ export async function soundSessions(tables: Transaction<Tables>, rows: readonly 
 }
 
 /** Those that share no events with a parent and are small, in groups that are small as well. */
-async function smallGroups(tables: Transaction<Tables>, rows: readonly SessionTable[]): Promise<readonly ReadonlyMap<string, SessionTable>[]> {
+async function smallGroups(
+  tables: Transaction<Tables>,
+  rows: readonly SessionTable[],
+): Promise<readonly ReadonlyMap<string, SessionTable>[]> {
   const alone = new Map(rows.filter((row) => row.parent_id === null).map((row) => [row.id, row]));
   if (alone.size === 0) return [];
   const sizes = await tables

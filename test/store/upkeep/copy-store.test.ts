@@ -116,6 +116,16 @@ for (const { name, start, isRun } of SUBJECTS)
       expect(await connection.tableNames(connection.tables)).toEqual([]);
     });
 
+    test.skipIf(name === "SQLite")("an id that PostgreSQL cannot hold ends the copy, names the row and leaves nothing", async () => {
+      const source = inFiles.keep();
+      await append(source.store(), `long ${Array.from({ length: 900 }, (_, n) => n * 7919).join("-")}`, []);
+      const target = keep();
+      const refusal = { code: "too_large", message: expect.stringContaining('haft_session, probably "long 0-79') };
+      await expect(copy(source, target)).rejects.toMatchObject(refusal);
+      const connection = await target.connection();
+      expect(await connection.tableNames(connection.tables)).toEqual([]);
+    });
+
     test("one moment of the source is copied, whoever writes it meanwhile", async () => {
       const source = keep();
       const store = source.store();
@@ -130,26 +140,6 @@ for (const { name, start, isRun } of SUBJECTS)
       expect((await target.store().list()).map(({ sessionId }) => sessionId)).toEqual(["a"]);
     });
   });
-
-test("issue 21.1 an id that PostgreSQL cannot hold ends the copy, names the row and leaves nothing", { timeout: START }, async () => {
-  const subject = SUBJECTS.find((one) => one.name !== "SQLite" && one.isRun);
-  if (subject === undefined) return;
-  const maker = await subject.start();
-  try {
-    const source = inFiles.keep();
-    await append(source.store(), `long ${Array.from({ length: 900 }, (_, n) => n * 7919).join("-")}`, []);
-    const target = maker.keep();
-    await expect(copy(source, target)).rejects.toMatchObject({
-      code: "too_large",
-      message: expect.stringContaining('haft_session, probably "long 0-79'),
-    });
-    const connection = await target.connection();
-    expect(await connection.tableNames(connection.tables)).toEqual([]);
-    await connection.close();
-  } finally {
-    await maker.close();
-  }
-});
 
 test("issue 21.1 a file gets its name when it is whole: until then, and after a failure, there is none", async () => {
   const sourcePath = temporaryFile();
