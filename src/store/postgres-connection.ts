@@ -4,16 +4,14 @@ import type { DataTypeNode, PostgresPool, QueryCompiler } from "kysely";
 import { systemPorts } from "../core/system-ports.ts";
 import { explainPostgres, isLost, isPostgresBusy, isPostgresTaken, isPostgresUnfit, isTransactionConflict } from "./postgres-error.ts";
 import { eventOrder } from "./postgres-event-order.ts";
-import { requireRights } from "./postgres-rights.ts";
 import { postgresPlace, type PostgresSettings } from "./postgres-settings.ts";
 import { postgresShape } from "./postgres-shape.ts";
+import { tableLocks } from "./postgres-table-locks.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import type { Tables } from "./tables.ts";
 
 /** The bytes that fit into an index: a third of a page of 8 kB, less what belongs to other columns. */
 const MAX_KEY_BYTES = 2_000;
-/** Of those that change the tables; one number for all stores of a server. */
-const TABLES_LOCK = 4_726_183;
 const MAX_CONFLICTS = 10;
 const FIRST_WAIT_MS = 20;
 const MAX_WAIT_MS = 500;
@@ -42,22 +40,7 @@ export function connectPostgres(settings: PostgresSettings, pool: () => Promise<
       const query = sql<{ name: string }>`select tablename as name from pg_tables where schemaname = ${schema} order by 1`;
       return (await query.execute(tables)).rows.map(({ name }) => name);
     },
-    async lockTables(transaction) {
-      await sql`select pg_advisory_xact_lock(${TABLES_LOCK})`.execute(transaction);
-      if (await requireRights(transaction, { schema, place })) return;
-      await transaction.schema.createSchema(schema).execute();
-    },
-    requireRights: async (tables) => void (await requireRights(tables, { schema, place })),
-    async excludeWriters(transaction) {
-      const { rows } = await sql<{ name: string }>`
-        select tablename as name from pg_tables where schemaname = ${schema} and tablename like 'haft\\_%' order by 1`.execute(transaction);
-      const names = sql.join(rows.map(({ name }) => sql.id(schema, name)));
-      if (rows.length > 0) await sql`lock table ${names} in share row exclusive mode`.execute(transaction);
-    },
-    async setLastSequence(transaction, last) {
-      const sequence = sql`pg_get_serial_sequence(format('%I.%I', ${schema}::text, 'haft_event'), 'sequence')`;
-      await sql`select setval(${sequence}, ${Math.max(last, 1)}::bigint, ${last > 0})`.execute(transaction);
-    },
+    ...tableLocks({ schema, place }),
     readShape: (tables) => postgresShape(tables, schema),
     close: () => root.destroy(),
   };

@@ -22,7 +22,7 @@ export const migrateStoreCommand: Command = {
     const place = await storePlace(context);
     const { dryRun } = context.options;
     await onStore(place, { readOnly: dryRun, doing: "could not be migrated" }, async (connection) => {
-      const { migrate, pendingSteps } = await import("../../store/migrations.ts");
+      const { migrate, pendingSteps } = await import("../../store/migrate.ts");
       const { version, pending } = await connection.attempt(() => pendingSteps(connection));
       const print = new StepPrinter(context, spellPlace(place));
       print.plan(version, pending);

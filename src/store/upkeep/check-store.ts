@@ -2,7 +2,7 @@
 import { hash } from "node:crypto";
 import type { Transaction } from "kysely";
 import { cacheChecksum } from "../checksum.ts";
-import { CURRENT_VERSION, pendingSteps } from "../migrations.ts";
+import { CURRENT_VERSION, pendingSteps } from "../migrate.ts";
 import type { SqlConnection } from "../sql-connection.ts";
 import type { Tables } from "../tables.ts";
 import { checkSessions } from "./check-sessions.ts";

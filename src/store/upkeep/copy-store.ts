@@ -1,7 +1,7 @@
 /** Copies everything that a store keeps into an empty one, in one transaction, and compares the two before it is committed. */
 import { sql, type Transaction } from "kysely";
 import { ToolError } from "../../core/error.ts";
-import { requireCurrent, runNext } from "../migrations.ts";
+import { requireCurrent, runNext } from "../migrate.ts";
 import type { SqlConnection } from "../sql-connection.ts";
 import type { Tables } from "../tables.ts";
 import { checkSessions } from "./check-sessions.ts";

@@ -1,6 +1,6 @@
 /** Forgets what is old in a store, in batches between which others may write. */
 import { KEYED_REQUEST_KEPT_MS } from "../../core/access-store.ts";
-import { requireCurrent } from "../migrations.ts";
+import { requireCurrent } from "../migrate.ts";
 import { oldEntries, pruneEntries } from "../sql-cache.ts";
 import type { SqlConnection } from "../sql-connection.ts";
 import { pruneJobs } from "../sql-jobs.ts";

@@ -1,5 +1,5 @@
 /** The differences between the tables of a store and those that its version should have. */
-import { migrate } from "../migrations.ts";
+import { migrate } from "../migrate.ts";
 import type { ColumnShape, SchemaShape, TableShape } from "../schema-shape.ts";
 import { connectSqlite } from "../sqlite-connection.ts";
 import type { Finding } from "./finding.ts";

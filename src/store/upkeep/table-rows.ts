@@ -69,7 +69,7 @@ async function sizesBehind(tables: Kysely<Tables>, parts: TableParts, last: Row 
     .select([...parts.key])
     .select(bytes.as("bytes"))
     .limit(SIZES_AT_ONCE);
-  return (await inOrder(rows, parts).execute()) as readonly SizedRow[]; // the names of the columns are not known to the compiler
+  return inOrder(rows, parts).execute();
 }
 
 function behind(tables: Kysely<Tables>, { name, key }: TableParts, last: Row | undefined) {

@@ -1,5 +1,4 @@
 /** Long work on a store that can be watched and stopped. */
-import { setImmediate } from "node:timers/promises";
 
 export interface UpkeepOptions {
   /** Ends the work before its next step, with the reason of the signal. */
@@ -10,6 +9,6 @@ export interface UpkeepOptions {
 
 /** To be awaited between two steps: SQLite answers at once, so that a signal would never be heard. */
 export async function betweenSteps({ signal }: UpkeepOptions): Promise<void> {
-  await setImmediate();
+  await new Promise<void>((resolve) => setImmediate(resolve));
   signal?.throwIfAborted();
 }

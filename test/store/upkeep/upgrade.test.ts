@@ -1,7 +1,7 @@
 /** Programs of the version before and of this one side by side on one store, and the migration between them. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { DatabaseStore } from "../../../src/store/database-store.ts";
-import { CURRENT_VERSION, migrate, pendingSteps } from "../../../src/store/migrations.ts";
+import { CURRENT_VERSION, migrate, pendingSteps } from "../../../src/store/migrate.ts";
 import { SqlDatabase } from "../../../src/store/sql-database.ts";
 import type { Store } from "../../../src/core/store.ts";
 import { checkStore } from "../../../src/store/upkeep/check-store.ts";
