@@ -7,7 +7,7 @@ import { DEFAULT_CACHE_BYTES } from "./store-options.ts";
 export type StorePlace = { readonly path: string } | { readonly url: string; readonly schema?: string | undefined };
 
 const BUSY_TIMEOUT_MS = 5_000;
-/** What an administrator started may take its time: a large table is rewritten in one statement. */
+/** The work of an administrator may take its time: a large table is rewritten in one statement. */
 const ANSWER_TIMEOUT_MS = 86_400_000;
 const LOCK_TIMEOUT_MS = 60_000;
 

@@ -1,4 +1,4 @@
-/** What the role of a store in PostgreSQL must be allowed to do before its tables can be changed. */
+/** The rights that the role of a store in PostgreSQL needs before its tables can be changed. */
 import { sql, type Kysely } from "kysely";
 import { ToolError } from "../core/error.ts";
 import type { Tables } from "./tables.ts";

@@ -26,7 +26,7 @@ export async function postgresShape(tables: Kysely<Tables>, schema: string): Pro
   return { tables: found, lacks: found.get("haft_event")?.columns.has("sequence") === true ? await lacksOf(tables, schema) : [] };
 }
 
-/** What gives events their order; see postgres-event-order.ts. */
+/** The parts that are missing of what gives events their order; see postgres-event-order.ts. */
 async function lacksOf(tables: Kysely<Tables>, schema: string): Promise<readonly string[]> {
   const functions = await sql<{ name: string }>`
     select proname::text as name from pg_proc where pronamespace = (select oid from pg_namespace where nspname = ${schema})`.execute(

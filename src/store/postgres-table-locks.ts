@@ -1,4 +1,4 @@
-/** Who may change the tables of a store in PostgreSQL, and who waits meanwhile. */
+/** The locks under which the tables of a store in PostgreSQL are changed, or filled by a copy. */
 import { sql } from "kysely";
 import { requireRights } from "./postgres-rights.ts";
 import type { SqlConnection } from "./sql-connection.ts";

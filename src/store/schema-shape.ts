@@ -17,7 +17,7 @@ export interface TableShape {
 
 export interface SchemaShape {
   readonly tables: ReadonlyMap<string, TableShape>;
-  /** What only one database has and lacks here, in words. */
+  /** Missing parts that only one of the databases has, in words. */
   readonly lacks: readonly string[];
 }
 

@@ -159,7 +159,7 @@ export function oldEntries(tables: Kysely<Tables>, { before, now }: { readonly b
   return tables.selectFrom("haft_cache").where((entry) => entry.or([entry("stored_at", "<", before), entry("expires_at", "<=", now)]));
 }
 
-/** Forgets some of them, and counts the bytes of the rest anew once there are no more. Returns how many it forgot. */
+/** Forgets some of them, and counts the bytes of the rest again once there are no more. Returns how many it forgot. */
 export async function pruneEntries(
   transaction: Transaction<Tables>,
   times: { readonly before: number; readonly now: number },

@@ -1,4 +1,4 @@
-/** What the commands of `haft store` have in common. */
+/** The parts that the commands of `haft store` have in common. */
 import { connectStore, type ConnectStoreOptions, type StorePlace } from "../../store/connect-store.ts";
 import { postgresPlace } from "../../store/postgres-settings.ts";
 import type { SqlConnection } from "../../store/sql-connection.ts";

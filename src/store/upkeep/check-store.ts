@@ -51,7 +51,7 @@ async function* checkArtifacts({ tables }: SqlConnection, options: UpkeepOptions
     const rows = await query.orderBy("id").limit(ROWS_AT_ONCE).execute();
     for (const { id, data } of rows) {
       if (hash("sha256", Buffer.from(data, "base64")) === id) continue;
-      const wayOut = `Restore it from a backup; or forget it, so that the next answer with these bytes keeps it anew: delete from haft_artifact where id = '${id}'`;
+      const wayOut = `Restore it from a backup; or forget it, so that the next answer with these bytes keeps it again: delete from haft_artifact where id = '${id}'`;
       yield { kind: "artifact", what: `the artifact ${id} has another SHA-256`, wayOut };
     }
     count += rows.length;
@@ -66,7 +66,7 @@ async function* checkArtifacts({ tables }: SqlConnection, options: UpkeepOptions
 async function checkCache({ tables }: SqlConnection, options: UpkeepOptions): Promise<readonly Finding[]> {
   const look = tables.transaction().setIsolationLevel("repeatable read").setAccessMode("read only");
   const { damaged, bytes, counted } = await look.execute((transaction) => lookAtCache(transaction, options));
-  const wayOut = "haft store prune --only cache --older-than 1m forgets cached results; they are read anew.";
+  const wayOut = "haft store prune --only cache --older-than 1m forgets cached results; they are read again when they are needed.";
   const findings: Finding[] = [];
   if (damaged > 0) findings.push({ kind: "cache", what: `${damaged} cached results are damaged, and are not used`, wayOut });
   if (counted !== bytes) findings.push({ kind: "cache", what: `the cache has ${bytes} bytes and counts ${counted}`, wayOut });

@@ -23,7 +23,7 @@ export const COPIED_TABLES: readonly Pick<TableParts, "name" | "key">[] = [
   { name: "haft_delivery", key: ["endpoint", "message"] },
   { name: "haft_artifact", key: ["id"] },
 ];
-/** The cache begins empty: its keys differ between databases, and whatever it has can be read anew. Nobody has the copy open. */
+/** The cache begins empty: its keys differ between databases, and its results can be read again. No process has the copy open. */
 export const LEFT_TABLES: readonly string[] = ["haft_migration", "haft_owner", "haft_cache", "haft_generation", "haft_counter"];
 
 export interface CopiedTable {
@@ -39,7 +39,7 @@ export interface StoreCopy {
 }
 
 /**
- * Reads one moment of the source, whoever writes it meanwhile. Sessions keep their ids, checksums and numbers of events, so that marks of a
+ * Reads one moment of the source, also while others write to it. Sessions keep their ids, checksums and numbers of events, so that marks of a
  * feed hold in the copy. Whatever fails, or aborts the signal, leaves the target as it was.
  *
  * @throws ToolError `conflict` for a target that is not empty, `corrupt_record` when a session of the source is damaged or the copy differs,

@@ -3,6 +3,6 @@ export interface Finding {
   readonly kind: "version" | "file" | "schema" | "session" | "artifact" | "cache";
   /** A claim, without a full stop. */
   readonly what: string;
-  /** What would mend it: a sentence, or a statement. */
+  /** A way to mend it: a sentence, or a statement. */
   readonly wayOut: string;
 }

@@ -10,7 +10,7 @@ import { countOldSessions, pruneSessions } from "./prune-sessions.ts";
 import { betweenSteps, type UpkeepOptions } from "./upkeep-work.ts";
 
 export interface PruneOptions extends UpkeepOptions {
-  /** What was last changed before this time goes. Milliseconds since the epoch. */
+  /** Everything that was last changed before this time is forgotten. Milliseconds since the epoch. */
   readonly before: number;
   readonly now: number;
   /** @default all */
