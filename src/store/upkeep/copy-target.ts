@@ -8,7 +8,7 @@ import { connectStore, type ConnectStoreOptions, type StorePlace } from "../conn
 import type { SqlConnection } from "../sql-connection.ts";
 
 /**
- * A file is written under another name and gets its name when the work is done; in a database the transaction of the work decides.
+ * A file is written under another name, and gets its own when the work is done; in a database the transaction of the work decides.
  *
  * @throws ToolError `conflict` for a file that is there
  */
