@@ -3,7 +3,7 @@ import type { Kysely, Transaction } from "kysely";
 import { Owner } from "../owner.ts";
 import type { SqlConnection } from "../sql-connection.ts";
 import type { Tables } from "../tables.ts";
-import type { PruneOptions } from "./prune-store.ts";
+import type { PruneOptions } from "./pruned-parts.ts";
 import { betweenSteps } from "./upkeep-work.ts";
 
 const SESSIONS_AT_ONCE = 200;

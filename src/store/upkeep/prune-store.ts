@@ -5,19 +5,9 @@ import { oldEntries, pruneEntries } from "../sql-cache.ts";
 import type { SqlConnection } from "../sql-connection.ts";
 import { pruneJobs } from "../sql-jobs.ts";
 import { countOldArtifacts, pruneArtifacts } from "./prune-artifacts.ts";
-import { PRUNED_PARTS, type PrunedPart } from "./pruned-parts.ts";
+import { PRUNED_PARTS, type PrunedPart, type PruneOptions } from "./pruned-parts.ts";
 import { countOldSessions, pruneSessions } from "./prune-sessions.ts";
-import { betweenSteps, type UpkeepOptions } from "./upkeep-work.ts";
-
-export interface PruneOptions extends UpkeepOptions {
-  /** Everything that was last changed before this time is forgotten. Milliseconds since the epoch. */
-  readonly before: number;
-  readonly now: number;
-  /** @default all */
-  readonly parts?: readonly PrunedPart[];
-  /** Counts, and forgets nothing. @default false */
-  readonly dryRun?: boolean;
-}
+import { betweenSteps } from "./upkeep-work.ts";
 
 /** How many of each part were forgotten, or would be. */
 export type PruneCounts = Readonly<Partial<Record<PrunedPart, number>>>;

@@ -28,7 +28,7 @@ export interface TableParts {
 /** @throws Error for a table that the shape does not have */
 export function partsOf({ tables }: SchemaShape, { name, key }: Pick<TableParts, "name" | "key">): TableParts {
   const table = tables.get(name);
-  if (table === undefined) throw new Error(`There is no table ${name}.`);
+  if (table === undefined) throw new Error(`The shape of a store has no ${name}.`);
   const columns = [...table.columns.keys()];
   return { name, key, columns, texts: columns.filter((column) => table.columns.get(column)?.kind === "text") };
 }

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { artifactOf } from "../../../src/core/artifact.ts";
 import type { Store } from "../../../src/core/store.ts";
 import { checkStore } from "../../../src/store/upkeep/check-store.ts";
-import { pruneStore, type PruneOptions } from "../../../src/store/upkeep/prune-store.ts";
+import { pruneStore } from "../../../src/store/upkeep/prune-store.ts";
+import type { PruneOptions } from "../../../src/store/upkeep/pruned-parts.ts";
 import { message, messages } from "../../../src/testing/store-case.ts";
 import { DAY_MS, PICTURE, SUBJECTS, append, fill, type Kept, type KeptMaker } from "./kept-store.ts";
 
