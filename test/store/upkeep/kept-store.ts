@@ -60,7 +60,7 @@ export function inFile(path: string): Kept {
 
 let schemas = 0;
 
-export async function onServer(): Promise<KeptMaker> {
+async function onServer(): Promise<KeptMaker> {
   const server = await startPostgres();
   return {
     keep() {
@@ -79,7 +79,7 @@ export async function onServer(): Promise<KeptMaker> {
   };
 }
 
-export async function onPglite(): Promise<KeptMaker> {
+async function onPglite(): Promise<KeptMaker> {
   const database = await pgliteDatabase();
   return {
     keep() {
@@ -105,8 +105,6 @@ function closedWithTest(connection: SqlConnection): SqlConnection {
 }
 
 export const DAY_MS = 86_400_000;
-/** A time long after the events of `fill`. */
-export const LATER = 1_700_000_000_000;
 export const ODD_IDS = ["a\u0000b", "\ud800 lone \udc00", "'; drop table haft_event; --", "__proto__", "👩‍👩‍👧 \u202e e\u0301"] as const;
 /** NULs, a lone surrogate and four million characters. */
 export const LONG_TEXT = `\u0000\ud800${"naïve ".repeat(700_000)}`;
