@@ -7,6 +7,7 @@ import { findConfig, type LoadedConfig } from "../config/load-config.ts";
 import { ToolError } from "../core/error.ts";
 import type { Store, StoredSession } from "../core/store.ts";
 import { nearNames } from "../core/base/near-names.ts";
+import type { StorePlace } from "../store/connect-store.ts";
 import { isPostgresUrl } from "../store/postgres-settings.ts";
 import { postgresStore } from "../store/postgres-store.ts";
 import { sqliteStore } from "../store/sqlite-store.ts";
@@ -61,6 +62,33 @@ export async function withStore<T>(context: CommandContext, options: WithStoreOp
   }
   await place.store.close();
   return result;
+}
+
+/** Where the store is that the command line or the configuration names, for work on it as a whole. @throws ToolError as `withStore` */
+export async function storePlace(context: CommandContext): Promise<StorePlace> {
+  const { store, schema, config } = context.options;
+  if (store !== undefined) return fileThere(placeNamed(store, schema));
+  if (schema !== undefined)
+    throw new ToolError("invalid_argument", "--schema belongs to an address of --store.", {
+      hint: "The schema of a configured store is its key schema.",
+    });
+  if (config === undefined && findConfig(process.cwd()) === undefined) noStore(undefined);
+  const known = await readConfig(context);
+  if (reachesOut(known)) await requireTrust(context, known);
+  const settings = known.config.store ?? noStore(known);
+  return fileThere("path" in settings ? { path: resolve(known.folder, settings.path) } : { url: settings.url, schema: settings.schema });
+}
+
+/** Where `text` leads: an address, or a file. @throws ToolError `invalid_argument` for a schema of a file */
+export function placeNamed(text: string, schema: string | undefined): StorePlace {
+  if (isPostgresUrl(text)) return { url: text, schema };
+  if (schema === undefined) return { path: resolve(text) };
+  throw new ToolError("invalid_argument", "--schema belongs to a postgres:// address, not to a file.");
+}
+
+function fileThere(place: StorePlace): StorePlace {
+  if ("path" in place) requireFile(place.path);
+  return place;
 }
 
 /** Does the work on one session; when that fails, says it in the words of the command line. */

@@ -28,6 +28,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command | CommandGroup>>> 
   serve: async () => (await import("./serve-command.ts")).serveCommand,
   mcp: async () => (await import("./mcp-command.ts")).mcpCommand,
   sessions: async () => (await import("./sessions-command.ts")).sessionsCommand,
+  store: async () => (await import("./store-command.ts")).storeCommand,
   jobs: async () => (await import("./jobs-command.ts")).jobsCommand,
   keys: async () => (await import("./keys-command.ts")).keysCommand,
   audit: async () => (await import("./audit-command.ts")).auditCommand,

@@ -1,17 +1,16 @@
-/** The steps that bring a store's tables up to date, and the check that they are a store's at all. */
-import type { Kysely, Transaction } from "kysely";
-import { ToolError } from "../core/error.ts";
+/** The steps that bring a store's tables up to date. */
+import type { Transaction } from "kysely";
 import type { SqlConnection } from "./sql-connection.ts";
 import { listEarlierJobs } from "./earlier-jobs.ts";
 import type { EventTable, Tables } from "./tables.ts";
 
-interface Migration {
+export interface Migration {
   readonly name: string;
   run(tables: Transaction<Tables>, connection: SqlConnection): Promise<void>;
 }
 
 /** The first makes version 1. A step that was published is never changed. */
-const MIGRATIONS: readonly Migration[] = [
+export const MIGRATIONS: readonly Migration[] = [
   {
     name: "sessions, events, owners, cache",
     async run(tables) {
@@ -49,131 +48,6 @@ const MIGRATIONS: readonly Migration[] = [
   },
   { name: "leases", run: createLeaseTables },
 ];
-
-const CURRENT_VERSION = MIGRATIONS.length;
-/**
- * Brings the tables up to date in one transaction, which only one process at a time can have. Does nothing when they are.
- *
- * @throws ToolError `corrupt_record` for tables of a newer version, or of something else
- */
-export async function migrate(connection: SqlConnection): Promise<void> {
-  const { tables } = connection;
-  if ((await quickVersion(tables)) === CURRENT_VERSION) return;
-  await tables.transaction().execute(async (transaction) => {
-    await connection.lockTables(transaction);
-    const version = await formatVersion(connection, transaction); // another process may have been quicker
-    for (const [index, migration] of MIGRATIONS.entries()) {
-      if (index < version) continue;
-      if (index === 0) await createMigrationTable(transaction);
-      await migration.run(transaction, connection);
-      const done = { version: index + 1, name: migration.name };
-      await transaction.insertInto("haft_migration").values(done).execute();
-    }
-  });
-}
-
-/** Refuses tables whose sessions this version cannot read as they are. @throws ToolError `corrupt_record` */
-export async function requireReadable(connection: SqlConnection): Promise<void> {
-  const { tables, place } = connection;
-  if ((await quickVersion(tables)) === CURRENT_VERSION || (await formatVersion(connection, tables)) > 0) return;
-  throw new ToolError("corrupt_record", `${place} is empty: there is nothing to read.`, {
-    hint: "Open it once for writing: that makes its tables.",
-  });
-}
-
-/** Refuses tables that are not up to date, where they may not be changed. @throws ToolError `corrupt_record` */
-export async function requireCurrent(connection: SqlConnection): Promise<void> {
-  const { tables, place } = connection;
-  if ((await quickVersion(tables)) === CURRENT_VERSION) return;
-  const version = await formatVersion(connection, tables);
-  if (version === CURRENT_VERSION) return;
-  const what = version === 0 ? "has no tables yet" : `has format version ${version}; this Haft works with ${CURRENT_VERSION}`;
-  throw new ToolError("corrupt_record", `${place} ${what}.`, {
-    operatorHint: "Open it once with a role that may change tables, and with migrate as it is by default.",
-  });
-}
-
-/** Refuses a store that was opened for reading and is of a version without a list of jobs. @throws ToolError `corrupt_record` */
-export function requireJobs(connection: SqlConnection): Promise<void> {
-  return requireVersion(connection, 2, "lists no jobs");
-}
-
-/** As `requireJobs`, for approvals. @throws ToolError `corrupt_record` */
-export function requireApprovals(connection: SqlConnection): Promise<void> {
-  return requireVersion(connection, 6, "keeps no approvals");
-}
-
-/** As `requireJobs`, for artifacts. @throws ToolError `corrupt_record` */
-export function requireArtifacts(connection: SqlConnection): Promise<void> {
-  return requireVersion(connection, 8, "keeps no artifacts");
-}
-
-/** As `requireJobs`, for leases. @throws ToolError `corrupt_record` */
-export function requireLeases(connection: SqlConnection): Promise<void> {
-  return requireVersion(connection, 10, "keeps no leases");
-}
-
-async function requireVersion({ tables, place }: SqlConnection, least: number, lack: string): Promise<void> {
-  const version = await quickVersion(tables);
-  if (version === undefined || version >= least) return;
-  throw new ToolError("corrupt_record", `${place} has format version ${version}, which ${lack}.`, {
-    hint: "Open it once for writing, as haft run does: that brings it up to date.",
-  });
-}
-
-/** As `requireJobs`, for keys and refusals. @throws ToolError `corrupt_record` */
-export function requireAccess(connection: SqlConnection): Promise<void> {
-  return requireVersion(connection, 3, "keeps no keys and no refusals");
-}
-
-/** As `requireJobs`, of versions without numbers of events. @throws ToolError `corrupt_record` */
-export function requireFeed(connection: SqlConnection): Promise<void> {
-  return requireVersion(connection, 5, "has no order of the events of all sessions");
-}
-
-/** Undefined when there is more to find out. */
-async function quickVersion(tables: Kysely<Tables>): Promise<number | undefined> {
-  try {
-    return await lastMigration(tables);
-  } catch {
-    return undefined; // most likely there is no such table; formatVersion says what is wrong otherwise
-  }
-}
-
-/** 0 for an empty database. */
-async function formatVersion(connection: SqlConnection, tables: Kysely<Tables>): Promise<number> {
-  const { place } = connection;
-  const names = await connection.tableNames(tables);
-  if (names.length === 0) return 0;
-  if (!names.includes("haft_migration")) {
-    throw new ToolError("corrupt_record", `${place} is not a store of Haft: it holds the tables ${names.slice(0, 5).join(", ")}.`, {
-      hint: "Nothing was changed. Give the store a file of its own.",
-    });
-  }
-  const version: unknown = await lastMigration(tables);
-  if (typeof version === "number" && Number.isInteger(version) && version >= 1 && version <= CURRENT_VERSION) return version;
-  throw new ToolError(
-    "corrupt_record",
-    `${place} has format version ${String(version)}; this Haft knows the versions up to ${CURRENT_VERSION}.`,
-    { hint: "Nothing was changed. Open it with the Haft that wrote it, or with a newer one." },
-  );
-}
-
-async function lastMigration(tables: Kysely<Tables>): Promise<number | undefined> {
-  const row = await tables
-    .selectFrom("haft_migration")
-    .select((select) => select.fn.max("version").as("version"))
-    .executeTakeFirst();
-  return row?.version;
-}
-
-async function createMigrationTable(tables: Transaction<Tables>): Promise<void> {
-  await tables.schema
-    .createTable("haft_migration")
-    .addColumn("version", "integer", (column) => column.primaryKey())
-    .addColumn("name", "text", (column) => column.notNull())
-    .execute();
-}
 
 async function createSessionTables({ schema }: Transaction<Tables>): Promise<void> {
   await schema

@@ -89,6 +89,13 @@ export class Owner {
     return others.filter((id) => !living.has(id));
   }
 
+  /** The ids of all owners that live. */
+  async living(tables: Kysely<Tables>): Promise<readonly string[]> {
+    const now = await this.#now(tables);
+    const rows = await tables.selectFrom("haft_owner").selectAll().execute();
+    return rows.filter((row) => this.#isAlive(row, now)).map(({ id }) => id);
+  }
+
   /** Other owners whose process runs, however long they were silent: one that is stopped may hold a lock of the database. */
   async others(tables: Kysely<Tables>): Promise<readonly string[]> {
     const now = await this.#now(tables);

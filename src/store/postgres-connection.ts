@@ -5,13 +5,13 @@ import { systemPorts } from "../core/system-ports.ts";
 import { explainPostgres, isLost, isPostgresBusy, isPostgresTaken, isPostgresUnfit, isTransactionConflict } from "./postgres-error.ts";
 import { eventOrder } from "./postgres-event-order.ts";
 import { postgresPlace, type PostgresSettings } from "./postgres-settings.ts";
+import { postgresShape } from "./postgres-shape.ts";
+import { tableLocks } from "./postgres-table-locks.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import type { Tables } from "./tables.ts";
 
 /** The bytes that fit into an index: a third of a page of 8 kB, less what belongs to other columns. */
 const MAX_KEY_BYTES = 2_000;
-/** Of those that change the tables; one number for all stores of a server. */
-const TABLES_LOCK = 4_726_183;
 const MAX_CONFLICTS = 10;
 const FIRST_WAIT_MS = 20;
 const MAX_WAIT_MS = 500;
@@ -40,10 +40,8 @@ export function connectPostgres(settings: PostgresSettings, pool: () => Promise<
       const query = sql<{ name: string }>`select tablename as name from pg_tables where schemaname = ${schema} order by 1`;
       return (await query.execute(tables)).rows.map(({ name }) => name);
     },
-    async lockTables(transaction) {
-      await sql`select pg_advisory_xact_lock(${TABLES_LOCK})`.execute(transaction);
-      await transaction.schema.createSchema(schema).ifNotExists().execute();
-    },
+    ...tableLocks({ schema, place }),
+    readShape: (tables) => postgresShape(tables, schema),
     close: () => root.destroy(),
   };
 }

@@ -1,6 +1,6 @@
 /** A PostgreSQL database as what is behind a store. Loads Kysely and `pg`. */
 import type { PostgresPool } from "kysely";
-import { migrate, requireCurrent, requireReadable } from "./migrations.ts";
+import { migrate, requireCurrent, requireReadable } from "./migrate.ts";
 import { connectPostgres } from "./postgres-connection.ts";
 import { postgresPool } from "./postgres-pool.ts";
 import type { PostgresSettings } from "./postgres-settings.ts";

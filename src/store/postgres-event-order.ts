@@ -13,11 +13,17 @@ const LAST = "haft_last_event";
 const SETTLED = "haft_settled_event";
 const MARK = "haft_mark_writer";
 
-export function eventOrder(schema: string): Required<Pick<SqlConnection, "lastSequence" | "settledSequence" | "orderEvents">> {
+export function eventOrder(
+  schema: string,
+): Required<Pick<SqlConnection, "lastSequence" | "settledSequence" | "orderEvents" | "setLastSequence">> {
   return {
     lastSequence: sql<number>`${sql.id(schema, LAST)}()`,
     settledSequence: sql<number>`${sql.id(schema, SETTLED)}()`,
     orderEvents: (transaction) => createFunctions(transaction, schema),
+    async setLastSequence(transaction, last) {
+      const sequence = sql`pg_get_serial_sequence(format('%I.%I', ${schema}::text, 'haft_event'), 'sequence')`;
+      await sql`select setval(${sequence}, ${Math.max(last, 1)}::bigint, ${last > 0})`.execute(transaction);
+    },
   };
 }
 

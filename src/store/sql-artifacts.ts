@@ -1,7 +1,7 @@
 /** Artifacts in a SQL table, one row for each content. */
 import type { Artifact, ArtifactStore } from "../core/artifact.ts";
 import { checkedArtifact } from "./checked-artifact.ts";
-import { requireArtifacts } from "./migrations.ts";
+import { requireArtifacts } from "./migrate.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 
 export class SqlArtifacts implements ArtifactStore {

@@ -154,6 +154,34 @@ async function forgetGenerations(transaction: Transaction<Tables>): Promise<void
   await setCounter(transaction, "cache-bytes", 0);
 }
 
+/** Entries that were stored before a time, or have expired. */
+export function oldEntries(tables: Kysely<Tables>, { before, now }: { readonly before: number; readonly now: number }) {
+  return tables.selectFrom("haft_cache").where((entry) => entry.or([entry("stored_at", "<", before), entry("expires_at", "<=", now)]));
+}
+
+/** Forgets some of them, and counts the bytes of the rest again once there are no more. Returns how many it forgot. */
+export async function pruneEntries(
+  transaction: Transaction<Tables>,
+  times: { readonly before: number; readonly now: number },
+): Promise<number> {
+  const before = await lockCounter(transaction, "cache-bytes");
+  const old = await oldEntries(transaction, times).select("key").limit(CHUNK).execute();
+  if (old.length > 0) {
+    const freed = await drop(
+      transaction,
+      old.map(({ key }) => key),
+    );
+    await setCounter(transaction, "cache-bytes", Math.max(0, before - freed));
+    return old.length;
+  }
+  const sum = await transaction
+    .selectFrom("haft_cache")
+    .select(({ fn }) => fn.sum<number | null>("bytes").as("bytes"))
+    .executeTakeFirst();
+  await setCounter(transaction, "cache-bytes", sum?.bytes ?? 0);
+  return 0;
+}
+
 /** Returns how many bytes that freed. */
 async function drop(transaction: Transaction<Tables>, keys: readonly string[]): Promise<number> {
   const dropped = await transaction.deleteFrom("haft_cache").where("key", "in", keys).returning("bytes").execute();

@@ -1,6 +1,7 @@
 /** The part of the database that the statements need to know: the part in which SQLite and others differ. */
 import type { CompiledQuery, Kysely, RawBuilder, Transaction } from "kysely";
 import type { ToolError } from "../core/error.ts";
+import type { SchemaShape } from "./schema-shape.ts";
 import type { Tables } from "./tables.ts";
 
 export interface SqlConnection {
@@ -44,6 +45,16 @@ export interface SqlConnection {
   lockTables(transaction: Transaction<Tables>): Promise<void>;
   /** Makes what `lastSequence` and `settledSequence` need, when the table of events has its numbers. */
   orderEvents(transaction: Transaction<Tables>): Promise<void>;
+  /** Throws ToolError `store_failed` where the tables may not be changed. Undefined where opening a file for writing says so. */
+  readonly requireRights?: (tables: Kysely<Tables>) => Promise<void>;
+  /** Keeps all other writers out until the transaction ends. Undefined where a transaction does that by itself. */
+  readonly excludeWriters?: (transaction: Transaction<Tables>) => Promise<void>;
+  /** Sets the greatest number that was ever given to an event. */
+  setLastSequence(transaction: Transaction<Tables>, last: number): Promise<void>;
+  /** The tables of the store as they are. */
+  readShape(tables: Kysely<Tables>): Promise<SchemaShape>;
+  /** Says what is wrong with the file itself. Undefined where the database looks after that. */
+  readonly fileDamage?: (tables: Kysely<Tables>) => Promise<readonly string[]>;
   close(): Promise<void>;
 }
 

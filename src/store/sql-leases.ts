@@ -4,7 +4,7 @@ import type { LeaseAnswer, LeaseRequest, LeaseStore, LeaseUpdate, StoredLease } 
 import { parseJson } from "../core/base/parse-json.ts";
 import { EVENT_LIMITS } from "../core/recording/read-event.ts";
 import { LeaseLine, slotsOf, type LineEntry } from "./lease-line.ts";
-import { requireLeases } from "./migrations.ts";
+import { requireLeases } from "./migrate.ts";
 import type { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import type { Tables } from "./tables.ts";

@@ -3,12 +3,13 @@ import { chmodSync, closeSync, existsSync, openSync, readSync, statSync } from "
 import { dirname } from "node:path";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { CompiledQuery, Kysely, SqliteAdapter, SqliteDriver, SqliteIntrospector, SqliteQueryCompiler, sql } from "kysely";
-import type { DatabaseConnection, Dialect, SqliteDatabase, SqliteStatement, TransactionSettings } from "kysely";
+import type { DatabaseConnection, Dialect, SqliteDatabase, SqliteStatement, Transaction, TransactionSettings } from "kysely";
 import { ToolError } from "../core/error.ts";
 import { LEASE_MS } from "./store-options.ts";
 import type { ImmediateSql, RunStatement, SqlConnection } from "./sql-connection.ts";
 import { explainSqlite, isSqliteBusy, isSqliteDamage, isSqliteTaken } from "./sqlite-error.ts";
 import type { SqliteSettings } from "./sqlite-settings.ts";
+import { sqliteShape } from "./sqlite-shape.ts";
 import type { Tables } from "./tables.ts";
 
 /** Earlier versions may lose commits when several processes write. @see https://sqlite.org/wal.html#walresetbug */
@@ -49,6 +50,12 @@ export function connectSqlite(settings: SqliteSettings): SqliteConnection {
       tableNames: async (tables) => (await tables.introspection.getTables({ withInternalKyselyTables: true })).map(({ name }) => name),
       lockTables: async () => {}, // a transaction that writes has the whole file
       orderEvents: async () => {},
+      setLastSequence,
+      readShape: sqliteShape,
+      fileDamage: async (tables) => {
+        const found = await sql<{ integrity_check: string }>`pragma integrity_check(10)`.execute(tables);
+        return found.rows.map((row) => row.integrity_check).filter((text) => text !== "ok");
+      },
       close: async () => database.close(),
     };
   } catch (error: unknown) {
@@ -74,6 +81,11 @@ export function prepareForWriting({ database }: SqliteConnection, { path, busyTi
       pause(RETRY_MS); // SQLite does not wait by itself here while another process does the same
     }
   }
+}
+
+async function setLastSequence(transaction: Transaction<Tables>, last: number): Promise<void> {
+  await sql`delete from sqlite_sequence where name = 'haft_event'`.execute(transaction);
+  await sql`insert into sqlite_sequence (name, seq) values ('haft_event', ${last})`.execute(transaction);
 }
 
 const RETRY_MS = 20;

@@ -1,5 +1,5 @@
 /** A SQLite file as the database behind a store. Loads Kysely and `node:sqlite`. */
-import { migrate, requireReadable } from "./migrations.ts";
+import { migrate, requireReadable } from "./migrate.ts";
 import { SqlDatabase } from "./sql-database.ts";
 import { connectSqlite, prepareForWriting, type SqliteConnection } from "./sqlite-connection.ts";
 import type { SqliteSettings } from "./sqlite-settings.ts";

@@ -45,12 +45,13 @@ test("issue 19.4 haft serve tells the receivers of the configuration of a call t
           body: JSON.stringify(value),
         });
       void post("execute", { calls: [{ name: "disk::erase" }], waitMs: 0 });
-      void received.promise.then(async ({ body }) => {
+      const denyAndStop = async (): Promise<void> => {
+        const { callId, digest } = JSON.parse((await received.promise).body).data;
         // A server that stops waits for calls under way.
-        const { callId, digest } = JSON.parse(body).data;
         refusal = await (await post(`approvals/${callId}`, { answer: "deny", digest })).json();
         control.signal("SIGTERM");
-      });
+      };
+      void denyAndStop();
     },
   });
   const { headers, body } = await received.promise;

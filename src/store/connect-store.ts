@@ -1,0 +1,38 @@
+/** A connection to a store by itself, without what keeps sessions over it: for the work of an administrator. */
+import { checkPostgresSettings } from "./postgres-settings.ts";
+import type { SqlConnection } from "./sql-connection.ts";
+import { DEFAULT_CACHE_BYTES } from "./store-options.ts";
+
+/** Where a store is. */
+export type StorePlace = { readonly path: string } | { readonly url: string; readonly schema?: string | undefined };
+
+const BUSY_TIMEOUT_MS = 5_000;
+/** The work of an administrator may take its time: a large table is rewritten in one statement. */
+const ANSWER_TIMEOUT_MS = 86_400_000;
+const LOCK_TIMEOUT_MS = 60_000;
+
+export interface ConnectStoreOptions {
+  /** @default false */
+  readonly readOnly?: boolean;
+  /** How long the server lets a transaction wait for its next statement, in milliseconds. @default that of a store */
+  readonly idleMs?: number;
+}
+
+/** Nothing is changed in it yet. @throws ToolError `store_failed`, `corrupt_record` */
+export async function connectStore(place: StorePlace, { readOnly = false, idleMs }: ConnectStoreOptions = {}): Promise<SqlConnection> {
+  if ("path" in place) {
+    const { connectSqlite } = await import("./sqlite-connection.ts");
+    const settings = { busyTimeoutMs: BUSY_TIMEOUT_MS, synchronous: "full", maxCacheBytes: DEFAULT_CACHE_BYTES } as const;
+    return connectSqlite({ path: place.path, readOnly, ...settings });
+  }
+  const [{ connectPostgres }, { postgresPool }] = await Promise.all([import("./postgres-connection.ts"), import("./postgres-pool.ts")]);
+  const settings = checkPostgresSettings({
+    url: place.url,
+    readOnly,
+    answerTimeoutMs: ANSWER_TIMEOUT_MS,
+    lockTimeoutMs: LOCK_TIMEOUT_MS,
+    ...(place.schema === undefined ? {} : { schema: place.schema }),
+    ...(idleMs === undefined ? {} : { leaseMs: idleMs }),
+  });
+  return connectPostgres(settings, () => postgresPool(settings));
+}

@@ -1,0 +1,114 @@
+/** Verifies the log of every session: its record, its checksums, and that no position is missing or too many. */
+import type { Transaction } from "kysely";
+import { LogReader } from "../log-reader.ts";
+import { LogStatements } from "../log-statements.ts";
+import type { SqlConnection } from "../sql-connection.ts";
+import { originalText } from "../stored-text.ts";
+import type { SessionTable, Tables } from "../tables.ts";
+import type { Finding } from "./finding.ts";
+import { soundSessions } from "./sound-sessions.ts";
+import { betweenSteps, type UpkeepOptions } from "./upkeep-work.ts";
+
+const SESSIONS_AT_ONCE = 200;
+const EVENTS_AT_ONCE = 1_000;
+/** So many sessions without a record are named. */
+const MAX_ORPHANS = 100;
+
+/** @param transaction one that sees everything at one moment; left out = each session at a moment of its own */
+export async function* checkSessions(
+  connection: SqlConnection,
+  options: UpkeepOptions,
+  transaction?: Transaction<Tables>,
+): AsyncGenerator<Finding, void, undefined> {
+  const reader = new LogReader(connection, new LogStatements(connection.tables));
+  const look = <Result>(work: (tables: Transaction<Tables>) => Promise<Result>): Promise<Result> =>
+    transaction === undefined
+      ? connection.tables.transaction().setIsolationLevel("repeatable read").setAccessMode("read only").execute(work)
+      : work(transaction);
+  let count = 0;
+  for (let last = ""; ;) {
+    const { ids, sound } = await look((tables) => nextSessions(tables, last));
+    for (const id of ids) {
+      count++;
+      if (sound.has(id)) continue;
+      await betweenSteps(options);
+      const problem = await look((tables) => problemOf(tables, reader, id));
+      if (problem !== undefined) yield damaged(id, problem);
+    }
+    options.onProgress?.("sessions", count);
+    await betweenSteps(options);
+    const end = ids.at(-1);
+    if (end === undefined) break;
+    last = end;
+  }
+  for (const id of await look(orphans)) yield damaged(id, "it has events, and no record");
+}
+
+async function nextSessions(
+  tables: Transaction<Tables>,
+  last: string,
+): Promise<{ readonly ids: readonly string[]; readonly sound: ReadonlySet<string> }> {
+  const rows = await tables.selectFrom("haft_session").selectAll().where("id", ">", last).orderBy("id").limit(SESSIONS_AT_ONCE).execute();
+  return { ids: rows.map(({ id }) => id), sound: await soundSessions(tables, rows) };
+}
+
+/** Only its own events are read: those that it shares are verified with its parent. */
+async function problemOf(tables: Transaction<Tables>, reader: LogReader, id: string): Promise<string | undefined> {
+  const found = await reader.find(tables, id);
+  if (found === undefined) return undefined; // removed since
+  if (found.damage !== undefined) return found.damage;
+  for (let from: number | undefined = found.row.parent_length + 1; from !== undefined;) {
+    const page = await reader.read(tables, found, { from, limit: EVENTS_AT_ONCE });
+    if (page.damage !== undefined) return `event ${page.damage.position}: ${page.damage.reason}`;
+    from = page.next;
+  }
+  return (await endProblem(tables, reader, found.row)) ?? surplusProblem(tables, found.row);
+}
+
+/** A log without own events ends with its parent's. */
+async function endProblem(tables: Transaction<Tables>, reader: LogReader, row: SessionTable): Promise<string | undefined> {
+  if (row.parent_id === null || row.length > row.parent_length) return undefined;
+  return (await reader.checksumAt(tables, row, row.parent_length)) === undefined
+    ? `event ${row.parent_length}: its parent does not have it`
+    : undefined;
+}
+
+async function surplusProblem(tables: Transaction<Tables>, { id, length, parent_length }: SessionTable): Promise<string | undefined> {
+  const surplus = await tables
+    .selectFrom("haft_event")
+    .select("position")
+    .where("session", "=", id)
+    .where((event) => event.or([event("position", ">", length), event("position", "<=", parent_length)]))
+    .orderBy("position")
+    .limit(1)
+    .executeTakeFirst();
+  return surplus === undefined ? undefined : `event ${surplus.position}: its record says that there is none`;
+}
+
+async function orphans(tables: Transaction<Tables>): Promise<readonly string[]> {
+  const rows = await tables
+    .selectFrom("haft_event")
+    .select("session")
+    .distinct()
+    .where((event) =>
+      event.not(event.exists(event.selectFrom("haft_session").select("id").whereRef("haft_session.id", "=", "haft_event.session"))),
+    )
+    .limit(MAX_ORPHANS)
+    .execute();
+  return rows.map(({ session }) => session);
+}
+
+function damaged(stored: string, problem: string): Finding {
+  let id = stored;
+  try {
+    id = originalText(stored);
+  } catch {
+    // shown as it is stored
+  }
+  return {
+    kind: "session",
+    what: `session ${JSON.stringify(id)} is damaged: ${problem}`,
+    wayOut:
+      "Write what can be read into a file by haft sessions export, import it under a new id, and remove the session; or restore a backup.",
+  };
+}

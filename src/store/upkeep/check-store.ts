@@ -1,0 +1,95 @@
+/** Looks for everything that is not as it should be in a store, and changes nothing. */
+import { hash } from "node:crypto";
+import type { Transaction } from "kysely";
+import { cacheChecksum } from "../checksum.ts";
+import { CURRENT_VERSION, pendingSteps } from "../migrate.ts";
+import type { SqlConnection } from "../sql-connection.ts";
+import type { Tables } from "../tables.ts";
+import { checkSessions } from "./check-sessions.ts";
+import type { Finding } from "./finding.ts";
+import { expectedShape, schemaDrift } from "./schema-drift.ts";
+import { betweenSteps, type UpkeepOptions } from "./upkeep-work.ts";
+
+/** Artifacts and cached results are large: so many are looked at together. */
+const ROWS_AT_ONCE = 20;
+const ARTIFACTS_SINCE = 9;
+
+/**
+ * Gives what it finds as it finds it: the version, the file, the tables, the sessions, the artifacts, the cache.
+ *
+ * @throws ToolError `corrupt_record` for a newer store, or what is none
+ */
+export async function* checkStore(connection: SqlConnection, options: UpkeepOptions = {}): AsyncGenerator<Finding, void, undefined> {
+  const { version, pending } = await pendingSteps(connection);
+  if (version === 0)
+    return yield { kind: "version", what: `${connection.place} has no tables yet`, wayOut: "haft store migrate makes them." };
+  if (pending.length > 0)
+    yield {
+      kind: "version",
+      what: `the store has format version ${version}; this Haft works with ${CURRENT_VERSION}`,
+      wayOut: "haft store migrate brings it up to date.",
+    };
+  for (const damage of (await connection.fileDamage?.(connection.tables)) ?? [])
+    yield {
+      kind: "file",
+      what: `the file is damaged: ${damage}`,
+      wayOut: "Restore a backup, or save what haft sessions export can still read.",
+    };
+  const drift = schemaDrift(await expectedShape(version), await connection.readShape(connection.tables));
+  yield* drift;
+  if (drift.some(({ what }) => what.endsWith("is missing") && !what.startsWith("the index"))) return; // the rest would fail for the same reason
+  yield* checkSessions(connection, options);
+  if (version >= ARTIFACTS_SINCE) yield* checkArtifacts(connection, options);
+  yield* await checkCache(connection, options);
+}
+
+async function* checkArtifacts({ tables }: SqlConnection, options: UpkeepOptions): AsyncGenerator<Finding, void, undefined> {
+  let count = 0;
+  for (let last = ""; ;) {
+    await betweenSteps(options);
+    const query = tables.selectFrom("haft_artifact").select(["id", "data"]).where("id", ">", last);
+    const rows = await query.orderBy("id").limit(ROWS_AT_ONCE).execute();
+    for (const { id, data } of rows) {
+      if (hash("sha256", Buffer.from(data, "base64")) === id) continue;
+      const wayOut = `Restore it from a backup; or forget it, so that the next answer with these bytes keeps it again: delete from haft_artifact where id = '${id}'`;
+      yield { kind: "artifact", what: `the artifact ${id} has another SHA-256`, wayOut };
+    }
+    count += rows.length;
+    options.onProgress?.("artifacts", count);
+    const end = rows.at(-1);
+    if (end === undefined) return;
+    last = end.id;
+  }
+}
+
+/** A damaged entry is never used, and no reason to stop. In one transaction, because results come and go. */
+async function checkCache({ tables }: SqlConnection, options: UpkeepOptions): Promise<readonly Finding[]> {
+  const look = tables.transaction().setIsolationLevel("repeatable read").setAccessMode("read only");
+  const { damaged, bytes, counted } = await look.execute((transaction) => lookAtCache(transaction, options));
+  const wayOut = "haft store prune --only cache --older-than 1m forgets cached results; they are read again when they are needed.";
+  const findings: Finding[] = [];
+  if (damaged > 0) findings.push({ kind: "cache", what: `${damaged} cached results are damaged, and are not used`, wayOut });
+  if (counted !== bytes) findings.push({ kind: "cache", what: `the cache has ${bytes} bytes and counts ${counted}`, wayOut });
+  return findings;
+}
+
+async function lookAtCache(
+  tables: Transaction<Tables>,
+  options: UpkeepOptions,
+): Promise<{ readonly damaged: number; readonly bytes: number; readonly counted: number }> {
+  let damaged = 0;
+  let bytes = 0;
+  for (let last = ""; ;) {
+    await betweenSteps(options);
+    const rows = await tables.selectFrom("haft_cache").selectAll().where("key", ">", last).orderBy("key").limit(ROWS_AT_ONCE).execute();
+    for (const row of rows) {
+      if (row.checksum !== cacheChecksum(row)) damaged++;
+      bytes += row.bytes;
+    }
+    const end = rows.at(-1);
+    if (end === undefined) break;
+    last = end.key;
+  }
+  const counter = await tables.selectFrom("haft_counter").select("value").where("name", "=", "cache-bytes").executeTakeFirst();
+  return { damaged, bytes, counted: counter?.value ?? 0 };
+}

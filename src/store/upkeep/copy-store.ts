@@ -1,0 +1,167 @@
+/** Copies everything that a store keeps into an empty one, in one transaction, and compares the two before it is committed. */
+import { sql, type Transaction } from "kysely";
+import { ToolError } from "../../core/error.ts";
+import { requireCurrent, runNext } from "../migrate.ts";
+import type { SqlConnection } from "../sql-connection.ts";
+import type { Tables } from "../tables.ts";
+import { checkSessions } from "./check-sessions.ts";
+import { expectedShape } from "./schema-drift.ts";
+import { TableSum, anyTables, partsOf, readPieces, type Row, type TableParts } from "./table-rows.ts";
+import type { UpkeepOptions } from "./upkeep-work.ts";
+
+/** In the order in which they are filled: rows after those that they refer to. */
+export const COPIED_TABLES: readonly Pick<TableParts, "name" | "key">[] = [
+  { name: "haft_session", key: ["id"] },
+  { name: "haft_event", key: ["sequence"] },
+  { name: "haft_job", key: ["session", "id"] },
+  { name: "haft_key", key: ["id"] },
+  { name: "haft_refusal", key: ["number"] },
+  { name: "haft_request", key: ["key"] },
+  { name: "haft_approval", key: ["id"] },
+  { name: "haft_approval_rule", key: ["id"] },
+  { name: "haft_webhook", key: ["endpoint", "type"] },
+  { name: "haft_delivery", key: ["endpoint", "message"] },
+  { name: "haft_artifact", key: ["id"] },
+];
+/** The cache begins empty: its keys differ between databases, and its results can be read again. No process has the copy open. */
+export const LEFT_TABLES: readonly string[] = [
+  "haft_migration",
+  "haft_owner",
+  "haft_cache",
+  "haft_generation",
+  "haft_counter",
+  "haft_lease",
+  "haft_lease_slot",
+  "haft_lease_root",
+];
+
+export interface CopiedTable {
+  readonly table: string;
+  readonly rows: number;
+  /** Of all rows; the same in the source and the copy. */
+  readonly checksum: string;
+}
+
+export interface StoreCopy {
+  readonly from: SqlConnection;
+  readonly to: SqlConnection;
+}
+
+/**
+ * Reads one moment of the source, also while others write to it. Sessions keep their ids, checksums and numbers of events, so that marks of a
+ * feed hold in the copy. Whatever fails, or aborts the signal, leaves the target as it was.
+ *
+ * @throws ToolError `conflict` for a target that is not empty, `corrupt_record` when a session of the source is damaged or the copy differs,
+ * `too_large` for what the target cannot hold
+ */
+export async function copyStore({ from, to }: StoreCopy, options: UpkeepOptions = {}): Promise<readonly CopiedTable[]> {
+  await requireCurrent(from);
+  const shape = await expectedShape();
+  const tables = COPIED_TABLES.map((table) => partsOf(shape, table));
+  const reading = from.tables.transaction().setIsolationLevel("repeatable read").setAccessMode("read only");
+  return reading.execute((source) =>
+    to.tables.transaction().execute(async (target) => {
+      await prepareTarget(to, target);
+      const sums = new Map<string, TableSum>();
+      for (const table of tables) sums.set(table.name, await copyTable({ source, target, to, table }, options));
+      await copyParents({ source, target, table: tables[0] ?? partsOf(shape, { name: "haft_session", key: ["id"] }) }, options);
+      const last = await source.selectNoFrom(from.lastSequence.as("last")).executeTakeFirst();
+      await to.setLastSequence(target, last?.last ?? 0);
+      for (const table of tables) await requireSame(target, table, sums.get(table.name) ?? new TableSum(), options);
+      for await (const { what } of checkSessions(to, options, target))
+        throw new ToolError("corrupt_record", `Nothing was copied: in ${from.place.replace(/^The /u, "the ")} ${what}.`, {
+          operatorHint: "haft store check lists all that is damaged, with a way out for each.",
+        });
+      return tables.map(({ name }) => ({ table: name, rows: sums.get(name)?.rows ?? 0, checksum: sums.get(name)?.checksum ?? "" }));
+    }),
+  );
+}
+
+/** Makes the tables where there are none. */
+async function prepareTarget(to: SqlConnection, target: Transaction<Tables>): Promise<void> {
+  while ((await runNext(target, to)).length > 0);
+  await to.excludeWriters?.(target);
+  for (const name of [...COPIED_TABLES.map((table) => table.name), ...LEFT_TABLES]) {
+    if (name === "haft_migration") continue;
+    const row = await anyTables(target)
+      .selectFrom(name)
+      .select(sql<number>`1`.as("one"))
+      .limit(1)
+      .executeTakeFirst();
+    if (row === undefined) continue;
+    throw new ToolError("conflict", `${to.place} is not empty: ${name} has rows. Nothing was copied.`, {
+      operatorHint: "Copy into a place that has no store yet: a new file, a new database, or another schema by --schema.",
+    });
+  }
+}
+
+interface TableCopy {
+  readonly source: Transaction<Tables>;
+  readonly target: Transaction<Tables>;
+  readonly table: TableParts;
+}
+
+async function copyTable(
+  { source, target, to, table }: TableCopy & { readonly to: SqlConnection },
+  options: UpkeepOptions,
+): Promise<TableSum> {
+  const sum = new TableSum();
+  for await (const piece of readPieces(source, table, options)) {
+    const rows = table.name === "haft_session" ? piece.map(ownerless) : piece;
+    sum.add(rows, table);
+    try {
+      await anyTables(target)
+        .insertInto(table.name)
+        .values(rows.map((row) => (table.name === "haft_session" ? { ...row, parent_id: null } : row)))
+        .execute();
+    } catch (thrown: unknown) {
+      if (!to.isUnfit(thrown)) throw thrown;
+      const ids = rows
+        .map((row) => table.key.map((column) => String(row[column])).join(" "))
+        .toSorted((one, other) => other.length - one.length);
+      throw new ToolError("too_large", `${to.place} cannot hold a row of ${table.name}, probably ${ids[0]?.slice(0, 80)}…`, {
+        cause: thrown,
+        operatorHint: "PostgreSQL keeps ids of at most 2,000 bytes. Nothing was copied.",
+      });
+    }
+    options.onProgress?.(table.name, sum.rows);
+  }
+  return sum;
+}
+
+/** No process has a session of the copy open. */
+function ownerless(row: Row): Row {
+  return { ...row, owner: null };
+}
+
+/** Once all sessions are there, in whatever order. */
+async function copyParents({ source, target, table }: TableCopy, options: UpkeepOptions): Promise<void> {
+  const pairs: TableParts = { ...table, columns: ["id", "parent_id"], texts: ["id", "parent_id"] };
+  for await (const piece of readPieces(source, pairs, options))
+    for (const { id, parent_id } of piece)
+      if (id !== undefined && parent_id !== undefined && parent_id !== null)
+        await anyTables(target).updateTable("haft_session").set({ parent_id }).where("id", "=", id).execute();
+}
+
+async function requireSame(target: Transaction<Tables>, table: TableParts, expected: TableSum, options: UpkeepOptions): Promise<void> {
+  const found = new TableSum();
+  for await (const rows of readPieces(target, table, options)) {
+    found.add(rows, table);
+    options.onProgress?.(`${table.name} compared`, found.rows);
+  }
+  if (found.rows === expected.rows && found.checksum === expected.checksum) return;
+  throw new ToolError("corrupt_record", `The copy of ${table.name} differs from the source, so nothing was copied.`, {
+    operatorHint: "Run it again; if that fails in the same way, haft store check says what is wrong with the source.",
+  });
+}
+
+/** How many sessions a process may have open, as far as the tables say. @throws ToolError `corrupt_record` for tables that are not up to date */
+export async function openCount(connection: SqlConnection): Promise<number> {
+  await requireCurrent(connection);
+  const { rows } = await connection.tables
+    .selectFrom("haft_session")
+    .innerJoin("haft_owner", "haft_owner.id", "haft_session.owner")
+    .select(({ fn }) => fn.countAll<number>().as("rows"))
+    .executeTakeFirstOrThrow();
+  return rows;
+}

@@ -1,0 +1,69 @@
+/** The place that a store is copied into, which is whole or not there. */
+import { existsSync } from "node:fs";
+import { link, open, rm } from "node:fs/promises";
+import { dirname } from "node:path";
+import { systemCode } from "../../core/base/system-code.ts";
+import { ToolError } from "../../core/error.ts";
+import { connectStore, type ConnectStoreOptions, type StorePlace } from "../connect-store.ts";
+import type { SqlConnection } from "../sql-connection.ts";
+
+/**
+ * A file is written under another name, and gets its own when the work is done; in a database the transaction of the work decides.
+ *
+ * @throws ToolError `conflict` for a file that is there
+ */
+export async function intoCopy<Result>(
+  place: StorePlace,
+  options: ConnectStoreOptions,
+  work: (to: SqlConnection) => Promise<Result>,
+): Promise<Result> {
+  if (!("path" in place)) return withConnection(await connectStore(place, options), work);
+  const { path } = place;
+  if (existsSync(path)) throw taken(path);
+  const unfinished = `${path}.copying-${process.pid}`;
+  await removeFile(unfinished);
+  try {
+    const result = await withConnection(await connectStore({ path: unfinished }), work);
+    await giveName(unfinished, path);
+    return result;
+  } finally {
+    await removeFile(unfinished);
+  }
+}
+
+export async function withConnection<Result>(
+  connection: SqlConnection,
+  work: (connection: SqlConnection) => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work(connection);
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Unlike a renaming, a link never takes the place of a file that was made meanwhile. */
+async function giveName(unfinished: string, path: string): Promise<void> {
+  try {
+    await link(unfinished, path);
+  } catch (thrown: unknown) {
+    throw systemCode(thrown) === "EEXIST" ? taken(path) : thrown;
+  }
+  const folder = await open(dirname(path));
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+async function removeFile(path: string): Promise<void> {
+  await rm(`${path}-journal`, { force: true });
+  await rm(path, { force: true });
+}
+
+function taken(path: string): ToolError {
+  return new ToolError("conflict", `There is already a file ${path}. Nothing was copied.`, {
+    operatorHint: "Name a file that is not there yet; a copy never adds to a store.",
+  });
+}

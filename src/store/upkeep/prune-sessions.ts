@@ -1,0 +1,139 @@
+/** Forgets sessions that nothing was added to for long: their events, jobs, questions and rules go with them. */
+import type { Kysely, Transaction } from "kysely";
+import { Owner } from "../owner.ts";
+import type { SqlConnection } from "../sql-connection.ts";
+import type { Tables } from "../tables.ts";
+import type { PruneOptions } from "./pruned-parts.ts";
+import { betweenSteps } from "./upkeep-work.ts";
+
+const SESSIONS_AT_ONCE = 200;
+/** A branch that is made in the middle stops a batch; then it is looked at again. */
+const MAX_TRIES = 5;
+
+interface Batch {
+  readonly found: number;
+  readonly removed: number;
+  /** Where the next one begins. */
+  readonly last: string;
+}
+
+/** Branches before what they branch off: as long as a walk over all removed something, there may be more. */
+export async function pruneSessions(connection: SqlConnection, options: PruneOptions): Promise<number> {
+  const owner = new Owner(connection);
+  let removed = 0;
+  for (let before = -1; before < removed;) {
+    before = removed;
+    for (let last = ""; ;) {
+      await betweenSteps(options);
+      const batch = await removeBatch(connection, { owner, last, before: options.before });
+      removed += batch.removed;
+      options.onProgress?.("sessions", removed);
+      if (batch.found === 0) break;
+      ({ last } = batch);
+    }
+  }
+  return removed;
+}
+
+interface BatchOptions {
+  readonly owner: Owner;
+  readonly last: string;
+  readonly before: number;
+}
+
+async function removeBatch(connection: SqlConnection, options: BatchOptions): Promise<Batch> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await connection.attempt(() => connection.tables.transaction().execute((tables) => removeSome(tables, options)));
+    } catch (thrown: unknown) {
+      if (!connection.isTaken(thrown) || tries === MAX_TRIES) throw thrown;
+    }
+  }
+}
+
+async function removeSome(tables: Transaction<Tables>, { owner, last, before }: BatchOptions): Promise<Batch> {
+  const living = await owner.living(tables);
+  const rows = await idle(tables, before, living)
+    .select("id")
+    .where("id", ">", last)
+    .where((session) =>
+      session.not(
+        session.exists(
+          session.selectFrom("haft_session as branch").select("branch.id").whereRef("branch.parent_id", "=", "haft_session.id"),
+        ),
+      ),
+    )
+    .orderBy("id")
+    .limit(SESSIONS_AT_ONCE)
+    .execute();
+  const end = rows.at(-1);
+  if (end === undefined) return { found: 0, removed: 0, last };
+  const ids = await fence(tables, { ids: rows.map(({ id }) => id), before, living });
+  if (ids.length > 0) await remove(tables, ids);
+  return { found: rows.length, removed: ids.length, last: end.id };
+}
+
+/** From then on no owner can write them: what was claimed, or written, since they were found is left out. */
+async function fence(
+  tables: Transaction<Tables>,
+  { ids, before, living }: { readonly ids: readonly string[]; readonly before: number; readonly living: readonly string[] },
+): Promise<readonly string[]> {
+  let update = tables
+    .updateTable("haft_session")
+    .set((session) => ({ owner: null, epoch: session("epoch", "+", 1) }))
+    .where("id", "in", ids)
+    .where("updated_at", "<", before);
+  if (living.length > 0) update = update.where((session) => session.or([session("owner", "is", null), session("owner", "not in", living)]));
+  return (await update.returning("id").execute()).map(({ id }) => id);
+}
+
+async function remove(tables: Transaction<Tables>, ids: readonly string[]): Promise<void> {
+  await tables.deleteFrom("haft_event").where("session", "in", ids).execute();
+  await tables.deleteFrom("haft_job").where("session", "in", ids).execute();
+  await tables.deleteFrom("haft_approval").where("session", "in", ids).execute();
+  await tables.deleteFrom("haft_approval_rule").where("session", "in", ids).execute();
+  await tables.deleteFrom("haft_session").where("id", "in", ids).execute();
+}
+
+/** Sessions that nothing was added to since a time, and no living process has open. */
+function idle(tables: Kysely<Tables>, before: number, living: readonly string[]) {
+  const old = tables.selectFrom("haft_session").where("updated_at", "<", before);
+  return living.length === 0
+    ? old
+    : old.where((session) => session.or([session("haft_session.owner", "is", null), session("haft_session.owner", "not in", living)]));
+}
+
+export async function countOldSessions(connection: SqlConnection, options: PruneOptions): Promise<number> {
+  const { rows } = await (
+    await withStaying(connection, options)
+  )
+    .selectFrom("haft_session")
+    .select(({ fn }) => fn.countAll<number>().as("rows"))
+    .where((session) =>
+      session.not(session.exists(session.selectFrom("staying").select("id").whereRef("staying.id", "=", "haft_session.id"))),
+    )
+    .executeTakeFirstOrThrow();
+  return rows;
+}
+
+/** `staying`: the ids of the sessions that `pruneSessions` would leave. Those that they branch off, however old, are among them. */
+export async function withStaying(connection: SqlConnection, { before }: Pick<PruneOptions, "before">) {
+  const { tables } = connection;
+  const living = await new Owner(connection).living(tables);
+  return tables.withRecursive("staying", (tree) =>
+    tree
+      .selectFrom("haft_session")
+      .select(["id", "parent_id"])
+      .where((session) =>
+        living.length === 0
+          ? session("updated_at", ">=", before)
+          : session.or([session("updated_at", ">=", before), session("owner", "in", living)]),
+      )
+      .union(
+        tree
+          .selectFrom("staying")
+          .innerJoin("haft_session", "haft_session.id", "staying.parent_id")
+          .select(["haft_session.id", "haft_session.parent_id"]),
+      ),
+  );
+}

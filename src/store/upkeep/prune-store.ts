@@ -1,0 +1,83 @@
+/** Forgets what is old in a store, in batches between which others may write. */
+import { KEYED_REQUEST_KEPT_MS } from "../../core/access-store.ts";
+import { requireCurrent } from "../migrate.ts";
+import { oldEntries, pruneEntries } from "../sql-cache.ts";
+import type { SqlConnection } from "../sql-connection.ts";
+import { pruneJobs } from "../sql-jobs.ts";
+import { countOldArtifacts, pruneArtifacts } from "./prune-artifacts.ts";
+import { PRUNED_PARTS, type PrunedPart, type PruneOptions } from "./pruned-parts.ts";
+import { countOldSessions, pruneSessions } from "./prune-sessions.ts";
+import { betweenSteps } from "./upkeep-work.ts";
+
+/** How many of each part were forgotten, or would be. */
+export type PruneCounts = Readonly<Partial<Record<PrunedPart, number>>>;
+
+type Prune = (connection: SqlConnection, options: PruneOptions) => Promise<number>;
+
+const ROWS_AT_ONCE = 10_000;
+const PRUNES: Readonly<Record<PrunedPart, { readonly count: Prune; readonly forget: Prune }>> = {
+  sessions: { count: countOldSessions, forget: pruneSessions },
+  artifacts: { count: countOldArtifacts, forget: pruneArtifacts },
+  jobs: { count: countJobs, forget: ({ tables }, { before }) => pruneJobs(tables, { keep: Number.MAX_SAFE_INTEGER, endedBefore: before }) },
+  answers: { count: countAnswers, forget: pruneAnswers },
+  cache: { count: countCache, forget: pruneCache },
+};
+
+/**
+ * Forgets sessions whose last event is older than a time, files that no session that is left refers to, rows of jobs that have ended, first
+ * answers and cached results.
+ *
+ * A session stays while a process has it open, and while another session that stays branches off it. First answers stay for a day in any
+ * case. What is forgotten is committed in batches: work that is stopped in the middle has forgotten some of it, each whole.
+ */
+export async function pruneStore(connection: SqlConnection, options: PruneOptions): Promise<PruneCounts> {
+  await requireCurrent(connection);
+  const parts = options.parts ?? PRUNED_PARTS;
+  const counts: Partial<Record<PrunedPart, number>> = {};
+  for (const part of PRUNED_PARTS) {
+    if (!parts.includes(part)) continue;
+    await betweenSteps(options);
+    counts[part] = await (options.dryRun === true ? PRUNES[part].count : PRUNES[part].forget)(connection, options);
+  }
+  return counts;
+}
+
+async function countJobs({ tables }: SqlConnection, { before }: PruneOptions): Promise<number> {
+  const old = tables.selectFrom("haft_job").where("ended_at", "<", Math.ceil(before));
+  return (await old.select(({ fn }) => fn.countAll<number>().as("rows")).executeTakeFirstOrThrow()).rows;
+}
+
+function answersBefore({ before, now }: PruneOptions): number {
+  return Math.trunc(Math.min(before, now - KEYED_REQUEST_KEPT_MS));
+}
+
+async function countAnswers({ tables }: SqlConnection, options: PruneOptions): Promise<number> {
+  const old = tables.selectFrom("haft_request").where("at", "<", answersBefore(options));
+  return (await old.select(({ fn }) => fn.countAll<number>().as("rows")).executeTakeFirstOrThrow()).rows;
+}
+
+async function pruneAnswers({ tables }: SqlConnection, options: PruneOptions): Promise<number> {
+  const old = tables.selectFrom("haft_request").select("key").where("at", "<", answersBefore(options)).limit(ROWS_AT_ONCE);
+  for (let pruned = 0; ;) {
+    const { numDeletedRows } = await tables.deleteFrom("haft_request").where("key", "in", old).executeTakeFirst();
+    pruned += Number(numDeletedRows);
+    options.onProgress?.("answers", pruned);
+    if (numDeletedRows < BigInt(ROWS_AT_ONCE)) return pruned;
+    await betweenSteps(options);
+  }
+}
+
+async function countCache({ tables }: SqlConnection, options: PruneOptions): Promise<number> {
+  const old = oldEntries(tables, options).select(({ fn }) => fn.countAll<number>().as("rows"));
+  return (await old.executeTakeFirstOrThrow()).rows;
+}
+
+async function pruneCache({ tables }: SqlConnection, options: PruneOptions): Promise<number> {
+  for (let pruned = 0; ;) {
+    const gone = await tables.transaction().execute((transaction) => pruneEntries(transaction, options));
+    if (gone === 0) return pruned;
+    pruned += gone;
+    options.onProgress?.("cache", pruned);
+    await betweenSteps(options);
+  }
+}

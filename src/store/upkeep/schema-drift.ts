@@ -1,0 +1,78 @@
+/** The differences between the tables of a store and those that its version should have. */
+import { migrate } from "../migrate.ts";
+import type { ColumnShape, SchemaShape, TableShape } from "../schema-shape.ts";
+import { connectSqlite } from "../sqlite-connection.ts";
+import type { Finding } from "./finding.ts";
+
+const RESTORE =
+  "Restore the tables from a backup, or copy the sessions that are whole into a new store by haft sessions export and import.";
+
+/** The tables as the migrations make them. They are the same for every database. */
+export async function expectedShape(version?: number): Promise<SchemaShape> {
+  const settings = { path: ":memory:", readOnly: false, busyTimeoutMs: 0, synchronous: "normal", maxCacheBytes: 0 } as const;
+  const model = connectSqlite(settings);
+  try {
+    await migrate(model, version === undefined ? {} : { upTo: version });
+    return await model.readShape(model.tables);
+  } finally {
+    await model.close();
+  }
+}
+
+export function schemaDrift(expected: SchemaShape, found: SchemaShape): readonly Finding[] {
+  const findings: Finding[] = found.lacks.map((lack) => drift(`the store lacks ${lack}`, RESTORE));
+  for (const [name, table] of expected.tables) {
+    const actual = found.tables.get(name);
+    if (actual === undefined) findings.push(drift(`the table ${name} is missing`, RESTORE));
+    else findings.push(...columnDrift(name, table, actual), ...indexDrift(name, table, actual));
+  }
+  return findings;
+}
+
+function columnDrift(table: string, expected: TableShape, found: TableShape): readonly Finding[] {
+  const findings: Finding[] = [];
+  for (const [name, column] of expected.columns) {
+    const actual = found.columns.get(name);
+    if (actual === undefined) findings.push(drift(`the column ${name} of ${table} is missing`, RESTORE));
+    else if (!isSame(column, actual))
+      findings.push(drift(`the column ${name} of ${table} is ${spell(actual)}; it should be ${spell(column)}`, RESTORE));
+  }
+  for (const name of found.columns.keys())
+    if (!expected.columns.has(name))
+      findings.push(
+        drift(`the column ${name} of ${table} is none of Haft's`, `Once nothing needs it: alter table ${table} drop column "${name}"`),
+      );
+  return findings;
+}
+
+function indexDrift(table: string, expected: TableShape, found: TableShape): readonly Finding[] {
+  const findings: Finding[] = [];
+  for (const columns of expected.keys)
+    if (!found.keys.has(columns))
+      findings.push(drift(`${table} has no key (${columns})`, `create unique index ${table}_key_again on ${table} (${columns})`));
+  for (const columns of found.keys)
+    if (!expected.keys.has(columns))
+      findings.push(drift(`${table} has a unique index (${columns}) that is none of Haft's`, "Drop that index: it makes writes fail."));
+  for (const [name, columns] of expected.indexes) {
+    const actual = found.indexes.get(name);
+    if (actual === columns) continue;
+    const what = actual === undefined ? "is missing" : `is over (${actual})`;
+    const drop = actual === undefined ? "" : `drop index ${name}; `;
+    findings.push(drift(`the index ${name} of ${table} (${columns}) ${what}`, `${drop}create index ${name} on ${table} (${columns})`));
+  }
+  for (const reference of expected.references)
+    if (!found.references.has(reference)) findings.push(drift(`the reference ${reference} of ${table} is missing`, RESTORE));
+  return findings;
+}
+
+function isSame(one: ColumnShape, other: ColumnShape): boolean {
+  return one.kind === other.kind && one.isRequired === other.isRequired;
+}
+
+function spell({ kind, isRequired }: ColumnShape): string {
+  return `${kind === "other" ? "of another type" : kind}, ${isRequired ? "required" : "may be null"}`;
+}
+
+function drift(what: string, wayOut: string): Finding {
+  return { kind: "schema", what, wayOut };
+}

@@ -1,0 +1,129 @@
+/** The rows of any table of a store, read in pieces of bounded size, and a sum that tells whether two tables hold the same. */
+import { hash } from "node:crypto";
+import { sql, type Kysely } from "kysely";
+import type { SchemaShape } from "../schema-shape.ts";
+import type { Tables } from "../tables.ts";
+import { betweenSteps, type UpkeepOptions } from "./upkeep-work.ts";
+
+export type Value = string | number | null;
+export type Row = Readonly<Record<string, Value>>;
+
+/** Tables whose names are known when the program runs. */
+type AnyTables = Record<string, Record<string, Value>>;
+
+/** So many rows fit into one statement of every database. */
+const MAX_ROWS = 500;
+/** Of texts in one piece; a row that has more is a piece of its own. */
+const MAX_BYTES = 4 * 1024 * 1024;
+const SIZES_AT_ONCE = 1_000;
+
+export interface TableParts {
+  readonly name: string;
+  /** Columns by which each row is found, and in whose order they are read. */
+  readonly key: readonly string[];
+  readonly columns: readonly string[];
+  readonly texts: readonly string[];
+}
+
+/** @throws Error for a table that the shape does not have */
+export function partsOf({ tables }: SchemaShape, { name, key }: Pick<TableParts, "name" | "key">): TableParts {
+  const table = tables.get(name);
+  if (table === undefined) throw new Error(`The shape of a store has no ${name}.`);
+  const columns = [...table.columns.keys()];
+  return { name, key, columns, texts: columns.filter((column) => table.columns.get(column)?.kind === "text") };
+}
+
+export function anyTables(tables: Kysely<Tables>): Kysely<AnyTables> {
+  return tables as unknown as Kysely<AnyTables>; // the names come from the shape of the tables
+}
+
+/** In order of the key. The sizes are read first, so that rows of many megabytes are not read together. */
+export async function* readPieces(
+  tables: Kysely<Tables>,
+  parts: TableParts,
+  options: UpkeepOptions,
+): AsyncGenerator<readonly Row[], void, undefined> {
+  let last: Row | undefined;
+  for (;;) {
+    const ends = pieceEnds(await sizesBehind(tables, parts, last));
+    if (ends.length === 0) return;
+    for (const end of ends) {
+      await betweenSteps(options);
+      const rows = behind(tables, parts, last)
+        .where(isUpTo(parts.key, end))
+        .select([...parts.columns]);
+      yield await inOrder(rows, parts).execute();
+      last = end;
+    }
+  }
+}
+
+interface SizedRow extends Row {
+  readonly bytes: number;
+}
+
+async function sizesBehind(tables: Kysely<Tables>, parts: TableParts, last: Row | undefined): Promise<readonly SizedRow[]> {
+  const sizes = parts.texts.map((column) => sql`coalesce(octet_length(${sql.ref(column)}), 0)`);
+  const bytes = sizes.length === 0 ? sql<number>`0` : sql<number>`${sql.join(sizes, sql` + `)}`;
+  const rows = behind(tables, parts, last)
+    .select([...parts.key])
+    .select(bytes.as("bytes"))
+    .limit(SIZES_AT_ONCE);
+  return inOrder(rows, parts).execute();
+}
+
+function behind(tables: Kysely<Tables>, { name, key }: TableParts, last: Row | undefined) {
+  const all = anyTables(tables).selectFrom(name);
+  return last === undefined ? all : all.where(sql<boolean>`(${columnsOf(key)}) > (${valuesOf(key, last)})`);
+}
+
+function isUpTo(key: readonly string[], end: Row) {
+  return sql<boolean>`(${columnsOf(key)}) <= (${valuesOf(key, end)})`;
+}
+
+function columnsOf(key: readonly string[]) {
+  return sql.join(key.map((column) => sql.ref(column)));
+}
+
+function valuesOf(key: readonly string[], row: Row) {
+  return sql.join(key.map((column) => row[column]));
+}
+
+function inOrder<Query extends { orderBy(column: string): Query }>(query: Query, { key }: TableParts): Query {
+  return key.reduce((ordered, column) => ordered.orderBy(column), query);
+}
+
+/** The last row of each piece. */
+function pieceEnds(sizes: readonly SizedRow[]): readonly Row[] {
+  const ends: Row[] = [];
+  let [rows, bytes] = [0, 0];
+  for (const [index, row] of sizes.entries()) {
+    rows++;
+    bytes += row.bytes;
+    const next = sizes[index + 1];
+    if (next !== undefined && rows < MAX_ROWS && bytes + next.bytes <= MAX_BYTES) continue;
+    ends.push(row);
+    [rows, bytes] = [0, 0];
+  }
+  return ends;
+}
+
+const MODULUS = 2n ** 128n;
+
+/** How many rows there are, and the sum of their digests: the same in whatever order a database sorts texts. */
+export class TableSum {
+  rows = 0;
+  #sum = 0n;
+
+  add(rows: readonly Row[], { columns }: TableParts): void {
+    for (const row of rows) {
+      const text = JSON.stringify(columns.map((column) => row[column] ?? null));
+      this.#sum = (this.#sum + BigInt(`0x${hash("sha256", text).slice(0, 32)}`)) % MODULUS;
+    }
+    this.rows += rows.length;
+  }
+
+  get checksum(): string {
+    return this.#sum.toString(16).padStart(32, "0");
+  }
+}

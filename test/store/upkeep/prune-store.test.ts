@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { artifactOf } from "../../../src/core/artifact.ts";
+import type { Store } from "../../../src/core/store.ts";
+import { checkStore } from "../../../src/store/upkeep/check-store.ts";
+import { pruneStore } from "../../../src/store/upkeep/prune-store.ts";
+import type { PruneOptions } from "../../../src/store/upkeep/pruned-parts.ts";
+import { message, messages } from "../../../src/testing/store-case.ts";
+import { DAY_MS, PICTURE, SUBJECTS, append, fill, type Kept, type KeptMaker } from "./kept-store.ts";
+
+const START = 120_000;
+const NOW = 100 * DAY_MS;
+/** Ten days before. */
+const BEFORE = 90 * DAY_MS;
+
+async function prune(kept: Kept, options: Partial<PruneOptions> = {}) {
+  return pruneStore(await kept.connection(), { before: BEFORE, now: NOW, ...options });
+}
+
+async function ids(store: Store): Promise<readonly string[]> {
+  return (await store.list({ limit: 1_000 })).map(({ sessionId }) => sessionId).toSorted();
+}
+
+for (const { name, start, isRun } of SUBJECTS)
+  describe.skipIf(!isRun)(`issue 21.5 haft store prune, on ${name}:`, { timeout: START }, () => {
+    let maker: KeptMaker | undefined;
+    beforeAll(async () => {
+      maker = await start();
+    }, START);
+    afterAll(() => maker?.close());
+
+    function keep(): Kept {
+      return maker?.keep() ?? expect.fail("the database did not start");
+    }
+
+    test("a dry run counts what the same run then forgets, and changes nothing", async () => {
+      const kept = keep();
+      const store = kept.store();
+      await fill(store);
+      await append(store, "new", [message("new", NOW)]);
+      const before = await ids(store);
+      const counted = await prune(kept, { dryRun: true });
+      expect(counted).toEqual({ jobs: 0, sessions: before.length - 1, artifacts: 1, answers: 1, cache: 1 });
+      expect(await ids(store)).toEqual(before);
+      expect(await prune(kept)).toEqual(counted);
+      expect(await ids(store)).toEqual(["new"]);
+      expect([await store.jobs.list(), await store.artifacts.get(PICTURE.id)]).toEqual([[], undefined]);
+      expect(await store.cache.get("weather", NOW)).toBeUndefined();
+      expect((await store.access.keys()).map(({ id }) => id)).toEqual(["k"]);
+      expect(await prune(kept)).toEqual({ jobs: 0, sessions: 0, artifacts: 0, answers: 0, cache: 0 });
+      for await (const finding of checkStore(await kept.connection())) expect.fail(finding.what);
+    });
+
+    test("a session stays while it is open, and while a session that stays branches off it; its files stay with it", async () => {
+      const kept = keep();
+      const store = kept.store();
+      await append(store, "parent", messages("parent", 1, 3));
+      await append(store, "old", [{ ...message("old", 4) }]);
+      for (const [id, parent, at] of [
+        ["middle", "parent", 5],
+        ["leaf", "middle", NOW],
+        ["old leaf", "middle", 6],
+        ["old leaf of leaf", "old leaf", 7],
+      ] as const) {
+        const log = store.create(id, { at, durability: "sync", parent: { sessionId: parent, length: 1 } });
+        const content = `see artifact:${artifactOf("text/plain", Buffer.from(id)).id}`;
+        log.append([{ type: "message-add", sessionId: id, at, message: { role: "user", content } }]);
+        await log.close();
+        await store.artifacts.put({ artifact: artifactOf("text/plain", Buffer.from(id)), at: 5 });
+      }
+      const open = store.create("open", { at: 8, durability: "sync" });
+      open.append(messages("open", 8, 9));
+      await open.whenDurable();
+
+      expect(await prune(kept, { dryRun: true })).toMatchObject({ sessions: 3, artifacts: 2 });
+      expect(await prune(kept, { parts: ["sessions"] })).toEqual({ sessions: 3 });
+      expect(await ids(store)).toEqual(["leaf", "middle", "open", "parent"]);
+      expect(await prune(kept, { parts: ["artifacts"] })).toEqual({ artifacts: 2 });
+      expect(await store.artifacts.get(artifactOf("text/plain", Buffer.from("middle")).id)).toBeDefined();
+      open.append([message("open", 10)]);
+      await open.close();
+      expect((await store.read("open")).events).toEqual(messages("open", 8, 10));
+    });
+
+    test("first answers stay for a day however short the time is, and the files of sessions that are left stay", async () => {
+      const kept = keep();
+      const store = kept.store();
+      await fill(store);
+      await store.access.beginRequest({ key: "today", fingerprint: "f", at: NOW - DAY_MS / 2 });
+      expect(await prune(kept, { before: NOW, parts: ["answers", "artifacts"] })).toEqual({ artifacts: 0, answers: 1 });
+      expect(await store.access.beginRequest({ key: "today", fingerprint: "f", at: NOW })).toBeDefined();
+    });
+
+    test("jobs that have ended go by their end, and the store of an earlier version is refused with the command that helps", async () => {
+      const kept = keep();
+      const store = kept.store();
+      await fill(store);
+      await kept.execute("update haft_job set ended_at = 50, state = 'done'");
+      expect(await prune(kept, { before: 50, parts: ["jobs"] })).toEqual({ jobs: 0 });
+      expect(await prune(kept, { before: 51, parts: ["jobs"] })).toEqual({ jobs: 1 });
+      await kept.execute("delete from haft_migration where version > 8");
+      await expect(prune(kept)).rejects.toMatchObject({
+        code: "corrupt_record",
+        operatorHint: expect.stringContaining("haft store migrate"),
+      });
+    });
+
+    test("what is stopped in the middle has forgotten whole sessions only", async () => {
+      const kept = keep();
+      const store = kept.store();
+      for (let n = 0; n < 250; n++) store.create(`s${n}`, { at: 1, durability: "sync" }).append(messages(`s${n}`, 1, 2));
+      await store.close();
+      const stop = new AbortController();
+      const onProgress = (): void => stop.abort(new Error("enough"));
+      await expect(prune(kept, { signal: stop.signal, onProgress })).rejects.toThrow("enough");
+      const again = kept.store();
+      expect(await ids(again)).toHaveLength(50);
+      for await (const finding of checkStore(await kept.connection())) expect.fail(finding.what);
+      expect(await prune(kept)).toMatchObject({ sessions: 50 });
+    });
+  });
