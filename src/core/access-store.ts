@@ -1,4 +1,6 @@
 /** The seam behind which a server keeps its keys, the requests it refused and the first answers to keyed requests, for all processes of a store. */
+import type { JsonObject } from "./base/json.ts";
+
 /**
  * Keeps keys at rest, refused requests, and requests with an `Idempotency-Key`.
  *
@@ -74,12 +76,24 @@ export interface StoredKey {
   readonly sessionId?: string;
   /** The id of the principal that made it. */
   readonly createdBy?: string;
+  /** Set for a session key that a principal made for itself: it has no right that this principal has lost. */
+  readonly maker?: KeyMaker;
   /** Wall-clock milliseconds since the epoch, as all times here. */
   readonly createdAt: number;
   /** From this time on it counts for nothing. @default never */
   readonly expiresAt?: number;
   /** Set once it was revoked. */
   readonly revokedAt?: number;
+}
+
+/** The principal that made a session key, as far as rules look at it. Plain JSON. */
+export interface KeyMaker {
+  readonly name: string;
+  /** Claims of its token that rules of the server look at. */
+  readonly claims?: JsonObject;
+  /** Patterns of its own key. */
+  readonly allow?: readonly string[];
+  readonly deny?: readonly string[];
 }
 
 /** Which keys are listed. */

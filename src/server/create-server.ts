@@ -24,12 +24,14 @@ import { serverSettings, type ServerLimits } from "./api/server-settings.ts";
 import { scheduleHandlers } from "./api/schedules.ts";
 import type { ApiServices } from "./api/services.ts";
 import { SessionPool, refuseSessionKey } from "./api/session-pool.ts";
+import { sessionKeyHandlers } from "./api/session-keys.ts";
 import { sessionHandlers } from "./api/sessions.ts";
 import { Submissions } from "./api/submissions.ts";
 import { watchedStream } from "./api/watched-stream.ts";
 import { artifactHandlers } from "./api/artifacts.ts";
 import { toolHandlers } from "./api/tools.ts";
 import type { Authenticator, Principal } from "./auth/principal.ts";
+import { Keys } from "./auth/keys.ts";
 import { ServerAccess } from "./auth/server-access.ts";
 import { DashboardFiles } from "./dashboard/dashboard-files.ts";
 import { EventHub } from "./events/event-hub.ts";
@@ -236,6 +238,7 @@ class RuntimeServer implements HaftServer {
         ...toolHandlers,
         ...callHandlers,
         ...sessionHandlers,
+        ...sessionKeyHandlers,
         ...artifactHandlers,
         ...approvalHandlers,
         ...jobHandlers,
@@ -267,9 +270,13 @@ class RuntimeServer implements HaftServer {
       limits: new Limits(settings, clock),
       metrics: new Metrics(),
       stopping: () => this.#closing !== undefined,
-      access: auth instanceof ServerAccess ? auth : new ServerAccess({}, { ports: { clock, log }, authenticator: auth }),
+      access: auth instanceof ServerAccess ? auth : accessBy(auth, { clock, log }),
     };
   }
+}
+
+function accessBy(authenticator: Authenticator, ports: { readonly clock: Clock; readonly log: Log }): ServerAccess {
+  return new ServerAccess({}, { ports, authenticator, ...(authenticator instanceof Keys ? { keys: authenticator } : {}) });
 }
 
 function hostsOf({ allowedHosts, allowedOrigins }: ServerOptions): Pick<ServerOptions, "allowedHosts" | "allowedOrigins"> {

@@ -1,6 +1,6 @@
 /** The rows of keys, refused requests and keyed requests: their JSON, and what is read of it. */
 import type { KeyedRequest, RefusedRequest, StoredKey } from "../core/access-store.ts";
-import { anyText, count, describeProblem, listOf, numberOf, optional, shape, textOf, type ShapeCheck } from "../core/base/check-shape.ts";
+import { anyText, count, describeProblem, jsonObject, listOf, numberOf, optional, shape, textOf, type ShapeCheck } from "../core/base/check-shape.ts";
 import { parseJson } from "../core/base/parse-json.ts";
 import { ToolError } from "../core/error.ts";
 import { originalText } from "./stored-text.ts";
@@ -22,6 +22,7 @@ const KEY = shape({
   deny: optional(listOf(anyText)),
   sessionId: optional(anyText),
   createdBy: optional(anyText),
+  maker: optional(shape({ name: some, claims: optional(jsonObject), allow: optional(listOf(anyText)), deny: optional(listOf(anyText)) })),
   createdAt: at,
   expiresAt: optional(at),
 });

@@ -9,7 +9,11 @@ const ODD_IDS: readonly string[] = ["a\u0000b", "\ud800", "'; drop table haft_ke
 const alone: readonly StoreCase[] = [
   caseAlone("a key is found by its id as it was added, every field of it", async ({ access }) => {
     const full: StoredKey = { ...keyOf("a", 1), allow: ["files::*"], deny: ["*::delete"], createdBy: "local", expiresAt: 50 };
+    const maker = { name: "ann", claims: { groups: ["ops"] }, allow: ["files::*"], deny: ["files::delete"] };
+    const made: StoredKey = { ...keyOf("m", 3), sessionId: "trip", createdBy: "key:a", maker };
     await access.addKey(full);
+    await access.addKey(made);
+    deepEqual(await access.key("m"), made);
     await access.addKey(keyOf("b", 2));
     deepEqual([await access.key("a"), await access.key("b"), await access.key("c")], [full, keyOf("b", 2), undefined]);
   }),

@@ -1,15 +1,18 @@
 /** Every route, called by the OpenAPI document alone. */
 import { createClient } from "haft/client";
+import { openServerAccess, staticToken, type ServerAccess } from "haft/server";
 import { expect, test } from "vitest";
 import { artifactOf } from "../../../src/core/artifact.ts";
+import { systemPorts } from "../../../src/core/system-ports.ts";
 import { compileSchema } from "../../../src/schema/compile-schema.ts";
 import { API, OPERATION_IDS } from "../../../src/server/api.ts";
 import { COMPONENTS } from "../../../src/server/api/components.ts";
 import type { Route } from "../../../src/server/api/route.ts";
+import { memoryStore } from "../../../src/store/memory-store.ts";
 import { TOKEN, startApi, type ApiServer } from "./api-server.ts";
 
 test("issue 19.1 each operation is called by the document alone, and answers as the document says", async () => {
-  const api = await startApi();
+  const api = await startApi({ auth: await authWithKeys() });
   const { json: document } = await api.ask("GET", "/openapi.json", { token: null });
   const facts = await setTheScene(api);
   const called: string[] = [];
@@ -20,6 +23,10 @@ test("issue 19.1 each operation is called by the document alone, and answers as 
     }
   expect(called.sort()).toEqual([...OPERATION_IDS].sort());
 });
+
+function authWithKeys(): Promise<ServerAccess> {
+  return openServerAccess({ access: memoryStore().access, others: [staticToken({ token: TOKEN })] }, systemPorts);
+}
 
 interface Operation {
   readonly operationId: string;
@@ -51,6 +58,7 @@ async function setTheScene(api: ApiServer): Promise<Facts> {
     body: { calls: [{ name: "notes::erase" }], waitMs: 0 },
   });
   const approval = await waitingApproval(api);
+  const { json: key } = await api.ask("POST", "/v1/sessions/travel/keys", { body: { name: "page", scopes: ["read"] } });
   const { text: recording } = await api.ask("GET", "/v1/sessions/travel/recording");
   return {
     recording,
@@ -60,6 +68,7 @@ async function setTheScene(api: ApiServer): Promise<Facts> {
       callId: json.results[0].callId,
       jobId: job.results[0].callId,
       submissionId: submitted.submissionId,
+      keyId: key.id,
       approvalId: approval.callId,
     },
   };
