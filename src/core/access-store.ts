@@ -24,20 +24,25 @@ export interface AccessStore {
   /** The newest first. */
   refusals(query?: RefusalQuery): Promise<readonly RefusedRequest[]>;
   /**
-   * Records that a keyed request begins. Resolves to the record that its key has already; to undefined when it has none, or one that is older than a
-   * day. Nothing drops a younger record, however many there are.
+   * Records that a holder begins a keyed request, in one step: of several, in any number of processes, one does. Resolves to undefined when it is the holder now: its key
+   * has no record, one that is older than a day, or one with the same fingerprint and no answer that nobody holds or that is held as `after` says. Else it
+   * resolves to the record. Nothing drops a younger record, however many there are.
    *
    * @throws ToolError `unavailable` when no more can be kept. By rejecting
    */
   beginRequest(request: NewKeyedRequest): Promise<KeyedRequest | undefined>;
-  /** Keeps the first answer to a request that was begun. */
+  /** Counts a beat of the holder, by which others see that it is at work. Resolves to whether it still holds the request. */
+  holdRequest(request: { readonly key: string; readonly holder: string }): Promise<boolean>;
+  /** Ends the hold of a request that is left without an answer: it can be begun again at once. */
+  releaseRequest(request: { readonly key: string; readonly holder: string }): Promise<void>;
+  /** Keeps the answer to a request that was begun, unless it has one. */
   answerRequest(request: { readonly key: string; readonly answer: string }): Promise<void>;
   /** Forgets requests that were begun before a time. */
   forgetRequests(before: number): Promise<void>;
 }
 
-/** A request with an `Idempotency-Key`, as it begins. Plain JSON. */
-export interface NewKeyedRequest {
+/** A request with an `Idempotency-Key`. Plain JSON. */
+interface RequestRecord {
   /** Unique for principal, route and the client's key. */
   readonly key: string;
   /** A digest of the content: a request with another one is another request. */
@@ -45,10 +50,26 @@ export interface NewKeyedRequest {
   readonly at: number;
 }
 
+/** A request with an `Idempotency-Key`, as it begins. */
+export interface NewKeyedRequest extends RequestRecord {
+  /** Unique for this attempt. */
+  readonly holder: string;
+  /** A hold that has not beaten for so long that its process must have ended: it is taken over if it is still the same. */
+  readonly after?: RequestHold;
+}
+
 /** A request with an `Idempotency-Key` that was begun. */
-export interface KeyedRequest extends NewKeyedRequest {
-  /** The first answer. Left out while there is none: the request is under way, or its process ended. */
+export interface KeyedRequest extends RequestRecord {
+  /** The first answer. Left out while there is none. */
   readonly answer?: string;
+  /** The attempt that is under way, or whose process ended. Left out when there is an answer, or nobody is at it. */
+  readonly hold?: RequestHold;
+}
+
+/** The hold of an attempt on its request. While it is at work its beats grow. */
+export interface RequestHold {
+  readonly holder: string;
+  readonly beats: number;
 }
 
 /** For so long is a keyed request recorded. */

@@ -11,6 +11,7 @@ import type { Triggers } from "../triggers/triggers.ts";
 import { agentHandlers } from "./api/agents.ts";
 import { approvalHandlers } from "./api/approvals.ts";
 import { callHandlers } from "./api/calls.ts";
+import { countedRequest, countedResponse } from "./api/counted-bytes.ts";
 import { drain } from "./api/drain.ts";
 import { errorResponse } from "./api/error-response.ts";
 import { jobHandlers } from "./api/jobs.ts";
@@ -221,7 +222,8 @@ class RuntimeServer implements HaftServer {
     const principal = await admitted(access, request, "execute");
     limits.take(principal.id);
     refuseSessionKey(principal);
-    const response = await mcp.answer(request, { id: principal.id, principal });
+    const count = (bytes: number): void => limits.spendBytes(principal.id, bytes);
+    const response = countedResponse(await mcp.answer(countedRequest(request, count), { id: principal.id, principal }), count);
     metrics.note("mcp", response.status, clock.now() - startedAt);
     const { body } = response;
     if (body === null || response.headers.get("content-type")?.startsWith("text/event-stream") !== true) return response;
@@ -229,11 +231,11 @@ class RuntimeServer implements HaftServer {
   }
 
   #makeRouter(): Promise<FetchHandler> {
-    const { clock, log, store } = this.#services;
+    const { clock, ids, log, store } = this.#services;
     const about = { name: this.#options.name ?? "haft", version: this.#options.version ?? "0.0.0" };
     return makeRouter({
       services: this.#services,
-      keyed: new KeyedAnswers({ clock, log, access: store?.access ?? new MemoryAccess() }),
+      keyed: new KeyedAnswers({ clock, ids, log, access: store?.access ?? new MemoryAccess() }),
       handlers: {
         ...toolHandlers,
         ...callHandlers,

@@ -53,8 +53,9 @@ export function readRefusal({ number, body }: RefusalTable): RefusedRequest {
 }
 
 /** @throws ToolError `corrupt_record`: an answer that cannot be read is not given, and the request is not done again */
-export function readRequest(key: string, { fingerprint, at, answer }: RequestTable): KeyedRequest {
-  return { key, fingerprint: originalText(fingerprint), at, ...(answer === null ? {} : { answer: originalText(answer) }) };
+export function readRequest(key: string, { fingerprint, at, answer, holder, beats }: RequestTable): KeyedRequest {
+  const state = answer === null ? (holder === null ? {} : { hold: { holder, beats } }) : { answer: originalText(answer) };
+  return { key, fingerprint: originalText(fingerprint), at, ...state };
 }
 
 function readRow(body: string, check: ShapeCheck, what: string): unknown {

@@ -41,6 +41,16 @@ const MIGRATIONS: readonly Migration[] = [
   },
   { name: "keyed requests", run: createRequestTable },
   { name: "artifacts", run: createArtifactTable },
+  {
+    name: "holders of keyed requests",
+    async run({ schema }) {
+      await schema.alterTable("haft_request").addColumn("holder", "text").execute();
+      await schema
+        .alterTable("haft_request")
+        .addColumn("beats", "integer", (column) => column.notNull().defaultTo(0))
+        .execute();
+    },
+  },
 ];
 
 const CURRENT_VERSION = MIGRATIONS.length;

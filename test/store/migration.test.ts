@@ -54,6 +54,7 @@ test("a store of version 1 is opened: its sessions are read as before, and its j
     { version: 7, name: "epochs of claims" },
     { version: 8, name: "keyed requests" },
     { version: 9, name: "artifacts" },
+    { version: 10, name: "holders of keyed requests" },
   ]);
   expect(await jobs(again.store)).toHaveLength(4);
   await again.store.close();
