@@ -69,7 +69,9 @@ export function readServe(table: TableReader): ServeConfig {
 }
 
 function readLimits(table: TableReader): ServeLimits {
-  const numbers = LIMITS.map((name) => [name, table.number(name, { min: name === "graceMs" ? 0 : 1, max: Number.MAX_SAFE_INTEGER, integer: true })] as const);
+  const numbers = LIMITS.map(
+    (name) => [name, table.number(name, { min: name === "graceMs" ? 0 : 1, max: Number.MAX_SAFE_INTEGER, integer: true })] as const,
+  );
   return Object.fromEntries(numbers.filter(([, value]) => value !== undefined));
 }
 

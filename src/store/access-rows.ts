@@ -1,6 +1,17 @@
 /** The rows of keys, refused requests and keyed requests: their JSON, and what is read of it. */
 import type { KeyedRequest, RefusedRequest, StoredKey } from "../core/access-store.ts";
-import { anyText, count, describeProblem, jsonObject, listOf, numberOf, optional, shape, textOf, type ShapeCheck } from "../core/base/check-shape.ts";
+import {
+  anyText,
+  count,
+  describeProblem,
+  jsonObject,
+  listOf,
+  numberOf,
+  optional,
+  shape,
+  textOf,
+  type ShapeCheck,
+} from "../core/base/check-shape.ts";
 import { parseJson } from "../core/base/parse-json.ts";
 import { ToolError } from "../core/error.ts";
 import { originalText } from "./stored-text.ts";

@@ -105,10 +105,7 @@ export class SqlAccess implements AccessStore {
             .doUpdateSet(begins)
             .where(({ eb, or, and }) => {
               const isFree = eb("haft_request.holder", "is", null);
-              const isLeft = and([
-                eb("haft_request.holder", "=", after?.holder ?? ""),
-                eb("haft_request.beats", "=", after?.beats ?? 0),
-              ]);
+              const isLeft = and([eb("haft_request.holder", "=", after?.holder ?? ""), eb("haft_request.beats", "=", after?.beats ?? 0)]);
               const isSame = and([eb("haft_request.answer", "is", null), eb("haft_request.fingerprint", "=", row.fingerprint)]);
               return or([eb("haft_request.at", "<", old), and([isSame, after === undefined ? isFree : or([isFree, isLeft])])]);
             }),

@@ -100,7 +100,9 @@ export class KeyedAnswers {
       stopBeats();
       // What failed, and what is not over, is asked for again.
       if (kept === undefined || kept.status === 202)
-        await access.releaseRequest(hold).catch((thrown: unknown) => log.warn(`A request could not be released: ${describeThrown(thrown)}`));
+        await access
+          .releaseRequest(hold)
+          .catch((thrown: unknown) => log.warn(`A request could not be released: ${describeThrown(thrown)}`));
     }
   }
 

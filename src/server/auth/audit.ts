@@ -90,7 +90,8 @@ export async function readAudit(
   const found = new Newest(limit);
   const wanted = entryFilter(options);
   for (const refusal of await store.access.refusals({ limit: MAX_REFUSALS })) found.take({ type: "refusal", ...refusal }, wanted);
-  for (const key of await store.access.keys({ sessionKeys: true, limit: MAX_KEYS })) for (const entry of keyEntries(key)) found.take(entry, wanted);
+  for (const key of await store.access.keys({ sessionKeys: true, limit: MAX_KEYS }))
+    for (const entry of keyEntries(key)) found.take(entry, wanted);
   for (let offset = 0; ; offset += PAGE) {
     const page = await store.list({ limit: PAGE, offset });
     for (const session of page) {

@@ -244,7 +244,13 @@ function subjectOf(id: string, { name, claims, allow, deny }: KeyMaker): RuleSub
   return Object.freeze({ id, name, ...omitUndefined({ claims, tools: patternsOf({ allow, deny }) }) });
 }
 
-function patternsOf({ allow, deny }: { readonly allow: readonly string[] | undefined; readonly deny: readonly string[] | undefined }): PermissionRules | undefined {
+function patternsOf({
+  allow,
+  deny,
+}: {
+  readonly allow: readonly string[] | undefined;
+  readonly deny: readonly string[] | undefined;
+}): PermissionRules | undefined {
   return allow === undefined && deny === undefined ? undefined : omitUndefined({ allow, deny });
 }
 

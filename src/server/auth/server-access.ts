@@ -143,7 +143,9 @@ export class ServerAccess implements Authenticator {
 
   #ownKeys(): Keys {
     if (this.#keys !== undefined) return this.#keys;
-    throw new ToolError("unavailable", "The server keeps no keys.", { hint: "It is given a store of keys by openServerAccess({ access })." });
+    throw new ToolError("unavailable", "The server keeps no keys.", {
+      hint: "It is given a store of keys by openServerAccess({ access }).",
+    });
   }
 
   /** The tools that a principal sees in lists and may call; undefined = all that the runtime offers. */

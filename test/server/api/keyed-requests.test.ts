@@ -8,8 +8,11 @@ import { sqliteStore } from "haft/sqlite";
 import { FakeClock } from "haft/testing";
 import { createTriggers } from "haft/triggers";
 import { expect, onTestFinished, test } from "vitest";
+import { useSqliteThreads } from "../../bundled-threads.ts";
 import { temporaryFile } from "../../store/temporary-file.ts";
 import { TOKEN, startApi, type ApiServer } from "./api-server.ts";
+
+useSqliteThreads();
 
 const MESSAGE = { content: "It rains." };
 
@@ -75,6 +78,7 @@ function twoServers() {
 
 test("issue 19.6 E25 of two processes that get the same keyed request at the same moment, one does it and both give its answer", async () => {
   const { clock, one, other } = twoServers();
+  await Promise.all([one.store.open(), other.store.open()]);
   const asked = Promise.all([one.send("It rains."), other.send("It rains."), one.send("It rains."), other.send("It rains.")]);
   const answers = await until(asked, clock);
   expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
@@ -100,7 +104,9 @@ test("issue 19.6 E25 a process that works on a keyed request for long is not tak
   const { clock, one, other } = twoServers();
   const gate = Promise.withResolvers<void>();
   const { answerRequest } = one.store.access;
-  Object.assign(one.store.access, { answerRequest: async (...given: Parameters<typeof answerRequest>) => gate.promise.then(() => answerRequest(...given)) });
+  Object.assign(one.store.access, {
+    answerRequest: async (...given: Parameters<typeof answerRequest>) => gate.promise.then(() => answerRequest(...given)),
+  });
   const asked = Promise.all([one.send("It rains."), wait(20).then(() => other.send("It rains."))]);
   for (let second = 0; second < 60; second++) await tick(clock, 1_000);
   expect(one.sent() + other.sent()).toBe(1);

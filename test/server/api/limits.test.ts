@@ -60,23 +60,26 @@ function openServer({ limits = {}, store }: { readonly limits?: object; readonly
 
 const callWith = (text: string): object => ({ calls: [{ name: "t::echo", input: { text } }] });
 
-test.each([false, true])("issue 19.5 a principal that sends too many bytes waits, others do not (length left out: %s)", async (isStreamed) => {
-  const { ask, clock } = openServer({ limits: { maxBytesPerMinute: 60_000 } });
-  const large = await ask("POST", "/v1/tools/t::echo/check", { body: { input: { text: "x".repeat(70_000) } }, isStreamed });
-  expect(large.status).toBe(200);
-  const refused = await ask("GET", "/v1/info");
-  expect([refused.status, refused.headers.get("content-type")]).toEqual([429, "application/problem+json"]);
-  expect(JSON.parse(refused.text)).toMatchObject({
-    code: "rate_limited",
-    detail: "One principal may have 60000 bytes of requests and answers in a minute.",
-  });
-  const waitSeconds = Number(refused.headers.get("retry-after"));
-  expect(waitSeconds).toBeGreaterThanOrEqual(10);
-  expect((await ask("POST", "/mcp", { body: { jsonrpc: "2.0", id: 1, method: "tools/list" } })).status).toBe(429);
-  expect((await ask("GET", "/v1/info", { token: OTHER })).status).toBe(200);
-  await clock.advance(waitSeconds * 1_000);
-  expect((await ask("GET", "/v1/info")).status).toBe(200);
-});
+test.each([false, true])(
+  "issue 19.5 a principal that sends too many bytes waits, others do not (length left out: %s)",
+  async (isStreamed) => {
+    const { ask, clock } = openServer({ limits: { maxBytesPerMinute: 60_000 } });
+    const large = await ask("POST", "/v1/tools/t::echo/check", { body: { input: { text: "x".repeat(70_000) } }, isStreamed });
+    expect(large.status).toBe(200);
+    const refused = await ask("GET", "/v1/info");
+    expect([refused.status, refused.headers.get("content-type")]).toEqual([429, "application/problem+json"]);
+    expect(JSON.parse(refused.text)).toMatchObject({
+      code: "rate_limited",
+      detail: "One principal may have 60000 bytes of requests and answers in a minute.",
+    });
+    const waitSeconds = Number(refused.headers.get("retry-after"));
+    expect(waitSeconds).toBeGreaterThanOrEqual(10);
+    expect((await ask("POST", "/mcp", { body: { jsonrpc: "2.0", id: 1, method: "tools/list" } })).status).toBe(429);
+    expect((await ask("GET", "/v1/info", { token: OTHER })).status).toBe(200);
+    await clock.advance(waitSeconds * 1_000);
+    expect((await ask("GET", "/v1/info")).status).toBe(200);
+  },
+);
 
 test("issue 19.5 the bytes of answers count, of JSON as of streams", async () => {
   const { ask } = openServer({ limits: { maxBytesPerMinute: 30_000 } });
