@@ -103,11 +103,14 @@ export class SqlAccess implements AccessStore {
           conflict
             .column("key")
             .doUpdateSet(begins)
-            .where(({ eb, or, and }) => {
+            .where((eb) => {
               const isFree = eb("haft_request.holder", "is", null);
-              const isLeft = and([eb("haft_request.holder", "=", after?.holder ?? ""), eb("haft_request.beats", "=", after?.beats ?? 0)]);
-              const isSame = and([eb("haft_request.answer", "is", null), eb("haft_request.fingerprint", "=", row.fingerprint)]);
-              return or([eb("haft_request.at", "<", old), and([isSame, after === undefined ? isFree : or([isFree, isLeft])])]);
+              const isLeft = eb.and([
+                eb("haft_request.holder", "=", after?.holder ?? ""),
+                eb("haft_request.beats", "=", after?.beats ?? 0),
+              ]);
+              const isSame = eb.and([eb("haft_request.answer", "is", null), eb("haft_request.fingerprint", "=", row.fingerprint)]);
+              return eb.or([eb("haft_request.at", "<", old), eb.and([isSame, after === undefined ? isFree : eb.or([isFree, isLeft])])]);
             }),
         )
         .returning("key")

@@ -125,10 +125,8 @@ test("issue 19.5 the audit has who made and revoked a key, and nothing of the ke
   await api.ask("DELETE", `/v1/sessions/desk/keys/${page.id}`, { token: key });
   const entries = await readAudit(store, {}, () => {});
   const seen = entries.filter(({ type }) => type.startsWith("key-"));
-  expect(seen.map((entry) => [entry.type, "name" in entry ? entry.name : ""]).toSorted()).toEqual([
-    ["key-add", "ci"],
-    ["key-add", "page"],
-    ["key-revoke", "page"],
-  ]);
+  expect(new Set(seen.map((entry) => `${entry.type} ${"name" in entry ? entry.name : ""}`))).toEqual(
+    new Set(["key-add ci", "key-add page", "key-revoke page"]),
+  );
   expect(JSON.stringify(entries)).not.toContain("hash");
 });
