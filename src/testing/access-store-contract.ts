@@ -124,7 +124,8 @@ const alone: readonly StoreCase[] = [
   caseAlone("keyed requests that were begun before a time are forgotten, later ones stay", async ({ access }) => {
     for (const at of [1, 2, 3]) await access.beginRequest({ key: `k${at}`, fingerprint: "f", at, holder: "a" });
     await access.forgetRequests(3);
-    const known = async (key: string): Promise<boolean> => (await access.beginRequest({ key, fingerprint: "f", at: 4, holder: "b" })) !== undefined;
+    const known = async (key: string): Promise<boolean> =>
+      (await access.beginRequest({ key, fingerprint: "f", at: 4, holder: "b" })) !== undefined;
     deepEqual([await known("k1"), await known("k2"), await known("k3")], [false, false, true]);
   }),
   caseAlone("nothing is answered after closing", async (store) => {

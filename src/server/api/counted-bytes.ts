@@ -8,7 +8,7 @@ export function countedRequest(request: Request, count: Count): Request {
   const { body, headers } = request;
   if (body === null) return request;
   const declared = declaredLength(headers);
-  if (declared === undefined) return new Request(request, { body: counted(body, count), duplex: "half" });
+  if (declared === undefined) return new Request(request, { method: request.method, body: counted(body, count), duplex: "half" });
   count(declared);
   return request;
 }
