@@ -194,6 +194,7 @@ export function configSchema(text: string): Schema {
         issuers: listOf(page.object(["A table of `issuers`"], { scopes: byName(listOf({ type: "string" })) })),
       }),
       rules: listOf(page.object(["A table of `rules`"])),
+      limits: page.object(["`[serve.limits]`"]),
     }),
     webhooks: listOf(page.object(["`[[webhooks]]`"])),
     model,

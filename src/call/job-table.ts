@@ -101,6 +101,12 @@ export class JobTable {
     return job;
   }
 
+  /** Those that wait for one that runs to end, and how many may. */
+  get queue(): { readonly length: number; readonly limit: number } {
+    const { maxRunning, maxQueued } = this.#limits;
+    return { length: Math.max(0, this.#running.size - maxRunning), limit: maxQueued };
+  }
+
   /** None runs. */
   get isIdle(): boolean {
     return this.#running.size === 0;

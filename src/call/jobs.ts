@@ -73,6 +73,11 @@ export class Jobs {
       .filter((job) => (sessionId === undefined || job.sessionId === sessionId) && (states === undefined || states.includes(job.state)));
   }
 
+  /** How many wait to be started because as many run as may, and how many may wait: one more ends with `resource_busy`. */
+  get queue(): { readonly length: number; readonly limit: number } {
+    return this.#parts.jobs.queue;
+  }
+
   /** Undefined for one that is not there, or no longer kept. */
   get(id: string): JobStatus | undefined {
     return this.#parts.jobs.get(id)?.status;

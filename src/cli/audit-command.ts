@@ -15,7 +15,7 @@ export const auditCommand: Command = {
   usage: "",
   summary: "List who called what, and what came of it.",
   details: [
-    "One line a call, approval, message or refused request, the newest first: when,",
+    "One line a call, approval, message, key or refused request, newest first: when,",
     "the principal that it was made for, the tool and the outcome, and the session.",
     "Calls are read from the sessions' logs themselves, whose checksums are verified;",
     "those of sessions that were removed are gone. --principal and --tool take",
@@ -80,6 +80,13 @@ function wordsOf(entry: AuditEntry): string {
     case "message":
     case "input":
       return `${who} sent ${entry.type === "message" ? "a message" : "input"}, session ${safeText(entry.sessionId)}`;
+    case "key-add":
+    case "key-revoke": {
+      const { keyId, name, scopes, sessionId } = entry;
+      const which = `${safeText(keyId)} (${safeText(name)})`;
+      if (entry.type === "key-revoke") return `the key ${which} was revoked`;
+      return `${who} made the key ${which}: ${safeText(scopes.join(" "))}${sessionId === undefined ? "" : `, session ${safeText(sessionId)}`}`;
+    }
     case "refusal": {
       const { method, path, status, reason, from, missed } = entry;
       const more = [

@@ -1,5 +1,6 @@
 /** `haft serve`: the tools of the configuration over HTTP, and over MCP on the same port. */
 import { ToolError, isToolError } from "../core/error.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import { createServer, type HaftServer } from "../server/create-server.ts";
 import { staticToken } from "../server/auth/static-token.ts";
@@ -132,13 +133,13 @@ function serverOptions(
   { config, triggers }: OpenRuntime,
 ): Omit<Parameters<typeof createServer>[1], "auth"> {
   const pinned = pinnedTools(config.config);
-  const { corsOrigins } = config.config.serve ?? {};
+  const { corsOrigins, limits } = config.config.serve ?? {};
   return {
     version: packageVersion(),
     dashboard: true,
     triggers,
     mcp: pinned === undefined ? {} : { only: pinned },
-    ...(corsOrigins === undefined ? {} : { corsOrigins }),
+    ...omitUndefined({ corsOrigins, limits }),
     ...(allowedHost.length === 0 ? {} : { allowedHosts: [...allowedHost, "localhost", "127.0.0.1", "[::1]"] }),
   };
 }

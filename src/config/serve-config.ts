@@ -12,7 +12,26 @@ export interface ServeConfig {
   readonly rules: readonly AccessRule[];
   /** Origins whose pages may read answers. */
   readonly corsOrigins?: readonly string[];
+  readonly limits?: ServeLimits;
 }
+
+/** `serve.limits`: those of `createServer`, by the same names. */
+export type ServeLimits = { readonly [Name in LimitName]?: number };
+
+type LimitName = (typeof LIMITS)[number];
+
+const LIMITS = [
+  "maxBodyBytes",
+  "maxRecordingBytes",
+  "maxRequestsPerMinute",
+  "maxBytesPerMinute",
+  "maxConcurrentRequests",
+  "maxConcurrentCalls",
+  "maxStreams",
+  "maxOpenSessions",
+  "sessionIdleMs",
+  "graceMs",
+] as const;
 
 export interface ServeAuthConfig {
   /** The address of the server as its clients know it. */
@@ -45,8 +64,15 @@ export function readServe(table: TableReader): ServeConfig {
   return {
     auth: table.section("auth", readAuth) ?? { issuers: [] },
     rules: (table.tables("rules") ?? []).flatMap(readRule),
-    ...omitUndefined({ corsOrigins }),
+    ...omitUndefined({ corsOrigins, limits: table.section("limits", readLimits) }),
   };
+}
+
+function readLimits(table: TableReader): ServeLimits {
+  const numbers = LIMITS.map(
+    (name) => [name, table.number(name, { min: name === "graceMs" ? 0 : 1, max: Number.MAX_SAFE_INTEGER, integer: true })] as const,
+  );
+  return Object.fromEntries(numbers.filter(([, value]) => value !== undefined));
 }
 
 function readAuth(table: TableReader): ServeAuthConfig {

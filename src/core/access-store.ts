@@ -1,4 +1,6 @@
 /** The seam behind which a server keeps its keys, the requests it refused and the first answers to keyed requests, for all processes of a store. */
+import type { JsonObject } from "./base/json.ts";
+
 /**
  * Keeps keys at rest, refused requests, and requests with an `Idempotency-Key`.
  *
@@ -22,20 +24,25 @@ export interface AccessStore {
   /** The newest first. */
   refusals(query?: RefusalQuery): Promise<readonly RefusedRequest[]>;
   /**
-   * Records that a keyed request begins. Resolves to the record that its key has already; to undefined when it has none, or one that is older than a
-   * day. Nothing drops a younger record, however many there are.
+   * Records that a holder begins a keyed request, in one step: of several, in any number of processes, one does. Resolves to undefined when it is the holder now: its key
+   * has no record, one that is older than a day, or one with the same fingerprint and no answer that nobody holds or that is held as `after` says. Else it
+   * resolves to the record. Nothing drops a younger record, however many there are.
    *
    * @throws ToolError `unavailable` when no more can be kept. By rejecting
    */
   beginRequest(request: NewKeyedRequest): Promise<KeyedRequest | undefined>;
-  /** Keeps the first answer to a request that was begun. */
+  /** Counts a beat of the holder, by which others see that it is at work. Resolves to whether it still holds the request. */
+  holdRequest(request: { readonly key: string; readonly holder: string }): Promise<boolean>;
+  /** Ends the hold of a request that is left without an answer: it can be begun again at once. */
+  releaseRequest(request: { readonly key: string; readonly holder: string }): Promise<void>;
+  /** Keeps the answer to a request that was begun, unless it has one. */
   answerRequest(request: { readonly key: string; readonly answer: string }): Promise<void>;
   /** Forgets requests that were begun before a time. */
   forgetRequests(before: number): Promise<void>;
 }
 
-/** A request with an `Idempotency-Key`, as it begins. Plain JSON. */
-export interface NewKeyedRequest {
+/** A request with an `Idempotency-Key`. Plain JSON. */
+interface RequestRecord {
   /** Unique for principal, route and the client's key. */
   readonly key: string;
   /** A digest of the content: a request with another one is another request. */
@@ -43,10 +50,26 @@ export interface NewKeyedRequest {
   readonly at: number;
 }
 
+/** A request with an `Idempotency-Key`, as it begins. */
+export interface NewKeyedRequest extends RequestRecord {
+  /** Unique for this attempt. */
+  readonly holder: string;
+  /** A hold that has not beaten for so long that its process must have ended: it is taken over if it is still the same. */
+  readonly after?: RequestHold;
+}
+
 /** A request with an `Idempotency-Key` that was begun. */
-export interface KeyedRequest extends NewKeyedRequest {
-  /** The first answer. Left out while there is none: the request is under way, or its process ended. */
+export interface KeyedRequest extends RequestRecord {
+  /** The first answer. Left out while there is none. */
   readonly answer?: string;
+  /** The attempt that is under way, or whose process ended. Left out when there is an answer, or nobody is at it. */
+  readonly hold?: RequestHold;
+}
+
+/** The hold of an attempt on its request. While it is at work its beats grow. */
+export interface RequestHold {
+  readonly holder: string;
+  readonly beats: number;
 }
 
 /** For so long is a keyed request recorded. */
@@ -74,12 +97,24 @@ export interface StoredKey {
   readonly sessionId?: string;
   /** The id of the principal that made it. */
   readonly createdBy?: string;
+  /** Set for a session key that a principal made for itself: it has no right that this principal has lost. */
+  readonly maker?: KeyMaker;
   /** Wall-clock milliseconds since the epoch, as all times here. */
   readonly createdAt: number;
   /** From this time on it counts for nothing. @default never */
   readonly expiresAt?: number;
   /** Set once it was revoked. */
   readonly revokedAt?: number;
+}
+
+/** The principal that made a session key, as far as rules look at it. Plain JSON. */
+export interface KeyMaker {
+  readonly name: string;
+  /** Claims of its token that rules of the server look at. */
+  readonly claims?: JsonObject;
+  /** Patterns of its own key. */
+  readonly allow?: readonly string[];
+  readonly deny?: readonly string[];
 }
 
 /** Which keys are listed. */

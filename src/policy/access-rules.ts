@@ -13,6 +13,8 @@ export interface RuleSubject {
   readonly claims?: JsonObject;
   /** Patterns of its key. */
   readonly tools?: PermissionRules;
+  /** The principal that made its key: it has no tool that this one has not. */
+  readonly maker?: RuleSubject;
 }
 
 /** One rule. It applies to a principal that fits both `principals` and `claims`; without either, to all. */
@@ -57,11 +59,28 @@ export class AccessRules {
 
   /** The tools that a principal sees in lists and may call; undefined = all that the runtime offers. */
   visibilityOf(principal: RuleSubject): Visibility | undefined {
-    const { tools } = principal;
+    const { tools, maker } = principal;
+    if (maker !== undefined) return visibilityOf([this.visibilityOf(maker), this.#rulesFor(principal), tools]);
     if (this.#rules.length === 0) return tools === undefined ? undefined : this.#remember(JSON.stringify(tools), [tools]);
-    const applying = this.#rules.flatMap(({ fits }, index) => (fits(principal) ? [index] : []));
+    const applying = this.#applying(principal);
     const key = `${applying.join(",")} ${tools === undefined ? "" : JSON.stringify(tools)}`;
     return this.#remembered.get(key) ?? this.#remember(key, [this.#together(applying), tools]);
+  }
+
+  /** The rules that name a principal itself; undefined where none does. */
+  #rulesFor(principal: RuleSubject): PermissionRules | undefined {
+    const applying = this.#applying(principal);
+    return applying.length === 0 ? undefined : this.#together(applying);
+  }
+
+  /** The claims that rules look at, of all those that a token has. */
+  usedClaims(claims: JsonObject): JsonObject {
+    const used = new Set(this.#rules.flatMap((rule) => Object.keys(rule.claims ?? {}).map((claim) => pathOf(claim)[0])));
+    return Object.fromEntries(Object.entries(claims).filter(([name]) => used.has(name)));
+  }
+
+  #applying(principal: RuleSubject): readonly number[] {
+    return this.#rules.flatMap(({ fits }, index) => (fits(principal) ? [index] : []));
   }
 
   #together(applying: readonly number[]): PermissionRules {
@@ -123,13 +142,16 @@ function checkedClaims(
 }
 
 function hasClaim(claims: JsonObject | undefined, claim: string, wanted: string | number | boolean): boolean {
-  const names = claim.startsWith("/")
-    ? claim
-        .slice(1)
-        .split("/")
-        .map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~"))
-    : [claim];
   let value: JsonValue | undefined = claims;
-  for (const name of names) value = isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  for (const name of pathOf(claim)) value = isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
   return value === wanted || (Array.isArray(value) && value.includes(wanted));
+}
+
+/** The names that lead to a claim, from the outermost. */
+function pathOf(claim: string): readonly string[] {
+  if (!claim.startsWith("/")) return [claim];
+  return claim
+    .slice(1)
+    .split("/")
+    .map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~"));
 }

@@ -7,6 +7,7 @@ import { jobRoutes } from "./api/routes/jobs.ts";
 import { scheduleRoutes } from "./api/routes/schedules.ts";
 import { serverRoutes } from "./api/routes/server.ts";
 import { sessionRoutes } from "./api/routes/sessions.ts";
+import { sessionKeyRoutes } from "./api/routes/session-keys.ts";
 import { toolRoutes } from "./api/routes/tools.ts";
 import type { SchemaType } from "./api/schema-type.ts";
 
@@ -15,6 +16,7 @@ export const API = {
   ...toolRoutes,
   ...callRoutes,
   ...sessionRoutes,
+  ...sessionKeyRoutes,
   ...artifactRoutes,
   ...approvalRoutes,
   ...jobRoutes,

@@ -11,6 +11,7 @@ import type { Triggers } from "../triggers/triggers.ts";
 import { agentHandlers } from "./api/agents.ts";
 import { approvalHandlers } from "./api/approvals.ts";
 import { callHandlers } from "./api/calls.ts";
+import { countedRequest, countedResponse } from "./api/counted-bytes.ts";
 import { drain } from "./api/drain.ts";
 import { errorResponse } from "./api/error-response.ts";
 import { jobHandlers } from "./api/jobs.ts";
@@ -24,12 +25,14 @@ import { serverSettings, type ServerLimits } from "./api/server-settings.ts";
 import { scheduleHandlers } from "./api/schedules.ts";
 import type { ApiServices } from "./api/services.ts";
 import { SessionPool, refuseSessionKey } from "./api/session-pool.ts";
+import { sessionKeyHandlers } from "./api/session-keys.ts";
 import { sessionHandlers } from "./api/sessions.ts";
 import { Submissions } from "./api/submissions.ts";
 import { watchedStream } from "./api/watched-stream.ts";
 import { artifactHandlers } from "./api/artifacts.ts";
 import { toolHandlers } from "./api/tools.ts";
 import type { Authenticator, Principal } from "./auth/principal.ts";
+import { Keys } from "./auth/keys.ts";
 import { ServerAccess } from "./auth/server-access.ts";
 import { DashboardFiles } from "./dashboard/dashboard-files.ts";
 import { EventHub } from "./events/event-hub.ts";
@@ -227,7 +230,8 @@ class RuntimeServer implements HaftServer {
     const principal = await admitted(access, request, "execute");
     limits.take(principal.id);
     refuseSessionKey(principal);
-    const response = await mcp.answer(request, { id: principal.id, principal });
+    const count = (bytes: number): void => limits.spendBytes(principal.id, bytes);
+    const response = countedResponse(await mcp.answer(countedRequest(request, count), { id: principal.id, principal }), count);
     metrics.note("mcp", response.status, clock.now() - startedAt);
     const { body } = response;
     if (body === null || response.headers.get("content-type")?.startsWith("text/event-stream") !== true) return response;
@@ -235,15 +239,16 @@ class RuntimeServer implements HaftServer {
   }
 
   #makeRouter(): Promise<FetchHandler> {
-    const { clock, log, store } = this.#services;
+    const { clock, ids, log, store } = this.#services;
     const about = { name: this.#options.name ?? "haft", version: this.#options.version ?? "0.0.0" };
     return makeRouter({
       services: this.#services,
-      keyed: new KeyedAnswers({ clock, log, access: store?.access ?? new MemoryAccess() }),
+      keyed: new KeyedAnswers({ clock, ids, log, access: store?.access ?? new MemoryAccess() }),
       handlers: {
         ...toolHandlers,
         ...callHandlers,
         ...sessionHandlers,
+        ...sessionKeyHandlers,
         ...artifactHandlers,
         ...approvalHandlers,
         ...jobHandlers,
@@ -275,7 +280,7 @@ class RuntimeServer implements HaftServer {
       limits: new Limits(settings, clock),
       metrics: new Metrics(),
       stopping: () => this.#closing !== undefined,
-      access: auth instanceof ServerAccess ? auth : new ServerAccess({}, { ports: { clock, log }, authenticator: auth }),
+      access: auth instanceof ServerAccess ? auth : accessBy(auth, { clock, log }),
     };
   }
 }
@@ -287,6 +292,10 @@ function originOf(address: string): URL {
   throw new ToolError("invalid_argument", `The address ${JSON.stringify(address.slice(0, 200))} is no origin of a server.`, {
     hint: "It has a scheme, a host and a port, and no path: http://10.0.0.3:7420",
   });
+}
+
+function accessBy(authenticator: Authenticator, ports: { readonly clock: Clock; readonly log: Log }): ServerAccess {
+  return new ServerAccess({}, { ports, authenticator, ...(authenticator instanceof Keys ? { keys: authenticator } : {}) });
 }
 
 function hostsOf({ allowedHosts, allowedOrigins }: ServerOptions): Pick<ServerOptions, "allowedHosts" | "allowedOrigins"> {

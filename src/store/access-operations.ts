@@ -50,6 +50,8 @@ export function guardAccess(guard: AccessGuard): AccessStore {
       return send("refusals", query);
     },
     beginRequest: (request) => send("beginRequest", request),
+    holdRequest: (request) => send("holdRequest", request),
+    releaseRequest: (request) => send("releaseRequest", request),
     answerRequest: (request) => send("answerRequest", request),
     forgetRequests: (before) => send("forgetRequests", before),
   };
@@ -60,6 +62,8 @@ const WRITES: ReadonlySet<keyof AccessStore> = new Set([
   "revokeKey",
   "addRefusals",
   "beginRequest",
+  "holdRequest",
+  "releaseRequest",
   "answerRequest",
   "forgetRequests",
 ]);

@@ -1,6 +1,17 @@
 /** The rows of keys, refused requests and keyed requests: their JSON, and what is read of it. */
 import type { KeyedRequest, RefusedRequest, StoredKey } from "../core/access-store.ts";
-import { anyText, count, describeProblem, listOf, numberOf, optional, shape, textOf, type ShapeCheck } from "../core/base/check-shape.ts";
+import {
+  anyText,
+  count,
+  describeProblem,
+  jsonObject,
+  listOf,
+  numberOf,
+  optional,
+  shape,
+  textOf,
+  type ShapeCheck,
+} from "../core/base/check-shape.ts";
 import { parseJson } from "../core/base/parse-json.ts";
 import { ToolError } from "../core/error.ts";
 import { originalText } from "./stored-text.ts";
@@ -22,6 +33,7 @@ const KEY = shape({
   deny: optional(listOf(anyText)),
   sessionId: optional(anyText),
   createdBy: optional(anyText),
+  maker: optional(shape({ name: some, claims: optional(jsonObject), allow: optional(listOf(anyText)), deny: optional(listOf(anyText)) })),
   createdAt: at,
   expiresAt: optional(at),
 });
@@ -52,8 +64,9 @@ export function readRefusal({ number, body }: RefusalTable): RefusedRequest {
 }
 
 /** @throws ToolError `corrupt_record`: an answer that cannot be read is not given, and the request is not done again */
-export function readRequest(key: string, { fingerprint, at, answer }: RequestTable): KeyedRequest {
-  return { key, fingerprint: originalText(fingerprint), at, ...(answer === null ? {} : { answer: originalText(answer) }) };
+export function readRequest(key: string, { fingerprint, at, answer, holder, beats }: RequestTable): KeyedRequest {
+  const state = answer === null ? (holder === null ? {} : { hold: { holder, beats } }) : { answer: originalText(answer) };
+  return { key, fingerprint: originalText(fingerprint), at, ...state };
 }
 
 function readRow(body: string, check: ShapeCheck, what: string): unknown {

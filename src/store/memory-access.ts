@@ -66,10 +66,16 @@ export class MemoryAccess implements AccessStore {
   }
 
   async beginRequest(request: NewKeyedRequest): Promise<KeyedRequest | undefined> {
-    const { key, fingerprint, at } = request;
+    const { key, fingerprint, at, holder } = request;
     await this.forgetRequests(at - KEYED_REQUEST_KEPT_MS);
     const known = this.#requests.get(key);
-    if (known !== undefined) return known;
+    if (known !== undefined && !mayBegin(request, known)) return known;
+    const record = { key, fingerprint, at, hold: { holder, beats: 0 } };
+    if (known !== undefined) {
+      this.#drop(known);
+      this.#keep(record);
+      return undefined;
+    }
     const [oldest] = this.#requests.values();
     if (oldest !== undefined && this.#requestBytes + RECORD_BYTES > this.#maxRequestBytes)
       throw new ToolError("unavailable", "The server remembers as many requests with an Idempotency-Key as it can.", {
@@ -78,29 +84,56 @@ export class MemoryAccess implements AccessStore {
         retryAfterMs: oldest.at + KEYED_REQUEST_KEPT_MS - at,
         operatorHint: "A store that outlives the process keeps them on its disk.",
       });
-    this.#keep({ key, fingerprint, at });
+    this.#keep(record);
     return undefined;
+  }
+
+  async holdRequest({ key, holder }: { readonly key: string; readonly holder: string }): Promise<boolean> {
+    const held = this.#requests.get(key);
+    if (held?.hold?.holder !== holder) return false;
+    this.#requests.set(key, Object.freeze({ ...held, hold: { holder, beats: held.hold.beats + 1 } }));
+    return true;
+  }
+
+  async releaseRequest({ key, holder }: { readonly key: string; readonly holder: string }): Promise<void> {
+    const begun = this.#requests.get(key);
+    if (begun?.hold?.holder !== holder) return;
+    const { hold: _hold, ...released } = begun;
+    this.#requests.set(key, Object.freeze(released));
   }
 
   async answerRequest({ key, answer }: { readonly key: string; readonly answer: string }): Promise<void> {
     const begun = this.#requests.get(key);
-    if (begun === undefined) return;
+    if (begun === undefined || begun.answer !== undefined) return;
     this.#requestBytes -= bytesOf(begun);
-    this.#keep({ ...begun, answer });
+    const { hold: _hold, ...over } = begun;
+    this.#requests.set(key, Object.freeze({ ...over, answer }));
+    this.#requestBytes += bytesOf({ ...over, answer });
   }
 
   async forgetRequests(before: number): Promise<void> {
-    for (const [key, request] of this.#requests) {
+    for (const request of this.#requests.values()) {
       if (request.at >= before) return;
-      this.#requests.delete(key);
-      this.#requestBytes -= bytesOf(request);
+      this.#drop(request);
     }
+  }
+
+  #drop(request: KeyedRequest): void {
+    this.#requests.delete(request.key);
+    this.#requestBytes -= bytesOf(request);
   }
 
   #keep(request: KeyedRequest): void {
     this.#requests.set(request.key, Object.freeze(request));
     this.#requestBytes += bytesOf(request);
   }
+}
+
+/** Whether an attempt may hold a request that has a record already. */
+function mayBegin({ fingerprint, after }: NewKeyedRequest, known: KeyedRequest): boolean {
+  if (known.answer !== undefined || known.fingerprint !== fingerprint) return false;
+  const { hold } = known;
+  return hold === undefined || (hold.holder === after?.holder && hold.beats === after.beats);
 }
 
 function bytesOf({ answer = "" }: KeyedRequest): number {

@@ -47,6 +47,16 @@ export const MIGRATIONS: readonly Migration[] = [
     },
   },
   { name: "leases", run: createLeaseTables },
+  {
+    name: "holders of keyed requests",
+    async run({ schema }) {
+      await schema.alterTable("haft_request").addColumn("holder", "text").execute();
+      await schema
+        .alterTable("haft_request")
+        .addColumn("beats", "integer", (column) => column.notNull().defaultTo(0))
+        .execute();
+    },
+  },
 ];
 
 async function createSessionTables({ schema }: Transaction<Tables>): Promise<void> {

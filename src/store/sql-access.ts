@@ -91,15 +91,27 @@ export class SqlAccess implements AccessStore {
   }
 
   async beginRequest(request: NewKeyedRequest): Promise<KeyedRequest | undefined> {
-    const { key, fingerprint, at } = request;
-    const row = { key: storedText(key), fingerprint: storedText(fingerprint), at: Math.trunc(at), answer: null };
+    const { key, fingerprint, at, holder, after } = request;
+    const begins = { fingerprint: storedText(fingerprint), at: Math.trunc(at), answer: null, holder, beats: 0 };
+    const row = { key: storedText(key), ...begins };
     const old = row.at - KEYED_REQUEST_KEPT_MS;
     for (;;) {
       const begun = await this.#tables
         .insertInto("haft_request")
         .values(row)
         .onConflict((conflict) =>
-          conflict.column("key").doUpdateSet({ fingerprint: row.fingerprint, at: row.at, answer: null }).where("haft_request.at", "<", old),
+          conflict
+            .column("key")
+            .doUpdateSet(begins)
+            .where((eb) => {
+              const isFree = eb("haft_request.holder", "is", null);
+              const isLeft = eb.and([
+                eb("haft_request.holder", "=", after?.holder ?? ""),
+                eb("haft_request.beats", "=", after?.beats ?? 0),
+              ]);
+              const isSame = eb.and([eb("haft_request.answer", "is", null), eb("haft_request.fingerprint", "=", row.fingerprint)]);
+              return eb.or([eb("haft_request.at", "<", old), eb.and([isSame, after === undefined ? isFree : eb.or([isFree, isLeft])])]);
+            }),
         )
         .returning("key")
         .executeTakeFirst();
@@ -109,11 +121,31 @@ export class SqlAccess implements AccessStore {
     }
   }
 
+  async holdRequest({ key, holder }: { readonly key: string; readonly holder: string }): Promise<boolean> {
+    const { numUpdatedRows } = await this.#tables
+      .updateTable("haft_request")
+      .set(({ eb }) => ({ beats: eb("beats", "+", 1) }))
+      .where("key", "=", storedText(key))
+      .where("holder", "=", holder)
+      .executeTakeFirst();
+    return numUpdatedRows > 0n;
+  }
+
+  async releaseRequest({ key, holder }: { readonly key: string; readonly holder: string }): Promise<void> {
+    await this.#tables
+      .updateTable("haft_request")
+      .set({ holder: null })
+      .where("key", "=", storedText(key))
+      .where("holder", "=", holder)
+      .execute();
+  }
+
   async answerRequest({ key, answer }: { readonly key: string; readonly answer: string }): Promise<void> {
     await this.#tables
       .updateTable("haft_request")
-      .set({ answer: storedText(answer) })
+      .set({ answer: storedText(answer), holder: null })
       .where("key", "=", storedText(key))
+      .where("answer", "is", null)
       .execute();
   }
 

@@ -121,6 +121,9 @@ export interface RequestTable {
   readonly at: number;
   /** Null while there is none. */
   readonly answer: string | null;
+  /** Who is at it; null when nobody is. */
+  readonly holder: string | null;
+  readonly beats: number;
 }
 
 /** An approval question. Its columns are what is asked by; `question` is the whole of it as JSON, `answer` what became of it. */

@@ -1,6 +1,15 @@
 /** The contract of the keys, refusals and keyed requests of every store, as cases that any test runner can run. */
 import { deepEqual, equal } from "node:assert/strict";
-import { MAX_REFUSALS, type KeyQuery, type RefusedRequest, type StoredKey } from "../core/access-store.ts";
+import {
+  MAX_REFUSALS,
+  type KeyQuery,
+  type KeyedRequest,
+  type NewKeyedRequest,
+  type RefusedRequest,
+  type RequestHold,
+  type StoredKey,
+} from "../core/access-store.ts";
+import type { Store } from "../core/store.ts";
 import { caseAlone, caseOfTwo, refuses, type StoreCase } from "./store-case.ts";
 
 const DAY_MS = 86_400_000;
@@ -9,7 +18,11 @@ const ODD_IDS: readonly string[] = ["a\u0000b", "\ud800", "'; drop table haft_ke
 const alone: readonly StoreCase[] = [
   caseAlone("a key is found by its id as it was added, every field of it", async ({ access }) => {
     const full: StoredKey = { ...keyOf("a", 1), allow: ["files::*"], deny: ["*::delete"], createdBy: "local", expiresAt: 50 };
+    const maker = { name: "ann", claims: { groups: ["ops"] }, allow: ["files::*"], deny: ["files::delete"] };
+    const made: StoredKey = { ...keyOf("m", 3), sessionId: "trip", createdBy: "key:a", maker };
     await access.addKey(full);
+    await access.addKey(made);
+    deepEqual(await access.key("m"), made);
     await access.addKey(keyOf("b", 2));
     deepEqual([await access.key("a"), await access.key("b"), await access.key("c")], [full, keyOf("b", 2), undefined]);
   }),
@@ -71,18 +84,48 @@ const alone: readonly StoreCase[] = [
   }),
   caseAlone("a keyed request is begun once, and its first answer is kept for a day", async ({ access }) => {
     const request = { key: "k\u0000", fingerprint: "one", at: 1_000 };
-    equal(await access.beginRequest(request), undefined);
-    deepEqual(await access.beginRequest({ ...request, fingerprint: "two", at: 2_000 }), request);
+    const begin = (more: Partial<NewKeyedRequest> = {}): Promise<unknown> => access.beginRequest({ ...request, holder: "a", ...more });
+    equal(await begin(), undefined);
+    deepEqual(await begin({ fingerprint: "two", at: 2_000, holder: "b" }), { ...request, hold: { holder: "a", beats: 0 } });
     await access.answerRequest({ key: request.key, answer: '{"text":"\ud800"}' });
     await access.answerRequest({ key: "never begun", answer: "{}" });
-    deepEqual(await access.beginRequest({ ...request, at: 1_000 + DAY_MS }), { ...request, answer: '{"text":"\ud800"}' });
-    equal(await access.beginRequest({ ...request, fingerprint: "two", at: 1_001 + DAY_MS }), undefined);
-    equal((await access.beginRequest({ ...request, at: 1_002 + DAY_MS }))?.fingerprint, "two");
+    await access.answerRequest({ key: request.key, answer: "a second one" });
+    deepEqual(await begin({ at: 1_000 + DAY_MS }), { ...request, answer: '{"text":"\ud800"}' });
+    equal(await begin({ fingerprint: "two", at: 1_001 + DAY_MS, holder: "c" }), undefined);
+    const second = { ...request, fingerprint: "two", at: 1_001 + DAY_MS, hold: { holder: "c", beats: 0 } };
+    deepEqual(await begin({ at: 1_002 + DAY_MS }), second);
+  }),
+  caseAlone("a keyed request that its holder releases is begun again at once, with the same content only", async ({ access }) => {
+    const request = { key: "k", fingerprint: "f", at: 1 };
+    const begin = (holder: string, fingerprint = "f"): Promise<unknown> => access.beginRequest({ ...request, fingerprint, holder });
+    equal(await begin("a"), undefined);
+    await access.releaseRequest({ key: "k", holder: "b" });
+    deepEqual(await begin("b"), { ...request, hold: { holder: "a", beats: 0 } });
+    await access.releaseRequest({ key: "k", holder: "a" });
+    deepEqual(await begin("b", "other"), request);
+    equal(await begin("b"), undefined);
+    deepEqual(await begin("a"), { ...request, hold: { holder: "b", beats: 0 } });
+  }),
+  caseAlone("a hold that beats is kept, one that is as it was seen is taken over once", async ({ access }) => {
+    const request = { key: "k", fingerprint: "f", at: 1 };
+    const begin = (holder: string, after?: RequestHold): Promise<unknown> =>
+      access.beginRequest({ ...request, holder, ...(after === undefined ? {} : { after }) });
+    equal(await begin("a"), undefined);
+    deepEqual([await access.holdRequest({ key: "k", holder: "a" }), await access.holdRequest({ key: "k", holder: "b" })], [true, false]);
+    const hold = { holder: "a", beats: 1 };
+    deepEqual(await begin("b", { holder: "a", beats: 0 }), { ...request, hold });
+    equal(await begin("b", hold), undefined);
+    deepEqual(await begin("c", hold), { ...request, hold: { holder: "b", beats: 0 } });
+    equal(await access.holdRequest({ key: "k", holder: "a" }), false);
+    await access.answerRequest({ key: "k", answer: "done" });
+    deepEqual(await begin("c", { holder: "b", beats: 0 }), { ...request, answer: "done" });
+    equal(await access.holdRequest({ key: "k", holder: "b" }), false);
   }),
   caseAlone("keyed requests that were begun before a time are forgotten, later ones stay", async ({ access }) => {
-    for (const at of [1, 2, 3]) await access.beginRequest({ key: `k${at}`, fingerprint: "f", at });
+    for (const at of [1, 2, 3]) await access.beginRequest({ key: `k${at}`, fingerprint: "f", at, holder: "a" });
     await access.forgetRequests(3);
-    const known = async (key: string): Promise<boolean> => (await access.beginRequest({ key, fingerprint: "f", at: 4 })) !== undefined;
+    const known = async (key: string): Promise<boolean> =>
+      (await access.beginRequest({ key, fingerprint: "f", at: 4, holder: "b" })) !== undefined;
     deepEqual([await known("k1"), await known("k2"), await known("k3")], [false, false, true]);
   }),
   caseAlone("nothing is answered after closing", async (store) => {
@@ -102,10 +145,16 @@ const shared: readonly StoreCase[] = [
   }),
   caseOfTwo("of several processes that begin a keyed request, one does", async (one, other) => {
     const request = { key: "k", fingerprint: "f", at: 1 };
-    const begun = await Promise.all([one, other, one, other].map(({ access }) => access.beginRequest(request)));
+    const begin = ({ access }: Store, index: number, after?: RequestHold): Promise<KeyedRequest | undefined> =>
+      access.beginRequest({ ...request, holder: `h${index}`, ...(after === undefined ? {} : { after }) });
+    const stores = [one, other, one, other];
+    const begun = await Promise.all(stores.map((store, index) => begin(store, index)));
     equal(begun.filter((known) => known === undefined).length, 1);
+    const hold = begun.find((known) => known !== undefined)?.hold;
+    const taken = await Promise.all(stores.map((store, index) => begin(store, index + 4, hold)));
+    equal(taken.filter((known) => known === undefined).length, 1);
     await one.access.answerRequest({ key: "k", answer: "done" });
-    deepEqual(await other.access.beginRequest(request), { ...request, answer: "done" });
+    deepEqual(await begin(other, 9), { ...request, answer: "done" });
   }),
 ];
 

@@ -20,6 +20,9 @@ test("issue 19.5 issuers, rules and origins are read as they stand", async () =>
   const folder = configFolder({
     "haft.toml": `[serve]
 corsOrigins = ["https://app.example"]
+[serve.limits]
+maxBytesPerMinute = 1_000_000
+graceMs = 0
 [serve.auth]
 resource = "https://tools.example"
 [[serve.auth.issuers]]
@@ -34,6 +37,7 @@ allow = ["files::*"]
   const { config } = await loadConfig(join(folder, "haft.toml"), { environment: {} });
   expect(config.serve).toEqual({
     corsOrigins: ["https://app.example"],
+    limits: { maxBytesPerMinute: 1_000_000, graceMs: 0 },
     auth: {
       resource: "https://tools.example",
       issuers: [{ issuer: "https://login.example", scopes: { "tools.use": ["read", "execute"] } }],
@@ -54,6 +58,8 @@ const ISSUER = '[serve.auth]\nresource = "https://a"\n[[serve.auth.issuers]]\nis
 test.each([
   ['[serve]\ncorsOrigins = ["*"]', "serve.corsOrigins[0] is no origin of pages such as https://app.example."],
   ["[serve]\nauht = 1", "unknown key"],
+  ["[serve.limits]\nmaxBytesPerMinute = 0", "serve.limits.maxBytesPerMinute must be an integer"],
+  ["[serve.limits]\nmaxBytesPerMinuet = 1", 'unknown key. Did you mean "maxBytesPerMinute"?'],
   ['[serve.auth]\nresource = "http://tools.example"', "serve.auth.resource must be an https address, or one of this machine."],
   ['[[serve.auth.issuers]]\nissuer = "https://b"', "serve.auth.resource is missing"],
   ['[serve.auth]\nresource = "https://a"\n[[serve.auth.issuers]]\nissuer = "ftp://b"', "issuer must be an https address"],

@@ -4,7 +4,7 @@ import { MemoryAccess } from "../../src/store/memory-access.ts";
 
 test("issue 19.6 a memory that is full refuses new keyed requests, keeps those it has, and takes new ones when they are a day old", async () => {
   const access = new MemoryAccess({ maxRequestBytes: 1_000 });
-  const begin = (key: string, at: number): Promise<unknown> => access.beginRequest({ key, fingerprint: "f", at });
+  const begin = (key: string, at: number): Promise<unknown> => access.beginRequest({ key, fingerprint: "f", at, holder: "h" });
   await begin("a", 0);
   await access.answerRequest({ key: "a", answer: "x".repeat(600) });
   await expect(begin("b", 10)).rejects.toMatchObject({

@@ -9,6 +9,8 @@ export const noAccess: AccessStore = {
   addRefusals: async () => {},
   refusals: async () => [],
   beginRequest: async () => undefined,
+  holdRequest: async () => true,
+  releaseRequest: async () => {},
   answerRequest: async () => {},
   forgetRequests: async () => {},
 };

@@ -13,9 +13,11 @@ export function shownResult(result: ToolResult): ApiResult {
 
 /** JSON that is sent as it is. A client that repeats requests by itself would run its calls twice; the router forbids that. */
 export function jsonResponse(body: unknown, status: number = 200, headers: Readonly<Record<string, string>> = {}): Response {
-  return new Response(JSON.stringify(body), {
+  const text = JSON.stringify(body);
+  const length = String(Buffer.byteLength(text));
+  return new Response(text, {
     status,
-    headers: { "content-type": "application/json", "cache-control": "no-store", ...headers },
+    headers: { "content-type": "application/json", "content-length": length, "cache-control": "no-store", ...headers },
   });
 }
 

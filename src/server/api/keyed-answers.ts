@@ -1,17 +1,18 @@
 /** Requests with an `Idempotency-Key`: done once, and answered the same ever after. */
 import { createHash } from "node:crypto";
-import { KEYED_REQUEST_KEPT_MS, type AccessStore } from "../../core/access-store.ts";
+import { KEYED_REQUEST_KEPT_MS, type AccessStore, type KeyedRequest, type RequestHold } from "../../core/access-store.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
-import type { Clock, Log } from "../../core/ports.ts";
-import type { OperationId } from "../api.ts";
+import type { Clock, Ids, Log } from "../../core/ports.ts";
+import { API, type OperationId } from "../api.ts";
 import type { Principal } from "../auth/principal.ts";
 import { HttpError } from "../http/http-error.ts";
 import type { ReadRequest } from "./read-request.ts";
+import type { Route } from "./route.ts";
 
-interface KeyedRequest {
+interface Asked {
   readonly id: OperationId;
   readonly principal: Principal;
   readonly request: Request;
@@ -25,6 +26,12 @@ interface Kept {
   readonly body: string;
 }
 
+/** A process that works on a request beats so often; one that is silent for so long has ended. */
+const BEAT_MS = 5_000;
+const SILENT_MS = 15_000;
+/** How often a request looks whether the same one, in another process, is over. */
+const LOOK_MS = 100;
+
 const HEADER = "idempotency-key";
 const MAX_KEY_LENGTH = 255;
 const FORGET_EVERY_MS = 60 * 60 * 1_000;
@@ -34,6 +41,7 @@ const HEADERS = ["content-type", "location", "cache-control", "x-should-retry"] 
 export interface KeyedAnswersOptions {
   readonly clock: Clock;
   readonly log: Log;
+  readonly ids: Ids;
   /** Where requests and their first answers are kept. */
   readonly access: AccessStore;
 }
@@ -41,7 +49,8 @@ export interface KeyedAnswersOptions {
 /**
  * A key belongs to a principal, a route and a session. A request is recorded before it begins, with the fingerprint of the validated
  * request: other content is refused with 409 from then on. The first answer is kept for 24 hours, and given again with
- * `idempotency-replayed: true`. After a crash between the two, the request is done again: calls know by their session what they did.
+ * `idempotency-replayed: true`. Of processes that share a store one does the request; the others wait for its answer, and one of them does it again when
+ * the first is silent for 15 s: it has ended, and whether it had done its work is not known. Calls know by their session what they did, so they are not waited for.
  */
 export class KeyedAnswers {
   readonly #options: KeyedAnswersOptions;
@@ -53,7 +62,7 @@ export class KeyedAnswers {
   }
 
   /** @param work is given the scoped key; undefined where the request has none. @throws ToolError `conflict`, `invalid_argument`; as the work */
-  async answer(keyed: KeyedRequest, work: (key: string | undefined) => Promise<Response>): Promise<Response> {
+  async answer(keyed: Asked, work: (key: string | undefined) => Promise<Response>): Promise<Response> {
     const given = keyed.request.headers.get(HEADER);
     if (given === null) return work(undefined);
     checkKey(given);
@@ -65,7 +74,7 @@ export class KeyedAnswers {
       return replayed(await running.kept);
     }
     let response: Response | undefined;
-    const kept = this.#run(key, fingerprint, async () => (response = await work(key)));
+    const kept = this.#run({ key, fingerprint, keyed }, async () => (response = await work(key)));
     this.#running.set(key, { fingerprint, kept });
     try {
       const done = await kept;
@@ -75,12 +84,65 @@ export class KeyedAnswers {
     }
   }
 
-  async #run(key: string, fingerprint: string, work: () => Promise<Response>): Promise<Kept> {
-    const { access, clock, log } = this.#options;
+  async #run({ key, fingerprint, keyed }: Attempt, work: () => Promise<Response>): Promise<Kept> {
+    const { access, ids, log } = this.#options;
     this.#forget();
-    const known = await access.beginRequest({ key, fingerprint, at: clock.wallTime() });
+    const hold = { key, holder: ids.next("holder") };
+    const known = await this.#begin({ ...hold, fingerprint, keyed });
     if (known !== undefined && known.fingerprint !== fingerprint) throw otherContent();
     if (known?.answer !== undefined) return keptOf(known.answer);
+    const stopBeats = this.#beat(hold);
+    let kept: Kept | undefined;
+    try {
+      kept = await this.#done(key, work);
+      return kept;
+    } finally {
+      stopBeats();
+      // What failed, and what is not over, is asked for again.
+      if (kept === undefined || kept.status === 202)
+        await access
+          .releaseRequest(hold)
+          .catch((thrown: unknown) => log.warn(`A request could not be released: ${describeThrown(thrown)}`));
+    }
+  }
+
+  /** Undefined when the request is to be done here; else its record, with an answer or other content. */
+  async #begin({ keyed, ...request }: Attempt & { readonly holder: string }): Promise<KeyedRequest | undefined> {
+    const { access, clock } = this.#options;
+    const patienceMs = (API[keyed.id] as Route).mayTakeLong === true ? 0 : SILENT_MS;
+    let seen: { readonly hold: RequestHold; readonly since: number } | undefined;
+    for (;;) {
+      const isSilent = seen !== undefined && clock.now() - seen.since >= patienceMs;
+      const at = clock.wallTime();
+      const known = await access.beginRequest({ ...request, at, ...(isSilent && seen !== undefined ? { after: seen.hold } : {}) });
+      if (known?.hold === undefined || known.fingerprint !== request.fingerprint) return known;
+      const { hold } = known;
+      if (seen === undefined || seen.hold.holder !== hold.holder || seen.hold.beats !== hold.beats) seen = { hold, since: clock.now() };
+      if (patienceMs > 0) await pause(clock); // also for a client that has gone: others may wait for the same
+    }
+  }
+
+  /** Tells other processes that this one is at work on a request. */
+  #beat(hold: { readonly key: string; readonly holder: string }): () => void {
+    const { access, clock, log } = this.#options;
+    let cancel = (): void => {};
+    const plan = (): void => {
+      cancel = clock.timer(
+        () => {
+          access.holdRequest(hold).catch((thrown: unknown) => log.warn(`A request could not be held: ${describeThrown(thrown)}`));
+          plan();
+        },
+        BEAT_MS,
+        { background: true },
+      );
+    };
+    plan();
+    return () => cancel();
+  }
+
+  /** Does the work and keeps its answer. */
+  async #done(key: string, work: () => Promise<Response>): Promise<Kept> {
+    const { access, log } = this.#options;
     const response = await work();
     const headers = HEADERS.flatMap((name): [string, string][] => {
       const value = response.headers.get(name);
@@ -105,6 +167,16 @@ export class KeyedAnswers {
   }
 }
 
+interface Attempt {
+  readonly key: string;
+  readonly fingerprint: string;
+  readonly keyed: Asked;
+}
+
+function pause(clock: Clock): Promise<void> {
+  return new Promise((resolve) => clock.timer(resolve, LOOK_MS, { background: true }));
+}
+
 /** @throws HttpError 400 */
 function checkKey(key: string): void {
   if (/^[\u0020-\u007e]+$/u.test(key) && key.length <= MAX_KEY_LENGTH) return;
@@ -112,7 +184,7 @@ function checkKey(key: string): void {
 }
 
 /** The same key of another principal, route or session is another one. */
-function scopedKey(key: string, { id, principal, read: { params } }: KeyedRequest): string {
+function scopedKey(key: string, { id, principal, read: { params } }: Asked): string {
   return digest(canonicalJson([principal.id, id, params, key]));
 }
 

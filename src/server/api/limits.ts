@@ -1,4 +1,4 @@
-/** Counts the requests, calls and streams of each principal, and refuses those beyond its limits. */
+/** Counts the requests, bytes, calls and streams of each principal, and refuses those beyond its limits. */
 import { ToolError } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { ServerSettings } from "./server-settings.ts";
@@ -10,14 +10,38 @@ interface Share {
   readonly requests: number;
   readonly calls: number;
   readonly streams: number;
-  /** Requests that may be sent at once; grows again with time. */
-  tokens: number;
-  tokensAt: number;
+  readonly ofRequests: Budget;
+  readonly ofBytes: Budget;
 }
 
 type Counts = { -readonly [Name in keyof Share]: Share[Name] };
 
 const MINUTE_MS = 60_000;
+/** What may be spent in a minute; grows again with time. */
+class Budget {
+  readonly #most: number;
+  #left: number;
+  #at: number;
+
+  constructor(most: number, now: number) {
+    this.#most = most;
+    this.#left = most;
+    this.#at = now;
+  }
+
+  /** Milliseconds until so much is left; 0 when it is. */
+  waitFor(amount: number, now: number): number {
+    this.#left = Math.min(this.#most, this.#left + ((now - this.#at) * this.#most) / MINUTE_MS);
+    this.#at = now;
+    return this.#left >= amount ? 0 : ((amount - this.#left) * MINUTE_MS) / this.#most;
+  }
+
+  /** Also more than is left: what has begun is not cut off, the next waits for longer. */
+  spend(amount: number): void {
+    this.#left -= amount;
+  }
+}
+
 /** Principals whose counts are kept although they have nothing under way. */
 const MAX_IDLE = 10_000;
 
@@ -34,13 +58,19 @@ export class Limits {
 
   /** Takes one of the requests that a principal may send in a minute. @throws ToolError `rate_limited` with the wait that helps */
   take(principalId: string): void {
-    const share = this.#shareOf(principalId);
-    const { maxRequestsPerMinute: most } = this.#settings;
+    const { ofRequests, ofBytes } = this.#shareOf(principalId);
+    const { maxRequestsPerMinute, maxBytesPerMinute } = this.#settings;
     const now = this.#clock.now();
-    share.tokens = Math.min(most, share.tokens + ((now - share.tokensAt) * most) / MINUTE_MS);
-    share.tokensAt = now;
-    if (share.tokens >= 1) share.tokens -= 1;
-    else throw tooMany(`${most} requests in a minute`, ((1 - share.tokens) * MINUTE_MS) / most);
+    const waitForBytes = ofBytes.waitFor(1, now);
+    if (waitForBytes > 0) throw tooMany(`${maxBytesPerMinute} bytes of requests and answers in a minute`, waitForBytes);
+    const waitForRequest = ofRequests.waitFor(1, now);
+    if (waitForRequest > 0) throw tooMany(`${maxRequestsPerMinute} requests in a minute`, waitForRequest);
+    ofRequests.spend(1);
+  }
+
+  /** Counts bytes of a request or an answer. A principal that has spent more than it may sends no other request until its minute has them again. */
+  spendBytes(principalId: string, bytes: number): void {
+    this.#shareOf(principalId).ofBytes.spend(bytes);
   }
 
   /** Counts work that begins; the returned function ends it. @throws ToolError `rate_limited` when it would be too much */
@@ -71,11 +101,18 @@ export class Limits {
 
   #shareOf(principalId: string): Counts {
     const known = this.#shares.get(principalId);
-    const share = known ?? { requests: 0, calls: 0, streams: 0, tokens: this.#settings.maxRequestsPerMinute, tokensAt: this.#clock.now() };
+    const share = known ?? this.#newShare();
     this.#shares.delete(principalId);
     this.#shares.set(principalId, share);
     if (known === undefined && this.#shares.size > MAX_IDLE) this.#forgetIdle();
     return share;
+  }
+
+  #newShare(): Counts {
+    const { maxRequestsPerMinute, maxBytesPerMinute } = this.#settings;
+    const now = this.#clock.now();
+    const [ofRequests, ofBytes] = [new Budget(maxRequestsPerMinute, now), new Budget(maxBytesPerMinute, now)];
+    return { requests: 0, calls: 0, streams: 0, ofRequests, ofBytes };
   }
 
   #forgetIdle(): void {

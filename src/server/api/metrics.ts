@@ -56,6 +56,7 @@ export class Metrics {
       counter("haft_calls_abandoned_total", "Handlers that were given up.", abandoned),
       gauge("haft_calls_running", "Calls that run now.", runtime.running.length),
       gauge("haft_jobs_running", "Background jobs that have not ended.", jobs),
+      gauge("haft_jobs_queued", "Background jobs that wait to be started.", runtime.jobs.queue.length),
       gauge("haft_sessions_open", "Sessions that are open.", runtime.sessions.list().length),
       gauge("haft_sessions_held", "Sessions that the server holds open.", sessions.size),
       gauge("haft_streams_open", "Event streams.", limits.total("streams")),

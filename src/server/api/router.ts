@@ -6,6 +6,7 @@ import type { Principal } from "../auth/principal.ts";
 import { continueTrace } from "../continue-trace.ts";
 import type { ApiRequest } from "./api-request.ts";
 import { jsonResponse } from "./answers.ts";
+import { countedRequest, countedResponse } from "./counted-bytes.ts";
 import { errorResponse } from "./error-response.ts";
 import { forwarded } from "./forward.ts";
 import type { KeyedAnswers } from "./keyed-answers.ts";
@@ -58,7 +59,7 @@ async function answerRoute(id: OperationId, context: Context, parts: RouterParts
   try {
     principal = await principalOf(id, context.req.raw, services);
     if (principal !== ANYBODY) end = services.limits.begin(principal.id, "requests");
-    response = await answer(id, context, { parts, principal });
+    response = await answer(id, context, { parts, principal, request: countedFor(principal, context.req.raw, services) });
   } catch (thrown: unknown) {
     response = errorResponse(thrown, services);
     noteRefused(services.access, { request: context.req.raw, status: response.status, thrown, principal: principal?.id });
@@ -66,7 +67,13 @@ async function answerRoute(id: OperationId, context: Context, parts: RouterParts
     end?.();
   }
   metrics.note(id, response.status, clock.now() - startedAt);
-  return response;
+  if (principal === undefined || principal === ANYBODY) return response;
+  const { id: principalId } = principal;
+  return countedResponse(response, (bytes) => services.limits.spendBytes(principalId, bytes));
+}
+
+function countedFor(principal: Principal, request: Request, { limits }: ApiServices): Request {
+  return principal === ANYBODY ? request : countedRequest(request, (bytes) => limits.spendBytes(principal.id, bytes));
 }
 
 /** @throws HttpError 401 and 403; ToolError `rate_limited`. By rejecting */
@@ -81,11 +88,10 @@ async function principalOf(id: OperationId, request: Request, { access, limits }
 async function answer(
   id: OperationId,
   { req }: Context,
-  { parts, principal }: { readonly parts: RouterParts; readonly principal: Principal },
+  { parts, principal, request }: { readonly parts: RouterParts; readonly principal: Principal; readonly request: Request },
 ): Promise<Response> {
   const { services, handlers, keyed } = parts;
   const route: Route = API[id];
-  const request = req.raw;
   if (services.stopping() && route.method === "POST")
     throw new ToolError("unavailable", "The server is stopping.", { retryable: true, outcome: "not_started", retryAfterMs: 1_000 });
   const elsewhere = await forwarded(id, request, { sessionId: req.param("sessionId"), services });

@@ -10,6 +10,8 @@ export interface ServerLimits {
   readonly maxRecordingBytes?: number;
   /** Requests of one principal in a minute. @default 6_000 */
   readonly maxRequestsPerMinute?: number;
+  /** Bytes of the requests of one principal and of the answers to them, event streams included, in a minute. @default 1_073_741_824 */
+  readonly maxBytesPerMinute?: number;
   /** Requests of one principal that are being answered at a time, streams not counted. @default 256 */
   readonly maxConcurrentRequests?: number;
   /** Calls of one principal that run at a time. @default 1_000 */
@@ -31,6 +33,7 @@ const DEFAULTS: ServerSettings = {
   maxBodyBytes: 4_194_304,
   maxRecordingBytes: 268_435_456,
   maxRequestsPerMinute: 6_000,
+  maxBytesPerMinute: 1_073_741_824,
   maxConcurrentRequests: 256,
   maxConcurrentCalls: 1_000,
   maxStreams: 100,

@@ -1,5 +1,7 @@
 /** The handlers of the server itself: information, health, metrics and the document. */
 import { ToolError, describeThrown } from "../../core/error.ts";
+import type { Clock } from "../../core/ports.ts";
+import type { Store } from "../../core/store.ts";
 import { jsonResponse } from "./answers.ts";
 import { openApiDocument } from "./openapi.ts";
 import type { Handlers } from "./services.ts";
@@ -11,6 +13,7 @@ export function serverHandlers(about: {
   readonly name: string;
   readonly version: string;
 }): Handlers<"getInfo" | "getHealth" | "getReadiness" | "getMetrics" | "getOpenApi"> {
+  const storeWorks = storeProbe();
   return {
     getInfo: ({ principal, runtime }, { store, settings }) => ({
       ...about,
@@ -23,15 +26,18 @@ export function serverHandlers(about: {
 
     getHealth: () => ({ status: "ok" }),
 
-    async getReadiness(_request, { store, stopping, log }) {
+    async getReadiness({ runtime }, { store, stopping, log, clock }) {
       if (stopping()) throw new ToolError("unavailable", "The server is stopping.", { retryable: true });
       try {
-        await store?.list({ limit: 1 });
+        await storeWorks(store, clock);
       } catch (thrown: unknown) {
         log.warn(`The server is not ready: ${describeThrown(thrown)}`);
         throw new ToolError("unavailable", "The store cannot be used.", { retryable: true });
       }
-      return { ready: true };
+      const { queue } = runtime.jobs;
+      if (queue.limit > 0 && queue.length >= queue.limit)
+        throw new ToolError("unavailable", `The queue is full: ${queue.length} background jobs wait.`, { retryable: true });
+      return { ready: true, queue };
     },
 
     getMetrics: (_request, services) =>
@@ -40,5 +46,19 @@ export function serverHandlers(about: {
       }),
 
     getOpenApi: () => jsonResponse(openApiDocument(about)),
+  };
+}
+
+/** Anybody may ask whether a server is ready: the store is asked once a second at most. */
+const PROBED_MS = 1_000;
+
+/** Rejects when the store cannot be written. */
+function storeProbe(): (store: Store | undefined, clock: Clock) => Promise<void> {
+  let probed: { readonly at: number; readonly ended: Promise<void> } | undefined;
+  return async (store, clock) => {
+    if (probed === undefined || clock.now() - probed.at >= PROBED_MS)
+      // A write of its kind that changes no row.
+      probed = { at: clock.now(), ended: Promise.resolve(store?.access.forgetRequests(0)) };
+    await probed.ended;
   };
 }

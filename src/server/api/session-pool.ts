@@ -80,6 +80,11 @@ export class SessionPool {
     return found;
   }
 
+  /** @throws ToolError `not_found` for a session that is neither open nor stored. By rejecting */
+  async checkThere(id: string): Promise<void> {
+    if (this.#options.runtime.sessions.get(id) === undefined && (await this.stored(id)) === undefined) throw noSession(id);
+  }
+
   /** Closes what the server holds. */
   async end(): Promise<void> {
     this.#closed = true;

@@ -1,5 +1,5 @@
-/** The audit of a store: who called what, when, where and with which outcome, read from the events of its sessions and the refused requests. */
-import { MAX_REFUSALS, type RefusedRequest } from "../../core/access-store.ts";
+/** The audit of a store: who called what, when, where and with which outcome, read from the events of its sessions, its keys and the refused requests. */
+import { MAX_REFUSALS, type RefusedRequest, type StoredKey } from "../../core/access-store.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import { ToolError } from "../../core/error.ts";
@@ -7,7 +7,7 @@ import type { Store, StoredSession } from "../../core/store.ts";
 import { fitsPieces, quickMatcher } from "../../policy/permission.ts";
 
 /** One line of the audit. */
-export type AuditEntry = CallEntry | ApprovalEntry | SentEntry | (RefusedRequest & { readonly type: "refusal" });
+export type AuditEntry = CallEntry | ApprovalEntry | SentEntry | KeyEntry | (RefusedRequest & { readonly type: "refusal" });
 
 /** A call. */
 interface CallEntry extends AuditPlace {
@@ -39,6 +39,18 @@ interface SentEntry extends AuditPlace {
   readonly type: "message" | "input";
 }
 
+/** A key that was made, by this principal, or that was revoked. */
+interface KeyEntry {
+  readonly type: "key-add" | "key-revoke";
+  readonly at: number;
+  readonly principal?: string;
+  readonly keyId: string;
+  readonly name: string;
+  readonly scopes: readonly string[];
+  /** Set for the key of a session. */
+  readonly sessionId?: string;
+}
+
 interface AuditPlace {
   readonly at: number;
   readonly principal?: string;
@@ -58,6 +70,8 @@ export interface AuditOptions {
 }
 
 const PAGE = 500;
+/** The newest keys, which the audit looks at. */
+const MAX_KEYS = 10_000;
 const DEFAULT_LIMIT = 1_000;
 
 /**
@@ -76,6 +90,8 @@ export async function readAudit(
   const found = new Newest(limit);
   const wanted = entryFilter(options);
   for (const refusal of await store.access.refusals({ limit: MAX_REFUSALS })) found.take({ type: "refusal", ...refusal }, wanted);
+  for (const key of await store.access.keys({ sessionKeys: true, limit: MAX_KEYS }))
+    for (const entry of keyEntries(key)) found.take(entry, wanted);
   for (let offset = 0; ; offset += PAGE) {
     const page = await store.list({ limit: PAGE, offset });
     for (const session of page) {
@@ -132,6 +148,12 @@ function entryFilter({ principal, tool, since = -Infinity }: AuditOptions): (ent
     if (isTool !== undefined && (!("toolName" in entry) || isTool(entry.toolName) === undefined)) return false;
     return pieces === undefined || (entry.principal !== undefined && fitsPieces(entry.principal, pieces));
   };
+}
+
+function keyEntries({ id, name, scopes, createdAt, createdBy, revokedAt, sessionId }: StoredKey): readonly KeyEntry[] {
+  const facts = { keyId: id, name, scopes, ...omitUndefined({ sessionId }) };
+  const made: KeyEntry = { type: "key-add", at: createdAt, ...facts, ...omitUndefined({ principal: createdBy }) };
+  return revokedAt === undefined ? [made] : [made, { type: "key-revoke", at: revokedAt, ...facts }];
 }
 
 /** In the order they began. */

@@ -1,16 +1,18 @@
 /** The keys of a server: made once, kept as hashes, and known by what requests bring. */
 // oxlint-disable-next-line no-restricted-imports -- a secret that the program's own ports could foresee would be none
 import { randomBytes } from "node:crypto";
-import type { AccessStore, KeyQuery, StoredKey } from "../../core/access-store.ts";
+import type { AccessStore, KeyMaker, KeyQuery, StoredKey } from "../../core/access-store.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { checkedVisibleName } from "../../core/base/visible-name.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 import { nearNames } from "../../core/base/near-names.ts";
+import type { RuleSubject } from "../../policy/access-rules.ts";
+import type { PermissionRules } from "../../policy/permission.ts";
 import { visibilityOf } from "../../policy/visibility.ts";
 import { bearerToken, hashOf, isSameSecret } from "./credentials.ts";
-import { SCOPES, type Authenticator, type Principal, type Scope } from "./principal.ts";
+import { SCOPES, hasScope, type Authenticator, type Principal, type Scope } from "./principal.ts";
 
 /** A key that is to be made. */
 export interface NewKey {
@@ -32,6 +34,18 @@ export interface NewKey {
 export interface NewSessionKey extends Omit<NewKey, "ttlMs"> {
   readonly sessionId: string;
   /** How long it is valid, in milliseconds, up to a day. @default 900_000 */
+  readonly ttlMs?: number;
+}
+
+/** A key of one session that a principal makes for somebody else. */
+export interface DelegatedSessionKey {
+  readonly name: string;
+  readonly sessionId: string;
+  /** Of those that the maker has; never `admin`. */
+  readonly scopes: readonly Scope[];
+  readonly allow?: readonly string[];
+  readonly deny?: readonly string[];
+  /** Up to a day, and no longer than the credentials of the maker are valid. @default 900_000 */
   readonly ttlMs?: number;
 }
 
@@ -57,6 +71,7 @@ const ID_BYTES = 8;
 const SECRET_BYTES = 32;
 const SALT_BYTES = 16;
 const MINUTE_MS = 60_000;
+const DEFAULT_SESSION_TTL_MS = 15 * MINUTE_MS;
 const MAX_SESSION_TTL_MS = 1_440 * MINUTE_MS;
 /** Keys that are remembered; when there are more, all are looked up again. */
 const MAX_KNOWN = 10_000;
@@ -92,21 +107,46 @@ export class Keys implements Authenticator {
   async add(key: NewKey): Promise<IssuedKey> {
     checkKnownKeys(key, NEW_KEY, "a new key");
     checkTtl(key.ttlMs, Number.MAX_SAFE_INTEGER);
-    return this.#add(key, key.ttlMs, undefined);
+    return this.#add(key, key.ttlMs, {});
   }
 
   /** Makes a key that is good for one session, such as for the page that shows it. @throws ToolError `invalid_argument`. By rejecting */
   async addSessionKey(key: NewSessionKey): Promise<IssuedKey> {
     checkKnownKeys(key, { ...NEW_KEY, sessionId: true }, "a new session key");
-    const { sessionId, ttlMs = 15 * MINUTE_MS } = key;
+    return this.#addSessionKey(key);
+  }
+
+  /**
+   * Makes a session key out of the rights of a principal. It has no scope and no tool that its maker has not, and ends with the maker's key.
+   *
+   * @throws ToolError `permission_denied` for a scope that the maker lacks, and where the maker is a session key; `invalid_argument`. By rejecting
+   */
+  async delegate(key: DelegatedSessionKey, maker: Principal): Promise<IssuedKey> {
+    if (maker.sessionId !== undefined)
+      throw new ToolError("permission_denied", "This key belongs to a session, and makes no other keys.", {
+        hint: "Whoever made it can make another one.",
+      });
+    const lacking = key.scopes.find((scope) => !hasScope(maker, scope));
+    if (lacking !== undefined)
+      throw new ToolError("permission_denied", `A key cannot have the scope ${JSON.stringify(lacking)}, which its maker has not.`, {
+        hint: `${maker.name} has ${[...maker.scopes].join(", ")}.`,
+      });
+    const { ttlMs = DEFAULT_SESSION_TTL_MS } = key;
+    const leftMs = (maker.expiresAt ?? Infinity) - this.#clock.wallTime();
+    const rules: KeyMaker = { name: maker.name, ...omitUndefined({ claims: maker.claims }), ...maker.tools };
+    return this.#addSessionKey({ ...key, ttlMs: Math.max(1, Math.min(ttlMs, leftMs)), createdBy: maker.id }, rules);
+  }
+
+  async #addSessionKey(key: NewSessionKey, maker?: KeyMaker): Promise<IssuedKey> {
+    const { sessionId, ttlMs = DEFAULT_SESSION_TTL_MS } = key;
     if (typeof sessionId !== "string" || sessionId === "") throw new ToolError("invalid_argument", "A session key names its sessionId.");
     if (key.scopes.includes("admin"))
       throw new ToolError("invalid_argument", 'A session key cannot have the scope "admin", which reaches beyond its session.');
     checkTtl(ttlMs, MAX_SESSION_TTL_MS);
-    return this.#add(key, ttlMs, sessionId);
+    return this.#add(key, ttlMs, omitUndefined({ sessionId, maker }));
   }
 
-  async #add(key: NewKey, ttlMs: number | undefined, sessionId: string | undefined): Promise<IssuedKey> {
+  async #add(key: NewKey, ttlMs: number | undefined, of: Pick<StoredKey, "sessionId" | "maker">): Promise<IssuedKey> {
     const { allow, deny, createdBy } = key;
     const name = checkedVisibleName(key.name, "The name of a key");
     const scopes = checkedScopes(key.scopes);
@@ -122,7 +162,7 @@ export class Keys implements Authenticator {
       hash: hashOf(salt + secret),
       scopes,
       createdAt,
-      ...omitUndefined({ allow, deny, sessionId, createdBy, expiresAt: ttlMs === undefined ? undefined : createdAt + ttlMs }),
+      ...omitUndefined({ allow, deny, ...of, createdBy, expiresAt: ttlMs === undefined ? undefined : createdAt + ttlMs }),
     };
     await this.#access.addKey(stored);
     return { key: `haft_${id}_${secret}`, stored };
@@ -150,6 +190,14 @@ export class Keys implements Authenticator {
     });
   }
 
+  /** Ends a key of a session for the principal that made it, or for an admin. @throws ToolError `not_found`. By rejecting */
+  async revokeSessionKey({ id, sessionId }: { readonly id: string; readonly sessionId: string }, by: Principal): Promise<void> {
+    const key = await this.#access.key(id);
+    if (key === undefined || key.sessionId !== sessionId || !(key.createdBy === by.id || hasScope(by, "admin")))
+      throw new ToolError("not_found", `The session has no key ${JSON.stringify(id.slice(0, 40))} that you made.`);
+    await this.revoke(id);
+  }
+
   async authenticate(request: Request): Promise<Principal | undefined> {
     const token = bearerToken(request);
     const [, id = "", secret = ""] = KEY.exec(token ?? "") ?? [];
@@ -160,7 +208,7 @@ export class Keys implements Authenticator {
     const key = await this.#access.key(id);
     if (key === undefined || !isSameSecret(hashOf(key.salt + secret), key.hash)) return undefined;
     const { revokedAt, expiresAt = Infinity } = key;
-    if (revokedAt !== undefined || expiresAt <= this.#clock.wallTime()) return undefined;
+    if (revokedAt !== undefined || expiresAt <= this.#clock.wallTime() || !(await this.#makerHolds(key))) return undefined;
     const principal = principalOf(key);
     if (this.#known.size >= MAX_KNOWN) this.#known.clear();
     this.#known.set(digest, { principal, until: this.#clock.now() + this.#cacheMs, expiresAt });
@@ -171,18 +219,39 @@ export class Keys implements Authenticator {
     const [, keyId] = PRINCIPAL_ID.exec(id) ?? [];
     if (keyId === undefined) return true;
     const key = await this.#access.key(keyId);
-    return key !== undefined && key.revokedAt === undefined;
+    return key !== undefined && key.revokedAt === undefined && (await this.#makerHolds(key));
+  }
+
+  /** Whether the key that made a session key still holds. The credentials of other makers are not looked up: their session keys end by time. */
+  async #makerHolds({ maker, createdBy = "" }: StoredKey): Promise<boolean> {
+    const [, makerId] = maker === undefined ? [] : (PRINCIPAL_ID.exec(createdBy) ?? []);
+    if (makerId === undefined) return true;
+    const key = await this.#access.key(makerId);
+    return key !== undefined && key.revokedAt === undefined && (key.expiresAt ?? Infinity) > this.#clock.wallTime();
   }
 }
 
-function principalOf({ id, name, scopes, sessionId, allow, deny, expiresAt }: StoredKey): Principal {
-  const tools = allow === undefined && deny === undefined ? undefined : omitUndefined({ allow, deny });
+function principalOf({ id, name, scopes, sessionId, allow, deny, expiresAt, createdBy = "", maker }: StoredKey): Principal {
   return Object.freeze({
     id: `${sessionId === undefined ? "key" : "session"}:${id}`,
     name,
     scopes: new Set(SCOPES.filter((scope) => scopes.includes(scope))),
-    ...omitUndefined({ sessionId, tools, expiresAt }),
+    ...omitUndefined({ sessionId, tools: patternsOf({ allow, deny }), expiresAt, maker: maker && subjectOf(createdBy, maker) }),
   });
+}
+
+function subjectOf(id: string, { name, claims, allow, deny }: KeyMaker): RuleSubject {
+  return Object.freeze({ id, name, ...omitUndefined({ claims, tools: patternsOf({ allow, deny }) }) });
+}
+
+function patternsOf({
+  allow,
+  deny,
+}: {
+  readonly allow: readonly string[] | undefined;
+  readonly deny: readonly string[] | undefined;
+}): PermissionRules | undefined {
+  return allow === undefined && deny === undefined ? undefined : omitUndefined({ allow, deny });
 }
 
 function checkedScopes(scopes: readonly Scope[]): readonly Scope[] {

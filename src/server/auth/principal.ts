@@ -1,5 +1,6 @@
 /** The senders of requests, and the scopes that say what each may do. */
 import type { JsonObject } from "../../core/base/json.ts";
+import type { RuleSubject } from "../../policy/access-rules.ts";
 import type { PermissionRules } from "../../policy/permission.ts";
 
 /** `admin` includes all others; none of the others includes another. */
@@ -20,6 +21,8 @@ export interface Principal {
   readonly claims?: JsonObject;
   /** Patterns of the key itself, which only narrow what the rules of the server allow. */
   readonly tools?: PermissionRules;
+  /** The principal that made its session key, as rules look at it: it has no tool that this one has not. */
+  readonly maker?: RuleSubject;
   /** When its credentials end, in wall-clock milliseconds: its streams end then. @default never */
   readonly expiresAt?: number;
 }

@@ -11,7 +11,7 @@ import type { Visibility } from "../../policy/visibility.ts";
 import { challenge, metadataUrl, resourceMetadata } from "./challenge.ts";
 import { CredentialWatch } from "./credential-watch.ts";
 import { issuerTokens, type IssuerTokensOptions } from "./issuer-tokens.ts";
-import { Keys } from "./keys.ts";
+import { Keys, type DelegatedSessionKey, type IssuedKey } from "./keys.ts";
 import { SCOPES, firstOf, hasScope, type Authenticator, type Principal, type Scope } from "./principal.ts";
 import { RefusalLog, type Refusal } from "./refusal-log.ts";
 
@@ -71,13 +71,15 @@ export async function openServerAccess(
     const fetch = guardedFetch(httpClient({ allowPrivate, maxRedirects: 0 }, ports));
     tokens.push(await issuerTokens({ ...issuer, audience }, { ...ports, fetch }));
   }
-  const keys = access === undefined ? [] : [new Keys(access, ports)];
-  return new ServerAccess(options, { ports, authenticator: firstOf(...others, ...keys, ...tokens) });
+  const keys = access === undefined ? undefined : new Keys(access, ports);
+  const authenticator = firstOf(...others, ...(keys === undefined ? [] : [keys]), ...tokens);
+  return new ServerAccess(options, { ports, authenticator, keys });
 }
 
 export class ServerAccess implements Authenticator {
   readonly #options: ServerAccessOptions;
   readonly #authenticator: Authenticator;
+  readonly #keys: Keys | undefined;
   readonly #watch: CredentialWatch;
   readonly #rules: AccessRules;
   readonly #refusals: RefusalLog | undefined;
@@ -86,8 +88,17 @@ export class ServerAccess implements Authenticator {
   /** @internal Use `openServerAccess`. */
   constructor(
     options: ServerAccessOptions,
-    { ports, authenticator }: { readonly ports: { readonly clock: Clock; readonly log: Log }; readonly authenticator: Authenticator },
+    {
+      ports,
+      authenticator,
+      keys,
+    }: {
+      readonly ports: { readonly clock: Clock; readonly log: Log };
+      readonly authenticator: Authenticator;
+      readonly keys?: Keys | undefined;
+    },
   ) {
+    this.#keys = keys;
     this.#options = options;
     this.#authenticator = authenticator;
     this.#watch = new CredentialWatch({ authenticator, ...ports });
@@ -117,6 +128,24 @@ export class ServerAccess implements Authenticator {
     const denial = principal === undefined ? this.#unknown(request) : this.#lacking(principal, scope);
     this.noteRefusal({ request, status: denial.status, reason: denial.reason, principal: principal?.id, from });
     return { denial };
+  }
+
+  /** Makes a session key out of the rights of a principal. @throws ToolError `unavailable` without a store of keys; as `Keys.delegate`. By rejecting */
+  delegate(key: DelegatedSessionKey, maker: Principal): Promise<IssuedKey> {
+    const claims = maker.claims === undefined ? {} : { claims: this.#rules.usedClaims(maker.claims) };
+    return this.#ownKeys().delegate(key, { ...maker, ...claims });
+  }
+
+  /** Ends a key of a session for the principal that made it, or for an admin. @throws ToolError `not_found`, `unavailable`. By rejecting */
+  async revokeSessionKey(key: { readonly id: string; readonly sessionId: string }, by: Principal): Promise<void> {
+    await this.#ownKeys().revokeSessionKey(key, by);
+  }
+
+  #ownKeys(): Keys {
+    if (this.#keys !== undefined) return this.#keys;
+    throw new ToolError("unavailable", "The server keeps no keys.", {
+      hint: "It is given a store of keys by openServerAccess({ access }).",
+    });
   }
 
   /** The tools that a principal sees in lists and may call; undefined = all that the runtime offers. */

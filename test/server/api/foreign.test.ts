@@ -1,11 +1,10 @@
 /** Whatever a session key asks for, it gets nothing of other sessions, and changes nothing there. */
 import { createClient } from "haft/client";
-import { Keys, staticToken } from "haft/server";
+import { Keys, openServerAccess, staticToken } from "haft/server";
 import { expect, test } from "vitest";
 import { systemPorts } from "../../../src/core/system-ports.ts";
 import { API, OPERATION_IDS } from "../../../src/server/api.ts";
 import type { Route } from "../../../src/server/api/route.ts";
-import { firstOf } from "../../../src/server/auth/principal.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { TOKEN, startApi } from "./api-server.ts";
 
@@ -13,8 +12,7 @@ const CANARY = "canary-9f31";
 
 test("issue 19.5 E05 every route, asked by a session key for what is another session's, gives and changes nothing of it", async () => {
   const { access } = memoryStore();
-  const keys = new Keys(access, systemPorts);
-  const api = await startApi({ auth: firstOf(staticToken({ token: TOKEN }), keys) });
+  const api = await startApi({ auth: await openServerAccess({ access, others: [staticToken({ token: TOKEN })] }, systemPorts) });
   const owner = createClient({ url: api.url, token: TOKEN });
   const params = { sessionId: "foreign" };
   for (const id of ["foreign", "own"]) await owner.call("createSession", { body: { id } });
@@ -31,7 +29,9 @@ test("issue 19.5 E05 every route, asked by a session key for what is another ses
   const asked = approvals[0];
   const before = await owner.call("listSessionEvents", { params, query: { limit: 1_000 } });
 
-  const { key } = await keys.addSessionKey({ name: "page", scopes: ["read", "execute", "simulate", "approve"], sessionId: "own" });
+  const own = { params: { sessionId: "own" }, body: { name: "page", scopes: ["read", "execute", "simulate", "approve"] } } as const;
+  const { key } = await owner.call("createSessionKey", own);
+  const other = await owner.call("createSessionKey", { params, body: { name: CANARY, scopes: ["read"] } });
   const foreign: Readonly<Record<string, readonly string[]>> = {
     sessionId: ["foreign"],
     with: ["foreign"],
@@ -41,6 +41,7 @@ test("issue 19.5 E05 every route, asked by a session key for what is another ses
     triggerId: ["timer", "daily"],
     agentName: ["clerk"],
     channelName: ["news"],
+    keyId: [other.id],
   };
   const told: string[] = [];
   for (const id of OPERATION_IDS) {
@@ -78,5 +79,7 @@ test("issue 19.5 E05 every route, asked by a session key for what is another ses
   }
   expect(told).toEqual([]);
   expect(await owner.call("listSessionEvents", { params, query: { limit: 1_000 } })).toEqual(before);
+  expect(await new Keys(access, systemPorts).list({ sessionKeys: true })).toHaveLength(2);
+  expect((await api.ask("GET", "/v1/sessions/foreign", { token: other.key })).status).toBe(200);
   expect((await owner.call("getApproval", { params: { callId: asked?.id ?? "" } })).status).toBe("open");
 });

@@ -1,7 +1,18 @@
 /** Requests with an `Idempotency-Key`: done once, whatever else the store forgets. */
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout as wait } from "node:timers/promises";
 import { createClient } from "haft/client";
-import { expect, test } from "vitest";
+import { createRuntime } from "haft";
+import { createServer, staticToken } from "haft/server";
+import { sqliteStore } from "haft/sqlite";
+import { FakeClock } from "haft/testing";
+import { createTriggers } from "haft/triggers";
+import { expect, onTestFinished, test } from "vitest";
+import { useSqliteThreads } from "../../bundled-threads.ts";
+import { temporaryFile } from "../../store/temporary-file.ts";
 import { TOKEN, startApi, type ApiServer } from "./api-server.ts";
+
+useSqliteThreads();
 
 const MESSAGE = { content: "It rains." };
 
@@ -35,3 +46,91 @@ test("issue 19.6 without a store, keyed requests are answered once as well", asy
   expect(await client.call("execute", request)).toEqual(first);
   expect(api.added).toEqual(["Buy milk"]);
 });
+
+/** Two servers, as of two processes, over one file. */
+function twoServers() {
+  const path = temporaryFile();
+  const clock = new FakeClock();
+  const opened = [0, 1].map((index) => {
+    const store = sqliteStore({ path });
+    const triggers = createTriggers();
+    triggers.channels.open("news", { kind: "broadcast" });
+    const runtime = createRuntime({ store });
+    const ids = { next: (kind: string) => `${kind}-${index}-${crypto.randomUUID()}` };
+    const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), triggers, ports: { clock, ids }, mcp: false });
+    onTestFinished(async () => void (await runtime.close()));
+    const send = async (content: string, key = "one") => {
+      const response = await server.fetch(
+        new Request("http://localhost/v1/channels/news/messages", {
+          method: "POST",
+          headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json", "idempotency-key": key },
+          body: JSON.stringify({ content }),
+        }),
+      );
+      return { status: response.status, text: await response.text(), replayed: response.headers.get("idempotency-replayed") };
+    };
+    return { store, send, sent: () => triggers.channels.get("news").history.length };
+  });
+  const [one, other] = opened;
+  if (one === undefined || other === undefined) throw new Error("two were opened");
+  return { path, clock, one, other };
+}
+
+test("issue 19.6 E25 of two processes that get the same keyed request at the same moment, one does it and both give its answer", async () => {
+  const { clock, one, other } = twoServers();
+  await Promise.all([one.store.open(), other.store.open()]);
+  const asked = Promise.all([one.send("It rains."), other.send("It rains."), one.send("It rains."), other.send("It rains.")]);
+  const answers = await until(asked, clock);
+  expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+  expect(answers.filter(({ replayed }) => replayed === null)).toHaveLength(1);
+  expect(one.sent() + other.sent()).toBe(1);
+  expect((await other.send("It snows.")).status).toBe(409);
+});
+
+test("issue 19.6 E25 a keyed request whose process ended is done by another when it has been silent for 15 s, once", async () => {
+  const { path, clock, one, other } = twoServers();
+  const first = await one.send("It rains.");
+  expect(first.status).toBe(200);
+  leaveUnanswered(path);
+  const began = clock.now();
+  const answers = await until(Promise.all([one.send("It rains."), other.send("It rains.")]), clock);
+  expect(clock.now() - began).toBeGreaterThanOrEqual(15_000);
+  expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+  expect(answers.filter(({ replayed }) => replayed === null)).toHaveLength(1);
+  expect(one.sent() + other.sent()).toBe(2);
+});
+
+test("issue 19.6 E25 a process that works on a keyed request for long is not taken for dead", async () => {
+  const { clock, one, other } = twoServers();
+  const gate = Promise.withResolvers<void>();
+  const { answerRequest } = one.store.access;
+  Object.assign(one.store.access, {
+    answerRequest: async (...given: Parameters<typeof answerRequest>) => gate.promise.then(() => answerRequest(...given)),
+  });
+  const asked = Promise.all([one.send("It rains."), wait(20).then(() => other.send("It rains."))]);
+  for (let second = 0; second < 60; second++) await tick(clock, 1_000);
+  expect(one.sent() + other.sent()).toBe(1);
+  gate.resolve();
+  const [first, second] = await until(asked, clock);
+  expect([first.replayed, second.replayed, second.text]).toEqual([null, "true", first.text]);
+});
+
+/** Lets real work, such as that of the store, go on between steps of the clock. */
+async function until<T>(work: Promise<T>, clock: FakeClock): Promise<T> {
+  let isOver = false;
+  const ended = work.finally(() => (isOver = true));
+  while (!isOver) await tick(clock, 100);
+  return ended;
+}
+
+async function tick(clock: FakeClock, ms: number): Promise<void> {
+  await wait(2);
+  await clock.advance(ms);
+}
+
+/** As a process leaves it that ends between the effect and the answer. */
+function leaveUnanswered(path: string): void {
+  const file = new DatabaseSync(path);
+  file.exec("update haft_request set answer = null, holder = 'dead'");
+  file.close();
+}

@@ -7,9 +7,10 @@ import { API, OPERATION_IDS } from "../../../src/server/api.ts";
 import { COMPONENTS } from "../../../src/server/api/components.ts";
 import type { Route } from "../../../src/server/api/route.ts";
 import { TOKEN, startApi, type ApiServer } from "./api-server.ts";
+import { MAY_BE_GONE, authWithKeys, setTheScene, valueOf, type Facts } from "./scene.ts";
 
 test("issue 19.1 each operation is called by the document alone, and answers as the document says", async () => {
-  const api = await startApi();
+  const api = await startApi({ auth: await authWithKeys() });
   const { json: document } = await api.ask("GET", "/openapi.json", { token: null });
   const facts = await setTheScene(api);
   const called: string[] = [];
@@ -28,50 +29,6 @@ interface Operation {
   readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, { readonly schema: object }>> }>>;
 }
 
-interface Facts {
-  /** In place of what an example cannot know. */
-  readonly values: Readonly<Record<string, string>>;
-  readonly recording: string;
-  readonly digest: string;
-}
-
-/** What the examples of the document are about. */
-async function setTheScene(api: ApiServer): Promise<Facts> {
-  const artifact = artifactOf("text/plain", Buffer.from("kept"));
-  await api.runtime.artifacts?.put({ artifact, at: 1 });
-  await api.ask("POST", "/v1/sessions", { body: { id: "travel" } });
-  const add = { name: "notes::add", input: { text: "Buy milk" } };
-  const { json } = await api.ask("POST", "/v1/sessions/travel/execute", { body: { calls: [add] } });
-  await api.ask("POST", "/v1/sessions", { body: { id: "still" } });
-  await api.ask("POST", "/v1/sessions/still/fork", { body: { id: "travel-2" } });
-  await api.ask("POST", "/v1/sessions/travel/fork", { body: { id: "travel-3" } });
-  await api.ask("POST", "/v1/sessions/travel/fork", { body: { id: "travel-4" } });
-  const { json: job } = await api.ask("POST", "/v1/sessions/travel/execute", { body: { calls: [{ name: "notes::talk" }] } });
-  const { json: submitted } = await api.ask("POST", "/v1/sessions/desk/execute", {
-    body: { calls: [{ name: "notes::erase" }], waitMs: 0 },
-  });
-  const approval = await waitingApproval(api);
-  const { text: recording } = await api.ask("GET", "/v1/sessions/travel/recording");
-  return {
-    recording,
-    digest: approval.digest,
-    values: {
-      artifactId: artifact.id,
-      callId: json.results[0].callId,
-      jobId: job.results[0].callId,
-      submissionId: submitted.submissionId,
-      approvalId: approval.callId,
-    },
-  };
-}
-
-async function waitingApproval(api: ApiServer): Promise<{ readonly callId: string; readonly digest: string }> {
-  for (;;) {
-    const { json } = await api.ask("GET", "/v1/approvals");
-    if (json.approvals.length > 0) return json.approvals[0];
-  }
-}
-
 interface DocumentCall {
   readonly api: ApiServer;
   readonly document: { readonly components: object };
@@ -81,18 +38,12 @@ interface DocumentCall {
   readonly facts: Facts;
 }
 
-/** Those that come after others have used up what they are about. */
-const MAY_BE_GONE: Readonly<Record<string, number>> = { sendToJob: 400, removeTrigger: 404, deleteSession: 409, revokeApprovalRule: 404 };
-
 async function callByDocument({ api, document, path, method, operation, facts }: DocumentCall): Promise<void> {
   const { operationId, parameters, requestBody, responses } = operation;
-  const value = (name: string, example: unknown): string =>
-    (/^(decide|get|preview)Approval$/u.test(operationId) && name === "callId" ? facts.values["approvalId"] : facts.values[name]) ??
-    String(example);
   let url = path;
   const query = new URLSearchParams();
   for (const { name, in: place, example } of parameters) {
-    if (place === "path") url = url.replace(`{${name}}`, encodeURIComponent(value(name, example)));
+    if (place === "path") url = url.replace(`{${name}}`, encodeURIComponent(valueOf(facts, operationId, name, example)));
     if (place === "query" && example !== undefined) query.set(name, String(example));
   }
   const [type, content] = Object.entries(requestBody?.content ?? {})[0] ?? [];

@@ -38,8 +38,20 @@ export const serverRoutes = {
     method: "GET",
     path: "/readyz",
     scope: "none",
-    summary: "Whether the server takes calls: the store works and it is not stopping. 503 otherwise.",
-    answer: answer({ ready: flag("It takes calls.") }, ["ready"]),
+    summary: "Whether the server takes calls: the store can be written, the queue has room and it is not stopping. 503 otherwise.",
+    answer: answer(
+      {
+        ready: flag("It takes calls."),
+        queue: answer(
+          {
+            length: integer("Background jobs that wait to be started.", 0, Number.MAX_SAFE_INTEGER),
+            limit: integer("How many may wait.", 0, Number.MAX_SAFE_INTEGER),
+          },
+          ["length", "limit"],
+        ),
+      },
+      ["ready", "queue"],
+    ),
     example: {},
   },
   getMetrics: {

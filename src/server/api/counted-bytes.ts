@@ -1,0 +1,40 @@
+/** Counts the bytes of requests and answers as they pass. */
+
+/** Counts bytes that have passed. */
+type Count = (bytes: number) => void;
+
+/** A request whose body is counted: at once where its length is declared, else as it is read. */
+export function countedRequest(request: Request, count: Count): Request {
+  const { body, headers } = request;
+  if (body === null) return request;
+  const declared = declaredLength(headers);
+  if (declared === undefined) return new Request(request, { method: request.method, body: counted(body, count), duplex: "half" });
+  count(declared);
+  return request;
+}
+
+/** An answer whose body is counted, in the same way. */
+export function countedResponse(response: Response, count: Count): Response {
+  const { body, headers } = response;
+  if (body === null) return response;
+  const declared = declaredLength(headers);
+  if (declared === undefined) return new Response(counted(body, count), response);
+  count(declared);
+  return response;
+}
+
+function declaredLength(headers: Headers): number | undefined {
+  const text = headers.get("content-length") ?? "";
+  return /^\d{1,15}$/u.test(text) ? Number(text) : undefined;
+}
+
+function counted(body: ReadableStream<Uint8Array>, count: Count): ReadableStream<Uint8Array> {
+  return body.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        count(chunk.byteLength);
+        controller.enqueue(chunk);
+      },
+    }),
+  );
+}

@@ -1,0 +1,122 @@
+/** Issue 19.5 and 19.6: limits of bytes, and whether a server is ready. */
+import { createRuntime, defineTool } from "haft";
+import { createServer, staticToken } from "haft/server";
+import { sqliteStore } from "haft/sqlite";
+import { FakeClock } from "haft/testing";
+import { expect, onTestFinished, test } from "vitest";
+import { temporaryFile } from "../../store/temporary-file.ts";
+import { TOKEN } from "./api-server.ts";
+
+const OTHER = "another-token-for-tests";
+
+interface Asked {
+  readonly token?: string;
+  readonly body?: unknown;
+  /** Sent without its length. */
+  readonly isStreamed?: boolean;
+}
+
+function openServer({ limits = {}, store }: { readonly limits?: object; readonly store?: ReturnType<typeof sqliteStore> } = {}) {
+  const clock = new FakeClock();
+  const gate = Promise.withResolvers<void>();
+  const echo = defineTool({
+    name: "echo",
+    description: "Gives back what it got.",
+    inputSchema: { type: "object" },
+    effects: { reads: [] },
+    execute: (input: object) => input,
+  });
+  const wait = defineTool({
+    name: "wait",
+    description: "Waits.",
+    mode: "background",
+    inputSchema: { type: "object" },
+    effects: { reads: [] },
+    execute: () => gate.promise,
+  });
+  const runtime = createRuntime({
+    jobs: { maxRunning: 1, maxQueued: 1 },
+    ...(store === undefined ? {} : { store }),
+    toolsets: [{ name: "t", tools: [echo, wait] }],
+  });
+  const [one, other] = [staticToken({ token: TOKEN, id: "one" }), staticToken({ token: OTHER, id: "other" })];
+  const auth = { authenticate: async (request: Request) => (await one.authenticate(request)) ?? other.authenticate(request) };
+  const server = createServer(runtime, { auth, limits, ports: { clock }, mcp: {} });
+  onTestFinished(async () => {
+    gate.resolve();
+    await runtime.close();
+  });
+  const ask = async (method: string, path: string, { token = TOKEN, body, isStreamed = false }: Asked = {}) => {
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    const headers: Record<string, string> = { authorization: `Bearer ${token}`, accept: "application/json, text/event-stream" };
+    if (text !== undefined) headers["content-type"] = "application/json";
+    if (text !== undefined && !isStreamed) headers["content-length"] = String(Buffer.byteLength(text));
+    const init = text === undefined ? {} : { body: new Blob([text]).stream(), duplex: "half" as const };
+    const response = await server.fetch(new Request(`http://localhost${path}`, { method, headers, ...init }));
+    return { status: response.status, headers: response.headers, text: await response.text() };
+  };
+  return { ask, clock, gate };
+}
+
+const callWith = (text: string): object => ({ calls: [{ name: "t::echo", input: { text } }] });
+
+test.each([false, true])(
+  "issue 19.5 a principal that sends too many bytes waits, others do not (length left out: %s)",
+  async (isStreamed) => {
+    const { ask, clock } = openServer({ limits: { maxBytesPerMinute: 60_000 } });
+    const large = await ask("POST", "/v1/tools/t::echo/check", { body: { input: { text: "x".repeat(70_000) } }, isStreamed });
+    expect(large.status).toBe(200);
+    const refused = await ask("GET", "/v1/info");
+    expect([refused.status, refused.headers.get("content-type")]).toEqual([429, "application/problem+json"]);
+    expect(JSON.parse(refused.text)).toMatchObject({
+      code: "rate_limited",
+      detail: "One principal may have 60000 bytes of requests and answers in a minute.",
+    });
+    const waitSeconds = Number(refused.headers.get("retry-after"));
+    expect(waitSeconds).toBeGreaterThanOrEqual(10);
+    expect((await ask("POST", "/mcp", { body: { jsonrpc: "2.0", id: 1, method: "tools/list" } })).status).toBe(429);
+    expect((await ask("GET", "/v1/info", { token: OTHER })).status).toBe(200);
+    await clock.advance(waitSeconds * 1_000);
+    expect((await ask("GET", "/v1/info")).status).toBe(200);
+  },
+);
+
+test("issue 19.5 the bytes of answers count, of JSON as of streams", async () => {
+  const { ask } = openServer({ limits: { maxBytesPerMinute: 30_000 } });
+  await ask("POST", "/v1/sessions", { body: { id: "desk" } });
+  await ask("POST", "/v1/sessions/desk/execute", { body: callWith("x".repeat(6_000)) });
+  const statuses: number[] = [];
+  for (let index = 0; index < 5; index++) statuses.push((await ask("GET", "/v1/sessions/desk/recording")).status);
+  expect([statuses[0], statuses.at(-1)]).toEqual([200, 429]);
+});
+
+test("issue 19.6 a server is ready with the length of its queue, and not when the queue is full", async () => {
+  const { ask, gate } = openServer();
+  const ready = async () => {
+    const { status, text } = await ask("GET", "/readyz");
+    const { queue, detail } = JSON.parse(text) as { readonly queue?: object; readonly detail?: string };
+    return { status, queue, detail };
+  };
+  await ask("POST", "/v1/sessions", { body: { id: "desk" } });
+  const start = () => ask("POST", "/v1/sessions/desk/execute", { body: { calls: [{ name: "t::wait" }], concurrent: true } });
+  await start();
+  expect(await ready()).toEqual({ status: 200, queue: { length: 0, limit: 1 }, detail: undefined });
+  await start();
+  expect(await ready()).toEqual({ status: 503, queue: undefined, detail: "The queue is full: 1 background jobs wait." });
+  expect((await ask("GET", "/metrics")).text).toContain("haft_jobs_queued 1");
+  gate.resolve();
+  await expect.poll(async () => (await ready()).status, { timeout: 240_000 }).toBe(200);
+});
+
+test("issue 19.6 a server whose store cannot be written is not ready", async () => {
+  const path = temporaryFile();
+  const store = sqliteStore({ path });
+  await store.open();
+  const { ask, clock } = openServer({ store });
+  expect((await ask("GET", "/readyz")).status).toBe(200);
+  await store.close();
+  expect((await ask("GET", "/readyz")).status).toBe(200); // asked once a second at most
+  await clock.advance(1_000);
+  const { status, text } = await ask("GET", "/readyz");
+  expect([status, text.includes(path)]).toEqual([503, false]);
+});

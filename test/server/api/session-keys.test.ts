@@ -1,0 +1,132 @@
+/** Issue 19.5: keys that principals make for one session. */
+import { createClient } from "haft/client";
+import { Keys, openServerAccess, staticToken, type ServerAccessOptions } from "haft/server";
+import { FakeClock } from "haft/testing";
+import { expect, test } from "vitest";
+import { systemPorts } from "../../../src/core/system-ports.ts";
+import { ServerAccess } from "../../../src/server/auth/server-access.ts";
+import { readAudit } from "../../../src/server/auth/audit.ts";
+import { memoryStore } from "../../../src/store/memory-store.ts";
+import { requestWith } from "../auth/requests.ts";
+import { TOKEN, startApi } from "./api-server.ts";
+
+async function keyedApi(options: ServerAccessOptions = {}) {
+  const store = memoryStore();
+  const auth = await openServerAccess({ access: store.access, others: [staticToken({ token: TOKEN })], ...options }, systemPorts);
+  const api = await startApi({ auth });
+  const make = (token: string, body: object, sessionId = "desk") =>
+    api.ask("POST", `/v1/sessions/${sessionId}/keys`, { token, body: { name: "page", scopes: ["read"], ...body } });
+  return { api, make, store, keys: new Keys(store.access, systemPorts) };
+}
+
+test("issue 19.5 a key that is made for a session reads it, is shown once and ends by time", async () => {
+  const { api, store } = await keyedApi();
+  const client = createClient({ url: api.url, token: TOKEN });
+  const before = Date.now();
+  const made = await client.call("createSessionKey", { params: { sessionId: "desk" }, body: { name: "page", scopes: ["read"] } });
+  expect(made).toMatchObject({ sessionId: "desk", scopes: ["read"] });
+  expect(made.expiresAt - before).toBeGreaterThanOrEqual(900_000);
+  expect(made.expiresAt - before).toBeLessThan(1_800_000);
+  const page = createClient({ url: api.url, token: made.key });
+  expect((await page.call("getSession", { params: { sessionId: "desk" } })).id).toBe("desk");
+  const calls = [{ name: "notes::list" }];
+  await expect(page.call("executeInSession", { params: { sessionId: "desk" }, body: { calls } })).rejects.toMatchObject({ status: 403 });
+  expect(JSON.stringify(await store.access.keys({ sessionKeys: true }))).not.toContain(made.key.slice(-43));
+});
+
+test("issue 19.5 E05 a key has no scope that its maker lacks, never admin, and no key is made by a session key", async () => {
+  const { make, keys } = await keyedApi();
+  const { key } = await keys.add({ name: "ci", scopes: ["read", "execute"] });
+  const widened = await make(key, { scopes: ["read", "approve"] });
+  expect([widened.status, widened.json.detail]).toEqual([403, 'A key cannot have the scope "approve", which its maker has not.']);
+  expect((await make(TOKEN, { scopes: ["admin"] })).status).toBe(400);
+  const { json: page } = await make(key, { scopes: ["read", "execute"] });
+  expect((await make(page.key, {})).status).toBe(403);
+  expect((await make(page.key, {}, "other")).status).toBe(403);
+  expect(await keys.list({ sessionKeys: true })).toHaveLength(2);
+});
+
+test.each<[string, object, number]>([
+  ["a session that is not there", { sessionId: "nowhere" }, 404],
+  ["no scope", { scopes: [] }, 400],
+  ["a life of more than a day", { ttlMs: 86_400_001 }, 400],
+  ["a name of line breaks", { name: "a\nb" }, 400],
+  ["a pattern that is none", { allow: [""] }, 400],
+  ["an unknown field", { scope: "read" }, 400],
+])("issue 19.5 a session key with %s is refused, and none is made", async (_, wrong, status) => {
+  const { make, keys } = await keyedApi();
+  const { sessionId = "desk", ...body } = wrong as { readonly sessionId?: string };
+  expect((await make(TOKEN, body, sessionId)).status).toBe(status);
+  expect(await keys.list({ sessionKeys: true })).toEqual([]);
+});
+
+test("issue 19.5 a session key has no tool that its maker has not, by patterns and by rules, whatever it calls itself", async () => {
+  const rules = [
+    { principals: ["ci"], allow: ["notes::*"] },
+    { principals: ["boss"], allow: ["*"] },
+    { principals: ["session:*"], deny: ["notes::erase"] },
+  ];
+  const { api, make, keys } = await keyedApi({ rules });
+  const { key } = await keys.add({ name: "ci", scopes: ["read", "execute"], deny: ["notes::wait"] });
+  const { json: page } = await make(key, { name: "boss", allow: ["notes::add", "notes::wait", "notes::erase"] });
+  const { json } = await api.ask("GET", "/v1/tools", { token: page.key });
+  expect(json.tools.map(({ name }: { readonly name: string }) => name)).toEqual(["notes::add"]);
+});
+
+test("issue 19.5 a session key of a token has the tools that rules give to the claims of the token, and ends with the token", async () => {
+  const { access } = memoryStore();
+  const clock = new FakeClock();
+  const keys = new Keys(access, { clock });
+  const rules = [{ claims: { "/realm/roles": "ops" }, allow: ["notes::*"] }];
+  const log = systemPorts.log;
+  const door = new ServerAccess({ access, rules }, { ports: { clock, log }, authenticator: keys, keys });
+  const claims = { realm: { roles: ["ops"] }, email: "ann@example.com" };
+  const expiresAt = clock.wallTime() + 60_000;
+  const maker = { id: "token:https://login#ann", name: "ann", scopes: new Set(["read", "execute"] as const), claims, expiresAt };
+  const { key, stored } = await door.delegate({ name: "page", scopes: ["read"], sessionId: "desk" }, maker);
+  expect(stored).toMatchObject({ expiresAt, maker: { name: "ann", claims: { realm: { roles: ["ops"] } } } });
+  expect(JSON.stringify(stored)).not.toContain("example.com");
+  const page = await door.authenticate(requestWith(key));
+  expect(page === undefined ? undefined : ["notes::add", "files::read"].map((name) => door.visibilityOf(page)?.permits(name))).toEqual([
+    true,
+    false,
+  ]);
+  await clock.advance(60_000);
+  expect(await door.authenticate(requestWith(key))).toBeUndefined();
+});
+
+test("issue 19.5 E05 a session key ends when its maker revokes it, and when the key of its maker is revoked", async () => {
+  const { api, make, keys } = await keyedApi();
+  const { key, stored } = await keys.add({ name: "ci", scopes: ["read", "execute"] });
+  const { key: foreign } = await keys.add({ name: "foreign", scopes: ["read", "execute"] });
+  const [{ json: one }, { json: other }] = [await make(key, {}), await make(key, {})];
+  const read = async (token: string): Promise<number> => (await api.ask("GET", "/v1/sessions/desk", { token })).status;
+  const revoke = async (token: string, path: string): Promise<number> => (await api.ask("DELETE", path, { token })).status;
+  expect(await revoke(foreign, `/v1/sessions/desk/keys/${one.id}`)).toBe(404);
+  expect(await revoke(key, `/v1/sessions/other/keys/${one.id}`)).toBe(404);
+  expect(await revoke(TOKEN, `/v1/sessions/desk/keys/${stored.id}`)).toBe(404);
+  expect([await read(one.key), await read(other.key)]).toEqual([200, 200]);
+  expect(await revoke(key, `/v1/sessions/desk/keys/${one.id}`)).toBe(204);
+  expect([await read(one.key), await read(other.key)]).toEqual([401, 200]);
+  await keys.revoke(stored.id);
+  await expect.poll(() => read(other.key), { timeout: 240_000 }).toBe(401);
+});
+
+test("issue 19.5 a server without a store of keys says that it makes none", async () => {
+  const api = await startApi();
+  const { status, json } = await api.ask("POST", "/v1/sessions/desk/keys", { body: { name: "page", scopes: ["read"] } });
+  expect([status, json.detail]).toEqual([503, "The server keeps no keys."]);
+});
+
+test("issue 19.5 the audit has who made and revoked a key, and nothing of the key", async () => {
+  const { api, make, keys, store } = await keyedApi();
+  const { key } = await keys.add({ name: "ci", scopes: ["read", "execute"], createdBy: "cli" });
+  const { json: page } = await make(key, {});
+  await api.ask("DELETE", `/v1/sessions/desk/keys/${page.id}`, { token: key });
+  const entries = await readAudit(store, {}, () => {});
+  const seen = entries.filter(({ type }) => type.startsWith("key-"));
+  expect(new Set(seen.map((entry) => `${entry.type} ${"name" in entry ? entry.name : ""}`))).toEqual(
+    new Set(["key-add ci", "key-add page", "key-revoke page"]),
+  );
+  expect(JSON.stringify(entries)).not.toContain("hash");
+});
