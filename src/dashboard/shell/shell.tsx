@@ -1,6 +1,6 @@
 /** The frame of all screens: the menu, the state of the connection, the keys. */
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode } from "react";
+import { lazy, Suspense, type ReactNode } from "react";
 import { Link } from "wouter";
 import { useNow } from "../server/now.ts";
 import { useConnection, useConnectionState, useInfo } from "../server/use-server.ts";
@@ -17,7 +17,11 @@ const SCREENS: readonly { readonly path: string; readonly name: string; readonly
   { path: "tools", name: "Tools", icon: "tools" },
   { path: "jobs", name: "Jobs", icon: "jobs" },
   { path: "health", name: "Health", icon: "health" },
+  { path: "file", name: "File", icon: "file" },
 ];
+
+const Palette = lazy(async () => ({ default: (await import("./palette.tsx")).Palette }));
+const PLACES = SCREENS.map(({ name, path }) => [name, `/${path}`] as const);
 
 const APPROVALS_EVERY_MS = 3_000;
 
@@ -38,13 +42,18 @@ export function Shell({ children }: { readonly children: ReactNode }): ReactNode
             <MenuItem key={screen.path} {...screen} />
           ))}
         </ul>
-        <MenuFoot onKeys={() => setShown(true)} />
+        <MenuFoot onKeys={() => setShown("keys")} onPalette={() => setShown("palette")} />
       </nav>
       <main className="screen" id="screen" tabIndex={0} aria-label="Screen">
         <ConnectionLine />
         {children}
       </main>
-      {shown && <KeysDialog onClose={() => setShown(false)} />}
+      {shown === "keys" && <KeysDialog onClose={() => setShown("none")} />}
+      {shown === "palette" && (
+        <Suspense>
+          <Palette screens={PLACES} onClose={() => setShown("none")} />
+        </Suspense>
+      )}
     </div>
   );
 }
@@ -78,7 +87,7 @@ function WaitingCount(): ReactNode {
   );
 }
 
-function MenuFoot({ onKeys }: { readonly onKeys: () => void }): ReactNode {
+function MenuFoot({ onKeys, onPalette }: { readonly onKeys: () => void; readonly onPalette: () => void }): ReactNode {
   const connection = useConnection();
   const { readOnly } = useConnectionState();
   const info = useInfo();
@@ -91,6 +100,9 @@ function MenuFoot({ onKeys }: { readonly onKeys: () => void }): ReactNode {
       </label>
       <div className="menu-tools">
         <ThemeButton />
+        <button type="button" className="button button-icon" onClick={onPalette} title="Go to (Ctrl-K)" aria-label="Go to">
+          <Icon name="search" />
+        </button>
         <button type="button" className="button button-icon" onClick={onKeys} title="Keys (?)" aria-label="Show the keys">
           ?
         </button>
