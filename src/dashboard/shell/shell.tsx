@@ -2,6 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense, type ReactNode } from "react";
 import { Link } from "wouter";
+import { pollMs, useLiveLists } from "../server/use-live-lists.ts";
 import { useNow } from "../server/now.ts";
 import { useConnection, useConnectionState, useInfo } from "../server/use-server.ts";
 import { usePathParts } from "../show/address.ts";
@@ -27,6 +28,8 @@ const APPROVALS_EVERY_MS = 3_000;
 
 export function Shell({ children }: { readonly children: ReactNode }): ReactNode {
   const [shown, setShown] = useShellKeys();
+  const [name, id = ""] = usePathParts();
+  useLiveLists(name !== "sessions" || id === ""); // a timeline has a stream of its own
   return (
     <div className="shell">
       <a className="skip-link" href="#screen">
@@ -73,10 +76,11 @@ function MenuItem({ path, name, icon }: (typeof SCREENS)[number]): ReactNode {
 
 function WaitingCount(): ReactNode {
   const { client } = useConnection();
+  const { isLive } = useConnectionState();
   const { data } = useQuery({
     queryKey: ["approvals"],
     queryFn: ({ signal }) => client.call("listApprovals", { signal }),
-    refetchInterval: APPROVALS_EVERY_MS,
+    refetchInterval: pollMs(isLive, APPROVALS_EVERY_MS),
   });
   const waiting = data?.approvals.length ?? 0;
   return waiting === 0 ? null : (
