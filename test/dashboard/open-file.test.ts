@@ -224,7 +224,7 @@ async function played(): Promise<string> {
     description: "Looks.",
     inputSchema: { type: "object", properties: { at: { type: "integer" } } },
     effects: readOnly("all"),
-    execute: ({ at }: { readonly at: number }) => ({ at, text: `${"é".repeat(2_000)}${at}` }),
+    execute: ({ at }) => ({ at, text: `${"é".repeat(2_000)}${at}` }),
   });
   const runtime = createRuntime({ toolsets: [{ name: "eye", tools: [look as ReturnType<typeof defineTool>] }] });
   const session = runtime.session("s");
@@ -234,7 +234,8 @@ async function played(): Promise<string> {
     { name: "eye::look", input: { at: 2 } },
     { name: "eye::none", input: {} },
   ]);
-  const lines = await Array.fromAsync(writeRecording(session.events(), { sessionId: "s", exportedAt: 1 }));
+  const lines: string[] = [];
+  for await (const line of writeRecording(session.events(), { sessionId: "s", exportedAt: 1 })) lines.push(line);
   await runtime.close();
   return lines.join("");
 }

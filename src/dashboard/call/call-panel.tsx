@@ -1,7 +1,7 @@
 /** One call whole: what was asked, what ran, what it waited for, what came of it. */
 import { useEffect, useRef, type ReactNode } from "react";
 import { Link } from "wouter";
-import { useConnection, useMay } from "../server/use-server.ts";
+import { useConnection, useConnectionState, useMay } from "../server/use-server.ts";
 import { approvalPath, toolPath, useGo } from "../show/address.ts";
 import { Inert, JsonBlock, ToolName } from "../show/inert.tsx";
 import { useLogPlace } from "../show/log-place.ts";
@@ -68,6 +68,7 @@ interface DetailsProps {
 function CallDetails({ sessionId, entry, log }: DetailsProps): ReactNode {
   const { result, call } = entry;
   const { isFile } = useLogPlace(sessionId);
+  const isUnserved = useConnectionState().key === undefined; // then there is no server to make it again on
   const ran = entry.input;
   const isChanged = ran !== undefined && JSON.stringify(ran) !== JSON.stringify(call.input);
   return (
@@ -106,7 +107,7 @@ function CallDetails({ sessionId, entry, log }: DetailsProps): ReactNode {
       )}
       {!log.isTimeless && <PhaseList sessionId={sessionId} entry={entry} log={log} />}
       {result !== undefined && <ResultSection sessionId={isFile ? undefined : sessionId} result={result} />}
-      <CopySection sessionId={sessionId} entry={entry} />
+      {!isUnserved && <CopySection sessionId={sessionId} entry={entry} />}
     </>
   );
 }

@@ -1,6 +1,7 @@
 /** The page around a file where no key was given: `haft open`, or a server that is not asked. */
 import type { ReactNode } from "react";
 import { Link } from "wouter";
+import { Icon } from "../show/parts.tsx";
 import { Mark } from "../shell/key-screen.tsx";
 import { ThemeButton } from "../shell/theme.tsx";
 
@@ -15,7 +16,8 @@ export function FileFrame({ children }: { readonly children: ReactNode }): React
         <ul className="menu-list">
           <li>
             <Link href="/file" className="menu-item" aria-current="page">
-              File
+              <Icon name="file" />
+              <span>File</span>
             </Link>
           </li>
         </ul>

@@ -80,7 +80,11 @@ export function TimelineScreen({ sessionId, callId }: { readonly sessionId: stri
 export function Counts({ followed: { log } }: { readonly followed: FollowedLog }): ReactNode {
   return (
     <span className="badges">
-      {log.running > 0 && <Badge tone="busy">{count(log.running)} running</Badge>}
+      {log.running > 0 && (
+        <Badge tone="busy">
+          {count(log.running)} {log.endAt === undefined ? "running" : "not ended"}
+        </Badge>
+      )}
       <span className="muted nowrap">{plural(log.calls.size, "call")}</span>
       {log.failed > 0 && <Badge tone="bad">{count(log.failed)} failed</Badge>}
     </span>
