@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { IN_CI, inCI } from "../ci.ts";
-import { folderWith, haft } from "../cli/run-haft.ts";
+import { SOURCE, folderWith, haft } from "../cli/run-haft.ts";
 import { CHROMIUM, openPage, seriousFindings, startBrowser } from "./browser.ts";
 import { builtDashboard } from "./built.ts";
 import { HOSTILE } from "./hostile-scene.ts";
@@ -75,7 +75,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 files in a browser ${IN
     await choose(page, "orders.jsonl", recording);
     await page.getByText("recording", { exact: true }).waitFor();
     await page
-      .getByRole("row", { name: /shop::reserve/u })
+      .getByRole("row", { name: /reserve/u })
       .first()
       .click();
     await page.getByRole("complementary", { name: "Call" }).getByText("Input").first().waitFor();
@@ -137,24 +137,30 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 files in a browser ${IN
     const done = haft(["open", "orders.jsonl"], {
       folder,
       ownProcess: true,
+      program: SOURCE, // the bundle of the tests has no dashboard
       onOutput({ stdout }, control) {
         url = /^http\S+/u.exec(stdout)?.[0] ?? "";
         if (url !== "") resolve(() => control.signal("SIGINT"));
       },
     });
-    const stop = await ready;
+    const stop = await Promise.race([
+      ready,
+      done.then(({ stderr }) => {
+        throw new Error(stderr);
+      }),
+    ]);
     const { origin, hash } = new URL(url);
     expect((await fetch(`${origin}/opened-file`)).status).toBe(401);
     expect((await fetch(`${origin}/v1/sessions`)).status).toBe(404);
     const { page, problems } = await openPage(browser, { url: "", key: "" }, url);
     await page
-      .getByRole("row", { name: /shop::reserve/u })
+      .getByRole("row", { name: /reserve/u })
       .first()
       .waitFor();
     expect(page.url()).not.toContain(hash.slice(1));
     await page.reload();
     await page
-      .getByRole("row", { name: /shop::reserve/u })
+      .getByRole("row", { name: /reserve/u })
       .first()
       .waitFor();
     expect(problems).toEqual([]);
