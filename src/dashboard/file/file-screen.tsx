@@ -14,9 +14,8 @@ import type { FilePart, OpenedFile } from "./open-file.ts";
 export function FileScreen({ callId }: { readonly callId: string | undefined }): ReactNode {
   const { file, version } = useSyncExternalStore(fileStore.subscribe, fileStore.state);
   const [chosen, setChosen] = useAddressValue("part");
-  const isServed = useRef(false);
   useEffect(() => {
-    if (fileStore.state().file === undefined) isServed.current = openServedFile();
+    if (fileStore.state().file === undefined) openServedFile();
   }, []);
   useEffect(() => {
     document.title = `${file === undefined ? "Open a file" : visible(file.name, 60)} · Haft`;

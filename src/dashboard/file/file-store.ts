@@ -54,18 +54,16 @@ const TOKEN_NAME = "haft-file-token";
 
 /**
  * The file that `haft open` serves, with the token behind the `#` of its address; it is taken out of the address at once, and
- * kept until the tab is closed. False where there is none.
+ * kept until the tab is closed. Does nothing where there is none.
  */
-export function openServedFile(): boolean {
+export function openServedFile(): void {
   const given = /^#([\w-]{16,200})$/u.exec(window.location.hash)?.[1];
   if (given !== undefined) {
     sessionStorage.setItem(TOKEN_NAME, given);
     window.history.replaceState(null, "", window.location.pathname + window.location.search);
   }
   const token = given ?? sessionStorage.getItem(TOKEN_NAME);
-  if (token === null) return false;
-  void fileStore.open({ name: "file", pieces: served(token) });
-  return true;
+  if (token !== null) void fileStore.open({ name: "file", pieces: served(token) });
 }
 
 async function* served(token: string): AsyncGenerator<string, void, undefined> {

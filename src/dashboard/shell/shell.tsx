@@ -1,6 +1,6 @@
 /** The frame of all screens: the menu, the state of the connection, the keys. */
 import { useQuery } from "@tanstack/react-query";
-import { lazy, Suspense, type ReactNode } from "react";
+import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { pollMs, useLiveLists } from "../server/use-live-lists.ts";
 import { useNow } from "../server/now.ts";
@@ -9,6 +9,7 @@ import { usePathParts } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
 import { Icon, type IconName } from "../show/parts.tsx";
 import { Mark } from "./key-screen.tsx";
+import { Palette } from "./palette.tsx"; // not loaded late: what is typed meanwhile would be lost
 import { KeysDialog, useShellKeys } from "./shell-keys.tsx";
 import { ThemeButton } from "./theme.tsx";
 
@@ -21,7 +22,6 @@ const SCREENS: readonly { readonly path: string; readonly name: string; readonly
   { path: "file", name: "File", icon: "file" },
 ];
 
-const Palette = lazy(async () => ({ default: (await import("./palette.tsx")).Palette }));
 const PLACES = SCREENS.map(({ name, path }) => [name, `/${path}`] as const);
 
 const APPROVALS_EVERY_MS = 3_000;
@@ -52,11 +52,7 @@ export function Shell({ children }: { readonly children: ReactNode }): ReactNode
         {children}
       </main>
       {shown === "keys" && <KeysDialog onClose={() => setShown("none")} />}
-      {shown === "palette" && (
-        <Suspense>
-          <Palette screens={PLACES} onClose={() => setShown("none")} />
-        </Suspense>
-      )}
+      {shown === "palette" && <Palette screens={PLACES} onClose={() => setShown("none")} />}
     </div>
   );
 }
