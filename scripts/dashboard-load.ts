@@ -39,7 +39,7 @@ const nothing = defineTool({
   effects: pure,
   execute: () => null,
 });
-const runtime = createRuntime({ toolsets: [{ name: "load", tools: [nothing as ReturnType<typeof defineTool>] }] });
+const runtime = createRuntime({ toolsets: [{ name: "load", tools: [nothing] }] });
 const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), dashboard: true });
 const { url } = await server.listen({ port: 0 });
 const browser = await chromium.launch({

@@ -226,7 +226,7 @@ async function played(): Promise<string> {
     effects: readOnly("all"),
     execute: ({ at }) => ({ at, text: `${"é".repeat(2_000)}${at}` }),
   });
-  const runtime = createRuntime({ toolsets: [{ name: "eye", tools: [look as ReturnType<typeof defineTool>] }] });
+  const runtime = createRuntime({ toolsets: [{ name: "eye", tools: [look] }] });
   const session = runtime.session("s");
   await session.addMessage({ role: "user", content: "Look\ud800." });
   await session.execute([

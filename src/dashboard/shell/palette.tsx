@@ -31,9 +31,6 @@ export function Palette({
   useEffect(() => {
     dialog.current?.showModal();
   }, []);
-  useEffect(() => {
-    document.getElementById(`${id}-${active}`)?.scrollIntoView({ block: "nearest" });
-  }, [active, id]);
   const run = (entry: Entry | undefined): void => {
     if (entry === undefined) return;
     dialog.current?.close(); // first, as it gives the focus back
@@ -78,28 +75,45 @@ export function Palette({
           setChosen(0);
         }}
       />
-      <ul id={id} role="listbox" aria-label="Found" className="palette-list">
-        {entries.map((entry, index) => (
-          <li
-            key={`${entry.kind} ${entry.name}`}
-            id={`${id}-${index}`}
-            role="option"
-            aria-selected={index === active}
-            className={index === active ? "palette-item palette-chosen" : "palette-item"}
-            onPointerMove={() => setChosen(index)}
-            onClick={() => run(entry)}
-          >
-            <span className="palette-name">
-              <Inert text={entry.name} maxLength={120} />
-            </span>
-            <span className="muted">{entry.kind}</span>
-          </li>
-        ))}
-      </ul>
+      <FoundList id={id} entries={entries} active={active} onActive={setChosen} onRun={run} />
       <p className="palette-none muted" role="status">
         {entries.length === 0 ? "Nothing of this name was found." : ""}
       </p>
     </dialog>
+  );
+}
+
+interface FoundProps {
+  readonly id: string;
+  readonly entries: readonly Entry[];
+  readonly active: number;
+  readonly onActive: (index: number) => void;
+  readonly onRun: (entry: Entry) => void;
+}
+
+function FoundList({ id, entries, active, onActive, onRun }: FoundProps): ReactNode {
+  useEffect(() => {
+    document.getElementById(`${id}-${active}`)?.scrollIntoView({ block: "nearest" });
+  }, [active, id]);
+  return (
+    <ul id={id} role="listbox" aria-label="Found" className="palette-list">
+      {entries.map((entry, index) => (
+        <li
+          key={`${entry.kind} ${entry.name}`}
+          id={`${id}-${index}`}
+          role="option"
+          aria-selected={index === active}
+          className={index === active ? "palette-item palette-chosen" : "palette-item"}
+          onPointerMove={() => onActive(index)}
+          onClick={() => onRun(entry)}
+        >
+          <span className="palette-name">
+            <Inert text={entry.name} maxLength={120} />
+          </span>
+          <span className="muted">{entry.kind}</span>
+        </li>
+      ))}
+    </ul>
   );
 }
 
