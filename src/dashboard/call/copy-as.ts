@@ -31,7 +31,7 @@ export function asTypeScript({ url, sessionId, name, input }: CopiedCall): strin
   ].join("\n");
 }
 
-/** What a result must be again. */
+/** The parts of a result that a test compares. */
 export interface CopiedResult {
   readonly status: string;
   readonly output?: unknown;

@@ -1,4 +1,4 @@
-/** Conversations of OpenAI, Anthropic and Gemini as steps: messages, calls, results. What is not known is passed over. */
+/** Conversations of OpenAI, Anthropic and Gemini as steps: messages, calls, results. Unknown parts are skipped. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 
 export type Step =
@@ -27,7 +27,7 @@ export function turnsOf(value: JsonValue): readonly JsonValue[] | undefined {
   return isTurn(value) ? [value] : undefined;
 }
 
-/** Instructions stand beside the turns. */
+/** Instructions have a key of their own. */
 function beginning(value: JsonObject): readonly JsonValue[] {
   const system = value["system"] ?? value["instructions"] ?? value["systemInstruction"] ?? value["system_instruction"];
   if (system === undefined || system === null) return [];

@@ -19,7 +19,7 @@ export interface OpenedFile {
   readonly name: string;
   readonly kind: "recording" | "conversation";
   readonly parts: readonly FilePart[];
-  /** What could not be read, each with its place; the first of them. */
+  /** The first places that could not be read. */
   readonly problems: readonly string[];
   /** False while more is read. */
   readonly isWhole: boolean;

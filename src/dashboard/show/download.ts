@@ -1,12 +1,15 @@
 /** Gives the reader a file of text. */
 
+/** Browsers begin to read after the click. */
+const KEPT_MS = 10_000;
+
 export function download(name: string, text: string, type: string): void {
   const url = URL.createObjectURL(new Blob([text], { type }));
   const link = document.createElement("a");
   link.href = url;
   link.download = name;
   link.click();
-  URL.revokeObjectURL(url);
+  setTimeout(() => URL.revokeObjectURL(url), KEPT_MS);
 }
 
 /** A file name made of what others wrote. */

@@ -1,4 +1,4 @@
-/** What can be done on the present screen, for the palette. */
+/** Actions of the present screen, for the palette. */
 import { useEffect, useRef } from "react";
 
 export interface ScreenAction {

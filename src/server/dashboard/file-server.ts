@@ -12,7 +12,7 @@ import type { Clock, Ids, Log } from "../../core/ports.ts";
 export interface FileServerOptions {
   /** Needed for the file. The page gets it behind the `#` of its address, which browsers do not send. */
   readonly token: string;
-  /** Opens the file anew for each request; its bytes are sent as they are. */
+  /** Opens the file for each request; its bytes are sent as they are. */
   readonly open: () => ReadableStream<Uint8Array> | Promise<ReadableStream<Uint8Array>>;
   readonly port: number;
   readonly ports: { readonly clock: Clock; readonly ids: Ids; readonly log: Log };
