@@ -2,8 +2,10 @@
  * What `npm start` runs: the command line plays `demo/conversation.jsonl` through local functions, a workspace of files
  * and a real MCP server, lends books through an HTTP API, books flights with tools that nobody has built, tries mails without sending
  * them, pays once although it is killed, and runs a program that books three things: simulated first, approved once, killed half-way and resumed.
- * What follows `npm start --` goes to the first `haft run`, and the rest is left out; `--once` is accepted and changes nothing.
+ * At a terminal the dashboard is served then, until Ctrl-C; not with `--once`.
+ * What follows `npm start --` otherwise goes to the first `haft run`, and the rest is left out.
  */
+import { execFileSync } from "node:child_process";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -33,6 +35,7 @@ let stopped = false;
 process.on("SIGINT", () => (stopped = true));
 process.on("SIGTERM", () => (stopped = true));
 
+const isOnce = process.argv.includes("--once");
 const options = process.argv.slice(2).filter((option) => option !== "--once");
 const office = ["--config", join(demo, "office.toml")];
 const trip = ["--config", join(demo, "trip.toml")];
@@ -64,6 +67,14 @@ for (const [index, play] of scenes.entries()) {
   if (stopped || (index > 0 && (code === 130 || options.length > 0))) break;
   if (index > 0) console.log(`\n\n$ ${titles[index]}`);
   code = await play();
+}
+// Somebody is looking: the last scene again, in a browser, until Ctrl-C.
+if (code === 0 && options.length === 0 && !stopped && !isOnce && process.stdout.isTTY) {
+  execFileSync(process.execPath, [fileURLToPath(new URL("../scripts/build-dashboard.ts", import.meta.url))]);
+  console.log(
+    "\n\n$ haft serve\nThe dashboard has the trip that was booked. Open the address below, and enter the token. Ctrl-C ends it.\n",
+  );
+  code = await haft(["serve", "--port", "0", ...trip]);
 }
 library.close();
 rmSync(workspace, { recursive: true, force: true });

@@ -58,7 +58,7 @@ export const OPTIONS = {
   check: { kind: "boolean", help: "write nothing; exit with 6 when anything has changed" },
   forget: { kind: "boolean", help: "take the word back" },
   http: { kind: "string", value: "<port>", example: "3000", help: "listen on this port; 0 = any that is free" },
-  port: { kind: "string", value: "<port>", example: "8080", help: "port to listen on; 7420, and 0 = any that is free" },
+  port: { kind: "string", value: "<port>", example: "8080", help: "port to listen on; 0 = any that is free" },
   host: { kind: "string", value: "<address>", example: "0.0.0.0", help: "listen on this address; 127.0.0.1 by default" },
   "allowed-host": {
     kind: "strings",

@@ -33,6 +33,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command | CommandGroup>>> 
   keys: async () => (await import("./keys-command.ts")).keysCommand,
   audit: async () => (await import("./audit-command.ts")).auditCommand,
   approvals: async () => (await import("./approvals-command.ts")).approvalsCommand,
+  open: async () => (await import("./open-command.ts")).openCommand,
   replay: async () => (await import("./replay-command.ts")).replayCommand,
 };
 const COMMON_OPTIONS: readonly OptionName[] = ["json", "help", "version"];

@@ -28,7 +28,7 @@ export const serveCommand: Command = {
     "The dashboard is at /, the API under /v1, its description at /openapi.json, MCP",
     "at /mcp. Sessions are kept in the store that --store or the configuration names;",
     "without one they end with the server. Calls that need approval wait in",
-    "GET /v1/approvals; --yes approves them all.",
+    "GET /v1/approvals; --yes approves them all. The port is 7420 by default.",
     "",
     `Clients send the secret in ${TOKEN_VARIABLE} as their bearer token: 16 characters or`,
     "more. Where it is not set, one is made and printed once. An address that others",

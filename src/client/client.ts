@@ -91,7 +91,7 @@ class HttpClient implements HaftClient {
     const text = await response.text();
     if (!response.ok) throw errorOf(response, text);
     // The server answers by the schema of the operation.
-    return (response.headers.get("content-type")?.startsWith("application/json") === true ? JSON.parse(text) : text) as ClientAnswer<Id>;
+    return (/^application\/json *(?:;|$)/u.test(response.headers.get("content-type") ?? "") ? JSON.parse(text) : text) as ClientAnswer<Id>;
   }
 
   async *follow(sessionId: string, options: FollowOptions = {}): AsyncGenerator<ReceivedEvent, void, undefined> {

@@ -4,6 +4,8 @@ import { useState, type ReactNode } from "react";
 import { Redirect } from "wouter";
 import { ApiError } from "../client/client.ts";
 import { ApprovalsScreen } from "./approvals/approvals-screen.tsx";
+import { FileFrame } from "./file/file-frame.tsx";
+import { FileRoute, useDroppedFiles } from "./file/file-route.tsx";
 import { HealthScreen } from "./health/health-screen.tsx";
 import { JobsScreen } from "./jobs/jobs-screen.tsx";
 import { Connection } from "./server/connection.ts";
@@ -29,19 +31,22 @@ export function App(): ReactNode {
 /** Everything that was read with one key is dropped with it. */
 function Gate(): ReactNode {
   const { key } = useConnectionState();
-  return key === undefined ? <KeyScreen /> : <Screens key={key} />;
+  const [name] = usePathParts();
+  useDroppedFiles();
+  if (key === undefined && name !== "file") return <KeyScreen />;
+  return <Screens key={key ?? "none"} Frame={key === undefined ? FileFrame : Shell} />;
 }
 
-function Screens(): ReactNode {
+function Screens({ Frame }: { readonly Frame: typeof Shell }): ReactNode {
   const [queries] = useState(makeQueries);
   const [name = "", id] = usePathParts();
   return (
     <QueryClientProvider client={queries}>
-      <Shell>
+      <Frame>
         <FailedScreen place={`${name}/${id}`}>
           <Screen />
         </FailedScreen>
-      </Shell>
+      </Frame>
     </QueryClientProvider>
   );
 }
@@ -56,6 +61,7 @@ function Screen(): ReactNode {
   if (name === "approvals") return <ApprovalsScreen callId={id} />;
   if (name === "tools") return <ToolsScreen toolName={id} />;
   if (name === "jobs") return <JobsScreen jobId={id} />;
+  if (name === "file") return <FileRoute callId={id === "calls" ? part : undefined} />;
   if (name === "health") return <HealthScreen />;
   return <Notice title="There is no such screen.">The menu leads to all that there are.</Notice>;
 }

@@ -145,6 +145,7 @@ class RuntimeServer implements HaftServer {
   readonly #dashboard: DashboardFiles | undefined;
   readonly #secured: ReturnType<typeof securityHeaders>;
   readonly #closers: ((work: () => Promise<void>) => Promise<void>)[] = [];
+  readonly #stopCounting: () => void;
   #router: Promise<FetchHandler> | undefined;
   #closing: Promise<void> | undefined;
 
@@ -159,6 +160,10 @@ class RuntimeServer implements HaftServer {
     };
     this.#secured = securityHeaders({ corsOrigins });
     this.#services = this.#makeServices();
+    const { metrics } = this.#services;
+    this.#stopCounting = runtime.subscribe((event) => {
+      if (event.type === "call-end") metrics.noteCall(event.result.durationMs);
+    });
     if (options.dashboard === true) this.#dashboard = new DashboardFiles();
     if (mcp === false) return;
     const { access } = this.#services;
@@ -221,6 +226,7 @@ class RuntimeServer implements HaftServer {
     let done: Promise<void> | undefined;
     const once = (): Promise<void> => (done ??= work());
     await Promise.all([...this.#closers.map((close) => close(once)), once()]);
+    this.#stopCounting();
     await this.#services.access.settled();
   }
 

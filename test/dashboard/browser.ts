@@ -1,5 +1,6 @@
 /** Debian's Chromium, where there is one. */
 import { existsSync } from "node:fs";
+import axe from "axe-core";
 import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
 import type { Scene } from "./scene.ts";
 
@@ -21,7 +22,7 @@ export interface OpenedPage {
 /** Opens a page that has its key. */
 export async function openPage(
   browser: Browser,
-  scene: Scene,
+  scene: Pick<Scene, "url" | "key">,
   path: string,
   options: BrowserContextOptions & { readonly as?: string } = {},
 ): Promise<OpenedPage> {
@@ -47,4 +48,21 @@ export async function openPage(
   `);
   await page.goto(scene.url + path);
   return { page, problems };
+}
+
+/** Those that a rule of WCAG A or AA names serious or critical. */
+export async function seriousFindings(page: Page): Promise<readonly string[]> {
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate<axe.AxeResults>(
+    `axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] })`,
+  );
+  return violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .map(
+      ({ id, nodes }) =>
+        `${id}: ${nodes
+          .map(({ html, failureSummary }) => `${html.slice(0, 160)} ${failureSummary ?? ""}`)
+          .slice(0, 3)
+          .join(" | ")}`,
+    );
 }

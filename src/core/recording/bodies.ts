@@ -1,5 +1,4 @@
 /** The long texts of a recording: written once under their SHA-256, and referred to from the events. */
-import { createHash, hash } from "node:crypto";
 import type { SessionEvent } from "../event.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
 
@@ -8,14 +7,19 @@ const MIN_BODY_BYTES = 1_024;
 const MAX_BODIES = 16_384;
 const MAX_BODY_CHARS = 32 * 1024 * 1024;
 
+/** The SHA-256 of text as UTF-8, or of bytes, in hex. Given from outside: browsers have no `node:crypto`. */
+export type Sha256 = (data: string | Uint8Array) => string;
+
 /**
  * The SHA-256 of a text's UTF-8 bytes, in hex.
  *
  * Text with half a surrogate pair has no UTF-8: its hash is that of the byte FF, which UTF-8 never has, and its JSON.
  */
-export function bodyHash(text: string): string {
-  if (text.isWellFormed()) return hash("sha256", text);
-  return createHash("sha256").update(Buffer.of(0xff)).update(JSON.stringify(text)).digest("hex");
+export function bodyHash(text: string, sha256: Sha256): string {
+  if (text.isWellFormed()) return sha256(text);
+  const bytes = new TextEncoder().encode(` ${JSON.stringify(text)}`);
+  bytes[0] = 0xff;
+  return sha256(bytes);
 }
 
 /**

@@ -1,5 +1,4 @@
 /** Turns the lines of a recording back into events, and trusts none of them. */
-import { hash } from "node:crypto";
 import { count, describeProblem, numberOf, oneOf, optional, shape, textLike, textOf, anyText } from "../base/check-shape.ts";
 import type { ShapeCheck } from "../base/check-shape.ts";
 import { ToolError } from "../error.ts";
@@ -7,7 +6,7 @@ import type { SessionEvent } from "../event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
 import { parseJson } from "../base/parse-json.ts";
 import { EVENT_LIMITS, MAX_ID_LENGTH, readEvent } from "./read-event.ts";
-import { BodyWindow, attachBodies, bodyHash } from "./bodies.ts";
+import { BodyWindow, attachBodies, bodyHash, type Sha256 } from "./bodies.ts";
 import { BODY_OVERHEAD, MAX_LINE_CHARS, MAX_WAITING_CHARS, RECORDING_VERSION, type RecordingHeader } from "./format.ts";
 import { plural } from "../base/wording.ts";
 import { omitUndefined } from "../base/omit-undefined.ts";
@@ -34,6 +33,7 @@ interface OpenBody {
 
 /** Reads one recording line by line. After it has thrown it may not be asked again. */
 export class RecordingDecoder {
+  readonly #sha256: Sha256;
   readonly #window = new BodyWindow<string>();
   #line = 0;
   #sum = "";
@@ -41,6 +41,10 @@ export class RecordingDecoder {
   #waitingChars = 0;
   #openBody: OpenBody | undefined;
   #ended = false;
+
+  constructor(sha256: Sha256) {
+    this.#sha256 = sha256;
+  }
 
   /** Reads the first line. @throws ToolError `corrupt_record` */
   start(line: string | undefined): RecordingHeader {
@@ -96,7 +100,7 @@ export class RecordingDecoder {
 
   #verify(line: string): void {
     const open = line.slice(0, -SUM_LENGTH);
-    this.#sum = hash("sha256", this.#sum + open);
+    this.#sum = this.#sha256(this.#sum + open);
     if (line.slice(-SUM_LENGTH) === `,"sum":"${this.#sum}"}`) return;
     throw this.#damage("the checksum is wrong: the line was changed, or lines before it are missing or in another order");
   }
@@ -116,7 +120,7 @@ export class RecordingDecoder {
 
   #closeBody(open: OpenBody): void {
     const text = open.texts.join("");
-    const hash = bodyHash(text);
+    const hash = bodyHash(text, this.#sha256);
     if (hash !== open.body) throw this.#damage("the text has another SHA-256 than it is said to have");
     this.#window.add(hash, text.length, text);
     this.#openBody = undefined;

@@ -1,7 +1,7 @@
 /** Turns events into the lines of a recording. */
-import { hash } from "node:crypto";
 import { ToolError } from "../error.ts";
 import type { JsonValue } from "../base/json.ts";
+import { sha256 } from "./node-sha256.ts";
 import { readEvent } from "./read-event.ts";
 import { BodyWindow, bodyHash, detachBodies } from "./bodies.ts";
 import { BODY_OVERHEAD, MAX_PART_CHARS, MAX_WAITING_CHARS, RECORDING_VERSION, type RecordingHeader } from "./format.ts";
@@ -37,7 +37,7 @@ export class RecordingEncoder {
   }
 
   #keep(text: string, fresh: Map<string, string>): string {
-    const hash = bodyHash(text);
+    const hash = bodyHash(text, sha256);
     if (!this.#window.has(hash)) {
       this.#window.add(hash, text.length, true);
       fresh.set(hash, text);
@@ -61,7 +61,7 @@ export class RecordingEncoder {
   /** Adds the checksum over this line and all before it. */
   #sealText(json: string): string {
     const open = json.slice(0, -1);
-    this.#sum = hash("sha256", this.#sum + open);
+    this.#sum = sha256(this.#sum + open);
     return `${open},"sum":"${this.#sum}"}\n`;
   }
 }

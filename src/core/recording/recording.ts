@@ -7,19 +7,12 @@
  * in another order is read up to that place. A writer of the file can also compute the sums: they show damage, not forgery.
  */
 import type { SessionEvent } from "../event.ts";
-import { RecordingDecoder } from "./decoder.ts";
 import { RecordingEncoder } from "./encoder.ts";
-import { MAX_LINE_CHARS, type RecordingHeader } from "./format.ts";
+import type { RecordingHeader } from "./format.ts";
+import { sha256 } from "./node-sha256.ts";
+import { openRecording, parseLines, type OpenRecording, type RecordingSource } from "./open-recording.ts";
 
-/** Text in pieces of any length, or whole. */
-export type RecordingSource = string | Iterable<string> | AsyncIterable<string>;
-
-/** A recording that is being read. */
-export interface OpenRecording {
-  readonly header: RecordingHeader;
-  /** To be read once; leaving early closes the source. Throws at the damage, after every event before it. */
-  readonly events: AsyncIterable<SessionEvent>;
-}
+export type { OpenRecording, RecordingSource } from "./open-recording.ts";
 
 /**
  * Writes a recording, a line at a time; each line ends with a line feed.
@@ -44,93 +37,11 @@ export async function* writeRecording(
  *
  * @throws ToolError `corrupt_record` by rejecting, when the first line is not that of a recording of this version
  */
-export async function readRecording(source: RecordingSource): Promise<OpenRecording> {
-  const decoder = new RecordingDecoder();
-  const lines = linesOf(source, decoder);
-  try {
-    const first = await lines.next();
-    const header = decoder.start(first.done === true ? undefined : first.value);
-    return { header, events: readEvents(lines, decoder) };
-  } catch (error: unknown) {
-    await lines.return();
-    throw error;
-  }
+export function readRecording(source: RecordingSource): Promise<OpenRecording> {
+  return openRecording(source, sha256);
 }
 
 /** A whole recording at once. @throws ToolError `corrupt_record` */
 export function parseRecording(text: string): { readonly header: RecordingHeader; readonly events: readonly SessionEvent[] } {
-  const decoder = new RecordingDecoder();
-  const splitter = new LineSplitter(decoder);
-  const lines = linesOfText(text, splitter);
-  const first = lines.next();
-  const header = decoder.start(first.done === true ? undefined : first.value);
-  const events: SessionEvent[] = [];
-  for (const line of lines) {
-    const event = decoder.next(line);
-    if (event !== undefined) events.push(event);
-  }
-  decoder.finish();
-  return { header, events };
-}
-
-async function* readEvents(
-  lines: AsyncGenerator<string, void, undefined>,
-  decoder: RecordingDecoder,
-): AsyncGenerator<SessionEvent, void, undefined> {
-  for await (const line of lines) {
-    const event = decoder.next(line);
-    if (event !== undefined) yield event;
-  }
-  decoder.finish();
-}
-
-async function* linesOf(source: RecordingSource, decoder: RecordingDecoder): AsyncGenerator<string, void, undefined> {
-  const splitter = new LineSplitter(decoder);
-  for await (const chunk of typeof source === "string" ? [source] : source) yield* splitter.push(chunk);
-  yield* splitter.rest();
-}
-
-function* linesOfText(text: string, splitter: LineSplitter): Generator<string, void, undefined> {
-  yield* splitter.push(text);
-  yield* splitter.rest();
-}
-
-/** Cuts text into lines, however it is cut into pieces, and keeps no more than one line. */
-class LineSplitter {
-  readonly #decoder: RecordingDecoder;
-  #line = "";
-  #started = false;
-
-  constructor(decoder: RecordingDecoder) {
-    this.#decoder = decoder;
-  }
-
-  *push(chunk: string): Generator<string, void, undefined> {
-    let start = 0;
-    if (!this.#started && chunk !== "") {
-      this.#started = true;
-      if (chunk.startsWith("\ufeff")) start = 1;
-    }
-    for (let end = chunk.indexOf("\n", start); end >= 0; end = chunk.indexOf("\n", start)) {
-      this.#extend(chunk.slice(start, end));
-      yield this.#take();
-      start = end + 1;
-    }
-    this.#extend(chunk.slice(start));
-  }
-
-  *rest(): Generator<string, void, undefined> {
-    if (this.#line !== "") yield this.#take();
-  }
-
-  #extend(text: string): void {
-    if (this.#line.length + text.length > MAX_LINE_CHARS) throw this.#decoder.tooLong();
-    this.#line += text;
-  }
-
-  #take(): string {
-    const line = this.#line;
-    this.#line = "";
-    return line.endsWith("\r") ? line.slice(0, -1) : line;
-  }
+  return parseLines(text, sha256);
 }

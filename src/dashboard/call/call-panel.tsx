@@ -1,16 +1,17 @@
 /** One call whole: what was asked, what ran, what it waited for, what came of it. */
 import { useEffect, useRef, type ReactNode } from "react";
 import { Link } from "wouter";
-import { useConnection, useMay } from "../server/use-server.ts";
-import { approvalPath, sessionPath, toolPath, useGo } from "../show/address.ts";
+import { useConnection, useConnectionState, useMay } from "../server/use-server.ts";
+import { approvalPath, toolPath, useGo } from "../show/address.ts";
 import { Inert, JsonBlock, ToolName } from "../show/inert.tsx";
+import { useLogPlace } from "../show/log-place.ts";
 import { Badge, CopyButton, Fact, Icon, Notice, Section } from "../show/parts.tsx";
 import { fullTime, span } from "../show/words.ts";
 import { nameOf, stateOf, type CallEntry } from "../timeline/call-entry.ts";
 import { ORIGINS, stateWords } from "../timeline/origins.ts";
 import type { SessionLog } from "../timeline/session-log.ts";
 import { CancelButton } from "./cancel-button.tsx";
-import { asCurl, asTypeScript } from "./copy-as.ts";
+import { asCurl, asTest, asTypeScript } from "./copy-as.ts";
 import { PhaseList } from "./phase-list.tsx";
 import { ResultSection } from "./result-section.tsx";
 
@@ -24,9 +25,10 @@ interface PanelProps {
 
 export function CallPanel({ sessionId, callId, log }: PanelProps): ReactNode {
   const go = useGo();
+  const { pathTo } = useLogPlace(sessionId);
   const frame = useRef<HTMLElement>(null);
   const entry = log.calls.get(callId);
-  const close = (): void => go(sessionPath(sessionId), { keepQuery: true });
+  const close = (): void => go(pathTo(), { keepQuery: true });
   useEffect(() => {
     frame.current?.scrollTo({ top: 0 }); // in braces: browsers may give a promise, which React would call as a cleanup
   }, [callId]);
@@ -65,6 +67,8 @@ interface DetailsProps {
 
 function CallDetails({ sessionId, entry, log }: DetailsProps): ReactNode {
   const { result, call } = entry;
+  const { isFile } = useLogPlace(sessionId);
+  const isUnserved = useConnectionState().key === undefined; // then there is no server to make it again on
   const ran = entry.input;
   const isChanged = ran !== undefined && JSON.stringify(ran) !== JSON.stringify(call.input);
   return (
@@ -101,9 +105,9 @@ function CallDetails({ sessionId, entry, log }: DetailsProps): ReactNode {
           </p>
         </Section>
       )}
-      <PhaseList sessionId={sessionId} entry={entry} log={log} />
-      {result !== undefined && <ResultSection sessionId={sessionId} result={result} />}
-      <CopySection sessionId={sessionId} entry={entry} />
+      {!log.isTimeless && <PhaseList sessionId={sessionId} entry={entry} log={log} />}
+      {result !== undefined && <ResultSection sessionId={isFile ? undefined : sessionId} result={result} />}
+      {!isUnserved && <CopySection sessionId={sessionId} entry={entry} />}
     </>
   );
 }
@@ -111,6 +115,7 @@ function CallDetails({ sessionId, entry, log }: DetailsProps): ReactNode {
 function Summary({ sessionId, entry, log }: DetailsProps): ReactNode {
   const { result } = entry;
   const may = useMay();
+  const { isFile } = useLogPlace(sessionId);
   const { tone, text } = stateWords(entry);
   return (
     <>
@@ -129,8 +134,8 @@ function Summary({ sessionId, entry, log }: DetailsProps): ReactNode {
             <Inert text={entry.progress} />
           </span>
         )}
-        {stateOf(entry) === "approval" && <Link href={approvalPath(entry.id)}>Decide</Link>}
-        {result === undefined && may("execute") && <CancelButton callId={entry.id} />}
+        {!isFile && stateOf(entry) === "approval" && <Link href={approvalPath(entry.id)}>Decide</Link>}
+        {!isFile && result === undefined && may("execute") && <CancelButton callId={entry.id} />}
       </div>
       <CallFacts sessionId={sessionId} entry={entry} log={log} />
     </>
@@ -139,13 +144,16 @@ function Summary({ sessionId, entry, log }: DetailsProps): ReactNode {
 
 function CallFacts({ sessionId, entry, log }: DetailsProps): ReactNode {
   const { result } = entry;
+  const { isFile, pathTo } = useLogPlace(sessionId);
   const parent = entry.parentId === undefined ? undefined : log.calls.get(entry.parentId);
   return (
     <dl className="facts">
-      <Fact name="Began">
-        <time dateTime={new Date(entry.at).toISOString()}>{fullTime(entry.at)}</time>
-      </Fact>
-      {result !== undefined && (
+      {!log.isTimeless && (
+        <Fact name="Began">
+          <time dateTime={new Date(entry.at).toISOString()}>{fullTime(entry.at)}</time>
+        </Fact>
+      )}
+      {result !== undefined && !log.isTimeless && (
         <Fact name="Took">
           {span(result.durationMs)}, {result.attempts === 1 ? "1 attempt" : `${result.attempts} attempts`}
         </Fact>
@@ -159,15 +167,13 @@ function CallFacts({ sessionId, entry, log }: DetailsProps): ReactNode {
       )}
       {parent !== undefined && (
         <Fact name="Made in">
-          <Link href={sessionPath(sessionId, parent.id)}>
+          <Link href={pathTo(parent.id)}>
             <ToolName name={nameOf(parent)} />
           </Link>
         </Fact>
       )}
       {entry.job !== undefined && (
-        <Fact name="Job">
-          <Link href={`/jobs/${encodeURIComponent(entry.id)}`}>{entry.job}</Link>
-        </Fact>
+        <Fact name="Job">{isFile ? entry.job : <Link href={`/jobs/${encodeURIComponent(entry.id)}`}>{entry.job}</Link>}</Fact>
       )}
       {entry.approval !== undefined && (
         <Fact name="Approval">
@@ -188,9 +194,11 @@ function CallFacts({ sessionId, entry, log }: DetailsProps): ReactNode {
         </Fact>
       )}
       {result?.error !== undefined && <Fact name="Effect">{outcomeWords(result.error.outcome, entry.lateOutcome)}</Fact>}
-      <Fact name="Tool">
-        <Link href={toolPath(nameOf(entry))}>Try it</Link>
-      </Fact>
+      {!isFile && (
+        <Fact name="Tool">
+          <Link href={toolPath(nameOf(entry))}>Try it</Link>
+        </Fact>
+      )}
       <Fact name="Id">
         <code className="wrap">
           <Inert text={entry.id} />
@@ -243,6 +251,7 @@ function CopySection({ sessionId, entry }: { readonly sessionId: string; readonl
       <div className="button-row">
         <CopyButton label="Copy as curl" text={() => asCurl(call)} />
         <CopyButton label="Copy as TypeScript" text={() => asTypeScript(call)} />
+        <CopyButton label="Copy as test" text={() => asTest(call, entry.result)} />
       </div>
     </Section>
   );

@@ -31,6 +31,33 @@ export function asTypeScript({ url, sessionId, name, input }: CopiedCall): strin
   ].join("\n");
 }
 
+/** The parts of a result that a test compares. */
+export interface CopiedResult {
+  readonly status: string;
+  readonly output?: unknown;
+  readonly error?: { readonly code: string };
+}
+
+/** A test for Vitest that makes the call in a session of its own and compares the result; of a result that is not there it compares the status. */
+export function asTest({ url, name, input }: CopiedCall, result: CopiedResult | undefined): string {
+  const { status = "ok", output, error } = result ?? {};
+  const code = error === undefined ? "" : `, error: { code: ${literal(error.code)} }`;
+  const expected = output === undefined ? "" : `, output: ${indented(output)}`;
+  return [
+    'import { createClient } from "haft/client";',
+    'import { expect, test } from "vitest";',
+    "",
+    `test(${literal(`${name} answers as it was recorded`)}, async () => {`,
+    `  const client = createClient({ url: process.env.HAFT_URL ?? ${literal(url)}, token: process.env.HAFT_TOKEN ?? "" });`,
+    '  const { results } = await client.call("execute", {',
+    `    body: { calls: [{ name: ${literal(name)}, input: ${indented(input)} }] },`,
+    "  });",
+    `  expect(results[0]).toMatchObject({ status: ${literal(status)}${code}${expected} });`,
+    "});",
+    "",
+  ].join("\n");
+}
+
 /** Nothing in it means anything to a shell. */
 function quoted(text: string): string {
   return `'${escaped(text).replaceAll("'", "'\\''")}'`;

@@ -1,8 +1,8 @@
 /** The time of a call in words: each wait with whom it was for, each attempt with how it ended. */
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { sessionPath } from "../show/address.ts";
 import { ToolName } from "../show/inert.tsx";
+import { useLogPlace } from "../show/log-place.ts";
 import { Section } from "../show/parts.tsx";
 import { span } from "../show/words.ts";
 import { phaseWords } from "../timeline/bar.tsx";
@@ -38,6 +38,7 @@ export function PhaseList({ sessionId, entry, log }: PhaseListProps): ReactNode 
 }
 
 function Holders({ sessionId, phase: { holders = [] }, log }: Omit<PhaseListProps, "entry"> & { readonly phase: Phase }): ReactNode {
+  const { pathTo } = useLogPlace(sessionId);
   if (holders.length === 0) return null;
   return (
     <span className="holders">
@@ -48,7 +49,7 @@ function Holders({ sessionId, phase: { holders = [] }, log }: Omit<PhaseListProp
             a call of another session
           </span>
         ) : (
-          <Link key={id} href={sessionPath(sessionId, id) + window.location.search}>
+          <Link key={id} href={pathTo(id) + window.location.search}>
             <ToolName name={nameOf(call)} />
           </Link>
         );

@@ -6,7 +6,7 @@ import { useConnection, useInfo } from "../server/use-server.ts";
 import { Inert } from "../show/inert.tsx";
 import { Badge, Fact, Loading, Notice, ScreenHead, Section } from "../show/parts.tsx";
 import { count, span } from "../show/words.ts";
-import { readMetrics, total, type Sample } from "./metrics-text.ts";
+import { quantile, readMetrics, total, type Sample } from "./metrics-text.ts";
 import { Spark } from "./spark.tsx";
 
 const EVERY_MS = 2_000;
@@ -84,6 +84,7 @@ function Figures({ readings }: { readonly readings: readonly Reading[] }): React
           series={rate(readings, "haft_http_requests_total")}
         />
       </div>
+      <CallTimes readings={readings} />
       <Section title="Since the start">
         <dl className="facts facts-wide">
           <Fact name="Calls">{count(calls)}</Fact>
@@ -103,6 +104,26 @@ function Figures({ readings }: { readonly readings: readonly Reading[] }): React
         </dl>
       </Section>
     </>
+  );
+}
+
+/** Of the calls that ended while this page was open, at most two minutes back, or of all where none did. */
+function CallTimes({ readings }: { readonly readings: readonly Reading[] }): ReactNode {
+  const now = readings.at(-1)?.samples ?? [];
+  const first = readings[0]?.samples ?? [];
+  const isRecent = total(now, "haft_call_seconds_count") > total(first, "haft_call_seconds_count");
+  const at = (share: number): string => {
+    const seconds = quantile(now, isRecent ? first : [], "haft_call_seconds", share);
+    return seconds === undefined ? "–" : span(seconds * 1_000);
+  };
+  return (
+    <Section title={isRecent ? "Time of the latest calls" : "Time of calls"}>
+      <dl className="facts facts-wide">
+        <Fact name="p50">{at(0.5)}</Fact>
+        <Fact name="p90">{at(0.9)}</Fact>
+        <Fact name="p99">{at(0.99)}</Fact>
+      </dl>
+    </Section>
   );
 }
 

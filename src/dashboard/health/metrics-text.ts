@@ -15,6 +15,29 @@ export function readMetrics(text: string): readonly Sample[] {
   });
 }
 
+/** The share of a histogram's values below a bound, in their unit: within a bucket they are taken to be spread evenly. Undefined for none. */
+export function quantile(samples: readonly Sample[], before: readonly Sample[], name: string, share: number): number | undefined {
+  const earlier = bucketsOf(before, name);
+  const buckets = [...bucketsOf(samples, name)].map(([bound, value]) => ({ bound, value: value - (earlier.get(bound) ?? 0) }));
+  const all = buckets.at(-1)?.value ?? 0;
+  if (all <= 0) return undefined;
+  const wanted = share * all;
+  const index = buckets.findIndex(({ value }) => value >= wanted);
+  const { bound: from, value: below } = buckets[index - 1] ?? { bound: 0, value: 0 };
+  const { bound: to, value } = buckets[index] ?? { bound: from, value: below };
+  if (to === Infinity) return from;
+  return value === below ? to : from + ((wanted - below) / (value - below)) * (to - from);
+}
+
+/** How many values do not exceed each bound, the least first. */
+function bucketsOf(samples: readonly Sample[], name: string): ReadonlyMap<number, number> {
+  const found = samples.flatMap((sample) => {
+    const bound = sample.name === `${name}_bucket` ? /^le="([^"]+)"$/u.exec(sample.labels)?.[1] : undefined;
+    return bound === undefined ? [] : [[bound === "+Inf" ? Infinity : Number(bound), sample.value] as const];
+  });
+  return new Map(found.sort(([one], [other]) => one - other));
+}
+
 /** The sum over all labels; 0 where there is none. */
 export function total(samples: readonly Sample[], name: string): number {
   return samples.reduce((sum, sample) => (sample.name === name ? sum + sample.value : sum), 0);

@@ -15,7 +15,12 @@ export interface ConnectionState {
   readonly returnedAt: number | undefined;
   /** The reader has put the page into a state in which nothing can be changed. */
   readonly readOnly: boolean;
+  /** A stream tells when lists change, so that they need not be asked for again and again. */
+  readonly isLive: boolean;
 }
+
+/** The pause before a lost stream is asked for again. */
+const WATCH_AGAIN_MS = 3_000;
 
 type Listener = () => void;
 
@@ -29,6 +34,7 @@ export class Connection {
     reachable: true,
     returnedAt: undefined,
     readOnly: sessionStorage.getItem(READ_ONLY_NAME) === "yes",
+    isLive: false,
   };
   readonly #listeners = new Set<Listener>();
 
@@ -62,6 +68,29 @@ export class Connection {
   setReadOnly(readOnly: boolean): void {
     sessionStorage.setItem(READ_ONLY_NAME, readOnly ? "yes" : "no");
     this.#set({ readOnly });
+  }
+
+  /** Says each time that an event of these types happened, until the signal aborts. A connection that is lost is made again. */
+  async watch(types: string, onEvent: () => void, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.#watchOnce(`${this.url}/v1/events?types=${types}`, onEvent, signal).catch(() => {}); // the next attempt finds out
+      if (this.#state.isLive) this.#set({ isLive: false });
+      await new Promise((resolve) => setTimeout(resolve, WATCH_AGAIN_MS));
+    }
+  }
+
+  async #watchOnce(url: string, onEvent: () => void, signal: AbortSignal): Promise<void> {
+    const headers = { accept: "text/event-stream", authorization: `Bearer ${this.#state.key ?? ""}` };
+    const { ok, body } = await this.#fetch(url, { headers, signal });
+    if (!ok || body === null) return;
+    const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+    this.#set({ isLive: true });
+    onEvent(); // for those before it was there
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      if (/^data:/mu.test(value)) onEvent();
+    }
   }
 
   async #fetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {

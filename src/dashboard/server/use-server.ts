@@ -19,7 +19,13 @@ export function useConnectionState(): ConnectionState {
 
 export function useInfo(): AnswerOf<"getInfo"> | undefined {
   const { client } = useConnection();
-  return useQuery({ queryKey: ["info"], queryFn: ({ signal }) => client.call("getInfo", { signal }), staleTime: 30_000 }).data;
+  const { key } = useConnectionState();
+  return useQuery({
+    queryKey: ["info"],
+    queryFn: ({ signal }) => client.call("getInfo", { signal }),
+    staleTime: 30_000,
+    enabled: key !== undefined, // a file can be looked at without
+  }).data;
 }
 
 export type Scope = "read" | "execute" | "simulate" | "approve" | "admin";

@@ -1,6 +1,7 @@
 /** Follows a session's events into a log, and draws at most once a frame. */
 import { useEffect, useState } from "react";
 import { SessionLog } from "../timeline/session-log.ts";
+import { drawingPauseMs } from "../show/drawing-pace.ts";
 import { failureOf } from "./connection.ts";
 import { useConnection } from "./use-server.ts";
 
@@ -23,10 +24,21 @@ export function useSessionLog(sessionId: string): FollowedLog {
     const stop = new AbortController();
     const log = new SessionLog();
     let frame: number | undefined;
+    let paused: ReturnType<typeof setTimeout> | undefined;
     let quiet: ReturnType<typeof setTimeout> | undefined;
     const draw = (change: Partial<FollowedLog> = {}): void => {
       frame = undefined;
       if (!stop.signal.aborted) setState((last) => ({ ...last, log, version: log.version, ...change }));
+    };
+    const drawSoon = (): void => {
+      if (frame !== undefined || paused !== undefined) return;
+      const pauseMs = drawingPauseMs(log.entries().length);
+      if (pauseMs === 0) frame = requestAnimationFrame(() => draw());
+      else
+        paused = setTimeout(() => {
+          paused = undefined;
+          draw();
+        }, pauseMs);
     };
     const settle = (): void => draw({ isReady: true });
     const follow = async (): Promise<void> => {
@@ -36,7 +48,7 @@ export function useSessionLog(sessionId: string): FollowedLog {
         log.add(event);
         if (quiet !== undefined) clearTimeout(quiet);
         quiet = setTimeout(settle, QUIET_MS);
-        frame ??= requestAnimationFrame(() => draw());
+        drawSoon();
       }
     };
     setState({ ...emptyLog(), log });
@@ -47,6 +59,7 @@ export function useSessionLog(sessionId: string): FollowedLog {
       stop.abort();
       if (frame !== undefined) cancelAnimationFrame(frame);
       if (quiet !== undefined) clearTimeout(quiet);
+      if (paused !== undefined) clearTimeout(paused);
     };
   }, [client, sessionId]);
   return state;

@@ -1,15 +1,17 @@
 /** All sessions: those that are open first, branches below what they are branches of. */
-import { useInfiniteQuery } from "@tanstack/react-query";
+import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, type ReactNode } from "react";
 import { Link } from "wouter";
 import type { AnswerOf } from "../../client/client.ts";
 import { failureOf } from "../server/connection.ts";
+import { pollMs } from "../server/use-live-lists.ts";
 import { useNow } from "../server/now.ts";
-import { useConnection } from "../server/use-server.ts";
+import { useConnection, useConnectionState } from "../server/use-server.ts";
 import { sessionPath, useAddressValue } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
 import { Badge, Loading, Moment, Notice, ScreenHead, SearchField } from "../show/parts.tsx";
 import { count, fullTime, shortTime } from "../show/words.ts";
+import { usePaused } from "../show/use-paused.ts";
 import { useListKeys } from "../show/use-list-keys.ts";
 
 type Session = AnswerOf<"getSession">;
@@ -19,15 +21,21 @@ const PAGE = 200;
 
 export function SessionsScreen(): ReactNode {
   const { client } = useConnection();
+  const { isLive } = useConnectionState();
   const [words, setWords] = useAddressValue("q");
+  const searched = usePaused(words.trim());
   const [show, setShow] = useAddressValue("show");
   const { data, error, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
-    queryKey: ["sessions"],
+    queryKey: ["sessions", searched],
+    placeholderData: keepPreviousData,
     initialPageParam: undefined as string | undefined,
     queryFn: ({ pageParam, signal }) =>
-      client.call("listSessions", { query: { limit: PAGE, ...(pageParam === undefined ? {} : { cursor: pageParam }) }, signal }),
+      client.call("listSessions", {
+        query: { limit: PAGE, ...(searched === "" ? {} : { q: searched }), ...(pageParam === undefined ? {} : { cursor: pageParam }) },
+        signal,
+      }),
     getNextPageParam: ({ next }) => next,
-    refetchInterval: EVERY_MS,
+    refetchInterval: pollMs(isLive, EVERY_MS),
   });
   useEffect(() => {
     document.title = "Sessions · Haft";
@@ -52,11 +60,11 @@ export function SessionsScreen(): ReactNode {
         <Notice isFailure title="The sessions could not be read." children={failureOf(error).text} />
       )}
       {data === undefined && error === null && <Loading />}
-      {data !== undefined && found.length === 0 && <NoSessions isFiltered={all.length > 0} />}
+      {data !== undefined && found.length === 0 && <NoSessions isFiltered={all.length > 0 || searched !== ""} />}
       {found.length > 0 && <SessionTable sessions={found} />}
       {hasNextPage && (
         <button type="button" className="button list-more" disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
-          {words === "" ? "Older sessions" : `Search older sessions (${count(all.length)} were looked at)`}
+          Older sessions
         </button>
       )}
     </>

@@ -1,5 +1,6 @@
 /** Asks for the key with which the page reads the server. */
 import { useState, type ReactNode } from "react";
+import { Link } from "wouter";
 import { useConnection, useConnectionState } from "../server/use-server.ts";
 import { Icon } from "../show/parts.tsx";
 
@@ -51,6 +52,9 @@ export function KeyScreen(): ReactNode {
           <Icon name="key" />
           Open the dashboard
         </button>
+        <p className="muted">
+          No key is needed to <Link href="/file">open a file</Link>.
+        </p>
       </form>
     </main>
   );

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState, type ReactNode } from "react";
 import { useGo } from "../show/address.ts";
 import { Icon } from "../show/parts.tsx";
 
-const GO: Readonly<Record<string, string>> = { s: "/sessions", a: "/approvals", t: "/tools", j: "/jobs", h: "/health" };
+const GO: Readonly<Record<string, string>> = { s: "/sessions", a: "/approvals", t: "/tools", j: "/jobs", h: "/health", f: "/file" };
 const SEQUENCE_MS = 3_000;
 
 const KEYS: readonly (readonly [keys: readonly string[], says: string])[] = [
@@ -12,6 +12,8 @@ const KEYS: readonly (readonly [keys: readonly string[], says: string])[] = [
   [["g", "t"], "Tools"],
   [["g", "j"], "Jobs"],
   [["g", "h"], "Health"],
+  [["g", "f"], "File"],
+  [["Ctrl", "K"], "Go to anything (also ⌘ K)"],
   [["/"], "Search or filter"],
   [["j"], "Next row (also ↓)"],
   [["k"], "Row before (also ↑)"],
@@ -20,6 +22,8 @@ const KEYS: readonly (readonly [keys: readonly string[], says: string])[] = [
   [["Enter"], "Open the row"],
   [["Esc"], "Close what is open"],
   [["f"], "Follow a live timeline"],
+  [["w", "s"], "Show less, more of the time"],
+  [["a", "d"], "Earlier, later"],
   [["0"], "Show the whole time"],
   [["?"], "This list"],
 ];
@@ -29,14 +33,22 @@ function isTyping({ target }: KeyboardEvent): boolean {
   return target instanceof HTMLElement && (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/u.test(target.tagName));
 }
 
-export function useShellKeys(): readonly [boolean, (shown: boolean) => void] {
-  const [shown, setShown] = useState(false);
+/** The dialog that is open over the screen. */
+export type ShownDialog = "none" | "keys" | "palette";
+
+export function useShellKeys(): readonly [ShownDialog, (shown: ShownDialog) => void] {
+  const [shown, setShown] = useState<ShownDialog>("none");
   const go = useGo();
   const goRef = useRef(go);
   goRef.current = go;
   useEffect(() => {
     let goneAt = -Infinity;
     const press = (event: KeyboardEvent): void => {
+      if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "k") {
+        event.preventDefault(); // the browser has a use of its own for it
+        if (document.querySelector("dialog[open]") === null) setShown("palette");
+        return;
+      }
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
       const wasGo = event.timeStamp - goneAt < SEQUENCE_MS;
       goneAt = -Infinity;
@@ -49,7 +61,7 @@ export function useShellKeys(): readonly [boolean, (shown: boolean) => void] {
         event.stopImmediatePropagation();
         document.querySelector<HTMLElement>("[data-row], [role=treegrid]")?.focus();
       } else if (event.key === "g") goneAt = event.timeStamp;
-      else if (event.key === "?") setShown(true);
+      else if (event.key === "?") setShown("keys");
       else if (event.key === "/") {
         event.preventDefault();
         document.querySelector<HTMLInputElement>("[data-search]")?.focus();

@@ -1,13 +1,15 @@
 /** The frame of all screens: the menu, the state of the connection, the keys. */
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode } from "react";
+import type { ReactNode } from "react";
 import { Link } from "wouter";
+import { pollMs, useLiveLists } from "../server/use-live-lists.ts";
 import { useNow } from "../server/now.ts";
 import { useConnection, useConnectionState, useInfo } from "../server/use-server.ts";
 import { usePathParts } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
 import { Icon, type IconName } from "../show/parts.tsx";
 import { Mark } from "./key-screen.tsx";
+import { Palette } from "./palette.tsx"; // not loaded late: what is typed meanwhile would be lost
 import { KeysDialog, useShellKeys } from "./shell-keys.tsx";
 import { ThemeButton } from "./theme.tsx";
 
@@ -17,12 +19,17 @@ const SCREENS: readonly { readonly path: string; readonly name: string; readonly
   { path: "tools", name: "Tools", icon: "tools" },
   { path: "jobs", name: "Jobs", icon: "jobs" },
   { path: "health", name: "Health", icon: "health" },
+  { path: "file", name: "File", icon: "file" },
 ];
+
+const PLACES = SCREENS.map(({ name, path }) => [name, `/${path}`] as const);
 
 const APPROVALS_EVERY_MS = 3_000;
 
 export function Shell({ children }: { readonly children: ReactNode }): ReactNode {
   const [shown, setShown] = useShellKeys();
+  const [name, id = ""] = usePathParts();
+  useLiveLists(name !== "sessions" || id === ""); // a timeline has a stream of its own
   return (
     <div className="shell">
       <a className="skip-link" href="#screen">
@@ -38,13 +45,14 @@ export function Shell({ children }: { readonly children: ReactNode }): ReactNode
             <MenuItem key={screen.path} {...screen} />
           ))}
         </ul>
-        <MenuFoot onKeys={() => setShown(true)} />
+        <MenuFoot onKeys={() => setShown("keys")} onPalette={() => setShown("palette")} />
       </nav>
       <main className="screen" id="screen" tabIndex={0} aria-label="Screen">
         <ConnectionLine />
         {children}
       </main>
-      {shown && <KeysDialog onClose={() => setShown(false)} />}
+      {shown === "keys" && <KeysDialog onClose={() => setShown("none")} />}
+      {shown === "palette" && <Palette screens={PLACES} onClose={() => setShown("none")} />}
     </div>
   );
 }
@@ -64,10 +72,11 @@ function MenuItem({ path, name, icon }: (typeof SCREENS)[number]): ReactNode {
 
 function WaitingCount(): ReactNode {
   const { client } = useConnection();
+  const { isLive } = useConnectionState();
   const { data } = useQuery({
     queryKey: ["approvals"],
     queryFn: ({ signal }) => client.call("listApprovals", { signal }),
-    refetchInterval: APPROVALS_EVERY_MS,
+    refetchInterval: pollMs(isLive, APPROVALS_EVERY_MS),
   });
   const waiting = data?.approvals.length ?? 0;
   return waiting === 0 ? null : (
@@ -78,7 +87,7 @@ function WaitingCount(): ReactNode {
   );
 }
 
-function MenuFoot({ onKeys }: { readonly onKeys: () => void }): ReactNode {
+function MenuFoot({ onKeys, onPalette }: { readonly onKeys: () => void; readonly onPalette: () => void }): ReactNode {
   const connection = useConnection();
   const { readOnly } = useConnectionState();
   const info = useInfo();
@@ -91,6 +100,9 @@ function MenuFoot({ onKeys }: { readonly onKeys: () => void }): ReactNode {
       </label>
       <div className="menu-tools">
         <ThemeButton />
+        <button type="button" className="button button-icon" onClick={onPalette} title="Go to (Ctrl-K)" aria-label="Go to">
+          <Icon name="search" />
+        </button>
         <button type="button" className="button button-icon" onClick={onKeys} title="Keys (?)" aria-label="Show the keys">
           ?
         </button>

@@ -42,7 +42,7 @@ export const CallRow = memo(function CallRow({
         <Bar entry={entry} axis={axis} now={now} zoom={zoom} log={log} linkTo={linkTo} />
       </div>
       <div role="gridcell" className="cell-time number">
-        {span(Math.max(0, entry.result?.durationMs ?? ms))}
+        {log.isTimeless ? "" : span(Math.max(0, entry.result?.durationMs ?? ms))}
       </div>
     </>
   );

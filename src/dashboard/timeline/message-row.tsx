@@ -5,7 +5,7 @@ import { clockTime } from "../show/words.ts";
 import type { RowProps } from "./row-props.ts";
 import type { MessageEntry } from "./session-log.ts";
 
-export function MessageRow({ entry }: RowProps & { readonly entry: MessageEntry }): ReactNode {
+export function MessageRow({ entry, log }: RowProps & { readonly entry: MessageEntry }): ReactNode {
   return (
     <>
       <div role="gridcell" className="cell-message">
@@ -16,7 +16,7 @@ export function MessageRow({ entry }: RowProps & { readonly entry: MessageEntry 
         {entry.voided !== undefined && <span className="state state-plain">voided</span>}
       </div>
       <div role="gridcell" className="cell-time number muted">
-        {clockTime(entry.at)}
+        {log.isTimeless ? "" : clockTime(entry.at)}
       </div>
     </>
   );

@@ -1,5 +1,6 @@
-/** The whole session in one line: drag over a part to look at it, double-click for the whole. */
+/** The whole session in one line: drag over a part to look at it, or move and narrow it by keys; double-click for the whole. */
 import { useEffect, useRef, useState, type PointerEvent, type ReactNode } from "react";
+import { LEAST_PART, WHOLE, zoomAfterBrushKey } from "./brush.ts";
 import type { Entry } from "./session-log.ts";
 import type { TimeAxis } from "./time-axis.ts";
 import type { Zoom } from "./row-props.ts";
@@ -13,7 +14,6 @@ interface MinimapProps {
   readonly onZoom: (zoom: Zoom) => void;
 }
 
-const LEAST_PART = 0.004;
 const COLUMNS = 400;
 
 export function Minimap({ entries, axis, now, version, zoom, onZoom }: MinimapProps): ReactNode {
@@ -31,7 +31,20 @@ export function Minimap({ entries, axis, now, version, zoom, onZoom }: MinimapPr
     <div className="minimap">
       <div
         className="minimap-track"
-        aria-hidden="true"
+        role="slider"
+        tabIndex={0}
+        aria-label="Shown part of the time"
+        aria-valuemin={0}
+        aria-valuemax={100}
+        aria-valuenow={percent((zoom.start + zoom.end) / 2)}
+        aria-valuetext={`From ${percent(zoom.start)} to ${percent(zoom.end)} percent`}
+        onKeyDown={(event) => {
+          if (event.ctrlKey || event.metaKey || event.altKey) return;
+          const next = zoomAfterBrushKey(event.key, zoom);
+          if (next === undefined) return;
+          event.preventDefault();
+          onZoom(next);
+        }}
         onPointerDown={(event) => {
           event.currentTarget.setPointerCapture(event.pointerId);
           setDrag([placeOf(event), placeOf(event)]);
@@ -41,18 +54,22 @@ export function Minimap({ entries, axis, now, version, zoom, onZoom }: MinimapPr
           if (end - start > LEAST_PART) onZoom({ start, end });
           setDrag(undefined);
         }}
-        onDoubleClick={() => onZoom({ start: 0, end: 1 })}
+        onDoubleClick={() => onZoom(WHOLE)}
       >
         <canvas ref={canvas} width={COLUMNS} height={28} />
         {(start > 0 || end < 1) && <span className="brush" style={{ left: `${start * 100}%`, width: `${(end - start) * 100}%` }} />}
       </div>
       {(zoom.start > 0 || zoom.end < 1) && (
-        <button type="button" className="button button-quiet minimap-whole" onClick={() => onZoom({ start: 0, end: 1 })}>
+        <button type="button" className="button button-quiet minimap-whole" onClick={() => onZoom(WHOLE)}>
           Whole time
         </button>
       )}
     </div>
   );
+}
+
+function percent(share: number): number {
+  return Math.round(share * 100);
 }
 
 /** How much ran at each place, as columns; those in which something failed have another colour. */

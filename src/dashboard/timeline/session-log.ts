@@ -32,6 +32,10 @@ export class SessionLog {
   events = 0;
   running = 0;
   failed = 0;
+  /** Its source tells no times: places on the axis are turns. */
+  isTimeless = false;
+  /** Of a log from a file: its last moment, at which what has not ended stands still. */
+  endAt: number | undefined;
   readonly #entries: Entry[] = [];
   #rows: Row[] = [];
   #rowsOf = -1;

@@ -2,6 +2,7 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import { handleRowKey } from "../show/row-keys.ts";
+import { zoomAfterKey } from "./brush.ts";
 import { CallRow } from "./call-row.tsx";
 import { MessageRow } from "./message-row.tsx";
 import type { Row, SessionLog } from "./session-log.ts";
@@ -19,7 +20,7 @@ export interface GridProps {
   readonly isFollowing: boolean;
   readonly onOpen: (id: string) => void;
   readonly onClose: () => void;
-  readonly onWhole: () => void;
+  readonly onZoom: (zoom: Zoom) => void;
   readonly onFollow: () => void;
   readonly linkTo: (id: string) => string;
 }
@@ -87,7 +88,7 @@ function useActiveRow(rows: readonly Row[], callId: string | undefined): readonl
 }
 
 function handleKey(event: KeyboardEvent, props: GridProps, row: number, setRow: (row: number) => void): void {
-  const { rows, callId, onOpen, onClose, onFollow, onWhole } = props;
+  const { rows, callId, onOpen, onClose, onFollow, onZoom, zoom } = props;
   const openRow = (index: number): void => {
     const entry = rows[index]?.entry;
     if (entry?.kind === "call") onOpen(entry.id);
@@ -95,7 +96,8 @@ function handleKey(event: KeyboardEvent, props: GridProps, row: number, setRow: 
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "Escape" && callId !== undefined) return onClose();
   if (event.key === "f") return onFollow();
-  if (event.key === "0") return onWhole();
+  const part = zoomAfterKey(event.key, zoom);
+  if (part !== undefined) return onZoom(part);
   const move = (next: number): void => {
     setRow(next);
     if (callId !== undefined) openRow(next); // the panel goes with it

@@ -3,15 +3,18 @@ import { useEffect, useMemo, useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { CallPanel } from "../call/call-panel.tsx";
 import { useSessionLog, type FollowedLog } from "../server/use-session-log.ts";
-import { sessionPath, useAddressValue, useGo } from "../show/address.ts";
+import { useAddressValue, useGo } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
 import { visible } from "../show/inert-text.ts";
+import { useLogPlace } from "../show/log-place.ts";
+import { useScreenActions } from "../show/screen-actions.ts";
 import { Badge, Icon, Loading, Notice, SearchField } from "../show/parts.tsx";
 import { count, plural, span } from "../show/words.ts";
+import { WHOLE } from "./brush.ts";
 import { nameOf } from "./call-entry.ts";
-import { ExportButton } from "./export-button.tsx";
 import { Legend } from "./legend.tsx";
 import { Minimap } from "./minimap.tsx";
+import { SaveMenu } from "./save-menu.tsx";
 import type { Zoom } from "./row-props.ts";
 import type { Row } from "./session-log.ts";
 import { timeAxis, type TimeAxis } from "./time-axis.ts";
@@ -26,6 +29,9 @@ export function TimelineScreen({ sessionId, callId }: { readonly sessionId: stri
     document.title = `${visible(sessionId, 60)} · Haft`;
   }, [sessionId]);
   const { log, failure, isReady } = followed;
+  useScreenActions([
+    { name: follow === "yes" ? "Stop following this session" : "Follow this session", run: () => setFollow(follow === "yes" ? "" : "yes") },
+  ]);
   return (
     <div className={callId === undefined ? "timeline-screen" : "timeline-screen with-panel"}>
       <div className="timeline-main">
@@ -41,7 +47,7 @@ export function TimelineScreen({ sessionId, callId }: { readonly sessionId: stri
           <button type="button" className="button" aria-pressed={follow === "yes"} onClick={() => setFollow(follow === "yes" ? "" : "yes")}>
             Follow
           </button>
-          <ExportButton sessionId={sessionId} />
+          <SaveMenu sessionId={sessionId} log={log} />
         </header>
         {failure !== undefined && (
           <Notice isFailure title={failure.isGone ? "There is no such session." : "The session could not be read."}>
@@ -71,10 +77,14 @@ export function TimelineScreen({ sessionId, callId }: { readonly sessionId: stri
   );
 }
 
-function Counts({ followed: { log } }: { readonly followed: FollowedLog }): ReactNode {
+export function Counts({ followed: { log } }: { readonly followed: FollowedLog }): ReactNode {
   return (
     <span className="badges">
-      {log.running > 0 && <Badge tone="busy">{count(log.running)} running</Badge>}
+      {log.running > 0 && (
+        <Badge tone="busy">
+          {count(log.running)} {log.endAt === undefined ? "running" : "not ended"}
+        </Badge>
+      )}
       <span className="muted nowrap">{plural(log.calls.size, "call")}</span>
       {log.failed > 0 && <Badge tone="bad">{count(log.failed)} failed</Badge>}
     </span>
@@ -90,18 +100,20 @@ interface TimelineProps {
   readonly onFollow: (value: string) => void;
 }
 
-function Timeline({ sessionId, followed: { log, version }, callId, words, isFollowing, onFollow }: TimelineProps): ReactNode {
+export function Timeline({ sessionId, followed: { log, version }, callId, words, isFollowing, onFollow }: TimelineProps): ReactNode {
   const go = useGo();
-  const now = useRunningNow(log.running > 0);
-  const [zoom, setZoom] = useState<Zoom>({ start: 0, end: 1 });
+  const { pathTo } = useLogPlace(sessionId);
+  const clock = useRunningNow(log.endAt === undefined && log.running > 0, log.calls.size);
+  const now = log.endAt ?? clock;
+  const [zoom, setZoom] = useState<Zoom>(WHOLE);
   // The log is the same object at each drawing; its version says that it is another.
   const axis = useMemo(() => timeAxis(log.entries(), now), [log, version, now]);
   const rows = useMemo(() => log.rows().filter((row) => fits(row, words)), [log, version, words]);
-  const open = (id: string | undefined, replace: boolean): void => go(sessionPath(sessionId, id), { replace, keepQuery: true });
+  const open = (id: string | undefined, replace: boolean): void => go(pathTo(id), { replace, keepQuery: true });
   return (
     <>
       <Minimap entries={log.entries()} axis={axis} now={now} version={version} zoom={zoom} onZoom={setZoom} />
-      <Scale axis={axis} zoom={zoom} />
+      <Scale axis={axis} zoom={zoom} isTimeless={log.isTimeless} />
       <TimelineGrid
         rows={rows}
         version={version}
@@ -113,9 +125,9 @@ function Timeline({ sessionId, followed: { log, version }, callId, words, isFoll
         isFollowing={isFollowing}
         onOpen={(id) => open(id, callId !== undefined)}
         onClose={() => open(undefined, false)}
-        onWhole={() => setZoom({ start: 0, end: 1 })}
+        onZoom={setZoom}
         onFollow={() => onFollow(isFollowing ? "" : "yes")}
-        linkTo={(id) => sessionPath(sessionId, id) + window.location.search}
+        linkTo={(id) => pathTo(id) + window.location.search}
       />
       {rows.length === 0 && <Notice title="No call fits the filter.">Names, states, error codes and origins are looked through.</Notice>}
       <Legend />
@@ -124,7 +136,7 @@ function Timeline({ sessionId, followed: { log, version }, callId, words, isFoll
 }
 
 /** How long the shown part is, and where pauses were left out. */
-function Scale({ axis, zoom }: { readonly axis: TimeAxis; readonly zoom: Zoom }): ReactNode {
+function Scale({ axis, zoom, isTimeless }: { readonly axis: TimeAxis; readonly zoom: Zoom; readonly isTimeless: boolean }): ReactNode {
   const place = (at: number): string => `${((at - zoom.start) / (zoom.end - zoom.start)) * 100}%`;
   const after = (at: number): string => `${100 - ((at - zoom.start) / (zoom.end - zoom.start)) * 100}%`;
   const folds = axis.pieces.filter(({ folded, start, end }) => folded && end > zoom.start && start < zoom.end);
@@ -132,7 +144,7 @@ function Scale({ axis, zoom }: { readonly axis: TimeAxis; readonly zoom: Zoom })
     <div className="scale" aria-hidden="true">
       <span className="scale-name">Call</span>
       <div className="scale-track">
-        <span className="scale-start">0</span>
+        <span className="scale-start">{isTimeless ? "The file tells no times: turns in their order" : "0"}</span>
         {folds.slice(0, 30).map(({ from, to, start, end }) => (
           <span
             key={from}
@@ -143,9 +155,9 @@ function Scale({ axis, zoom }: { readonly axis: TimeAxis; readonly zoom: Zoom })
             ⋯ {span(to - from)} ⋯
           </span>
         ))}
-        {folds.every(({ end }) => end < 0.75) && <span className="scale-end">{span(busyTime(axis))}</span>}
+        {!isTimeless && folds.every(({ end }) => end < 0.75) && <span className="scale-end">{span(busyTime(axis))}</span>}
       </div>
-      <span className="scale-time">Time</span>
+      <span className="scale-time">{isTimeless ? "" : "Time"}</span>
     </div>
   );
 }

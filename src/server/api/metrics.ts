@@ -14,14 +14,29 @@ interface Counting {
 
 interface Family {
   readonly name: string;
-  readonly type: "counter" | "gauge";
+  readonly type: "counter" | "gauge" | "histogram";
   readonly help: string;
-  readonly samples: readonly (readonly [labels: string, value: number])[];
+  readonly samples: readonly (readonly [labels: string, value: number, ending?: string])[];
 }
+
+/** In seconds. */
+const CALL_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300] as const;
 
 export class Metrics {
   readonly #requests = new Map<string, number>();
   #seconds = 0;
+  /** Calls by the first bound that they do not exceed; the last are longer than all. */
+  readonly #calls = new Float64Array(CALL_BOUNDS.length + 1);
+  #callSeconds = 0;
+
+  /** Notes a call that has ended. */
+  noteCall(durationMs: number): void {
+    const seconds = durationMs / 1_000;
+    const index = CALL_BOUNDS.findIndex((bound) => seconds <= bound);
+    const at = index < 0 ? CALL_BOUNDS.length : index;
+    this.#calls[at] = (this.#calls[at] ?? 0) + 1;
+    this.#callSeconds += seconds;
+  }
 
   /** Notes an answered request. */
   note(operation: OperationId | "none" | "mcp", status: number, durationMs: number): void {
@@ -36,7 +51,7 @@ export class Metrics {
       .flatMap(({ name, type, help, samples }) => [
         `# HELP ${name} ${help}`,
         `# TYPE ${name} ${type}`,
-        ...samples.map(([labels, value]) => `${name}${labels === "" ? "" : `{${labels}}`} ${value}`),
+        ...samples.map(([labels, value, ending = ""]) => `${name}${ending}${labels === "" ? "" : `{${labels}}`} ${value}`),
       ])
       .join("\n")
       .concat("\n");
@@ -54,6 +69,7 @@ export class Metrics {
       counter("haft_input_repairs_total", "Changes that made inputs fit their schemas.", repairs),
       counter("haft_calls_orphaned_total", "Handlers that ran on after their call had ended.", orphans),
       counter("haft_calls_abandoned_total", "Handlers that were given up.", abandoned),
+      this.#callTimes(),
       gauge("haft_calls_running", "Calls that run now.", runtime.running.length),
       gauge("haft_jobs_running", "Background jobs that have not ended.", jobs),
       gauge("haft_jobs_queued", "Background jobs that wait to be started.", runtime.jobs.queue.length),
@@ -64,6 +80,16 @@ export class Metrics {
       gauge("haft_tools", "Tools on offer.", runtime.registry.list().length),
       gauge("haft_stopping", "1 while the server stops.", stopping() ? 1 : 0),
     ];
+  }
+
+  #callTimes(): Family {
+    let total = 0;
+    const buckets = [...this.#calls].map((calls, index) => {
+      total += calls;
+      return [`le="${CALL_BOUNDS[index] ?? "+Inf"}"`, total, "_bucket"] as const;
+    });
+    const samples = [...buckets, ["", this.#callSeconds, "_sum"], ["", total, "_count"]] as const;
+    return { name: "haft_call_seconds", type: "histogram", help: "Time that calls took, waits included.", samples };
   }
 }
 

@@ -1,7 +1,7 @@
 /** The handlers of sessions, their branches, events and recordings. */
 import { ToolError } from "../../core/error.ts";
 import { writeRecording } from "../../core/recording/recording.ts";
-import type { StoredSession } from "../../core/store.ts";
+import type { Store, StoredSession } from "../../core/store.ts";
 import { diffSessions } from "../../runtime/diff-sessions.ts";
 import { importRecording } from "../../runtime/import-recording.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
@@ -28,6 +28,35 @@ type SessionId =
   | "exportRecording"
   | "importRecording";
 
+/** So many sessions are looked through for one page of a search, a part at a time. */
+const MOST_SEARCHED = 20_000;
+const SEARCHED_AT_ONCE = 1_000;
+
+interface StoredPage {
+  readonly found: readonly StoredSession[];
+  /** The offset of the next page. */
+  readonly next: number | undefined;
+}
+
+async function storedPage(
+  store: Store,
+  { limit, offset, mostRead }: { readonly limit: number; readonly offset: number; readonly mostRead: number },
+  fits: (session: StoredSession) => boolean,
+): Promise<StoredPage> {
+  const found: StoredSession[] = [];
+  const size = Math.min(mostRead, SEARCHED_AT_ONCE);
+  for (let at = offset; at < offset + mostRead; at += size) {
+    const read = await store.list({ limit: size + 1, offset: at });
+    for (const [index, session] of read.slice(0, size).entries()) {
+      if (!fits(session)) continue;
+      if (found.length === limit) return { found, next: at + index };
+      found.push(session);
+    }
+    if (read.length <= size) return { found, next: undefined };
+  }
+  return { found, next: offset + mostRead };
+}
+
 export const sessionHandlers: Handlers<SessionId> = {
   async createSession({ runtime, principal, body: { id, from } }, { sessions, store }) {
     refuseSessionKey(principal);
@@ -44,14 +73,28 @@ export const sessionHandlers: Handlers<SessionId> = {
     return shownOpen(session);
   },
 
-  async listSessions({ runtime, principal, query: { limit, cursor = "0" } }, { store }) {
-    const sees = (id: string): boolean => !id.startsWith(OWN_SESSION_PREFIX) && (principal.sessionId ?? id) === id;
+  async listSessions({ runtime, principal, query: { limit, cursor = "0", q = "" } }, { store }) {
+    const words = q.toLowerCase().split(/\s+/u);
+    const fits = (id: string): boolean =>
+      !id.startsWith(OWN_SESSION_PREFIX) &&
+      (principal.sessionId ?? id) === id &&
+      words.every((word) => word === "" || id.toLowerCase().includes(word));
     const offset = Number(cursor);
-    const stored = store === undefined ? [] : await store.list({ limit: limit + 1, offset });
-    const here = store === undefined && offset === 0 ? runtime.sessions.list() : [];
-    const shown = [...here.map(shownOpen), ...stored.slice(0, limit).map((one) => shownStored(one, runtime.sessions.get(one.sessionId)))];
-    const next = stored.length > limit ? { next: String(offset + limit) } : {};
-    return { sessions: shown.filter(({ id }) => sees(id)), ...next };
+    if (store === undefined)
+      return {
+        sessions:
+          offset === 0
+            ? runtime.sessions
+                .list()
+                .filter(({ id }) => fits(id))
+                .map(shownOpen)
+            : [],
+      };
+    const { found, next } = await storedPage(store, { limit, offset, mostRead: q === "" ? limit : MOST_SEARCHED }, ({ sessionId }) =>
+      fits(sessionId),
+    );
+    const sessions = found.map((one) => shownStored(one, runtime.sessions.get(one.sessionId)));
+    return { sessions, ...(next === undefined ? {} : { next: String(next) }) };
   },
 
   async getSession({ runtime, principal, params: { sessionId } }, { sessions }) {

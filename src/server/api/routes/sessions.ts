@@ -25,7 +25,9 @@ export const sessionRoutes = {
     path: "/v1/sessions",
     scope: "read",
     summary: "List sessions, the newest first.",
-    query: page,
+    description:
+      "With words, all sessions of the store are looked through; a page may then have fewer entries than its limit, and none, and still a next one.",
+    query: { ...page, q: text("Words that the id holds, in any order.", { minLength: 1, maxLength: 1_000 }) },
     answer: answer({ sessions: array(ref("Session")), next: text("The cursor of the next page.") }, ["sessions"]),
     example: { query: { limit: "10" } },
   },

@@ -1,0 +1,200 @@
+/**
+ * Figures of the dashboard under load, in Debian's Chromium: `node --conditions=haft-source scripts/dashboard-load.ts [options]`.
+ *
+ * `--seconds <n>` of a live session (10), `--rate <n>` events a second (1000), `--calls <n>` of the recording that is opened (100000);
+ * `--hour` has the live session run for an hour.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { createRuntime, defineTool, pure } from "haft";
+import { writeRecording } from "haft/recording";
+import { createServer, staticToken } from "haft/server";
+import { chromium, type Browser, type Page } from "playwright-core";
+import type { SessionEvent } from "../src/core/event.ts";
+import { buildDashboard } from "./dashboard.ts";
+
+const TOKEN = "dashboard-load-token";
+/** Of one call in a session: its start and its end. */
+const EVENTS_OF_CALL = 2;
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: "string", default: "10" },
+    rate: { type: "string", default: "1000" },
+    calls: { type: "string", default: "100000" },
+    hour: { type: "boolean", default: false },
+  },
+});
+
+await buildDashboard(fileURLToPath(new URL("../dist/dashboard", import.meta.url)));
+const nothing = defineTool({
+  name: "nothing",
+  description: "Does nothing.",
+  inputSchema: { type: "object", properties: { index: { type: "integer" } } },
+  effects: pure,
+  execute: () => null,
+});
+const runtime = createRuntime({ toolsets: [{ name: "load", tools: [nothing] }] });
+const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), dashboard: true });
+const { url } = await server.listen({ port: 0 });
+const browser = await chromium.launch({
+  executablePath: process.env["HAFT_CHROMIUM"] ?? "/usr/bin/chromium",
+  args: ["--no-sandbox", "--disable-gpu", "--enable-precise-memory-info", "--js-flags=--expose-gc"],
+});
+try {
+  await live(browser, { seconds: values.hour ? 3_600 : Number(values.seconds), rate: Number(values.rate) });
+  await largeFile(browser, Number(values.calls));
+} finally {
+  await browser.close();
+  await server.close();
+  await runtime.close();
+}
+
+interface Live {
+  readonly seconds: number;
+  readonly rate: number;
+}
+
+/** A session that grows while its timeline is open. */
+async function live(browser: Browser, { seconds, rate }: Live): Promise<void> {
+  const session = runtime.session("live");
+  const page = await openPage(browser, "/sessions/live?follow=yes");
+  await session.execute([{ name: "load::nothing", input: { index: 0 } }]);
+  await page.getByRole("treegrid").waitFor();
+  await pause(500);
+  await watchFrames(page);
+  const heaps: string[] = [];
+  const startedAt = performance.now();
+  const heapEveryMs = Math.max(2_000, (seconds * 1_000) / 6);
+  let calls = 1;
+  let heapAt = 0;
+  for (;;) {
+    const ms = performance.now() - startedAt;
+    if (ms > seconds * 1_000) break;
+    if (ms >= heapAt) {
+      heaps.push(`${(ms / 1_000).toFixed(0)} s ${await heapOf(page)} MB`);
+      heapAt = ms + heapEveryMs;
+    }
+    const wanted = (ms / 1_000) * (rate / EVENTS_OF_CALL);
+    const batch = Array.from({ length: Math.min(200, Math.max(0, Math.floor(wanted - calls))) }, (_, index) => ({
+      name: "load::nothing",
+      input: { index: calls + index },
+    }));
+    if (batch.length > 0) await session.execute(batch);
+    calls += batch.length;
+    await pause(20);
+  }
+  const gone = (performance.now() - startedAt) / 1_000;
+  heaps.push(`${gone.toFixed(0)} s ${await heapOf(page)} MB`);
+  console.log(`live: ${calls} calls, ${Math.round((calls * EVENTS_OF_CALL) / gone)} events/s`);
+  console.log(`  frames: ${await frames(page)}`);
+  console.log(`  heap: ${heaps.join(", ")}`);
+  await page.context().close();
+}
+
+/** A recording with so many calls, opened from a file. */
+async function largeFile(browser: Browser, calls: number): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), "haft-load-"));
+  try {
+    const path = join(folder, "large.jsonl");
+    await writeFile(path, writeRecording(manyEvents(calls), { sessionId: "large", exportedAt: 0 }));
+    const page = await openPage(browser, "/file");
+    await page.getByText("Drop a file here").waitFor();
+    await watchFrames(page);
+    const startedAt = performance.now();
+    await page.locator("input[type=file]").setInputFiles(path);
+    await page.getByRole("row").first().waitFor();
+    const paintedMs = performance.now() - startedAt;
+    await page.getByText("reading", { exact: true }).waitFor({ state: "detached", timeout: 300_000 });
+    const wholeMs = performance.now() - startedAt;
+    console.log(`recording: ${calls} calls, first rows after ${paintedMs.toFixed(0)} ms, whole after ${wholeMs.toFixed(0)} ms`);
+    console.log(`  frames while it is read: ${await frames(page)}`);
+    await pause(1_000);
+    await watchFrames(page);
+    await page.evaluate(SCROLL);
+    console.log(`  frames of a scroll: ${await frames(page)}`);
+    console.log(`  heap: ${await heapOf(page)} MB`);
+    await page.context().close();
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Two seconds, through all of it. */
+const SCROLL = `new Promise((done) => {
+  const grid = document.querySelector("[role=treegrid]");
+  const startedAt = performance.now();
+  const step = (now) => {
+    const share = Math.min(1, (now - startedAt) / 2000);
+    grid.scrollTop = share * (grid.scrollHeight - grid.clientHeight);
+    if (share < 1) requestAnimationFrame(step); else done();
+  };
+  requestAnimationFrame(step);
+})`;
+
+function* manyEvents(calls: number): Generator<SessionEvent, void, undefined> {
+  for (let index = 0; index < calls; index++) {
+    const place = { sessionId: "large", turnId: `turn_${index >> 4}`, callId: `call_${index}`, at: index * 3 };
+    const name = `load::tool_${index % 7}`;
+    yield { type: "call-start", ...place, call: { name, input: { index } } };
+    yield {
+      type: "call-end",
+      ...place,
+      at: place.at + 20,
+      result: {
+        callId: place.callId,
+        name,
+        status: "ok",
+        output: { index },
+        origin: "live",
+        attempts: 1,
+        durationMs: 20,
+        repairs: [],
+        warnings: [],
+      },
+    };
+  }
+}
+
+async function openPage(browser: Browser, path: string): Promise<Page> {
+  const page = await (await browser.newContext({ viewport: { width: 1360, height: 800 } })).newPage();
+  await page.addInitScript(`sessionStorage.setItem("haft-key", ${JSON.stringify(TOKEN)})`);
+  await page.goto(url + path);
+  return page;
+}
+
+/** Notes from now on how long each frame takes, and each task over 50 ms. */
+async function watchFrames(page: Page): Promise<void> {
+  await page.evaluate(`{
+    const seen = (window.seenFrames = { frames: [], tasks: [] });
+    let last = performance.now();
+    const next = (now) => {
+      if (window.seenFrames !== seen) return;
+      seen.frames.push(now - last);
+      last = now;
+      requestAnimationFrame(next);
+    };
+    requestAnimationFrame(next);
+    window.taskObserver?.disconnect();
+    window.taskObserver = new PerformanceObserver((list) => seen.tasks.push(...list.getEntries().map(({ duration }) => duration)));
+    window.taskObserver.observe({ type: "longtask" });
+  }`);
+}
+
+async function frames(page: Page): Promise<string> {
+  const { frames, tasks } = await page.evaluate<{ readonly frames: number[]; readonly tasks: number[] }>("window.seenFrames");
+  const sorted = frames.slice(1).sort((one, other) => one - other);
+  const at = (share: number): string => (sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0).toFixed(0);
+  const long = tasks.filter((ms) => ms > 100);
+  return `p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, longest ${at(1)} ms; tasks over 100 ms: ${long.length}, longest ${Math.max(0, ...tasks).toFixed(0)} ms`;
+}
+
+async function heapOf(page: Page): Promise<string> {
+  const bytes = await page.evaluate<number>("window.gc?.(), performance.memory.usedJSHeapSize");
+  return (bytes / 1_000_000).toFixed(1);
+}

@@ -1,0 +1,82 @@
+/** `haft open`: a recording or a conversation in the dashboard. */
+import { basename } from "node:path";
+import { ToolError } from "../core/error.ts";
+import { systemPorts } from "../core/system-ports.ts";
+import { serveFile } from "../server/dashboard/file-server.ts";
+import { HttpError } from "../server/http/http-error.ts";
+import type { Command, CommandContext } from "./command.ts";
+import { quietPorts } from "./open-runtime.ts";
+import { readPieces } from "./read-input.ts";
+import { safeText } from "./terminal-text.ts";
+
+export const openCommand: Command = {
+  name: "open",
+  usage: "<file>",
+  summary: "Look at a recording or a conversation in the dashboard.",
+  details: [
+    "The file is a recording that haft sessions export wrote, or a conversation of",
+    "OpenAI, Anthropic or Gemini as JSON or JSON Lines. It is served to this machine",
+    "only, at an address that holds a secret, and is never changed. The file is read",
+    "again when the page is loaded again. No configuration is read, and no tool runs.",
+    "",
+    "The address is printed; open it in a browser. Ctrl-C ends it.",
+  ],
+  args: [1, 1],
+  options: ["port"],
+  examples: ["haft open travel.jsonl", "haft open conversation.json --port 8080"],
+  async run(context) {
+    const [file = ""] = context.args;
+    if (file === "-") throw new ToolError("invalid_argument", "haft open takes the name of a file, not standard input.", { hint: HINT });
+    await firstPiece(context, file); // what cannot be read is said before anything is served
+    const server = await serve(context, file);
+    try {
+      context.out.print(server.pageUrl);
+      context.err.write(`haft: showing ${safeText(basename(file))}; Ctrl-C ends it\n`);
+      await untilInterrupted(context);
+      return 0;
+    } finally {
+      await server.close(async () => {});
+    }
+  },
+};
+
+const HINT = "For example: haft open travel.jsonl";
+
+async function serve(context: CommandContext, file: string): ReturnType<typeof serveFile> {
+  const { clock, ids } = systemPorts;
+  const { log } = { ...systemPorts, ...quietPorts(context) };
+  const token = ids.next("token").slice("token_".length);
+  const open = (): ReadableStream<Uint8Array> => ReadableStream.from(encoded(readPieces(context, file)));
+  try {
+    return await serveFile({ token, open, port: portOf(context), ports: { clock, ids, log } });
+  } catch (thrown: unknown) {
+    if (!(thrown instanceof HttpError)) throw thrown;
+    throw new ToolError("not_found", thrown.message, { hint: thrown.operatorHint ?? "Install haft again." });
+  }
+}
+
+async function firstPiece(context: CommandContext, file: string): Promise<void> {
+  for await (const piece of readPieces(context, file)) if (piece !== "") return;
+}
+
+async function* encoded(pieces: AsyncIterable<string>): AsyncGenerator<Uint8Array, void, undefined> {
+  const encoder = new TextEncoder();
+  for await (const piece of pieces) yield encoder.encode(piece);
+}
+
+/** Resolves at Ctrl-C, which is how it is meant to end. */
+async function untilInterrupted({ signal, onInterrupt }: CommandContext): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const giveBack = onInterrupt?.(resolve);
+  signal.addEventListener("abort", () => resolve(), { once: true });
+  if (signal.aborted) resolve();
+  await promise;
+  giveBack?.();
+}
+
+/** @throws ToolError `invalid_argument` */
+function portOf({ options: { port } }: CommandContext): number {
+  if (port === undefined) return 0;
+  if (/^\d{1,5}$/u.test(port) && Number(port) <= 65_535) return Number(port);
+  throw new ToolError("invalid_argument", `--port takes a port from 0 to 65535, not ${JSON.stringify(port)}.`);
+}

@@ -1,0 +1,41 @@
+/** The screen of files, loaded when it is gone to, and files that are dropped on any screen. */
+import { lazy, Suspense, useEffect, useRef, type ReactNode } from "react";
+import { useGo } from "../show/address.ts";
+import { Loading } from "../show/parts.tsx";
+
+const Screen = lazy(async () => ({ default: (await import("./file-screen.tsx")).FileScreen }));
+
+export function FileRoute({ callId }: { readonly callId: string | undefined }): ReactNode {
+  return (
+    <Suspense fallback={<Loading />}>
+      <Screen callId={callId} />
+    </Suspense>
+  );
+}
+
+/** Opens a file that is dropped anywhere on the page. */
+export function useDroppedFiles(): void {
+  const go = useGo();
+  const goRef = useRef(go);
+  goRef.current = go;
+  useEffect(() => {
+    const over = (event: DragEvent): void => {
+      if (event.dataTransfer?.types.includes("Files") === true) event.preventDefault(); // else the browser leaves the page
+    };
+    const drop = (event: DragEvent): void => {
+      const file = event.dataTransfer?.files[0];
+      if (file === undefined) return;
+      event.preventDefault();
+      void import("./file-store.ts").then(({ openLocalFile }) => {
+        goRef.current("/file");
+        return openLocalFile(file);
+      });
+    };
+    window.addEventListener("dragover", over);
+    window.addEventListener("drop", drop);
+    return () => {
+      window.removeEventListener("dragover", over);
+      window.removeEventListener("drop", drop);
+    };
+  }, []);
+}

@@ -1,0 +1,148 @@
+/** A file in the views of a session: chosen, dropped, or served by `haft open`. It is read in the page and sent nowhere. */
+import { useEffect, useRef, useSyncExternalStore, type ReactNode } from "react";
+import { CallPanel } from "../call/call-panel.tsx";
+import { useAddressValue } from "../show/address.ts";
+import { Inert } from "../show/inert.tsx";
+import { visible } from "../show/inert-text.ts";
+import { InFile } from "../show/log-place.ts";
+import { Badge, Loading, Notice, ScreenHead, SearchField } from "../show/parts.tsx";
+import { SaveMenu } from "../timeline/save-menu.tsx";
+import { Counts, Timeline } from "../timeline/timeline-screen.tsx";
+import { fileStore, openLocalFile, openServedFile } from "./file-store.ts";
+import type { FilePart, OpenedFile } from "./open-file.ts";
+
+export function FileScreen({ callId }: { readonly callId: string | undefined }): ReactNode {
+  const { file, version } = useSyncExternalStore(fileStore.subscribe, fileStore.state);
+  const [chosen, setChosen] = useAddressValue("part");
+  useEffect(() => {
+    if (fileStore.state().file === undefined) openServedFile();
+  }, []);
+  useEffect(() => {
+    document.title = `${file === undefined ? "Open a file" : visible(file.name, 60)} · Haft`;
+  }, [file]);
+  const part = file?.parts[Number(chosen) || 0] ?? file?.parts[0];
+  const isPanelOpen = callId !== undefined && part !== undefined;
+  return (
+    <InFile value>
+      <div className={isPanelOpen ? "timeline-screen with-panel" : "timeline-screen"}>
+        <div className="timeline-main">
+          {file === undefined ? (
+            <>
+              <ScreenHead title="Open a file" />
+              {version > 0 ? <Loading /> : <Choice />}
+            </>
+          ) : (
+            <Opened file={file} part={part} version={version} callId={callId} chosen={chosen} onChoose={setChosen} />
+          )}
+        </div>
+        {isPanelOpen && <CallPanel sessionId={part.name} callId={callId} log={part.log} version={version} />}
+      </div>
+    </InFile>
+  );
+}
+
+interface OpenedProps {
+  readonly file: OpenedFile;
+  readonly part: FilePart | undefined;
+  readonly version: number;
+  readonly callId: string | undefined;
+  readonly chosen: string;
+  readonly onChoose: (part: string) => void;
+}
+
+function Opened({ file, part, version, callId, chosen, onChoose }: OpenedProps): ReactNode {
+  const [words, setWords] = useAddressValue("q");
+  const followed = part === undefined ? undefined : { log: part.log, version, isReady: true, failure: undefined };
+  return (
+    <>
+      <header className="screen-head">
+        <h1>
+          <Inert text={file.kind === "recording" && part !== undefined ? part.name : file.name} maxLength={80} />
+        </h1>
+        <Badge>{file.kind}</Badge>
+        {!file.isWhole && <Badge tone="busy">reading</Badge>}
+        {followed !== undefined && <Counts followed={followed} />}
+        {file.parts.length > 1 && (
+          <label className="choice">
+            <span className="visually-hidden">Conversation</span>
+            <select value={chosen === "" ? "0" : chosen} onChange={({ target }) => onChoose(target.value === "0" ? "" : target.value)}>
+              {file.parts.map(({ name }, index) => (
+                <option key={index} value={index}>
+                  {visible(name, 80)}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
+        {part !== undefined && <SearchField label="Filter calls" value={words} onChange={setWords} />}
+        {part !== undefined && <SaveMenu sessionId={part.name} log={part.log} />}
+        <PickButton label="Open another" />
+      </header>
+      {file.problems.length > 0 && <Problems file={file} />}
+      {part !== undefined && part.log.entries().length > 0 && followed !== undefined && (
+        <Timeline
+          key={chosen}
+          sessionId={part.name}
+          followed={followed}
+          callId={callId}
+          words={words}
+          isFollowing={false}
+          onFollow={() => {}}
+        />
+      )}
+      {file.isWhole && file.problems.length === 0 && (part?.log.entries().length ?? 0) === 0 && (
+        <Notice title="There is nothing in this file to show.">It has no messages and no calls.</Notice>
+      )}
+    </>
+  );
+}
+
+function Problems({ file: { problems, parts } }: { readonly file: OpenedFile }): ReactNode {
+  const isSome = parts.some(({ log }) => log.entries().length > 0);
+  return (
+    <Notice isFailure title={isSome ? "A part of this file could not be read. The rest is shown." : "This file could not be read."}>
+      <ul className="lines">
+        {problems.map((problem, index) => (
+          <li key={index}>
+            <Inert text={problem} maxLength={1_000} />
+          </li>
+        ))}
+      </ul>
+    </Notice>
+  );
+}
+
+function Choice(): ReactNode {
+  return (
+    <div className="drop-place">
+      <p className="notice-title">Drop a file here, or choose one</p>
+      <p className="muted">
+        A recording of Haft, or a conversation of OpenAI, Anthropic or Gemini as JSON or JSON Lines. It is read in this page and is sent
+        nowhere.
+      </p>
+      <PickButton label="Choose a file" isMain />
+    </div>
+  );
+}
+
+function PickButton({ label, isMain = false }: { readonly label: string; readonly isMain?: boolean }): ReactNode {
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <button type="button" className={isMain ? "button button-main" : "button"} onClick={() => input.current?.click()}>
+        {label}
+      </button>
+      <input
+        ref={input}
+        type="file"
+        hidden
+        aria-label="File"
+        onChange={({ target }) => {
+          const [file] = target.files ?? [];
+          target.value = ""; // the same one may be chosen again
+          if (file !== undefined) void openLocalFile(file);
+        }}
+      />
+    </>
+  );
+}

@@ -1,0 +1,87 @@
+/** The file that is open in the page. It stays while the reader goes to other screens. */
+import { drawingPauseMs } from "../show/drawing-pace.ts";
+import { openFile, type FileSource, type OpenedFile } from "./open-file.ts";
+
+export interface FileState {
+  readonly file: OpenedFile | undefined;
+  /** Grows with each change: logs change in place. */
+  readonly version: number;
+}
+
+type Listener = () => void;
+
+class FileStore {
+  #state: FileState = { file: undefined, version: 0 };
+  #reading: AbortController | undefined;
+  readonly #listeners = new Set<Listener>();
+
+  readonly state = (): FileState => this.#state;
+
+  readonly subscribe = (listener: Listener): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  /** Reads it in place of the one that was open. */
+  async open(source: FileSource): Promise<void> {
+    this.#reading?.abort();
+    const reading = (this.#reading = new AbortController());
+    this.#set(undefined);
+    let drawnAt = -Infinity;
+    for await (const file of openFile(source, reading.signal)) {
+      if (reading.signal.aborted) return;
+      const entries = file.parts[0]?.log.entries().length ?? 0;
+      if (!file.isWhole && performance.now() - drawnAt < drawingPauseMs(entries)) continue;
+      drawnAt = performance.now();
+      this.#set(file);
+    }
+  }
+
+  #set(file: OpenedFile | undefined): void {
+    this.#state = { file, version: this.#state.version + 1 };
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+export const fileStore = new FileStore();
+
+/** A file that was chosen or dropped. */
+export function openLocalFile(file: File): Promise<void> {
+  return fileStore.open({ name: file.name, pieces: decoded(file.stream()) });
+}
+
+const TOKEN_NAME = "haft-file-token";
+
+/**
+ * The file that `haft open` serves, with the token behind the `#` of its address; it is taken out of the address at once, and
+ * kept until the tab is closed. Does nothing where there is none.
+ */
+export function openServedFile(): void {
+  const given = /^#([\w-]{16,200})$/u.exec(window.location.hash)?.[1];
+  if (given !== undefined) {
+    sessionStorage.setItem(TOKEN_NAME, given);
+    window.history.replaceState(null, "", window.location.pathname + window.location.search);
+  }
+  const token = given ?? sessionStorage.getItem(TOKEN_NAME);
+  if (token !== null) void fileStore.open({ name: "file", pieces: served(token) });
+}
+
+async function* served(token: string): AsyncGenerator<string, void, undefined> {
+  const response = await fetch("/opened-file", { headers: { authorization: `Bearer ${token}` } }).catch(() => undefined);
+  if (response === undefined) throw new Error("The program that serves this file does not answer. Run haft open again.");
+  if (!response.ok || response.body === null) throw new Error((await response.text()).slice(0, 1_000));
+  yield* decoded(response.body);
+}
+
+async function* decoded(stream: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<string, void, undefined> {
+  const reader = stream.pipeThrough(new TextDecoderStream("utf-8", { fatal: true })).getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    await reader.cancel().catch(() => {}); // it has failed already
+  }
+}

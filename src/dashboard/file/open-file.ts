@@ -1,0 +1,205 @@
+/** Opens a recording of Haft, or conversations of OpenAI, Anthropic or Gemini. Nothing is sent; what can be read of a damaged file is kept. */
+import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
+import { parseJson } from "../../core/base/parse-json.ts";
+import { ToolError } from "../../core/error.ts";
+import { openRecording } from "../../core/recording/open-recording.ts";
+import { count } from "../show/words.ts";
+import { SessionLog } from "../timeline/session-log.ts";
+import { conversationLog } from "./conversation-log.ts";
+import { turnsOf } from "./conversation.ts";
+import { sha256 } from "./sha256.ts";
+
+/** One session or conversation of a file. */
+export interface FilePart {
+  readonly name: string;
+  readonly log: SessionLog;
+}
+
+export interface OpenedFile {
+  readonly name: string;
+  readonly kind: "recording" | "conversation";
+  readonly parts: readonly FilePart[];
+  /** The first places that could not be read. */
+  readonly problems: readonly string[];
+  /** False while more is read. */
+  readonly isWhole: boolean;
+}
+
+export interface FileSource {
+  readonly name: string;
+  readonly pieces: AsyncIterable<string>;
+}
+
+/** Of a conversation, which is read whole. A recording is read line by line, and may have any size that fits the memory. */
+const MAX_CHARS = 64 * 1024 * 1024;
+const MAX_RECORDING_CHARS = 1024 * 1024 * 1024;
+const MAX_PARTS = 1_000;
+const MAX_PROBLEMS = 20;
+const LIMITS = { maxChars: MAX_CHARS, maxDepth: 256, maxNodes: 8_000_000, longIntegers: "round" } as const;
+/** So long may reading keep the page from drawing. */
+const SLICE_MS = 12;
+
+const HINT =
+  "It may be a recording of Haft (JSON Lines), or JSON or JSON Lines with messages of OpenAI or Anthropic, items of OpenAI's Responses, or contents of Gemini.";
+
+/** Gives the file as far as it was read, again and again. Never throws: what is wrong is among the problems. */
+export async function* openFile({ name, pieces }: FileSource, signal: AbortSignal): AsyncGenerator<OpenedFile, void, undefined> {
+  let start = "";
+  const iterator = pieces[Symbol.asyncIterator]();
+  try {
+    while (start.trimStart().length < 32) {
+      const next = await iterator.next();
+      if (next.done === true) break;
+      start += next.value;
+    }
+    const all = withStart(start, iterator, signal);
+    if (/^\ufeff?\s*\{\s*"haft"\s*:/u.test(start)) yield* recording(name, all);
+    else yield conversations(name, await textOf(all));
+  } catch (thrown: unknown) {
+    yield { name, kind: "conversation", parts: [], problems: [problemOf(thrown)], isWhole: true };
+  } finally {
+    await iterator.return?.();
+  }
+}
+
+async function* recording(name: string, pieces: AsyncIterable<string>): AsyncGenerator<OpenedFile, void, undefined> {
+  const log = new SessionLog();
+  const part = { name, log };
+  const made = (isWhole: boolean, problems: readonly string[] = []): OpenedFile => ({
+    name,
+    kind: "recording",
+    parts: [part],
+    problems,
+    isWhole,
+  });
+  try {
+    const { header, events } = await openRecording(pieces, sha256);
+    part.name = header.sessionId;
+    let sliceAt = performance.now();
+    for await (const event of events) {
+      log.add(event);
+      log.endAt = Math.max(log.endAt ?? event.at, event.at);
+      if (performance.now() - sliceAt < SLICE_MS) continue;
+      yield made(false);
+      await new Promise((resolve) => setTimeout(resolve)); // the page draws, and takes keys
+      sliceAt = performance.now();
+    }
+    yield made(true);
+  } catch (thrown: unknown) {
+    yield made(true, [problemOf(thrown)]);
+  }
+}
+
+function conversations(name: string, text: string): OpenedFile {
+  const { values, problems } = valuesOf(text);
+  const lists: { readonly turns: readonly JsonValue[]; readonly name: string }[] = [];
+  const single: JsonValue[] = [];
+  for (const { value, line } of values) {
+    const turns = turnsOf(value);
+    if (turns === undefined) problems.push(line === undefined ? notKnown() : `Line ${line}: no messages were found.`);
+    // In JSON Lines a line is either one message or a whole conversation.
+    else if (line !== undefined && turns.length === 1 && turns[0] === value) single.push(value);
+    else lists.push({ turns, name: line === undefined ? name : titleOf(value, `Line ${count(line)}`) });
+  }
+  if (single.length > 0) lists.unshift({ turns: single, name });
+  if (lists.length > MAX_PARTS)
+    problems.push(`The file has ${count(lists.length)} conversations; the first ${count(MAX_PARTS)} are shown.`);
+  const parts = lists.slice(0, MAX_PARTS).map((list) => ({ name: list.name, log: conversationLog(list.turns, list.name) }));
+  const more = problems.length - MAX_PROBLEMS;
+  return {
+    name,
+    kind: "conversation",
+    parts,
+    problems: more > 0 ? [...problems.slice(0, MAX_PROBLEMS), `There are ${count(more)} more such places.`] : problems,
+    isWhole: true,
+  };
+}
+
+interface Read {
+  readonly values: readonly { readonly value: JsonValue; readonly line: number | undefined }[];
+  readonly problems: string[];
+}
+
+/** One JSON value, or one on each line. */
+function valuesOf(text: string): Read {
+  try {
+    return { values: [{ value: parseJson(text, LIMITS), line: undefined }], problems: [] };
+  } catch (thrown: unknown) {
+    const lines = text.split("\n");
+    const filled = lines.filter((line) => line.trim() !== "");
+    if (filled.length < 2 || !filled.slice(0, 3).some(isWholeObject)) return { values: [], problems: [problemOf(thrown)] };
+    return readLines(lines);
+  }
+}
+
+function readLines(lines: readonly string[]): Read {
+  const values: { readonly value: JsonValue; readonly line: number }[] = [];
+  const problems: string[] = [];
+  for (const [index, line] of lines.entries()) {
+    if (line.trim() === "") continue;
+    try {
+      values.push({ value: parseJson(line, LIMITS), line: index + 1 });
+    } catch (thrown: unknown) {
+      problems.push(problemOf(thrown).replace(/\bline 1\b/u, `line ${index + 1}`));
+    }
+  }
+  return { values, problems };
+}
+
+function isWholeObject(line: string): boolean {
+  try {
+    return isJsonObject(parseJson(line, LIMITS));
+  } catch {
+    return false;
+  }
+}
+
+/** Ids that files of several conversations give them. */
+function titleOf(value: JsonValue, otherwise: string): string {
+  const { title, id, conversation_id: conversationId } = isJsonObject(value) ? value : {};
+  const found = [title, id, conversationId].find((one) => typeof one === "string" && one !== "");
+  return typeof found === "string" ? `${otherwise}: ${found.slice(0, 80)}` : otherwise;
+}
+
+async function* withStart(start: string, rest: AsyncIterator<string>, signal: AbortSignal): AsyncGenerator<string, void, undefined> {
+  let length = start.length;
+  yield start;
+  for (;;) {
+    signal.throwIfAborted();
+    const next = await rest.next();
+    if (next.done === true) return;
+    length += next.value.length;
+    if (length > MAX_RECORDING_CHARS) throw tooLarge("a recording", MAX_RECORDING_CHARS);
+    yield next.value;
+  }
+}
+
+async function textOf(pieces: AsyncIterable<string>): Promise<string> {
+  const texts: string[] = [];
+  let length = 0;
+  for await (const piece of pieces) {
+    length += piece.length;
+    if (length > MAX_CHARS) throw tooLarge("a conversation", MAX_CHARS);
+    texts.push(piece);
+  }
+  const text = texts.join("").replace(/^\ufeff/u, "");
+  if (text.trim() === "") throw new ToolError("invalid_argument", "The file is empty.", { hint: HINT });
+  return text;
+}
+
+function tooLarge(what: string, most: number): ToolError {
+  return new ToolError(
+    "too_large",
+    `The file is larger than ${count(most / 1024 / 1024)} Mi characters, the most that ${what} may have here.`,
+  );
+}
+
+function notKnown(): string {
+  return `The file is JSON, and holds nothing that this page knows. ${HINT}`;
+}
+
+function problemOf(thrown: unknown): string {
+  if (thrown instanceof TypeError) return "The file is not text in UTF-8.";
+  const { message, hint } = ToolError.fromUnknown(thrown);
+  return hint === undefined ? message : `${message} ${hint}`;
+}

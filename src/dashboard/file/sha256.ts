@@ -1,0 +1,86 @@
+/** SHA-256 without `crypto.subtle`, which answers later and only where a page is secure. @see https://csrc.nist.gov/pubs/fips/180-4/upd1/final */
+
+const K = constants(64, 1 / 3);
+const START = constants(8, 1 / 2);
+const WORDS = new Int32Array(64);
+const BLOCK = 64;
+
+let bytes = new Uint8Array(1 << 16);
+const encoder = new TextEncoder();
+
+export function sha256(data: string | Uint8Array): string {
+  const length = take(data);
+  const state = new Int32Array(START);
+  const view = new DataView(bytes.buffer);
+  const padded = Math.ceil((length + 9) / BLOCK) * BLOCK;
+  bytes.fill(0, length, padded);
+  bytes[length] = 0x80;
+  view.setUint32(padded - 8, Math.floor(length / 2 ** 29));
+  view.setUint32(padded - 4, (length * 8) >>> 0);
+  for (let at = 0; at < padded; at += BLOCK) mix(state, view, at);
+  return [...state].map((word) => (word >>> 0).toString(16).padStart(8, "0")).join("");
+}
+
+/** Puts the data into the buffer, and says how many bytes it has. */
+function take(data: string | Uint8Array): number {
+  const needed = (typeof data === "string" ? data.length * 3 : data.length) + 2 * BLOCK;
+  if (bytes.length < needed) bytes = new Uint8Array(needed);
+  if (typeof data === "string") return encoder.encodeInto(data, bytes).written;
+  bytes.set(data);
+  return data.length;
+}
+
+function mix(state: Int32Array, view: DataView, at: number): void {
+  for (let index = 0; index < 16; index++) WORDS[index] = view.getInt32(at + index * 4);
+  for (let index = 16; index < 64; index++) {
+    const early = word(WORDS, index - 15);
+    const late = word(WORDS, index - 2);
+    const first = turn(early, 7) ^ turn(early, 18) ^ (early >>> 3);
+    const second = turn(late, 17) ^ turn(late, 19) ^ (late >>> 10);
+    WORDS[index] = (word(WORDS, index - 16) + first + word(WORDS, index - 7) + second) | 0;
+  }
+  let a = word(state, 0);
+  let b = word(state, 1);
+  let c = word(state, 2);
+  let d = word(state, 3);
+  let e = word(state, 4);
+  let f = word(state, 5);
+  let g = word(state, 6);
+  let h = word(state, 7);
+  for (let index = 0; index < 64; index++) {
+    const first = (h + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & f) ^ (~e & g)) + word(K, index) + word(WORDS, index)) | 0;
+    const second = ((turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & b) ^ (a & c) ^ (b & c))) | 0;
+    h = g;
+    g = f;
+    f = e;
+    e = (d + first) | 0;
+    d = c;
+    c = b;
+    b = a;
+    a = (first + second) | 0;
+  }
+  const added = [a, b, c, d, e, f, g, h];
+  for (let index = 0; index < 8; index++) state[index] = (word(state, index) + (added[index] ?? 0)) | 0;
+}
+
+function turn(value: number, bits: number): number {
+  return (value >>> bits) | (value << (32 - bits));
+}
+
+function word(words: Int32Array, index: number): number {
+  return words[index] as number; // an index within
+}
+
+/** The first 32 bits of the fractions of the roots of the first primes. */
+function constants(count: number, power: number): Int32Array {
+  const found: number[] = [];
+  for (let number = 2; found.length < count; number++) {
+    let isPrime = true;
+    for (let divisor = 2; divisor * divisor <= number; divisor++) if (number % divisor === 0) isPrime = false;
+    if (isPrime) found.push(number);
+  }
+  return Int32Array.from(found, (prime) => {
+    const root = prime ** power;
+    return Math.floor((root - Math.floor(root)) * 2 ** 32) | 0;
+  });
+}

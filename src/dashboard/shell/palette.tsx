@@ -1,0 +1,148 @@
+/** Goes to any screen, session or tool, or does what the present screen offers, by a few letters. */
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useEffect, useId, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
+import { useConnection, useConnectionState } from "../server/use-server.ts";
+import { sessionPath, toolPath, useGo } from "../show/address.ts";
+import { Inert } from "../show/inert.tsx";
+import { screenActions } from "../show/screen-actions.ts";
+import { usePaused } from "../show/use-paused.ts";
+
+interface Entry {
+  readonly kind: string;
+  readonly name: string;
+  readonly run: () => void;
+}
+
+const FOUND = 8;
+
+export function Palette({
+  screens,
+  onClose,
+}: {
+  readonly screens: readonly (readonly [name: string, path: string])[];
+  readonly onClose: () => void;
+}): ReactNode {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  const [words, setWords] = useState("");
+  const [chosen, setChosen] = useState(0);
+  const entries = useEntries(words, screens);
+  const active = Math.min(chosen, entries.length - 1);
+  useEffect(() => {
+    dialog.current?.showModal();
+  }, []);
+  const run = (entry: Entry | undefined): void => {
+    if (entry === undefined) return;
+    dialog.current?.close(); // first, as it gives the focus back
+    entry.run();
+  };
+  const press = (event: KeyboardEvent): void => {
+    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 }[event.key];
+    if (step !== undefined && entries.length > 0) {
+      event.preventDefault();
+      const next = active + step;
+      const isStep = Math.abs(step) === 1;
+      setChosen(isStep ? (next + entries.length) % entries.length : Math.max(0, Math.min(entries.length - 1, next)));
+    } else if (event.key === "Enter" && !event.nativeEvent.isComposing) {
+      event.preventDefault();
+      run(entries[active]);
+    }
+  };
+  return (
+    <dialog
+      ref={dialog}
+      className="dialog palette"
+      aria-label="Go to"
+      onClose={onClose}
+      onClick={({ target }) => target === dialog.current && dialog.current.close()}
+    >
+      <input
+        type="text"
+        role="combobox"
+        aria-label="Screen, session, tool or action"
+        aria-expanded="true"
+        aria-controls={id}
+        aria-activedescendant={active < 0 ? undefined : `${id}-${active}`}
+        aria-autocomplete="list"
+        placeholder="Screen, session, tool or action"
+        value={words}
+        autoComplete="off"
+        spellCheck={false}
+        autoFocus
+        onKeyDown={press}
+        onChange={({ target }) => {
+          setWords(target.value);
+          setChosen(0);
+        }}
+      />
+      <FoundList id={id} entries={entries} active={active} onActive={setChosen} onRun={run} />
+      <p className="palette-none muted" role="status">
+        {entries.length === 0 ? "Nothing of this name was found." : ""}
+      </p>
+    </dialog>
+  );
+}
+
+interface FoundProps {
+  readonly id: string;
+  readonly entries: readonly Entry[];
+  readonly active: number;
+  readonly onActive: (index: number) => void;
+  readonly onRun: (entry: Entry) => void;
+}
+
+function FoundList({ id, entries, active, onActive, onRun }: FoundProps): ReactNode {
+  useEffect(() => {
+    document.getElementById(`${id}-${active}`)?.scrollIntoView({ block: "nearest" });
+  }, [active, id]);
+  return (
+    <ul id={id} role="listbox" aria-label="Found" className="palette-list">
+      {entries.map((entry, index) => (
+        <li
+          key={`${entry.kind} ${entry.name}`}
+          id={`${id}-${index}`}
+          role="option"
+          aria-selected={index === active}
+          className={index === active ? "palette-item palette-chosen" : "palette-item"}
+          onPointerMove={() => onActive(index)}
+          onClick={() => onRun(entry)}
+        >
+          <span className="palette-name">
+            <Inert text={entry.name} maxLength={120} />
+          </span>
+          <span className="muted">{entry.kind}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** In the order of use: what this screen does, the screens, then what the server finds. */
+function useEntries(words: string, screens: readonly (readonly [string, string])[]): readonly Entry[] {
+  const go = useGo();
+  const { client } = useConnection();
+  const { key } = useConnectionState();
+  const [actions] = useState(screenActions);
+  const q = usePaused(words.trim());
+  const { data } = useQuery({
+    queryKey: ["palette", q],
+    enabled: key !== undefined,
+    placeholderData: keepPreviousData,
+    queryFn: async ({ signal }) => {
+      const query = { limit: FOUND, ...(q === "" ? {} : { q }) };
+      const [{ sessions }, { tools }] = await Promise.all([
+        client.call("listSessions", { query, signal }),
+        client.call("listTools", { query, signal }),
+      ]);
+      return { sessions: sessions.map(({ id }) => id), tools: tools.map(({ name }) => name) };
+    },
+  });
+  const wanted = words.toLowerCase().split(/\s+/u);
+  const fits = ({ name }: { readonly name: string }): boolean => wanted.every((word) => name.toLowerCase().includes(word));
+  return [
+    ...actions.map(({ name, run }) => ({ kind: "action", name, run })).filter(fits),
+    ...screens.map(([name, path]) => ({ kind: "screen", name, run: () => go(path) })).filter(fits),
+    ...(data?.sessions ?? []).map((name) => ({ kind: "session", name, run: () => go(sessionPath(name)) })).filter(fits),
+    ...(data?.tools ?? []).map((name) => ({ kind: "tool", name, run: () => go(toolPath(name)) })),
+  ];
+}

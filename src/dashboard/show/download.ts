@@ -1,0 +1,18 @@
+/** Gives the reader a file of text. */
+
+/** Browsers begin to read after the click. */
+const KEPT_MS = 10_000;
+
+export function download(name: string, text: string, type: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), KEPT_MS);
+}
+
+/** A file name made of what others wrote. */
+export function fileName(text: string, ending: string): string {
+  return `${text.replaceAll(/[^\w.-]+/gu, "-").slice(0, 80)}.${ending}`;
+}

@@ -1,0 +1,23 @@
+/** Where the calls of a log have their addresses: those of a session of the server, or of a file that is open in the page. */
+import { createContext, useContext } from "react";
+import { sessionPath } from "./address.ts";
+
+export interface LogPlace {
+  readonly pathTo: (callId?: string) => string;
+  /** There is no server behind it that could be asked for more. */
+  readonly isFile: boolean;
+}
+
+const FILE_PLACE: LogPlace = {
+  isFile: true,
+  pathTo: (callId) => (callId === undefined ? "/file" : `/file/calls/${encodeURIComponent(callId)}`),
+};
+
+const FileContext = createContext(false);
+
+/** Around what shows a file. */
+export const InFile = FileContext;
+
+export function useLogPlace(sessionId: string): LogPlace {
+  return useContext(FileContext) ? FILE_PLACE : { isFile: false, pathTo: (callId) => sessionPath(sessionId, callId) };
+}

@@ -1,0 +1,35 @@
+/** The part of a timeline that is shown, moved and narrowed by keys. */
+import type { Zoom } from "./row-props.ts";
+
+export const WHOLE: Zoom = { start: 0, end: 1 };
+/** The least part that is shown. */
+export const LEAST_PART = 0.004;
+const STEP = 0.2;
+const NARROWER = 0.6;
+
+/** The part after a key: `a` and `d` move it, `w` and `s` narrow and widen it. Undefined for other keys. */
+export function zoomAfterKey(key: string, zoom: Zoom): Zoom | undefined {
+  const width = zoom.end - zoom.start;
+  if (key === "a") return movedTo(zoom.start - width * STEP, width);
+  if (key === "d") return movedTo(zoom.start + width * STEP, width);
+  if (key === "w") return widened(zoom, Math.max(LEAST_PART, width * NARROWER));
+  if (key === "s") return widened(zoom, Math.min(1, width / NARROWER));
+  return key === "0" ? WHOLE : undefined;
+}
+
+/** The same on the brush itself, where arrows mean it as well. */
+export function zoomAfterBrushKey(key: string, zoom: Zoom): Zoom | undefined {
+  const width = zoom.end - zoom.start;
+  if (key === "Home") return movedTo(0, width);
+  if (key === "End") return movedTo(1 - width, width);
+  return zoomAfterKey({ ArrowLeft: "a", ArrowRight: "d", ArrowUp: "w", ArrowDown: "s", "+": "w", "-": "s" }[key] ?? key, zoom);
+}
+
+function widened({ start, end }: Zoom, width: number): Zoom {
+  return movedTo((start + end - width) / 2, width);
+}
+
+function movedTo(start: number, width: number): Zoom {
+  const from = Math.max(0, Math.min(1 - width, start));
+  return { start: from, end: from + width };
+}

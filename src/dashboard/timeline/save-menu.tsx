@@ -1,0 +1,66 @@
+/** Gives the session as a file: a recording, Markdown, or a trace for chrome://tracing and Perfetto. */
+import { useRef, useState, type ReactNode } from "react";
+import { failureOf } from "../server/connection.ts";
+import { useConnection } from "../server/use-server.ts";
+import { download, fileName } from "../show/download.ts";
+import { useLogPlace } from "../show/log-place.ts";
+import { useScreenActions } from "../show/screen-actions.ts";
+import { chromeTrace } from "./chrome-trace.ts";
+import { sessionMarkdown } from "./session-markdown.ts";
+import type { SessionLog } from "./session-log.ts";
+
+export function SaveMenu({ sessionId, log }: { readonly sessionId: string; readonly log: SessionLog }): ReactNode {
+  const { client } = useConnection();
+  const { isFile } = useLogPlace(sessionId);
+  const menu = useRef<HTMLDetailsElement>(null);
+  const [failure, setFailure] = useState<string>();
+  const save = async (ending: string, type: string, text: () => string | Promise<string>): Promise<void> => {
+    try {
+      download(fileName(sessionId, ending), await text(), type);
+      setFailure(undefined);
+      if (menu.current !== null) menu.current.open = false;
+    } catch (thrown: unknown) {
+      setFailure(failureOf(thrown).text);
+    }
+  };
+  const recording = (): Promise<string> => client.call("exportRecording", { params: { sessionId } });
+  const markdown = (): Promise<void> => save("md", "text/markdown", () => sessionMarkdown(sessionId, log));
+  const trace = (): Promise<void> => save("trace.json", "application/json", () => chromeTrace(sessionId, log));
+  useScreenActions([
+    ...(isFile ? [] : [{ name: "Save as recording", run: () => void save("jsonl", "application/jsonl", recording) }]),
+    { name: "Save as Markdown", run: () => void markdown() },
+    { name: "Save as Chrome trace", run: () => void trace() },
+  ]);
+  return (
+    <details
+      ref={menu}
+      className="dropdown"
+      onKeyDown={(event) => {
+        if (event.key !== "Escape" || menu.current?.open !== true) return;
+        event.stopPropagation();
+        menu.current.open = false;
+        menu.current.querySelector("summary")?.focus();
+      }}
+    >
+      <summary className="button">Save as</summary>
+      <div className="dropdown-list">
+        {!isFile && (
+          <button type="button" className="dropdown-item" onClick={() => void save("jsonl", "application/jsonl", recording)}>
+            Recording
+          </button>
+        )}
+        <button type="button" className="dropdown-item" onClick={() => void markdown()}>
+          Markdown
+        </button>
+        <button type="button" className="dropdown-item" onClick={() => void trace()}>
+          Chrome trace
+        </button>
+        {failure !== undefined && (
+          <span className="inline-failure" role="alert">
+            {failure}
+          </span>
+        )}
+      </div>
+    </details>
+  );
+}

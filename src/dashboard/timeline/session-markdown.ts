@@ -1,0 +1,52 @@
+/** A session as a text that people read: its messages, and each call with its input and its result. */
+import { fullTime, span } from "../show/words.ts";
+import { nameOf, type CallEntry } from "./call-entry.ts";
+import type { SessionLog } from "./session-log.ts";
+
+const MAX_BLOCK = 20_000;
+
+export function sessionMarkdown(sessionId: string, log: SessionLog): string {
+  const parts = [`# ${inLine(sessionId)}`];
+  for (const { entry, depth } of log.rows())
+    parts.push(entry.kind === "message" ? `**${entry.role}:** ${quote(entry.text)}` : callPart(entry, depth, log.isTimeless));
+  return `${parts.join("\n\n")}\n`;
+}
+
+function callPart(entry: CallEntry, depth: number, isTimeless: boolean): string {
+  const { result, call, input } = entry;
+  const facts = [
+    result?.status ?? "not ended",
+    ...(result === undefined || isTimeless ? [] : [`${result.origin}, ${span(result.durationMs)}`, fullTime(entry.at)]),
+    ...(entry.undone === undefined ? [] : [entry.undone]),
+  ];
+  const parts = [
+    `${"#".repeat(Math.min(6, depth + 2))} ${inLine(nameOf(entry))}`,
+    facts.join(" · "),
+    block("json", JSON.stringify(input ?? call.input ?? {}, undefined, 2)),
+  ];
+  for (const { path, kind } of result?.repairs ?? []) parts.push(`Repaired ${inLine(path)}: ${kind}.`);
+  if (result?.error !== undefined) parts.push(`Failed with \`${result.error.code}\`: ${quote(result.error.message)}`);
+  if (result?.output !== undefined)
+    parts.push(
+      typeof result.output === "string" ? block("text", result.output) : block("json", JSON.stringify(result.output, undefined, 2)),
+    );
+  for (const part of result?.content ?? []) parts.push(part.type === "text" ? block("text", part.text) : `[${part.type}]`);
+  return parts.join("\n\n");
+}
+
+/** Longer than any row of marks in it, so that it ends where it is to end. */
+function block(kind: string, text: string): string {
+  const shown = text.length > MAX_BLOCK ? `${text.slice(0, MAX_BLOCK)}\n… ${text.length - MAX_BLOCK} more characters` : text;
+  const longest = Math.max(2, ...[...shown.matchAll(/`+/gu)].map(([marks]) => marks.length));
+  const fence = "`".repeat(longest + 1);
+  return `${fence}${kind}\n${shown}\n${fence}`;
+}
+
+/** Text of others among Markdown: no mark of it means anything. */
+function quote(text: string): string {
+  return inLine(text, "\n> ");
+}
+
+function inLine(text: string, lineEnd = " "): string {
+  return text.replaceAll(/[\\`*_{}[\]<>#|!~&]/gu, "\\$&").replaceAll(/\s*\n\s*/gu, lineEnd);
+}

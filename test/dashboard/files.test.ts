@@ -1,0 +1,254 @@
+/** Issue 20 points 2, 3 and 6: files, the palette, the brush and the lists, in a real browser. */
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { IN_CI, inCI } from "../ci.ts";
+import { SOURCE, folderWith, haft } from "../cli/run-haft.ts";
+import { CHROMIUM, openPage, seriousFindings, startBrowser } from "./browser.ts";
+import { builtDashboard } from "./built.ts";
+import { HOSTILE } from "./hostile-scene.ts";
+import { openScene, playShop, type Scene } from "./scene.ts";
+
+const PICTURES = fileURLToPath(new URL("../../coverage/dashboard/", import.meta.url));
+
+const LOOKS = {
+  light: { colorScheme: "light" },
+  dark: { colorScheme: "dark" },
+  narrow: { colorScheme: "light", viewport: { width: 360, height: 720 } },
+} as const;
+
+const why = CHROMIUM === undefined ? ", skipped: there is no Chromium" : "";
+
+const CONVERSATION = JSON.stringify([
+  { role: "user", content: "Weather in Paris and Rome?" },
+  {
+    role: "assistant",
+    content: [
+      { type: "tool_use", id: "1", name: "weather", input: { city: "Paris" } },
+      { type: "tool_use", id: "2", name: HOSTILE.tool, input: { text: HOSTILE.text } },
+    ],
+  },
+  {
+    role: "user",
+    content: [
+      { type: "tool_result", tool_use_id: "1", content: '{"celsius": 21}' },
+      { type: "tool_result", tool_use_id: "2", content: HOSTILE.text, is_error: true },
+    ],
+  },
+  { role: "assistant", content: "It is mild." },
+]);
+
+describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 files in a browser ${IN_CI}${why}`, { timeout: 300_000 }, () => {
+  let scene: Scene;
+  let browser: Browser;
+  let recording: string;
+  let folder: string;
+
+  beforeAll(async () => {
+    mkdirSync(PICTURES, { recursive: true });
+    await builtDashboard();
+    scene = await openScene();
+    await playShop(scene.runtime);
+    const headers = { authorization: `Bearer ${scene.key}` };
+    recording = await (await fetch(`${scene.url}/v1/sessions/orders/recording`, { headers })).text();
+    folder = folderWith({ "orders.jsonl": recording, "conversation.json": CONVERSATION });
+    browser = await startBrowser();
+  }, 300_000);
+
+  afterAll(async () => {
+    await browser?.close();
+    await scene?.close();
+  });
+
+  const choose = (page: Page, name: string, text: string) =>
+    page.locator("input[type=file]").setInputFiles({ name, mimeType: "application/json", buffer: Buffer.from(text) });
+
+  test.each(Object.entries(LOOKS))("issue 20.6 a recording is shown as its session is, without a server: %s", async (look, options) => {
+    const { page, problems } = await openPage(browser, scene, "/file", { ...options, as: "" });
+    await page.getByText("Drop a file here").waitFor();
+    await page.screenshot({ path: `${PICTURES}file-choose-${look}.png` });
+    expect(await seriousFindings(page)).toEqual([]);
+    const requests: string[] = [];
+    page.on("request", (request) => requests.push(request.url()));
+    await choose(page, "orders.jsonl", recording);
+    await page.getByText("recording", { exact: true }).waitFor();
+    await page
+      .getByRole("row", { name: /reserve/u })
+      .first()
+      .click();
+    await page.getByRole("complementary", { name: "Call" }).getByText("Input").first().waitFor();
+    await page.screenshot({ path: `${PICTURES}file-recording-${look}.png` });
+    expect(await seriousFindings(page)).toEqual([]);
+    expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+    expect([problems, requests.filter((url) => !url.includes("/assets/"))]).toEqual([[], []]);
+    await page.context().close();
+  });
+
+  test("issue 20.6, E10 a conversation of another system is shown, hostile text is text, and nothing is sent", async () => {
+    const { page, problems } = await openPage(browser, scene, "/file", { as: "" });
+    await choose(page, "conversation.json", CONVERSATION);
+    await page.getByText("The file tells no times").waitFor();
+    await page.getByRole("row", { name: /weather/u }).click();
+    await page.getByRole("complementary", { name: "Call" }).getByText("21").waitFor();
+    await page.screenshot({ path: `${PICTURES}file-conversation.png` });
+    await page.keyboard.press("Escape");
+    await page.getByRole("row", { name: /evil/u }).click();
+    await page.getByRole("complementary", { name: "Call" }).getByText("execution failed").waitFor();
+    expect(await page.evaluate("[window.harmed, document.images.length]")).toEqual([undefined, 0]);
+    expect([await seriousFindings(page), problems]).toEqual([[], []]);
+    await page.context().close();
+  });
+
+  test("issue 20.6 a damaged file says where, keeps the rest, and another one can be opened", async () => {
+    const { page } = await openPage(browser, scene, "/file");
+    const lines = recording.split("\n");
+    await choose(page, "cut.jsonl", lines.slice(0, Math.floor(lines.length / 2)).join("\n"));
+    await page.getByText("A part of this file could not be read.").waitFor();
+    await page.getByText("the recording was cut short").waitFor();
+    await page.getByRole("treegrid").waitFor();
+    await page.screenshot({ path: `${PICTURES}file-damaged.png` });
+    await choose(page, "text.txt", '{"messages": [\n {"role": oops}');
+    await page.getByText("line 2, column 11").waitFor();
+    await choose(page, "bytes.bin", "\u0000");
+    await page.getByText("This file could not be read.").waitFor();
+    await choose(page, "conversation.json", CONVERSATION);
+    await page.getByRole("row", { name: /weather/u }).waitFor();
+    await page.context().close();
+  });
+
+  test("issue 20.6 a file that is dropped on any screen is opened", async () => {
+    const { page } = await openPage(browser, scene, "/sessions");
+    await page.getByRole("link", { name: "orders", exact: true }).waitFor();
+    await page.evaluate(`{
+      const data = new DataTransfer();
+      data.items.add(new File([${JSON.stringify(CONVERSATION)}], "dropped.json"));
+      document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+    }`);
+    await page.getByRole("heading", { name: "dropped.json" }).waitFor();
+    expect(new URL(page.url()).pathname).toBe("/file");
+    await page.context().close();
+  });
+
+  test("issue 20.6 haft open serves a file to this machine, with a secret that leaves the address", async () => {
+    let url = "";
+    const { promise: ready, resolve } = Promise.withResolvers<() => void>();
+    const done = haft(["open", "orders.jsonl"], {
+      folder,
+      ownProcess: true,
+      program: SOURCE, // the bundle of the tests has no dashboard
+      onOutput({ stdout }, control) {
+        url = /^http\S+/u.exec(stdout)?.[0] ?? "";
+        if (url !== "") resolve(() => control.signal("SIGINT"));
+      },
+    });
+    const stop = await Promise.race([
+      ready,
+      done.then(({ stderr }) => {
+        throw new Error(stderr);
+      }),
+    ]);
+    const { origin, hash } = new URL(url);
+    expect((await fetch(`${origin}/opened-file`)).status).toBe(401);
+    expect((await fetch(`${origin}/v1/sessions`)).status).toBe(404);
+    const { page, problems } = await openPage(browser, { url: "", key: "" }, url);
+    await page
+      .getByRole("row", { name: /reserve/u })
+      .first()
+      .waitFor();
+    expect(page.url()).not.toContain(hash.slice(1));
+    await page.reload();
+    await page
+      .getByRole("row", { name: /reserve/u })
+      .first()
+      .waitFor();
+    expect(problems).toEqual([]);
+    stop();
+    expect((await done).exitCode).toBe(0);
+    await page.reload().catch(() => {});
+    await page.context().close();
+  });
+
+  test("issue 20.6 a session is saved as a recording, as Markdown and as a trace", async () => {
+    const { page } = await openPage(browser, scene, "/sessions/orders");
+    await page.getByText("needs approval").first().waitFor();
+    for (const [name, starts] of [
+      ["Recording", '{"haft":"recording"'],
+      ["Markdown", "# orders"],
+      ["Chrome trace", '{"traceEvents":['],
+    ] as const) {
+      await page.getByText("Save as").click();
+      const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name }).click()]);
+      const path = join(folder, download.suggestedFilename());
+      await download.saveAs(path);
+      expect(readFileSync(path, "utf8").slice(0, starts.length)).toBe(starts);
+    }
+    await page.context().close();
+  });
+
+  test("issue 20.2 Ctrl-K goes to screens, sessions and tools, and does what a screen offers, by keys alone", async () => {
+    const { page, problems } = await openPage(browser, scene, "/health");
+    await page.getByText("p99").waitFor();
+    await page.keyboard.press("Control+k");
+    const found = page.getByRole("combobox", { name: "Screen, session, tool or action" });
+    await found.waitFor();
+    await page
+      .getByRole("option", { name: /orders/u })
+      .first()
+      .waitFor();
+    await page.screenshot({ path: `${PICTURES}palette-light.png` });
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.keyboard.type("catalogue");
+    await page.getByRole("option", { name: /shop::catalogue/u }).waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByRole("complementary", { name: "Tool" }).waitFor();
+    await page.keyboard.press("Meta+k");
+    await page.keyboard.type("orders");
+    await page
+      .getByRole("option", { name: /^orders/u })
+      .first()
+      .waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByRole("treegrid").waitFor();
+    await page.keyboard.press("Control+k");
+    await page.keyboard.type("follow");
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Follow", pressed: true }).waitFor();
+    await page.keyboard.press("Control+k");
+    await page.keyboard.press("Escape");
+    await found.waitFor({ state: "detached" });
+    expect(problems).toEqual([]);
+    await page.context().close();
+  });
+
+  test("issue 20.3 the brush is used by keys alone", async () => {
+    const { page } = await openPage(browser, scene, "/sessions/orders");
+    const brush = page.getByRole("slider", { name: "Shown part of the time" });
+    await brush.focus();
+    for (const key of ["w", "w", "ArrowRight"]) await page.keyboard.press(key);
+    expect(await brush.getAttribute("aria-valuetext")).toBe("From 39 to 75 percent");
+    await page.screenshot({ path: `${PICTURES}brush.png` });
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.getByRole("treegrid").focus();
+    await page.keyboard.press("0");
+    expect(await brush.getAttribute("aria-valuetext")).toBe("From 0 to 100 percent");
+    await page.context().close();
+  });
+
+  test("issue 20.2 all sessions of the server are searched, and a new one appears without being asked for", async () => {
+    const { page } = await openPage(browser, scene, "/sessions");
+    await page.getByRole("link", { name: "orders", exact: true }).waitFor();
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(request.url()));
+    await page.waitForTimeout(4_000);
+    expect(asked.filter((url) => url.includes("/v1/sessions")).length).toBeLessThanOrEqual(1);
+    await scene.runtime.session("appears-live").execute([{ name: "shop::price", input: { item: "lamp" } }]);
+    await page.getByRole("link", { name: "appears-live" }).waitFor({ timeout: 3_000 });
+    const searched = page.waitForRequest((request) => new URL(request.url()).searchParams.get("q") === "live app");
+    await page.getByLabel("Find by id").fill("live app");
+    await searched;
+    await page.getByRole("link", { name: "orders", exact: true }).waitFor({ state: "detached" });
+    await page.context().close();
+  });
+});
