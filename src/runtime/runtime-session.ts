@@ -42,6 +42,7 @@ export interface SessionHost {
     options: ExecuteOptions & { readonly idempotencyKey: string },
   ): Promise<readonly ToolResult[]>;
   branch(session: RuntimeSession, options: ForkOptions): RuntimeSession;
+  branchAt(session: RuntimeSession, length: number, options: ForkOptions): Promise<RuntimeSession>;
   commit(branch: RuntimeSession, parent: RuntimeSession): Promise<void>;
   discard(branch: RuntimeSession): Promise<void>;
   snapshot(session: RuntimeSession): Promise<SessionSnapshot>;
@@ -220,6 +221,19 @@ export class RuntimeSession extends Session {
   fork(options: ForkOptions = {}): RuntimeSession {
     if (this.closed) throw closedSession(this);
     return this.#host.branch(this, options);
+  }
+
+  /**
+   * Begins a branch of the session as it was after its first events. Reads those events. Such a branch can be compared and dropped;
+   * `commit` refuses it once the session has more events than it began with.
+   *
+   * @param length how many events of the session it begins with, at least 1
+   * @throws ToolError `invalid_argument` for a length that the session does not have; `conflict` where a turn was under way there;
+   * `not_forkable` where an engine keeps what it remembers elsewhere, and cannot go back; as `fork`. By rejecting
+   */
+  async forkAt(length: number, options: ForkOptions = {}): Promise<RuntimeSession> {
+    if (this.closed) throw closedSession(this);
+    return this.#host.branchAt(this, length, options);
   }
 
   /** Returns the changes of this branch since it was taken; of the calls of one that a store keeps, the latest (see `log`). @throws ToolError `invalid_argument` for a session that is not a branch */

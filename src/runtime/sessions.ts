@@ -21,6 +21,7 @@ import { SessionFold } from "./fold-events.ts";
 import { readEvents, take } from "../session/read-events.ts";
 import { byEngine, byToolset, type ToolsetEngines } from "./engines-by-toolset.ts";
 import { findOutput } from "./find-output.ts";
+import { headAt } from "./head-at.ts";
 import { OpenSessions } from "./open-sessions.ts";
 import { checkResumeOptions, resumeSession, type ResumeOptions } from "./resume-session.ts";
 import { RuntimeSession, type RuntimeSessionOptions, type SessionHost, type SessionTurn } from "./runtime-session.ts";
@@ -190,8 +191,20 @@ export class Sessions implements SessionHost {
   branch(session: RuntimeSession, options: ForkOptions): RuntimeSession {
     checkForkOptions(options, session.simulation !== undefined);
     if (session.broken !== undefined) throw session.broken;
+    return this.#branchFrom(session, session.head, options);
+  }
+
+  async branchAt(session: RuntimeSession, length: number, options: ForkOptions): Promise<RuntimeSession> {
+    checkForkOptions(options, session.simulation !== undefined);
+    if (session.ready !== undefined) await session.ready;
+    if (length === session.length && !session.turns.busy) return this.branch(session, options);
+    const head = await headAt(session, this.events(session), { length, countsCalls: this.#parts.faults.mayHit(this.#parts.registry) });
+    if (session.broken !== undefined) throw session.broken;
+    return this.#branchFrom(session, head, options);
+  }
+
+  #branchFrom(session: RuntimeSession, head: SessionHead, options: ForkOptions): RuntimeSession {
     const simulated = session.simulation !== undefined || options.simulated === true;
-    const { head } = session;
     // The events of a simulation are nowhere but here: none of them may be forgotten.
     const log = head.log.branch(head.length, simulated || session.eventLog === undefined ? undefined : this.#keep);
     const base: BranchBase = { head: { ...head, log }, parent: session };

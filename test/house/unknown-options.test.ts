@@ -176,7 +176,7 @@ const ROWS: Readonly<Record<string, readonly Try[] | string>> = {
   withProgramShape: NONE,
   withSuccessShape: NONE,
   // haft/session
-  diffSessions: NONE,
+  diffSessions: [(unknown) => diffSessions(runtime.session(), runtime.session(), unknown)],
   storedEvents: NONE,
   supersedesAt: NONE,
   supersedesSameInput: NONE,
