@@ -22,6 +22,7 @@ import { programToolset, programTools } from "../../src/public/program.ts";
 import * as prompt from "../../src/public/prompt.ts";
 import { importRecording, replayEngine, toolsetsOfRecording } from "../../src/public/recording.ts";
 import { checkSequence, runSequence } from "../../src/public/sequence.ts";
+import { diffSessions } from "../../src/public/session.ts";
 import * as simulation from "../../src/public/simulation.ts";
 import { folderArtifacts, memoryStore, StoredApprovals } from "../../src/public/store.ts";
 import * as toolsets from "../../src/public/toolsets.ts";

@@ -2,7 +2,7 @@
 import { useEffect, useRef, type ReactNode } from "react";
 import { Link } from "wouter";
 import { useConnection, useMay } from "../server/use-server.ts";
-import { approvalPath, sessionPath, toolPath, useGo } from "../show/address.ts";
+import { approvalPath, replayPath, sessionPath, toolPath, useGo } from "../show/address.ts";
 import { Inert, JsonBlock, ToolName } from "../show/inert.tsx";
 import { Badge, CopyButton, Fact, Icon, Notice, Section } from "../show/parts.tsx";
 import { fullTime, span } from "../show/words.ts";
@@ -131,6 +131,11 @@ function Summary({ sessionId, entry, log }: DetailsProps): ReactNode {
         )}
         {stateOf(entry) === "approval" && <Link href={approvalPath(entry.id)}>Decide</Link>}
         {result === undefined && may("execute") && <CancelButton callId={entry.id} />}
+        {entry.parentId === undefined && may("execute") && (
+          <Link className="button" href={replayPath(sessionId, entry.id)}>
+            Fork and replay
+          </Link>
+        )}
       </div>
       <CallFacts sessionId={sessionId} entry={entry} log={log} />
     </>

@@ -55,7 +55,7 @@ function Kept({ branchId, ...props }: Omit<OutcomeProps, "run" | "branchId"> & {
   });
   const pairs = useMemo(() => {
     const own: readonly ComparedCall[] = branch.data?.steps.filter((step) => step.sessionId === branchId) ?? [];
-    return alignCalls(original.slice(0, Math.max(own.length, 1)), own);
+    return alignCalls(original, own);
   }, [branch.data, branchId, original]);
   const error = branch.error ?? diff.error;
   if (error !== null)

@@ -51,9 +51,7 @@ function Replay({ sessionId, session }: { readonly sessionId: string; readonly s
   const first = session.steps.findIndex((step) => step.callId === callId);
   if (session.steps.length === 0)
     return (
-      <Notice title="Nothing was called yet.">
-        There is no call to make again. {may("execute") && <ForkNow sessionId={sessionId} />}
-      </Notice>
+      <Notice title="Nothing was called yet.">There is no call to make again. {may("execute") && <ForkNow sessionId={sessionId} />}</Notice>
     );
   const choose = <FirstCall steps={session.steps} callId={callId} onChoose={setCallId} />;
   if (callId === "")
@@ -122,7 +120,9 @@ function Bench({ sessionId, session: { steps, length }, first }: BenchProps): Re
   const [isUnreadable, setUnreadable] = useState(false);
   const planned = useMemo(() => {
     const to = choices.through === "one" ? first + 1 : steps.length;
-    return steps.slice(first, to).map((step): PlannedCall => ({ step, input: edits.has(step.callId) ? edits.get(step.callId) : step.input }));
+    return steps
+      .slice(first, to)
+      .map((step): PlannedCall => ({ step, input: edits.has(step.callId) ? edits.get(step.callId) : step.input }));
   }, [steps, first, choices.through, edits]);
   const calls = planned.filter(({ step }) => !left.has(step.callId));
   const at = choices.from === "now" ? undefined : steps[first]?.at;
@@ -140,7 +140,13 @@ function Bench({ sessionId, session: { steps, length }, first }: BenchProps): Re
         onUnreadable={setUnreadable}
       />
       {may("execute") ? (
-        <RunButtons run={run} answerer={choices.answerer} isBlocked={isUnreadable || calls.length === 0} planKey={keyOf(at, calls)} onStart={start} />
+        <RunButtons
+          run={run}
+          answerer={choices.answerer}
+          isBlocked={isUnreadable || calls.length === 0}
+          planKey={keyOf(at, calls)}
+          onStart={start}
+        />
       ) : (
         <p className="muted">You may look at these calls, and not make them again.</p>
       )}

@@ -38,11 +38,7 @@ export interface ReplayProgress {
 }
 
 /** Calls that ran at the same time are made at the same time. @throws ApiError. By rejecting; a simulated branch is dropped all the same */
-export async function runReplay(
-  client: HaftClient,
-  plan: ReplayPlan,
-  onProgress: (progress: ReplayProgress) => void,
-): Promise<ReplayEnd> {
+export async function runReplay(client: HaftClient, plan: ReplayPlan, onProgress: (progress: ReplayProgress) => void): Promise<ReplayEnd> {
   const { sessionId, at, answerer } = plan;
   const isLive = answerer === "live";
   const branch = await client.call("forkSession", {

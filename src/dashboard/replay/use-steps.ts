@@ -24,7 +24,7 @@ export function useSteps(sessionId: string | undefined): UseQueryResult<SessionS
 
 async function readSteps(client: HaftClient, sessionId: string, signal: AbortSignal): Promise<SessionSteps> {
   const events: PlacedEvent[] = [];
-  for (let after: number | undefined = 0; after !== undefined; ) {
+  for (let after: number | undefined = 0; after !== undefined;) {
     const page: { readonly events: readonly PlacedEvent[]; readonly next?: number } = await client.call("listSessionEvents", {
       params: { sessionId },
       query: { after, limit: PAGE },

@@ -56,6 +56,14 @@ export function toolPath(name: string): string {
   return `/tools/${encodeURIComponent(name)}`;
 }
 
+export function agentPath(name: string): string {
+  return `/agents/${encodeURIComponent(name)}`;
+}
+
+export function schedulePath(id: string, sessionId: string): string {
+  return `/schedules/${encodeURIComponent(id)}?session=${encodeURIComponent(sessionId)}`;
+}
+
 export function approvalPath(callId: string): string {
   return `/approvals/${encodeURIComponent(callId)}`;
 }

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { CallPanel } from "../call/call-panel.tsx";
 import { useSessionLog, type FollowedLog } from "../server/use-session-log.ts";
-import { sessionPath, useAddressValue, useGo } from "../show/address.ts";
+import { diffPath, replayPath, sessionPath, useAddressValue, useGo } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
 import { visible } from "../show/inert-text.ts";
 import { Badge, Icon, Loading, Notice, SearchField } from "../show/parts.tsx";
@@ -41,6 +41,12 @@ export function TimelineScreen({ sessionId, callId }: { readonly sessionId: stri
           <button type="button" className="button" aria-pressed={follow === "yes"} onClick={() => setFollow(follow === "yes" ? "" : "yes")}>
             Follow
           </button>
+          <Link href={replayPath(sessionId)} className="button wide-only">
+            Replay
+          </Link>
+          <Link href={diffPath(sessionId)} className="button wide-only">
+            Compare
+          </Link>
           <ExportButton sessionId={sessionId} />
         </header>
         {failure !== undefined && (

@@ -92,14 +92,7 @@ function TryForm({ tool }: { readonly tool: Tool }): ReactNode {
   const isBlocked = unreadable.size > 0 || run.isPending;
   return (
     <Section title="Try it">
-      <InputForm
-        toolName={name}
-        schema={schema}
-        value={value}
-        onChange={setValue}
-        unreadable={unreadable}
-        onUnreadable={setUnreadable}
-      />
+      <InputForm toolName={name} schema={schema} value={value} onChange={setValue} unreadable={unreadable} onUnreadable={setUnreadable} />
       <div className="button-row">
         {may("execute") && (
           <button type="button" className="button button-main" disabled={isBlocked} onClick={() => run.mutate(false)}>

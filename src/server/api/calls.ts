@@ -45,7 +45,9 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
     return inBatch(request, services, async ({ calls, options }) => {
       const replay = recording === undefined ? undefined : await replayOf(recording, services);
       const more = omitUndefined({ concurrent, background, idempotencyKey, replay });
-      return services.sessions.use(params.sessionId, async (session) => ({ results: await session.execute(calls, { ...options, ...more }) }));
+      return services.sessions.use(params.sessionId, async (session) => ({
+        results: await session.execute(calls, { ...options, ...more }),
+      }));
     });
   },
 

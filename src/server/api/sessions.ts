@@ -108,7 +108,9 @@ export const sessionHandlers: Handlers<SessionId> = {
       });
     if (otherId === undefined) return openBranch(runtime.sessions.get(sessionId), sessionId).diff();
     checkSeen(principal, otherId);
-    return sessions.use(sessionId, (session) => sessions.use(otherId, (other) => diffSessions(session, other, omitUndefined({ at, otherAt }))));
+    return sessions.use(sessionId, (session) =>
+      sessions.use(otherId, (other) => diffSessions(session, other, omitUndefined({ at, otherAt }))),
+    );
   },
 
   async getSnapshot({ principal, params: { sessionId } }, { sessions }) {
