@@ -1,12 +1,12 @@
 /** Issue 20: the dashboard in a real browser, over a real server. */
 import { mkdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import axe from "axe-core";
-import type { Browser, Page } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildDashboard } from "../../scripts/dashboard.ts";
 import { IN_CI, inCI } from "../ci.ts";
 import { CHROMIUM, openPage, startBrowser } from "./browser.ts";
+import { seriousFindings } from "./findings.ts";
 import { HOSTILE, playHostile } from "./hostile-scene.ts";
 import { openScene, playShop, type Scene } from "./scene.ts";
 
@@ -252,20 +252,3 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
     await page.context().close();
   });
 });
-
-/** Those that a rule of WCAG A or AA names serious or critical. */
-async function seriousFindings(page: Page): Promise<readonly string[]> {
-  await page.evaluate(axe.source);
-  const { violations } = await page.evaluate<axe.AxeResults>(
-    `axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] })`,
-  );
-  return violations
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .map(
-      ({ id, nodes }) =>
-        `${id}: ${nodes
-          .map(({ html, failureSummary }) => `${html.slice(0, 160)} ${failureSummary ?? ""}`)
-          .slice(0, 3)
-          .join(" | ")}`,
-    );
-}

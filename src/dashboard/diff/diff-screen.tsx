@@ -97,27 +97,29 @@ function PlaceForm({ sessionId, place }: { readonly sessionId: string; readonly 
           <option key={session.id} value={session.id} />
         ))}
       </datalist>
-      <Field id={`${id}-withAt`} name="after so many events" value={withAt} onChange={setWithAt} isBad={!isPoint(withAt)} />
-      <Field id={`${id}-at`} name="After: this session, after so many events" value={at} onChange={setAt} isBad={!isPoint(at)} />
-      <button type="submit" className="button button-main" disabled={!isReadable}>
-        Compare
-      </button>
-      <button
-        type="button"
-        className="button"
-        disabled={!isReadable}
-        onClick={() =>
-          go(
-            diffPath(other, {
-              with: sessionId,
-              ...(withAt === "" ? {} : { at: Number(withAt) }),
-              ...(at === "" ? {} : { withAt: Number(at) }),
-            }),
-          )
-        }
-      >
-        Swap sides
-      </button>
+      <Field id={`${id}-withAt`} name="Its first events" value={withAt} onChange={setWithAt} isBad={!isPoint(withAt)} />
+      <Field id={`${id}-at`} name="After: first events of this one" value={at} onChange={setAt} isBad={!isPoint(at)} />
+      <div className="button-row">
+        <button type="submit" className="button button-main" disabled={!isReadable}>
+          Compare
+        </button>
+        <button
+          type="button"
+          className="button"
+          disabled={!isReadable}
+          onClick={() =>
+            go(
+              diffPath(other, {
+                with: sessionId,
+                ...(withAt === "" ? {} : { at: Number(withAt) }),
+                ...(at === "" ? {} : { withAt: Number(at) }),
+              }),
+            )
+          }
+        >
+          Swap sides
+        </button>
+      </div>
     </form>
   );
 }

@@ -1,6 +1,6 @@
 /** How a replay differs from the original, and what becomes of its branch. */
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { useMemo, type ReactNode } from "react";
+import { useEffect, useMemo, useRef, type ReactNode } from "react";
 import { Link } from "wouter";
 import { alignCalls, type ComparedCall } from "../diff/align.ts";
 import { CompareList } from "../diff/compare-list.tsx";
@@ -80,10 +80,17 @@ interface ComparedProps extends Pick<OutcomeProps, "sessionId" | "onDone"> {
 }
 
 function Compared({ sessionId, branchId, diff, pairs, children, onDone }: ComparedProps): ReactNode {
+  const title = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    title.current?.focus({ preventScroll: true });
+    title.current?.scrollIntoView({ block: "start" });
+  }, [diff]); // each run has its own
   return (
     <div className="replay-outcome">
       <div className="replay-outcome-head">
-        <h2>Compared with the original</h2>
+        <h2 ref={title} tabIndex={-1}>
+          Compared with the original
+        </h2>
         {children}
       </div>
       {branchId !== undefined && <BranchButtons sessionId={sessionId} branchId={branchId} onDone={onDone} />}
