@@ -46,6 +46,7 @@ export async function openScene(): Promise<Scene> {
   const auth: Authenticator = await openServerAccess({ access: store.access }, systemPorts);
   const triggers = createTriggers();
   const agents = { clerk: createAgent({ session: runtime.session("desk"), model: clerkModel(), triggers }) };
+  agents.clerk.start();
   const start = () => createServer(runtime, { auth, dashboard: true, agents, triggers, limits: { graceMs: 50 }, version: "0.1.0" });
   let server = start();
   const { url, port } = await server.listen({ port: 0 });
@@ -62,6 +63,7 @@ export async function openScene(): Promise<Scene> {
     },
     async close() {
       await server.close();
+      await agents.clerk.stop();
       await runtime.close();
       await rm(folder, { recursive: true, force: true });
     },

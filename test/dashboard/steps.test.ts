@@ -29,10 +29,10 @@ test("issue 20.5 calls of one batch are one group, and every group is a point at
   for await (const event of session.events()) placed.push({ position: placed.length + 1, event });
   const steps = stepsOf(placed);
   expect(steps.map(({ name, input, group }) => [name, input, group])).toEqual([
-    ["echo", { a: 1 }, 1],
-    ["echo", { a: 2 }, 1],
-    ["outer", {}, 2],
-    ["echo", { a: 3 }, 3],
+    ["default::echo", { a: 1 }, 1],
+    ["default::echo", { a: 2 }, 1],
+    ["default::outer", {}, 2],
+    ["default::echo", { a: 3 }, 3],
   ]);
   for (const { at } of steps) await (await session.forkAt(at)).discard();
   expect(steps.every(({ result }) => result?.status === "ok")).toBe(true);

@@ -17,6 +17,7 @@ export interface ComparedResult {
   readonly output?: unknown;
   readonly content?: unknown;
   readonly error?: { readonly code?: unknown; readonly message?: unknown };
+  readonly truncation?: { readonly handle?: unknown };
 }
 
 export interface CallPair {
@@ -70,8 +71,11 @@ export function verdictOf({ before, after }: CallPair): Verdict {
 }
 
 /** The part of a result that a reader compares. */
-export function comparedPart({ status, output, content, error }: ComparedResult): object {
-  return { status, output, content, ...(error === undefined ? {} : { error: { code: error.code, message: error.message } }) };
+export function comparedPart({ status, output, content, error, truncation }: ComparedResult): object {
+  const handle = String(truncation?.handle ?? "");
+  // What was cut names its own call.
+  const shown = typeof output === "string" && handle !== "" ? output.replaceAll(handle, "…") : output;
+  return { status, output: shown, content, ...(error === undefined ? {} : { error: { code: error.code, message: error.message } }) };
 }
 
 function keyOf({ name, input }: ComparedCall): string {
