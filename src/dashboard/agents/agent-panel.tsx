@@ -8,7 +8,7 @@ import { useConnection, useMay } from "../server/use-server.ts";
 import { sessionPath, useGo } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
 import { Icon, Loading, Notice } from "../show/parts.tsx";
-import { AgentState, type Agent } from "./agents-screen.tsx";
+import { AgentState, type Agent } from "./agent-state.tsx";
 import { ChatCall, ChatMessage } from "./chat-parts.tsx";
 import { ChatLog } from "./chat-log.ts";
 

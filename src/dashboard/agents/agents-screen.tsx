@@ -2,20 +2,16 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, type ReactNode } from "react";
 import { Link } from "wouter";
-import type { AnswerOf } from "../../client/client.ts";
 import { failureOf } from "../server/connection.ts";
 import { useConnection } from "../server/use-server.ts";
 import { agentPath } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
-import { Badge, Loading, Notice, ScreenHead, type Tone } from "../show/parts.tsx";
-import { plural } from "../show/words.ts";
+import { Loading, Notice, ScreenHead } from "../show/parts.tsx";
 import { useListKeys } from "../show/use-list-keys.ts";
 import { AgentPanel } from "./agent-panel.tsx";
-
-export type Agent = AnswerOf<"getAgent">;
+import { AgentState, type Agent } from "./agent-state.tsx";
 
 const EVERY_MS = 2_000;
-const TONES: Readonly<Record<Agent["state"], Tone>> = { running: "busy", idle: "good", stopped: "plain" };
 
 export function AgentsScreen({ agentName }: { readonly agentName: string | undefined }): ReactNode {
   const { client } = useConnection();
@@ -71,14 +67,5 @@ function AgentList({ agents, agentName }: { readonly agents: readonly Agent[]; r
         </li>
       ))}
     </ul>
-  );
-}
-
-export function AgentState({ agent: { state, waiting } }: { readonly agent: Agent }): ReactNode {
-  return (
-    <span className="badges">
-      {waiting > 0 && <Badge tone="warn">{plural(waiting, "approval")} open</Badge>}
-      <Badge tone={TONES[state]}>{state}</Badge>
-    </span>
   );
 }

@@ -9,7 +9,7 @@ import { Inert, TextBlock } from "../show/inert.tsx";
 import { Fact, Icon, Notice, Section } from "../show/parts.tsx";
 import { count, fullTime } from "../show/words.ts";
 import { promptOf, ruleWords, type Schedule } from "./schedule.ts";
-import { ScheduleState } from "./schedules-screen.tsx";
+import { ScheduleState } from "./schedule-state.tsx";
 
 export function SchedulePanel({ schedule }: { readonly schedule: Schedule | undefined }): ReactNode {
   const go = useGo();

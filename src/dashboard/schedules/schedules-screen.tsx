@@ -7,11 +7,12 @@ import { useNow } from "../server/now.ts";
 import { useConnection } from "../server/use-server.ts";
 import { schedulePath, useAddressValue } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
-import { Badge, Loading, Notice, ScreenHead } from "../show/parts.tsx";
+import { Loading, Notice, ScreenHead } from "../show/parts.tsx";
 import { fullTime, shortTime, span } from "../show/words.ts";
 import { useListKeys } from "../show/use-list-keys.ts";
 import { promptOf, ruleWords, type Schedule } from "./schedule.ts";
 import { SchedulePanel } from "./schedule-panel.tsx";
+import { ScheduleState } from "./schedule-state.tsx";
 
 const EVERY_MS = 5_000;
 
@@ -97,11 +98,6 @@ function ScheduleTable({
       </table>
     </div>
   );
-}
-
-export function ScheduleState({ schedule: { running, error } }: { readonly schedule: Schedule }): ReactNode {
-  if (error !== undefined) return <Badge tone="bad">does not work</Badge>;
-  return running ? <Badge tone="good">active</Badge> : <Badge tone="warn">no agent runs</Badge>;
 }
 
 function NextTime({ at, now }: { readonly at: number | undefined; readonly now: number }): ReactNode {
