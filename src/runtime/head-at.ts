@@ -25,10 +25,11 @@ export async function headAt(
 }
 
 /** @throws ToolError `invalid_argument`, `not_forkable` */
-function checkBranchPoint({ id, length: whole, engagedEngines }: Session, length: number): void {
-  if (!Number.isInteger(length) || length < 1 || length > whole)
+function checkBranchPoint({ id, length: whole, engagedEngines, eventLog }: Session, length: number): void {
+  const least = eventLog === undefined ? 0 : 1; // what a store keeps begins with its own start
+  if (!Number.isInteger(length) || length < least || length > whole)
     throw new ToolError("invalid_argument", `The session ${JSON.stringify(id)} has ${whole} events: no branch can begin after ${length}.`, {
-      hint: `Name a number from 1 to ${whole}.`,
+      hint: `Name a number from ${least} to ${whole}.`,
     });
   const remote = length === whole ? undefined : engagedEngines?.remote;
   if (remote === undefined) return;

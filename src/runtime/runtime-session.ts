@@ -219,7 +219,7 @@ export class RuntimeSession extends Session {
   }
 
   /**
-   * Begins a branch of the session as it was after its first `length` events, at least one; reads them. It can be compared and dropped, and
+   * Begins a branch of the session as it was after its first `length` events, which it reads. It can be compared and dropped, and
    * `commit` refuses it once the session has more events than those.
    * @throws ToolError `invalid_argument` for a length that the session does not have; `conflict` where a turn was under way there;
    * `not_forkable` where an engine keeps what it remembers elsewhere, and cannot go back; as `fork`. By rejecting

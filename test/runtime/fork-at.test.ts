@@ -61,7 +61,6 @@ test("issue 20.5 a simulated branch of an earlier point runs nothing", async () 
 });
 
 test.each([
-  ["no event", 0, "invalid_argument"],
   ["more events than there are", 10_000, "invalid_argument"],
   ["half an event", 1.5, "invalid_argument"],
   ["a call that had not ended", -1, "conflict"],

@@ -35,31 +35,33 @@ export function ChatCall({ entry, log, sessionId }: ChatCallProps): ReactNode {
   const { tone, text } = stateWords(entry);
   const inner = [...log.calls.values()].filter(({ parentId }) => parentId === entry.id);
   return (
-    <details className="chat-call">
-      <summary>
+    <div className="chat-call">
+      <details>
+        <summary>
+          {result !== undefined && (
+            <span className={`origin origin-${result.origin}`} title={ORIGINS[result.origin].says} aria-hidden="true">
+              {ORIGINS[result.origin].mark}
+            </span>
+          )}
+          <ToolName name={nameOf(entry)} />
+          <Badge tone={tone}>{text}</Badge>
+          {result !== undefined && <span className="muted number">{span(result.durationMs)}</span>}
+          {entry.progress !== undefined && result === undefined && (
+            <span className="muted">
+              <Inert text={entry.progress} maxLength={120} />
+            </span>
+          )}
+        </summary>
+        <JsonBlock value={entry.input ?? entry.call.input ?? null} label="Input of the call" />
         {result !== undefined && (
-          <span className={`origin origin-${result.origin}`} title={ORIGINS[result.origin].says} aria-hidden="true">
-            {ORIGINS[result.origin].mark}
-          </span>
+          <JsonBlock value={result.error?.message ?? result.output ?? result.content ?? null} label="Answer of the call" />
         )}
-        <ToolName name={nameOf(entry)} />
-        <Badge tone={tone}>{text}</Badge>
-        {result !== undefined && <span className="muted number">{span(result.durationMs)}</span>}
-        {entry.progress !== undefined && result === undefined && (
-          <span className="muted">
-            <Inert text={entry.progress} maxLength={120} />
-          </span>
-        )}
-        <span className="chat-links">
-          {stateOf(entry) === "approval" && <Link href={approvalPath(entry.id)}>Decide</Link>}
-          <Link href={sessionPath(sessionId, entry.id)}>Open</Link>
-        </span>
-      </summary>
-      <JsonBlock value={entry.input ?? entry.call.input ?? null} label="Input of the call" />
-      {result !== undefined && (
-        <JsonBlock value={result.error?.message ?? result.output ?? result.content ?? null} label="Answer of the call" />
-      )}
-      {inner.length > 0 && <p className="muted">It made {plural(inner.length, "call")} itself.</p>}
-    </details>
+        {inner.length > 0 && <p className="muted">It made {plural(inner.length, "call")} itself.</p>}
+      </details>
+      <span className="chat-links">
+        {stateOf(entry) === "approval" && <Link href={approvalPath(entry.id)}>Decide</Link>}
+        <Link href={sessionPath(sessionId, entry.id)}>Open</Link>
+      </span>
+    </div>
   );
 }

@@ -72,14 +72,14 @@ function Kept({ branchId, ...props }: Omit<OutcomeProps, "run" | "branchId"> & {
   );
 }
 
-interface ComparedProps extends Pick<OutcomeProps, "sessionId" | "onDone"> {
+interface ComparedProps extends Pick<OutcomeProps, "sessionId" | "length" | "onDone"> {
   readonly branchId: string | undefined;
   readonly diff: Diff;
   readonly pairs: Parameters<typeof CompareList>[0]["pairs"];
   readonly children: ReactNode;
 }
 
-function Compared({ sessionId, branchId, diff, pairs, children, onDone }: ComparedProps): ReactNode {
+function Compared({ sessionId, length, branchId, diff, pairs, children, onDone }: ComparedProps): ReactNode {
   const title = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     title.current?.focus({ preventScroll: true });
@@ -93,7 +93,7 @@ function Compared({ sessionId, branchId, diff, pairs, children, onDone }: Compar
         </h2>
         {children}
       </div>
-      {branchId !== undefined && <BranchButtons sessionId={sessionId} branchId={branchId} onDone={onDone} />}
+      {branchId !== undefined && <BranchButtons sessionId={sessionId} length={length} branchId={branchId} onDone={onDone} />}
       <CompareList pairs={pairs} sides={["Original", "Replay"]} linksAfter={branchId !== undefined} />
       <Section title="State that it changed">
         <StateChanges state={diff.state} />
@@ -117,11 +117,17 @@ function Compared({ sessionId, branchId, diff, pairs, children, onDone }: Compar
 
 function BranchButtons({
   sessionId,
+  length,
   branchId,
   onDone,
-}: Pick<OutcomeProps, "sessionId" | "onDone"> & { readonly branchId: string }): ReactNode {
+}: Pick<OutcomeProps, "sessionId" | "length" | "onDone"> & { readonly branchId: string }): ReactNode {
   const { client } = useConnection();
   const may = useMay();
+  const { data } = useQuery({
+    queryKey: ["session", branchId],
+    queryFn: ({ signal }) => client.call("getSession", { params: { sessionId: branchId }, signal }),
+  });
+  const hasMovedOn = data?.parent?.length !== undefined && data.parent.length < length;
   const end = useMutation({
     mutationFn: async (isCommitted: boolean) => {
       await client.call(isCommitted ? "commitSession" : "discardSession", { params: { sessionId: branchId } });
@@ -132,14 +138,18 @@ function BranchButtons({
     <div className="button-row">
       {may("execute") && (
         <>
-          <button type="button" className="button button-main" disabled={end.isPending} onClick={() => end.mutate(true)}>
-            Commit the branch
-          </button>
+          {data !== undefined && !hasMovedOn && (
+            <button type="button" className="button button-main" disabled={end.isPending} onClick={() => end.mutate(true)}>
+              Commit the branch
+            </button>
+          )}
           <button type="button" className="button button-danger" disabled={end.isPending} onClick={() => end.mutate(false)}>
             Drop the branch
           </button>
         </>
       )}
+      {hasMovedOn && <span className="muted">It cannot be committed: the session has more calls than those it began with.</span>}
+      {end.isPending && <span className="muted">Waits until the calls of the session are over…</span>}
       <Link href={sessionPath(branchId)}>Its timeline</Link>
       <Link href={diffPath(branchId, { with: sessionId })}>All differences</Link>
       {end.error !== null && (

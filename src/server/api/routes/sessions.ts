@@ -83,7 +83,7 @@ export const sessionRoutes = {
       {
         id: id("Left out, it gets a new one."),
         simulated: flag("Its calls leave no trace in the world."),
-        at: integer("How many events of the session it begins with. Left out, all.", 1, Number.MAX_SAFE_INTEGER),
+        at: integer("How many events of the session it begins with. Left out, all.", 0, Number.MAX_SAFE_INTEGER),
       },
       [],
     ),
