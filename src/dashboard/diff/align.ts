@@ -73,7 +73,7 @@ export function verdictOf({ before, after }: CallPair): Verdict {
 /** The part of a result that a reader compares. */
 export function comparedPart({ status, output, content, error, truncation }: ComparedResult): object {
   const handle = String(truncation?.handle ?? "");
-  // What was cut names its own call.
+  // A text that was cut names its own call.
   const shown = typeof output === "string" && handle !== "" ? output.replaceAll(handle, "…") : output;
   return { status, output: shown, content, ...(error === undefined ? {} : { error: { code: error.code, message: error.message } }) };
 }

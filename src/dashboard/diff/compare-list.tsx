@@ -1,4 +1,4 @@
-/** Calls of two sessions, one beside the other: whether each is the same, and how it differs. */
+/** Calls of two sessions, next to each other: whether each is the same, and how it differs. */
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { sessionPath } from "../show/address.ts";

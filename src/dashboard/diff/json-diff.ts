@@ -120,7 +120,7 @@ class LineWriter {
   }
 }
 
-/** Items that are the same stand beside each other, in order; those between them by their place. */
+/** Pairs items that are the same, in order; those between them by their place. */
 function pairsOf(before: readonly unknown[], after: readonly unknown[]): readonly (readonly [unknown, unknown])[] {
   const one = before.map((item) => canonical(item, 0));
   const other = after.map((item) => canonical(item, 0));
@@ -154,7 +154,7 @@ export function commonPairs(one: readonly string[], other: readonly string[]): r
   return pairs;
 }
 
-/** Lines of one side stand beside those of the other. */
+/** Pairs the lines of one side with those of the other. */
 function rowsOf(lines: readonly Line[]): readonly DiffRow[] {
   const rows: DiffRow[] = [];
   let before: DiffCell[] = [];

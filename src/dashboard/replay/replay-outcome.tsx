@@ -44,7 +44,7 @@ function Ended({ end, ...props }: Omit<OutcomeProps, "run" | "branchId"> & { rea
   );
 }
 
-/** A branch that an earlier visit made: its own calls beside those of the session. */
+/** A branch that an earlier visit made: its own calls next to those of the session. */
 function Kept({ branchId, ...props }: Omit<OutcomeProps, "run" | "branchId"> & { readonly branchId: string }): ReactNode {
   const { client } = useConnection();
   const { sessionId, original } = props;

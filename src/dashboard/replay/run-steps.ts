@@ -10,7 +10,7 @@ export interface PlannedCall {
   readonly input: unknown;
 }
 
-/** Who answers: nothing happens but where it is `live`. */
+/** The source of the answers: nothing happens but where it is `live`. */
 export type Answerer = "simulated" | "recorded" | "live";
 
 export interface ReplayPlan {
