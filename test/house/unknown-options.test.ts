@@ -161,6 +161,7 @@ const ROWS: Readonly<Record<string, readonly Try[] | string>> = {
   "RuntimeSession.receive": [(unknown) => runtime.session().receive({ role: "user", content: "hi" }, unknown)],
   "RuntimeSession.submit": [(unknown) => runtime.session().submit({ name: "t" }, unknown)],
   "RuntimeSession.fork": [(unknown) => runtime.session().fork(unknown)],
+  "RuntimeSession.forkAt": [(unknown) => runtime.session().forkAt(0, unknown)],
   "RuntimeSession.messages": [(unknown) => runtime.session().messages(unknown), (unknown) => runtime.session().messages({ trim: unknown })],
   "RuntimeSession.simulate": [(unknown) => runtime.session().simulate([], unknown)],
   "RuntimeSession.turn": [(unknown) => runtime.session().turn(async () => 1, unknown)],
