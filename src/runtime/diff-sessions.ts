@@ -19,7 +19,7 @@ export interface DiffSessionsOptions {
 /**
  * Returns how a session differs from another of its runtime: values of state as they are there (`before`) and here (`after`), and the calls that only
  * the first one has. Shared history counts on neither side. Reads both sessions as far as they count. With `at` and `otherAt`, the same session may
- * stand on both sides, at two points of its log.
+ * be compared with itself, at two points of its log.
  *
  * @throws ToolError `invalid_argument` for options that cannot be; `store_failed`. By rejecting
  */

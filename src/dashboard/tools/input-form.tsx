@@ -1,4 +1,4 @@
-/** The input of a call as a form by its schema, as JSON beside it, and the server's check of it. */
+/** The input of a call as a form by its schema, with its JSON, and the server's check of it. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useCallback, useId, type Dispatch, type ReactNode, type SetStateAction } from "react";
 import { useConnection } from "../server/use-server.ts";
