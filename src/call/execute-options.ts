@@ -5,6 +5,7 @@ import type { ProgressUpdate } from "../core/context.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { ToolError, describeThrown, isToolError } from "../core/error.ts";
 import type { AnswerSources } from "../core/answer-source.ts";
+import type { Engine } from "../core/engine.ts";
 import { visibilityOf, type VisibilityRules } from "../policy/visibility.ts";
 import { unknownKey, type OptionNames } from "../core/known-keys.ts";
 import { wrongPrincipal } from "../core/sent-by.ts";
@@ -71,6 +72,8 @@ export interface ExecuteOptions {
   readonly knowsDocumentation?: boolean;
   /** The sources that answer these calls, in place of those of the runtime's `answers.rules`. @default those of the rules */
   readonly answerFrom?: AnswerSources;
+  /** The engine for the source `replay` of `answerFrom`, such as a `replayEngine` of one session. @default that of the runtime's `answers.engines` */
+  readonly replay?: Engine;
   /**
    * Makes the input that a call is run with of the one it came with, when its turn to be admitted has come and before any hook sees it.
    * Throwing ends the call. The log has the call as it came.
@@ -103,6 +106,7 @@ export const EXECUTE_OPTIONS: OptionNames<ExecuteOptions> = {
   background: true,
   knowsDocumentation: true,
   answerFrom: true,
+  replay: true,
   rewriteInput: true,
   ask: true,
   shown: true,

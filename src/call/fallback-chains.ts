@@ -86,8 +86,8 @@ export class FallbackChains {
   }
 
   /** The fallback chain of these sources, as a caller gives them. @throws ToolError `invalid_argument` */
-  answerersOf(sources: AnswerSources): readonly Answerer[] {
-    return this.#known(sources, 'The option "answerFrom" of execute()');
+  answerersOf(sources: AnswerSources, replay?: Engine): readonly Answerer[] {
+    return this.#known(sources, 'The option "answerFrom" of execute()', replay);
   }
 
   #standIns(sources: AnswerSources): readonly Answerer[] {
@@ -103,8 +103,8 @@ export class FallbackChains {
     );
   }
 
-  #known(sources: AnswerSources, whose: string): readonly Answerer[] {
-    const answerers = this.#answerers(sourceList(sources, whose));
+  #known(sources: AnswerSources, whose: string, replay?: Engine): readonly Answerer[] {
+    const answerers = this.#answerers(sourceList(sources, whose), replay);
     const missing = answerers.find(({ source, engine }) => engine === undefined && !isReal(source) && source !== "cache");
     if (missing === undefined) return answerers;
     throw new ToolError("invalid_argument", `${whose} names ${missing.source}, and answers.engines has none for it.`, {
@@ -112,8 +112,10 @@ export class FallbackChains {
     });
   }
 
-  #answerers(sources: readonly AnswerSource[]): readonly Answerer[] {
-    return Object.freeze(sources.map((source) => Object.freeze({ source, engine: this.#engines.get(source) })));
+  #answerers(sources: readonly AnswerSource[], replay?: Engine): readonly Answerer[] {
+    const engineOf = (source: AnswerSource): Engine | undefined =>
+      source === "replay" && replay !== undefined ? replay : this.#engines.get(source);
+    return Object.freeze(sources.map((source) => Object.freeze({ source, engine: engineOf(source) })));
   }
 }
 

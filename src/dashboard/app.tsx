@@ -1,6 +1,6 @@
 /** The whole page, and which screen an address means. */
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
-import { useState, type ReactNode } from "react";
+import { Suspense, lazy, useState, type ReactNode } from "react";
 import { Redirect } from "wouter";
 import { ApiError } from "../client/client.ts";
 import { ApprovalsScreen } from "./approvals/approvals-screen.tsx";
@@ -15,9 +15,15 @@ import { FailedScreen } from "./shell/failed-screen.tsx";
 import { KeyScreen } from "./shell/key-screen.tsx";
 import { Shell } from "./shell/shell.tsx";
 import { usePathParts } from "./show/address.ts";
-import { Notice } from "./show/parts.tsx";
+import { Loading, Notice } from "./show/parts.tsx";
 import { TimelineScreen } from "./timeline/timeline-screen.tsx";
 import { ToolsScreen } from "./tools/tools-screen.tsx";
+
+// Loaded when they are gone to.
+const AgentsScreen = lazy(async () => ({ default: (await import("./agents/agents-screen.tsx")).AgentsScreen }));
+const DiffScreen = lazy(async () => ({ default: (await import("./diff/diff-screen.tsx")).DiffScreen }));
+const ReplayScreen = lazy(async () => ({ default: (await import("./replay/replay-screen.tsx")).ReplayScreen }));
+const SchedulesScreen = lazy(async () => ({ default: (await import("./schedules/schedules-screen.tsx")).SchedulesScreen }));
 
 export function App(): ReactNode {
   const [connection] = useState(() => new Connection());
@@ -44,7 +50,9 @@ function Screens({ Frame }: { readonly Frame: typeof Shell }): ReactNode {
     <QueryClientProvider client={queries}>
       <Frame>
         <FailedScreen place={`${name}/${id}`}>
-          <Screen />
+          <Suspense fallback={<Loading />}>
+            <Screen />
+          </Suspense>
         </FailedScreen>
       </Frame>
     </QueryClientProvider>
@@ -55,13 +63,17 @@ function Screens({ Frame }: { readonly Frame: typeof Shell }): ReactNode {
 function Screen(): ReactNode {
   const [name = "", id, part, callId] = usePathParts();
   if (name === "") return <Redirect to="/sessions" replace />;
-  if (name === "sessions" && id !== undefined && id !== "")
-    return <TimelineScreen key={id} sessionId={id} callId={part === "calls" ? callId : undefined} />;
+  const isSession = name === "sessions" && id !== undefined && id !== "";
+  if (isSession && part === "replay") return <ReplayScreen key={id} sessionId={id} />;
+  if (isSession && part === "diff") return <DiffScreen key={id} sessionId={id} />;
+  if (isSession) return <TimelineScreen key={id} sessionId={id} callId={part === "calls" ? callId : undefined} />;
   if (name === "sessions") return <SessionsScreen />;
   if (name === "approvals") return <ApprovalsScreen callId={id} />;
   if (name === "tools") return <ToolsScreen toolName={id} />;
   if (name === "jobs") return <JobsScreen jobId={id} />;
   if (name === "file") return <FileRoute callId={id === "calls" ? part : undefined} />;
+  if (name === "agents") return <AgentsScreen agentName={id} />;
+  if (name === "schedules") return <SchedulesScreen scheduleId={id} />;
   if (name === "health") return <HealthScreen />;
   return <Notice title="There is no such screen.">The menu leads to all that there are.</Notice>;
 }

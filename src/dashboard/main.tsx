@@ -4,6 +4,7 @@ import { createRoot } from "react-dom/client";
 import { App } from "./app.tsx";
 import "./styles/base.css";
 import "./styles/parts.css";
+import "./styles/replay.css";
 import "./styles/timeline.css";
 
 const root = document.querySelector("#root");

@@ -22,7 +22,7 @@ export type { ToolsetFailure } from "../registry/lifecycle/merge-toolsets.ts";
 export type { OpenReport, RefreshReport } from "../registry/lifecycle/open-report.ts";
 export type { ToolsetChange } from "../registry/prepare-toolset.ts";
 export type { CancelOutcome, Jobs, ListJobsOptions, StoredJobName, WaitForJobOptions } from "../call/jobs.ts";
-export { diffSessions } from "../runtime/diff-sessions.ts";
+export { diffSessions, type DiffSessionsOptions } from "../runtime/diff-sessions.ts";
 export type { EventFeed } from "../runtime/events/event-feed.ts";
 export type { EventsOptions } from "../runtime/events/event-feeds.ts";
 export type { EventFilter } from "../runtime/events/event-filter.ts";

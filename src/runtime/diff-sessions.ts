@@ -1,21 +1,56 @@
 /** How two sessions differ, whether or not one is a branch of the other. */
+import { checkKnownKeys } from "../core/known-keys.ts";
+import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { stateDiff, type SessionDiff } from "../session/session-diff.ts";
 import { historyOf } from "../session/session-log.ts";
+import type { StateMap } from "../session/session.ts";
+import { SessionFold } from "./fold-events.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
+
+/** Up to where two sessions are compared. */
+export interface DiffSessionsOptions {
+  /** How many events of the first session count. Integer ≥ 0. @default all */
+  readonly at?: number;
+  /** How many events of the other session count. Integer ≥ 0. @default all */
+  readonly otherAt?: number;
+}
 
 /**
  * Returns how a session differs from another of its runtime: values of state as they are there (`before`) and here (`after`), and the calls that only
- * the first one has. Shared history counts on neither side. Reads both sessions whole.
+ * the first one has. Shared history counts on neither side. Reads both sessions as far as they count. With `at` and `otherAt`, the same session may
+ * be compared with itself, at two points of its log.
  *
- * @throws ToolError `store_failed`. By rejecting
+ * @throws ToolError `invalid_argument` for options that cannot be; `store_failed`. By rejecting
  */
-export async function diffSessions(session: RuntimeSession, other: RuntimeSession): Promise<SessionDiff> {
-  const state = stateDiff(other.stateMap, session.stateMap);
+export async function diffSessions(
+  session: RuntimeSession,
+  other: RuntimeSession,
+  options: DiffSessionsOptions = {},
+): Promise<SessionDiff> {
+  checkKnownKeys(options, { at: true, otherAt: true }, "diffSessions()");
+  const { at, otherAt } = options;
   const shared = new Set<string>();
-  for await (const event of other.events()) if (event.type === "call-start") shared.add(event.callId);
+  const before = await stateAt(other, otherAt, (event) => event.type === "call-start" && shared.add(event.callId));
   const own: SessionEvent[] = [];
-  for await (const event of session.events())
+  const after = await stateAt(session, at, (event) => {
     if ("callId" in event && event.callId !== undefined && !shared.has(event.callId)) own.push(event);
-  return { state, calls: historyOf(own), pretended: session.simulation?.pretended ?? [] };
+  });
+  return { state: stateDiff(before, after), calls: historyOf(own), pretended: session.simulation?.pretended ?? [] };
+}
+
+/** Reads the events that count. Resolves to the state after the last of them. */
+async function stateAt(session: RuntimeSession, at: number | undefined, onEvent: (event: SessionEvent) => unknown): Promise<StateMap> {
+  if (at !== undefined && (!Number.isInteger(at) || at < 0))
+    throw new ToolError("invalid_argument", `A point of a session is a number of its events, not ${String(at)}.`);
+  const whole = session.stateMap;
+  const fold = new SessionFold(0);
+  let left = at ?? Infinity;
+  if (left > 0)
+    for await (const event of session.events()) {
+      onEvent(event);
+      if (at !== undefined) fold.apply(event);
+      if (--left <= 0) break;
+    }
+  return at === undefined ? whole : fold.head.state;
 }

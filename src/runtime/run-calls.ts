@@ -143,7 +143,7 @@ export class CallRunner {
       approved: options.approved === true,
       background: options.background,
       knowsDocumentation: options.knowsDocumentation === true,
-      answerers: options.answerFrom === undefined ? undefined : this.#chains.answerersOf(options.answerFrom),
+      answerers: options.answerFrom === undefined ? undefined : this.#chains.answerersOf(options.answerFrom, options.replay),
       rewriteInput: checkedRewriter(options.rewriteInput),
     };
   }

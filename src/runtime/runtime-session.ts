@@ -42,6 +42,7 @@ export interface SessionHost {
     options: ExecuteOptions & { readonly idempotencyKey: string },
   ): Promise<readonly ToolResult[]>;
   branch(session: RuntimeSession, options: ForkOptions): RuntimeSession;
+  branchAt(session: RuntimeSession, length: number, options: ForkOptions): Promise<RuntimeSession>;
   commit(branch: RuntimeSession, parent: RuntimeSession): Promise<void>;
   discard(branch: RuntimeSession): Promise<void>;
   snapshot(session: RuntimeSession): Promise<SessionSnapshot>;
@@ -149,7 +150,6 @@ export class RuntimeSession extends Session {
   /**
    * As `Runtime.execute`, within this session. A turn begins when the one before is over, or at the same time where both are `concurrent`;
    * calls that a handler of the turn makes itself belong to its turn. Of a session that a store keeps, the results are durable before this resolves.
-   *
    * @throws ToolError `invalid_argument` once the session is closed; `store_failed`, `conflict` or `duplicate` when what was done
    * could not be recorded durably. All by rejecting
    */
@@ -166,7 +166,6 @@ export class RuntimeSession extends Session {
 
   /**
    * Begins a call as a background job. Resolves to the job as soon as its beginning is durable; see `Runtime.jobs`.
-   *
    * @throws ToolError with the code and message of the call's result where it is refused before it begins, such as `not_found` or
    * `invalid_input`; `not_simulatable` in a simulation; and as `execute`. By rejecting
    */
@@ -178,7 +177,6 @@ export class RuntimeSession extends Session {
   /**
    * Holds one turn for all that the work does: the rounds of a loop, each a message of a model with its calls. It begins as a turn of
    * `execute` does, and calls that the work makes by `execute` belong to it. A round that is still open when the work ends is voided.
-   *
    * @throws what the work throws; ToolError `invalid_argument` once the session is closed; `cancelled` when the signal aborts before it
    * begins. All by rejecting
    */
@@ -196,7 +194,6 @@ export class RuntimeSession extends Session {
    *
    * Reads run; calls that change nothing but the session's state run on the branch's; every other call is answered by its
    * engine's own `simulate` or by the runtime's `standIn`, else it ends `not_simulatable`.
-   *
    * @throws ToolError `invalid_argument` once the session is closed. By rejecting
    */
   async simulate(calls: ToolCall | readonly ToolCall[], options: SimulateOptions = {}): Promise<Simulation> {
@@ -214,12 +211,21 @@ export class RuntimeSession extends Session {
   /**
    * Begins a branch: a session that continues from where this one is, and shares what came before. Costs the same however long
    * that is. While a turn runs, the branch begins before it.
-   *
    * @throws ToolError `invalid_argument` once the session is closed; `duplicate` for an id in use
    */
   fork(options: ForkOptions = {}): RuntimeSession {
     if (this.closed) throw closedSession(this);
     return this.#host.branch(this, options);
+  }
+
+  /**
+   * Begins a branch of the session as it was after its first `length` events, which it reads. It can be compared and dropped, and
+   * `commit` refuses it once the session has more events than those.
+   * @throws ToolError `invalid_argument` for a length that the session does not have; `conflict` where a turn was under way there;
+   * `not_forkable` where an engine keeps what it remembers elsewhere, and cannot go back; as `fork`. By rejecting
+   */
+  forkAt(length: number, options: ForkOptions = {}): Promise<RuntimeSession> {
+    return this.#host.branchAt(this, length, options);
   }
 
   /** Returns the changes of this branch since it was taken; of the calls of one that a store keeps, the latest (see `log`). @throws ToolError `invalid_argument` for a session that is not a branch */
@@ -232,7 +238,6 @@ export class RuntimeSession extends Session {
   /**
    * Makes what this branch did part of the session it came from, and closes it. Calls keep their ids, results and origins;
    * nothing is run again.
-   *
    * @throws ToolError `conflict` when that session has moved on since, has been closed, or an engine cannot take the branch
    * over; `invalid_argument` for a session that is not a branch or was committed before. By rejecting
    */
@@ -264,7 +269,6 @@ export class RuntimeSession extends Session {
 
   /**
    * Receives a message for an agent's next request. Resolves when it is durable; a tick that was taken before changes nothing.
-   *
    * @throws ToolError `invalid_argument` for what is not a message, and once the session is closed; `not_found` for a trigger that was
    * removed; `store_failed`. By rejecting
    */
@@ -310,7 +314,6 @@ export class RuntimeSession extends Session {
   /**
    * The conversation as a model is shown it, the oldest first: at most `maxTurns` turns (50) of what is in memory, calls paired with
    * results, superseded results left out where asked.
-   *
    * @throws ToolError `invalid_argument` for options that cannot be
    */
   messages(options: MessagesOptions = {}): readonly ModelMessage[] {

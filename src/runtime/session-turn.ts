@@ -32,6 +32,7 @@ export const ROUND_OPTIONS: OptionNames<RoundOptions> = {
   background: true,
   knowsDocumentation: true,
   answerFrom: true,
+  replay: true,
   rewriteInput: true,
   ask: true,
   shown: true,

@@ -2,7 +2,6 @@
 import type { ToolCall } from "../core/call.ts";
 import type { Engine } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
-import type { ErrorCode } from "../core/error-codes.ts";
 import type { BranchPoint, CallPlace, SessionEvent } from "../core/event.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { MakeEvent } from "../session/inbox.ts";
@@ -21,6 +20,8 @@ import { SessionFold } from "./fold-events.ts";
 import { readEvents, take } from "../session/read-events.ts";
 import { byEngine, byToolset, type ToolsetEngines } from "./engines-by-toolset.ts";
 import { findOutput } from "./find-output.ts";
+import { forgetBranch } from "./forget-branch.ts";
+import { headAt } from "./head-at.ts";
 import { OpenSessions } from "./open-sessions.ts";
 import { checkResumeOptions, resumeSession, type ResumeOptions } from "./resume-session.ts";
 import { RuntimeSession, type RuntimeSessionOptions, type SessionHost, type SessionTurn } from "./runtime-session.ts";
@@ -32,7 +33,7 @@ import { sideEffects, simulationParts } from "./simulation-parts.ts";
 import { SimulationMode } from "../session/simulation-mode.ts";
 import { startEvent, surroundingsOf, type SessionStart, type StartedFrom } from "./session-start.ts";
 import { cancelRequestsIn } from "./stored-jobs.ts";
-import { noteTakenOver, storeFor } from "./session-errors.ts";
+import { closedSession, noteTakenOver, storeFor } from "./session-errors.ts";
 import { makeSnapshot, readSnapshot, type ReadSnapshot, type SessionSnapshot } from "./snapshot.ts";
 import { submitCalls, whenStored } from "./submit-calls.ts";
 
@@ -190,8 +191,21 @@ export class Sessions implements SessionHost {
   branch(session: RuntimeSession, options: ForkOptions): RuntimeSession {
     checkForkOptions(options, session.simulation !== undefined);
     if (session.broken !== undefined) throw session.broken;
+    return this.#branchFrom(session, session.head, options);
+  }
+
+  async branchAt(session: RuntimeSession, length: number, options: ForkOptions): Promise<RuntimeSession> {
+    if (session.closed) throw closedSession(session);
+    checkForkOptions(options, session.simulation !== undefined);
+    if (session.ready !== undefined) await session.ready;
+    if (length === session.length && !session.turns.busy) return this.branch(session, options);
+    const head = await headAt(session, this.events(session), { length, countsCalls: this.#parts.faults.mayHit(this.#parts.registry) });
+    if (session.broken !== undefined) throw session.broken;
+    return this.#branchFrom(session, head, options);
+  }
+
+  #branchFrom(session: RuntimeSession, head: SessionHead, options: ForkOptions): RuntimeSession {
     const simulated = session.simulation !== undefined || options.simulated === true;
-    const { head } = session;
     // The events of a simulation are nowhere but here: none of them may be forgotten.
     const log = head.log.branch(head.length, simulated || session.eventLog === undefined ? undefined : this.#keep);
     const base: BranchBase = { head: { ...head, log }, parent: session };
@@ -205,24 +219,12 @@ export class Sessions implements SessionHost {
     await commitBranch(branch, parent, (from) => this.#ownEvents(branch, from));
     if ((this.open.holderOf(branch.id) ?? branch) === branch) this.#parts.largeResults.adopt(branch.id, parent.id); // else another session has taken its id since
     await whenStored(parent);
-    await this.#forget(branch, ["conflict", "resource_busy"]); // it is committed, whether or not another process has it open
+    await forgetBranch(branch, this.#options.store, ["conflict", "resource_busy"]); // it is committed, whether or not another process has it open
   }
 
   /** Ends a branch and forgets what the store has of it; one that others are branches of stays there. */
   discard(branch: RuntimeSession): Promise<void> {
-    return this.#forget(branch, ["conflict"]);
-  }
-
-  /** Closes a branch and removes it from the store, which keeps it when it refuses with one of these codes. */
-  async #forget(branch: RuntimeSession, keptFor: readonly ErrorCode[]): Promise<void> {
-    await branch.close();
-    if (branch.eventLog === undefined) return;
-    try {
-      await this.#options.store?.remove(branch.id);
-    } catch (thrown: unknown) {
-      const error = ToolError.fromUnknown(thrown, "store_failed");
-      if (!keptFor.includes(error.code)) throw error;
-    }
+    return forgetBranch(branch, this.#options.store, ["conflict"]);
   }
 
   /** Taken in a turn of its own, so that nothing happens meanwhile; for a handler of the running turn, as of before that turn. */

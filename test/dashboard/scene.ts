@@ -3,10 +3,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { createRuntime, defineTool, pure, readOnly, ToolError } from "haft";
+import { createAgent, createRuntime, defineTool, pure, readOnly, ToolError } from "haft";
 import { createServer, type Authenticator } from "haft/server";
 import { exampleEngine } from "haft/simulation";
 import { sqliteStore } from "haft/sqlite";
+import { scriptedModel } from "haft/testing";
+import { createTriggers } from "haft/triggers";
 import { systemPorts } from "../../src/core/system-ports.ts";
 import { hostileTools } from "./hostile-scene.ts";
 import { Keys } from "../../src/server/auth/keys.ts";
@@ -42,7 +44,10 @@ export async function openScene(): Promise<Scene> {
   const { key } = await keys.add({ name: "Ann", scopes: ["admin"] });
   const { key: readerKey } = await keys.add({ name: "Reader", scopes: ["read"] });
   const auth: Authenticator = await openServerAccess({ access: store.access }, systemPorts);
-  const start = () => createServer(runtime, { auth, dashboard: true, limits: { graceMs: 50 }, version: "0.1.0" });
+  const triggers = createTriggers();
+  const agents = { clerk: createAgent({ session: runtime.session("desk"), model: clerkModel(), triggers }) };
+  agents.clerk.start();
+  const start = () => createServer(runtime, { auth, dashboard: true, agents, triggers, limits: { graceMs: 50 }, version: "0.1.0" });
   let server = start();
   const { url, port } = await server.listen({ port: 0 });
   return {
@@ -58,10 +63,20 @@ export async function openScene(): Promise<Scene> {
     },
     async close() {
       await server.close();
+      await agents.clerk.stop();
       await runtime.close();
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Looks a thing up, and says its price. */
+function clerkModel(): ReturnType<typeof scriptedModel> {
+  return scriptedModel((_request, index) =>
+    index % 2 === 0
+      ? { text: "I am looking it up.", calls: [{ name: "shop::price", input: { item: "lamp" } }] }
+      : { text: "A lamp is 49.90 euros." },
+  );
 }
 
 type Session = ReturnType<Scene["runtime"]["session"]>;

@@ -230,6 +230,7 @@ const SUBJECTS: Readonly<
       "CallPlace",
       "CancelOutcome",
       "CircuitSettings",
+      "DiffSessionsOptions",
       "EndedJob",
       "EventFeed",
       "EventFilter",

@@ -22,6 +22,7 @@ import { programToolset, programTools } from "../../src/public/program.ts";
 import * as prompt from "../../src/public/prompt.ts";
 import { importRecording, replayEngine, toolsetsOfRecording } from "../../src/public/recording.ts";
 import { checkSequence, runSequence } from "../../src/public/sequence.ts";
+import { diffSessions } from "../../src/public/session.ts";
 import * as simulation from "../../src/public/simulation.ts";
 import { folderArtifacts, memoryStore, StoredApprovals } from "../../src/public/store.ts";
 import * as toolsets from "../../src/public/toolsets.ts";
@@ -160,6 +161,7 @@ const ROWS: Readonly<Record<string, readonly Try[] | string>> = {
   "RuntimeSession.receive": [(unknown) => runtime.session().receive({ role: "user", content: "hi" }, unknown)],
   "RuntimeSession.submit": [(unknown) => runtime.session().submit({ name: "t" }, unknown)],
   "RuntimeSession.fork": [(unknown) => runtime.session().fork(unknown)],
+  "RuntimeSession.forkAt": [(unknown) => runtime.session().forkAt(0, unknown)],
   "RuntimeSession.messages": [(unknown) => runtime.session().messages(unknown), (unknown) => runtime.session().messages({ trim: unknown })],
   "RuntimeSession.simulate": [(unknown) => runtime.session().simulate([], unknown)],
   "RuntimeSession.turn": [(unknown) => runtime.session().turn(async () => 1, unknown)],
@@ -176,7 +178,7 @@ const ROWS: Readonly<Record<string, readonly Try[] | string>> = {
   withProgramShape: NONE,
   withSuccessShape: NONE,
   // haft/session
-  diffSessions: NONE,
+  diffSessions: [(unknown) => diffSessions(runtime.session(), runtime.session(), unknown)],
   storedEvents: NONE,
   supersedesAt: NONE,
   supersedesSameInput: NONE,

@@ -2,7 +2,7 @@
 import { useEffect, useRef, type ReactNode } from "react";
 import { Link } from "wouter";
 import { useConnection, useConnectionState, useMay } from "../server/use-server.ts";
-import { approvalPath, toolPath, useGo } from "../show/address.ts";
+import { approvalPath, replayPath, toolPath, useGo } from "../show/address.ts";
 import { Inert, JsonBlock, ToolName } from "../show/inert.tsx";
 import { useLogPlace } from "../show/log-place.ts";
 import { Badge, CopyButton, Fact, Icon, Notice, Section } from "../show/parts.tsx";
@@ -136,6 +136,11 @@ function Summary({ sessionId, entry, log }: DetailsProps): ReactNode {
         )}
         {!isFile && stateOf(entry) === "approval" && <Link href={approvalPath(entry.id)}>Decide</Link>}
         {!isFile && result === undefined && may("execute") && <CancelButton callId={entry.id} />}
+        {!isFile && entry.parentId === undefined && may("execute") && (
+          <Link className="button" href={replayPath(sessionId, entry.id)}>
+            Fork and replay
+          </Link>
+        )}
       </div>
       <CallFacts sessionId={sessionId} entry={entry} log={log} />
     </>

@@ -3,7 +3,16 @@ import { useEffect, useRef, useState, type ReactNode } from "react";
 import { useGo } from "../show/address.ts";
 import { Icon } from "../show/parts.tsx";
 
-const GO: Readonly<Record<string, string>> = { s: "/sessions", a: "/approvals", t: "/tools", j: "/jobs", h: "/health", f: "/file" };
+const GO: Readonly<Record<string, string>> = {
+  s: "/sessions",
+  a: "/approvals",
+  t: "/tools",
+  j: "/jobs",
+  e: "/agents",
+  c: "/schedules",
+  h: "/health",
+  f: "/file",
+};
 const SEQUENCE_MS = 3_000;
 
 const KEYS: readonly (readonly [keys: readonly string[], says: string])[] = [
@@ -11,6 +20,8 @@ const KEYS: readonly (readonly [keys: readonly string[], says: string])[] = [
   [["g", "a"], "Approvals"],
   [["g", "t"], "Tools"],
   [["g", "j"], "Jobs"],
+  [["g", "e"], "Agents"],
+  [["g", "c"], "Schedules"],
   [["g", "h"], "Health"],
   [["g", "f"], "File"],
   [["Ctrl", "K"], "Go to anything (also ⌘ K)"],

@@ -18,6 +18,8 @@ const SCREENS: readonly { readonly path: string; readonly name: string; readonly
   { path: "approvals", name: "Approvals", icon: "approvals" },
   { path: "tools", name: "Tools", icon: "tools" },
   { path: "jobs", name: "Jobs", icon: "jobs" },
+  { path: "agents", name: "Agents", icon: "agents" },
+  { path: "schedules", name: "Schedules", icon: "schedules" },
   { path: "health", name: "Health", icon: "health" },
   { path: "file", name: "File", icon: "file" },
 ];

@@ -32,8 +32,36 @@ export function sessionPath(sessionId: string, callId?: string): string {
   return callId === undefined ? session : `${session}/calls/${encodeURIComponent(callId)}`;
 }
 
+/** The screen that makes calls of a session again, from one of them on. */
+export function replayPath(sessionId: string, callId?: string): string {
+  const screen = `/sessions/${encodeURIComponent(sessionId)}/replay`;
+  return callId === undefined ? screen : `${screen}?call=${encodeURIComponent(callId)}`;
+}
+
+export interface DiffPlace {
+  readonly with?: string;
+  /** How many events count, of each side. */
+  readonly at?: number;
+  readonly withAt?: number;
+}
+
+export function diffPath(sessionId: string, place: DiffPlace = {}): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(place)) if (value !== undefined) query.set(name, String(value));
+  const text = query.toString();
+  return `/sessions/${encodeURIComponent(sessionId)}/diff${text === "" ? "" : `?${text}`}`;
+}
+
 export function toolPath(name: string): string {
   return `/tools/${encodeURIComponent(name)}`;
+}
+
+export function agentPath(name: string): string {
+  return `/agents/${encodeURIComponent(name)}`;
+}
+
+export function schedulePath(id: string, sessionId: string): string {
+  return `/schedules/${encodeURIComponent(id)}?session=${encodeURIComponent(sessionId)}`;
 }
 
 export function approvalPath(callId: string): string {

@@ -10,6 +10,8 @@ export interface MessageEntry {
   readonly role: string;
   readonly text: string;
   readonly voided?: string;
+  /** The calls of a message of the model. */
+  readonly callIds?: readonly string[];
 }
 
 export type Entry = CallEntry | MessageEntry;
@@ -36,9 +38,15 @@ export class SessionLog {
   isTimeless = false;
   /** Of a log from a file: its last moment, at which what has not ended stands still. */
   endAt: number | undefined;
+  /** Longer texts are cut. */
+  readonly maxText: number;
   readonly #entries: Entry[] = [];
   #rows: Row[] = [];
   #rowsOf = -1;
+
+  constructor({ maxText = MAX_TEXT }: { readonly maxText?: number } = {}) {
+    this.maxText = maxText;
+  }
 
   add(event: LogEvent): void {
     this.version++;
@@ -169,11 +177,11 @@ const FOLDS: Folds = {
     if (call !== undefined) call.lateOutcome = outcome;
   },
   "message-add": (log, { at, message: { role, content } }) => {
-    log.enter({ kind: "message", id: `message-${log.version}`, at, role, text: contentText(content) });
+    log.enter({ kind: "message", id: `message-${log.version}`, at, role, text: contentText(content, log.maxText) });
   },
   "round-end": (log, { at, message: { content }, voided, callIds }) => {
     if (voided !== undefined) mark(log, callIds, "voided");
-    const text = contentText(content);
+    const text = contentText(content, log.maxText);
     if (text !== "" || voided !== undefined)
       log.enter({
         kind: "message",
@@ -181,6 +189,7 @@ const FOLDS: Folds = {
         at,
         role: "assistant",
         text,
+        callIds,
         ...(voided === undefined ? {} : { voided }),
       });
   },
@@ -200,9 +209,9 @@ function closeLast(call: CallEntry, kind: Phase["phase"], at: number, more: Part
   if (open !== undefined) call.phases[index] = { ...open, ...more, ms: Math.max(0, at - call.at - open.atMs) };
 }
 
-function contentText(content: LogEventOf<"message-add">["message"]["content"]): string {
-  if (typeof content === "string") return content.slice(0, MAX_TEXT);
-  return content.map((part) => (part.type === "text" ? part.text.slice(0, MAX_TEXT) : `[${part.type}]`)).join(" ");
+export function contentText(content: LogEventOf<"message-add">["message"]["content"], maxText: number): string {
+  if (typeof content === "string") return content.slice(0, maxText);
+  return content.map((part) => (part.type === "text" ? part.text.slice(0, maxText) : `[${part.type}]`)).join(" ");
 }
 
 function progressText({ message, done, total }: LogEventOf<"call-progress">["update"]): string {

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { CallPanel } from "../call/call-panel.tsx";
 import { useSessionLog, type FollowedLog } from "../server/use-session-log.ts";
-import { useAddressValue, useGo } from "../show/address.ts";
+import { diffPath, replayPath, useAddressValue, useGo } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
 import { visible } from "../show/inert-text.ts";
 import { useLogPlace } from "../show/log-place.ts";
@@ -47,6 +47,12 @@ export function TimelineScreen({ sessionId, callId }: { readonly sessionId: stri
           <button type="button" className="button" aria-pressed={follow === "yes"} onClick={() => setFollow(follow === "yes" ? "" : "yes")}>
             Follow
           </button>
+          <Link href={replayPath(sessionId)} className="button wide-only">
+            Replay
+          </Link>
+          <Link href={diffPath(sessionId)} className="button wide-only">
+            Compare
+          </Link>
           <SaveMenu sessionId={sessionId} log={log} />
         </header>
         {failure !== undefined && (

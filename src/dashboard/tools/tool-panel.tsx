@@ -1,17 +1,14 @@
 /** One tool: what it is, and a form that tries it, judged by the server as it is written. */
-import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query";
-import { useCallback, useId, useState, type ReactNode } from "react";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useState, type ReactNode } from "react";
 import { failureOf } from "../server/connection.ts";
 import { useConnection, useMay } from "../server/use-server.ts";
 import { useGo } from "../show/address.ts";
 import { Inert, JsonBlock, ToolName } from "../show/inert.tsx";
 import { Fact, Icon, Loading, Notice, Section } from "../show/parts.tsx";
-import { JsonField } from "./json-field.tsx";
+import { ALL_READABLE, InputForm, asJson } from "./input-form.tsx";
 import { firstValue, isSchema } from "./schema-shape.ts";
-import { SchemaField } from "./schema-field.tsx";
-import { usePaused } from "../show/use-paused.ts";
 import { Hints, type Tool } from "./tool-hints.tsx";
-import { Verdict } from "./verdict.tsx";
 import { TriedResult } from "./tried-result.tsx";
 
 export function ToolPanel({ toolName }: { readonly toolName: string }): ReactNode {
@@ -78,24 +75,13 @@ function ToolDetails({ tool }: { readonly tool: Tool }): ReactNode {
   );
 }
 
-const NOTHING: ReadonlySet<string> = new Set();
-
 function TryForm({ tool }: { readonly tool: Tool }): ReactNode {
   const { name, inputSchema } = tool;
   const { client } = useConnection();
   const may = useMay();
-  const id = useId();
   const schema = isSchema(inputSchema) ? inputSchema : {};
   const [value, setValue] = useState<unknown>(() => firstValue(schema, schema) ?? {});
-  const [unreadable, setUnreadable] = useState(NOTHING);
-  const onUnreadable = useCallback((path: string, isBad: boolean) => setUnreadable((last) => withPath(last, path, isBad)), []);
-  const judged = usePaused(value);
-  const check = useQuery({
-    queryKey: ["check", name, judged],
-    queryFn: ({ signal }) => client.call("checkTool", { params: { toolName: name }, body: { input: asJson(judged) }, signal }),
-    enabled: unreadable.size === 0,
-    placeholderData: keepPreviousData,
-  });
+  const [unreadable, setUnreadable] = useState(ALL_READABLE);
   const run = useMutation({
     mutationFn: async (isSimulated: boolean) => {
       const body = { calls: [{ name, input: asJson(value) }] };
@@ -106,28 +92,7 @@ function TryForm({ tool }: { readonly tool: Tool }): ReactNode {
   const isBlocked = unreadable.size > 0 || run.isPending;
   return (
     <Section title="Try it">
-      <div className="try">
-        <div className="try-form">
-          <SchemaField
-            name="input"
-            schema={schema}
-            root={schema}
-            value={value}
-            isRequired
-            depth={0}
-            path=""
-            onChange={setValue}
-            onUnreadable={onUnreadable}
-          />
-        </div>
-        <div className="field try-json">
-          <label className="field-name" htmlFor={id}>
-            JSON
-          </label>
-          <JsonField id={id} rows={10} value={value} path="#" onChange={(next) => setValue(next ?? {})} onUnreadable={onUnreadable} />
-        </div>
-      </div>
-      <Verdict unreadable={unreadable} check={check.data} failure={check.error} />
+      <InputForm toolName={name} schema={schema} value={value} onChange={setValue} unreadable={unreadable} onUnreadable={setUnreadable} />
       <div className="button-row">
         {may("execute") && (
           <button type="button" className="button button-main" disabled={isBlocked} onClick={() => run.mutate(false)}>
@@ -153,17 +118,4 @@ function TryForm({ tool }: { readonly tool: Tool }): ReactNode {
       {run.data !== undefined && <TriedResult result={run.data} />}
     </Section>
   );
-}
-
-/** A form gives nothing but JSON. */
-function asJson(value: unknown): null {
-  return (value ?? null) as null;
-}
-
-function withPath(last: ReadonlySet<string>, path: string, isBad: boolean): ReadonlySet<string> {
-  if (last.has(path) === isBad) return last;
-  const next = new Set(last);
-  if (isBad) next.add(path);
-  else next.delete(path);
-  return next;
 }

@@ -1,11 +1,13 @@
 /** The handlers that run calls, and look at them. */
 import { ToolError } from "../../core/error.ts";
+import type { Engine } from "../../core/engine.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import { partText, resultText, type ToolResult } from "../../core/result.ts";
 import { valueText } from "../../core/content.ts";
 import type { ToolCall } from "../../core/call.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { ExecuteOptions } from "../../call/execute-options.ts";
+import { replayEngine } from "../../engine/replay.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { storedEvents } from "../../session/read-events.ts";
 import type { SessionDiff } from "../../session/session-diff.ts";
@@ -38,11 +40,15 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
   executeInSession: (request, services) => {
     const { params, body, principal, idempotencyKey } = request;
     checkSeen(principal, params.sessionId);
-    const { concurrent, background } = body;
-    const more = omitUndefined({ concurrent, background, idempotencyKey });
-    return inBatch(request, services, ({ calls, options }) =>
-      services.sessions.use(params.sessionId, async (session) => ({ results: await session.execute(calls, { ...options, ...more }) })),
-    );
+    const { concurrent, background, recording } = body;
+    if (recording !== undefined) checkSeen(principal, recording);
+    return inBatch(request, services, async ({ calls, options }) => {
+      const replay = recording === undefined ? undefined : await replayOf(recording, services);
+      const more = omitUndefined({ concurrent, background, idempotencyKey, replay });
+      return services.sessions.use(params.sessionId, async (session) => ({
+        results: await session.execute(calls, { ...options, ...more }),
+      }));
+    });
   },
 
   simulateInSession: (request, services) => {
@@ -95,6 +101,15 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
     return { text, from: start, next: start + text.length, total: whole.length };
   },
 };
+
+/** Answers as a session did. @throws ToolError `not_found`. By rejecting */
+function replayOf(sessionId: string, { sessions }: ApiServices): Promise<Engine> {
+  return sessions.use(sessionId, async (session) => {
+    const events: SessionEvent[] = [];
+    for await (const event of session.events()) if (event.type === "call-start" || event.type === "call-end") events.push(event);
+    return replayEngine(events, { repeatLast: true });
+  });
+}
 
 interface Batch {
   readonly calls: readonly ToolCall[];

@@ -1,4 +1,5 @@
 /** The handlers of sessions, their branches, events and recordings. */
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
 import { writeRecording } from "../../core/recording/recording.ts";
 import type { Store, StoredSession } from "../../core/store.ts";
@@ -115,10 +116,11 @@ export const sessionHandlers: Handlers<SessionId> = {
     return noContent();
   },
 
-  async forkSession({ principal, params: { sessionId }, body: { id, simulated } }, { sessions }) {
+  async forkSession({ principal, params: { sessionId }, body: { id, simulated, at } }, { sessions }) {
     checkSeen(principal, sessionId);
-    return sessions.use(sessionId, (session) => {
-      const branch = session.fork({ ...(id === undefined ? {} : { id }), ...(simulated === undefined ? {} : { simulated }) });
+    return sessions.use(sessionId, async (session) => {
+      const options = omitUndefined({ id, simulated });
+      const branch = at === undefined ? session.fork(options) : await session.forkAt(at, options);
       sessions.hold(branch);
       return shownOpen(branch);
     });
@@ -141,11 +143,17 @@ export const sessionHandlers: Handlers<SessionId> = {
     return noContent();
   },
 
-  getDiff({ runtime, principal, params: { sessionId }, query: { with: otherId } }, { sessions }) {
+  getDiff({ runtime, principal, params: { sessionId }, query: { with: otherId, at, withAt: otherAt } }, { sessions }) {
     checkSeen(principal, sessionId);
+    if (otherId === undefined && (at ?? otherAt) !== undefined)
+      throw new ToolError("invalid_argument", "A point is compared with another session or point.", {
+        hint: "Name it with ?with=; it may be the same session.",
+      });
     if (otherId === undefined) return openBranch(runtime.sessions.get(sessionId), sessionId).diff();
     checkSeen(principal, otherId);
-    return sessions.use(sessionId, (session) => sessions.use(otherId, (other) => diffSessions(session, other)));
+    return sessions.use(sessionId, (session) =>
+      sessions.use(otherId, (other) => diffSessions(session, other, omitUndefined({ at, otherAt }))),
+    );
   },
 
   async getSnapshot({ principal, params: { sessionId } }, { sessions }) {

@@ -31,6 +31,7 @@ const sessionFields = {
   ...executeFields,
   concurrent: flag("Do not wait for turns that run if those are concurrent as well."),
   background: flag("true: each call continues as a background job; false: each is waited for."),
+  recording: id("The session whose recorded results answer for the source replay of answerFrom."),
 } as const;
 
 const executeBody = object(executeFields, []);

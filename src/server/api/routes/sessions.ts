@@ -80,9 +80,18 @@ export const sessionRoutes = {
     method: "POST",
     path: "/v1/sessions/{sessionId}/fork",
     scope: "execute",
-    summary: "Begin a branch of the session as it is now.",
+    summary: "Begin a branch of the session as it is now, or as it was.",
+    description:
+      "With at, the branch begins after so many events: where no turn was under way. It can be committed only while the session has no more than those.",
     params,
-    body: object({ id: id("Left out, it gets a new one."), simulated: flag("Its calls leave no trace in the world.") }, []),
+    body: object(
+      {
+        id: id("Left out, it gets a new one."),
+        simulated: flag("Its calls leave no trace in the world."),
+        at: integer("How many events of the session it begins with. Left out, all.", 0, Number.MAX_SAFE_INTEGER),
+      },
+      [],
+    ),
     bodyOptional: true,
     status: 201,
     answer: ref("Session"),
@@ -116,7 +125,11 @@ export const sessionRoutes = {
     scope: "read",
     summary: "Get what a branch changed since it was taken, or how a session differs from another.",
     params,
-    query: { with: id("The other session: before is its state, and its calls are not listed. Left out, the session must be a branch.") },
+    query: {
+      with: id("The other session: before is its state, and its calls are not listed. Left out, the session must be a branch."),
+      at: integer("With with: how many events of the session count. Left out, all.", 0, Number.MAX_SAFE_INTEGER),
+      withAt: integer("How many events of the other session count. Left out, all.", 0, Number.MAX_SAFE_INTEGER),
+    },
     answer: ref("SessionDiff"),
     inSession: true,
     example: { params: { sessionId: "travel-4" } },

@@ -1,0 +1,183 @@
+/** The conversation with one agent: its messages, its calls in their place, and what is said to it. */
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useRef, useState, type ReactNode } from "react";
+import { Link } from "wouter";
+import { failureOf } from "../server/connection.ts";
+import { useFoldedLog, type Followed } from "../server/use-folded-log.ts";
+import { useConnection, useMay } from "../server/use-server.ts";
+import { sessionPath, useGo } from "../show/address.ts";
+import { Inert } from "../show/inert.tsx";
+import { Icon, Loading, Notice } from "../show/parts.tsx";
+import { AgentState, type Agent } from "./agent-state.tsx";
+import { ChatCall, ChatMessage } from "./chat-parts.tsx";
+import { ChatLog } from "./chat-log.ts";
+
+export function AgentPanel({ name, agent }: { readonly name: string; readonly agent: Agent | undefined }): ReactNode {
+  const go = useGo();
+  const close = (): void => go("/agents");
+  return (
+    <aside className="panel chat-panel" aria-label="Agent" onKeyDown={({ key }) => key === "Escape" && close()}>
+      <div className="panel-head">
+        <h2>
+          <Inert text={name} maxLength={80} />
+        </h2>
+        {agent !== undefined && <AgentState agent={agent} />}
+        {agent?.state === "running" && <CancelRun name={name} />}
+        <button type="button" className="button button-icon" onClick={close} aria-label="Close the agent">
+          <Icon name="close" />
+        </button>
+      </div>
+      {agent === undefined ? (
+        <Notice isFailure title="There is no such agent.">
+          The list has all that the server runs.
+        </Notice>
+      ) : (
+        <Chat agent={agent} />
+      )}
+    </aside>
+  );
+}
+
+function CancelRun({ name }: { readonly name: string }): ReactNode {
+  const { client } = useConnection();
+  const may = useMay();
+  const { mutate, isPending, error } = useMutation({ mutationFn: () => client.call("cancelAgent", { params: { agentName: name } }) });
+  if (!may("execute")) return null;
+  return (
+    <>
+      <button type="button" className="button" disabled={isPending} onClick={() => mutate()}>
+        Cancel the run
+      </button>
+      {error !== null && (
+        <span className="inline-failure" role="alert">
+          {failureOf(error).text}
+        </span>
+      )}
+    </>
+  );
+}
+
+const newLog = (): ChatLog => new ChatLog();
+
+function Chat({ agent }: { readonly agent: Agent }): ReactNode {
+  const may = useMay();
+  const followed = useFoldedLog(agent.sessionId, newLog);
+  return (
+    <>
+      <Conversation agent={agent} followed={followed} />
+      {may("execute") ? <Say agent={agent} /> : <p className="muted">You may read along, and not say anything.</p>}
+    </>
+  );
+}
+
+/** How near to its end a reader is who wants to see what comes. */
+const NEAR_END = 80;
+const SHOWN = 300;
+
+function Conversation({ agent, followed }: { readonly agent: Agent; readonly followed: Followed<ChatLog> }): ReactNode {
+  const { log, version, isReady, failure } = followed;
+  const frame = useRef<HTMLDivElement>(null);
+  const isAtEnd = useRef(true);
+  const [most, setMost] = useState(SHOWN);
+  useEffect(() => {
+    const { current } = frame;
+    if (current !== null && isAtEnd.current) current.scrollTop = current.scrollHeight;
+  }, [version, isReady]);
+  const items = log.items();
+  return (
+    <div
+      ref={frame}
+      className="chat"
+      role="log"
+      aria-label="Conversation"
+      tabIndex={0}
+      onScroll={({ currentTarget: { scrollHeight, scrollTop, clientHeight } }) => {
+        isAtEnd.current = scrollHeight - scrollTop - clientHeight < NEAR_END;
+      }}
+    >
+      {failure !== undefined && (
+        <Notice isFailure title={failure.isGone ? "Its session is not there yet." : "The conversation could not be read."}>
+          {failure.text}
+        </Notice>
+      )}
+      {!isReady && items.length === 0 && <Loading />}
+      {isReady && failure === undefined && items.length === 0 && log.waiting.size === 0 && (
+        <Notice title="Nothing was said yet.">
+          <Link href={sessionPath(agent.sessionId)}>Its session</Link> begins with the first message.
+        </Notice>
+      )}
+      {items.length > most && (
+        <button type="button" className="button list-more" onClick={() => setMost(most + SHOWN)}>
+          Earlier
+        </button>
+      )}
+      {items
+        .slice(-most)
+        .map((entry) =>
+          entry.kind === "message" ? (
+            <ChatMessage key={entry.id} entry={entry} />
+          ) : (
+            <ChatCall key={`${entry.id} ${entry.result === undefined}`} entry={entry} log={log.calls} sessionId={agent.sessionId} />
+          ),
+        )}
+      {[...log.waiting].map(([id, text]) => (
+        <div key={id} className="chat-message chat-user chat-waiting">
+          <p className="chat-role">waits for the agent</p>
+          <p className="prose">
+            <Inert text={text} maxLength={20_000} />
+          </p>
+        </div>
+      ))}
+      {agent.state === "running" && (
+        <p className="muted chat-busy" role="status">
+          The agent is at work…
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Say({ agent: { name } }: { readonly agent: Agent }): ReactNode {
+  const { client } = useConnection();
+  const queries = useQueryClient();
+  const [text, setText] = useState("");
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: () =>
+      client.call("sendToAgent", { params: { agentName: name }, body: { content: text }, idempotencyKey: crypto.randomUUID() }),
+    onSuccess: () => setText(""),
+    onSettled: () => queries.invalidateQueries({ queryKey: ["agents"] }),
+  });
+  const canSend = !isPending && text.trim() !== "";
+  return (
+    <form
+      className="say"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (canSend) mutate();
+      }}
+    >
+      <label className="field">
+        <span className="visually-hidden">Message to the agent</span>
+        <textarea
+          rows={2}
+          value={text}
+          placeholder="Message (Enter sends, Shift+Enter begins a line)"
+          onChange={({ target }) => setText(target.value)}
+          onKeyDown={(event) => {
+            if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
+            event.preventDefault();
+            if (canSend) mutate();
+          }}
+        />
+      </label>
+      <button type="submit" className="button button-main" disabled={!canSend}>
+        Send
+      </button>
+      {error !== null && (
+        <p className="inline-failure" role="alert">
+          {failureOf(error).text}
+        </p>
+      )}
+    </form>
+  );
+}

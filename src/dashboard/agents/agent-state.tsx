@@ -1,0 +1,18 @@
+/** The state of an agent as a word in its colour. */
+import type { ReactNode } from "react";
+import type { AnswerOf } from "../../client/client.ts";
+import { Badge, type Tone } from "../show/parts.tsx";
+import { plural } from "../show/words.ts";
+
+export type Agent = AnswerOf<"getAgent">;
+
+const TONES: Readonly<Record<Agent["state"], Tone>> = { running: "busy", idle: "good", stopped: "plain" };
+
+export function AgentState({ agent: { state, waiting } }: { readonly agent: Agent }): ReactNode {
+  return (
+    <span className="badges">
+      {waiting > 0 && <Badge tone="warn">{plural(waiting, "approval")} open</Badge>}
+      <Badge tone={TONES[state]}>{state}</Badge>
+    </span>
+  );
+}

@@ -1,0 +1,71 @@
+/** The agents of the server, and the conversation with the one that is chosen. */
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, type ReactNode } from "react";
+import { Link } from "wouter";
+import { failureOf } from "../server/connection.ts";
+import { useConnection } from "../server/use-server.ts";
+import { agentPath } from "../show/address.ts";
+import { Inert } from "../show/inert.tsx";
+import { Loading, Notice, ScreenHead } from "../show/parts.tsx";
+import { useListKeys } from "../show/use-list-keys.ts";
+import { AgentPanel } from "./agent-panel.tsx";
+import { AgentState, type Agent } from "./agent-state.tsx";
+
+const EVERY_MS = 2_000;
+
+export function AgentsScreen({ agentName }: { readonly agentName: string | undefined }): ReactNode {
+  const { client } = useConnection();
+  const { data, error } = useQuery({
+    queryKey: ["agents"],
+    queryFn: ({ signal }) => client.call("listAgents", { signal }),
+    refetchInterval: EVERY_MS,
+  });
+  useEffect(() => {
+    document.title = "Agents · Haft";
+  }, []);
+  const isChosen = agentName !== undefined && agentName !== "";
+  const agents = data?.agents ?? [];
+  return (
+    <div className={isChosen ? "split with-panel with-wide-panel" : "split"}>
+      <div className="split-main">
+        <ScreenHead title="Agents" />
+        {error !== null && data === undefined && (
+          <Notice isFailure title="The agents could not be read." children={failureOf(error).text} />
+        )}
+        {data === undefined && error === null && <Loading />}
+        {data !== undefined && agents.length === 0 && (
+          <Notice title="There are no agents.">
+            Give the server a model in its configuration, or agents with <code>createServer(runtime, {"{ agents }"})</code>.
+          </Notice>
+        )}
+        {agents.length > 0 && <AgentList agents={agents} agentName={agentName} />}
+      </div>
+      {isChosen && data !== undefined && (
+        <AgentPanel key={agentName} name={agentName} agent={agents.find(({ name }) => name === agentName)} />
+      )}
+    </div>
+  );
+}
+
+function AgentList({ agents, agentName }: { readonly agents: readonly Agent[]; readonly agentName: string | undefined }): ReactNode {
+  const keys = useListKeys();
+  return (
+    <ul className="cards" onKeyDown={keys}>
+      {agents.map((agent) => (
+        <li key={agent.name}>
+          <Link href={agentPath(agent.name)} className="card" data-row="" aria-current={agent.name === agentName ? "true" : undefined}>
+            <span className="card-title">
+              <b>
+                <Inert text={agent.name} maxLength={80} />
+              </b>
+              <AgentState agent={agent} />
+            </span>
+            <span className="card-text muted">
+              <Inert text={agent.sessionId} maxLength={80} />
+            </span>
+          </Link>
+        </li>
+      ))}
+    </ul>
+  );
+}

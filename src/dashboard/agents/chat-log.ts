@@ -1,0 +1,42 @@
+/** A conversation with its calls in their place: those of a message stand below it. */
+import type { LogEvent } from "../server/log-event.ts";
+import { SessionLog, contentText, type Entry } from "../timeline/session-log.ts";
+
+/** Messages of a chat are shown whole, up to this. */
+const MAX_TEXT = 100_000;
+
+export class ChatLog {
+  /** The calls as a timeline has them. */
+  readonly calls = new SessionLog({ maxText: MAX_TEXT });
+  /** Messages that were received and are not part of the conversation yet, by their ids. */
+  readonly waiting = new Map<string, string>();
+
+  add(event: LogEvent): void {
+    this.calls.add(event);
+    if (event.type === "inbox-add") this.waiting.set(event.id, contentText(event.message.content, MAX_TEXT));
+    if (event.type === "message-add" && event.message.inboxId !== undefined) this.waiting.delete(event.message.inboxId);
+  }
+
+  get version(): number {
+    return this.calls.version;
+  }
+
+  /** Top-level calls and messages. A message of the model is recorded after its calls, and said before them. */
+  items(): readonly Entry[] {
+    const entries = this.calls.entries();
+    const saidBefore = new Map<string, Entry>();
+    for (const entry of entries)
+      if (entry.kind === "message") {
+        const first = entry.callIds?.find((id) => this.calls.calls.has(id));
+        if (first !== undefined) saidBefore.set(first, entry);
+      }
+    const moved = new Set(saidBefore.values());
+    return entries.flatMap((entry) => {
+      if (moved.has(entry)) return [];
+      if (entry.kind === "message") return [entry];
+      if (entry.parentId !== undefined && this.calls.calls.has(entry.parentId)) return [];
+      const said = saidBefore.get(entry.id);
+      return said === undefined ? [entry] : [said, entry];
+    });
+  }
+}

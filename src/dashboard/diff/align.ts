@@ -1,0 +1,83 @@
+/** The calls of two sessions beside each other: by tool and input where they are the same, by tool alone between those. */
+import { canonical, commonPairs, isSameJson } from "./json-diff.ts";
+
+/** The parts of a call that are compared. */
+export interface ComparedCall {
+  readonly callId: string;
+  readonly sessionId: string;
+  readonly name: string;
+  readonly input: unknown;
+  readonly result: ComparedResult | undefined;
+}
+
+export interface ComparedResult {
+  readonly status: string;
+  readonly origin: string;
+  readonly durationMs: number;
+  readonly output?: unknown;
+  readonly content?: unknown;
+  readonly error?: { readonly code?: unknown; readonly message?: unknown };
+  readonly truncation?: { readonly handle?: unknown };
+}
+
+export interface CallPair {
+  readonly before: ComparedCall | undefined;
+  readonly after: ComparedCall | undefined;
+}
+
+export type Verdict = "same" | "changed" | "not made" | "new" | "no result";
+
+/** Longer lists are aligned by their place. */
+const MAX_ALIGNED = 1_500;
+
+export function alignCalls(before: readonly ComparedCall[], after: readonly ComparedCall[]): readonly CallPair[] {
+  const isLong = before.length > MAX_ALIGNED || after.length > MAX_ALIGNED;
+  const exact = isLong ? [] : commonPairs(before.map(keyOf), after.map(keyOf));
+  const pairs: CallPair[] = [];
+  let [left, right] = [0, 0];
+  for (const [toLeft, toRight] of [...exact, [before.length, after.length] as const]) {
+    pairs.push(...alignedByTool(before.slice(left, toLeft), after.slice(right, toRight)));
+    if (toLeft < before.length) pairs.push({ before: before[toLeft], after: after[toRight] });
+    [left, right] = [toLeft + 1, toRight + 1];
+  }
+  return pairs;
+}
+
+function alignedByTool(before: readonly ComparedCall[], after: readonly ComparedCall[]): readonly CallPair[] {
+  const isLong = before.length > MAX_ALIGNED || after.length > MAX_ALIGNED;
+  const alike = isLong
+    ? before.map((_, index) => [index, index] as const).filter(([index]) => before[index]?.name === after[index]?.name)
+    : commonPairs(
+        before.map(({ name }) => name),
+        after.map(({ name }) => name),
+      );
+  const pairs: CallPair[] = [];
+  let [left, right] = [0, 0];
+  for (const [toLeft, toRight] of [...alike, [before.length, after.length] as const]) {
+    for (const call of before.slice(left, toLeft)) pairs.push({ before: call, after: undefined });
+    for (const call of after.slice(right, toRight)) pairs.push({ before: undefined, after: call });
+    if (toLeft < before.length) pairs.push({ before: before[toLeft], after: after[toRight] });
+    [left, right] = [toLeft + 1, toRight + 1];
+  }
+  return pairs;
+}
+
+/** Whether a call had the same result; its time and origin do not count. */
+export function verdictOf({ before, after }: CallPair): Verdict {
+  if (after === undefined) return "not made";
+  if (before === undefined) return "new";
+  if (before.result === undefined || after.result === undefined) return "no result";
+  return isSameJson(comparedPart(before.result), comparedPart(after.result)) ? "same" : "changed";
+}
+
+/** The part of a result that a reader compares. */
+export function comparedPart({ status, output, content, error, truncation }: ComparedResult): object {
+  const handle = String(truncation?.handle ?? "");
+  // A text that was cut names its own call.
+  const shown = typeof output === "string" && handle !== "" ? output.replaceAll(handle, "…") : output;
+  return { status, output: shown, content, ...(error === undefined ? {} : { error: { code: error.code, message: error.message } }) };
+}
+
+function keyOf({ name, input }: ComparedCall): string {
+  return `${name} ${canonical(input, 0)}`;
+}

@@ -1,0 +1,212 @@
+/** The differences of two sessions, or of two points: their state, and the calls that only one has. */
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useId, useState, type ReactNode } from "react";
+import { Link } from "wouter";
+import { failureOf } from "../server/connection.ts";
+import { useConnection } from "../server/use-server.ts";
+import { diffPath, sessionPath, useAddressValue, useGo, type DiffPlace } from "../show/address.ts";
+import { Inert } from "../show/inert.tsx";
+import { visible } from "../show/inert-text.ts";
+import { Icon, Loading, Notice, Section } from "../show/parts.tsx";
+import type { Diff } from "../replay/run-steps.ts";
+import { alignCalls, type ComparedCall } from "./align.ts";
+import { CompareList } from "./compare-list.tsx";
+import { StateChanges } from "./state-changes.tsx";
+
+export function DiffScreen({ sessionId }: { readonly sessionId: string }): ReactNode {
+  const { client } = useConnection();
+  const [named] = useAddressValue("with");
+  const at = usePoint("at");
+  const withAt = usePoint("withAt");
+  const session = useQuery({
+    queryKey: ["session", sessionId],
+    queryFn: ({ signal }) => client.call("getSession", { params: { sessionId }, signal }),
+  });
+  useEffect(() => {
+    document.title = `Differences of ${visible(sessionId, 60)} · Haft`;
+  }, [sessionId]);
+  const other = named === "" ? (session.data?.parent?.sessionId ?? "") : named;
+  const { error } = session;
+  return (
+    <>
+      <header className="screen-head">
+        <Link href={sessionPath(sessionId)} className="button button-icon" aria-label="The session">
+          <Icon name="back" />
+        </Link>
+        <h1>
+          Differences of <Inert text={sessionId} maxLength={60} />
+        </h1>
+      </header>
+      {session.data === undefined && error === null && <Loading />}
+      {error !== null && session.data === undefined && (
+        <Notice isFailure title={failureOf(error).isGone ? "There is no such session." : "The session could not be read."}>
+          <p>{failureOf(error).text}</p>
+          <Link href="/sessions">All sessions</Link>
+        </Notice>
+      )}
+      {session.data !== undefined && (
+        <div className="replay">
+          <PlaceForm
+            key={`${other} ${at} ${withAt}`}
+            sessionId={sessionId}
+            place={{ with: other, ...(at === undefined ? {} : { at }), ...(withAt === undefined ? {} : { withAt }) }}
+          />
+          {other === "" ? (
+            <p className="muted">Name a session to compare this one with. It may be the same one at another point.</p>
+          ) : (
+            <Differences sessionId={sessionId} other={other} at={at} withAt={withAt} />
+          )}
+        </div>
+      )}
+    </>
+  );
+}
+
+/** A number of events; undefined = all. */
+function usePoint(name: string): number | undefined {
+  const [text] = useAddressValue(name);
+  return /^\d{1,15}$/u.test(text) ? Number(text) : undefined;
+}
+
+function PlaceForm({ sessionId, place }: { readonly sessionId: string; readonly place: DiffPlace }): ReactNode {
+  const { client } = useConnection();
+  const go = useGo();
+  const id = useId();
+  const [other, setOther] = useState(place.with ?? "");
+  const [at, setAt] = useState(place.at === undefined ? "" : String(place.at));
+  const [withAt, setWithAt] = useState(place.withAt === undefined ? "" : String(place.withAt));
+  const { data } = useQuery({
+    queryKey: ["session-names"],
+    queryFn: ({ signal }) => client.call("listSessions", { query: { limit: 100 }, signal }),
+    staleTime: 10_000,
+  });
+  const isPoint = (text: string): boolean => text === "" || /^\d{1,15}$/u.test(text);
+  const isReadable = isPoint(at) && isPoint(withAt) && other !== "";
+  const points = { ...(at === "" ? {} : { at: Number(at) }), ...(withAt === "" ? {} : { withAt: Number(withAt) }) };
+  return (
+    <form
+      className="diff-form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (isReadable) go(diffPath(sessionId, { with: other, ...points }));
+      }}
+    >
+      <Field id={`${id}-with`} name="Before: session" value={other} onChange={setOther} list={`${id}-names`} />
+      <datalist id={`${id}-names`}>
+        {data?.sessions.map((session) => (
+          <option key={session.id} value={session.id} />
+        ))}
+      </datalist>
+      <Field id={`${id}-withAt`} name="Its first events" value={withAt} onChange={setWithAt} isBad={!isPoint(withAt)} />
+      <Field id={`${id}-at`} name="After: first events of this one" value={at} onChange={setAt} isBad={!isPoint(at)} />
+      <div className="button-row">
+        <button type="submit" className="button button-main" disabled={!isReadable}>
+          Compare
+        </button>
+        <button
+          type="button"
+          className="button"
+          disabled={!isReadable}
+          onClick={() =>
+            go(
+              diffPath(other, {
+                with: sessionId,
+                ...(withAt === "" ? {} : { at: Number(withAt) }),
+                ...(at === "" ? {} : { withAt: Number(at) }),
+              }),
+            )
+          }
+        >
+          Swap sides
+        </button>
+      </div>
+    </form>
+  );
+}
+
+interface FieldProps {
+  readonly id: string;
+  readonly name: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly list?: string;
+  readonly isBad?: boolean;
+}
+
+function Field({ id, name, value, onChange, list, isBad = false }: FieldProps): ReactNode {
+  return (
+    <label className="field" htmlFor={id}>
+      <span className="field-name">{name}</span>
+      <input
+        id={id}
+        type="text"
+        autoComplete="off"
+        spellCheck={false}
+        placeholder={list === undefined ? "all" : ""}
+        inputMode={list === undefined ? "numeric" : "text"}
+        list={list}
+        value={value}
+        aria-invalid={isBad}
+        onChange={({ target }) => onChange(target.value)}
+      />
+    </label>
+  );
+}
+
+interface DifferencesProps {
+  readonly sessionId: string;
+  readonly other: string;
+  readonly at: number | undefined;
+  readonly withAt: number | undefined;
+}
+
+function Differences({ sessionId, other, at, withAt }: DifferencesProps): ReactNode {
+  const forth = useDiff({ sessionId, other, at, withAt });
+  const back = useDiff({ sessionId: other, other: sessionId, at: withAt, withAt: at });
+  const error = forth.error ?? back.error;
+  if (error !== null)
+    return (
+      <Notice isFailure title={failureOf(error).isGone ? "There is no such session to compare with." : "They could not be compared."}>
+        <Inert text={failureOf(error).text} maxLength={1_000} />
+      </Notice>
+    );
+  if (forth.data === undefined || back.data === undefined) return <Loading />;
+  const pairs = alignCalls(callsOf(back.data, other), callsOf(forth.data, sessionId));
+  return (
+    <>
+      <Section title="State">
+        <StateChanges state={forth.data.state} />
+      </Section>
+      <Section title="Calls that only one has">
+        {pairs.length === 0 ? (
+          <p className="muted">Both have the same calls.</p>
+        ) : (
+          <CompareList pairs={pairs} sides={[visible(other, 40), visible(sessionId, 40)]} linksAfter />
+        )}
+      </Section>
+    </>
+  );
+}
+
+function useDiff({ sessionId, other, at, withAt }: DifferencesProps) {
+  const { client } = useConnection();
+  return useQuery({
+    queryKey: ["diff", sessionId, other, at, withAt],
+    queryFn: ({ signal }) =>
+      client.call("getDiff", {
+        params: { sessionId },
+        query: { with: other, ...(at === undefined ? {} : { at }), ...(withAt === undefined ? {} : { withAt }) },
+        signal,
+      }),
+  });
+}
+
+function callsOf({ calls }: Diff, sessionId: string): readonly ComparedCall[] {
+  return calls.map(({ callId, call, input, result }) => ({
+    callId,
+    sessionId,
+    name: result?.name ?? call.name,
+    input: input ?? call.input ?? {},
+    result,
+  }));
+}

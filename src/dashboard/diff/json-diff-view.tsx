@@ -1,0 +1,67 @@
+/** Two JSON values side by side, with their differences marked by sign and colour. */
+import { memo, useState, type ReactNode } from "react";
+import { visible } from "../show/inert-text.ts";
+import { plural } from "../show/words.ts";
+import { jsonDiff, type DiffCell, type DiffRow } from "./json-diff.ts";
+
+const FIRST_LINES = 400;
+
+interface DiffViewProps {
+  readonly before: unknown;
+  readonly after: unknown;
+  readonly label: string;
+}
+
+export const JsonDiffView = memo(function JsonDiffView({ before, after, label }: DiffViewProps): ReactNode {
+  const [lines, setLines] = useState(FIRST_LINES);
+  const { rows, isCut } = jsonDiff(before, after, lines);
+  return (
+    <div className="json-diff" tabIndex={0} role="group" aria-label={label}>
+      {rows.map((row, index) => (
+        <Row key={index} row={row} />
+      ))}
+      {isCut && (
+        <button type="button" className="button button-quiet" onClick={() => setLines(lines * 4)}>
+          Show more
+        </button>
+      )}
+    </div>
+  );
+});
+
+function Row({ row }: { readonly row: DiffRow }): ReactNode {
+  if (row.kind === "skip") return <div className="diff-skip">{plural(row.lines, "line")} that both have</div>;
+  if (row.kind === "same")
+    return (
+      <div className="diff-row">
+        <Cell cell={row.cell} sign=" " />
+        <span className="diff-twin" aria-hidden="true">
+          <Cell cell={row.cell} sign=" " />
+        </span>
+      </div>
+    );
+  return (
+    <div className="diff-row diff-changed">
+      <Cell cell={row.before} sign="−" />
+      <Cell cell={row.after} sign="+" />
+    </div>
+  );
+}
+
+const NAMES = { " ": "diff-cell", "−": "diff-cell diff-before", "+": "diff-cell diff-after" } as const;
+const SAYS = { " ": "", "−": "before: ", "+": "after: " } as const;
+
+function Cell({ cell, sign }: { readonly cell: DiffCell | undefined; readonly sign: keyof typeof NAMES }): ReactNode {
+  if (cell === undefined) return <span className="diff-cell diff-none" />;
+  return (
+    <span className={NAMES[sign]}>
+      <span className="diff-sign" aria-hidden="true">
+        {sign}
+      </span>
+      <span className="visually-hidden">{SAYS[sign]}</span>
+      <bdi className="diff-text" style={{ paddingInlineStart: `${Math.min(cell.depth, 20)}em` }}>
+        {visible(cell.text, 4_100)}
+      </bdi>
+    </span>
+  );
+}

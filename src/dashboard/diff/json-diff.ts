@@ -1,0 +1,203 @@
+/** Two JSON values as lines side by side: what both have, what only one has. Values are compared as JSON; keys in any order. */
+
+export interface DiffCell {
+  readonly depth: number;
+  readonly text: string;
+}
+
+/** A line of both sides. `same`: both have it; `skip`: so many lines that both have were left out. */
+export type DiffRow =
+  | { readonly kind: "same"; readonly cell: DiffCell }
+  | { readonly kind: "skip"; readonly lines: number }
+  | { readonly kind: "change"; readonly before: DiffCell | undefined; readonly after: DiffCell | undefined };
+
+export interface JsonDiff {
+  readonly rows: readonly DiffRow[];
+  /** More lines were there. */
+  readonly isCut: boolean;
+}
+
+interface Line extends DiffCell {
+  readonly sign: "both" | "before" | "after";
+}
+
+const MAX_DEPTH = 60;
+/** Longer arrays are compared place by place. */
+const MAX_ALIGNED = 300;
+const CONTEXT = 2;
+const MAX_TEXT = 4_000;
+
+/** @param maxLines how many lines are written at most, of each side */
+export function jsonDiff(before: unknown, after: unknown, maxLines: number): JsonDiff {
+  const writer = new LineWriter(maxLines);
+  writer.compare(before, after, { depth: 0, key: "", comma: "" });
+  return { rows: foldSame(rowsOf(writer.lines)), isCut: writer.isFull };
+}
+
+/** Whether two values are the same JSON. Keys that are undefined are not there. */
+export function isSameJson(one: unknown, other: unknown): boolean {
+  return canonical(one, 0) === canonical(other, 0);
+}
+
+/** JSON with sorted keys. */
+export function canonical(value: unknown, depth: number): string {
+  if (depth > MAX_DEPTH) return '"…"';
+  if (Array.isArray(value)) return `[${value.map((item) => canonical(item, depth + 1)).join(",")}]`;
+  if (!isObject(value)) return JSON.stringify(value) ?? "null";
+  const keys = Object.keys(value).filter((key) => value[key] !== undefined);
+  return `{${keys
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${canonical(value[key], depth + 1)}`)
+    .join(",")}}`;
+}
+
+interface Place {
+  readonly depth: number;
+  /** With its colon. */
+  readonly key: string;
+  readonly comma: string;
+}
+
+class LineWriter {
+  readonly lines: Line[] = [];
+  readonly #most: number;
+
+  constructor(most: number) {
+    this.#most = most * 2;
+  }
+
+  get isFull(): boolean {
+    return this.lines.length >= this.#most;
+  }
+
+  compare(before: unknown, after: unknown, place: Place): void {
+    if (this.isFull) return;
+    if (before === undefined) return after === undefined ? undefined : this.#write("after", after, place);
+    if (after === undefined) return this.#write("before", before, place);
+    if (isSameJson(before, after)) return this.#write("both", after, place);
+    if (place.depth < MAX_DEPTH && Array.isArray(before) && Array.isArray(after)) return this.#arrays(before, after, place);
+    if (place.depth < MAX_DEPTH && isObject(before) && isObject(after)) return this.#objects(before, after, place);
+    this.#write("before", before, place);
+    this.#write("after", after, place);
+  }
+
+  #objects(before: Readonly<Record<string, unknown>>, after: Readonly<Record<string, unknown>>, { depth, key, comma }: Place): void {
+    this.#line("both", depth, `${key}{`);
+    const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+    for (const [index, name] of keys.entries()) {
+      const own = (object: Readonly<Record<string, unknown>>): unknown => (Object.hasOwn(object, name) ? object[name] : undefined);
+      this.compare(own(before), own(after), {
+        depth: depth + 1,
+        key: `${JSON.stringify(name)}: `,
+        comma: index < keys.length - 1 ? "," : "",
+      });
+    }
+    this.#line("both", depth, `}${comma}`);
+  }
+
+  #arrays(before: readonly unknown[], after: readonly unknown[], { depth, key, comma }: Place): void {
+    this.#line("both", depth, `${key}[`);
+    const pairs = pairsOf(before, after);
+    for (const [index, [one, other]] of pairs.entries())
+      this.compare(one, other, { depth: depth + 1, key: "", comma: index < pairs.length - 1 ? "," : "" });
+    this.#line("both", depth, `]${comma}`);
+  }
+
+  /** A value whole, as indented lines. */
+  #write(sign: Line["sign"], value: unknown, { depth, key, comma }: Place): void {
+    const text = JSON.stringify(value, undefined, 1) ?? "null";
+    for (const [index, line] of text.split("\n").entries()) {
+      if (this.isFull) return;
+      const indent = line.length - line.trimStart().length;
+      this.#line(sign, depth + indent, `${index === 0 ? key : ""}${line.trimStart()}`);
+    }
+    const last = this.lines.pop();
+    if (last !== undefined) this.lines.push({ ...last, text: last.text + comma });
+  }
+
+  #line(sign: Line["sign"], depth: number, text: string): void {
+    if (!this.isFull) this.lines.push({ sign, depth, text: text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text });
+  }
+}
+
+/** Pairs items that are the same, in order; those between them by their place. */
+function pairsOf(before: readonly unknown[], after: readonly unknown[]): readonly (readonly [unknown, unknown])[] {
+  const one = before.map((item) => canonical(item, 0));
+  const other = after.map((item) => canonical(item, 0));
+  const common = before.length > MAX_ALIGNED || after.length > MAX_ALIGNED ? [] : commonPairs(one, other);
+  const pairs: (readonly [unknown, unknown])[] = [];
+  let [left, right] = [0, 0];
+  for (const [toLeft, toRight] of [...common, [before.length, after.length] as const]) {
+    while (left < toLeft || right < toRight)
+      pairs.push([left < toLeft ? before[left++] : undefined, right < toRight ? after[right++] : undefined]);
+    if (left < before.length && right < after.length) pairs.push([before[left++], after[right++]]);
+  }
+  return pairs;
+}
+
+/** The longest common subsequence, as pairs of places. */
+export function commonPairs(one: readonly string[], other: readonly string[]): readonly (readonly [number, number])[] {
+  const width = other.length + 1;
+  const lengths = new Uint32Array((one.length + 1) * width);
+  const at = (left: number, right: number): number => lengths[left * width + right] ?? 0;
+  for (let left = one.length - 1; left >= 0; left--)
+    for (let right = other.length - 1; right >= 0; right--)
+      lengths[left * width + right] =
+        one[left] === other[right] ? at(left + 1, right + 1) + 1 : Math.max(at(left + 1, right), at(left, right + 1));
+  const pairs: (readonly [number, number])[] = [];
+  let [left, right] = [0, 0];
+  while (left < one.length && right < other.length) {
+    if (one[left] === other[right]) pairs.push([left++, right++]);
+    else if (at(left + 1, right) >= at(left, right + 1)) left++;
+    else right++;
+  }
+  return pairs;
+}
+
+/** Pairs the lines of one side with those of the other. */
+function rowsOf(lines: readonly Line[]): readonly DiffRow[] {
+  const rows: DiffRow[] = [];
+  let before: DiffCell[] = [];
+  let after: DiffCell[] = [];
+  const flush = (): void => {
+    for (let index = 0; index < Math.max(before.length, after.length); index++)
+      rows.push({ kind: "change", before: before[index], after: after[index] });
+    [before, after] = [[], []];
+  };
+  for (const { sign, depth, text } of lines) {
+    if (sign === "both") flush();
+    if (sign === "both") rows.push({ kind: "same", cell: { depth, text } });
+    else (sign === "before" ? before : after).push({ depth, text });
+  }
+  flush();
+  return rows;
+}
+
+/** Long stretches that both have are left out, but for what is around changes. */
+function foldSame(rows: readonly DiffRow[]): readonly DiffRow[] {
+  const kept = new Set<number>();
+  for (const [index, { kind }] of rows.entries())
+    if (kind === "change") for (let near = index - CONTEXT; near <= index + CONTEXT; near++) kept.add(near);
+  if (kept.size === 0) return rows;
+  const folded: DiffRow[] = [];
+  let skipped: DiffRow[] = [];
+  const flush = (): void => {
+    if (skipped.length > 2) folded.push({ kind: "skip", lines: skipped.length });
+    else folded.push(...skipped);
+    skipped = [];
+  };
+  for (const [index, row] of rows.entries()) {
+    if (!kept.has(index)) {
+      skipped.push(row);
+      continue;
+    }
+    flush();
+    folded.push(row);
+  }
+  flush();
+  return folded;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,27 @@
+/** Begins a branch of the session as it is now, and goes to it. */
+import { useMutation } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { failureOf } from "../server/connection.ts";
+import { useConnection } from "../server/use-server.ts";
+import { sessionPath, useGo } from "../show/address.ts";
+
+export function ForkNow({ sessionId }: { readonly sessionId: string }): ReactNode {
+  const { client } = useConnection();
+  const go = useGo();
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: () => client.call("forkSession", { params: { sessionId }, body: {}, idempotencyKey: crypto.randomUUID() }),
+    onSuccess: ({ id }) => go(sessionPath(id)),
+  });
+  return (
+    <>
+      <button type="button" className="button" disabled={isPending} onClick={() => mutate()}>
+        Fork the session as it is now
+      </button>
+      {error !== null && (
+        <span className="inline-failure" role="alert">
+          {failureOf(error).text}
+        </span>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,162 @@
+/** How a replay differs from the original, and what becomes of its branch. */
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useEffect, useMemo, useRef, type ReactNode } from "react";
+import { Link } from "wouter";
+import { alignCalls, type ComparedCall } from "../diff/align.ts";
+import { CompareList } from "../diff/compare-list.tsx";
+import { StateChanges } from "../diff/state-changes.tsx";
+import { failureOf } from "../server/connection.ts";
+import { useConnection, useMay } from "../server/use-server.ts";
+import { diffPath, sessionPath } from "../show/address.ts";
+import { Inert } from "../show/inert.tsx";
+import { Badge, Loading, Notice, Section } from "../show/parts.tsx";
+import type { Diff, ReplayEnd } from "./run-steps.ts";
+import type { Step } from "./steps.ts";
+import type { Run } from "./use-run.ts";
+import { useSteps } from "./use-steps.ts";
+
+interface OutcomeProps {
+  readonly sessionId: string;
+  /** How many events the session has. */
+  readonly length: number;
+  readonly original: readonly Step[];
+  readonly run: Run;
+  /** The branch of live calls that the address names. */
+  readonly branchId: string | undefined;
+  readonly onDone: (isCommitted: boolean) => Promise<void>;
+}
+
+export function ReplayOutcome({ run, branchId, ...props }: OutcomeProps): ReactNode {
+  if (run.isRunning) return null;
+  if (run.end !== undefined) return <Ended {...props} end={run.end} />;
+  if (branchId !== undefined) return <Kept {...props} branchId={branchId} />;
+  return null;
+}
+
+function Ended({ end, ...props }: Omit<OutcomeProps, "run" | "branchId"> & { readonly end: ReplayEnd }): ReactNode {
+  const { plan, made, diff, branchId } = end;
+  const pairs = plan.calls.map(({ step }, index) => ({ before: step, after: made[index] }));
+  return (
+    <Compared {...props} branchId={branchId} diff={diff} pairs={pairs}>
+      <Badge tone={plan.answerer === "live" ? "good" : "warn"}>{plan.answerer}</Badge>
+      {plan.answerer !== "live" && <span className="muted">Nothing of this is kept.</span>}
+    </Compared>
+  );
+}
+
+/** A branch that an earlier visit made: its own calls next to those of the session. */
+function Kept({ branchId, ...props }: Omit<OutcomeProps, "run" | "branchId"> & { readonly branchId: string }): ReactNode {
+  const { client } = useConnection();
+  const { sessionId, original } = props;
+  const branch = useSteps(branchId);
+  const diff = useQuery({
+    queryKey: ["diff", branchId, sessionId],
+    queryFn: ({ signal }) => client.call("getDiff", { params: { sessionId: branchId }, query: { with: sessionId }, signal }),
+  });
+  const pairs = useMemo(() => {
+    const own: readonly ComparedCall[] = branch.data?.steps.filter((step) => step.sessionId === branchId) ?? [];
+    return alignCalls(original, own);
+  }, [branch.data, branchId, original]);
+  const error = branch.error ?? diff.error;
+  if (error !== null)
+    return (
+      <Notice isFailure title={failureOf(error).isGone ? "The branch is gone." : "The branch could not be read."}>
+        <Inert text={failureOf(error).text} maxLength={1_000} />
+      </Notice>
+    );
+  if (branch.data === undefined || diff.data === undefined) return <Loading />;
+  return (
+    <Compared {...props} branchId={branchId} diff={diff.data} pairs={pairs}>
+      <Badge tone="good">live</Badge>
+    </Compared>
+  );
+}
+
+interface ComparedProps extends Pick<OutcomeProps, "sessionId" | "length" | "onDone"> {
+  readonly branchId: string | undefined;
+  readonly diff: Diff;
+  readonly pairs: Parameters<typeof CompareList>[0]["pairs"];
+  readonly children: ReactNode;
+}
+
+function Compared({ sessionId, length, branchId, diff, pairs, children, onDone }: ComparedProps): ReactNode {
+  const title = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    title.current?.focus({ preventScroll: true });
+    title.current?.scrollIntoView({ block: "start" });
+  }, [diff]); // each run has its own
+  return (
+    <div className="replay-outcome">
+      <div className="replay-outcome-head">
+        <h2 ref={title} tabIndex={-1}>
+          Compared with the original
+        </h2>
+        {children}
+      </div>
+      {branchId !== undefined && <BranchButtons sessionId={sessionId} length={length} branchId={branchId} onDone={onDone} />}
+      <CompareList pairs={pairs} sides={["Original", "Replay"]} linksAfter={branchId !== undefined} />
+      <Section title="State that it changed">
+        <StateChanges state={diff.state} />
+      </Section>
+      {diff.pretended.length > 0 && (
+        <Section title="Writes that were pretended">
+          <ul className="lines">
+            {diff.pretended.slice(0, 200).map((key) => (
+              <li key={key}>
+                <code className="wrap">
+                  <Inert text={key} />
+                </code>
+              </li>
+            ))}
+          </ul>
+        </Section>
+      )}
+    </div>
+  );
+}
+
+function BranchButtons({
+  sessionId,
+  length,
+  branchId,
+  onDone,
+}: Pick<OutcomeProps, "sessionId" | "length" | "onDone"> & { readonly branchId: string }): ReactNode {
+  const { client } = useConnection();
+  const may = useMay();
+  const { data } = useQuery({
+    queryKey: ["session", branchId],
+    queryFn: ({ signal }) => client.call("getSession", { params: { sessionId: branchId }, signal }),
+  });
+  const hasMovedOn = data?.parent?.length !== undefined && data.parent.length < length;
+  const end = useMutation({
+    mutationFn: async (isCommitted: boolean) => {
+      await client.call(isCommitted ? "commitSession" : "discardSession", { params: { sessionId: branchId } });
+      await onDone(isCommitted);
+    },
+  });
+  return (
+    <div className="button-row">
+      {may("execute") && (
+        <>
+          {data !== undefined && !hasMovedOn && (
+            <button type="button" className="button button-main" disabled={end.isPending} onClick={() => end.mutate(true)}>
+              Commit the branch
+            </button>
+          )}
+          <button type="button" className="button button-danger" disabled={end.isPending} onClick={() => end.mutate(false)}>
+            Drop the branch
+          </button>
+        </>
+      )}
+      {hasMovedOn && <span className="muted">It cannot be committed: the session has more calls than those it began with.</span>}
+      {end.isPending && <span className="muted">Waits until the calls of the session are over…</span>}
+      <Link href={sessionPath(branchId)}>Its timeline</Link>
+      <Link href={diffPath(branchId, { with: sessionId })}>All differences</Link>
+      {end.error !== null && (
+        <p className="inline-failure" role="alert">
+          <Inert text={failureOf(end.error).text} maxLength={1_000} />
+        </p>
+      )}
+    </div>
+  );
+}

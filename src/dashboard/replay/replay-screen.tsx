@@ -1,0 +1,191 @@
+/** Fork and replay: calls of a session are made again in a branch, with other arguments or other answers, and compared. */
+import { useQueryClient } from "@tanstack/react-query";
+import { useEffect, useMemo, useState, type ReactNode } from "react";
+import { Link } from "wouter";
+import { failureOf } from "../server/connection.ts";
+import { useMay } from "../server/use-server.ts";
+import { replayPath, sessionPath, useAddressValue, useGo } from "../show/address.ts";
+import { Inert } from "../show/inert.tsx";
+import { visible } from "../show/inert-text.ts";
+import { Icon, Loading, Notice } from "../show/parts.tsx";
+import { ForkNow } from "./fork-now.tsx";
+import { ReplayChoices, type Choices } from "./replay-choices.tsx";
+import { ReplayOutcome } from "./replay-outcome.tsx";
+import type { Answerer, PlannedCall, ReplayPlan } from "./run-steps.ts";
+import { RunButtons } from "./run-buttons.tsx";
+import { StepList } from "./step-list.tsx";
+import type { Step } from "./steps.ts";
+import { useRun } from "./use-run.ts";
+import { useSteps, type SessionSteps } from "./use-steps.ts";
+
+export function ReplayScreen({ sessionId }: { readonly sessionId: string }): ReactNode {
+  const { data, error } = useSteps(sessionId);
+  useEffect(() => {
+    document.title = `Replay ${visible(sessionId, 60)} · Haft`;
+  }, [sessionId]);
+  return (
+    <>
+      <header className="screen-head">
+        <Link href={sessionPath(sessionId)} className="button button-icon" aria-label="The session">
+          <Icon name="back" />
+        </Link>
+        <h1>
+          Fork and replay <Inert text={sessionId} maxLength={60} />
+        </h1>
+      </header>
+      {data === undefined && error === null && <Loading />}
+      {error !== null && data === undefined && (
+        <Notice isFailure title={failureOf(error).isGone ? "There is no such session." : "The session could not be read."}>
+          <p>{failureOf(error).text}</p>
+          <Link href="/sessions">All sessions</Link>
+        </Notice>
+      )}
+      {data !== undefined && <Replay sessionId={sessionId} session={data} />}
+    </>
+  );
+}
+
+function Replay({ sessionId, session }: { readonly sessionId: string; readonly session: SessionSteps }): ReactNode {
+  const may = useMay();
+  const [callId, setCallId] = useAddressValue("call");
+  const first = session.steps.findIndex((step) => step.callId === callId);
+  if (session.steps.length === 0)
+    return (
+      <Notice title="Nothing was called yet.">There is no call to make again. {may("execute") && <ForkNow sessionId={sessionId} />}</Notice>
+    );
+  const choose = <FirstCall steps={session.steps} callId={callId} onChoose={setCallId} />;
+  if (callId === "")
+    return (
+      <div className="replay">
+        {choose}
+        <p className="muted">Choose the call to begin at. {may("execute") && <ForkNow sessionId={sessionId} />}</p>
+      </div>
+    );
+  if (first < 0)
+    return (
+      <div className="replay">
+        {choose}
+        <Notice isFailure title="No such call of this session can be made again.">
+          It is made by another call, was voided, or is not there.
+        </Notice>
+      </div>
+    );
+  return (
+    <div className="replay">
+      {choose}
+      <Bench key={callId} sessionId={sessionId} session={session} first={first} />
+    </div>
+  );
+}
+
+/** The point of the session, by the call that is made first. */
+function FirstCall({
+  steps,
+  callId,
+  onChoose,
+}: {
+  readonly steps: readonly Step[];
+  readonly callId: string;
+  readonly onChoose: (id: string) => void;
+}): ReactNode {
+  return (
+    <label className="field replay-first">
+      <span className="field-name">Begin at</span>
+      <select value={callId} onChange={({ target }) => onChoose(target.value)}>
+        {!steps.some((step) => step.callId === callId) && <option value={callId}>–</option>}
+        {steps.map((step, index) => (
+          <option key={step.callId} value={step.callId}>
+            {`${index + 1}. ${visible(step.name, 60)} ${visible(JSON.stringify(step.input) ?? "", 60)}`}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+interface BenchProps {
+  readonly sessionId: string;
+  readonly session: SessionSteps;
+  readonly first: number;
+}
+
+function Bench({ sessionId, session: { steps, length }, first }: BenchProps): ReactNode {
+  const go = useGo();
+  const queries = useQueryClient();
+  const may = useMay();
+  const [choices, setChoices] = useChoices();
+  const [branchId, setBranchId] = useAddressValue("branch");
+  const [edits, setEdits] = useState<ReadonlyMap<string, unknown>>(new Map());
+  const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
+  const [isUnreadable, setUnreadable] = useState(false);
+  const planned = useMemo(() => {
+    const to = choices.through === "one" ? first + 1 : steps.length;
+    return steps
+      .slice(first, to)
+      .map((step): PlannedCall => ({ step, input: edits.has(step.callId) ? edits.get(step.callId) : step.input }));
+  }, [steps, first, choices.through, edits]);
+  const calls = planned.filter(({ step }) => !left.has(step.callId));
+  const at = choices.from === "now" ? undefined : steps[first]?.at;
+  const run = useRun(setBranchId);
+  const start = (answerer: Answerer): void => run.start({ sessionId, at, calls, answerer } satisfies ReplayPlan);
+  return (
+    <>
+      <ReplayChoices choices={choices} onChange={setChoices} after={steps.length - first - 1} />
+      <StepList
+        planned={planned}
+        left={left}
+        onLeft={setLeft}
+        mayEdit={may("execute")}
+        onEdit={(callId, input) => setEdits((last) => new Map(last).set(callId, input))}
+        onUnreadable={setUnreadable}
+      />
+      {may("execute") ? (
+        <RunButtons
+          run={run}
+          answerer={choices.answerer}
+          isBlocked={isUnreadable || calls.length === 0}
+          planKey={keyOf(at, calls)}
+          onStart={start}
+        />
+      ) : (
+        <p className="muted">You may look at these calls, and not make them again.</p>
+      )}
+      <ReplayOutcome
+        sessionId={sessionId}
+        length={length}
+        original={calls.map(({ step }) => step)}
+        run={run}
+        branchId={branchId === "" ? undefined : branchId}
+        onDone={async (isCommitted) => {
+          run.clear();
+          await queries.invalidateQueries({ queryKey: ["steps", sessionId] });
+          go(isCommitted ? sessionPath(sessionId) : replayPath(sessionId, steps[first]?.callId));
+        }}
+      />
+    </>
+  );
+}
+
+/** The same calls from the same point: what was simulated is what would run. */
+function keyOf(at: number | undefined, calls: readonly PlannedCall[]): string {
+  return JSON.stringify([at, calls.map(({ step, input }) => [step.callId, input])]);
+}
+
+function useChoices(): readonly [Choices, (choices: Choices) => void] {
+  const [from, setFrom] = useAddressValue("from");
+  const [through, setThrough] = useAddressValue("through");
+  const [answerer, setAnswerer] = useAddressValue("answers");
+  const choices: Choices = {
+    from: from === "now" ? "now" : "point",
+    through: through === "rest" ? "rest" : "one",
+    answerer: answerer === "recorded" ? "recorded" : "simulated",
+  };
+  return [
+    choices,
+    (next) => {
+      if (next.from !== choices.from) setFrom(next.from === "now" ? "now" : "");
+      if (next.through !== choices.through) setThrough(next.through === "rest" ? "rest" : "");
+      if (next.answerer !== choices.answerer) setAnswerer(next.answerer === "recorded" ? "recorded" : "");
+    },
+  ];
+}

@@ -1,0 +1,60 @@
+/** Tries the calls first; for real only what was tried. */
+import { useEffect, useState, type ReactNode } from "react";
+import { Link } from "wouter";
+import { failureOf } from "../server/connection.ts";
+import { sessionPath } from "../show/address.ts";
+import { Inert } from "../show/inert.tsx";
+import { count } from "../show/words.ts";
+import type { Answerer } from "./run-steps.ts";
+import type { Run } from "./use-run.ts";
+
+interface RunButtonsProps {
+  readonly run: Run;
+  readonly answerer: Exclude<Answerer, "live">;
+  readonly isBlocked: boolean;
+  /** Another one for other calls. */
+  readonly planKey: string;
+  readonly onStart: (answerer: Answerer) => void;
+}
+
+export function RunButtons({ run, answerer, isBlocked, planKey, onStart }: RunButtonsProps): ReactNode {
+  const [startedKey, setStartedKey] = useState<string>();
+  const [triedKey, setTriedKey] = useState<string>();
+  const { end, isRunning, progress, plan, error } = run;
+  useEffect(() => {
+    if (end !== undefined) setTriedKey(startedKey);
+  }, [end, startedKey]);
+  const start = (who: Answerer): void => {
+    setStartedKey(planKey);
+    onStart(who);
+  };
+  const isTried = triedKey === planKey;
+  return (
+    <div className="replay-run">
+      <div className="button-row">
+        <button type="button" className="button button-main" disabled={isBlocked || isRunning} onClick={() => start(answerer)}>
+          {answerer === "recorded" ? "Replay recorded" : "Run simulated"}
+        </button>
+        <button type="button" className="button button-danger" disabled={isBlocked || isRunning || !isTried} onClick={() => start("live")}>
+          Run for real
+        </button>
+        {!isTried && !isRunning && <span className="muted">Real calls come after a simulated run of the same calls.</span>}
+        {isRunning && (
+          <span className="muted" role="status">
+            {plan === undefined ? "Running…" : `${count(progress?.done ?? 0)} of ${count(plan.calls.length)} calls were made…`}{" "}
+            {plan?.answerer === "live" && progress !== undefined && (
+              <>
+                <Link href={sessionPath(progress.branchId)}>Watch the branch</Link> · <Link href="/approvals">Approvals</Link>
+              </>
+            )}
+          </span>
+        )}
+      </div>
+      {error !== null && (
+        <p className="inline-failure" role="alert">
+          <Inert text={failureOf(error).text} maxLength={2_000} />
+        </p>
+      )}
+    </div>
+  );
+}

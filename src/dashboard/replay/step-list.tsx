@@ -1,0 +1,125 @@
+/** The calls that will be made again, each with a form for its arguments. */
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useState, type ReactNode } from "react";
+import { useConnection } from "../server/use-server.ts";
+import { failureOf } from "../server/connection.ts";
+import { Inert, JsonBlock, ToolName } from "../show/inert.tsx";
+import { Badge, Loading } from "../show/parts.tsx";
+import { plural } from "../show/words.ts";
+import { ALL_READABLE, InputForm } from "../tools/input-form.tsx";
+import { isSchema } from "../tools/schema-shape.ts";
+import { isUnchanged, type PlannedCall } from "./run-steps.ts";
+
+const SHOWN = 200;
+
+interface StepListProps {
+  readonly planned: readonly PlannedCall[];
+  /** The calls that are left out. */
+  readonly left: ReadonlySet<string>;
+  readonly onLeft: (left: ReadonlySet<string>) => void;
+  readonly mayEdit: boolean;
+  readonly onEdit: (callId: string, input: unknown) => void;
+  readonly onUnreadable: (isUnreadable: boolean) => void;
+}
+
+export function StepList({ planned, ...props }: StepListProps): ReactNode {
+  const [open, setOpen] = useState(planned[0]?.step.callId);
+  return (
+    <>
+      <ol className="steps">
+        {planned.slice(0, SHOWN).map((call, index) => (
+          <StepItem
+            key={call.step.callId}
+            {...props}
+            call={call}
+            number={index + 1}
+            isOpen={open === call.step.callId}
+            onOpen={(isOpen) => setOpen(isOpen ? call.step.callId : undefined)}
+          />
+        ))}
+      </ol>
+      {planned.length > SHOWN && <p className="muted">{plural(planned.length - SHOWN, "more call")} are made as they were.</p>}
+    </>
+  );
+}
+
+interface StepItemProps extends Omit<StepListProps, "planned"> {
+  readonly call: PlannedCall;
+  readonly number: number;
+  readonly isOpen: boolean;
+  readonly onOpen: (isOpen: boolean) => void;
+}
+
+function StepItem({ call, number, left, onLeft, mayEdit, isOpen, onOpen, onEdit, onUnreadable }: StepItemProps): ReactNode {
+  const { callId, name, result } = call.step;
+  const isLeft = left.has(callId);
+  return (
+    <li className={isLeft ? "step step-left" : "step"}>
+      <div className="step-head">
+        {mayEdit && (
+          <input
+            type="checkbox"
+            aria-label={`Make call ${number}`}
+            checked={!isLeft}
+            onChange={({ target }) => onLeft(new Set(target.checked ? [...left].filter((id) => id !== callId) : [...left, callId]))}
+          />
+        )}
+        <ToolName name={name} />
+        {!isUnchanged(call) && <Badge tone="busy">edited</Badge>}
+        {result !== undefined && (
+          <span className="muted">
+            was {result.error?.code === undefined ? result.status : String(result.error.code).replaceAll("_", " ")}
+          </span>
+        )}
+        <span className="step-space" />
+        {!isUnchanged(call) && (
+          <button type="button" className="button button-quiet" onClick={() => onEdit(callId, call.step.input)}>
+            As it was
+          </button>
+        )}
+        <button type="button" className="button button-quiet" aria-expanded={isOpen} onClick={() => onOpen(!isOpen)}>
+          {mayEdit ? "Edit arguments" : "Arguments"}
+        </button>
+      </div>
+      {!isOpen && (
+        <p className="step-input mono">
+          <Inert text={JSON.stringify(call.input) ?? ""} maxLength={160} />
+        </p>
+      )}
+      {isOpen && !mayEdit && <JsonBlock value={call.input ?? null} label="Arguments" />}
+      {isOpen && mayEdit && <StepForm call={call} onEdit={onEdit} onUnreadable={onUnreadable} />}
+    </li>
+  );
+}
+
+function StepForm({ call, onEdit, onUnreadable }: Pick<StepItemProps, "call" | "onEdit" | "onUnreadable">): ReactNode {
+  const { client } = useConnection();
+  const { callId, name } = call.step;
+  const [unreadable, setUnreadable] = useState(ALL_READABLE);
+  const { data, error } = useQuery({
+    queryKey: ["tool", name],
+    queryFn: ({ signal }) => client.call("getTool", { params: { toolName: name }, signal }),
+  });
+  useEffect(() => {
+    onUnreadable(unreadable.size > 0);
+    return () => onUnreadable(false);
+  }, [unreadable, onUnreadable]);
+  if (error !== null && data === undefined)
+    return (
+      <p className="inline-failure" role="alert">
+        <Inert text={failureOf(error).text} maxLength={1_000} />
+      </p>
+    );
+  if (data === undefined) return <Loading />;
+  const schema = isSchema(data.inputSchema) ? data.inputSchema : {};
+  return (
+    <InputForm
+      toolName={name}
+      schema={schema}
+      value={call.input}
+      onChange={(input) => onEdit(callId, input)}
+      unreadable={unreadable}
+      onUnreadable={setUnreadable}
+    />
+  );
+}

@@ -1,0 +1,96 @@
+/** The calls of a session that can be made again, and the points between them at which a branch can begin. */
+import type { ComparedCall } from "../diff/align.ts";
+import type { LogEvent, LogEventOf } from "../server/log-event.ts";
+
+/** A call that no other call made. */
+export interface Step extends ComparedCall {
+  /** Calls of one group ran at the same time. */
+  readonly group: number;
+  /** How many events the session had before the group. */
+  readonly at: number;
+}
+
+export interface PlacedEvent {
+  readonly position: number;
+  readonly event: LogEvent;
+}
+
+type Mutable = { -readonly [Key in keyof Step]: Step[Key] };
+
+/** Folds the events of a session, in order. Calls of messages that count as never said are left out. */
+export function stepsOf(events: Iterable<PlacedEvent>): readonly Step[] {
+  const fold = new StepFold();
+  for (const { position, event } of events) fold.add(position, event);
+  return fold.steps();
+}
+
+class StepFold {
+  readonly #steps = new Map<string, Mutable>();
+  /** The calls of the group that have not ended, and whether its message has not. */
+  readonly #open = new Set<string>();
+  #isInRound = false;
+  #group = 0;
+  #at = 0;
+  /** Where a batch begins whose calls follow. */
+  #batchAt: number | undefined;
+
+  add(position: number, event: LogEvent): void {
+    switch (event.type) {
+      case "batch-start":
+        this.#batchAt = position - 1;
+        break;
+      case "call-start":
+        this.#start(position, event);
+        break;
+      case "call-intent":
+        this.#change(event.callId, { input: event.input });
+        break;
+      case "call-end":
+        this.#end(event);
+        break;
+      case "job-start":
+        this.#open.delete(event.callId);
+        break;
+      case "round-end":
+        this.#isInRound = false;
+        if (event.voided !== undefined) this.#forget(event.callIds);
+        break;
+      case "batch-rollback":
+        this.#forget(event.callIds);
+        break;
+      default:
+    }
+  }
+
+  steps(): readonly Step[] {
+    return [...this.#steps.values()];
+  }
+
+  #start(position: number, { callId, sessionId, call, parentCallId, inRound }: LogEventOf<"call-start">): void {
+    const batchAt = this.#batchAt;
+    this.#batchAt = undefined;
+    if (parentCallId !== undefined) return;
+    if (this.#open.size === 0 && !this.#isInRound) {
+      this.#group++;
+      this.#at = batchAt ?? position - 1;
+    }
+    if (inRound === true) this.#isInRound = true;
+    this.#open.add(callId);
+    const step = { callId, sessionId, name: call.name, input: call.input ?? {}, result: undefined, group: this.#group, at: this.#at };
+    this.#steps.set(callId, step);
+  }
+
+  #end({ callId, result, input }: LogEventOf<"call-end">): void {
+    this.#open.delete(callId);
+    this.#change(callId, { name: result.name, result, ...(input === undefined ? {} : { input }) });
+  }
+
+  #change(callId: string, change: Partial<Mutable>): void {
+    const step = this.#steps.get(callId);
+    if (step !== undefined) Object.assign(step, change);
+  }
+
+  #forget(callIds: readonly string[]): void {
+    for (const callId of callIds) this.#steps.delete(callId);
+  }
+}

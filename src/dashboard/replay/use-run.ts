@@ -1,0 +1,36 @@
+/** A replay under way, and how the latest ended. */
+import { useMutation } from "@tanstack/react-query";
+import { useState } from "react";
+import { useConnection } from "../server/use-server.ts";
+import { runReplay, type ReplayEnd, type ReplayPlan, type ReplayProgress } from "./run-steps.ts";
+
+export interface Run {
+  readonly start: (plan: ReplayPlan) => void;
+  readonly clear: () => void;
+  readonly isRunning: boolean;
+  readonly progress: ReplayProgress | undefined;
+  readonly plan: ReplayPlan | undefined;
+  readonly end: ReplayEnd | undefined;
+  readonly error: Error | null;
+}
+
+/** @param onBranch called with the branch that live calls are made in, also where they fail; "" = there is none */
+export function useRun(onBranch: (branchId: string) => void): Run {
+  const { client } = useConnection();
+  const [progress, setProgress] = useState<ReplayProgress>();
+  const { mutate, reset, isPending, variables, data, error } = useMutation({
+    mutationFn: async (plan: ReplayPlan) => {
+      let branchId = "";
+      setProgress(undefined);
+      try {
+        return await runReplay(client, plan, (now) => {
+          if (plan.answerer === "live") ({ branchId } = now);
+          setProgress(now);
+        });
+      } finally {
+        onBranch(branchId);
+      }
+    },
+  });
+  return { start: mutate, clear: reset, isRunning: isPending, progress, plan: variables, end: data, error };
+}

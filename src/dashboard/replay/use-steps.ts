@@ -1,0 +1,37 @@
+/** Reads a session's events page by page, for its calls. */
+import { useQuery, type UseQueryResult } from "@tanstack/react-query";
+import type { HaftClient } from "../../client/client.ts";
+import { useConnection } from "../server/use-server.ts";
+import { stepsOf, type PlacedEvent, type Step } from "./steps.ts";
+
+const PAGE = 1_000;
+
+export interface SessionSteps {
+  readonly steps: readonly Step[];
+  /** How many events the session had. */
+  readonly length: number;
+}
+
+/** @param sessionId undefined = there is nothing to read */
+export function useSteps(sessionId: string | undefined): UseQueryResult<SessionSteps> {
+  const { client } = useConnection();
+  return useQuery({
+    queryKey: ["steps", sessionId],
+    queryFn: ({ signal }) => readSteps(client, sessionId ?? "", signal),
+    enabled: sessionId !== undefined,
+  });
+}
+
+async function readSteps(client: HaftClient, sessionId: string, signal: AbortSignal): Promise<SessionSteps> {
+  const events: PlacedEvent[] = [];
+  for (let after: number | undefined = 0; after !== undefined;) {
+    const page: { readonly events: readonly PlacedEvent[]; readonly next?: number } = await client.call("listSessionEvents", {
+      params: { sessionId },
+      query: { after, limit: PAGE },
+      signal,
+    });
+    events.push(...page.events);
+    after = page.next;
+  }
+  return { steps: stepsOf(events), length: events.at(-1)?.position ?? 0 };
+}

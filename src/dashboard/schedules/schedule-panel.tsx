@@ -1,0 +1,119 @@
+/** One schedule: its rule, its message, and what can be done with it. */
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState, type ReactNode } from "react";
+import { Link } from "wouter";
+import { failureOf } from "../server/connection.ts";
+import { useConnection, useMay } from "../server/use-server.ts";
+import { agentPath, sessionPath, useGo } from "../show/address.ts";
+import { Inert, TextBlock } from "../show/inert.tsx";
+import { Fact, Icon, Notice, Section } from "../show/parts.tsx";
+import { count, fullTime } from "../show/words.ts";
+import { promptOf, ruleWords, type Schedule } from "./schedule.ts";
+import { ScheduleState } from "./schedule-state.tsx";
+
+export function SchedulePanel({ schedule }: { readonly schedule: Schedule | undefined }): ReactNode {
+  const go = useGo();
+  const close = (): void => go("/schedules");
+  return (
+    <aside className="panel" aria-label="Schedule" onKeyDown={({ key }) => key === "Escape" && close()}>
+      <div className="panel-head">
+        <h2>{schedule === undefined ? "Schedule" : <Inert text={schedule.id} maxLength={80} />}</h2>
+        <button type="button" className="button button-icon" onClick={close} aria-label="Close the schedule">
+          <Icon name="close" />
+        </button>
+      </div>
+      {schedule === undefined ? (
+        <Notice isFailure title="There is no such schedule.">
+          It was removed, or the server does not have its session open.
+        </Notice>
+      ) : (
+        <Details schedule={schedule} />
+      )}
+    </aside>
+  );
+}
+
+function Details({ schedule }: { readonly schedule: Schedule }): ReactNode {
+  const { sessionId, nextAt, addedAt, sent, error, settings } = schedule;
+  const may = useMay();
+  return (
+    <>
+      <div className="panel-state">
+        <ScheduleState schedule={schedule} />
+      </div>
+      {error !== undefined && (
+        <section className="section failure">
+          <Inert text={error} maxLength={1_000} />
+        </section>
+      )}
+      <dl className="facts">
+        <Fact name="Rule">
+          <Inert text={ruleWords(schedule)} />
+        </Fact>
+        <Fact name="Next">{nextAt === undefined ? "never" : fullTime(nextAt)}</Fact>
+        {settings["catchUp"] === true && <Fact name="Missed times">made up for once</Fact>}
+        <Fact name="Sent">{count(sent)}</Fact>
+        <Fact name="Added">{fullTime(addedAt)}</Fact>
+        <Fact name="Session">
+          <Link href={sessionPath(sessionId)}>
+            <Inert text={sessionId} maxLength={120} />
+          </Link>
+        </Fact>
+      </dl>
+      <Section title="Message">
+        <TextBlock text={promptOf(schedule)} label="Message of the schedule" />
+      </Section>
+      {may("execute") && <Actions schedule={schedule} />}
+    </>
+  );
+}
+
+function Actions({ schedule }: { readonly schedule: Schedule }): ReactNode {
+  const { client } = useConnection();
+  const queries = useQueryClient();
+  const go = useGo();
+  const [asks, setAsks] = useState(false);
+  const { id, sessionId } = schedule;
+  const agents = useQuery({ queryKey: ["agents"], queryFn: ({ signal }) => client.call("listAgents", { signal }) });
+  const agent = agents.data?.agents.find((one) => one.sessionId === sessionId);
+  const send = useMutation({
+    mutationFn: (agentName: string) =>
+      client.call("sendToAgent", {
+        params: { agentName },
+        body: { content: promptOf(schedule), sender: id },
+        idempotencyKey: crypto.randomUUID(),
+      }),
+    onSuccess: (_, agentName) => go(agentPath(agentName)),
+  });
+  const remove = useMutation({
+    mutationFn: () => client.call("removeSchedule", { params: { scheduleId: id }, query: { sessionId } }),
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: ["schedules"] });
+      go("/schedules");
+    },
+  });
+  const error = send.error ?? remove.error;
+  return (
+    <div className="button-row section">
+      {agent !== undefined && (
+        <button type="button" className="button button-main" disabled={send.isPending} onClick={() => send.mutate(agent.name)}>
+          Send the message now
+        </button>
+      )}
+      <button
+        type="button"
+        className="button button-danger"
+        disabled={remove.isPending}
+        onBlur={() => setAsks(false)}
+        onClick={() => (asks ? remove.mutate() : setAsks(true))}
+      >
+        {asks ? "Remove it for good" : "Remove"}
+      </button>
+      {error !== null && (
+        <p className="inline-failure" role="alert">
+          {failureOf(error).text}
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,9 @@
+/** Whether a schedule wakes its agent, as a word in its colour. */
+import type { ReactNode } from "react";
+import { Badge } from "../show/parts.tsx";
+import type { Schedule } from "./schedule.ts";
+
+export function ScheduleState({ schedule: { running, error } }: { readonly schedule: Schedule }): ReactNode {
+  if (error !== undefined) return <Badge tone="bad">does not work</Badge>;
+  return running ? <Badge tone="good">active</Badge> : <Badge tone="warn">no agent runs</Badge>;
+}

@@ -1,0 +1,20 @@
+/** A schedule in words. */
+import type { AnswerOf } from "../../client/client.ts";
+
+export type Schedule = AnswerOf<"listSchedules">["schedules"][number];
+
+/** When it is due, as its rule says. */
+export function ruleWords({ settings }: Schedule): string {
+  const { everyMinutes, dailyAt, hourlyAt, cron, zone } = settings;
+  const at = (): string => {
+    if (everyMinutes !== undefined) return everyMinutes === 1 ? "every minute" : `every ${String(everyMinutes)} minutes`;
+    if (dailyAt !== undefined) return `daily at ${String(dailyAt)}`;
+    if (hourlyAt !== undefined) return `hourly at minute ${String(hourlyAt)}`;
+    return `cron ${String(cron)}`;
+  };
+  return `${at()}, ${String(zone)}`;
+}
+
+export function promptOf({ settings }: Schedule): string {
+  return String(settings["prompt"] ?? "");
+}

@@ -1,0 +1,111 @@
+/** The schedules that wake agents: when each is due next, in the reader's zone. */
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, type ReactNode } from "react";
+import { Link } from "wouter";
+import { failureOf } from "../server/connection.ts";
+import { useNow } from "../server/now.ts";
+import { useConnection } from "../server/use-server.ts";
+import { schedulePath, useAddressValue } from "../show/address.ts";
+import { Inert } from "../show/inert.tsx";
+import { Loading, Notice, ScreenHead } from "../show/parts.tsx";
+import { fullTime, shortTime, span } from "../show/words.ts";
+import { useListKeys } from "../show/use-list-keys.ts";
+import { promptOf, ruleWords, type Schedule } from "./schedule.ts";
+import { SchedulePanel } from "./schedule-panel.tsx";
+import { ScheduleState } from "./schedule-state.tsx";
+
+const EVERY_MS = 5_000;
+
+export function SchedulesScreen({ scheduleId }: { readonly scheduleId: string | undefined }): ReactNode {
+  const { client } = useConnection();
+  const [sessionId] = useAddressValue("session");
+  const { data, error } = useQuery({
+    queryKey: ["schedules"],
+    queryFn: ({ signal }) => client.call("listSchedules", { signal }),
+    refetchInterval: EVERY_MS,
+  });
+  useEffect(() => {
+    document.title = "Schedules · Haft";
+  }, []);
+  const schedules = data?.schedules ?? [];
+  const isChosen = scheduleId !== undefined && scheduleId !== "";
+  const chosen = schedules.find((one) => one.id === scheduleId && (sessionId === "" || one.sessionId === sessionId));
+  return (
+    <div className={isChosen ? "split with-panel" : "split"}>
+      <div className="split-main">
+        <ScreenHead title="Schedules">
+          <span className="muted">Times are in {Intl.DateTimeFormat().resolvedOptions().timeZone}.</span>
+        </ScreenHead>
+        {error !== null && data === undefined && (
+          <Notice isFailure title="The schedules could not be read." children={failureOf(error).text} />
+        )}
+        {data === undefined && error === null && <Loading />}
+        {data !== undefined && schedules.length === 0 && (
+          <Notice title="No schedule is set.">Those of sessions that the server has open appear here.</Notice>
+        )}
+        {schedules.length > 0 && <ScheduleTable schedules={schedules} chosen={chosen} />}
+      </div>
+      {isChosen && data !== undefined && <SchedulePanel key={`${sessionId} ${scheduleId}`} schedule={chosen} />}
+    </div>
+  );
+}
+
+function ScheduleTable({
+  schedules,
+  chosen,
+}: {
+  readonly schedules: readonly Schedule[];
+  readonly chosen: Schedule | undefined;
+}): ReactNode {
+  const now = useNow(1_000);
+  const keys = useListKeys();
+  return (
+    <div className="table-frame">
+      <table className="table" onKeyDown={keys}>
+        <thead>
+          <tr>
+            <th scope="col">Schedule</th>
+            <th scope="col">State</th>
+            <th scope="col" className="wide-only">
+              Session
+            </th>
+            <th scope="col">Next</th>
+          </tr>
+        </thead>
+        <tbody>
+          {schedules.map((one) => (
+            <tr key={`${one.sessionId} ${one.id}`} className={one === chosen ? "chosen" : undefined}>
+              <td className="main-cell">
+                <Link href={schedulePath(one.id, one.sessionId)} className="row-link" data-row="">
+                  <Inert text={one.id} maxLength={80} />
+                </Link>
+                <span className="sub-line">
+                  <Inert text={`${ruleWords(one)} · ${promptOf(one)}`} maxLength={140} />
+                </span>
+              </td>
+              <td>
+                <ScheduleState schedule={one} />
+              </td>
+              <td className="wide-only muted">
+                <Inert text={one.sessionId} maxLength={60} />
+              </td>
+              <td className="number">
+                <NextTime at={one.nextAt} now={now} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function NextTime({ at, now }: { readonly at: number | undefined; readonly now: number }): ReactNode {
+  if (at === undefined) return <span className="muted">never</span>;
+  return (
+    <time dateTime={new Date(at).toISOString()} title={fullTime(at)}>
+      {shortTime(at, now)}
+      <span className="sub-line">{at > now ? `in ${span(at - now)}` : "now"}</span>
+    </time>
+  );
+}

@@ -1,0 +1,78 @@
+/** Follows a session's events into what a screen folds them to, and draws at most once a frame, large logs more seldom. */
+import { useEffect, useState } from "react";
+import { drawingPauseMs } from "../show/drawing-pace.ts";
+import { failureOf } from "./connection.ts";
+import type { LogEvent } from "./log-event.ts";
+import { useConnection } from "./use-server.ts";
+
+interface Foldable {
+  entries(): readonly unknown[];
+  /** Grows with each event. */
+  readonly version: number;
+  add(event: LogEvent): void;
+}
+
+export interface Followed<Log> {
+  readonly log: Log;
+  /** Grows with each drawing. */
+  readonly version: number;
+  /** The events that were there when the page was opened have come. */
+  readonly isReady: boolean;
+  readonly failure: { readonly text: string; readonly isGone: boolean } | undefined;
+}
+
+/** How long nothing comes before the first part counts as whole. */
+const QUIET_MS = 150;
+
+/** @param makeLog the same function at each drawing */
+export function useFoldedLog<Log extends Foldable>(sessionId: string, makeLog: () => Log): Followed<Log> {
+  const { client } = useConnection();
+  const [state, setState] = useState<Followed<Log>>(() => emptyLog(makeLog()));
+  useEffect(() => {
+    const stop = new AbortController();
+    const log = makeLog();
+    let frame: number | undefined;
+    let paused: ReturnType<typeof setTimeout> | undefined;
+    let quiet: ReturnType<typeof setTimeout> | undefined;
+    const draw = (change: Partial<Followed<Log>> = {}): void => {
+      frame = undefined;
+      if (!stop.signal.aborted) setState((last) => ({ ...last, log, version: log.version, ...change }));
+    };
+    const drawSoon = (): void => {
+      if (frame !== undefined || paused !== undefined) return;
+      const pauseMs = drawingPauseMs(log.entries().length);
+      if (pauseMs === 0) frame = requestAnimationFrame(() => draw());
+      else
+        paused = setTimeout(() => {
+          paused = undefined;
+          draw();
+        }, pauseMs);
+    };
+    const settle = (): void => draw({ isReady: true });
+    const follow = async (): Promise<void> => {
+      await client.call("getSession", { params: { sessionId }, signal: stop.signal });
+      quiet = setTimeout(settle, QUIET_MS);
+      for await (const { event } of client.follow(sessionId, { live: true, signal: stop.signal })) {
+        log.add(event);
+        if (quiet !== undefined) clearTimeout(quiet);
+        quiet = setTimeout(settle, QUIET_MS);
+        drawSoon();
+      }
+    };
+    setState(emptyLog(log));
+    follow().catch((thrown: unknown) => {
+      if (!stop.signal.aborted) draw({ failure: failureOf(thrown), isReady: true });
+    });
+    return () => {
+      stop.abort();
+      if (frame !== undefined) cancelAnimationFrame(frame);
+      if (quiet !== undefined) clearTimeout(quiet);
+      if (paused !== undefined) clearTimeout(paused);
+    };
+  }, [client, sessionId, makeLog]);
+  return state;
+}
+
+function emptyLog<Log>(log: Log): Followed<Log> {
+  return { log, version: 0, isReady: false, failure: undefined };
+}

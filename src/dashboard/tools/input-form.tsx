@@ -1,0 +1,75 @@
+/** The input of a call as a form by its schema, with its JSON, and the server's check of it. */
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useCallback, useId, type Dispatch, type ReactNode, type SetStateAction } from "react";
+import { useConnection } from "../server/use-server.ts";
+import { usePaused } from "../show/use-paused.ts";
+import { JsonField } from "./json-field.tsx";
+import type { Schema } from "./schema-shape.ts";
+import { SchemaField } from "./schema-field.tsx";
+import { Verdict } from "./verdict.tsx";
+
+/** The paths of fields whose text is not a value. */
+export type Unreadable = ReadonlySet<string>;
+export const ALL_READABLE: Unreadable = new Set();
+
+interface InputFormProps {
+  readonly toolName: string;
+  readonly schema: Schema;
+  readonly value: unknown;
+  readonly onChange: (value: unknown) => void;
+  /** Nothing may be sent while there are any. */
+  readonly unreadable: Unreadable;
+  readonly onUnreadable: Dispatch<SetStateAction<Unreadable>>;
+}
+
+export function InputForm({ toolName, schema, value, onChange, unreadable, onUnreadable }: InputFormProps): ReactNode {
+  const { client } = useConnection();
+  const id = useId();
+  const note = useCallback((path: string, isBad: boolean) => onUnreadable((last) => withPath(last, path, isBad)), [onUnreadable]);
+  const judged = usePaused(value);
+  const check = useQuery({
+    queryKey: ["check", toolName, judged],
+    queryFn: ({ signal }) => client.call("checkTool", { params: { toolName }, body: { input: asJson(judged) }, signal }),
+    enabled: unreadable.size === 0,
+    placeholderData: keepPreviousData,
+  });
+  return (
+    <>
+      <div className="try">
+        <div className="try-form">
+          <SchemaField
+            name="input"
+            schema={schema}
+            root={schema}
+            value={value}
+            isRequired
+            depth={0}
+            path=""
+            onChange={onChange}
+            onUnreadable={note}
+          />
+        </div>
+        <div className="field try-json">
+          <label className="field-name" htmlFor={id}>
+            JSON
+          </label>
+          <JsonField id={id} rows={10} value={value} path="#" onChange={(next) => onChange(next ?? {})} onUnreadable={note} />
+        </div>
+      </div>
+      <Verdict unreadable={unreadable} check={check.data} failure={check.error} />
+    </>
+  );
+}
+
+/** A form gives nothing but JSON. */
+export function asJson(value: unknown): null {
+  return (value ?? null) as null;
+}
+
+function withPath(last: Unreadable, path: string, isBad: boolean): Unreadable {
+  if (last.has(path) === isBad) return last;
+  const next = new Set(last);
+  if (isBad) next.add(path);
+  else next.delete(path);
+  return next;
+}

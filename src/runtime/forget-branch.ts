@@ -1,0 +1,17 @@
+/** Ends a branch for good. */
+import { ToolError } from "../core/error.ts";
+import type { ErrorCode } from "../core/error-codes.ts";
+import type { Store } from "../core/store.ts";
+import type { RuntimeSession } from "./runtime-session.ts";
+
+/** Closes a branch and removes it from the store, which keeps it when it refuses with one of these codes. */
+export async function forgetBranch(branch: RuntimeSession, store: Store | undefined, keptFor: readonly ErrorCode[]): Promise<void> {
+  await branch.close();
+  if (branch.eventLog === undefined) return;
+  try {
+    await store?.remove(branch.id);
+  } catch (thrown: unknown) {
+    const error = ToolError.fromUnknown(thrown, "store_failed");
+    if (!keptFor.includes(error.code)) throw error;
+  }
+}

@@ -1,0 +1,239 @@
+/** Issue 20.5: fork, replay, compare, agents and schedules in a real browser, over a real server. */
+import { mkdirSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createClient } from "haft/client";
+import { IN_CI, inCI } from "../ci.ts";
+import { CHROMIUM, openPage, seriousFindings, startBrowser } from "./browser.ts";
+import { builtDashboard } from "./built.ts";
+import { openScene, playShop, type Scene } from "./scene.ts";
+
+/** Pictures of all screens, for people to look at. */
+const PICTURES = fileURLToPath(new URL("../../coverage/dashboard/", import.meta.url));
+const DIST = fileURLToPath(new URL("../../dist/dashboard", import.meta.url));
+
+const LOOKS = {
+  light: { colorScheme: "light" },
+  dark: { colorScheme: "dark" },
+  narrow: { colorScheme: "light", viewport: { width: 360, height: 720 } },
+} as const;
+
+const why = CHROMIUM === undefined ? ", skipped: there is no Chromium" : "";
+
+describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20.5 in a browser ${IN_CI}${why}`, { timeout: 300_000 }, () => {
+  let scene: Scene;
+  let browser: Browser;
+  const calls = new Map<string, string>();
+
+  beforeAll(async () => {
+    mkdirSync(PICTURES, { recursive: true });
+    await builtDashboard();
+    scene = await openScene();
+    const session = await playShop(scene.runtime);
+    for await (const event of session.events()) {
+      if (event.type === "call-start" && !calls.has(event.call.name)) calls.set(event.call.name, event.callId);
+    }
+    const branch = session.fork({ id: "orders-what-if" });
+    await branch.execute([
+      { name: "shop::reserve", input: { item: "chair", count: 3 } },
+      { name: "shop::reserve", input: { item: "lamp", count: 1 } },
+    ]);
+    const client = createClient({ url: scene.url, token: scene.key });
+    await client.call("addSchedule", {
+      body: { sessionId: "desk", name: "morning", dailyAt: "07:30", zone: "America/New_York", prompt: "What does a lamp cost?" },
+    });
+    await client.call("addSchedule", { body: { sessionId: "desk", name: "often", everyMinutes: 30, zone: "UTC", prompt: "Look around." } });
+    await client.call("sendToAgent", { params: { agentName: "clerk" }, body: { content: "What does a lamp cost?" } });
+    browser = await startBrowser();
+  }, 300_000);
+
+  afterAll(async () => {
+    await browser?.close();
+    await scene?.close();
+  });
+
+  const replayPath = (name: string, query = "") =>
+    `/sessions/orders/replay?call=${encodeURIComponent(calls.get(`shop::${name}`) ?? "")}${query}`;
+  const screens: readonly (readonly [name: string, path: () => string, shows: string])[] = [
+    ["replay", () => replayPath("search", "&through=rest"), "Fits"],
+    ["diff", () => "/sessions/orders-what-if/diff", "new$"],
+    ["agents", () => "/agents/clerk", "A lamp is 49.90 euros."],
+    ["schedules", () => "/schedules/morning?session=desk", "daily at 07:30, America/New_York"],
+  ];
+
+  describe.each(screens)("issue 20.2 %s", (name, path, shows) => {
+    test.each(Object.entries(LOOKS))("is whole and without serious findings: %s", async (look, options) => {
+      const { page, problems } = await openPage(browser, scene, path(), options);
+      await page.getByText(new RegExp(shows, "u")).first().waitFor({ state: "attached" });
+      await page.screenshot({ path: `${PICTURES}${name}-${look}.png` });
+      expect(await seriousFindings(page)).toEqual([]);
+      expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+      expect(problems).toEqual([]);
+      await page.context().close();
+    });
+  });
+
+  /** Edits the number of chairs of the first call. */
+  async function reserveThree(page: Page): Promise<void> {
+    await page.getByRole("textbox", { name: /^item/u }).fill("chair");
+    await page.getByRole("textbox", { name: /^count/u }).fill("three");
+    await page.getByText("nothing is sent").waitFor();
+    expect(await page.getByRole("button", { name: "Run simulated" }).isDisabled()).toBe(true);
+    await page.getByRole("textbox", { name: /^count/u }).fill("3");
+    await page.locator(".badge", { hasText: "edited" }).first().waitFor();
+  }
+
+  test("issue 20.5 a call is edited, simulated first, compared, made for real in a branch, and the branch is dropped", async () => {
+    const { page, problems } = await openPage(
+      browser,
+      scene,
+      `/sessions/orders/calls/${encodeURIComponent(calls.get("shop::reserve") ?? "")}`,
+    );
+    const before = (await sessionLength(scene)).length;
+    await page.getByRole("link", { name: "Fork and replay" }).click();
+    await reserveThree(page);
+    const real = page.getByRole("button", { name: "Run for real" });
+    expect(await real.isDisabled()).toBe(true);
+    await page.getByRole("button", { name: "Run simulated" }).click();
+    await page.getByText("Nothing of this is kept.").waitFor();
+    await page.getByText("1 changed").waitFor();
+    await page.screenshot({ path: `${PICTURES}replay-simulated.png` });
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.getByRole("textbox", { name: /^count/u }).fill("4");
+    expect(await real.isDisabled()).toBe(true); // these were not tried
+    await page.getByRole("textbox", { name: /^count/u }).fill("3");
+    await page.getByRole("textbox", { name: /^item/u }).fill("lamp");
+    await page.getByRole("button", { name: "Run simulated" }).click();
+    await expect.poll(() => real.isEnabled()).toBe(true);
+    await real.click();
+    await page.getByRole("button", { name: "Drop the branch" }).waitFor();
+    expect(page.url()).toContain("branch=");
+    await page.reload(); // the address has all of it
+    await page.getByRole("heading", { name: "Compared with the original" }).waitFor();
+    await page.getByText("1 changed").waitFor();
+    await page.screenshot({ path: `${PICTURES}replay-live.png` });
+    await page.getByText("It cannot be committed").waitFor(); // it began before what the session has now
+    expect(await page.getByRole("button", { name: "Commit the branch" }).count()).toBe(0);
+    await page.getByRole("button", { name: "Drop the branch" }).click();
+    await page.getByRole("button", { name: "Drop the branch" }).waitFor({ state: "detached" });
+    expect((await sessionLength(scene)).length).toBe(before);
+    expect(problems).toEqual([]);
+    await page.context().close();
+  });
+
+  test("issue 20.5 a branch of the session as it is now becomes part of it", async () => {
+    const session = scene.runtime.session("short");
+    await session.execute([{ name: "shop::reserve", input: { item: "lamp", count: 1 } }]);
+    const { page } = await openPage(browser, scene, "/sessions/short/replay");
+    await page.getByRole("combobox", { name: /^Begin at/u }).selectOption({ index: 1 });
+    await page.getByRole("combobox", { name: /^Branch/u }).selectOption("now");
+    await page.getByRole("textbox", { name: /^count/u }).fill("2");
+    await page.getByRole("button", { name: "Run simulated" }).click();
+    const real = page.getByRole("button", { name: "Run for real" });
+    await expect.poll(() => real.isEnabled()).toBe(true);
+    await real.click();
+    await page.getByRole("button", { name: "Commit the branch" }).click();
+    await page.getByText("2 calls", { exact: true }).waitFor();
+    expect(new URL(page.url()).pathname).toBe("/sessions/short");
+    await page.context().close();
+  });
+
+  test("issue 20.5 recorded answers are the same, and only what was edited is asked again", async () => {
+    const { page } = await openPage(browser, scene, replayPath("search", "&through=rest&answers=recorded"));
+    await page.getByRole("button", { name: "Replay recorded" }).click();
+    await page.getByText("Nothing of this is kept.").waitFor();
+    await page.screenshot({ path: `${PICTURES}replay-recorded.png` });
+    const origins = await page.locator(".compare-head:nth-child(2) .muted").allTextContents();
+    expect(origins.filter((origin) => origin === "replay").length).toBeGreaterThan(5);
+    await page.context().close();
+  });
+
+  test("issue 20.5 by keyboard alone a call is replayed", async () => {
+    const { page } = await openPage(browser, scene, replayPath("price"));
+    await page.getByRole("textbox", { name: /^item/u }).focus();
+    await page.keyboard.press("Control+A");
+    await page.keyboard.type("desk");
+    await page.getByRole("button", { name: "Run simulated" }).focus();
+    await page.keyboard.press("Enter");
+    await page.locator(".badge", { hasText: "edited" }).first().waitFor();
+    await page.getByText("1 same").waitFor();
+    await page.locator(".compare summary").first().focus();
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Enter");
+    await page.context().close();
+  });
+
+  test("issue 20.7 a key that may only read, and a page that is read-only, have no buttons that change something", async () => {
+    const changing = /^(?:Run simulated|Run for real|Replay recorded|Edit arguments|Fork .*|Send.*|Remove.*|Cancel the run)$/u;
+    for (const [path, shows] of [
+      [replayPath("reserve"), "You may look at these calls"],
+      ["/agents/clerk", "You may read along"],
+      ["/schedules/morning?session=desk", "What does a lamp cost?"],
+    ] as const) {
+      const { page } = await openPage(browser, scene, path, { as: scene.readerKey });
+      await page.getByText(shows).first().waitFor();
+      expect([path, await page.getByRole("button", { name: changing }).count()]).toEqual([path, 0]);
+      await page.context().close();
+    }
+    const { page } = await openPage(browser, scene, replayPath("reserve"));
+    await page.getByRole("button", { name: "Run simulated" }).waitFor();
+    await page.getByRole("switch", { name: "Read-only" }).check({ force: true });
+    await page.getByRole("button", { name: "Run simulated" }).waitFor({ state: "detached" });
+    await page.context().close();
+  });
+
+  test("issue 20.2 two points of one session are compared, and a wrong point is said in its place", async () => {
+    const { page } = await openPage(browser, scene, "/sessions/orders/diff?with=orders&withAt=1");
+    await page.getByText("shop · reserved").waitFor();
+    await page.screenshot({ path: `${PICTURES}diff-points.png` });
+    await page.getByLabel("Its first events").fill("x");
+    expect(await page.getByRole("button", { name: "Compare" }).isDisabled()).toBe(true);
+    await page.context().close();
+  });
+
+  test("issue 20.2 what is said to an agent, its calls and its answer appear as they come", async () => {
+    const { page } = await openPage(browser, scene, "/agents");
+    await page.getByRole("link", { name: /clerk/u }).click();
+    const log = page.getByRole("log", { name: "Conversation" });
+    await log.getByText("A lamp is 49.90 euros.").first().waitFor();
+    const said = await log.getByText("A lamp is 49.90 euros.").count();
+    await page.getByLabel("Message to the agent").fill("And today?");
+    await page.keyboard.press("Enter");
+    await log.getByText("And today?").waitFor();
+    await expect.poll(() => log.getByText("A lamp is 49.90 euros.").count()).toBe(said + 1);
+    const order = (await log.locator("> *").allTextContents()).join(" | ");
+    expect(order).toMatch(/And today\?.*I am looking it up\..*shop::price.*A lamp is 49\.90 euros\.$/su);
+    await page.context().close();
+  });
+
+  test("issue 20.2 a schedule says its next time in the reader's zone, and is removed after a second press", async () => {
+    const { page } = await openPage(browser, scene, "/schedules");
+    await page.getByText("Times are in Europe/Berlin.").waitFor();
+    await page.getByRole("link", { name: "often" }).click();
+    await page.getByRole("button", { name: "Remove", exact: true }).click();
+    await page.getByRole("button", { name: "Remove it for good" }).click();
+    await page.getByRole("link", { name: "often" }).waitFor({ state: "detached" });
+    await page.context().close();
+  });
+
+  test("issue 20 what is not there is said in its place, with a way on", async () => {
+    for (const [path, says] of [
+      ["/sessions/gone/replay", "There is no such session."],
+      ["/sessions/orders/replay?call=gone", "No such call of this session can be made again."],
+      [replayPath("price", "&branch=gone"), "The branch is gone."],
+      ["/sessions/gone/diff", "There is no such session."],
+      ["/sessions/orders/diff?with=gone", "There is no such session to compare with."],
+      ["/agents/gone", "There is no such agent."],
+      ["/schedules/gone", "There is no such schedule."],
+    ] as const) {
+      const { page } = await openPage(browser, scene, path);
+      await page.getByText(says).waitFor();
+      await page.context().close();
+    }
+  });
+});
+
+async function sessionLength({ url, key }: Scene): Promise<{ readonly length: number }> {
+  return createClient({ url, token: key }).call("getSession", { params: { sessionId: "orders" } });
+}
