@@ -11,7 +11,6 @@ import { openScene, playShop, type Scene } from "./scene.ts";
 
 /** Pictures of all screens, for people to look at. */
 const PICTURES = fileURLToPath(new URL("../../coverage/dashboard/", import.meta.url));
-const DIST = fileURLToPath(new URL("../../dist/dashboard", import.meta.url));
 
 const LOOKS = {
   light: { colorScheme: "light" },

@@ -6,7 +6,6 @@ import type { LogEvent } from "./log-event.ts";
 import { useConnection } from "./use-server.ts";
 
 interface Foldable {
-  entries(): readonly unknown[];
   /** Grows with each event. */
   readonly version: number;
   add(event: LogEvent): void;
@@ -40,7 +39,7 @@ export function useFoldedLog<Log extends Foldable>(sessionId: string, makeLog: (
     };
     const drawSoon = (): void => {
       if (frame !== undefined || paused !== undefined) return;
-      const pauseMs = drawingPauseMs(log.entries().length);
+      const pauseMs = drawingPauseMs(log.version);
       if (pauseMs === 0) frame = requestAnimationFrame(() => draw());
       else
         paused = setTimeout(() => {

@@ -134,7 +134,7 @@ export async function fill(store: Store, text: string = "short"): Promise<void> 
   await store.artifacts.put({ artifact: PICTURE, at: 8 });
   await store.access.addKey({ id: "k", name: "CI \u0000", salt: "00", hash: "ff", scopes: ["read"], createdAt: 1 });
   await store.access.addRefusals([{ at: 2, status: 401, reason: "no key", method: "GET", path: "/v1/tools" }]);
-  await store.access.beginRequest({ key: "once", fingerprint: "f", at: 3 });
+  await store.access.beginRequest({ key: "once", fingerprint: "f", at: 3, holder: "one" });
   await store.access.answerRequest({ key: "once", answer: "first \ud800" });
   await store.webhooks.setEndpoints([{ id: "hook", types: ["approval.asked"] }]);
   const question = { id: "q", sessionId: "a", callId: "call_9", turnId: "t", toolName: "files::remove", description: "Removes \u0000" };
