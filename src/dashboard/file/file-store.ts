@@ -31,7 +31,7 @@ class FileStore {
     for await (const file of openFile(source, reading.signal)) {
       if (reading.signal.aborted) return;
       const entries = file.parts[0]?.log.entries().length ?? 0;
-      if (!file.isWhole && performance.now() - drawnAt < drawingPauseMs(entries)) continue;
+      if (!file.isWhole && performance.now() - drawnAt < drawingPauseMs(entries * 3)) continue;
       drawnAt = performance.now();
       this.#set(file);
     }

@@ -85,7 +85,7 @@ for (const { name, start, isRun } of SUBJECTS)
       const kept = keep();
       const store = kept.store();
       await fill(store);
-      await store.access.beginRequest({ key: "today", fingerprint: "f", at: NOW - DAY_MS / 2 });
+      await store.access.beginRequest({ key: "today", fingerprint: "f", at: NOW - DAY_MS / 2, holder: "one" });
       expect(await prune(kept, { before: NOW, parts: ["answers", "artifacts"] })).toEqual({ artifacts: 0, answers: 1 });
       expect(await store.access.beginRequest({ key: "today", fingerprint: "f", at: NOW, holder: "one" })).toBeDefined();
     });
