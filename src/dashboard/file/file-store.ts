@@ -30,8 +30,8 @@ class FileStore {
     let drawnAt = -Infinity;
     for await (const file of openFile(source, reading.signal)) {
       if (reading.signal.aborted) return;
-      const entries = file.parts[0]?.log.entries().length ?? 0;
-      if (!file.isWhole && performance.now() - drawnAt < drawingPauseMs(entries * 3)) continue;
+      const events = file.parts[0]?.log.version ?? 0;
+      if (!file.isWhole && performance.now() - drawnAt < drawingPauseMs(events)) continue;
       drawnAt = performance.now();
       this.#set(file);
     }
