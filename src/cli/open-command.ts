@@ -12,7 +12,7 @@ import { safeText } from "./terminal-text.ts";
 export const openCommand: Command = {
   name: "open",
   usage: "<file>",
-  summary: "Look at a recording or a conversation in the dashboard.",
+  summary: "Show a file of calls in the dashboard.",
   details: [
     "The file is a recording that haft sessions export wrote, or a conversation of",
     "OpenAI, Anthropic or Gemini as JSON or JSON Lines. It is served to this machine",

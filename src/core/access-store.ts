@@ -25,7 +25,7 @@ export interface AccessStore {
   refusals(query?: RefusalQuery): Promise<readonly RefusedRequest[]>;
   /**
    * Records that a holder begins a keyed request, in one step: of several, in any number of processes, one does. Resolves to undefined when it is the holder now: its key
-   * has no record, one that is older than a day, or one with the same fingerprint and no answer that nobody holds or that is held as `after` says. Else it
+   * has no record, one that is older than a day, or one with the same fingerprint and no answer that no attempt holds, or that is held as `after` says. Else it
    * resolves to the record. Nothing drops a younger record, however many there are.
    *
    * @throws ToolError `unavailable` when no more can be kept. By rejecting
@@ -62,7 +62,7 @@ export interface NewKeyedRequest extends RequestRecord {
 export interface KeyedRequest extends RequestRecord {
   /** The first answer. Left out while there is none. */
   readonly answer?: string;
-  /** The attempt that is under way, or whose process ended. Left out when there is an answer, or nobody is at it. */
+  /** The attempt that is under way, or whose process ended. Left out when there is an answer, or no attempt is under way. */
   readonly hold?: RequestHold;
 }
 

@@ -121,7 +121,7 @@ export interface RequestTable {
   readonly at: number;
   /** Null while there is none. */
   readonly answer: string | null;
-  /** Who is at it; null when nobody is. */
+  /** The attempt that is under way; null when none is. */
   readonly holder: string | null;
   readonly beats: number;
 }

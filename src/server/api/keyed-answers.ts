@@ -98,7 +98,7 @@ export class KeyedAnswers {
       return kept;
     } finally {
       stopBeats();
-      // What failed, and what is not over, is asked for again.
+      // A request that failed, or is not over, may be sent again.
       if (kept === undefined || kept.status === 202)
         await access
           .releaseRequest(hold)

@@ -17,7 +17,7 @@ interface Share {
 type Counts = { -readonly [Name in keyof Share]: Share[Name] };
 
 const MINUTE_MS = 60_000;
-/** What may be spent in a minute; grows again with time. */
+/** An amount to spend in a minute, which grows again with time. */
 class Budget {
   readonly #most: number;
   #left: number;

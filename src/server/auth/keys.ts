@@ -37,7 +37,7 @@ export interface NewSessionKey extends Omit<NewKey, "ttlMs"> {
   readonly ttlMs?: number;
 }
 
-/** A key of one session that a principal makes for somebody else. */
+/** A key of one session that a principal makes for another. */
 export interface DelegatedSessionKey {
   readonly name: string;
   readonly sessionId: string;
@@ -124,7 +124,7 @@ export class Keys implements Authenticator {
   async delegate(key: DelegatedSessionKey, maker: Principal): Promise<IssuedKey> {
     if (maker.sessionId !== undefined)
       throw new ToolError("permission_denied", "This key belongs to a session, and makes no other keys.", {
-        hint: "Whoever made it can make another one.",
+        hint: "The principal that made it can make another one.",
       });
     const lacking = key.scopes.find((scope) => !hasScope(maker, scope));
     if (lacking !== undefined)

@@ -144,7 +144,7 @@ export class ServerAccess implements Authenticator {
   #ownKeys(): Keys {
     if (this.#keys !== undefined) return this.#keys;
     throw new ToolError("unavailable", "The server keeps no keys.", {
-      hint: "It is given a store of keys by openServerAccess({ access }).",
+      operatorHint: "It is given a store of keys by openServerAccess({ access }).",
     });
   }
 

@@ -32,7 +32,6 @@ export const LEFT_TABLES: readonly string[] = [
   "haft_counter",
   "haft_lease",
   "haft_lease_slot",
-  "haft_lease_root",
 ];
 
 export interface CopiedTable {
