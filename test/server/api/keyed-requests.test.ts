@@ -107,8 +107,9 @@ test("issue 19.6 E25 a process that works on a keyed request for long is not tak
   Object.assign(one.store.access, {
     answerRequest: async (...given: Parameters<typeof answerRequest>) => gate.promise.then(() => answerRequest(...given)),
   });
-  const asked = Promise.all([one.send("It rains."), wait(20).then(() => other.send("It rains."))]);
+  const begun = one.send("It rains.");
   while (one.sent() === 0) await tick(clock, 1);
+  const asked = Promise.all([begun, other.send("It rains.")]);
   for (let second = 0; second < 60; second++) {
     await tick(clock, 1_000);
     for (const { store } of [one, other]) await store.access.refusals(); // behind the beats that the store was given
