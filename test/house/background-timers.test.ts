@@ -17,6 +17,8 @@ const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
   "src/runtime/events/event-feeds.ts": "forgets events that no reader came back for",
   "src/runtime/events/store-watch.ts": "looks for what other processes wrote; a reader that waits keeps the process alive",
   "src/runtime/job-watch.ts": "looks for jobs that another process cancelled, while they run",
+  "src/server/api/keyed-answers.ts":
+    "says that a keyed request is under way, and looks for the answer of another process; the request's connection keeps the process alive",
   "src/server/api/session-pool.ts": "closes a session that no request uses",
   "src/server/api/submissions.ts":
     "forgets what came of calls that nobody asked for; ends the wait of a request whose connection keeps the process alive",
