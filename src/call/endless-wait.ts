@@ -1,6 +1,6 @@
 /** Whether a wait could never end, because those who are waited for wait in the end for the one that waits. */
 import type { CallRun } from "./call-run.ts";
-import { BorrowedSlot, LentSlot, LentTicket, limitOf, nestedLines, type HeldSlot } from "./lent-hold.ts";
+import { BorrowedSlot, LentSlot, LentTicket, nestedLines, type HeldSlot } from "./lent-hold.ts";
 
 /** Most owners looked at of each wait, and most calls in all; a circle that is larger ends with a deadline. */
 const MAX_OWNERS = 1_000;
@@ -10,8 +10,8 @@ const MAX_CALLS = 10_000;
 interface Wait {
   /** It continues when all of these do. */
   readonly all: readonly string[];
-  /** And, where there are any, one of these. */
-  readonly any: readonly string[];
+  /** And, where there are any, all of one of these groups. */
+  readonly any: readonly (readonly string[])[];
 }
 
 /**
@@ -34,7 +34,7 @@ function endingCalls(waits: ReadonlyMap<string, Wait>): ReadonlySet<string> {
   for (let before = -1; before < ending.size;) {
     before = ending.size;
     for (const [id, { all, any }] of lastFirst)
-      if (!ending.has(id) && all.every(ends) && (any.length === 0 || any.some(ends))) ending.add(id);
+      if (!ending.has(id) && all.every(ends) && (any.length === 0 || any.some((group) => group.every(ends)))) ending.add(id);
   }
   return ending;
 }
@@ -57,9 +57,9 @@ function waitsFrom(run: CallRun, inside: ReadonlyMap<string, readonly CallRun[]>
       // Its locks may be held longer than it runs, by background jobs that they were lent to.
       for (const other of inside.get(owner) ?? []) if (other.job !== undefined && borrows(other, holding)) all.push([other.callId, other]);
     }
-    waits.set(id, { all: all.map(([callId]) => callId), any: slots.map(({ callId }) => callId) });
+    waits.set(id, { all: all.map(([callId]) => callId), any: slots.map((group) => group.map(({ callId }) => callId)) });
     for (const waited of all) open.push(waited);
-    for (const other of slots) open.push([other.callId, other]);
+    for (const other of slots.flat()) open.push([other.callId, other]);
   }
   return waits;
 }
@@ -80,19 +80,33 @@ function waitingInside(waiting: readonly CallRun[]): ReadonlyMap<string, readonl
   return inside;
 }
 
-/** The calls that hold a slot of the limit that this one waits for. */
-function holdersOf({ awaitedSlot, parts }: CallRun): readonly CallRun[] {
+/** The calls that use a slot of those that this one waits for, by slot: one that was lent is given back when the last of them has ended. */
+function holdersOf({ awaitedSlot, parts }: CallRun): readonly (readonly CallRun[])[] {
   if (awaitedSlot === undefined) return [];
-  return parts.running.all().filter(({ slots }) => slots?.some((slot) => isOf(slot, awaitedSlot)) === true);
+  const groups = new Map<object, CallRun[]>();
+  for (const run of parts.running.all())
+    for (const slot of run.slots ?? []) {
+      const shared = sharedIn(slot, awaitedSlot);
+      if (shared === undefined) continue;
+      const key = slot === awaitedSlot ? run : shared; // not lent: each call has a slot of the limit
+      const group = groups.get(key);
+      if (group === undefined) groups.set(key, [run]);
+      else group.push(run);
+    }
+  return [...groups.values()];
 }
 
-function isOf(slot: HeldSlot, awaited: object): boolean {
-  if (!(awaited instanceof LentSlot)) return limitOf(slot) === awaited;
+/** What a slot shares with the others that were lent by the same call: the slot itself where it was not lent; undefined where it is no awaited one. */
+function sharedIn(slot: HeldSlot, awaited: object): object | undefined {
   let one = slot;
+  let shared: HeldSlot | undefined;
   for (;;) {
-    if (one instanceof LentSlot) one = one.slot;
-    else if (!(one instanceof BorrowedSlot)) return false;
-    else if (one.lender === awaited) return true;
-    else one = one.lender;
+    if (one instanceof LentSlot) {
+      shared = one;
+      one = one.slot;
+    } else if (one instanceof BorrowedSlot) {
+      if (one.lender === awaited) return awaited;
+      one = one.lender;
+    } else return one === awaited ? (shared ?? slot) : undefined;
   }
 }

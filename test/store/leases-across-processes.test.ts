@@ -8,7 +8,7 @@ import { temporaryFile } from "./temporary-file.ts";
 
 const PROGRAM = bundledProgram("store/lease-process");
 const TIMES = inCI ? 100 : 10;
-const KILLS = inCI ? 20 : 1;
+const KILLS = inCI ? 8 : 1;
 
 interface Place {
   readonly store: string;
@@ -82,7 +82,7 @@ describe.each(["SQLite", "PostgreSQL"])("issue 21.4 processes that share a count
     async () => {
       const at = await place();
       let refused = 0;
-      for (let stop = 1; stop <= (inCI && isServer ? 10 : 1); stop++) {
+      for (let stop = 1; stop <= (inCI && isServer ? 4 : 1); stop++) {
         const holder = start(at, "hold", 1);
         const fence = await holding(holder);
         holder.child.kill("SIGSTOP");
