@@ -201,6 +201,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20.5 in a browser ${IN_CI}
     await page.keyboard.press("Enter");
     await log.getByText("And today?").waitFor();
     await log.getByText("A lamp is 49.90 euros.").nth(said).waitFor();
+    await log.getByText("The agent is at work…").waitFor({ state: "detached" });
     const order = (await log.locator("> *").allTextContents()).join(" | ");
     expect(order).toMatch(/And today\?.*I am looking it up\..*shop::price.*A lamp is 49\.90 euros\.$/su);
     await page.context().close();
