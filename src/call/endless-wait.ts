@@ -96,7 +96,7 @@ function holdersOf({ awaitedSlot, parts }: CallRun): readonly (readonly CallRun[
   return [...groups.values()];
 }
 
-/** What a slot shares with the others that were lent by the same call: the slot itself where it was not lent; undefined where it is no awaited one. */
+/** Of a slot of the awaited ones: the object that all have who share it; the slot itself where it was not lent. Undefined for other slots. */
 function sharedIn(slot: HeldSlot, awaited: object): object | undefined {
   let one = slot;
   let shared: HeldSlot | undefined;
