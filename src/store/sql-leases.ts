@@ -14,6 +14,9 @@ interface OwnedEntry extends LineEntry {
   readonly owner: string;
 }
 
+/** The slot of requests that may close a circle; those of keys are not negative. */
+const CIRCLES = -1;
+
 export class SqlLeases implements LeaseStore {
   readonly #connection: SqlConnection;
   readonly #owner: Owner;
@@ -74,7 +77,9 @@ export class SqlLeases implements LeaseStore {
 
   async #take(transaction: Transaction<Tables>, wanted: readonly LeaseRequest[]): Promise<readonly LeaseAnswer[]> {
     const slots = slotsOfAll(wanted);
-    const fence = await lockSlots(transaction, slots);
+    // Two that close a circle from both ends are looked at one after the other: one of them goes on.
+    const locked = wanted.some(({ within, callId }) => within !== callId) ? [CIRCLES, ...slots] : slots;
+    const fence = await lockSlots(transaction, locked);
     const entries = await this.#livingEntries(transaction, slots);
     const known = new Map(entries.map((entry) => [entry.ticket, entry]));
     let place = entries.reduce((most, entry) => Math.max(most, entry.place), 0);
@@ -109,7 +114,7 @@ export class SqlLeases implements LeaseStore {
     const before = entries.filter(({ ticket }) => granted.has(ticket)).map(({ ticket }) => ticket);
     if (before.length > 0) await transaction.updateTable("haft_lease").set({ fence }).where("ticket", "in", before).execute();
     await giveBack(transaction, [...left]);
-    if (slots.length > 1) await raiseFences(transaction, slots, fence);
+    if (locked.length > 1) await raiseFences(transaction, locked, fence);
     return answers;
   }
 
