@@ -14,7 +14,7 @@ interface OwnedEntry extends LineEntry {
   readonly owner: string;
 }
 
-/** The slot of requests that may close a circle; those of keys are not negative. */
+/** A slot that no key has: requests that may close a circle take it, one after the other. */
 const CIRCLES = -1;
 
 export class SqlLeases implements LeaseStore {
@@ -77,7 +77,7 @@ export class SqlLeases implements LeaseStore {
 
   async #take(transaction: Transaction<Tables>, wanted: readonly LeaseRequest[]): Promise<readonly LeaseAnswer[]> {
     const slots = slotsOfAll(wanted);
-    // Two that close a circle from both ends are looked at one after the other: one of them goes on.
+    // Of two requests that close a circle from both ends, the first keeps its place.
     const locked = wanted.some(({ within, callId }) => within !== callId) ? [CIRCLES, ...slots] : slots;
     const fence = await lockSlots(transaction, locked);
     const entries = await this.#livingEntries(transaction, slots);
