@@ -77,8 +77,7 @@ export class SqlLeases implements LeaseStore {
 
   async #take(transaction: Transaction<Tables>, wanted: readonly LeaseRequest[]): Promise<readonly LeaseAnswer[]> {
     const slots = slotsOfAll(wanted);
-    // Of two requests that close a circle from both ends, the first keeps its place.
-    const locked = wanted.some(({ within, callId }) => within !== callId) ? [CIRCLES, ...slots] : slots;
+    const locked = lockedFor(wanted, slots);
     const fence = await lockSlots(transaction, locked);
     const entries = await this.#livingEntries(transaction, slots);
     const known = new Map(entries.map((entry) => [entry.ticket, entry]));
@@ -141,6 +140,11 @@ export class SqlLeases implements LeaseStore {
 /** Gives back everything that an owner has. */
 export async function removeLeases(tables: Kysely<Tables>, owner: string): Promise<void> {
   await tables.deleteFrom("haft_lease").where("owner", "=", owner).execute();
+}
+
+/** Of two requests that close a circle from both ends, the first keeps its place. */
+function lockedFor(wanted: readonly LeaseRequest[], slots: readonly number[]): readonly number[] {
+  return wanted.some(({ within, callId }) => within !== callId) ? [CIRCLES, ...slots] : slots;
 }
 
 function slotsOfAll(wanted: readonly LeaseRequest[]): readonly number[] {
