@@ -90,8 +90,7 @@ export class SqlLeases implements LeaseStore {
       added.push(entry);
     }
     const line = new LeaseLine([...entries, ...added]);
-    const granted = new Set<string>();
-    const left = new Set<string>();
+    const [granted, left] = [new Set<string>(), new Set<string>()];
     const answers: LeaseAnswer[] = [];
     for (const { ticket } of wanted) {
       const entry = known.get(ticket);
@@ -113,7 +112,7 @@ export class SqlLeases implements LeaseStore {
     const before = entries.filter(({ ticket }) => granted.has(ticket)).map(({ ticket }) => ticket);
     if (before.length > 0) await transaction.updateTable("haft_lease").set({ fence }).where("ticket", "in", before).execute();
     await giveBack(transaction, [...left]);
-    if (locked.length > 1) await raiseFences(transaction, locked, fence);
+    await raiseFences(transaction, locked, fence);
     return answers;
   }
 
@@ -171,6 +170,7 @@ async function lockSlots(transaction: Transaction<Tables>, slots: readonly numbe
 }
 
 async function raiseFences(transaction: Transaction<Tables>, slots: readonly number[], fence: number): Promise<void> {
+  if (slots.length < 2) return;
   await transaction.updateTable("haft_lease_slot").set({ fence }).where("slot", "in", slots).where("fence", "<", fence).execute();
 }
 
