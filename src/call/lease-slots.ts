@@ -45,7 +45,7 @@ class LeaseLimit implements SlotLimit {
   wait(lane: string): SlotWaiter {
     return new LeaseWaiter(this.#local, {
       lane,
-      request: () => this.#request(lane),
+      request: () => this.#request(),
       taken: this.#taken,
     });
   }
@@ -57,7 +57,7 @@ class LeaseLimit implements SlotLimit {
     this.#local.release(); // says what is wrong where none is taken
   }
 
-  #request(lane: string): LeaseTicket {
+  #request(): LeaseTicket {
     const ticket = this.#leases.newTicket();
     const callId = `limit ${ticket}`; // a limit is waited for, not one of its calls
     return this.#leases.ask({
@@ -67,7 +67,7 @@ class LeaseLimit implements SlotLimit {
       writes: [],
       commutative: false,
       overtakes: false,
-      within: `${lane} ${ticket}`,
+      within: callId,
       limit: this.#limit,
     });
   }

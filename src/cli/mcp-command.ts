@@ -14,6 +14,7 @@ import type { Command, CommandContext } from "./command.ts";
 import { quietPorts, withRuntime } from "./open-runtime.ts";
 import { packageVersion } from "./package-version.ts";
 import type { Screen } from "./terminal-text.ts";
+import { readPort } from "./read-port.ts";
 
 /** The token that HTTP clients must send. */
 const TOKEN_VARIABLE = "HAFT_MCP_TOKEN";
@@ -46,7 +47,7 @@ export const mcpCommand: Command = {
   ],
   async run(context) {
     const { http } = context.options;
-    const port = http === undefined ? undefined : portOf(http);
+    const port = http === undefined ? undefined : readPort(http, "--http");
     if (port === undefined) refuseHttpOptions(context);
     const approve = context.options.yes ? () => "allow-once" as const : mcpApprover;
     return withRuntime(context, { approve, manual: true, callTool: true }, async ({ runtime, config }) => {
@@ -182,10 +183,4 @@ function protocolOutput({ out }: CommandContext): { readonly output: Writable; r
     stdout.write = write;
   };
   return { output, release };
-}
-
-function portOf(text: string): number {
-  const port = Number(text);
-  if (/^\d{1,5}$/u.test(text) && port <= 65_535) return port;
-  throw new ToolError("invalid_argument", `--http takes a port from 0 to 65535, not ${JSON.stringify(text)}.`);
 }

@@ -8,6 +8,7 @@ import type { Command, CommandContext } from "./command.ts";
 import { quietPorts } from "./open-runtime.ts";
 import { readPieces } from "./read-input.ts";
 import { safeText } from "./terminal-text.ts";
+import { readPort } from "./read-port.ts";
 
 export const openCommand: Command = {
   name: "open",
@@ -48,7 +49,7 @@ async function serve(context: CommandContext, file: string): ReturnType<typeof s
   const token = ids.next("token").slice("token_".length);
   const open = (): ReadableStream<Uint8Array> => ReadableStream.from(encoded(readPieces(context, file)));
   try {
-    return await serveFile({ token, open, port: portOf(context), ports: { clock, ids, log } });
+    return await serveFile({ token, open, port: readPort(context.options.port ?? "0", "--port"), ports: { clock, ids, log } });
   } catch (thrown: unknown) {
     if (!(thrown instanceof HttpError)) throw thrown;
     throw new ToolError("not_found", thrown.message, { hint: thrown.operatorHint ?? "Install haft again." });
@@ -72,11 +73,4 @@ async function untilInterrupted({ signal, onInterrupt }: CommandContext): Promis
   if (signal.aborted) resolve();
   await promise;
   giveBack?.();
-}
-
-/** @throws ToolError `invalid_argument` */
-function portOf({ options: { port } }: CommandContext): number {
-  if (port === undefined) return 0;
-  if (/^\d{1,5}$/u.test(port) && Number(port) <= 65_535) return Number(port);
-  throw new ToolError("invalid_argument", `--port takes a port from 0 to 65535, not ${JSON.stringify(port)}.`);
 }

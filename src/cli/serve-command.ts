@@ -14,10 +14,11 @@ import { storeOf } from "./open-store.ts";
 import { packageVersion } from "./package-version.ts";
 import { agentNames, startAgents } from "./serve-agents.ts";
 import { startWebhooks } from "./start-webhooks.ts";
+import { readPort } from "./read-port.ts";
 
 /** The token that clients must send. */
 const TOKEN_VARIABLE = "HAFT_TOKEN";
-const DEFAULT_PORT = 7_420;
+const DEFAULT_PORT = "7420";
 const DEFAULT_HOST = "127.0.0.1";
 
 export const serveCommand: Command = {
@@ -170,14 +171,12 @@ async function serveUntilStopped(
 
 /** @throws ToolError `invalid_argument` */
 function addressOf({ options }: CommandContext): Address {
-  const { port, host = DEFAULT_HOST } = options;
-  if (port !== undefined && !(/^\d{1,5}$/u.test(port) && Number(port) <= 65_535))
-    throw new ToolError("invalid_argument", `--port takes a port from 0 to 65535, not ${JSON.stringify(port)}.`);
+  const { port = DEFAULT_PORT, host = DEFAULT_HOST } = options;
   if (!isLocalAddress(host) && options.allowedHost.length === 0)
     throw new ToolError("invalid_argument", `A server on ${host} can be reached by others.`, {
       hint: "Name each host that it is reached by: --allowed-host tools.example",
     });
-  return { port: port === undefined ? DEFAULT_PORT : Number(port), host, address: options.address };
+  return { port: readPort(port, "--port"), host, address: options.address };
 }
 
 /** @throws ToolError `invalid_argument` */

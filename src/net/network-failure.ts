@@ -76,7 +76,15 @@ export function neverConnected(thrown: unknown): boolean {
   return NOT_CONNECTED.has(codeOf(thrown));
 }
 
-const NOT_CONNECTED: ReadonlySet<string> = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", BLOCKED_PORT]);
+const NOT_CONNECTED: ReadonlySet<string> = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "UND_ERR_CONNECT_TIMEOUT",
+  BLOCKED_PORT,
+]);
 
 /** Node's error codes are single words; anything else could carry what a server sent. */
 function codeOf(thrown: unknown): string {

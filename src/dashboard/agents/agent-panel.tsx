@@ -4,6 +4,7 @@ import { useEffect, useRef, useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { failureOf } from "../server/connection.ts";
 import { useFoldedLog, type Followed } from "../server/use-folded-log.ts";
+import { CancelAction } from "../server/cancel-action.tsx";
 import { useConnection, useMay } from "../server/use-server.ts";
 import { sessionPath, useGo } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
@@ -41,20 +42,8 @@ export function AgentPanel({ name, agent }: { readonly name: string; readonly ag
 function CancelRun({ name }: { readonly name: string }): ReactNode {
   const { client } = useConnection();
   const may = useMay();
-  const { mutate, isPending, error } = useMutation({ mutationFn: () => client.call("cancelAgent", { params: { agentName: name } }) });
   if (!may("execute")) return null;
-  return (
-    <>
-      <button type="button" className="button" disabled={isPending} onClick={() => mutate()}>
-        Cancel the run
-      </button>
-      {error !== null && (
-        <span className="inline-failure" role="alert">
-          {failureOf(error).text}
-        </span>
-      )}
-    </>
-  );
+  return <CancelAction text="Cancel the run" cancel={() => client.call("cancelAgent", { params: { agentName: name } })} />;
 }
 
 const newLog = (): ChatLog => new ChatLog();

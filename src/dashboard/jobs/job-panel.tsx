@@ -4,6 +4,7 @@ import { useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { ResultSection } from "../call/result-section.tsx";
 import { failureOf } from "../server/connection.ts";
+import { CancelAction } from "../server/cancel-action.tsx";
 import { useConnection, useMay } from "../server/use-server.ts";
 import { sessionPath, useGo } from "../show/address.ts";
 import { Inert, TextBlock, ToolName } from "../show/inert.tsx";
@@ -116,23 +117,9 @@ function Output({ job }: { readonly job: Job }): ReactNode {
 function CancelJob({ job }: { readonly job: Job }): ReactNode {
   const { client } = useConnection();
   const queries = useQueryClient();
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: () =>
-      client.call("cancelJob", { params: { jobId: job.id }, body: { reason: "cancelled in the dashboard", sessionId: job.sessionId } }),
-    onSettled: () => queries.invalidateQueries({ queryKey: ["job", job.id] }),
-  });
-  return (
-    <>
-      <button type="button" className="button" disabled={isPending} onClick={() => mutate()}>
-        Cancel the job
-      </button>
-      {error !== null && (
-        <span className="inline-failure" role="alert">
-          {failureOf(error).text}
-        </span>
-      )}
-    </>
-  );
+  const cancel = () =>
+    client.call("cancelJob", { params: { jobId: job.id }, body: { reason: "cancelled in the dashboard", sessionId: job.sessionId } });
+  return <CancelAction text="Cancel the job" cancel={cancel} onSettled={() => queries.invalidateQueries({ queryKey: ["job", job.id] })} />;
 }
 
 /** Sent as a string, as a person writes it. */

@@ -9,7 +9,7 @@ import { jobPath, useAddressValue } from "../show/address.ts";
 import { Inert, ToolName } from "../show/inert.tsx";
 import { Loading, Moment, Notice, ScreenHead } from "../show/parts.tsx";
 import { span } from "../show/words.ts";
-import { useListKeys } from "../show/use-list-keys.ts";
+import { ListTable } from "../show/list-table.tsx";
 import { JobState, type Job } from "./job-state.tsx";
 import { JobPanel } from "./job-panel.tsx";
 
@@ -81,50 +81,46 @@ export function JobsScreen({ jobId }: { readonly jobId: string | undefined }): R
 
 function JobTable({ jobs, jobId }: { readonly jobs: readonly Job[]; readonly jobId: string | undefined }): ReactNode {
   const now = useNow(1_000);
-  const keys = useListKeys();
   return (
-    <div className="table-frame">
-      <table className="table" onKeyDown={keys}>
-        <thead>
-          <tr>
-            <th scope="col">Job</th>
-            <th scope="col">State</th>
-            <th scope="col" className="wide-only">
-              Session
-            </th>
-            <th scope="col" className="number">
-              Time
-            </th>
-            <th scope="col">Began</th>
-          </tr>
-        </thead>
-        <tbody>
-          {jobs.map((job) => (
-            <tr key={job.id} className={job.id === jobId ? "chosen" : undefined}>
-              <td className="main-cell">
-                <Link href={jobPath(job.id) + window.location.search} className="row-link" data-row="">
-                  <ToolName name={job.toolName} />
-                </Link>
-                {job.question !== undefined && (
-                  <span className="sub-line">
-                    asks: <Inert text={job.question} maxLength={120} />
-                  </span>
-                )}
-              </td>
-              <td>
-                <JobState job={job} />
-              </td>
-              <td className="wide-only muted">
-                <Inert text={job.sessionId} maxLength={60} />
-              </td>
-              <td className="number">{span((job.endedAt ?? now) - job.startedAt)}</td>
-              <td className="muted">
-                <Moment at={job.startedAt} now={now} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <ListTable
+      head={
+        <>
+          <th scope="col">Job</th>
+          <th scope="col">State</th>
+          <th scope="col" className="wide-only">
+            Session
+          </th>
+          <th scope="col" className="number">
+            Time
+          </th>
+          <th scope="col">Began</th>
+        </>
+      }
+    >
+      {jobs.map((job) => (
+        <tr key={job.id} className={job.id === jobId ? "chosen" : undefined}>
+          <td className="main-cell">
+            <Link href={jobPath(job.id) + window.location.search} className="row-link" data-row="">
+              <ToolName name={job.toolName} />
+            </Link>
+            {job.question !== undefined && (
+              <span className="sub-line">
+                asks: <Inert text={job.question} maxLength={120} />
+              </span>
+            )}
+          </td>
+          <td>
+            <JobState job={job} />
+          </td>
+          <td className="wide-only muted">
+            <Inert text={job.sessionId} maxLength={60} />
+          </td>
+          <td className="number">{span((job.endedAt ?? now) - job.startedAt)}</td>
+          <td className="muted">
+            <Moment at={job.startedAt} now={now} />
+          </td>
+        </tr>
+      ))}
+    </ListTable>
   );
 }

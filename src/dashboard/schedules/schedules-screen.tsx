@@ -9,7 +9,7 @@ import { schedulePath, useAddressValue } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
 import { Loading, Notice, ScreenHead } from "../show/parts.tsx";
 import { fullTime, shortTime, span } from "../show/words.ts";
-import { useListKeys } from "../show/use-list-keys.ts";
+import { ListTable } from "../show/list-table.tsx";
 import { promptOf, ruleWords, type Schedule } from "./schedule.ts";
 import { SchedulePanel } from "./schedule-panel.tsx";
 import { ScheduleState } from "./schedule-state.tsx";
@@ -58,45 +58,41 @@ function ScheduleTable({
   readonly chosen: Schedule | undefined;
 }): ReactNode {
   const now = useNow(1_000);
-  const keys = useListKeys();
   return (
-    <div className="table-frame">
-      <table className="table" onKeyDown={keys}>
-        <thead>
-          <tr>
-            <th scope="col">Schedule</th>
-            <th scope="col">State</th>
-            <th scope="col" className="wide-only">
-              Session
-            </th>
-            <th scope="col">Next</th>
-          </tr>
-        </thead>
-        <tbody>
-          {schedules.map((one) => (
-            <tr key={`${one.sessionId} ${one.id}`} className={one === chosen ? "chosen" : undefined}>
-              <td className="main-cell">
-                <Link href={schedulePath(one.id, one.sessionId)} className="row-link" data-row="">
-                  <Inert text={one.id} maxLength={80} />
-                </Link>
-                <span className="sub-line">
-                  <Inert text={`${ruleWords(one)} · ${promptOf(one)}`} maxLength={140} />
-                </span>
-              </td>
-              <td>
-                <ScheduleState schedule={one} />
-              </td>
-              <td className="wide-only muted">
-                <Inert text={one.sessionId} maxLength={60} />
-              </td>
-              <td className="number">
-                <NextTime at={one.nextAt} now={now} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <ListTable
+      head={
+        <>
+          <th scope="col">Schedule</th>
+          <th scope="col">State</th>
+          <th scope="col" className="wide-only">
+            Session
+          </th>
+          <th scope="col">Next</th>
+        </>
+      }
+    >
+      {schedules.map((one) => (
+        <tr key={`${one.sessionId} ${one.id}`} className={one === chosen ? "chosen" : undefined}>
+          <td className="main-cell">
+            <Link href={schedulePath(one.id, one.sessionId)} className="row-link" data-row="">
+              <Inert text={one.id} maxLength={80} />
+            </Link>
+            <span className="sub-line">
+              <Inert text={`${ruleWords(one)} · ${promptOf(one)}`} maxLength={140} />
+            </span>
+          </td>
+          <td>
+            <ScheduleState schedule={one} />
+          </td>
+          <td className="wide-only muted">
+            <Inert text={one.sessionId} maxLength={60} />
+          </td>
+          <td className="number">
+            <NextTime at={one.nextAt} now={now} />
+          </td>
+        </tr>
+      ))}
+    </ListTable>
   );
 }
 

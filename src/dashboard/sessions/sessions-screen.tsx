@@ -12,7 +12,7 @@ import { Inert } from "../show/inert.tsx";
 import { Badge, Loading, Moment, Notice, ScreenHead, SearchField } from "../show/parts.tsx";
 import { count, fullTime, shortTime } from "../show/words.ts";
 import { usePaused } from "../show/use-paused.ts";
-import { useListKeys } from "../show/use-list-keys.ts";
+import { ListTable } from "../show/list-table.tsx";
 
 type Session = AnswerOf<"getSession">;
 
@@ -87,49 +87,45 @@ interface Placed {
 
 function SessionTable({ sessions }: { readonly sessions: readonly Placed[] }): ReactNode {
   const now = useNow(5_000);
-  const keys = useListKeys();
   return (
-    <div className="table-frame">
-      <table className="table" onKeyDown={keys}>
-        <thead>
-          <tr>
-            <th scope="col">Session</th>
-            <th scope="col">State</th>
-            <th scope="col" className="number">
-              Events
-            </th>
-            <th scope="col" className="wide-only">
-              Began
-            </th>
-            <th scope="col">Last event</th>
-          </tr>
-        </thead>
-        <tbody>
-          {sessions.map(({ session, depth }) => (
-            <tr key={session.id}>
-              <td className={`main-cell indent-${Math.min(depth, 4)}`}>
-                <Link href={sessionPath(session.id)} className="row-link" data-row="">
-                  {depth > 0 && <span aria-label="branch">↳ </span>}
-                  <Inert text={session.id} maxLength={120} />
-                </Link>
-              </td>
-              <td>
-                <SessionState session={session} now={now} />
-              </td>
-              <td className="number">{count(session.length)}</td>
-              <td className="wide-only muted">
-                {session.createdAt !== undefined && (
-                  <time dateTime={new Date(session.createdAt).toISOString()} title={fullTime(session.createdAt)}>
-                    {shortTime(session.createdAt, now)}
-                  </time>
-                )}
-              </td>
-              <td className="muted">{session.updatedAt !== undefined && <Moment at={session.updatedAt} now={now} />}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <ListTable
+      head={
+        <>
+          <th scope="col">Session</th>
+          <th scope="col">State</th>
+          <th scope="col" className="number">
+            Events
+          </th>
+          <th scope="col" className="wide-only">
+            Began
+          </th>
+          <th scope="col">Last event</th>
+        </>
+      }
+    >
+      {sessions.map(({ session, depth }) => (
+        <tr key={session.id}>
+          <td className={`main-cell indent-${Math.min(depth, 4)}`}>
+            <Link href={sessionPath(session.id)} className="row-link" data-row="">
+              {depth > 0 && <span aria-label="branch">↳ </span>}
+              <Inert text={session.id} maxLength={120} />
+            </Link>
+          </td>
+          <td>
+            <SessionState session={session} now={now} />
+          </td>
+          <td className="number">{count(session.length)}</td>
+          <td className="wide-only muted">
+            {session.createdAt !== undefined && (
+              <time dateTime={new Date(session.createdAt).toISOString()} title={fullTime(session.createdAt)}>
+                {shortTime(session.createdAt, now)}
+              </time>
+            )}
+          </td>
+          <td className="muted">{session.updatedAt !== undefined && <Moment at={session.updatedAt} now={now} />}</td>
+        </tr>
+      ))}
+    </ListTable>
   );
 }
 

@@ -1,37 +1,13 @@
 /** Passes requests for sessions that another process of the store has open on to that process. */
 import { ToolError } from "../../core/error.ts";
-import type { OperationId } from "../api.ts";
-import { API } from "../api.ts";
+import { neverConnected } from "../../net/network-failure.ts";
+import { CONNECTION_HEADERS } from "../../net/request-head.ts";
+import { API, type OperationId } from "../api.ts";
 import type { Route } from "./route.ts";
 import type { ApiServices } from "./services.ts";
 
 /** Requests that were passed on have it: they are passed on no further. */
 const FORWARDED = "haft-forwarded";
-
-/** Headers of one connection (RFC 9110, section 7.6.1), and those that each connection makes for itself. */
-const OF_A_CONNECTION = [
-  "connection",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-  "host",
-  "expect",
-  "accept-encoding",
-] as const;
-
-/** Codes of connections that were never made. */
-const NOT_CONNECTED: ReadonlySet<unknown> = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "UND_ERR_CONNECT_TIMEOUT",
-]);
 
 /**
  * The answer of the process that has the session open. Undefined where this one answers: for routes that need no open session, and for sessions
@@ -66,7 +42,7 @@ async function send(request: Request, address: string): Promise<Response> {
     const answer = await fetch(target, { method, headers, body, signal, redirect: "manual", ...(body === null ? {} : { duplex: "half" }) });
     return new Response(answer.body, { status: answer.status, headers: withoutConnection(answer.headers) });
   } catch (thrown: unknown) {
-    const wasSent = !NOT_CONNECTED.has(codeOf(thrown));
+    const wasSent = !neverConnected(thrown instanceof Error ? thrown.cause : thrown); // fetch says why in the cause
     throw new ToolError("unavailable", "The session is open in another process, which could not be reached.", {
       retryable: true,
       outcome: wasSent ? "unknown" : "not_started",
@@ -82,11 +58,6 @@ async function send(request: Request, address: string): Promise<Response> {
 
 function withoutConnection(from: Headers): Headers {
   const headers = new Headers(from);
-  for (const name of OF_A_CONNECTION) headers.delete(name);
+  for (const name of CONNECTION_HEADERS) headers.delete(name);
   return headers;
-}
-
-function codeOf(thrown: unknown): unknown {
-  const cause = thrown instanceof Error ? thrown.cause : undefined;
-  return cause instanceof Error && "code" in cause ? cause.code : undefined;
 }

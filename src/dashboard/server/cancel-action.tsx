@@ -1,0 +1,29 @@
+/** A button that cancels something on the server, and says when that failed. */
+import { useMutation } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { failureOf } from "./connection.ts";
+
+interface CancelActionProps<Answer> {
+  readonly text: string;
+  readonly cancel: () => Promise<Answer>;
+  readonly onSettled?: () => unknown;
+  /** Shown next to it for an answer. */
+  readonly after?: (answer: Answer) => ReactNode;
+}
+
+export function CancelAction<Answer>({ text, cancel, onSettled, after }: CancelActionProps<Answer>): ReactNode {
+  const { mutate, isPending, error, data } = useMutation({ mutationFn: cancel, onSettled: () => onSettled?.() });
+  return (
+    <>
+      <button type="button" className="button" disabled={isPending} onClick={() => mutate()}>
+        {text}
+      </button>
+      {error !== null && (
+        <span className="inline-failure" role="alert">
+          {failureOf(error).text}
+        </span>
+      )}
+      {data !== undefined && after?.(data)}
+    </>
+  );
+}
