@@ -2,7 +2,7 @@
  * Figures of the dashboard under load, in Debian's Chromium: `node --conditions=haft-source scripts/dashboard-load.ts [options]`.
  *
  * `--seconds <n>` of a live session (10), `--rate <n>` events a second (1000), `--calls <n>` of the recording that is opened (100000);
- * `--hour` has the live session run for an hour.
+ * `--hour` lets a call report progress afterwards, as often as an hour of that rate has seconds and events, twenty times as fast.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
@@ -21,6 +21,20 @@ import { buildDashboard } from "./dashboard.ts";
 const TOKEN = "dashboard-load-token";
 /** Of one call in a session: its start and its end. */
 const EVENTS_OF_CALL = 2;
+/** How many times as fast as the clock an hour goes by. */
+const HOUR_SPEED = 20;
+
+/** Two seconds, through all of it. */
+const SCROLL = `new Promise((done) => {
+  const grid = document.querySelector("[role=treegrid]");
+  const startedAt = performance.now();
+  const step = (now) => {
+    const share = Math.min(1, (now - startedAt) / 2000);
+    grid.scrollTop = share * (grid.scrollHeight - grid.clientHeight);
+    if (share < 1) requestAnimationFrame(step); else done();
+  };
+  requestAnimationFrame(step);
+})`;
 
 const { values } = parseArgs({
   options: {
@@ -39,7 +53,26 @@ const nothing = defineTool({
   effects: pure,
   execute: () => null,
 });
-const runtime = createRuntime({ toolsets: [{ name: "load", tools: [nothing] }] });
+const reports = defineTool({
+  name: "reports",
+  description: "Reports its progress again and again.",
+  inputSchema: {
+    type: "object",
+    properties: { updates: { type: "integer" }, perSecond: { type: "integer" } },
+    required: ["updates", "perSecond"],
+  },
+  effects: pure,
+  timeoutMs: 3_600_000,
+  execute: async ({ updates, perSecond }, { progress, signal }) => {
+    const startedAt = performance.now();
+    for (let made = 0; made < updates && !signal.aborted; await pause(10)) {
+      const due = Math.min(updates, Math.floor(((performance.now() - startedAt) / 1_000) * perSecond));
+      for (; made < due; made++) progress({ done: made, total: updates, message: `update ${made}` });
+    }
+    return null;
+  },
+});
+const runtime = createRuntime({ toolsets: [{ name: "load", tools: [nothing, reports] }] });
 const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), dashboard: true });
 const { url } = await server.listen({ port: 0 });
 const browser = await chromium.launch({
@@ -47,7 +80,7 @@ const browser = await chromium.launch({
   args: ["--no-sandbox", "--disable-gpu", "--enable-precise-memory-info", "--js-flags=--expose-gc"],
 });
 try {
-  await live(browser, { seconds: values.hour ? 3_600 : Number(values.seconds), rate: Number(values.rate) });
+  await live(browser, { seconds: Number(values.seconds), rate: Number(values.rate), isHour: values.hour });
   await largeFile(browser, Number(values.calls));
 } finally {
   await browser.close();
@@ -58,10 +91,11 @@ try {
 interface Live {
   readonly seconds: number;
   readonly rate: number;
+  readonly isHour: boolean;
 }
 
 /** A session that grows while its timeline is open. */
-async function live(browser: Browser, { seconds, rate }: Live): Promise<void> {
+async function live(browser: Browser, { seconds, rate, isHour }: Live): Promise<void> {
   const session = runtime.session("live");
   const page = await openPage(browser, "/sessions/live?follow=yes");
   await session.execute([{ name: "load::nothing", input: { index: 0 } }]);
@@ -94,7 +128,28 @@ async function live(browser: Browser, { seconds, rate }: Live): Promise<void> {
   console.log(`live: ${calls} calls, ${Math.round((calls * EVENTS_OF_CALL) / gone)} events/s`);
   console.log(`  frames: ${await frames(page)}`);
   console.log(`  heap: ${heaps.join(", ")}`);
+  if (isHour) await hour(page, rate);
   await page.context().close();
+}
+
+/** As many reports as an hour has events. */
+async function hour(page: Page, rate: number): Promise<void> {
+  const updates = 3_600 * rate;
+  await watchFrames(page);
+  const heaps: string[] = [];
+  const startedAt = performance.now();
+  const work = runtime.session("live").execute([{ name: "load::reports", input: { updates, perSecond: HOUR_SPEED * rate } }]);
+  let isOver = false;
+  const over = work.then(() => (isOver = true));
+  while (!isOver) {
+    heaps.push(`${((performance.now() - startedAt) / 1_000).toFixed(0)} s ${await heapOf(page)} MB`);
+    await Promise.race([over, pause(30_000)]);
+  }
+  const gone = (performance.now() - startedAt) / 1_000;
+  heaps.push(`${gone.toFixed(0)} s ${await heapOf(page)} MB`);
+  console.log(`an hour of ${rate} events/s in ${gone.toFixed(0)} s: ${updates} reports of one call`);
+  console.log(`  frames: ${await frames(page)}`);
+  console.log(`  heap: ${heaps.join(", ")}`);
 }
 
 /** A recording with so many calls, opened from a file. */
@@ -124,18 +179,6 @@ async function largeFile(browser: Browser, calls: number): Promise<void> {
     rmSync(folder, { recursive: true, force: true });
   }
 }
-
-/** Two seconds, through all of it. */
-const SCROLL = `new Promise((done) => {
-  const grid = document.querySelector("[role=treegrid]");
-  const startedAt = performance.now();
-  const step = (now) => {
-    const share = Math.min(1, (now - startedAt) / 2000);
-    grid.scrollTop = share * (grid.scrollHeight - grid.clientHeight);
-    if (share < 1) requestAnimationFrame(step); else done();
-  };
-  requestAnimationFrame(step);
-})`;
 
 function* manyEvents(calls: number): Generator<SessionEvent, void, undefined> {
   for (let index = 0; index < calls; index++) {

@@ -164,6 +164,35 @@ const COUNTRIES: Readonly<Record<string, string>> = Object.fromEntries(
     .map((row) => [row.split(":")[0], row.slice(row.indexOf(":") + 1)]),
 );
 
+/** The other code of a country. @see https://www.iso.org/iso-3166-country-codes.html */
+const CODES_OF_THREE: Readonly<Record<string, string>> = {
+  IT: "ITA",
+  NO: "NOR",
+  PT: "PRT",
+  AT: "AUT",
+  CZ: "CZE",
+  IE: "IRL",
+  ES: "ESP",
+  GR: "GRC",
+  FI: "FIN",
+  PL: "POL",
+  KE: "KEN",
+  PE: "PER",
+  JP: "JPN",
+  CA: "CAN",
+  KR: "KOR",
+  EG: "EGY",
+  FR: "FRA",
+  GB: "GBR",
+  DE: "DEU",
+  CH: "CHE",
+  US: "USA",
+  NL: "NLD",
+  AU: "AUS",
+  SG: "SGP",
+  IN: "IND",
+};
+
 const places: ObjectRule = function* (object) {
   const names = byName(object);
   const known = COUNTRIES[String(names.get("city") ?? names.get("city_name") ?? "")];
@@ -173,7 +202,11 @@ const places: ObjectRule = function* (object) {
     const value = names.get(name);
     if (typeof value === "string")
       yield {
-        ok: value === country || value.toUpperCase() === code || (country === "United States" && value.startsWith("US")),
+        ok:
+          value === country ||
+          value.toUpperCase() === code ||
+          value === CODES_OF_THREE[code ?? ""] ||
+          (country === "United States" && value.startsWith("US")),
         what: `${String(names.get("city"))} is in ${value}`,
       };
   }

@@ -65,6 +65,7 @@ marital_status=single,married,divorced,widowed
 (?:material|fabric)=cotton,wool,oak,steel,glass,leather
 (?:mood|emotion)=happy,calm,excited,tired,curious
 (?:alpha_?2|iso_?2|isocode_?2|iso_code_?2|country_iso|country_code_iso)=US,GB,DE,FR,IT,ES,PT,NO,AT,CH,IE,GR,FI,PL,NL,SE
+(?:iso_?)?3166_2(?:_code)?=US-CA,US-NY,US-TX,CA-ON,CA-BC,DE-BY,DE-BE,AU-NSW,FR-IDF,ES-MD,IT-RM,GB-ENG,NL-NH,CH-ZH,AT-9,JP-13
 (?:alpha_?3|iso_?3|isocode_?3|iso_code_?3)=USA,GBR,DEU,FRA,ITA,ESP,PRT,NOR,AUT,CHE,IRL,GRC`;
 
 const PARSED: readonly (readonly [RegExp, readonly string[]])[] = ROWS.split("\n").map((row) => {

@@ -32,7 +32,9 @@ const format =
   (random) =>
     formatText(name, random) ?? "";
 const person: TextMaker = (random) => `${random.pick(words.FIRST_NAMES)} ${random.pick(words.LAST_NAMES)}`;
-const userName: TextMaker = (random) => `${random.pick(words.NOUNS)}${random.integer(1, 99)}`;
+/** A first name, the letter of a last name and a number, so that an answer can tell the name again. */
+const userName: TextMaker = (random) =>
+  `${random.pick(words.FIRST_NAMES)}${random.pick(words.LAST_NAMES).charAt(0)}${random.integer(1, 99)}`.toLowerCase();
 const city = from(everyPlace("city"));
 const numbers: TextMaker = (random) => String(random.integer(1, 50));
 const ticker: TextMaker = (random, topic) => random.pick(topic?.noun === "crypto" ? words.COINS : words.TICKERS);

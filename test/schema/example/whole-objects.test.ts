@@ -123,6 +123,18 @@ describe("whole objects: people and places", () => {
       expect(username).toContain(first_name.toLowerCase());
     }
     for (const { name } of objects({ name: text, email: text }, { email: "ada.berg@example.com" })) expect(name).toBe("Ada Berg");
+    const given: readonly (readonly [Record<string, string>, RegExp])[] = [
+      [{ email: "t.brandt@mail.example" }, /^T[a-z]+ Brandt$/u],
+      [{ username: "liams52" }, /^Liam S[a-z]+$/u],
+      [{ username: "mira_quint8" }, /^Mira Quint$/u],
+    ];
+    for (const [known, name] of given)
+      for (const { full_name } of objects({ full_name: text, email: text, username: text }, known)) expect(full_name).toMatch(name);
+  });
+
+  test("whole objects: a part of a country has its code", () => {
+    for (const name of ["iso_3166_2", "iso-3166-2", "subdivision_iso3166_2_code"])
+      for (const row of objects({ [name]: text })) expect(Object.values(row)[0]).toMatch(/^[A-Z]{2}-[A-Z\d]{1,3}$/u);
   });
 
   test("whole objects: a city has its country, codes, degrees, currency and time", () => {

@@ -1,5 +1,6 @@
 /** One person: a name, its parts, an e-mail address and a user name that belong together. */
 import type { Relation, WholeObject } from "../whole-object.ts";
+import { FIRST_NAMES, LAST_NAMES } from "../words.ts";
 
 const FIRST = ["first_name", "given_name", "forename", "firstname"];
 const LAST = ["last_name", "family_name", "surname", "lastname"];
@@ -67,20 +68,45 @@ function isOfEmail(whole: string | undefined, email: string | undefined): boolea
 }
 
 /** Of what was given first; else of what was made up. */
-function nameFrom(object: WholeObject, { first, last, whole, email }: Names): readonly string[] | undefined {
+function nameFrom(object: WholeObject, { first, last, whole, email, login }: Names): readonly string[] | undefined {
   const isGiven = (name: string | undefined): boolean => name !== undefined && !object.isMadeUp(name);
   const [given, family, full, address] = [object.text(first), object.text(last), object.text(whole), object.text(email)];
   const ofWhole = PERSON.exec(full ?? "")?.slice(1);
-  const ofEmail = /^([a-z]{2,20})\.([a-z]{2,20})@/u
-    .exec(address ?? "")
-    ?.slice(1)
-    .map((part) => part.charAt(0).toUpperCase() + part.slice(1));
+  const ofEmail = nameOfEmail(address ?? "");
   const ofParts = given !== undefined && family !== undefined ? [given, family] : undefined;
   if (isGiven(whole) && full !== undefined) return ofWhole;
-  if (isGiven(email) && ofEmail !== undefined && !isGiven(first) && !isGiven(last)) return ofEmail;
+  if (!isGiven(first) && !isGiven(last)) {
+    const ofGiven = (isGiven(email) ? ofEmail : undefined) ?? (isGiven(login) ? nameOfLogin(object.text(login) ?? "") : undefined);
+    if (ofGiven !== undefined) return ofGiven;
+  }
   if (ofParts !== undefined) return ofParts;
   if (ofWhole !== undefined) return [given ?? ofWhole[0] ?? "", family ?? ofWhole[1] ?? ""];
   return (full === undefined || isOfEmail(whole, email)) && ofEmail !== undefined
     ? [given ?? ofEmail[0] ?? "", family ?? ofEmail[1] ?? ""]
     : undefined;
+}
+
+/** `ada.berg@…`, and `a.berg@…` with a first name of that letter. */
+function nameOfEmail(address: string): readonly string[] | undefined {
+  const [, first = "", last = ""] = /^([a-z]{1,20})[._-]([a-z]{2,20})@/iu.exec(address) ?? [];
+  return namesOfWords(first, last);
+}
+
+/** `adab52`, `ada.berg`, `a_berg7`; undefined where no name is seen. */
+function nameOfLogin(login: string): readonly string[] | undefined {
+  const [, first = "", last = ""] = /^([a-z]{1,20})[._-]([a-z]{2,20})\d{0,6}$/iu.exec(login) ?? [];
+  if (last !== "") return namesOfWords(first, last);
+  const [, start = "", initial = ""] = /^([a-z]{2,20})([a-z])\d{0,6}$/iu.exec(login) ?? [];
+  const known = FIRST_NAMES.find((name) => name.toLowerCase() === start.toLowerCase());
+  const family = LAST_NAMES.find((name) => name.startsWith(initial.toUpperCase()));
+  return known === undefined || family === undefined ? undefined : [known, family];
+}
+
+function namesOfWords(first: string, last: string): readonly string[] | undefined {
+  const whole = first.length > 1 ? capital(first) : FIRST_NAMES.find((name) => name.startsWith(first.toUpperCase()));
+  return first === "" || last === "" || whole === undefined ? undefined : [whole, capital(last)];
+}
+
+function capital(word: string): string {
+  return word.charAt(0).toUpperCase() + word.slice(1).toLowerCase();
 }
