@@ -16,11 +16,11 @@ import { inCI } from "../ci.ts";
 const HOST = bundledProgram("fixtures/fleet-host");
 const SERVER = fileURLToPath(new URL("../fixtures/fleet-server.mjs", import.meta.url));
 /** The whole fleet where a machine has nothing else to do. */
-const SIZE = inCI ? 70 : 10;
+const SIZE = inCI ? 70 : 5;
 /** One in so many servers ends itself in every third call. */
 const CRASHING = 5;
 const CALLS = 7;
-const ROUNDS = inCI ? 3 : 1;
+const ROUNDS = inCI ? 2 : 1;
 const KILLS = inCI ? 3 : 1;
 const OWN_TOOLS = 1;
 

@@ -14,7 +14,7 @@ import { traceRuntime } from "./trace-runtime.ts";
 
 const SEED = 20_260_301;
 /** Outside CI one task of three. */
-const EVERY = inCI ? 1 : 6;
+const EVERY = inCI ? 1 : 20;
 
 /** What must not change while calls are tried. */
 function contents(session: RuntimeSession, task: RecordedTask) {
