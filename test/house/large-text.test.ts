@@ -91,7 +91,7 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   nearestMember: (text) => nearestMember(text, ["a"]),
   fitLines: (text) => fitLines(text, 80),
   wrapBehind: (text) => wrapBehind("note: ", text, 80),
-  wrap: (text) => wrap(text, 80)
+  wrap: (text) => wrap(text, 80),
   "read_result, its path": (text) => kept.read("session", handle, { path: text }),
 };
 
