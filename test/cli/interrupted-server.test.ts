@@ -4,12 +4,12 @@ import { existsSync, readFileSync, watch } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { PATIENCE_MS, PROGRAM, folderWith } from "./run-haft.ts";
+import { IN_CI, inCI } from "../ci.ts";
 
 /** Answers no call, and notes what it is told and how it is asked to end, which it heeds only the hard way. */
 const SERVER = `
 import { appendFileSync } from "node:fs";
 import { createInterface } from "node:readline";
-import { IN_CI, inCI } from "../ci.ts";
 const note = (text) => appendFileSync("noted.txt", text + "\\n");
 const lines = createInterface({ input: process.stdin });
 lines.on("line", (line) => {

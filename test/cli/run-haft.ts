@@ -76,7 +76,7 @@ function isNewInItsFile(args: readonly string[]): boolean {
   const commands = commandsOfFiles.get(testPath) ?? new Set();
   commandsOfFiles.set(testPath, commands);
   const [word = "", second = ""] = args;
-  const command = GROUPS.has(word) ? `${word} ${second}` : word;
+  const command = args.includes("--help") ? "help" : GROUPS.has(word) ? `${word} ${second}` : word;
   const isNew = !commands.has(command);
   commands.add(command);
   return isNew;
