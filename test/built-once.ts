@@ -11,7 +11,7 @@ export interface Building {
   readonly name: string;
   /** Whether there is one, newer than all that it is made of. */
   isBuilt(): boolean;
-  build(): Promise<void>;
+  build(): Promise<unknown>;
 }
 
 /** Builds it where it is older than its sources, or waits until another process has. */
