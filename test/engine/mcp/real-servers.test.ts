@@ -34,7 +34,7 @@ async function everythingOver(transport: "sse" | "streamableHttp"): Promise<{ re
   });
   onTestFinished(() => void child.kill("SIGKILL"));
   const origin = `http://127.0.0.1:${port}`;
-  await vi.waitFor(async () => expect((await fetch(origin)).status).toBeGreaterThan(0), { timeout: 8_000, interval: 50 });
+  await vi.waitFor(async () => expect((await fetch(origin)).status).toBeGreaterThan(0), { timeout: 60_000, interval: 50 });
   return { origin, kill: () => void child.kill("SIGKILL") };
 }
 

@@ -129,7 +129,7 @@ describe.skipIf(!worldsPresent)("recorded worlds", () => {
   test("what the tasks begin from is as it was before they were played", () => {
     const begun = new Set(tasks.flatMap((task) => [...task.start.values()]));
     const changed = [...begun].filter((value) => stateHashAnew(value) !== stateHash(value));
-    expect(begun.size).toBeGreaterThan(100);
+    expect(begun.size).toBeGreaterThan(inCI ? 100 : 20);
     expect(changed).toEqual([]);
   });
 });
