@@ -1,10 +1,8 @@
 /** Builds something once for test files that run at the same time, each in a process of its own. */
-import { mkdirSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-
-/** A build takes a few seconds; a lock that is older was left by one that was killed. */
-const STALE_MS = 120_000;
 
 export interface Building {
   /** Of its lock. */
@@ -16,7 +14,7 @@ export interface Building {
 
 /** Builds it where it is older than its sources, or waits until another process has. */
 export async function builtOnce({ name, isBuilt, build }: Building): Promise<void> {
-  const lock = fileURLToPath(new URL(`../node_modules/.cache/${name}`, import.meta.url));
+  const lock = fileURLToPath(new URL(`../node_modules/.cache/${name}.lock`, import.meta.url));
   while (modifiedAt(lock) > 0 || !isBuilt()) {
     if (!takeLock(lock)) {
       await pause(200);
@@ -25,19 +23,29 @@ export async function builtOnce({ name, isBuilt, build }: Building): Promise<voi
     try {
       if (!isBuilt()) await build();
     } finally {
-      rmSync(lock, { recursive: true, force: true });
+      rmSync(lock, { force: true });
     }
   }
 }
 
+/** The lock is a file with the number of the process that builds. One that was left by a process that was killed is removed. */
 function takeLock(lock: string): boolean {
-  mkdirSync(fileURLToPath(new URL("../node_modules/.cache", import.meta.url)), { recursive: true });
-  if (Date.now() - modifiedAt(lock) > STALE_MS) rmSync(lock, { recursive: true, force: true });
+  mkdirSync(dirname(lock), { recursive: true });
   try {
-    mkdirSync(lock);
+    writeFileSync(lock, String(process.pid), { flag: "wx" });
     return true;
   } catch {
+    if (isLeft(lock)) rmSync(lock, { force: true });
     return false;
+  }
+}
+
+function isLeft(lock: string): boolean {
+  try {
+    process.kill(Number(readFileSync(lock, "utf8")), 0);
+    return false;
+  } catch (error: unknown) {
+    return Object(error).code === "ESRCH";
   }
 }
 
