@@ -2,6 +2,7 @@ import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { bundledThreads } from "./test/bundled-threads.ts";
+import { LongFirst } from "./test/long-first.ts";
 
 export default defineConfig({
   // Tests and examples import "haft" as its users do, and mean the source.
@@ -13,6 +14,7 @@ export default defineConfig({
     pool: "forks",
     // Many tests wait for processes and timers.
     maxWorkers: availableParallelism() + 1,
+    sequence: { sequencer: LongFirst },
     reporters: ["default", "./test/left-to-ci.ts"],
     // A process that a test starts takes a third of the time when Node keeps what it compiled.
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL("node_modules/.cache/haft-tests", import.meta.url)) },

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { rolldown } from "rolldown";
+import { rolldown, type OutputOptions } from "rolldown";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 /** Started as threads of their own, by their files. */
@@ -22,17 +22,39 @@ export interface BundleOptions {
   readonly dir: string;
   /** Dependencies that are put in, so that a process reads few files; the package itself leaves all of them outside. */
   readonly inlined?: readonly string[];
+  /**
+   * Puts what most entries share into one file, and each thread into a file of its own: a process starts sooner, and has more loaded than
+   * it needs. Programs share nothing with the package.
+   */
+  readonly fewFiles?: boolean;
   /** Programs that are bundled with it: what they are called in `dir`, and their files. */
   readonly programs?: Readonly<Record<string, string>>;
 }
 
-export async function bundle({ dir, inlined = [], programs = {} }: BundleOptions): Promise<void> {
+/** Of `fewFiles`: how many entries share what is put into one file. */
+const SHARED_BY = 8;
+
+export async function bundle(options: BundleOptions): Promise<void> {
   const { exports, bin } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest; // written by us
   const entries = Object.values(exports).flatMap((entry) => (typeof entry === "object" ? [entry.default] : []));
-  const names = [...entries, ...Object.values(bin), ...WORKERS].map((file) => /^(?:\.\/)?dist\/(.*)\.js$/u.exec(file)?.[1] ?? file);
+  const files = (paths: readonly string[]): Readonly<Record<string, string>> =>
+    Object.fromEntries(paths.map((path) => /^(?:\.\/)?dist\/(.*)\.js$/u.exec(path)?.[1] ?? path).map((name) => [name, `./src/${name}.ts`]));
+  const { programs = {}, fewFiles = false } = options;
+  if (!fewFiles) return write({ ...files([...entries, ...Object.values(bin), ...WORKERS]), ...programs }, options, {});
+  const shared = { codeSplitting: { groups: [{ name: "shared", minShareCount: SHARED_BY }] } };
+  await write(files([...entries, ...Object.values(bin)]), options, shared);
+  await write(programs, options, { chunkFileNames: "program-chunks/[name].js" });
+  for (const worker of WORKERS) await write(files([worker]), options, { codeSplitting: false });
+}
+
+async function write(
+  input: Readonly<Record<string, string>>,
+  { dir, inlined = [] }: BundleOptions,
+  output: Pick<OutputOptions, "chunkFileNames" | "codeSplitting">,
+): Promise<void> {
   const built = await rolldown({
     cwd: root,
-    input: { ...Object.fromEntries(names.map((name) => [name, `./src/${name}.ts`])), ...programs },
+    input,
     platform: "node",
     // Nothing is left out: the command line is run for what it does, and not for what it exports.
     treeshake: false,
@@ -47,6 +69,7 @@ export async function bundle({ dir, inlined = [], programs = {} }: BundleOptions
     comments: { jsdoc: false },
     entryFileNames: "[name].js",
     chunkFileNames: "chunks/[name].js",
+    ...output,
   });
   await built.close();
 }

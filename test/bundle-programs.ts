@@ -16,6 +16,7 @@ async function bundlePackage(): Promise<void> {
   try {
     await bundle({
       dir: join(made, "dist"),
+      fewFiles: true,
       inlined: ["get-east-asian-width", "kysely", "re2js", "smol-toml", "yaml"],
       programs: Object.fromEntries(PROGRAMS.map((name) => [`tests/${name}`, `./test/${name}.ts`])),
     });

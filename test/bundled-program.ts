@@ -9,6 +9,8 @@ export const HAFT = `${BUNDLE}/dist/cli/main.js`;
 /** Programs of tests, which are bundled with the package. From their source each would read and strip a few hundred files. */
 export const PROGRAMS = [
   "compose/round-gap-process",
+  "conformance/mcp-client",
+  "conformance/mcp-server",
   "engine/mcp/task-client-process",
   "fixtures/fleet-host",
   "fixtures/mcp-host",

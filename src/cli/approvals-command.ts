@@ -4,11 +4,9 @@ import { approvalRules } from "./approvals/approval-rules.ts";
 import { denyApproval } from "./approvals/deny-approval.ts";
 import { listApprovals } from "./approvals/list-approvals.ts";
 import { showApproval } from "./approvals/show-approval.ts";
-import type { CommandGroup } from "./command.ts";
+import type { GroupBody } from "./command.ts";
 
-export const approvalsCommand: CommandGroup = {
-  name: "approvals",
-  summary: "Answer calls that wait for approval.",
+export const approvalsCommand: GroupBody = {
   details: [
     "A call that needs approval waits in the store that --store names, or that the",
     "configuration names by a table [store]. The process that asks finds an answer",

@@ -2,7 +2,7 @@
 import { systemPorts } from "../core/system-ports.ts";
 import { ToolError } from "../core/error.ts";
 import { readAudit, type AuditEntry } from "../server/auth/audit.ts";
-import type { Command, CommandContext } from "./command.ts";
+import type { CommandBody, CommandContext } from "./command.ts";
 import { spanOf } from "./keys/time-span.ts";
 import { withStore } from "./open-store.ts";
 import { timeText } from "./sessions/session-words.ts";
@@ -10,10 +10,7 @@ import { duration, oneLine, safeJson, safeText } from "./terminal-text.ts";
 
 const DEFAULT_LIMIT = 100;
 
-export const auditCommand: Command = {
-  name: "audit",
-  usage: "",
-  summary: "List who called what, and what came of it.",
+export const auditCommand: CommandBody = {
   details: [
     "One line a call, approval, message, key or refused request, newest first: when,",
     "the principal that it was made for, the tool and the outcome, and the session.",

@@ -8,17 +8,14 @@ import type { Store } from "../core/store.ts";
 import type { SessionDiff } from "../session/session-diff.ts";
 import { personApprover } from "./ask-person.ts";
 import { recordedTo, type CallRecorder } from "./call-recorder.ts";
-import type { Command, CommandContext } from "./command.ts";
+import type { CommandBody, CommandContext } from "./command.ts";
 import { jsonArgument } from "./json-argument.ts";
 import { toolsetOf, withRuntime } from "./open-runtime.ts";
 import { storeOf } from "./open-store.ts";
 import { printAnswer } from "./print-answer.ts";
 import { printSimulation } from "./print-simulation.ts";
 
-export const callCommand: Command = {
-  name: "call",
-  usage: "<tool> [<json> | -]",
-  summary: "Call one tool and print its answer.",
+export const callCommand: CommandBody = {
   details: [
     "The input is one JSON object; - reads it from standard input, and without one it",
     "is {}. The answer goes to standard output; repairs, warnings and errors go to",

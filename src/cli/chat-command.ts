@@ -5,7 +5,7 @@ import { plural } from "../core/base/wording.ts";
 import { openStoredSession } from "./begin-session.ts";
 import { personApprover } from "./ask-person.ts";
 import { noteBlocked } from "./blocked-tools.ts";
-import type { Command, CommandContext } from "./command.ts";
+import type { CommandBody, CommandContext } from "./command.ts";
 import { withRuntime, type OpenRuntime } from "./open-runtime.ts";
 import { storeOf } from "./open-store.ts";
 import { drained } from "./drained.ts";
@@ -21,10 +21,7 @@ import { StringDecoder } from "node:string_decoder";
 import { ToolError } from "../core/error.ts";
 import { untilAborted } from "../core/base/until-aborted.ts";
 
-export const chatCommand: Command = {
-  name: "chat",
-  usage: "",
-  summary: "Chat with a model that has the tools.",
+export const chatCommand: CommandBody = {
   details: [
     "The model is the one of --model, else that of the configuration: a provider and",
     "a model, such as anthropic/claude-sonnet-5 or ollama/qwen3. Its key is looked up",

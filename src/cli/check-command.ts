@@ -5,7 +5,7 @@ import { isSource, type ToolsetConfig } from "../config/toolset-config.ts";
 import { blockedText, blockedTools } from "./blocked-tools.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import type { Command, CommandContext } from "./command.ts";
+import type { CommandBody, CommandContext } from "./command.ts";
 import { failureWithHint, withRuntime, type OpenRuntime } from "./open-runtime.ts";
 import { thirdPartyToolsets, suspicions } from "./suspicious-tools.ts";
 import { columnFor, safeJson, safeText, wrap } from "./terminal-text.ts";
@@ -18,10 +18,7 @@ const EXIT_PROBLEMS = 3;
 /** Most warnings of a toolset that are printed; `--json` has all. */
 const MAX_WARNINGS = 20;
 
-export const checkCommand: Command = {
-  name: "check",
-  usage: "",
-  summary: "Check the configuration, toolsets and schemas.",
+export const checkCommand: CommandBody = {
   details: [
     "Reads the configuration, imports its modules, starts its servers, compiles every",
     "schema, and calls no tool. Exits with 3 when anything is wrong or was left out.",

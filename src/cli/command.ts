@@ -55,3 +55,7 @@ export interface CommandGroup extends Pick<Command, "name" | "summary" | "detail
   /** Their names begin with that of the group. */
   readonly commands: readonly Command[];
 }
+
+/** What a file of a command has of it; the rest is in `COMMANDS`. */
+export type CommandBody = Omit<Command, "name" | "usage" | "summary">;
+export type GroupBody = Omit<CommandGroup, "name" | "summary">;

@@ -1,10 +1,7 @@
 /** The command that generates conversations; what it runs is loaded when it is given. */
-import type { Command } from "./command.ts";
+import type { CommandBody } from "./command.ts";
 
-export const generateCommand: Command = {
-  name: "generate",
-  usage: "[<file> | -]...",
-  summary: "Make conversations over simulated tools, as data.",
+export const generateCommand: CommandBody = {
   details: [
     "Without templates, tools of the configuration are drawn: users ask in words, the",
     "calls are made with inputs that are made up or come from earlier results, and",

@@ -1,5 +1,6 @@
 /** The help texts, made from the commands themselves. */
 import type { Command, CommandGroup } from "./command.ts";
+import type { CommandEntry } from "./commands.ts";
 import { OPTIONS, type OptionName } from "./command-line.ts";
 
 /** The meaning of each exit code other than 0; the codes behind each are those of the error table. */
@@ -15,13 +16,13 @@ const EXIT_MEANINGS: ReadonlyMap<number, string> = new Map([
 ]);
 
 /** The output of `haft --help`. */
-export function programHelp(commands: readonly (Command | CommandGroup)[]): string {
+export function programHelp(commands: Readonly<Record<string, CommandEntry>>): string {
   return `haft: the handle between a language model and its tools.
 
 Usage: haft <command> [arguments] [options]
 
 Commands:
-${commandLines(commands.map((command) => [command.name, usageIn(command), command.summary]))}
+${commandLines(Object.entries(commands).map(([name, { usage, summary }]) => [name, usage, summary]))}
 
 Options:
 ${optionLines(["config", "json", "help", "version"])}
@@ -31,7 +32,9 @@ Exit codes:
 ${[...EXIT_MEANINGS].map(([code, meaning]) => `  ${String(code).padStart(3)}  ${meaning}`).join("\n")}
 
 Examples:
-${commands.map((command) => `  ${("commands" in command ? command.commands[0] : command)?.examples[0] ?? ""}`).join("\n")}
+${Object.values(commands)
+  .map(({ example }) => `  ${example}`)
+  .join("\n")}
 
 "haft <command> --help" says more about one command.
 `;
@@ -77,10 +80,6 @@ ${command.examples.map((example) => `  ${example}`).join("\n")}
 /** `haft run <file>`: how a command is called. */
 export function usageOf(command: Command): string {
   return `haft ${command.name} ${command.usage}`.trimEnd();
-}
-
-function usageIn(command: Command | CommandGroup): string {
-  return "commands" in command ? "<command>" : command.usage;
 }
 
 function lastWord(name: string): string {

@@ -7,17 +7,14 @@ import type { RegistryEntry } from "../config/registry-config.ts";
 import { ToolError } from "../core/error.ts";
 import { jsonPath } from "../core/base/json.ts";
 import { readTextFile } from "../documents/read-text-file.ts";
-import type { Command, CommandContext } from "./command.ts";
+import type { CommandBody, CommandContext } from "./command.ts";
 import { warn } from "./open-runtime.ts";
 import { safeJson, safeText } from "./terminal-text.ts";
 import { writeFileWhole } from "./write-file.ts";
 
 const MAX_BYTES = 1024 * 1024;
 
-export const importCommand: Command = {
-  name: "import",
-  usage: "<file>",
-  summary: "Turn another client's servers into a haft.toml.",
+export const importCommand: CommandBody = {
   details: [
     "Reads the servers of a file with mcpServers (Claude Desktop, Claude Code,",
     "Cursor) or servers (VS Code), and prints them as toolsets of a haft.toml; --out",

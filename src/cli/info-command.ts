@@ -10,7 +10,7 @@ import type { DocumentationOverrides } from "../registry/documentation.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { Registry } from "../registry/registry.ts";
 import { blockedText } from "./blocked-tools.ts";
-import type { Command } from "./command.ts";
+import type { CommandBody } from "./command.ts";
 import { toolsetOf, withRuntime } from "./open-runtime.ts";
 import { thirdPartyToolsets, suspicions } from "./suspicious-tools.ts";
 import { columnFor, duration, safeJson, safeText, wrap, wrapBehind, type Screen } from "./terminal-text.ts";
@@ -18,10 +18,7 @@ import { padColumns } from "./text-width.ts";
 import { mayBeRepeated, retryCaution } from "./tool-cautions.ts";
 import { definitionOf, effectWord } from "./tool-words.ts";
 
-export const infoCommand: Command = {
-  name: "info",
-  usage: "<tool>",
-  summary: "Show what one tool takes, gives and does.",
+export const infoCommand: CommandBody = {
   details: [
     "The name is qualified, as in files::read, or bare where only one tool has it.",
     "With --json: the tool's definition and settings, one line for each overload.",

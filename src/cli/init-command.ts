@@ -5,7 +5,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { findConfig } from "../config/load-config.ts";
 import { ToolError, operatorText } from "../core/error.ts";
 import { findProvider, nearProviders } from "../model/providers.ts";
-import type { Command, CommandContext } from "./command.ts";
+import type { CommandBody, CommandContext } from "./command.ts";
 import { safeJson, safeText } from "./terminal-text.ts";
 import { writeFileWhole } from "./write-file.ts";
 
@@ -21,10 +21,7 @@ interface Answers {
 const FILE = "haft.toml";
 const SCHEMA = "haft.schema.json";
 
-export const initCommand: Command = {
-  name: "init",
-  usage: "",
-  summary: "Write a first haft.toml, with three questions.",
+export const initCommand: CommandBody = {
   details: [
     "Asks for the folder that tools may work in, for the model, and whether it may",
     "run commands in a sandbox; --yes asks nothing and takes this folder, the model",

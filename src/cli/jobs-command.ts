@@ -1,14 +1,12 @@
 /** `haft jobs`: the background jobs of a store, whichever process runs them. */
-import type { CommandGroup } from "./command.ts";
+import type { GroupBody } from "./command.ts";
 import { cancelJob } from "./jobs/cancel-job.ts";
 import { jobLogs } from "./jobs/job-logs.ts";
 import { listJobs } from "./jobs/list-jobs.ts";
 import { showJob } from "./jobs/show-job.ts";
 import { waitForJob } from "./jobs/wait-for-job.ts";
 
-export const jobsCommand: CommandGroup = {
-  name: "jobs",
-  summary: "Look after the background jobs in the store.",
+export const jobsCommand: GroupBody = {
   details: [
     "A job is a call that runs in the background. Its session is kept in the store",
     "that --store names, or that the configuration names by a table [store]. Jobs of",

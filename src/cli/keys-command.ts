@@ -1,12 +1,10 @@
 /** `haft keys`: the keys with which programs send requests to a server over the store. */
-import type { CommandGroup } from "./command.ts";
+import type { GroupBody } from "./command.ts";
 import { addKey } from "./keys/add-key.ts";
 import { listKeys } from "./keys/list-keys.ts";
 import { revokeKey } from "./keys/revoke-key.ts";
 
-export const keysCommand: CommandGroup = {
-  name: "keys",
-  summary: "Add, list and revoke the keys of a server.",
+export const keysCommand: GroupBody = {
   details: [
     "A key says which program sends a request, and what it may do. The store keeps a",
     "hash of it, from which it cannot be found out: the one that --store names, or",

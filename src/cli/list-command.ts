@@ -3,15 +3,12 @@ import { ToolError } from "../core/error.ts";
 import { stateOf } from "../engine/known-tools.ts";
 import { nearNames } from "../core/base/near-names.ts";
 import { noteBlocked } from "./blocked-tools.ts";
-import type { Command, CommandContext } from "./command.ts";
+import type { CommandBody, CommandContext } from "./command.ts";
 import { withRuntime, type OpenRuntime } from "./open-runtime.ts";
 import { safeText } from "./terminal-text.ts";
 import { allTools, printTools } from "./tool-words.ts";
 
-export const listCommand: Command = {
-  name: "list",
-  usage: "[<toolset>]",
-  summary: "List the tools, or those of one toolset.",
+export const listCommand: CommandBody = {
   details: [
     "One line a tool: its name, what a call does (pure, reads, writes, destructive,",
     "undeclared, or composite: it makes other calls) and its description. A tool that",

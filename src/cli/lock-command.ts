@@ -9,7 +9,7 @@ import { stateOf } from "../engine/known-tools.ts";
 import type { LockData } from "../trust/pinned-tool.ts";
 import { nearNames } from "../core/base/near-names.ts";
 import { allTools } from "./tool-words.ts";
-import type { Command, CommandContext } from "./command.ts";
+import type { CommandBody, CommandContext } from "./command.ts";
 import { warn, withRuntime, type OpenRuntime } from "./open-runtime.ts";
 import { driftJson, printDrift } from "./print-drift.ts";
 import { safeJson, safeText } from "./terminal-text.ts";
@@ -17,10 +17,7 @@ import { safeJson, safeText } from "./terminal-text.ts";
 const EXIT_DRIFT = ERROR_CODES.definition_changed.exit;
 const NOTHING: LockData = { toolsets: new Map() };
 
-export const lockCommand: Command = {
-  name: "lock",
-  usage: "[<toolset>...]",
-  summary: "Pin the tools of servers, or show what changed.",
+export const lockCommand: CommandBody = {
   details: [
     "Lists the tools that MCP servers and OpenAPI documents bring, compares them with",
     "haft.lock beside the configuration, shows each difference, and asks before it",

@@ -10,7 +10,7 @@ import { listenMcp, serveMcpStdio, type McpListenOptions } from "../server/mcp.t
 import { mcpApprover } from "../server/mcp/approver.ts";
 import type { McpServerOptions } from "../server/mcp/options.ts";
 import { pinnedTools } from "./chat/chat-tools.ts";
-import type { Command, CommandContext } from "./command.ts";
+import type { CommandBody, CommandContext } from "./command.ts";
 import { quietPorts, withRuntime } from "./open-runtime.ts";
 import { packageVersion } from "./package-version.ts";
 import type { Screen } from "./terminal-text.ts";
@@ -19,10 +19,7 @@ import { readPort } from "./read-port.ts";
 /** The token that HTTP clients must send. */
 const TOKEN_VARIABLE = "HAFT_MCP_TOKEN";
 
-export const mcpCommand: Command = {
-  name: "mcp",
-  usage: "",
-  summary: "Serve the tools to an MCP client.",
+export const mcpCommand: CommandBody = {
   details: [
     "Speaks the Model Context Protocol, revisions up to 2025-11-25 and 2026-07-28,",
     "over standard input and output until the input ends; all else goes to standard",

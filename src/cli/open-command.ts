@@ -4,16 +4,13 @@ import { ToolError } from "../core/error.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import { serveFile } from "../server/dashboard/file-server.ts";
 import { HttpError } from "../server/http/http-error.ts";
-import type { Command, CommandContext } from "./command.ts";
+import type { CommandBody, CommandContext } from "./command.ts";
 import { quietPorts } from "./open-runtime.ts";
 import { readPieces } from "./read-input.ts";
 import { safeText } from "./terminal-text.ts";
 import { readPort } from "./read-port.ts";
 
-export const openCommand: Command = {
-  name: "open",
-  usage: "<file>",
-  summary: "Show a file of calls in the dashboard.",
+export const openCommand: CommandBody = {
   details: [
     "The file is a recording that haft sessions export wrote, or a conversation of",
     "OpenAI, Anthropic or Gemini as JSON or JSON Lines. It is served to this machine",

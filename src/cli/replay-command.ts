@@ -4,7 +4,7 @@ import type { EventListener, SessionEvent, RuntimeEvent } from "../core/event.ts
 import { toolsetsOfRecording } from "../engine/replay.ts";
 import { createRuntime, type Runtime } from "../runtime/runtime.ts";
 import { recordedToolsets } from "../testing/recorded-toolset.ts";
-import type { Command, CommandContext } from "./command.ts";
+import type { CommandBody, CommandContext } from "./command.ts";
 import { readConversation } from "./conversation.ts";
 import { quietPorts } from "./open-runtime.ts";
 import { Play } from "./play.ts";
@@ -20,10 +20,7 @@ import { safeText } from "./terminal-text.ts";
 
 const EXIT_NO_MATCH = 1;
 
-export const replayCommand: Command = {
-  name: "replay",
-  usage: "<recording> [<file>]",
-  summary: "Answer calls from a recording; run nothing.",
+export const replayCommand: CommandBody = {
   details: [
     "The recording is one that haft sessions export wrote; - reads it from standard",
     "input. No configuration is read, and no tool, server or module is touched.",

@@ -2,40 +2,14 @@
 import { ERROR_CODES } from "../core/error-codes.ts";
 import { ToolError } from "../core/error.ts";
 import { nearNames } from "../core/base/near-names.ts";
-import { own } from "../core/base/own.ts";
 import { readCommandLine, type CommandLine, type OptionName } from "./command-line.ts";
-import type { Command, CommandGroup, CommandWorld } from "./command.ts";
+import { COMMANDS, loadCommand } from "./commands.ts";
+import type { Command, CommandWorld } from "./command.ts";
 import { commandHelp, groupHelp, programHelp, usageOf } from "./help.ts";
 import { packageVersion } from "./package-version.ts";
 import { errorLines } from "./print-result.ts";
 import { safeJson, screenFor } from "./terminal-text.ts";
 
-/** By name, in the order of the help. Each is loaded when it is typed: most of the time that a short command takes is that of loading. */
-const COMMANDS: Readonly<Record<string, () => Promise<Command | CommandGroup>>> = {
-  chat: async () => (await import("./chat-command.ts")).chatCommand,
-  run: async () => (await import("./run-command.ts")).runCommand,
-  call: async () => (await import("./call-command.ts")).callCommand,
-  chain: async () => (await import("./chain-command.ts")).chainCommand,
-  generate: async () => (await import("./generate-command.ts")).generateCommand,
-  list: async () => (await import("./list-command.ts")).listCommand,
-  search: async () => (await import("./search-command.ts")).searchCommand,
-  info: async () => (await import("./info-command.ts")).infoCommand,
-  check: async () => (await import("./check-command.ts")).checkCommand,
-  lock: async () => (await import("./lock-command.ts")).lockCommand,
-  trust: async () => (await import("./trust-command.ts")).trustCommand,
-  init: async () => (await import("./init-command.ts")).initCommand,
-  import: async () => (await import("./import-command.ts")).importCommand,
-  serve: async () => (await import("./serve-command.ts")).serveCommand,
-  mcp: async () => (await import("./mcp-command.ts")).mcpCommand,
-  sessions: async () => (await import("./sessions-command.ts")).sessionsCommand,
-  store: async () => (await import("./store-command.ts")).storeCommand,
-  jobs: async () => (await import("./jobs-command.ts")).jobsCommand,
-  keys: async () => (await import("./keys-command.ts")).keysCommand,
-  audit: async () => (await import("./audit-command.ts")).auditCommand,
-  approvals: async () => (await import("./approvals-command.ts")).approvalsCommand,
-  open: async () => (await import("./open-command.ts")).openCommand,
-  replay: async () => (await import("./replay-command.ts")).replayCommand,
-};
 const COMMON_OPTIONS: readonly OptionName[] = ["json", "help", "version"];
 
 /** Runs one command line; resolves to the exit code and never rejects. */
@@ -55,10 +29,8 @@ async function dispatch(line: CommandLine, world: CommandWorld): Promise<number>
   if (line.options.version) return print(world, `${packageVersion()}\n`);
   const wantsHelp = line.options.help || line.command === "help";
   const [name, ...args] = line.command === "help" || line.command === undefined ? line.args : [line.command, ...line.args];
-  if (name === undefined)
-    return help(world, { wantsHelp, text: programHelp(await Promise.all(Object.values(COMMANDS).map((load) => load()))) });
-  const load = own(COMMANDS, name) ?? unknownCommand(Object.keys(COMMANDS), name);
-  const entry = await load();
+  if (name === undefined) return help(world, { wantsHelp, text: programHelp(COMMANDS) });
+  const entry = (await loadCommand(name)) ?? unknownCommand(Object.keys(COMMANDS), name);
   if (!("commands" in entry)) return run({ command: entry, args, wantsHelp }, { line, world });
   const [word, ...rest] = args;
   if (word === undefined) return help(world, { wantsHelp, text: groupHelp(entry) });

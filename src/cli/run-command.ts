@@ -7,7 +7,7 @@ import type { SessionDiff } from "../session/session-diff.ts";
 import { memoryStore } from "../store/memory-store.ts";
 import { copySession, openStoredSession } from "./begin-session.ts";
 import { recordedTo, type CallRecorder } from "./call-recorder.ts";
-import type { Command, CommandContext } from "./command.ts";
+import type { CommandBody, CommandContext } from "./command.ts";
 import { readConversation, type ConversationLine } from "./conversation.ts";
 import { withRuntime, type OpenRuntime } from "./open-runtime.ts";
 import { storeOf, withStore } from "./open-store.ts";
@@ -18,10 +18,7 @@ import { chosenModel, type ChosenModel } from "./chat/chosen-model.ts";
 import { Chat } from "./chat/chat.ts";
 import { safeText } from "./terminal-text.ts";
 
-export const runCommand: Command = {
-  name: "run",
-  usage: "[file | -]",
-  summary: "Play a conversation, or have a model play it.",
+export const runCommand: CommandBody = {
   details: [
     "The conversation is JSON Lines, from a file or, with -, from standard input:",
     "",

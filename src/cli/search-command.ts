@@ -1,17 +1,14 @@
 /** `haft search`: the tools that fit a text or tags. */
 import { ToolError } from "../core/error.ts";
 import { noteBlocked } from "./blocked-tools.ts";
-import type { Command } from "./command.ts";
+import type { CommandBody } from "./command.ts";
 import { withRuntime } from "./open-runtime.ts";
 import { printTools } from "./tool-words.ts";
 
 const DEFAULT_LIMIT = 20;
 const EXIT_NOTHING_FOUND = 1;
 
-export const searchCommand: Command = {
-  name: "search",
-  usage: "[<word>…]",
-  summary: "Search the tools by words or by tag.",
+export const searchCommand: CommandBody = {
   details: [
     "The words are looked for in names, titles, tags and descriptions: one is enough,",
     "more and rarer ones rank higher. A tool that the permission rules deny is marked",

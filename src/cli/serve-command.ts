@@ -8,7 +8,7 @@ import { openServerAccess, type ServerAccess } from "../server/auth/server-acces
 import { isLocalAddress } from "../server/mcp/http-options.ts";
 import { pinnedTools } from "./chat/chat-tools.ts";
 import { chosenModel, type ChosenModel } from "./chat/chosen-model.ts";
-import type { Command, CommandContext } from "./command.ts";
+import type { CommandBody, CommandContext } from "./command.ts";
 import { quietPorts, withRuntime, type OpenRuntime } from "./open-runtime.ts";
 import { storeOf } from "./open-store.ts";
 import { packageVersion } from "./package-version.ts";
@@ -21,10 +21,7 @@ const TOKEN_VARIABLE = "HAFT_TOKEN";
 const DEFAULT_PORT = "7420";
 const DEFAULT_HOST = "127.0.0.1";
 
-export const serveCommand: Command = {
-  name: "serve",
-  usage: "",
-  summary: "Serve tools over HTTP and MCP, and a dashboard.",
+export const serveCommand: CommandBody = {
   details: [
     "The dashboard is at /, the API under /v1, its description at /openapi.json, MCP",
     "at /mcp. Sessions are kept in the store that --store or the configuration names;",

@@ -1,5 +1,5 @@
 /** `haft sessions`: the conversations that a store keeps. */
-import type { CommandGroup } from "./command.ts";
+import type { GroupBody } from "./command.ts";
 import { writeArtifact } from "./sessions/write-artifact.ts";
 import { checkSessions } from "./sessions/check-sessions.ts";
 import { exportSession } from "./sessions/export-session.ts";
@@ -9,9 +9,7 @@ import { removeSession } from "./sessions/remove-session.ts";
 import { resumeSession } from "./sessions/resume-session.ts";
 import { showSession } from "./sessions/show-session.ts";
 
-export const sessionsCommand: CommandGroup = {
-  name: "sessions",
-  summary: "Look after the conversations in the store.",
+export const sessionsCommand: GroupBody = {
   details: [
     "haft run keeps what it plays in the store that --store names, or that the",
     'configuration names by a table [store] with path = "haft.db".',

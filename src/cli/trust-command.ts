@@ -1,16 +1,13 @@
 /** `haft trust`: lets a configuration file start programs and widen rights, as it is now. */
 import { resolve } from "node:path";
 import { trustNeeds } from "../config/trust-needs.ts";
-import type { Command } from "./command.ts";
+import type { CommandBody } from "./command.ts";
 import { readConfig } from "./open-runtime.ts";
 import { safeJson, safeText } from "./terminal-text.ts";
 import { linesOf } from "./trust/require-trust.ts";
 import { distrustFile, trustFile } from "./trust/trusted-files.ts";
 
-export const trustCommand: Command = {
-  name: "trust",
-  usage: "",
-  summary: "Trust the configuration of a folder as it is now.",
+export const trustCommand: CommandBody = {
   details: [
     "A configuration that haft finds in the folder may have come with it from",
     "somebody else, or a tool may have changed it. When it starts servers, imports",

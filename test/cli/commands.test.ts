@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { PATIENCE_MS, PROJECT, folderWith, haft, masked } from "./run-haft.ts";
+import { COMMANDS, loadCommand } from "../../src/cli/commands.ts";
 
 const folder = folderWith(PROJECT);
 const run = (...args: readonly string[]) => haft(args, { folder });
@@ -354,6 +355,16 @@ tools = [{ name = "more", namespace = "weather", description = "More." }]
 });
 
 describe.concurrent("help and version", { timeout: PATIENCE_MS }, () => {
+  test("the help of the program shows the first example of each command", async ({ expect }) => {
+    const firsts = await Promise.all(
+      Object.keys(COMMANDS).map(async (name) => {
+        const command = await loadCommand(name);
+        return (command !== undefined && "commands" in command ? command.commands[0] : command)?.examples[0];
+      }),
+    );
+    expect(Object.values(COMMANDS).map(({ example }) => example)).toEqual(firsts);
+  });
+
   test("without a command the help goes to standard error, and the exit code is 2", async () => {
     const [help, bare] = await Promise.all([run("--help"), run()]);
     expect([help, bare]).toEqual([

@@ -147,7 +147,7 @@ At most 3 of 4 tools in a row take what an earlier one returns; where a chain en
     expect(readFileSync(join(folder, "train.test.jsonl"), "utf8")).toBe(forTests);
   });
 
-  test("Ctrl-C ends it with whole lines, and says how to go on", async () => {
+  test.skipIf(!inCI)(`Ctrl-C ends it with whole lines, and says how to go on ${IN_CI}`, async () => {
     const folder = folderWith(REAL);
     const options = ["generate", "--count", "5000", "--calls", "10", "--out", "train.jsonl"];
     const { promise: begun, resolve } = Promise.withResolvers<void>();
@@ -202,7 +202,7 @@ At most 3 of 4 tools in a row take what an earlier one returns; where a chain en
     expect(stdout).toContain("0 duplicates");
   });
 
-  test("a reader that has seen enough ends it without an error", async () => {
+  test.skipIf(!inCI)(`a reader that has seen enough ends it without an error ${IN_CI}`, async () => {
     const { exitCode, stderr } = await haft(["generate", "--out", "-", "--count", "5000"], {
       folder: folderWith(REAL),
       onOutput: (_output, control) => control.stopReading(),

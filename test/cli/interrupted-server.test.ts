@@ -4,6 +4,7 @@ import { existsSync, readFileSync, watch } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { PATIENCE_MS, PROGRAM, folderWith } from "./run-haft.ts";
+import { IN_CI, inCI } from "../ci.ts";
 
 /** Answers no call, and notes what it is told and how it is asked to end, which it heeds only the hard way. */
 const SERVER = `
@@ -30,32 +31,39 @@ note(String(process.pid));
 const hasTerminals = String(spawnSync("script", ["--version"]).stdout).includes("util-linux");
 
 describe.skipIf(!hasTerminals)("at a terminal of its own (needs script of util-linux)", { timeout: PATIENCE_MS }, () => {
-  test("the first Ctrl-C cancels the call, ends the line of ^C and ends a server that heeds neither the end of its input nor SIGTERM", async () => {
-    const config = `[toolsets.busy]\ntype = "mcp"\ncommand = ${JSON.stringify(process.execPath)}\nargs = ["server.mjs"]\n`;
-    const folder = folderWith({ "haft.toml": config, "server.mjs": SERVER });
-    const noted = (): readonly string[] => {
-      const path = join(folder, "noted.txt");
-      return existsSync(path) ? readFileSync(path, "utf8").trimEnd().split("\n") : [];
-    };
-    const child = spawn("script", ["-qefc", `${process.execPath} --conditions=haft-source ${PROGRAM} call busy::work --yes`, "/dev/null"], {
-      cwd: folder,
-      env: { PATH: process.env["PATH"], HAFT_TRUST: "all", NO_COLOR: "1", TERM: "xterm" },
-      timeout: PATIENCE_MS,
-    });
-    let shown = "";
-    child.stdout.setEncoding("utf8").on("data", (text: string) => (shown += text));
-    const watcher = watch(folder, () => {
-      if (!noted().includes("tools/call")) return;
-      watcher.close();
-      child.stdin.write("\u0003");
-    });
-    const exitCode = await new Promise<number | null>((resolve) => child.on("close", resolve));
-    const [pid, ...events] = noted();
-    expect({ exitCode, events, shown: shown.replaceAll("\r", "") }).toEqual({
-      exitCode: 130,
-      events: ["tools/call", "notifications/cancelled", "end of input", "SIGTERM"],
-      shown: "^C\nhaft: cancelled: Stopped by Ctrl-C.\n",
-    });
-    expect(() => process.kill(Number(pid), 0)).toThrow("ESRCH");
-  });
+  test.skipIf(!inCI)(
+    `the first Ctrl-C cancels the call, ends the line of ^C and ends a server that heeds neither the end of its input nor SIGTERM ${IN_CI}`,
+    async () => {
+      const config = `[toolsets.busy]\ntype = "mcp"\ncommand = ${JSON.stringify(process.execPath)}\nargs = ["server.mjs"]\n`;
+      const folder = folderWith({ "haft.toml": config, "server.mjs": SERVER });
+      const noted = (): readonly string[] => {
+        const path = join(folder, "noted.txt");
+        return existsSync(path) ? readFileSync(path, "utf8").trimEnd().split("\n") : [];
+      };
+      const child = spawn(
+        "script",
+        ["-qefc", `${process.execPath} --conditions=haft-source ${PROGRAM} call busy::work --yes`, "/dev/null"],
+        {
+          cwd: folder,
+          env: { PATH: process.env["PATH"], HAFT_TRUST: "all", NO_COLOR: "1", TERM: "xterm" },
+          timeout: PATIENCE_MS,
+        },
+      );
+      let shown = "";
+      child.stdout.setEncoding("utf8").on("data", (text: string) => (shown += text));
+      const watcher = watch(folder, () => {
+        if (!noted().includes("tools/call")) return;
+        watcher.close();
+        child.stdin.write("\u0003");
+      });
+      const exitCode = await new Promise<number | null>((resolve) => child.on("close", resolve));
+      const [pid, ...events] = noted();
+      expect({ exitCode, events, shown: shown.replaceAll("\r", "") }).toEqual({
+        exitCode: 130,
+        events: ["tools/call", "notifications/cancelled", "end of input", "SIGTERM"],
+        shown: "^C\nhaft: cancelled: Stopped by Ctrl-C.\n",
+      });
+      expect(() => process.kill(Number(pid), 0)).toThrow("ESRCH");
+    },
+  );
 });

@@ -226,29 +226,32 @@ describe.concurrent("a pinned toolset", { timeout: PATIENCE_MS }, () => {
     expect((await haftIn(folder, ["call", "srv::add", "{}"])).exitCode).toBe(0);
   });
 
-  test("D02 a tool that changed or is new is a problem of haft check, and list and search say that it is left out", async () => {
-    const folder = strangerProject(ADD, MAIL);
-    await haftIn(folder, ["lock", "--yes"]);
-    expect((await haftIn(folder, ["check"])).exitCode).toBe(0);
-    listTools(folder, [{ ...ADD, description: "Adds two numbers. Honestly." }, MAIL, { name: "wipe", description: "Wipes." }]);
+  test.skipIf(!inCI)(
+    `D02 a tool that changed or is new is a problem of haft check, and list and search say that it is left out ${IN_CI}`,
+    async () => {
+      const folder = strangerProject(ADD, MAIL);
+      await haftIn(folder, ["lock", "--yes"]);
+      expect((await haftIn(folder, ["check"])).exitCode).toBe(0);
+      listTools(folder, [{ ...ADD, description: "Adds two numbers. Honestly." }, MAIL, { name: "wipe", description: "Wipes." }]);
 
-    const { exitCode, stdout } = await haftIn(folder, ["check"]);
-    expect([exitCode, stdout.replaceAll(/\s+/gu, " ")]).toEqual([
-      3,
-      '✗ srv 1 tool The definition of the tool "srv::add" is not the one that was pinned. If that is as it should be: haft lock srv ' +
-        'The tool "srv::wipe" was not there when its toolset was pinned. If that is as it should be: haft lock srv ' +
-        "✓ notes 9 tools haft.toml: 2 problems ",
-    ]);
-    const report: unknown = JSON.parse((await haftIn(folder, ["check", "--json"])).stdout);
-    expect(report).toMatchObject({ problems: 2, toolsets: [{ name: "srv", blocked: ["srv::add", "srv::wipe"] }, { name: "notes" }] });
-    const why = 'The definition of the tool "srv::add" is not the one that was pinned. If that is as it should be: haft lock srv';
-    expect((await haftIn(folder, ["info", "srv::add"])).stdout).toContain(`\nBlocked   ${why}\n`);
-    expect(JSON.parse((await haftIn(folder, ["info", "srv::add", "--json"])).stdout)).toMatchObject({ blocked: why });
-    const leftOut = "haft: Left out, because they are not as they were pinned: srv::add, srv::wipe. See haft lock --check.\n";
-    for (const args of [["list"], ["list", "srv"], ["list", "--json"], ["search", "mail"]])
-      expect([args, (await haftIn(folder, args)).stderr]).toEqual([args, leftOut]);
-    expect((await haftIn(folder, ["list", "notes"])).stderr).toBe("");
-  });
+      const { exitCode, stdout } = await haftIn(folder, ["check"]);
+      expect([exitCode, stdout.replaceAll(/\s+/gu, " ")]).toEqual([
+        3,
+        '✗ srv 1 tool The definition of the tool "srv::add" is not the one that was pinned. If that is as it should be: haft lock srv ' +
+          'The tool "srv::wipe" was not there when its toolset was pinned. If that is as it should be: haft lock srv ' +
+          "✓ notes 9 tools haft.toml: 2 problems ",
+      ]);
+      const report: unknown = JSON.parse((await haftIn(folder, ["check", "--json"])).stdout);
+      expect(report).toMatchObject({ problems: 2, toolsets: [{ name: "srv", blocked: ["srv::add", "srv::wipe"] }, { name: "notes" }] });
+      const why = 'The definition of the tool "srv::add" is not the one that was pinned. If that is as it should be: haft lock srv';
+      expect((await haftIn(folder, ["info", "srv::add"])).stdout).toContain(`\nBlocked   ${why}\n`);
+      expect(JSON.parse((await haftIn(folder, ["info", "srv::add", "--json"])).stdout)).toMatchObject({ blocked: why });
+      const leftOut = "haft: Left out, because they are not as they were pinned: srv::add, srv::wipe. See haft lock --check.\n";
+      for (const args of [["list"], ["list", "srv"], ["list", "--json"], ["search", "mail"]])
+        expect([args, (await haftIn(folder, args)).stderr]).toEqual([args, leftOut]);
+      expect((await haftIn(folder, ["list", "notes"])).stderr).toBe("");
+    },
+  );
 });
 
 describe.concurrent("suspicious text", { timeout: PATIENCE_MS }, () => {

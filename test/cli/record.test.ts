@@ -81,7 +81,7 @@ Nothing was changed. Nothing was run.
     expect(readdirSync(folder).filter((name) => name === "new.jsonl" || name.endsWith(".part"))).toEqual([]);
   });
 
-  test("Ctrl-C ends the run, and what was live until then is recorded", async () => {
+  test.skipIf(!inCI)(`Ctrl-C ends the run, and what was live until then is recorded ${IN_CI}`, async () => {
     const folder = folderWith({ ...PROJECT, "talk.jsonl": lines(adding(1), { role: "assistant", calls: [{ name: "math::hang" }] }) });
     let isStopped = false;
     const { exitCode, stderr } = await haft(["run", "talk.jsonl", "--record", "calls.jsonl"], {

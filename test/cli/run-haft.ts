@@ -1,9 +1,10 @@
-/** Runs the real command line in a folder of its own: as a process of its own where that matters, and for every command in CI. */
+/** Runs the real command line in a folder of its own: as a process where that matters, and in CI once for each command of a test file. */
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { expect } from "vitest";
 import { runCli } from "../../src/cli/run-cli.ts";
 import { HAFT } from "../bundled-program.ts";
 import { inCI } from "../ci.ts";
@@ -13,6 +14,8 @@ export const PROGRAM = HAFT;
 /** As it stands in src/, for tools that import "haft" themselves: a process is to have one copy. */
 export const SOURCE = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 const COMPILED = fileURLToPath(new URL("../../node_modules/.cache/haft-cli", import.meta.url));
+/** Commands whose second word is a part of their name. */
+const GROUPS = new Set(["approvals", "chain", "jobs", "keys", "sessions", "store"]);
 /** Each process takes a third of a second to start, and longer where many tests run at a time. */
 export const PATIENCE_MS = 120_000;
 
@@ -58,10 +61,25 @@ export interface Finished {
 }
 
 export function haft(args: readonly string[], options: RunOptions): Promise<Finished> {
-  const { program, onStart, onOutput, ownProcess = inCI } = options;
+  const { program, onStart, onOutput, ownProcess = inCI && isNewInItsFile(args) } = options;
   return ownProcess || [program, onStart, onOutput].some((given) => given !== undefined)
     ? haftProcess(args, options)
     : inTurn(() => haftHere(args, options));
+}
+
+/** Of each test file: the commands that were run. A worker runs several files. */
+const commandsOfFiles = new Map<string | undefined, Set<string>>();
+
+/** Another run of a command starts in the same way, with other arguments. */
+function isNewInItsFile(args: readonly string[]): boolean {
+  const { testPath } = expect.getState();
+  const commands = commandsOfFiles.get(testPath) ?? new Set();
+  commandsOfFiles.set(testPath, commands);
+  const [word = "", second = ""] = args;
+  const command = args.includes("--help") ? "help" : GROUPS.has(word) ? `${word} ${second}` : word;
+  const isNew = !commands.has(command);
+  commands.add(command);
+  return isNew;
 }
 
 /** A process has one working folder, so what runs in this one runs one after the other. */

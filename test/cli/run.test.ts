@@ -3,6 +3,7 @@ import { closeSync, existsSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { PATIENCE_MS, PROGRAM, PROJECT, folderWith, haft, masked } from "./run-haft.ts";
+import { IN_CI, inCI } from "../ci.ts";
 
 const lines = (...values: readonly unknown[]): string => values.map((value) => `${JSON.stringify(value)}\n`).join("");
 const CONVERSATION = lines(
@@ -133,7 +134,7 @@ summary
     ]);
   });
 
-  test("stops without a word when the reader of its output has seen enough", async () => {
+  test.skipIf(!inCI)(`stops without a word when the reader of its output has seen enough ${IN_CI}`, async () => {
     const input = lines(...Array.from({ length: 20_000 }, () => ({ role: "user", content: "And then I said the following to them:" })), {
       role: "assistant",
       calls: [{ name: "files::write", input: { path: "made.md", content: "x" } }],
@@ -158,7 +159,7 @@ summary
     });
   });
 
-  test.each([0, 3, 13])("a handler that ends the process with %i does not pass for an answer", async (code) => {
+  test.each(inCI ? [0, 3, 13] : [0])("a handler that ends the process with %i does not pass for an answer", async (code) => {
     const tool = `{ name: "leave", description: "Leaves.", inputSchema: {}, execute: () => process.exit(${code}) }`;
     const folder = folderWith({ "haft.toml": '[toolsets.m]\ntype = "module"\npath = "m.mjs"\n', "m.mjs": `export default ${tool};` });
     expect(await haft(["call", "leave"], { folder, ownProcess: true })).toEqual({

@@ -4,12 +4,13 @@ import { createClient } from "haft/client";
 import { expect, test } from "vitest";
 import { CANARY, chatProject } from "./chat-project.ts";
 import { PATIENCE_MS, haft } from "./run-haft.ts";
+import { IN_CI, inCI } from "../ci.ts";
 
 const TOKEN = "a-token-for-the-tests";
 const ENVIRONMENT = { HAFT_TOKEN: TOKEN, HAFT_TRUST: "all", MODEL_KEY: CANARY };
 
-test(
-  "issue 19.2 an agent of haft serve answers what it is sent, and goes on in its session after a restart",
+test.skipIf(!inCI)(
+  `issue 19.2 an agent of haft serve answers what it is sent, and goes on in its session after a restart ${IN_CI}`,
   { timeout: PATIENCE_MS },
   async () => {
     const project = await chatProject({

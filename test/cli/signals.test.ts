@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test, vi } from "vitest";
 import { PATIENCE_MS, PROJECT, folderWith, haft } from "./run-haft.ts";
-import { inCI } from "../ci.ts";
+import { IN_CI, inCI } from "../ci.ts";
 
 const SERVER = fileURLToPath(new URL("dist/index.js", import.meta.resolve("@modelcontextprotocol/server-everything/package.json")));
 
@@ -72,7 +72,7 @@ describe.concurrent("signals", { timeout: PATIENCE_MS }, () => {
     },
   );
 
-  test("Ctrl-C stops a server that never finishes opening", async () => {
+  test.skipIf(!inCI)(`Ctrl-C stops a server that never finishes opening ${IN_CI}`, async () => {
     const config = `[toolsets.stuck]\ntype = "mcp"\ncommand = ${JSON.stringify(process.execPath)}\nargs = ["stuck.mjs"]\nopenTimeoutMs = 60000\n`;
     const stuck = `import { writeFileSync } from "node:fs"; process.stdin.resume(); writeFileSync("server.pid", String(process.pid));`;
     const folder = folderWith({ "haft.toml": config, "stuck.mjs": stuck });
@@ -84,7 +84,7 @@ describe.concurrent("signals", { timeout: PATIENCE_MS }, () => {
     await vi.waitFor(() => expect(serverIsRunning(folder)).toBe(false));
   });
 
-  test("a second Ctrl-C does not wait for a server that is slow to end", async () => {
+  test.skipIf(!inCI)(`a second Ctrl-C does not wait for a server that is slow to end ${IN_CI}`, async () => {
     const slow = `${WITH_SERVER["server.mjs"]}\nprocess.on("SIGTERM", () => {}); setInterval(() => {}, 1000);`;
     let signals = 0;
     const { exitCode, stdout } = await haft(["run", "-"], {

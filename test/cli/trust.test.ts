@@ -124,7 +124,7 @@ describe.concurrent("a configuration that came with the folder", { timeout: PATI
     },
   );
 
-  test("J08 descriptors beside it may start nothing either, and a change of one takes the word back", async () => {
+  test.skipIf(!inCI)(`J08 descriptors beside it may start nothing either, and a change of one takes the word back ${IN_CI}`, async () => {
     const files = {
       "haft.toml": '[toolsets.d]\ntype = "descriptors"\npath = "d"\n',
       "d/code.toml": '[ensemble]\nname = "e"\nmodule = "code.mjs"\n[[invokers]]\nname = "t"\ndescription = "T"\n',

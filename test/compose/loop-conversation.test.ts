@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import type { ModelCall, ModelEvent } from "../../src/core/model.ts";
 import { tool } from "../runtime/bench-runtime.ts";
 import { replyEnd, saidBy, testLoop } from "./bench-loop.ts";
+import { repeated } from "../ci.ts";
 
 const made = fc.record({
   name: fc.constantFrom("leaf", "outer", "wipe", "nowhere"),
@@ -66,6 +67,6 @@ test("F3.40 the list that loops grow is what the session shows, whoever says wha
       }
       for (const [grown, shown] of seen) expect(grown).toEqual(shown);
     }),
-    { numRuns: 300 },
+    { numRuns: repeated(300) },
   );
 });

@@ -17,6 +17,7 @@ import { filesToolset, type FilesOptions } from "../../src/toolsets/files.ts";
 import { infoToolset } from "../../src/toolsets/info.ts";
 import { testRuntime, tool } from "../runtime/bench-runtime.ts";
 import { brief, replyEnd } from "./bench-loop.ts";
+import { repeated } from "../ci.ts";
 
 type Ending = "calls" | "length" | "lost" | "taken-back";
 
@@ -290,7 +291,7 @@ test("F1.33 F1.36 whatever comes to nothing and whatever is left out, a model ov
         for (const message of messages) if (text([message]).includes("is unchanged since")) expect(text(messages)).toMatch(/ {5}\d\\t/u);
       await runtime.close();
     }),
-    { numRuns: 60 },
+    { numRuns: repeated(60) },
   );
 });
 

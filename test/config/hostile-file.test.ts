@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { inCI } from "../ci.ts";
+import { IN_CI, inCI } from "../ci.ts";
 import { parse } from "smol-toml";
 import { loadConfig } from "../../src/config/load-config.ts";
 import { buildRuntimeParts } from "../../src/config/build-runtime-parts.ts";
@@ -140,13 +140,13 @@ describe("YAML", () => {
 });
 
 describe("TOML", () => {
-  test.each([
+  test.skipIf(!inCI).each([
     ["deep inline tables", `a = ${"{a = ".repeat(200_000)}`],
     ["deep lists", `a = ${"[".repeat(900_000)}`],
     ["a key of many parts", `a${".a".repeat(400_000)} = 1`],
     ["many keys", Array.from({ length: 60_000 }, (_, index) => `k${index} = 1`).join("\n")],
     ["a long list", `a = [${"1,".repeat(400_000)}]`],
-  ])("J04 %s are refused soon", async (_what, text) => {
+  ])(`J04 %s are refused soon ${IN_CI}`, async (_what, text) => {
     expect((await problemsOf("haft.toml", text))[0]).toMatch(/^haft\.toml:1:\d+: /u);
   });
 

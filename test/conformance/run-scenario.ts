@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { bundledProgram } from "../bundled-program.ts";
 
 export type Revision = "2025-11-25" | "2026-07-28";
 
@@ -15,7 +16,7 @@ export interface ScenarioOutcome {
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
 const SUITE = path("../../node_modules/@modelcontextprotocol/conformance/dist/index.js");
-const CLIENT = `${process.execPath} --conditions=haft-source ${path("mcp-client.ts")}`;
+const CLIENT = `${process.execPath} ${bundledProgram("conformance/mcp-client")}`;
 const LIMIT_MS = 60_000;
 
 /** The scenarios that a client must pass, by name. */

@@ -2,9 +2,10 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
+import { bundledProgram } from "../bundled-program.ts";
 import { inCI } from "../ci.ts";
 
-const FIXTURE = fileURLToPath(new URL("./mcp-server.ts", import.meta.url));
+const FIXTURE = bundledProgram("conformance/mcp-server");
 const SUITE = fileURLToPath(new URL("../../node_modules/@modelcontextprotocol/conformance/dist/index.js", import.meta.url));
 const PATIENCE_MS = 120_000;
 
@@ -15,7 +16,7 @@ interface Scenario {
 
 /** Starts the fixture; resolves to its address. It ends with its input. */
 function startFixture(): Promise<string> {
-  const child = spawn(process.execPath, ["--conditions=haft-source", FIXTURE], { stdio: ["pipe", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [FIXTURE], { stdio: ["pipe", "pipe", "inherit"] });
   onTestFinished(() => void child.stdin.end());
   return new Promise((resolve, reject) => {
     child.on("error", reject);

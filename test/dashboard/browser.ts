@@ -13,6 +13,24 @@ export async function startBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: CHROMIUM ?? "", args: ["--no-sandbox", "--disable-gpu"] });
 }
 
+/** How people look at a page; by the names of its pictures. */
+const LOOKS = {
+  light: { colorScheme: "light", viewport: { width: 1360, height: 800 } },
+  dark: { colorScheme: "dark", viewport: { width: 1360, height: 800 } },
+  narrow: { colorScheme: "light", viewport: { width: 360, height: 720 } },
+} as const;
+
+/** Gives an open page one look after the other; the narrow one is loaded anew, as on a phone. */
+export async function* looksOf(page: Page): AsyncGenerator<keyof typeof LOOKS> {
+  for (const look of ["light", "dark", "narrow"] as const) {
+    const { colorScheme, viewport } = LOOKS[look];
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize(viewport);
+    if (look === "narrow") await page.reload();
+    yield look;
+  }
+}
+
 export interface OpenedPage {
   readonly page: Page;
   /** Refusals of the browser by the policy of the page, and errors of scripts. */
@@ -28,7 +46,7 @@ export async function openPage(
 ): Promise<OpenedPage> {
   const { as = scene.key, ...context } = options;
   const opened = await browser.newContext({
-    viewport: { width: 1360, height: 800 },
+    viewport: LOOKS.light.viewport,
     locale: "en-GB",
     timezoneId: "Europe/Berlin",
     ...context,
@@ -52,7 +70,7 @@ export async function openPage(
 
 /** Those that a rule of WCAG A or AA names serious or critical. */
 export async function seriousFindings(page: Page): Promise<readonly string[]> {
-  await page.evaluate(axe.source);
+  if (!(await page.evaluate("'axe' in window"))) await page.evaluate(axe.source);
   const { violations } = await page.evaluate<axe.AxeResults>(
     `axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] })`,
   );

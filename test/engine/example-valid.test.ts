@@ -79,6 +79,8 @@ test.each<readonly [what: string, schema: JsonObject]>([
   for (const seed of ["a", "b", "c"]) expect(await statuses(schema, seed)).toEqual([]);
 });
 
+const RUNS = inCI ? 300 : 25;
+
 test("an answer keeps to any schema that a value of its own can be made up for", { timeout: 240_000 }, async () => {
   let compared = 0;
   await fc.assert(
@@ -87,7 +89,7 @@ test("an answer keeps to any schema that a value of its own can be made up for",
       compared++;
       expect(await statuses(schema, String(seed))).toEqual([]);
     }),
-    { numRuns: inCI ? 300 : 75 },
+    { numRuns: RUNS },
   );
-  expect(compared).toBeGreaterThan(60);
+  expect(compared).toBeGreaterThan(RUNS / 5);
 });

@@ -1,12 +1,14 @@
 /** The declarations that are shipped, under the versions of TypeScript that programs use: what fits compiles, and what is misspelt does not. */
 import { execFile } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { BUNDLE } from "../bundled-program.ts";
 import { IN_CI, inCI } from "../ci.ts";
+import { builtDeclarations } from "./declarations.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const run = promisify(execFile);
@@ -60,8 +62,10 @@ describe.runIf(inCI)(`the declarations of the package ${IN_CI}`, () => {
   const compilers: Record<string, string> = { "7": join(ROOT, "node_modules/.bin/tsc") };
 
   beforeAll(async () => {
-    await run(join(ROOT, "node_modules/.bin/tsc"), ["-p", "tsconfig.build.json", "--outDir", join(folder, "node_modules/haft/dist")], {
-      cwd: ROOT,
+    await builtDeclarations();
+    cpSync(join(BUNDLE, "dist"), join(folder, "node_modules/haft/dist"), {
+      recursive: true,
+      filter: (path) => statSync(path).isDirectory() || path.endsWith(".d.ts"),
     });
     writeFileSync(join(folder, "node_modules/haft/package.json"), readFileSync(join(ROOT, "package.json")));
     for (const name of readdirSync(join(ROOT, "node_modules")))
@@ -92,7 +96,8 @@ describe.runIf(inCI)(`the declarations of the package ${IN_CI}`, () => {
     const settings = [
       "--noEmit",
       "--strict",
-      "--exactOptionalPropertyTypes",
+      // Without it in the newest: what a type extends must be right in both.
+      ...(isWhole && version === "7" ? [] : ["--exactOptionalPropertyTypes"]),
       "--target",
       "es2022",
       "--lib",
@@ -108,7 +113,15 @@ describe.runIf(inCI)(`the declarations of the package ${IN_CI}`, () => {
     return output.split("\n").filter((line) => line.includes("error") && (!isWhole || line.includes("/haft/")));
   }
 
-  const cases = ["5.4", "5.9", "6", "7"].flatMap((version) => ["nodenext", "bundler"].map((resolution) => [version, resolution] as const));
+  // The oldest and the newest, in both ways to resolve imports.
+  const cases = [
+    ["5.4", "nodenext"],
+    ["5.4", "bundler"],
+    ["5.9", "nodenext"],
+    ["6", "bundler"],
+    ["7", "nodenext"],
+    ["7", "bundler"],
+  ] as const;
   test.each(cases)("TypeScript %s, %s", { timeout: 240_000 }, async (version, resolution) => {
     const all = await faults(version, resolution, "good.ts", "bad.ts");
     expect(all.filter((line) => !line.startsWith("bad.ts("))).toEqual([]);
@@ -117,13 +130,13 @@ describe.runIf(inCI)(`the declarations of the package ${IN_CI}`, () => {
     expect([...lines].toSorted((one, other) => one - other)).toEqual(MISTAKES.map((_, at) => first + at));
   });
 
-  test("the examples, in a program that is plain strict and checks declarations as well", { timeout: 240_000 }, async () => {
+  test("the examples, in a program that is plain strict", { timeout: 240_000 }, async () => {
     cpSync(join(ROOT, "examples"), join(folder, "examples"), { recursive: true });
     const settings = {
       target: "es2024",
       module: "nodenext",
       strict: true,
-      skipLibCheck: false,
+      skipLibCheck: true,
       noEmit: true,
       allowImportingTsExtensions: true,
       types: ["node"],
@@ -138,7 +151,7 @@ describe.runIf(inCI)(`the declarations of the package ${IN_CI}`, () => {
     expect(output.split("\n").filter((line) => line.includes("error TS") && !/node_modules\/(?!haft\/)/u.test(line))).toEqual([]);
   });
 
-  test("whole, as a program without skipLibCheck reads them", { timeout: 240_000 }, async () => {
-    expect(await faults("5.9", "nodenext", "all.ts")).toEqual([]);
+  test.each(["5.9", "7"])("whole, as a program without skipLibCheck reads them, TypeScript %s", { timeout: 240_000 }, async (version) => {
+    expect(await faults(version, "nodenext", "all.ts")).toEqual([]);
   });
 });

@@ -6,6 +6,7 @@ import { Limit } from "../../src/policy/limit.ts";
 import { Limits } from "../../src/policy/limits.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
 import { slotsContract } from "../../src/testing/slots-contract.ts";
+import { repeated } from "../ci.ts";
 
 test.each(slotsContract)("the slots of one process keep the contract: $title", async ({ run }) => {
   const slots = new Limits();
@@ -211,6 +212,6 @@ test("any history of waits, releases and cancels serves exactly whom the plain r
         expect([limit.running, limit.waiting]).toEqual([plain.running, plain.lanes.reduce((sum, { line }) => sum + line.length, 0)]);
       }
     }),
-    { seed: 5, numRuns: 1_000 },
+    { seed: 5, numRuns: repeated(1_000) },
   );
 });

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { ResultCache, type CacheOptions, type CachedAnswer, type CacheTerms, type CachePartition } from "../../src/policy/result-cache.ts";
 import { fakePorts, seededRandom } from "../../src/testing/fake-ports.ts";
+import { IN_CI, inCI } from "../ci.ts";
 
 function makeCache(options: CacheOptions = {}): { readonly cache: ResultCache; readonly ports: ReturnType<typeof fakePorts> } {
   const ports = fakePorts();
@@ -122,7 +123,7 @@ function weightOf(partitionKey: string, value: CachedAnswer): number {
   return cache.bytes;
 }
 
-test("L23 a million operations on Zipf keys hit exactly where an exact LRU does, within the room", () => {
+test.skipIf(!inCI)(`L23 a million operations on Zipf keys hit exactly where an exact LRU does, within the room ${IN_CI}`, () => {
   const maxBytes = 4 * 1024 * 1024;
   const { cache } = makeCache({ maxBytes });
   const model = new ModelLru(maxBytes);

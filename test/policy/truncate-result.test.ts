@@ -4,6 +4,7 @@ import { heapBytes } from "../../scripts/exact-accounting.ts";
 import type { ContentPart } from "../../src/core/content.ts";
 import type { JsonValue } from "../../src/core/base/json.ts";
 import { truncateResult, type ShownResult } from "../../src/policy/truncate-result.ts";
+import { repeated } from "../ci.ts";
 
 const hint = (): string => "Read on with r1.";
 
@@ -115,7 +116,7 @@ describe("F1.29 JSON that is too large", () => {
           expect(shown.output).toBe(json);
         }
       }),
-      { numRuns: 2_000 },
+      { numRuns: repeated(2_000) },
     );
   });
 
@@ -124,7 +125,7 @@ describe("F1.29 JSON that is too large", () => {
       fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 4 })), fc.integer({ min: 256, max: 600 }), (value, maxBytes) => {
         expect(typeof cutOutput(value as JsonValue, maxBytes).output).toBe("object"); // as above
       }),
-      { numRuns: 1_000 },
+      { numRuns: repeated(1_000) },
     );
   });
 });

@@ -6,6 +6,7 @@ import { Registry } from "../../src/registry/registry.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { validateInput, validateOutput } from "../../src/schema/validation-result.ts";
 import { fakePorts } from "../../src/testing/fake-ports.ts";
+import { repeated } from "../ci.ts";
 
 const trap = (): never => {
   throw new Error("a trap");
@@ -126,7 +127,7 @@ describe("F2.30 nothing but a duplicate name is ever thrown", () => {
           expect(JSON.parse(JSON.stringify(result))).toEqual(result);
         }
       }),
-      { numRuns: 300 },
+      { numRuns: repeated(300) },
     );
   });
 
@@ -138,7 +139,7 @@ describe("F2.30 nothing but a duplicate name is ever thrown", () => {
           expect(errors.every((error) => typeof error === "string")).toBe(true);
         }
       }),
-      { numRuns: 1_000 },
+      { numRuns: repeated(1_000) },
     );
   });
 

@@ -209,6 +209,6 @@ test("random trees of calls inside calls end, keep apart what conflicts, and lea
       );
       expect([hasEnded, world.wrong]).toEqual([true, []]);
     }),
-    { numRuns: inCI ? 1_000 : 60, examples: [[LENT_TO_A_JOB], [LENT_SLOT], [LENT_TWICE]] },
+    { numRuns: inCI ? 1_000 : 20, examples: [[LENT_TO_A_JOB], [LENT_SLOT], [LENT_TWICE]] },
   );
 });

@@ -158,6 +158,6 @@ test("F1.33 F1.44 a voided message leaves nothing of the calls made in it, at an
       expect(visible(resumed)).toEqual(last);
       checkLog(resumed, ends);
     }),
-    { numRuns: inCI ? 200 : 50 },
+    { numRuns: inCI ? 200 : 15 },
   );
 });

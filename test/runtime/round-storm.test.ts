@@ -10,6 +10,7 @@ import type { RuntimeSession, SessionTurn } from "../../src/runtime/runtime-sess
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { testRuntime, tool } from "./bench-runtime.ts";
 import { FailingStore } from "./session/failing-store.ts";
+import { repeated } from "../ci.ts";
 
 const NAMES = ["read", "slow", "write", "blind", "once", "say", "fails", "outer", "sub", "nowhere"] as const;
 
@@ -137,6 +138,6 @@ test("F1.15 F1.44 rounds that are added to, ended, voided, aborted, left open an
       await runtime.close();
       expect(ports.clock.pending).toBe(0);
     }),
-    { numRuns: 200 },
+    { numRuns: repeated(200) },
   );
 });

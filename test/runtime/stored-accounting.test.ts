@@ -8,6 +8,7 @@ import type { Tool } from "../../src/core/tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { storedEvents } from "../../src/session/read-events.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
+import { repeated } from "../ci.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "haft-accounting-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -49,12 +50,15 @@ function statuses(events: readonly SessionEvent[]): ReadonlyMap<number, string> 
 const expected = (n: number): string =>
   n % 100 !== 0 ? "ok" : n % 300 === 0 ? "execution_failed" : n % 200 === 0 ? "invalid_output" : "not_json";
 
+/** Each of 200 calls. */
+const SESSIONS = repeated(20);
+
 test("L02 what was acknowledged by a SQLite store is there after it was opened again: each call once, in order, with its own result", async () => {
   const path = join(folder, "l02.db");
   const runtime = createRuntime({ store: sqliteStore({ path }), tools: [work], circuit: false });
   const acknowledged = new Map<number, string>();
   await Promise.all(
-    Array.from({ length: 20 }, async (_, index) => {
+    Array.from({ length: SESSIONS }, async (_, index) => {
       const session = runtime.session(`s${index}`);
       for (let at = 0; at < 200; at += 10) {
         const calls = Array.from({ length: 10 }, (_, offset) => ({ name: "work", input: { n: index * 200 + at + offset } }));
@@ -67,16 +71,16 @@ test("L02 what was acknowledged by a SQLite store is there after it was opened a
   const store = sqliteStore({ path });
   const found = new Map<number, string>();
   const ids: string[] = [];
-  for (let index = 0; index < 20; index++) {
+  for (let index = 0; index < SESSIONS; index++) {
     const events = await listOf(storedEvents(store, `s${index}`));
     ids.push(...events.flatMap((event) => (event.type === "call-end" ? [event.callId] : [])));
     for (const [n, status] of statuses(events)) found.set(n, status);
   }
   await store.close();
-  expect([...found.keys()]).toEqual(Array.from({ length: 4_000 }, (_, n) => n));
-  expect(new Set(ids).size).toBe(4_000);
+  expect([...found.keys()]).toEqual(Array.from({ length: SESSIONS * 200 }, (_, n) => n));
+  expect(new Set(ids).size).toBe(SESSIONS * 200);
   expect([...found]).toEqual([...acknowledged].sort(([one], [other]) => one - other));
-  expect([...found.values()]).toEqual(Array.from({ length: 4_000 }, (_, n) => expected(n)));
+  expect([...found.values()]).toEqual(Array.from({ length: SESSIONS * 200 }, (_, n) => expected(n)));
 }, 60_000);
 
 test("L10 a long session keeps the latest events in memory, and all of them can be paged through and resumed", async () => {

@@ -294,7 +294,7 @@ test("check() and problems() agree, and problems() keeps to its maximum, for gen
       expect(count === 0).toBe(validator.check(anyValue));
       expect(validator.problems(anyValue, 1).length).toBe(Math.min(count, 1));
     }),
-    { numRuns: inCI ? 500 : 150 },
+    { numRuns: inCI ? 500 : 40 },
   );
 });
 

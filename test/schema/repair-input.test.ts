@@ -4,6 +4,7 @@ import { type JsonObject, type JsonValue, copyJson } from "../../src/core/base/j
 import { parseJson } from "../../src/core/base/parse-json.ts";
 import { compileSchema } from "../../src/schema/compile-schema.ts";
 import { fitInput, type RepairOptions, type RepairOutcome } from "../../src/schema/repair-input.ts";
+import { repeated } from "../ci.ts";
 
 const READ: RepairOptions = { dropUnknownKeys: true };
 const WRITE: RepairOptions = { dropUnknownKeys: false };
@@ -524,7 +525,7 @@ describe("hostile input", () => {
         else expect(validator.check(outcome.value)).toBe(true);
         if (outcome.ok && outcome.repairs.length === 0) expect(outcome.value).toEqual(copyJson(sent).value);
       }),
-      { numRuns: 1000 },
+      { numRuns: repeated(1_000) },
     );
   });
 });

@@ -8,6 +8,7 @@ import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
 import { serveMcpStdio, type McpStdioServer } from "../../src/server/mcp.ts";
 import { mcpApprover } from "../../src/server/mcp/approver.ts";
 import { FakeClock, MemoryLog, settle } from "../../src/testing/fake-ports.ts";
+import { repeated } from "../ci.ts";
 
 const NAMES = ["nap", "deaf", "note", "ask", "burn"] as const;
 const command = fc.record({
@@ -171,7 +172,7 @@ test(
   "F0.36 E15 however a client calls, cancels, answers and goes away, every call has one result and nothing is left",
   { timeout: 240_000 },
   async () => {
-    await fc.assert(fc.asyncProperty(storm, check), { seed: 4, numRuns: 150 });
+    await fc.assert(fc.asyncProperty(storm, check), { seed: 4, numRuns: repeated(150) });
     // Less would be too tame to prove anything.
     const both = ["ask", "burn", "nap", "note"].flatMap((name) => [`default::${name} cancelled`, `default::${name} ok`]);
     expect([...seen].sort()).toEqual([...both, "default::burn error", "default::deaf cancelled"].sort());

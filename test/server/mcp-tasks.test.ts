@@ -9,6 +9,7 @@ import { memoryStore } from "../../src/store/memory-store.ts";
 import { FakeClock, MemoryLog } from "../../src/testing/fake-ports.ts";
 import { listening, openRuntime } from "./mcp-clients.ts";
 import { raw, TASKS, type RawAnswer } from "./mcp-raw.ts";
+import { repeated } from "../ci.ts";
 
 const NAME = { type: "object", properties: { name: { type: "string" } }, required: ["name"] };
 const ABLE = { ...TASKS, elicitation: { form: {} } };
@@ -194,11 +195,11 @@ test("issue 19.7 a job that is talked to asks through its task", async () => {
   expect(await ended(taskId)).toMatchObject({ status: "completed", result: { content: [{ text: 'You said "red"' }] } });
 });
 
-test("issue 19.7 a thousand requests about one task are all answered, and one that has ended is forgotten when its time is over", async () => {
+test("issue 19.7 a thousand requests (200 outside CI) about one task are all answered, and one that has ended is forgotten when its time is over", async () => {
   const gate = Promise.withResolvers<string>();
   const { call, task, ended, request, clock, runtime } = await serving(() => gate.promise);
   const taskId = await call();
-  const polled = await Promise.all(Array.from({ length: 1_000 }, () => task(taskId)));
+  const polled = await Promise.all(Array.from({ length: repeated(1_000) }, () => task(taskId)));
   expect(new Set(polled.map(({ status }) => status))).toEqual(new Set(["working"]));
   gate.resolve("done");
   await ended(taskId);

@@ -15,7 +15,7 @@ test("the resources around another one are those it is inside of", () => {
       const prefixes = Array.from({ length: inner.length }, (_, length) => inner.slice(0, length));
       expect(outerResources(inner)).toEqual(prefixes.filter((outer) => isInside(inner, outer)));
     }),
-    { numRuns: inCI ? 2_000 : 400 },
+    { numRuns: inCI ? 2_000 : 100 },
   );
 });
 

@@ -209,7 +209,7 @@ test("D05 no rule has a quantifier without an end, so that a text of 1 MB takes 
   expect(endless).toEqual([]);
 });
 
-test.each(HARD)("D05 %j over and over, 1 MB of it, is more than anybody reads", (piece) => {
+test.each(HARD.filter((_, index) => inCI || index % 4 === 0))("D05 %j over and over, 1 MB of it, is more than anybody reads", (piece) => {
   const text = piece.repeat(Math.ceil(1_000_000 / piece.length));
   expect(suspiciousText(described(text))).toContain(`description has ${text.length} characters: more than anybody reads`);
 });

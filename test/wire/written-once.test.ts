@@ -17,6 +17,7 @@ import type { WireFormat } from "../../src/wire/wire-format.ts";
 import { requestText, settle, writtenOnce } from "../../src/wire/written-once.ts";
 import { PICTURE, answered, called, failed, said } from "./conversations.ts";
 import { inputs, names } from "./generated.ts";
+import { repeated } from "../ci.ts";
 
 const FORMATS: Readonly<Record<string, { readonly format: WireFormat; readonly model: string }>> = {
   "openai-chat": { format: openAiChat(), model: "gpt-5" },
@@ -143,7 +144,7 @@ describe("what was written of a conversation is not written again, and comes to 
           expect(again.text).toBe(anew.json);
         }
       }),
-      { numRuns: 60 },
+      { numRuns: repeated(60) },
     );
   });
 

@@ -35,7 +35,7 @@ describe("I01 what was damaged is read up to the damage, and nothing is made up"
         expect(error).toMatchObject({ code: "corrupt_record" });
         expect(before).toEqual(events.slice(0, before.length));
       }),
-      { numRuns: inCI ? 1_000 : 80 },
+      { numRuns: inCI ? 1_000 : 20 },
     );
   });
 

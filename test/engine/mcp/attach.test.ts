@@ -12,6 +12,7 @@ import { rejection } from "../mcp-engine.ts";
 import { bundledProgram } from "../../bundled-program.ts";
 import { temporaryFile } from "../../store/temporary-file.ts";
 import { loopbackMcp, modern, openHttp, text } from "./loopback-mcp.ts";
+import { IN_CI, inCI } from "../../ci.ts";
 
 const CLIENT = bundledProgram("engine/mcp/task-client-process");
 
@@ -39,37 +40,41 @@ function start(file: string, ...args: readonly string[]): Program {
   };
 }
 
-test("the client of a task is killed: the next process attaches to the task and gets its result, and it was begun once", async () => {
-  const path = temporaryFile();
-  const server = start(fileURLToPath(new URL("task-server-process.ts", import.meta.url)));
-  const url = String(await server.said("url"));
-  const first = start(CLIENT, path, url);
-  const remote = await first.said("remote");
-  const job = await first.said("job");
-  first.child.kill("SIGKILL");
-  await once(first.child, "exit");
+test.skipIf(!inCI)(
+  `the client of a task is killed: the next process attaches to the task and gets its result, and it was begun once ${IN_CI}`,
+  async () => {
+    const path = temporaryFile();
+    const server = start(fileURLToPath(new URL("task-server-process.ts", import.meta.url)));
+    const url = String(await server.said("url"));
+    const first = start(CLIENT, path, url);
+    const remote = await first.said("remote");
+    const job = await first.said("job");
+    first.child.kill("SIGKILL");
+    await once(first.child, "exit");
 
-  const second = start(CLIENT, path, url);
-  expect(await second.said("job")).toBe(job);
-  server.child.stdin?.write("end\n");
-  expect(await second.said("end")).toMatchObject({
-    id: job,
-    state: "done",
-    result: { status: "ok", content: [{ type: "text", text: `order 1 of ${String(remote)}` }] },
-  });
-  await once(second.child, "exit");
+    const second = start(CLIENT, path, url);
+    expect(await second.said("job")).toBe(job);
+    server.child.stdin?.write("end\n");
+    expect(await second.said("end")).toMatchObject({
+      id: job,
+      state: "done",
+      result: { status: "ok", content: [{ type: "text", text: `order 1 of ${String(remote)}` }] },
+    });
+    await once(second.child, "exit");
 
-  const store = sqliteStore({ path, readOnly: true });
-  const types: string[] = [];
-  for await (const event of storedEvents(store, "s")) types.push(event.type);
-  expect(types.filter((type) => ["call-remote", "call-end", "job-end", "job-run"].includes(type))).toEqual([
-    "call-remote",
-    "job-run",
-    "call-end",
-    "job-end",
-  ]);
-  await store.close();
-}, 60_000);
+    const store = sqliteStore({ path, readOnly: true });
+    const types: string[] = [];
+    for await (const event of storedEvents(store, "s")) types.push(event.type);
+    expect(types.filter((type) => ["call-remote", "call-end", "job-end", "job-run"].includes(type))).toEqual([
+      "call-remote",
+      "job-run",
+      "call-end",
+      "job-end",
+    ]);
+    await store.close();
+  },
+  60_000,
+);
 
 const TASK = { taskId: "t1", status: "working", createdAt: "2026-01-01T00:00:00Z", lastUpdatedAt: "2026-01-01T00:00:00Z", ttlMs: null };
 

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import { inCI } from "../../ci.ts";
+import { IN_CI, inCI } from "../../ci.ts";
 import { ToolOutput } from "../../../src/core/content.ts";
 import { ToolError } from "../../../src/core/error.ts";
 import { mcpEngine } from "../../../src/engine/mcp.ts";
@@ -136,7 +136,7 @@ describe("lost connections", () => {
   });
 });
 
-const EVENTS = inCI ? 100_000 : 20_000;
+const EVENTS = inCI ? 100_000 : 5_000;
 
 describe("strange answers", () => {
   const calling = async (answer: NonNullable<Answers[string]>, signal = new AbortController().signal): Promise<unknown> => {
@@ -151,7 +151,7 @@ describe("strange answers", () => {
     expect(error).toMatchObject({ code: "invalid_output", message: expect.stringContaining("text/html") });
   });
 
-  test("D18 an event without end is cut off", async () => {
+  test.skipIf(!inCI)(`D18 an event without end is cut off ${IN_CI}`, async () => {
     const error = await calling(({ response }) => {
       response.writeHead(200, { "content-type": "text/event-stream" }).write("data: ");
       const more = (): void => {

@@ -10,22 +10,25 @@ import { SAMPLED, generated } from "./generated.ts";
 import { linesOf, shop } from "./shop.ts";
 
 describe("issue 6.7 a file is gone on with", () => {
-  test.for(TRAJECTORY_FORMATS)("%s: wherever it was cut, it becomes what it would have been", async (format) => {
-    const path = join(temporaryFolder(), "train.jsonl");
-    const runtime = shop();
-    const options = { runtime, plan: SAMPLED, out: path, format } as const;
-    await generateConversations(options);
-    const whole = readFileSync(path);
-    const random = seededRandom(format);
-    const cuts = [0, 1, whole.indexOf("\n"), whole.indexOf("\n") + 1, whole.length - 1, whole.length];
-    for (const cut of [...cuts, ...Array.from({ length: inCI ? 15 : 2 }, () => Math.floor(random.next() * whole.length))]) {
-      truncateSync(path, cut);
-      const { existing, written } = await generateConversations(options);
-      expect(existing + written).toBe(30);
-      expect(readFileSync(path).equals(whole)).toBe(true);
-    }
-    await runtime.close();
-  });
+  test.for(inCI ? TRAJECTORY_FORMATS : TRAJECTORY_FORMATS.slice(0, 2))(
+    "%s: wherever it was cut, it becomes what it would have been",
+    async (format) => {
+      const path = join(temporaryFolder(), "train.jsonl");
+      const runtime = shop();
+      const options = { runtime, plan: SAMPLED, out: path, format } as const;
+      await generateConversations(options);
+      const whole = readFileSync(path);
+      const random = seededRandom(format);
+      const cuts = [0, 1, whole.indexOf("\n"), whole.indexOf("\n") + 1, whole.length - 1, whole.length];
+      for (const cut of [...cuts, ...Array.from({ length: inCI ? 15 : 2 }, () => Math.floor(random.next() * whole.length))]) {
+        truncateSync(path, cut);
+        const { existing, written } = await generateConversations(options);
+        expect(existing + written).toBe(30);
+        expect(readFileSync(path).equals(whole)).toBe(true);
+      }
+      await runtime.close();
+    },
+  );
 
   test("more conversations are added to those that are there, and fewer take nothing away", async () => {
     const path = join(temporaryFolder(), "train.jsonl");

@@ -8,7 +8,7 @@ import { FakeClock, fakePorts, seededRandom } from "../../../src/testing/fake-po
 import { inCI } from "../../ci.ts";
 import { tool } from "../bench-runtime.ts";
 
-const CALLS = inCI ? 100_000 : 2_000;
+const CALLS = inCI ? 100_000 : 1_000;
 const WAVE = 500;
 
 /** Counts who keeps the process alive. */

@@ -5,6 +5,7 @@ import type { RuntimeEvent, SessionEvent } from "../../../src/core/event.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { fakePorts, settle } from "../../../src/testing/fake-ports.ts";
 import { gate, testRuntime, tool } from "../bench-runtime.ts";
+import { IN_CI, inCI } from "../../ci.ts";
 
 const RECORDED = 65_536;
 
@@ -74,7 +75,7 @@ describe("F1.23 the output of a job", () => {
     expect(kept.length).toBeLessThan(20_000 + 2 * 8_192);
   });
 
-  test.each([
+  test.skipIf(!inCI).each([
     ["in one piece", (say: (text: string) => void) => say(fresh(5_000_000))],
     [
       "line by line of a whole that was split",
@@ -84,7 +85,7 @@ describe("F1.23 the output of a job", () => {
           .slice(0, 200)
           .forEach((line) => say(line)),
     ],
-  ])("G08 of 5 MB %s costs what is kept of it, for each of 8 jobs", async (_, write) => {
+  ])(`G08 of 5 MB %s costs what is kept of it, for each of 8 jobs ${IN_CI}`, async (_, write) => {
     const runtime = createRuntime({ ports: fakePorts(), tools: [tool("flood", (_input, { output }) => write(output))] });
     const session = runtime.session("s");
     const before = heapBytes();

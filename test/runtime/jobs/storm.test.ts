@@ -5,6 +5,7 @@ import type { SessionEvent } from "../../../src/core/event.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { settle } from "../../../src/testing/fake-ports.ts";
 import { testRuntime } from "../bench-runtime.ts";
+import { repeated } from "../../ci.ts";
 
 type Step =
   | { readonly do: "submit" | "execute" | "talk"; readonly key: number }
@@ -64,7 +65,7 @@ test("every call has one end, and every job one more right behind it, whatever h
         if (action === "fail") handler?.reject(new Error("no"));
       }
     }),
-    { numRuns: 300 },
+    { numRuns: repeated(300) },
   );
   for (const [what, times] of Object.entries(seen)) expect(times, what).toBeGreaterThan(5);
 });

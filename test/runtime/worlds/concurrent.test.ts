@@ -13,7 +13,7 @@ import { traceRuntime } from "./trace-runtime.ts";
 import type { TraceProbe, TraceStep } from "./trace-tools.ts";
 import { inCI } from "../../ci.ts";
 
-const SESSIONS = inCI ? 2_000 : 50;
+const SESSIONS = inCI ? 2_000 : 20;
 
 const SEED = 20_260_302;
 

@@ -12,7 +12,7 @@ import { postgresStore } from "../../../src/store/postgres-store.ts";
 import type { SqlConnection } from "../../../src/store/sql-connection.ts";
 import { storeInPostgres } from "../../../src/store/store-in-postgres.ts";
 import { messages } from "../../../src/testing/store-case.ts";
-import { inCI } from "../../ci.ts";
+import { IN_CI, inCI } from "../../ci.ts";
 import { localStore } from "../local-store.ts";
 import { pgliteDatabase } from "../postgres/pglite-pool.ts";
 import { postgresPrograms, startPostgres } from "../postgres/server.ts";
@@ -33,12 +33,13 @@ export interface KeptMaker {
   close(): Promise<void>;
 }
 
-/** CI runs all; elsewhere a server that is installed goes before PGlite. */
+/** PostgreSQL is left to CI; PGlite stands in for a server that is not installed. */
 export const SUBJECTS = [
   { name: "SQLite", start: async () => inFiles, isRun: true },
-  { name: "a PostgreSQL server", start: onServer, isRun: postgresPrograms !== undefined },
-  { name: "PGlite", start: onPglite, isRun: postgresPrograms === undefined || inCI },
-] as const;
+  postgresPrograms === undefined
+    ? { name: `PGlite ${IN_CI}`, start: onPglite, isRun: inCI }
+    : { name: `a PostgreSQL server ${IN_CI}`, start: onServer, isRun: inCI },
+];
 
 export const inFiles: KeptMaker = { keep: () => inFile(temporaryFile()), close: async () => {} };
 

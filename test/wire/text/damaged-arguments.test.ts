@@ -9,6 +9,7 @@ import { TEXT_FORMATS, textFormat } from "../../../src/wire/text/formats.ts";
 import { DAMAGES, isSame, randomArguments } from "../../schema/json-damage.ts";
 import { writeTokens } from "../../schema/json-tokens.ts";
 import { cut, readPieces, tool } from "./reading.ts";
+import { repeated } from "../../ci.ts";
 
 const READ = { name: "read", input: { path: "a" } };
 const hermes = textFormat("hermes");
@@ -83,7 +84,7 @@ test("F1.9 no damage to the arguments of a call, in its JSON or behind its name,
   const wrong: string[] = [];
   const lost: string[] = [];
   let meant = 0;
-  for (let at = 0; at < 4_000; at++) {
+  for (let at = 0; at < repeated(4_000); at++) {
     const damage = DAMAGES[at % DAMAGES.length];
     const value = randomArguments(random);
     const text = damage?.apply(writeTokens(value, "spaced"), random);

@@ -1,0 +1,167 @@
+/**
+ * Every command, with what the help of the program says of it. The rest is loaded when it is typed: most of the time that a short
+ * command takes is that of loading.
+ */
+import { own } from "../core/base/own.ts";
+import type { Command, CommandBody, CommandGroup, GroupBody } from "./command.ts";
+
+export interface CommandEntry {
+  /** Its arguments, as the help shows them. */
+  readonly usage: string;
+  /** One line for the list of commands. */
+  readonly summary: string;
+  /** The first of its examples. */
+  readonly example: string;
+  load(): Promise<CommandBody | GroupBody>;
+}
+
+/** By name, in the order of the help. */
+export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
+  chat: {
+    usage: "",
+    summary: "Chat with a model that has the tools.",
+    example: "haft chat --model anthropic/claude-sonnet-5",
+    load: async () => (await import("./chat-command.ts")).chatCommand,
+  },
+  run: {
+    usage: "[file | -]",
+    summary: "Play a conversation, or have a model play it.",
+    example: "haft run conversation.jsonl",
+    load: async () => (await import("./run-command.ts")).runCommand,
+  },
+  call: {
+    usage: "<tool> [<json> | -]",
+    summary: "Call one tool and print its answer.",
+    example: `haft call files::read '{"path": "notes.md"}'`,
+    load: async () => (await import("./call-command.ts")).callCommand,
+  },
+  chain: {
+    usage: "<command>",
+    summary: "Run and check chains of tools.",
+    example: `haft chain run trips::book '{"to": "Oslo"}'`,
+    load: async () => (await import("./chain-command.ts")).chainCommand,
+  },
+  generate: {
+    usage: "[<file> | -]...",
+    summary: "Make conversations over simulated tools, as data.",
+    example: "haft generate --out train.jsonl --count 1000 --calls 10",
+    load: async () => (await import("./generate-command.ts")).generateCommand,
+  },
+  list: {
+    usage: "[<toolset>]",
+    summary: "List the tools, or those of one toolset.",
+    example: "haft list",
+    load: async () => (await import("./list-command.ts")).listCommand,
+  },
+  search: {
+    usage: "[<word>…]",
+    summary: "Search the tools by words or by tag.",
+    example: "haft search read a file",
+    load: async () => (await import("./search-command.ts")).searchCommand,
+  },
+  info: {
+    usage: "<tool>",
+    summary: "Show what one tool takes, gives and does.",
+    example: "haft info files::edit",
+    load: async () => (await import("./info-command.ts")).infoCommand,
+  },
+  check: {
+    usage: "",
+    summary: "Check the configuration, toolsets and schemas.",
+    example: "haft check",
+    load: async () => (await import("./check-command.ts")).checkCommand,
+  },
+  lock: {
+    usage: "[<toolset>...]",
+    summary: "Pin the tools of servers, or show what changed.",
+    example: "haft lock",
+    load: async () => (await import("./lock-command.ts")).lockCommand,
+  },
+  trust: {
+    usage: "",
+    summary: "Trust the configuration of a folder as it is now.",
+    example: "haft trust",
+    load: async () => (await import("./trust-command.ts")).trustCommand,
+  },
+  init: {
+    usage: "",
+    summary: "Write a first haft.toml, with three questions.",
+    example: "haft init",
+    load: async () => (await import("./init-command.ts")).initCommand,
+  },
+  import: {
+    usage: "<file>",
+    summary: "Turn another client's servers into a haft.toml.",
+    example: "haft import .mcp.json",
+    load: async () => (await import("./import-command.ts")).importCommand,
+  },
+  serve: {
+    usage: "",
+    summary: "Serve tools over HTTP and MCP, and a dashboard.",
+    example: "haft serve",
+    load: async () => (await import("./serve-command.ts")).serveCommand,
+  },
+  mcp: {
+    usage: "",
+    summary: "Serve the tools to an MCP client.",
+    example: "haft mcp",
+    load: async () => (await import("./mcp-command.ts")).mcpCommand,
+  },
+  sessions: {
+    usage: "<command>",
+    summary: "Look after the conversations in the store.",
+    example: "haft sessions list",
+    load: async () => (await import("./sessions-command.ts")).sessionsCommand,
+  },
+  store: {
+    usage: "<command>",
+    summary: "Migrate, check, prune and copy the store.",
+    example: "haft store migrate --dry-run",
+    load: async () => (await import("./store-command.ts")).storeCommand,
+  },
+  jobs: {
+    usage: "<command>",
+    summary: "Look after the background jobs in the store.",
+    example: "haft jobs list",
+    load: async () => (await import("./jobs-command.ts")).jobsCommand,
+  },
+  keys: {
+    usage: "<command>",
+    summary: "Add, list and revoke the keys of a server.",
+    example: "haft keys add ci --scope read --scope execute --tools 'files::*'",
+    load: async () => (await import("./keys-command.ts")).keysCommand,
+  },
+  audit: {
+    usage: "",
+    summary: "List who called what, and what came of it.",
+    example: "haft audit --since 24h",
+    load: async () => (await import("./audit-command.ts")).auditCommand,
+  },
+  approvals: {
+    usage: "<command>",
+    summary: "Answer calls that wait for approval.",
+    example: "haft approvals list",
+    load: async () => (await import("./approvals-command.ts")).approvalsCommand,
+  },
+  open: {
+    usage: "<file>",
+    summary: "Show a file of calls in the dashboard.",
+    example: "haft open travel.jsonl",
+    load: async () => (await import("./open-command.ts")).openCommand,
+  },
+  replay: {
+    usage: "<recording> [<file>]",
+    summary: "Answer calls from a recording; run nothing.",
+    example: "haft replay travel.jsonl",
+    load: async () => (await import("./replay-command.ts")).replayCommand,
+  },
+};
+
+/** Loads a command; undefined when there is none of that name. */
+export async function loadCommand(name: string): Promise<Command | CommandGroup | undefined> {
+  const entry = own(COMMANDS, name);
+  if (entry === undefined) return undefined;
+  const { usage, summary } = entry;
+  const body = await entry.load();
+  return "commands" in body ? { name, summary, ...body } : { name, usage, summary, ...body };
+}

@@ -1,0 +1,31 @@
+/** The declarations of the package, made once for test files that run at the same time. */
+import { execFile } from "node:child_process";
+import { readdirSync, utimesSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { BUNDLE } from "../bundled-program.ts";
+import { builtOnce, modifiedAt } from "../built-once.ts";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const DIST = join(BUNDLE, "dist");
+
+/** Puts them beside the bundled package, where they are older than the source. */
+export function builtDeclarations(): Promise<void> {
+  return builtOnce({
+    name: "declarations-build",
+    isBuilt() {
+      const builtAt = modifiedAt(join(DIST, "index.d.ts"));
+      const source = join(root, "src");
+      return readdirSync(source, { recursive: true, encoding: "utf8" }).every((name) => modifiedAt(join(source, name)) <= builtAt);
+    },
+    async build() {
+      const compiler = join(root, "node_modules/.bin/tsc");
+      await promisify(execFile)(compiler, ["-p", "tsconfig.build.json", "--outDir", DIST, "--declarationMap", "false"], {
+        cwd: root,
+        shell: process.platform === "win32",
+      });
+      utimesSync(join(DIST, "index.d.ts"), new Date(), new Date()); // it is left alone where it is the same
+    },
+  });
+}
