@@ -210,7 +210,7 @@ class RuntimeServer implements HaftServer {
     const listener = await listenOn((request) => this.fetch(request), { port, host, clock, log });
     this.#closers.push((work) => listener.close(work));
     if (announced !== undefined) this.#trusted.allowedHosts.push(announced.hostname);
-    if (address !== false) await this.#services.store?.announce(announced?.origin ?? listener.origin);
+    if (address !== false) await this.#services.store?.announce({ role: "serve", address: announced?.origin ?? listener.origin });
     return { port: listener.port, url: listener.origin };
   }
 

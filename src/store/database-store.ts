@@ -4,6 +4,7 @@ import type { AccessStore } from "../core/access-store.ts";
 import { guardAccess } from "./access-operations.ts";
 import type { ApprovalStore } from "../core/approval-store.ts";
 import type { JobStore } from "../core/job-store.ts";
+import { checkProcessDescription, type ProcessDescription, type StoredProcess } from "../core/process-store.ts";
 import type { StoreFeed } from "../core/store-feed.ts";
 import type { ArtifactStore } from "../core/artifact.ts";
 import type { LeaseStore } from "../core/lease-store.ts";
@@ -150,9 +151,16 @@ export class DatabaseStore implements Store {
     return this.#database.list(checked);
   }
 
-  async announce(address: string): Promise<void> {
+  async announce(process: ProcessDescription): Promise<void> {
+    const checked = checkProcessDescription(process);
+    this.#requireWritable();
     await this.open();
-    await this.#database.announce(address);
+    await this.#database.announce(checked);
+  }
+
+  async processes(): Promise<readonly StoredProcess[]> {
+    await this.open();
+    return this.#database.processes(undefined);
   }
 
   async remove(sessionId: string): Promise<boolean> {

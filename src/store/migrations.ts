@@ -9,6 +9,9 @@ export interface Migration {
   run(tables: Transaction<Tables>, connection: SqlConnection): Promise<void>;
 }
 
+/** The step that lets processes describe themselves. */
+export const PROCESSES = "descriptions of processes";
+
 /** The first makes version 1. A step that was published is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
   {
@@ -57,7 +60,14 @@ export const MIGRATIONS: readonly Migration[] = [
         .execute();
     },
   },
+  { name: PROCESSES, run: describeOwners },
 ];
+
+async function describeOwners({ schema }: Transaction<Tables>): Promise<void> {
+  await schema.alterTable("haft_owner").addColumn("started_at", "bigint").execute();
+  await schema.alterTable("haft_owner").addColumn("about", "text").execute();
+  await schema.alterTable("haft_owner").addColumn("events_behind", "bigint").execute();
+}
 
 async function createSessionTables({ schema }: Transaction<Tables>): Promise<void> {
   await schema

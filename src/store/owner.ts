@@ -1,14 +1,16 @@
 /** The owners of open sessions: one row for each store object, kept fresh while its process lives. */
 import { hostname } from "node:os";
 import { type Kysely, type Transaction, sql } from "kysely";
+import type { ProcessDescription } from "../core/process-store.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import type { OwnerTable, Tables } from "./tables.ts";
 
 /** Owners that ended without closing are forgotten after a day. */
 const FORGOTTEN_MS = 86_400_000;
 
-/** Another owner, alive. */
+/** An owner that lives. */
 export interface LivingOwner {
+  readonly id: string;
   /** `process 12 on host a`. */
   readonly text: string;
   /** Where its process is reached over HTTP. Undefined for this owner itself. */
@@ -19,7 +21,10 @@ export class Owner {
   readonly #connection: SqlConnection;
   #id: string | undefined;
   #registered = false;
-  #address: string | null = null;
+  #startedAt: number | undefined;
+  #description: ProcessDescription = {};
+  /** Where readers of the feed have come to since the last beat: the number of an event. */
+  #readTo: number | undefined;
 
   constructor(connection: SqlConnection) {
     this.#connection = connection;
@@ -35,6 +40,7 @@ export class Owner {
     if (this.#registered) return;
     const now = await this.#now(transaction);
     this.#id ??= await this.#newId(transaction);
+    this.#startedAt ??= now;
     await transaction
       .deleteFrom("haft_owner")
       .where("seen_at", "<", now - FORGOTTEN_MS)
@@ -47,10 +53,17 @@ export class Owner {
     this.#registered = true;
   }
 
-  /** Says where the process of this owner is reached. */
-  async announce(tables: Kysely<Tables>, address: string): Promise<void> {
-    this.#address = address;
-    await this.beat(tables);
+  /** Adds to what is told of the process of this owner. */
+  async announce(tables: Kysely<Tables>, description: ProcessDescription): Promise<void> {
+    this.#description = { ...this.#description, ...description };
+    if (this.#registered) return this.beat(tables);
+    await tables.transaction().execute((transaction) => this.register(transaction));
+    this.confirm();
+  }
+
+  /** Notes that a reader of the feed has read up to an event. */
+  noteRead(sequence: number): void {
+    this.#readTo = Math.max(this.#readTo ?? 0, sequence);
   }
 
   /** Says that this owner lives. */
@@ -59,11 +72,21 @@ export class Owner {
   }
 
   async #beat(tables: Kysely<Tables>, id: string, now: number): Promise<void> {
+    const { address = null, ...rest } = this.#description;
+    const told = { seen_at: now, address, about: JSON.stringify(rest), events_behind: await this.#eventsBehind(tables) };
     await tables
       .insertInto("haft_owner")
-      .values({ id, host: hostname(), pid: process.pid, seen_at: now, address: this.#address })
-      .onConflict((conflict) => conflict.column("id").doUpdateSet({ seen_at: now, address: this.#address }))
+      .values({ id, host: hostname(), pid: process.pid, started_at: this.#startedAt ?? now, ...told })
+      .onConflict((conflict) => conflict.column("id").doUpdateSet(told))
       .execute();
+    this.#readTo = undefined;
+  }
+
+  async #eventsBehind(tables: Kysely<Tables>): Promise<number | null> {
+    const readTo = this.#readTo;
+    if (readTo === undefined) return null;
+    const last = await tables.selectFrom("haft_event").select("sequence").orderBy("sequence", "desc").limit(1).executeTakeFirst();
+    return Math.max(0, (last?.sequence ?? 0) - readTo);
   }
 
   /** Gives up everything: the claims of an owner that is gone are free. */
@@ -76,7 +99,7 @@ export class Owner {
   async describe(tables: Kysely<Tables>, id: string): Promise<LivingOwner | undefined> {
     const row = await tables.selectFrom("haft_owner").selectAll().where("id", "=", id).executeTakeFirst();
     if (row === undefined || !this.#isAlive(row, await this.#now(tables))) return undefined;
-    return { text: `process ${row.pid} on host ${row.host}`, address: id === this.#id ? undefined : (row.address ?? undefined) };
+    return { id, text: `process ${row.pid} on host ${row.host}`, address: id === this.#id ? undefined : (row.address ?? undefined) };
   }
 
   /** Those of some owners that are gone; this one never is. */
@@ -94,6 +117,17 @@ export class Owner {
     const now = await this.#now(tables);
     const rows = await tables.selectFrom("haft_owner").selectAll().execute();
     return rows.filter((row) => this.#isAlive(row, now)).map(({ id }) => id);
+  }
+
+  /** All owners, and whether each lives. */
+  async all(tables: Kysely<Tables>): Promise<readonly (OwnerTable & { readonly isAlive: boolean; readonly silentMs: number })[]> {
+    const now = await this.#now(tables);
+    const rows = await tables.selectFrom("haft_owner").selectAll().execute();
+    return rows.map((row) => ({
+      ...row,
+      isAlive: row.id === this.#id || this.#isAlive(row, now),
+      silentMs: Math.max(0, now - row.seen_at),
+    }));
   }
 
   /** Other owners whose process runs, however long they were silent: one that is stopped may hold a lock of the database. */

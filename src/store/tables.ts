@@ -37,6 +37,12 @@ export interface OwnerTable {
   readonly seen_at: number;
   /** Where its process is reached over HTTP; null where it was not announced. */
   readonly address: string | null;
+  /** Null for one of an earlier version; likewise below. */
+  readonly started_at: number | null;
+  /** The rest that it announced, as JSON. */
+  readonly about: string | null;
+  /** Events that it had not read yet; null where it follows none. */
+  readonly events_behind: number | null;
 }
 
 export interface SessionTable {

@@ -29,6 +29,7 @@ function storeOf(cache: MemoryCacheStore): Store {
     read: unused,
     list: unused,
     announce: async () => {},
+    processes: async () => [],
     remove: unused,
     cache,
     jobs: noJobs,

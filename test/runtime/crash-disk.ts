@@ -93,6 +93,10 @@ export class CrashStore implements Store {
 
   async announce(): Promise<void> {}
 
+  async processes(): Promise<readonly []> {
+    return [];
+  }
+
   readonly webhooks = new MemoryWebhooks();
   readonly approvals = new MemoryApprovals();
   readonly cache: CacheStore = {

@@ -149,6 +149,10 @@ export class SimulatedStore implements Store {
 
   async announce(): Promise<void> {}
 
+  async processes(): Promise<readonly []> {
+    return [];
+  }
+
   readonly webhooks = new MemoryWebhooks();
   readonly approvals = new MemoryApprovals();
   readonly cache: CacheStore = {

@@ -131,6 +131,10 @@ export class FailingStore implements Store {
 
   async announce(): Promise<void> {}
 
+  async processes(): Promise<readonly []> {
+    return [];
+  }
+
   readonly webhooks = new MemoryWebhooks();
   get approvals(): ApprovalStore {
     return this.disk.approvals;
