@@ -6,6 +6,7 @@ import type { BranchPoint, SessionEvent } from "./event.ts";
 import type { JobStore } from "./job-store.ts";
 import type { LeaseStore } from "./lease-store.ts";
 import type { ProcessDescription, StoredProcess } from "./process-store.ts";
+import type { StoreChange, StoreFollower } from "./store-changes.ts";
 import type { StoreFeed } from "./store-feed.ts";
 import type { WebhookStore } from "./webhook-store.ts";
 
@@ -79,6 +80,11 @@ export interface Store {
    * day that ended without closing.
    */
   processes(): Promise<readonly StoredProcess[]>;
+  /**
+   * Calls a listener when another process may have written something that is waited for. A hint: it may come late, for nothing or not at all,
+   * so a listener reads what it follows, and looks for it from time to time as well.
+   */
+  follow(listener: (change: StoreChange) => void): StoreFollower;
   /** Writes what is buffered, gives up every claim and closes. Idempotent. */
   close(): Promise<void>;
 }

@@ -347,7 +347,7 @@ export class Runtime {
       locks: options.locks ?? new ResourceLocks(),
       leases: this.#holds.leases,
       limit: options.maxConcurrent === undefined ? undefined : new Limit(options.maxConcurrent),
-      approvals: options.approvals ?? new ApprovalGate(options.approval ?? {}, this.#ports, options.store?.approvals),
+      approvals: options.approvals ?? new ApprovalGate(options.approval ?? {}, this.#ports, options.store),
       undecidedHook: undefined,
       chains: this.#chains,
       toolNamed: (name) => this.registry.get(name)?.tool,

@@ -8,6 +8,7 @@ import type { JobStore } from "../core/job-store.ts";
 import { checkProcessDescription, type ProcessDescription, type StoredProcess } from "../core/process-store.ts";
 import type { StoreFeed } from "../core/store-feed.ts";
 import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../core/store.ts";
+import { NOT_FOLLOWED, type StoreFollower } from "../core/store-changes.ts";
 import { guardAccess, runAccessOperation } from "./access-operations.ts";
 import { MemoryAccess } from "./memory-access.ts";
 import type { WebhookStore } from "../core/webhook-store.ts";
@@ -204,6 +205,11 @@ class MemoryStore implements Store {
     this.#requireOpen();
     const open = [...this.#sessions.values()].filter(({ log }) => log !== undefined);
     return this.#process.list(open.toSorted((one, other) => other.updatedAt - one.updatedAt).map(({ sessionId }) => sessionId));
+  }
+
+  /** Who shares it is told of everything by itself. */
+  follow(): StoreFollower {
+    return NOT_FOLLOWED;
   }
 
   async close(): Promise<void> {

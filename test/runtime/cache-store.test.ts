@@ -30,6 +30,7 @@ function storeOf(cache: MemoryCacheStore): Store {
     list: unused,
     announce: async () => {},
     processes: async () => [],
+    follow: () => ({ isLive: false, stop() {} }),
     remove: unused,
     cache,
     jobs: noJobs,

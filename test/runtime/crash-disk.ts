@@ -97,6 +97,10 @@ export class CrashStore implements Store {
     return [];
   }
 
+  follow(): { readonly isLive: false; stop(): void } {
+    return { isLive: false, stop() {} };
+  }
+
   readonly webhooks = new MemoryWebhooks();
   readonly approvals = new MemoryApprovals();
   readonly cache: CacheStore = {

@@ -153,6 +153,10 @@ export class SimulatedStore implements Store {
     return [];
   }
 
+  follow(): { readonly isLive: false; stop(): void } {
+    return { isLive: false, stop() {} };
+  }
+
   readonly webhooks = new MemoryWebhooks();
   readonly approvals = new MemoryApprovals();
   readonly cache: CacheStore = {
