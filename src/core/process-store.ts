@@ -24,6 +24,8 @@ export interface StoredProcess extends ProcessDescription {
   readonly id: string;
   readonly host: string;
   readonly pid: number;
+  /** It is the store object that was asked. */
+  readonly own: boolean;
   /** False when it was silent for longer than its lease, or its process is known to be gone: others may claim its sessions. */
   readonly alive: boolean;
   /** Milliseconds since the epoch, by the database's clock; undefined for a process of an earlier version. */

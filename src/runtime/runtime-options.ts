@@ -57,6 +57,8 @@ export interface RuntimeOptions extends CallSettings {
   readonly locks?: Locks;
   /** Counts the calls of tools and toolsets with `maxConcurrent`; runtimes that share it share those limits. @default the runtime's own */
   readonly slots?: Slots;
+  /** The places that this process has: toolsets with another `place` do not run here. @default none */
+  readonly places?: readonly string[];
   readonly hooks?: readonly Hook[];
   /** How much memory the results of cached tools may take. */
   readonly cache?: CacheOptions;
@@ -123,6 +125,7 @@ const OPTIONS: OptionNames<RuntimeOptions> = {
   approvals: true,
   locks: true,
   slots: true,
+  places: true,
   hooks: true,
   cache: true,
   data: true,
@@ -150,6 +153,7 @@ const TYPES: OptionTypes<RuntimeOptions> = {
   tools: "array",
   toolsets: "array",
   sources: "array",
+  places: "array",
   hooks: "array",
   pins: "object",
   jobs: "object",

@@ -26,6 +26,7 @@ import { checkRuntimeOptions, unansweredTools, unknownBareNames, type RuntimeOpt
 import { Faults } from "../call/faults.ts";
 import { unreadableOptions, type ExecuteOptions } from "../call/execute-options.ts";
 import { readResultToolset } from "../registry/read-result-tool.ts";
+import { placedSource, placedToolset } from "../registry/placed-toolsets.ts";
 import { addHookCommands } from "../registry/hook-commands.ts";
 import { Registry } from "../registry/registry.ts";
 import type { NestedCalls } from "../call/nested-options.ts";
@@ -74,6 +75,8 @@ export class Runtime {
   readonly store: Store | undefined;
   /** Where the files of answers and messages are kept; undefined where they are part of the log, or left out. */
   readonly artifacts: ArtifactStore | undefined;
+  /** The places that this process has. */
+  readonly places: readonly string[];
   readonly #options: RuntimeOptions;
   readonly #ports: Ports;
   readonly #parts: CallParts;
@@ -93,6 +96,7 @@ export class Runtime {
     checkRuntimeOptions(options);
     this.#options = options;
     this.store = options.store;
+    this.places = options.places ?? [];
     this.artifacts = options.artifacts === false ? undefined : options.artifacts;
     const ports = { ...systemPorts, ...options.ports };
     this.#ports = { ...ports, log: safeLog(ports.log) };
@@ -104,14 +108,16 @@ export class Runtime {
     this.registry = options.registry ?? this.#newRegistry();
     const kept = toolsetsOf(this.registry);
     this.#parts = this.#makeParts();
-    this.#lifecycle = new ToolsetLifecycle(options.toolsets ?? [], {
+    const { store, strict = false } = options;
+    const placing = { places: this.places, store, strict };
+    this.#lifecycle = new ToolsetLifecycle((options.toolsets ?? []).map((toolset) => placedToolset(toolset, placing)), {
       kept,
       registry: this.registry,
       ports: this.#ports,
       emit: (event) => this.#listeners.tell(event),
-      strict: options.strict ?? false,
+      strict,
       localEngine: this.#local,
-      sources: options.sources ?? [],
+      sources: (options.sources ?? []).map((source) => placedSource(source, placing)),
       pins: options.pins,
       whenUnused: (engine) => this.#parts.running.whenEnded((run) => run.route?.engine === engine),
     });

@@ -21,6 +21,7 @@ export class MemoryProcess {
       id: this.id,
       host: hostname(),
       pid: globalThis.process.pid,
+      own: true,
       alive: true,
       startedAt: this.#startedAt,
       seenAt: systemPorts.clock.wallTime(),

@@ -17,6 +17,7 @@ export async function listProcesses(tables: Kysely<Tables>, owner: Owner): Promi
       id: row.id,
       host: row.host,
       pid: row.pid,
+      own: row.id === owner.id,
       alive: row.isAlive,
       seenAt: row.seen_at,
       silentMs: row.silentMs,

@@ -143,7 +143,7 @@ export const sharingCases: readonly StoreCase[] = [
 /** What it announced, alone. */
 function described(process: StoredProcess | undefined): ProcessDescription {
   if (process === undefined) return {};
-  const { id: _, host: _host, pid: _pid, alive: _alive, startedAt: _start, seenAt: _seen, silentMs: _silent, ...rest } = process;
+  const { id: _, host: _host, pid: _pid, own: _own, alive: _alive, startedAt: _start, seenAt: _seen, silentMs: _silent, ...rest } = process;
   const { sessions: _sessions, sessionIds: _ids, eventsBehind: _behind, ...description } = rest;
   return description;
 }

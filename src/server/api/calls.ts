@@ -1,4 +1,5 @@
 /** The handlers that run calls, and look at them. */
+import type { JsonObject } from "../../core/base/json.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Engine } from "../../core/engine.ts";
 import type { SessionEvent } from "../../core/event.ts";
@@ -14,6 +15,7 @@ import type { SessionDiff } from "../../session/session-diff.ts";
 import type { BodyOf } from "../api.ts";
 import { batchResponse, shownResult } from "./answers.ts";
 import { readMessage, type MessageCalls, type ReadMessageOptions } from "./message-calls.ts";
+import { send, wasForwarded } from "./forward.ts";
 import type { ApiServices, Handlers, RequestOf } from "./services.ts";
 import { OWN_SESSION_PREFIX, checkSeen, refuseSessionKey } from "./session-pool.ts";
 
@@ -83,7 +85,9 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
     };
   },
 
-  async cancelCall({ principal, runtime, params: { callId }, body: { reason = "the call was cancelled" } }, services) {
+  async cancelCall({ principal, runtime, params: { callId }, body, request }, services) {
+    const { reason = "the call was cancelled" } = body;
+    if (!runtime.running.some((call) => call.callId === callId) && (await cancelledElsewhere(request, body, services))) return { cancelled: true };
     if (principal.sessionId !== undefined && (await findCall(services, { callId, sessionId: principal.sessionId })) === undefined)
       throw noCall(callId);
     return { cancelled: runtime.cancel(callId, reason) };
@@ -101,6 +105,28 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
     return { text, from: start, next: start + text.length, total: whole.length };
   },
 };
+
+/**
+ * Asks the other processes of the store to cancel a call: its id does not say where it runs.
+ *
+ * @throws ToolError `unavailable` where none of them ran it and one could not be asked. By rejecting
+ */
+async function cancelledElsewhere(request: Request, body: JsonObject, { store }: ApiServices): Promise<boolean> {
+  if (store === undefined || wasForwarded(request)) return false;
+  const others = (await store.processes()).filter(({ alive, own, address }) => alive && !own && address !== undefined);
+  const asked = others.map(async ({ address = "" }) => {
+    const answer = await send(request, { address, what: "The call may run", body, timeoutMs: ASKED_MS });
+    return answer.ok && ((await answer.json()) as { readonly cancelled?: unknown }).cancelled === true; // as this route answers
+  });
+  const answers = await Promise.allSettled(asked);
+  if (answers.some((answer) => answer.status === "fulfilled" && answer.value)) return true;
+  const failed = answers.find((answer) => answer.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
+  return false;
+}
+
+/** How long another process is waited for. */
+const ASKED_MS = 5_000;
 
 /** Answers as a session did. @throws ToolError `not_found`. By rejecting */
 function replayOf(sessionId: string, { sessions }: ApiServices): Promise<Engine> {
