@@ -58,6 +58,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20.5 in a browser ${IN_CI}
     ["replay", () => replayPath("search", "&through=rest"), "Fits"],
     ["diff", () => "/sessions/orders-what-if/diff", "new$"],
     ["agents", () => "/agents/clerk", "A lamp is 49.90 euros."],
+    ["processes", () => `/processes/${encodeURIComponent(processId)}`, "Sessions open"],
     ["schedules", () => "/schedules/morning?session=desk", "daily at 07:30, America/New_York"],
   ];
 
