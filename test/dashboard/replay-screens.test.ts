@@ -24,6 +24,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20.5 in a browser ${IN_CI}
   let scene: Scene;
   let browser: Browser;
   const calls = new Map<string, string>();
+  let processId = "";
 
   beforeAll(async () => {
     mkdirSync(PICTURES, { recursive: true });
@@ -39,6 +40,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20.5 in a browser ${IN_CI}
       { name: "shop::reserve", input: { item: "lamp", count: 1 } },
     ]);
     const client = createClient({ url: scene.url, token: scene.key });
+    processId = (await client.call("getFleet")).processes[0]?.id ?? "";
     await client.call("addSchedule", {
       body: { sessionId: "desk", name: "morning", dailyAt: "07:30", zone: "America/New_York", prompt: "What does a lamp cost?" },
     });
