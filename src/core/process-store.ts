@@ -24,7 +24,7 @@ export interface StoredProcess extends ProcessDescription {
   readonly id: string;
   readonly host: string;
   readonly pid: number;
-  /** It is the store object that was asked. */
+  /** It is the store object that made the list. */
   readonly own: boolean;
   /** False when it was silent for longer than its lease, or its process is known to be gone: others may claim its sessions. */
   readonly alive: boolean;

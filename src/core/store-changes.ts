@@ -14,7 +14,7 @@ export interface StoreChange {
 
 /** A listener of changes. */
 export interface StoreFollower {
-  /** Whether changes are told at once now. A reader looks less often meanwhile, as a hint may be lost all the same. */
+  /** Whether hints arrive at once now. A reader looks less often meanwhile; not never, because a hint may be lost. */
   readonly isLive: boolean;
   stop(): void;
 }
@@ -22,7 +22,7 @@ export interface StoreFollower {
 /** That of a store whose processes do not tell each other. */
 export const NOT_FOLLOWED: StoreFollower = Object.freeze({ isLive: false, stop() {} });
 
-/** Tells other processes of the same store what was written, and is told by them. */
+/** Sends hints about what was written to other processes of the same store, and receives theirs. */
 export interface StoreNotifier {
   /** To be called when it is durable. */
   note(change: StoreChange): void;

@@ -69,7 +69,7 @@ export interface Store {
   /** Webhooks that wait to be delivered. */
   readonly webhooks: WebhookStore;
   /**
-   * Adds to what others are told of this process, and lists it among `processes` until it closes. The sessions that it has open are listed
+   * Adds to the description of this process that others read, and lists it among `processes` until it closes. The sessions that it has open are listed
    * with the address as `openedAt`. What was announced before and is left out stays.
    *
    * @throws ToolError `invalid_argument`

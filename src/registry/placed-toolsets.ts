@@ -47,7 +47,7 @@ export function placedSource(source: ToolSource, options: PlaceOptions): ToolSou
   };
 }
 
-/** @param brings the engine that is replaced would bring tools, which are not known here: a call by name is told why, as its toolset did not open */
+/** @param brings the engine that is replaced would bring tools, which are not known here: a call by name ends with the reason, as that of a toolset that did not open */
 function elsewhere(toolset: string, place: string, options: PlaceOptions & { readonly brings: boolean }): Engine {
   const failure = (): Promise<ToolError> => notHere(toolset, place, options.store);
   return {

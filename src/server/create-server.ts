@@ -64,7 +64,7 @@ export interface ServerOptions {
   readonly mcp?: McpServerOptions | false;
   /** Serves the dashboard at `/`: a page without data, which asks for a key and reads the API with it. @default false */
   readonly dashboard?: boolean;
-  /** More that other processes of the store are told of this one. @default its host and port as the name, and digests of its tools */
+  /** More of the description of this process that others of the store read. @default its host and port as the name, and digests of its tools */
   readonly process?: OwnDescription;
   /** @default "haft" */
   readonly name?: string;

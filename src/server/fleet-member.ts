@@ -19,7 +19,7 @@ export interface FleetMemberOptions {
   readonly log: Log;
 }
 
-/** Toolsets change one after the other: so long is waited before it is told. */
+/** Toolsets change one after the other: so long is waited before others learn of it. */
 const CHANGE_MS = 1_000;
 
 export class FleetMember {

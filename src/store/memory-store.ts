@@ -207,7 +207,7 @@ class MemoryStore implements Store {
     return this.#process.list(open.toSorted((one, other) => other.updatedAt - one.updatedAt).map(({ sessionId }) => sessionId));
   }
 
-  /** Who shares it is told of everything by itself. */
+  /** Runtimes that share it are notified of everything directly. */
   follow(): StoreFollower {
     return NOT_FOLLOWED;
   }

@@ -53,7 +53,7 @@ export class Owner {
     this.#registered = true;
   }
 
-  /** Adds to what is told of the process of this owner. */
+  /** Adds to the description of this owner's process. */
   async announce(tables: Kysely<Tables>, description: ProcessDescription): Promise<void> {
     this.#description = { ...this.#description, ...description };
     if (this.#registered) return this.beat(tables);

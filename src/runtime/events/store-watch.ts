@@ -7,7 +7,7 @@ import { NOT_FOLLOWED, type StoreChange, type StoreFollower } from "../../core/s
 /** How often the store is read, while there are readers: by itself, and where other processes say what they wrote. */
 const POLL_MS = 500;
 const LIVE_POLL_MS = 2_000;
-/** The store is read no more often than this, whatever it is told. */
+/** The store is read no more often than this, however many hints arrive. */
 const LEAST_MS = 10;
 
 export interface StoreWatchParts {
@@ -15,7 +15,7 @@ export interface StoreWatchParts {
   readonly ports: Ports;
   /** Called when a session has an event at this position, written here or elsewhere. */
   readonly moved: (sessionId: string, position: number) => void;
-  /** Whether somebody reads this session. */
+  /** Whether this session has a reader. */
   readonly isRead: (sessionId: string) => boolean;
 }
 
@@ -27,7 +27,7 @@ export class StoreWatch {
   #follower: StoreFollower = NOT_FOLLOWED;
   #isPolling = false;
   #polledAt = -Infinity;
-  /** It was told of a change since the last read began. */
+  /** A hint arrived since the last read began. */
   #isBehind = false;
   /** The next read is as soon as may be. */
   #isDue = false;

@@ -15,7 +15,7 @@ import type { SessionDiff } from "../../session/session-diff.ts";
 import type { BodyOf } from "../api.ts";
 import { batchResponse, shownResult } from "./answers.ts";
 import { readMessage, type MessageCalls, type ReadMessageOptions } from "./message-calls.ts";
-import { send, wasForwarded } from "./forward.ts";
+import { answerElsewhere } from "./forward.ts";
 import type { ApiServices, Handlers, RequestOf } from "./services.ts";
 import { OWN_SESSION_PREFIX, checkSeen, refuseSessionKey } from "./session-pool.ts";
 
@@ -60,9 +60,11 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
     );
   },
 
-  async getSubmission({ principal, params: { submissionId }, query: { waitMs }, signal }, { submissions }) {
-    const waited = await submissions.wait(submissionId, { principalId: principal.id, waitMs, signal });
+  async getSubmission({ principal, params: { submissionId }, query: { waitMs }, signal, request }, services) {
+    const waited = await services.submissions.wait(submissionId, { principalId: principal.id, waitMs, signal });
     if (waited !== undefined) return batchResponse(waited);
+    const elsewhere = await answerElsewhere(request, services, { what: "The calls may run" });
+    if (elsewhere !== undefined) return elsewhere;
     throw new ToolError("not_found", `There is no submission ${JSON.stringify(submissionId)}, or it ended too long ago.`, {
       hint: "Send the request again with its Idempotency-Key: the first results come back.",
     });
@@ -106,23 +108,13 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
   },
 };
 
-/**
- * Asks the other processes of the store to cancel a call: its id does not say where it runs.
- *
- * @throws ToolError `unavailable` where none of them ran it and one could not be asked. By rejecting
- */
-async function cancelledElsewhere(request: Request, body: JsonObject, { store }: ApiServices): Promise<boolean> {
-  if (store === undefined || wasForwarded(request)) return false;
-  const others = (await store.processes()).filter(({ alive, own, address }) => alive && !own && address !== undefined);
-  const asked = others.map(async ({ address = "" }) => {
-    const answer = await send(request, { address, what: "The call may run", body, timeoutMs: ASKED_MS });
-    return answer.ok && ((await answer.json()) as { readonly cancelled?: unknown }).cancelled === true; // as this route answers
-  });
-  const answers = await Promise.allSettled(asked);
-  if (answers.some((answer) => answer.status === "fulfilled" && answer.value)) return true;
-  const failed = answers.find((answer) => answer.status === "rejected");
-  if (failed !== undefined) throw failed.reason;
-  return false;
+/** Another process of the store has cancelled it: its id does not say where it runs. */
+async function cancelledElsewhere(request: Request, body: JsonObject, services: ApiServices): Promise<boolean> {
+  const fits = async (answer: Response): Promise<boolean> => {
+    const { cancelled } = (await answer.json()) as { readonly cancelled?: unknown }; // as this route answers
+    return cancelled === true;
+  };
+  return (await answerElsewhere(request, services, { what: "The call may run", body, timeoutMs: ASKED_MS, fits })) !== undefined;
 }
 
 /** How long another process is waited for. */

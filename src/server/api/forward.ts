@@ -41,8 +41,38 @@ export async function forwarded(id: OperationId, request: Request, to: Destinati
   return send(request, { address: await addressOfPlace(to.place, store), what: "The place is", body: to.body });
 }
 
+export interface AnswerElsewhereOptions extends Omit<SendOptions, "address"> {
+  /** Whether an answer that is well is the one that was looked for. @default every one */
+  readonly fits?: (answer: Response) => Promise<boolean>;
+}
+
+/**
+ * The answer of the process of the store that has what a request names, where its name does not say which: all others are asked at the same time.
+ * Undefined where none has it, and for a request that was passed on itself.
+ *
+ * @throws ToolError `unavailable` where none has it and one could not be asked. By rejecting
+ */
+export async function answerElsewhere(
+  request: Request,
+  { store }: ApiServices,
+  { fits, ...options }: AnswerElsewhereOptions,
+): Promise<Response | undefined> {
+  if (store === undefined || wasForwarded(request)) return undefined;
+  const others = (await store.processes()).filter(({ alive, own }) => alive && !own);
+  const asked = others.flatMap(({ address }) => (address === undefined ? [] : [send(request, { ...options, address })]));
+  const found = asked.map(async (sent) => {
+    const answer = await sent;
+    if (answer.ok && (fits === undefined || (await fits(answer.clone())))) return answer;
+    throw new Error("It has it not.");
+  });
+  const first = await Promise.any(found).catch(() => undefined);
+  if (first !== undefined) return first;
+  await Promise.all(asked);
+  return undefined;
+}
+
 /** It was passed on by another process, and is passed on no further. */
-export function wasForwarded(request: Request): boolean {
+function wasForwarded(request: Request): boolean {
   return request.headers.has(FORWARDED);
 }
 

@@ -148,6 +148,18 @@ test("issue 21.2 a call is cancelled through a server that does not run it", asy
   expect((await two.ask("POST", `/v1/calls/${callId}/cancel`)).json).toEqual({ cancelled: false });
 });
 
+test("issue 21.2 results that take longer are fetched through the server that was asked for them", async () => {
+  const folder = await newFolder();
+  const [one, two] = [await startNode(folder, { name: "one" }), await startNode(folder, { name: "two" })];
+  await one.ask("POST", "/v1/sessions", { id: "shop" });
+  const later = await two.ask("POST", "/v1/sessions/shop/execute", { calls: [{ name: "wait", input: {} }], waitMs: 1 });
+  expect(later.status).toBe(202);
+  one.gate.open();
+  const { status, json } = await two.ask("GET", `${later.json.location}?waitMs=10000`);
+  expect([status, json.results[0].output]).toEqual([200, "one"]);
+  expect((await two.ask("GET", "/v1/submissions/sub_unknown")).status).toBe(404);
+});
+
 test("issue 21.2 a server that cannot be asked whether it runs a call is said, and nothing is taken for done", async () => {
   const folder = await newFolder();
   const one = await startNode(folder, { name: "one" });
