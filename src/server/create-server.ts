@@ -36,7 +36,7 @@ import { Keys } from "./auth/keys.ts";
 import { ServerAccess } from "./auth/server-access.ts";
 import { DashboardFiles } from "./dashboard/dashboard-files.ts";
 import { EventHub } from "./events/event-hub.ts";
-import { FleetMember, type OwnDescription } from "./fleet-member.ts";
+import { FleetMember, type ServerProcess } from "./fleet-member.ts";
 import { distrustOf, type Trusted } from "./http/guard.ts";
 import { HttpError } from "./http/http-error.ts";
 import { listenOn, type FetchHandler } from "./http/listen.ts";
@@ -65,7 +65,7 @@ export interface ServerOptions {
   /** Serves the dashboard at `/`: a page without data, which asks for a key and reads the API with it. @default false */
   readonly dashboard?: boolean;
   /** More of the description of this process that others of the store read. @default its host and port as the name, and digests of its tools */
-  readonly process?: OwnDescription;
+  readonly process?: ServerProcess;
   /** @default "haft" */
   readonly name?: string;
   /** @default "0.0.0" */

@@ -9,11 +9,11 @@ import type { Runtime } from "../runtime/runtime.ts";
 import { fleetDifferences } from "./fleet.ts";
 
 /** What a program says of its process, besides what its server knows. */
-export type OwnDescription = Pick<ProcessDescription, "name" | "definitions">;
+export type ServerProcess = Pick<ProcessDescription, "name" | "definitions">;
 
 export interface FleetMemberOptions {
   readonly runtime: Runtime;
-  readonly own: OwnDescription;
+  readonly own: ServerProcess;
   readonly version: string | undefined;
   readonly clock: Clock;
   readonly log: Log;
