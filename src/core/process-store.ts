@@ -28,7 +28,7 @@ export interface StoredProcess extends ProcessDescription {
   readonly own: boolean;
   /** False when it was silent for longer than its lease, or its process is known to be gone: others may claim its sessions. */
   readonly alive: boolean;
-  /** Milliseconds since the epoch, by the database's clock; undefined for a process of an earlier version. */
+  /** When it announced itself first, in milliseconds since the epoch by the database's clock; undefined where it did not. */
   readonly startedAt?: number;
   /** When it last said that it lives, likewise. */
   readonly seenAt: number;

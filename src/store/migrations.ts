@@ -60,13 +60,17 @@ export const MIGRATIONS: readonly Migration[] = [
         .execute();
     },
   },
-  { name: PROCESSES, run: describeOwners },
+  { name: PROCESSES, run: createProcessTable },
 ];
 
-async function describeOwners({ schema }: Transaction<Tables>): Promise<void> {
-  await schema.alterTable("haft_owner").addColumn("started_at", "bigint").execute();
-  await schema.alterTable("haft_owner").addColumn("about", "text").execute();
-  await schema.alterTable("haft_owner").addColumn("events_behind", "bigint").execute();
+async function createProcessTable({ schema }: Transaction<Tables>): Promise<void> {
+  await schema
+    .createTable("haft_process")
+    .addColumn("owner", "text", (column) => column.primaryKey())
+    .addColumn("started_at", "bigint", (column) => column.notNull())
+    .addColumn("about", "text", (column) => column.notNull())
+    .addColumn("events_behind", "bigint")
+    .execute();
 }
 
 async function createSessionTables({ schema }: Transaction<Tables>): Promise<void> {

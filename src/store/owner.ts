@@ -17,10 +17,20 @@ export interface LivingOwner {
   readonly address: string | undefined;
 }
 
+/** An owner, and the description of its process where it announced one. */
+export interface DescribedOwner extends OwnerTable {
+  readonly isAlive: boolean;
+  readonly silentMs: number;
+  readonly started_at: number | null;
+  readonly about: string | null;
+  readonly events_behind: number | null;
+}
+
 export class Owner {
   readonly #connection: SqlConnection;
   #id: string | undefined;
   #registered = false;
+  /** Undefined until it announced itself. */
   #startedAt: number | undefined;
   #description: ProcessDescription = {};
   /** Where readers of the feed have come to since the last beat: the number of an event. */
@@ -40,11 +50,11 @@ export class Owner {
     if (this.#registered) return;
     const now = await this.#now(transaction);
     this.#id ??= await this.#newId(transaction);
-    this.#startedAt ??= now;
     await transaction
       .deleteFrom("haft_owner")
       .where("seen_at", "<", now - FORGOTTEN_MS)
       .execute();
+    if (this.#startedAt !== undefined) await forgetProcesses(transaction);
     await this.#beat(transaction, this.#id, now);
   }
 
@@ -56,6 +66,7 @@ export class Owner {
   /** Adds to the description of this owner's process. */
   async announce(tables: Kysely<Tables>, description: ProcessDescription): Promise<void> {
     this.#description = { ...this.#description, ...description };
+    this.#startedAt ??= await this.#now(tables);
     if (this.#registered) return this.beat(tables);
     await tables.transaction().execute((transaction) => this.register(transaction));
     this.confirm();
@@ -73,11 +84,17 @@ export class Owner {
 
   async #beat(tables: Kysely<Tables>, id: string, now: number): Promise<void> {
     const { address = null, ...rest } = this.#description;
-    const told = { seen_at: now, address, about: JSON.stringify(rest), events_behind: await this.#eventsBehind(tables) };
     await tables
       .insertInto("haft_owner")
-      .values({ id, host: hostname(), pid: process.pid, started_at: this.#startedAt ?? now, ...told })
-      .onConflict((conflict) => conflict.column("id").doUpdateSet(told))
+      .values({ id, host: hostname(), pid: process.pid, seen_at: now, address })
+      .onConflict((conflict) => conflict.column("id").doUpdateSet({ seen_at: now, address }))
+      .execute();
+    if (this.#startedAt === undefined) return;
+    const told = { about: JSON.stringify(rest), events_behind: await this.#eventsBehind(tables) };
+    await tables
+      .insertInto("haft_process")
+      .values({ owner: id, started_at: this.#startedAt, ...told })
+      .onConflict((conflict) => conflict.column("owner").doUpdateSet(told))
       .execute();
     this.#readTo = undefined;
   }
@@ -92,7 +109,9 @@ export class Owner {
   /** Gives up everything: the claims of an owner that is gone are free. */
   async leave(tables: Kysely<Tables>): Promise<void> {
     this.#registered = false;
-    if (this.#id !== undefined) await tables.deleteFrom("haft_owner").where("id", "=", this.#id).execute();
+    if (this.#id === undefined) return;
+    if (this.#startedAt !== undefined) await tables.deleteFrom("haft_process").where("owner", "=", this.#id).execute();
+    await tables.deleteFrom("haft_owner").where("id", "=", this.#id).execute();
   }
 
   /** An owner by its id, this one included; undefined when it is gone. */
@@ -119,10 +138,15 @@ export class Owner {
     return rows.filter((row) => this.#isAlive(row, now)).map(({ id }) => id);
   }
 
-  /** All owners, and whether each lives. */
-  async all(tables: Kysely<Tables>): Promise<readonly (OwnerTable & { readonly isAlive: boolean; readonly silentMs: number })[]> {
+  /** All owners, and whether each lives, with what they announced. */
+  async all(tables: Kysely<Tables>): Promise<readonly DescribedOwner[]> {
     const now = await this.#now(tables);
-    const rows = await tables.selectFrom("haft_owner").selectAll().execute();
+    const rows = await tables
+      .selectFrom("haft_owner")
+      .leftJoin("haft_process", "haft_process.owner", "haft_owner.id")
+      .selectAll("haft_owner")
+      .select(["haft_process.started_at", "haft_process.about", "haft_process.events_behind"])
+      .execute();
     return rows.map((row) => ({
       ...row,
       isAlive: row.id === this.#id || this.#isAlive(row, now),
@@ -161,6 +185,12 @@ export class Owner {
 function first<Row>({ rows: [row] }: { readonly rows: readonly Row[] }): Row {
   if (row === undefined) throw new Error("The database answered a question without tables with no row.");
   return row;
+}
+
+/** Descriptions of owners that are not there any more. */
+async function forgetProcesses(tables: Kysely<Tables>): Promise<void> {
+  const there = tables.selectFrom("haft_owner").select("id");
+  await tables.deleteFrom("haft_process").where("owner", "not in", there).execute();
 }
 
 function isRunning(pid: number): boolean {
