@@ -28,10 +28,10 @@ export interface Destination {
  * @throws ToolError `unavailable` where that process cannot be reached, and where no process has the place. By rejecting
  */
 export async function forwarded(id: OperationId, request: Request, to: Destination, services: ApiServices): Promise<Response | undefined> {
-  const { inSession = false, query = {} }: Route = API[id];
+  const { inSession, query = {} }: Route = API[id];
   const { store, runtime } = services;
   if (store === undefined || wasForwarded(request)) return undefined;
-  if (inSession && to.sessionId !== undefined) {
+  if (inSession === true && to.sessionId !== undefined) {
     if (runtime.sessions.get(to.sessionId) !== undefined) return undefined;
     const owner = await services.sessions.stored(to.sessionId);
     if (owner?.openedAt !== undefined) return send(request, { address: owner.openedAt, what: "The session is open", body: to.body });
