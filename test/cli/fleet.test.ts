@@ -37,7 +37,10 @@ test("issue 21 bad input: two fleets with different definitions are said on stan
   await processOf(project, { name: "one", version: "1.0.0", definitions: { "toolsets.shop": "a" } }, ["s"]);
   await processOf(project, { name: "two\u001B[31m", version: "1.1.0", definitions: { "toolsets.shop": "b" } });
   const { stdout, stderr } = await project.haft(["fleet", "--json"]);
-  const found = stdout.trimEnd().split("\n").map((line): Record<string, unknown> => JSON.parse(line)); // oxlint-disable-line unicorn/no-array-callback-reference
+  const found = stdout
+    .trimEnd()
+    .split("\n")
+    .map((line): Record<string, unknown> => JSON.parse(line)); // oxlint-disable-line unicorn/no-array-callback-reference
   expect(found).toMatchObject([
     { name: "one", sessions: 1, sessionIds: ["s"], alive: true },
     { name: "two\u001B[31m", sessions: 0 },

@@ -28,7 +28,10 @@ function commandLines(): readonly (readonly string[])[] {
   const shells = blocks("sh").flatMap((text) => text.split("\n"));
   const written = [...services.flat().filter((text) => text.startsWith("exec ")), ...starts, ...shells];
   const lines = written.map((text) => text.replace(/^exec npx /u, "").split(/\s+/u)).filter(([program]) => program === "haft");
-  return [...lines.map(([, ...words]) => words), ...[...services, ...pods].filter(([first]) => first !== undefined && !first.startsWith("exec "))];
+  return [
+    ...lines.map(([, ...words]) => words),
+    ...[...services, ...pods].filter(([first]) => first !== undefined && !first.startsWith("exec ")),
+  ];
 }
 
 test("issue 21.7 every command of the manifests is one of haft, and takes the options that it is given", async () => {
@@ -44,7 +47,8 @@ test("issue 21.7 every command of the manifests is one of haft, and takes the op
     expect([name, help.exitCode]).toEqual([name, 0]);
     for (const word of words) {
       const [option = ""] = word.split("=");
-      if (option.startsWith("--")) expect({ words, help: help.stdout }).toMatchObject({ help: expect.stringMatching(new RegExp(`${option}\\b`, "u")) });
+      if (option.startsWith("--"))
+        expect({ words, help: help.stdout }).toMatchObject({ help: expect.stringMatching(new RegExp(`${option}\\b`, "u")) });
     }
   }
 });
@@ -94,7 +98,9 @@ test("issue 21.7 the units have the sections and keys of systemd, and stop by th
 test("issue 21.7 the configuration of the guide is read as it is", async () => {
   const [first = ""] = blocks("toml");
   const folder = folderWith({ "haft.toml": `${first}\n\n${blocks("toml")[1] ?? ""}\n`, "tools.mjs": "", "scanner.mjs": "" });
-  const { config, warnings } = await loadConfig(`${folder}/haft.toml`, { environment: { DATABASE_URL: "postgres://haft@db.example/haft" } });
+  const { config, warnings } = await loadConfig(`${folder}/haft.toml`, {
+    environment: { DATABASE_URL: "postgres://haft@db.example/haft" },
+  });
   expect(warnings).toEqual([]);
   expect(config.store).toEqual({ url: "postgres://haft@db.example/haft" });
   expect([...config.toolsets].map(([name, { place }]) => [name, place])).toEqual([

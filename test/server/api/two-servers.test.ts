@@ -144,11 +144,15 @@ async function beginHereFinishThere(store: string): Promise<void> {
   expect(processes).toMatchObject([{ name: "two", own: true, sessionIds: ["shop"] }]);
 }
 
-test("issue 21 a fork, a simulation, an approval and a stream begun at one server and finished at another, over a file", { timeout: LONG }, async () => {
-  const folder = await mkdtemp(join(tmpdir(), "haft-two-store-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  await beginHereFinishThere(join(folder, "haft.db"));
-});
+test(
+  "issue 21 a fork, a simulation, an approval and a stream begun at one server and finished at another, over a file",
+  { timeout: LONG },
+  async () => {
+    const folder = await mkdtemp(join(tmpdir(), "haft-two-store-"));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    await beginHereFinishThere(join(folder, "haft.db"));
+  },
+);
 
 describe.skipIf(postgresPrograms === undefined)("on a PostgreSQL server", () => {
   let running: PostgresServer | undefined;
@@ -157,7 +161,11 @@ describe.skipIf(postgresPrograms === undefined)("on a PostgreSQL server", () => 
   }, 120_000);
   afterAll(() => running?.remove());
 
-  test("issue 21 a fork, a simulation, an approval and a stream begun at one server and finished at another", { timeout: LONG }, async () => {
-    await beginHereFinishThere(running?.url ?? expect.fail("the server did not start"));
-  });
+  test(
+    "issue 21 a fork, a simulation, an approval and a stream begun at one server and finished at another",
+    { timeout: LONG },
+    async () => {
+      await beginHereFinishThere(running?.url ?? expect.fail("the server did not start"));
+    },
+  );
 });
