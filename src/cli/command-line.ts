@@ -68,7 +68,12 @@ export const OPTIONS = {
   },
   address: { kind: "string", value: "<url>", example: "http://10.0.0.3:7420", help: "where other servers of the store reach this one" },
   name: { kind: "string", value: "<name>", example: "web-1", help: "name of this process in haft fleet; else host and port" },
-  place: { kind: "strings", value: "<place>", example: "desk", help: "place that this process has, for tools that are there; several: all" },
+  place: {
+    kind: "strings",
+    value: "<place>",
+    example: "desk",
+    help: "place that this process has, for tools that are there; several: all",
+  },
   agent: { kind: "strings", value: "<name>", example: "clerk", help: "run an agent of this name; several: each" },
   "token-file": { kind: "string", value: "<file>", example: "/run/secrets/haft-token", help: "file with the bearer token of HTTP clients" },
   watch: { kind: "boolean", help: "take over changes of tool files; haft fleet: print it every 2 s" },

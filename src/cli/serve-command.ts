@@ -111,7 +111,12 @@ async function serveAll(context: CommandContext, { open, chosen, address, token 
   try {
     const served = await startAgents(context, { open, chosen });
     try {
-      const server = createServer(open.runtime, { ...serverOptions(context, open), agents: served.agents, auth, ports: quietPorts(context) });
+      const server = createServer(open.runtime, {
+        ...serverOptions(context, open),
+        agents: served.agents,
+        auth,
+        ports: quietPorts(context),
+      });
       await serveUntilStopped(context, server, { address: reachedAt(address, open), token });
     } finally {
       await served.stop();

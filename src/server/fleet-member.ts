@@ -44,7 +44,13 @@ export class FleetMember {
     this.#name = own.name ?? `${hostname()}:${port}`;
     const { store, places } = runtime;
     if (store === undefined) return;
-    await store.announce({ role: "serve", name: this.#name, places, definitions: this.#definitions(), ...omitUndefined({ version, address }) });
+    await store.announce({
+      role: "serve",
+      name: this.#name,
+      places,
+      definitions: this.#definitions(),
+      ...omitUndefined({ version, address }),
+    });
     this.#isAnnounced = true;
     for (const line of fleetDifferences(await store.processes())) log.warn(`The processes of the store are not alike. ${line}`);
   }

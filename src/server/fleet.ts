@@ -12,7 +12,9 @@ export function fleetDifferences(processes: readonly StoredProcess[]): readonly 
   const versions = living.flatMap((one) => (one.version === undefined ? [] : [[one.version, processName(one)] as const]));
   const lines: string[] = [];
   if (new Set(versions.map(([version]) => version)).size > 1)
-    lines.push(`They run different versions: ${groups(versions.map(([version, name]) => [version, `${name} ${version}`] as const)).join("; ")}.`);
+    lines.push(
+      `They run different versions: ${groups(versions.map(([version, name]) => [version, `${name} ${version}`] as const)).join("; ")}.`,
+    );
   const telling = living.filter(({ definitions }) => definitions !== undefined);
   const parts = new Set(telling.flatMap(({ definitions = {} }) => Object.keys(definitions)));
   for (const part of [...parts].toSorted()) {

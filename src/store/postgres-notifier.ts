@@ -22,6 +22,8 @@ const TRY_EVERY_MS = 15_000;
 const ANSWER_MS = 5_000;
 const FIRST_WAIT_MS = 100;
 const MAX_WAIT_MS = 5_000;
+/** How long a store that is closed waits for a connection that is being made. */
+const CLOSE_MS = 500;
 
 const NOTIFY = "select set_config('synchronous_commit', 'off', true), pg_notify($1, $2)";
 
@@ -81,7 +83,12 @@ export class PostgresNotifier implements StoreNotifier {
     this.#isClosed = true;
     for (const cancel of [this.#cancelRetry, this.#cancelTry, this.#cancelSend]) cancel?.();
     this.#listeners.clear();
-    await this.#connecting;
+    if (this.#connecting !== undefined) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const cancel = systemPorts.clock.timer(resolve, CLOSE_MS); // a server that does not answer holds nothing up
+      await Promise.race([this.#connecting, promise]);
+      cancel();
+    }
     await this.#sending;
     const client = this.#client;
     if (client !== undefined) await this.#send(client);
@@ -153,6 +160,7 @@ export class PostgresNotifier implements StoreNotifier {
       await client.connect();
       unref(client);
       await client.query(`listen ${this.#channel}`);
+      if (this.#isClosed) throw new Error("The store was closed meanwhile.");
       this.#client = client;
       this.#waitMs = FIRST_WAIT_MS;
       this.#tryLater(client);

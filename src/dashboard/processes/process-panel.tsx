@@ -51,7 +51,9 @@ function Details({ process }: { readonly process: Process }): ReactNode {
         <Fact name="Runs as">
           <Inert text={`process ${pid} on host ${host}`} maxLength={120} />
         </Fact>
-        <Fact name="Address">{address === undefined ? "none: others pass nothing on to it" : <Inert text={address} maxLength={200} />}</Fact>
+        <Fact name="Address">
+          {address === undefined ? "none: others pass nothing on to it" : <Inert text={address} maxLength={200} />}
+        </Fact>
         {places.length > 0 && (
           <Fact name="Places">
             <Inert text={places.join(", ")} maxLength={300} />

@@ -100,13 +100,7 @@ function aboutProcess({ role = "program", version, address, host, pid }: Process
 export function ProcessState({ process: { alive, silentMs, own } }: { readonly process: Process }): ReactNode {
   return (
     <span className="badges">
-      {!alive ? (
-        <Badge tone="bad">gone</Badge>
-      ) : silentMs > LATE_MS ? (
-        <Badge tone="warn">late</Badge>
-      ) : (
-        <Badge tone="good">alive</Badge>
-      )}
+      {!alive ? <Badge tone="bad">gone</Badge> : silentMs > LATE_MS ? <Badge tone="warn">late</Badge> : <Badge tone="good">alive</Badge>}
       {own && <Badge>this server</Badge>}
     </span>
   );

@@ -89,7 +89,8 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
 
   async cancelCall({ principal, runtime, params: { callId }, body, request }, services) {
     const { reason = "the call was cancelled" } = body;
-    if (!runtime.running.some((call) => call.callId === callId) && (await cancelledElsewhere(request, body, services))) return { cancelled: true };
+    if (!runtime.running.some((call) => call.callId === callId) && (await cancelledElsewhere(request, body, services)))
+      return { cancelled: true };
     if (principal.sessionId !== undefined && (await findCall(services, { callId, sessionId: principal.sessionId })) === undefined)
       throw noCall(callId);
     return { cancelled: runtime.cancel(callId, reason) };

@@ -116,7 +116,14 @@ export async function send(request: Request, { address, what, body: read, timeou
   if (read !== undefined) headers.delete("content-length");
   try {
     // The client's connection and this one end together, as if it had asked there itself.
-    const answer = await fetch(target, { method, headers, body, signal, redirect: "manual", ...(body instanceof ReadableStream ? { duplex: "half" } : {}) });
+    const answer = await fetch(target, {
+      method,
+      headers,
+      body,
+      signal,
+      redirect: "manual",
+      ...(body instanceof ReadableStream ? { duplex: "half" } : {}),
+    });
     return new Response(answer.body, { status: answer.status, headers: withoutConnection(answer.headers) });
   } catch (thrown: unknown) {
     const wasSent = !neverConnected(thrown instanceof Error ? thrown.cause : thrown); // fetch says why in the cause
