@@ -14,6 +14,7 @@ import { callHandlers } from "./api/calls.ts";
 import { countedRequest, countedResponse } from "./api/counted-bytes.ts";
 import { drain } from "./api/drain.ts";
 import { errorResponse } from "./api/error-response.ts";
+import { fleetHandlers } from "./api/fleet.ts";
 import { jobHandlers } from "./api/jobs.ts";
 import { KeyedAnswers } from "./api/keyed-answers.ts";
 import { Limits } from "./api/limits.ts";
@@ -270,6 +271,7 @@ class RuntimeServer implements HaftServer {
         ...jobHandlers,
         ...agentHandlers,
         ...scheduleHandlers,
+        ...fleetHandlers,
         ...serverHandlers(about),
       },
     });

@@ -2,6 +2,7 @@
 import { hostname } from "node:os";
 import { type Kysely, type Transaction, sql } from "kysely";
 import type { ProcessDescription } from "../core/process-store.ts";
+import { readMark } from "./feed-mark.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import type { OwnerTable, Tables } from "./tables.ts";
 
@@ -72,9 +73,9 @@ export class Owner {
     this.confirm();
   }
 
-  /** Notes that a reader of the feed has read up to an event. */
-  noteRead(sequence: number): void {
-    this.#readTo = Math.max(this.#readTo ?? 0, sequence);
+  /** Notes that a reader of the feed has read up to a mark. */
+  noteRead(mark: string): void {
+    this.#readTo = Math.max(this.#readTo ?? 0, readMark(mark).sequence);
   }
 
   /** Says that this owner lives. */

@@ -65,15 +65,15 @@ export class PostgresNotifier implements StoreNotifier {
   }
 
   follow(listener: Listener): StoreFollower {
-    const notifier = this;
+    const isLive = (): boolean => this.#client !== undefined;
     const own: Listener = (change) => listener(change);
     this.#listeners.add(own);
     this.#connect();
     return {
       get isLive() {
-        return notifier.#client !== undefined;
+        return isLive();
       },
-      stop: () => void notifier.#listeners.delete(own),
+      stop: () => void this.#listeners.delete(own),
     };
   }
 

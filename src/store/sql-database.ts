@@ -19,7 +19,6 @@ import { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import { SqlApprovals, removeApprovals } from "./sql-approvals.ts";
 import { SqlCache } from "./sql-cache.ts";
-import { readMark } from "./feed-mark.ts";
 import { latestMark, readFeed, settledNumber } from "./sql-feed.ts";
 import { listProcesses } from "./sql-processes.ts";
 import { cancelRequests, listJobs, pruneJobs, requestCancel } from "./sql-jobs.ts";
@@ -149,12 +148,10 @@ export class SqlDatabase implements LogDatabase {
     return this.#feed((tables, settled) => latestMark(tables, settled));
   }
 
-  feedRead(options: Required<ReadFeedOptions>): Promise<FeedPage> {
-    return this.#feed(async (tables, settled) => {
-      const page = await readFeed(tables, this.#connection, { ...options, settled });
-      this.#owner.noteRead(readMark(page.entries.at(-1)?.mark ?? options.after).sequence);
-      return page;
-    });
+  async feedRead(options: Required<ReadFeedOptions>): Promise<FeedPage> {
+    const page = await this.#feed((tables, settled) => readFeed(tables, this.#connection, { ...options, settled }));
+    this.#owner.noteRead(page.entries.at(-1)?.mark ?? options.after);
+    return page;
   }
 
   #feed<Result>(read: (tables: Kysely<Tables>, settled: number | undefined) => Promise<Result>): Promise<Result> {

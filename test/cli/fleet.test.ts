@@ -40,7 +40,7 @@ test("issue 21 bad input: two fleets with different definitions are said on stan
   const found = stdout
     .trimEnd()
     .split("\n")
-    .map((line): Record<string, unknown> => JSON.parse(line)); // oxlint-disable-line unicorn/no-array-callback-reference
+    .map((line): Record<string, unknown> => JSON.parse(line));
   expect(found).toMatchObject([
     { name: "one", sessions: 1, sessionIds: ["s"], alive: true },
     { name: "two\u001B[31m", sessions: 0 },

@@ -16,10 +16,17 @@ const COMPOSE = blocks("yaml").find((text) => text.startsWith("# compose.yaml"))
 const KUBERNETES = blocks("yaml").find((text) => text.startsWith("# haft.yaml")) ?? "";
 const UNITS = blocks("ini");
 
+interface Service {
+  readonly build?: string;
+  readonly command?: readonly string[];
+  readonly depends_on?: object;
+  readonly environment?: object;
+}
+
 /** Each command line of `haft` in the guide, as words. */
 function commandLines(): readonly (readonly string[])[] {
-  const compose = Object.values<any>(parse(COMPOSE).services); // oxlint-disable-line typescript/no-explicit-any
-  const services = compose.filter(({ build }) => build !== undefined).map(({ command }) => command as readonly string[]);
+  const compose: readonly Service[] = Object.values(parse(COMPOSE).services);
+  const services = compose.filter(({ build }) => build !== undefined).map(({ command = [] }) => command);
   const pods = parseAllDocuments(KUBERNETES)
     .map((document) => document.toJS().spec?.template?.spec)
     .filter((spec) => spec !== undefined)
@@ -76,8 +83,7 @@ test("issue 21.7 probes, ports and names of the manifests fit together, and thei
 
 test("issue 21.7 services of the compose file wait for services that are there, and give the variables that are needed", () => {
   const { services, volumes } = parse(COMPOSE, { merge: true });
-  for (const { depends_on: needs = {}, environment = {}, build } of Object.values<any>(services)) {
-    // oxlint-disable-line typescript/no-explicit-any
+  for (const { depends_on: needs = {}, environment = {}, build } of Object.values<Service>(services)) {
     for (const needed of Object.keys(needs)) expect(Object.keys(services)).toContain(needed);
     if (build !== undefined) expect(Object.keys(environment)).toEqual(["DATABASE_URL", "HAFT_TOKEN"]);
   }

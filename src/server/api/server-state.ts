@@ -3,8 +3,6 @@ import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { Store } from "../../core/store.ts";
 import { jsonResponse } from "./answers.ts";
-import { fleetDifferences } from "../fleet.ts";
-import { refuseSessionKey } from "./session-pool.ts";
 import { openApiDocument } from "./openapi.ts";
 import type { Handlers } from "./services.ts";
 
@@ -14,7 +12,7 @@ const API_VERSION = "1";
 export function serverHandlers(about: {
   readonly name: string;
   readonly version: string;
-}): Handlers<"getInfo" | "getHealth" | "getReadiness" | "getFleet" | "getMetrics" | "getOpenApi"> {
+}): Handlers<"getInfo" | "getHealth" | "getReadiness" | "getMetrics" | "getOpenApi"> {
   const storeWorks = storeProbe();
   return {
     getInfo: ({ principal, runtime }, { store, settings }) => ({
@@ -40,15 +38,6 @@ export function serverHandlers(about: {
       if (queue.limit > 0 && queue.length >= queue.limit)
         throw new ToolError("unavailable", `The queue is full: ${queue.length} background jobs wait.`, { retryable: true });
       return { ready: true, queue };
-    },
-
-    async getFleet({ principal }, { store }) {
-      refuseSessionKey(principal);
-      const processes = (await store?.processes()) ?? [];
-      return {
-        processes: processes.map(({ definitions: _definitions, ...shown }) => shown),
-        differences: fleetDifferences(processes),
-      };
     },
 
     getMetrics: (_request, services) =>

@@ -141,7 +141,7 @@ test("issue 21.2 a call is cancelled through a server that does not run it", asy
   const [one, two] = [await startNode(folder, { name: "one" }), await startNode(folder, { name: "two" })];
   const running = one.ask("POST", "/v1/execute", { calls: [{ name: "wait", input: {} }] });
   await one.gate.entered.promise;
-  const [{ callId = "" } = {}] = one.runtime.running;
+  const callId = one.runtime.running[0]?.callId ?? "";
   expect((await two.ask("POST", `/v1/calls/${callId}/cancel`, { reason: "no need" })).json).toEqual({ cancelled: true });
   const { results } = (await running).json;
   expect([results[0].status, JSON.stringify(results[0].error)]).toEqual(["cancelled", expect.stringContaining("no need")]);

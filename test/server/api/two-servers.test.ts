@@ -91,7 +91,9 @@ async function follow(node: Node, after: number, seen: Seen[], until: (event: Se
       if (Number.isNaN(position)) continue;
       const event = { position, type: String((JSON.parse(/^data: ?(.*)$/mu.exec(frame)?.[1] ?? "{}") as Partial<Seen>).type) };
       seen.push(event);
-      if (until(event)) return void (await answer.body?.cancel().catch(() => {}));
+      if (!until(event)) continue;
+      await answer.body?.cancel().catch(() => {});
+      return;
     }
   }
 }
