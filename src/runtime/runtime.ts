@@ -108,22 +108,18 @@ export class Runtime {
     this.registry = options.registry ?? this.#newRegistry();
     const kept = toolsetsOf(this.registry);
     this.#parts = this.#makeParts();
-    const { store, strict = false } = options;
-    const placing = { places: this.places, store, strict };
-    this.#lifecycle = new ToolsetLifecycle(
-      (options.toolsets ?? []).map((toolset) => placedToolset(toolset, placing)),
-      {
-        kept,
-        registry: this.registry,
-        ports: this.#ports,
-        emit: (event) => this.#listeners.tell(event),
-        strict,
-        localEngine: this.#local,
-        sources: (options.sources ?? []).map((source) => placedSource(source, placing)),
-        pins: options.pins,
-        whenUnused: (engine) => this.#parts.running.whenEnded((run) => run.route?.engine === engine),
-      },
-    );
+    const { toolsets, sources } = placedParts(options);
+    this.#lifecycle = new ToolsetLifecycle(toolsets, {
+      kept,
+      registry: this.registry,
+      ports: this.#ports,
+      emit: (event) => this.#listeners.tell(event),
+      strict,
+      localEngine: this.#local,
+      sources: (options.sources ?? []).map((source) => placedSource(source, placing)),
+      pins: options.pins,
+      whenUnused: (engine) => this.#parts.running.whenEnded((run) => run.route?.engine === engine),
+    });
     this.registry.removeToolset(OWN_NAMESPACE); // of a runtime that could not be made
     this.registry.addToolset(
       readResultToolset(this.#parts.largeResults, (sessionId, callId) => this.#sessions.findOutput(sessionId, callId)),
