@@ -5,20 +5,39 @@ import type { ToolSource } from "../core/source.ts";
 import type { Store } from "../core/store.ts";
 import type { Toolset } from "../core/toolset.ts";
 
-export interface PlaceOptions {
+/** The parts of a runtime's options that places concern. */
+export interface PlacedOptions {
+  readonly toolsets?: readonly Toolset[];
+  readonly sources?: readonly ToolSource[];
+  readonly places?: readonly string[];
+  /** Its processes say which places they have. */
+  readonly store?: Store;
+  readonly strict?: boolean;
+}
+
+interface PlaceOptions {
   /** Those that this process has. */
   readonly places: readonly string[];
-  /** Its processes say which places they have. */
   readonly store: Store | undefined;
   /** A toolset that does not open fails the others. */
   readonly strict: boolean;
+}
+
+/** The toolsets and sources with what this process can run of them. */
+export function placedParts(options: PlacedOptions): Required<Pick<PlacedOptions, "toolsets" | "sources">> {
+  const { toolsets = [], sources = [], places = [], store, strict = false } = options;
+  const placing = { places, store, strict };
+  return {
+    toolsets: toolsets.map((toolset) => placedToolset(toolset, placing)),
+    sources: sources.map((source) => placedSource(source, placing)),
+  };
 }
 
 /**
  * The toolset as it is, where this process has its place; else one with the same declared tools, whose calls end `unavailable` and name the
  * process that has it. Nothing of it is opened or run here.
  */
-export function placedToolset(toolset: Toolset, options: PlaceOptions): Toolset {
+function placedToolset(toolset: Toolset, options: PlaceOptions): Toolset {
   const { place } = toolset;
   if (place === undefined || options.places.includes(place)) return toolset;
   const { engine, tools, ...rest } = toolset;
@@ -31,7 +50,7 @@ export function placedToolset(toolset: Toolset, options: PlaceOptions): Toolset 
 }
 
 /** A source whose toolsets are placed likewise. An engine stays the same object each time it is read. */
-export function placedSource(source: ToolSource, options: PlaceOptions): ToolSource {
+function placedSource(source: ToolSource, options: PlaceOptions): ToolSource {
   const engines = new Map<string, Engine>();
   const place = (toolset: Toolset): Toolset => {
     const placed = placedToolset(toolset, options);

@@ -1,6 +1,7 @@
 /** The options of createRuntime, and their checks. */
 import { checkJobLimits, type JobLimits } from "../call/job-table.ts";
-import { CALL_SETTINGS, checkMs, checkSettings } from "../core/call-settings.ts";
+import { CALL_SETTINGS, checkMs, checkSettings, ownSettings } from "../core/call-settings.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { DEFAULT_NAMESPACE, qualifiedName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { HOOK_PARTS, type Hook } from "../core/hook.ts";
@@ -301,4 +302,10 @@ function checkMethods(value: unknown, name: Seam): void {
     throw new ToolError("invalid_argument", 'The option "approvals" of createRuntime() does not say whether it mayAsk.', {
       hint: `Give it ${give}`,
     });
+}
+
+/** A registry of these settings and rules. */
+export function newRegistry(options: RuntimeOptions, log: Pick<Ports["log"], "warn">): Registry {
+  const onWarning = (message: string): void => log.warn(message);
+  return new Registry({ defaults: ownSettings(options), onWarning, ...omitUndefined({ permission: options.permission }) });
 }

@@ -20,15 +20,14 @@ import { ResultCache } from "../policy/result-cache.ts";
 import { LargeResultStore } from "../policy/large-result-store.ts";
 import type { CallCounters, OrphanCount } from "../call/call-counters.ts";
 import type { AdmittedCall, CallParts, CallRun } from "../call/call-run.ts";
-import { ownSettings } from "../core/call-settings.ts";
 import { makeHoldParts, type HoldParts } from "./hold-parts.ts";
-import { checkRuntimeOptions, unansweredTools, unknownBareNames, type RuntimeOptions } from "./runtime-options.ts";
+import { checkRuntimeOptions, newRegistry, unansweredTools, unknownBareNames, type RuntimeOptions } from "./runtime-options.ts";
 import { Faults } from "../call/faults.ts";
 import { unreadableOptions, type ExecuteOptions } from "../call/execute-options.ts";
 import { readResultToolset } from "../registry/read-result-tool.ts";
-import { placedSource, placedToolset } from "../registry/placed-toolsets.ts";
+import { placedParts } from "../registry/placed-toolsets.ts";
 import { addHookCommands } from "../registry/hook-commands.ts";
-import { Registry } from "../registry/registry.ts";
+import type { Registry } from "../registry/registry.ts";
 import type { NestedCalls } from "../call/nested-options.ts";
 import { FallbackChains } from "../call/fallback-chains.ts";
 import { Listeners } from "../call/listeners.ts";
@@ -105,7 +104,7 @@ export class Runtime {
     this.#runner = new CallRunner({ ...options, chains: this.#chains, log: this.#ports.log });
     this.#listeners = new Listeners(this.#ports.log);
     if (options.onEvent !== undefined) this.#listeners.add(options.onEvent);
-    this.registry = options.registry ?? this.#newRegistry();
+    this.registry = options.registry ?? newRegistry(options, this.#ports.log);
     const kept = toolsetsOf(this.registry);
     this.#parts = this.#makeParts();
     const { toolsets, sources } = placedParts(options);
@@ -114,9 +113,9 @@ export class Runtime {
       registry: this.registry,
       ports: this.#ports,
       emit: (event) => this.#listeners.tell(event),
-      strict,
+      strict: options.strict ?? false,
       localEngine: this.#local,
-      sources: (options.sources ?? []).map((source) => placedSource(source, placing)),
+      sources,
       pins: options.pins,
       whenUnused: (engine) => this.#parts.running.whenEnded((run) => run.route?.engine === engine),
     });
@@ -319,12 +318,6 @@ export class Runtime {
     const { running } = this.#parts;
     for (let runs = running.all(); runs.length > 0; runs = running.all().filter((run) => run.cancelled === undefined))
       for (const run of runs) run.cancel("the runtime was closed");
-  }
-
-  #newRegistry(): Registry {
-    const { permission } = this.#options;
-    const onWarning = (message: string): void => this.#ports.log.warn(message);
-    return new Registry({ defaults: ownSettings(this.#options), onWarning, ...(permission === undefined ? {} : { permission }) });
   }
 
   #makeSessions(): Sessions {
