@@ -31,13 +31,16 @@ const EVERYTHING: StoreChange = Object.freeze({ parts: CHANGED_PARTS, sessionIds
 
 type Listener = (change: StoreChange) => void;
 
+/** The types of `pg` lack these methods. */
+type NotifierClient = Client & { ref(): void; unref(): void };
+
 export class PostgresNotifier implements StoreNotifier {
   readonly #settings: Pick<PostgresSettings, "url" | "connectTimeoutMs">;
   readonly #channel: string;
   /** Own notifications come back, and are known by it. */
   readonly #from = randomUUID();
   readonly #listeners = new Set<Listener>();
-  #client: Client | undefined;
+  #client: NotifierClient | undefined;
   #connecting: Promise<void> | undefined;
   #waitMs = FIRST_WAIT_MS;
   #cancelRetry: (() => void) | undefined;
@@ -89,11 +92,13 @@ export class PostgresNotifier implements StoreNotifier {
       await Promise.race([this.#connecting, promise]);
       cancel();
     }
-    await this.#sending;
     const client = this.#client;
-    if (client !== undefined) await this.#send(client);
     this.#client = undefined;
-    await client?.end().catch(() => {});
+    if (client === undefined) return;
+    client.ref(); // the process must not end before it is closed
+    await this.#sending;
+    await this.#send(client);
+    await client.end().catch(() => {});
   }
 
   #plan(): void {
@@ -143,7 +148,7 @@ export class PostgresNotifier implements StoreNotifier {
 
   async #open(): Promise<void> {
     const { url, connectTimeoutMs } = this.#settings;
-    let client: Client | undefined;
+    let client: NotifierClient | undefined;
     try {
       const { Client: NewClient } = await loadPostgresDriver();
       client = new NewClient({
@@ -152,13 +157,13 @@ export class PostgresNotifier implements StoreNotifier {
         query_timeout: ANSWER_MS,
         keepAlive: true,
         application_name: "haft notifier",
-      });
+      }) as NotifierClient;
       const opened = client;
       client.on("error", () => this.#lose(opened));
       client.on("end", () => this.#lose(opened));
       client.on("notification", ({ payload }) => this.#hear(payload ?? ""));
       await client.connect();
-      unref(client);
+      client.unref(); // it keeps no process alive
       await client.query(`listen ${this.#channel}`);
       if (this.#isClosed) throw new Error("The store was closed meanwhile.");
       this.#client = client;
@@ -226,9 +231,4 @@ function readChange(payload: string): StoreChange & { readonly from?: unknown } 
   } catch {
     return EVERYTHING;
   }
-}
-
-/** It keeps no process alive. Its type lacks the method. */
-function unref(client: Client & { unref?: () => void }): void {
-  client.unref?.();
 }
