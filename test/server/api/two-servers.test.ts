@@ -117,7 +117,7 @@ async function beginHereFinishThere(store: string): Promise<void> {
 
   // A simulation that is asked for at the other leaves no trace at the first.
   expect((await two.ask("POST", "/v1/sessions/shop/simulate", call("count"))).results[0].output.n).toBe(3);
-  expect((await one.ask("GET", "/v1/sessions/shop/snapshot")).state).toMatchObject({ n: 2 });
+  expect((await one.ask("GET", "/v1/sessions/shop/snapshot")).state).toMatchObject({ shop: { n: 2 } });
 
   // A question that a call asks at one is found and answered at the other.
   const waiting = one.ask("POST", "/v1/sessions/shop/execute", call("wipe"));
