@@ -7,6 +7,12 @@ import { NOT_FOLLOWED, type StoreChange, type StoreFollower } from "../../core/s
 /** How often the store is read, while there are readers: by itself, and where other processes say what they wrote. */
 const POLL_MS = 500;
 const LIVE_POLL_MS = 2_000;
+/**
+ * The feed ends before an event whose number is higher than that of a transaction still under way. So for a while after a hint the store is
+ * read more often: the end of that transaction may be no hint for the readers here.
+ */
+const SETTLING_MS = 1_000;
+const SETTLING_POLL_MS = 50;
 /** The store is read no more often than this, however many hints arrive. */
 const LEAST_MS = 10;
 
@@ -27,6 +33,7 @@ export class StoreWatch {
   #follower: StoreFollower = NOT_FOLLOWED;
   #isPolling = false;
   #polledAt = -Infinity;
+  #hintedAt = -Infinity;
   /** A hint arrived since the last read began. */
   #isBehind = false;
   /** The next read is as soon as may be. */
@@ -67,6 +74,7 @@ export class StoreWatch {
   }
 
   get #pollMs(): number {
+    if (this.#parts.ports.clock.now() - this.#hintedAt < SETTLING_MS) return SETTLING_POLL_MS;
     return this.#follower.isLive ? LIVE_POLL_MS : POLL_MS;
   }
 
@@ -74,6 +82,7 @@ export class StoreWatch {
     if (this.#mark === undefined || !parts.includes("events")) return;
     if (sessionIds?.some((id) => this.#parts.isRead(id)) === false) return;
     this.#isBehind = true;
+    this.#hintedAt = this.#parts.ports.clock.now();
     if (!this.#isPolling && !this.#isDue) this.#scheduleSoon();
   }
 
