@@ -68,7 +68,7 @@ export function checkProcessDescription(given: ProcessDescription): ProcessDescr
   return given;
 }
 
-/** What can be used of a description that another process wrote, maybe of another version. */
+/** The usable part of a description that another process wrote, maybe of another version. */
 export function readProcessDescription(value: unknown): ProcessDescription {
   if (typeof value !== "object" || value === null) return {};
   const { name, role, address, version, definitions, places } = value as Readonly<Record<string, unknown>>; // each is looked at below

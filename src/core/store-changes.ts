@@ -5,7 +5,7 @@ export type ChangedPart = (typeof CHANGED_PARTS)[number];
 
 export const CHANGED_PARTS = ["events", "approvals", "jobs"] as const;
 
-/** What may have been written by another process. */
+/** A hint that another process may have written something. */
 export interface StoreChange {
   readonly parts: readonly ChangedPart[];
   /** The sessions whose logs have moved; undefined: it may be any. */

@@ -8,7 +8,7 @@ import { definitionDigests } from "../registry/definition-digests.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { fleetDifferences } from "./fleet.ts";
 
-/** What a program says of its process, besides what its server knows. */
+/** The part of the description of a process that its program gives; the server knows the rest. */
 export type ServerProcess = Pick<ProcessDescription, "name" | "definitions">;
 
 export interface FleetMemberOptions {

@@ -80,7 +80,7 @@ export class PostgresNotifier implements StoreNotifier {
     };
   }
 
-  /** What was noted is still sent, where that can be done at once. */
+  /** Changes that were noted are still sent, where that can be done at once. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;

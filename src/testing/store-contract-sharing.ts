@@ -141,7 +141,7 @@ export const sharingCases: readonly StoreCase[] = [
   }),
 ];
 
-/** What it announced, alone. */
+/** The announced part alone. */
 function described(process: StoredProcess | undefined): ProcessDescription {
   if (process === undefined) return {};
   const { id: _, host: _host, pid: _pid, own: _own, alive: _alive, startedAt: _start, seenAt: _seen, silentMs: _silent, ...rest } = process;
