@@ -101,6 +101,12 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     example: "haft serve",
     load: async () => (await import("./serve-command.ts")).serveCommand,
   },
+  fleet: {
+    usage: "",
+    summary: "List the processes that use a store.",
+    example: "haft fleet --store postgres://haft@localhost/haft",
+    load: async () => (await import("./fleet-command.ts")).fleetCommand,
+  },
   mcp: {
     usage: "",
     summary: "Serve the tools to an MCP client.",

@@ -27,6 +27,7 @@ import { personAsk } from "./answer-question.ts";
 import type { CommandContext } from "./command.ts";
 import { commandAnswers, type AnswerChoice } from "./command-answers.ts";
 import { addManual } from "./manual.ts";
+import { packageVersion } from "./package-version.ts";
 import { oneLine } from "./terminal-text.ts";
 import { startTelemetry } from "./start-telemetry.ts";
 import { requireTrust } from "./trust/require-trust.ts";
@@ -88,7 +89,10 @@ export async function withRuntime<T>(
   let endTelemetry: (() => Promise<void>) | undefined;
   try {
     endTelemetry = await startTelemetry({ config: config.config.telemetry, environment: context.environment, runtime });
-    if (store !== undefined && options.storeMayWait !== true) await untilAborted(store.open(), signal);
+    if (store !== undefined && options.storeMayWait !== true) {
+      await untilAborted(store.open(), signal);
+      await store.announce({ role: "cli", version: packageVersion() }).catch(() => {}); // what needs the store says what is wrong with it
+    }
     const report = await untilAborted(runtime.open(), signal);
     if (options.manual === true) await addManual(runtime.registry, config.config);
     if (context.options.watch) runtime.watch();
@@ -135,6 +139,7 @@ async function runtimeOptions(
     ...runtime,
     toolsets,
     sources,
+    places: context.options.place,
     retry,
     circuit,
     permission,

@@ -1,4 +1,7 @@
 /** `haft serve`: the tools of the configuration over HTTP, and over MCP on the same port. */
+import { hash } from "node:crypto";
+import { canonicalJson } from "../core/base/canonical-json.ts";
+import { copyJson } from "../core/base/json.ts";
 import { ToolError, isToolError } from "../core/error.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { systemPorts } from "../core/system-ports.ts";
@@ -39,7 +42,8 @@ export const serveCommand: CommandBody = {
     "Any number of servers may use one store. A request for a session that another",
     "of them has open is passed on to that one: with a file of SQLite by itself, with",
     `PostgreSQL where each gets its --address. They need the same ${TOKEN_VARIABLE}, or`,
-    "keys of the store.",
+    "keys of the store. haft fleet lists them. A process with --place runs the calls of",
+    "toolsets that are at that place, such as a disk or a browser.",
     "",
     "The receivers under [[webhooks]] are told when a call waits for approval, and",
     "when a job has ended.",
@@ -47,7 +51,7 @@ export const serveCommand: CommandBody = {
     "Ctrl-C and SIGTERM stop it: calls under way may end, no new ones are taken.",
   ],
   args: [0, 0],
-  options: ["config", "port", "host", "allowed-host", "address", "store", "agent", "model", "watch", "yes"],
+  options: ["config", "port", "host", "allowed-host", "address", "name", "place", "store", "agent", "model", "watch", "yes"],
   examples: [
     "haft serve",
     "haft serve --port 8080 --store haft.db",
@@ -104,7 +108,12 @@ async function serveAll(context: CommandContext, { open, chosen, address, token 
   try {
     const served = await startAgents(context, { open, chosen });
     try {
-      const server = createServer(open.runtime, { ...serverOptions(context, open), agents: served.agents, auth });
+      const server = createServer(open.runtime, {
+        ...serverOptions(context, open),
+        agents: served.agents,
+        auth,
+        ports: quietPorts(context),
+      });
       await serveUntilStopped(context, server, { address: reachedAt(address, open), token });
     } finally {
       await served.stop();
@@ -127,19 +136,26 @@ function accessOf(context: CommandContext, { runtime, config: { config } }: Open
 }
 
 function serverOptions(
-  { options: { allowedHost } }: CommandContext,
+  { options: { allowedHost, name } }: CommandContext,
   { config, triggers }: OpenRuntime,
 ): Omit<Parameters<typeof createServer>[1], "auth"> {
   const pinned = pinnedTools(config.config);
   const { corsOrigins, limits } = config.config.serve ?? {};
   return {
     version: packageVersion(),
+    process: { ...omitUndefined({ name }), definitions: { configuration: settingsDigest(config) } },
     dashboard: true,
     triggers,
     mcp: pinned === undefined ? {} : { only: pinned },
     ...omitUndefined({ corsOrigins, limits }),
     ...(allowedHost.length === 0 ? {} : { allowedHosts: [...allowedHost, "localhost", "127.0.0.1", "[::1]"] }),
   };
+}
+
+/** A digest of the settings that all processes of a store should have alike: none of them is a secret, and none belongs to one machine. */
+function settingsDigest({ config: { runtime, retry, circuit, permission, approval, cache } }: OpenRuntime["config"]): string {
+  const settings = { runtime, retry, circuit, permission, approval, cache };
+  return hash("sha256", canonicalJson(copyJson(omitUndefined(settings)).value)).slice(0, 16);
 }
 
 /** Resolves when the server has stopped in order. */

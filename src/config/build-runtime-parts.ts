@@ -329,10 +329,10 @@ class Builder {
 }
 
 function commonOf(config: ToolsetConfig, inherited: CallSettings): CommonToolset {
-  const { description, maxConcurrent, shared, checkFormats } = config;
+  const { description, maxConcurrent, shared, place, checkFormats } = config;
   const defaults: CallSettings = { ...inherited, ...ownSettings(config) };
   return {
-    ...omitUndefined({ description, maxConcurrent, shared, checkFormats }),
+    ...omitUndefined({ description, maxConcurrent, shared, place, checkFormats }),
     ...(Object.keys(defaults).length === 0 ? {} : { defaults }),
   };
 }

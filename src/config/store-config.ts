@@ -22,6 +22,7 @@ export interface PostgresStoreConfig {
   readonly schema?: string;
   readonly maxConnections?: number;
   readonly migrate?: boolean;
+  readonly notify?: boolean;
 }
 
 type Synchronous = (typeof SYNCHRONOUS)[number];
@@ -40,6 +41,7 @@ export function readStore(table: TableReader, environment: Environment): StoreCo
     schema: table.text("schema"),
     maxConnections: table.number("maxConnections", COUNT),
     migrate: table.flag("migrate"),
+    notify: table.flag("notify"),
   });
   if (!table.has("url")) {
     refuse(table, ofDatabase, "belongs to a database; name it by url.");

@@ -213,6 +213,7 @@ function readCommon(
       description: table.text("description"),
       maxConcurrent: table.number("maxConcurrent", COUNT),
       shared: table.flag("shared"),
+      place: table.text("place"),
       checkFormats: table.flag("checkFormats"),
       engine: mayHaveEngine ? table.text("engine") : undefined,
     }),

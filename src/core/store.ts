@@ -5,6 +5,8 @@ import type { ArtifactStore } from "./artifact.ts";
 import type { BranchPoint, SessionEvent } from "./event.ts";
 import type { JobStore } from "./job-store.ts";
 import type { LeaseStore } from "./lease-store.ts";
+import type { ProcessDescription, StoredProcess } from "./process-store.ts";
+import type { StoreChange, StoreFollower } from "./store-changes.ts";
 import type { StoreFeed } from "./store-feed.ts";
 import type { WebhookStore } from "./webhook-store.ts";
 
@@ -67,10 +69,22 @@ export interface Store {
   /** Webhooks that wait to be delivered. */
   readonly webhooks: WebhookStore;
   /**
-   * Says where this process is reached by others over HTTP, as `http://10.0.0.3:7420`: the sessions that it has open are listed to them with
-   * `openedAt`. A store that one process alone can use does nothing.
+   * Adds to the description of this process that others read, and lists it among `processes` until it closes. The sessions that it has open are listed
+   * with the address as `openedAt`. What was announced before and is left out stays.
+   *
+   * @throws ToolError `invalid_argument`
    */
-  announce(address: string): Promise<void>;
+  announce(process: ProcessDescription): Promise<void>;
+  /**
+   * The processes that use the store, the longest running first: those that announced themselves or have a session open, and those of the last
+   * day that ended without closing.
+   */
+  processes(): Promise<readonly StoredProcess[]>;
+  /**
+   * Calls a listener when another process may have written something that is waited for. A hint: it may come late, for nothing or not at all,
+   * so a listener reads what it follows, and looks for it from time to time as well.
+   */
+  follow(listener: (change: StoreChange) => void): StoreFollower;
   /** Writes what is buffered, gives up every claim and closes. Idempotent. */
   close(): Promise<void>;
 }
@@ -152,6 +166,8 @@ export interface StoredSession {
   readonly damage?: string;
   /** The process that has it open now, as text; undefined when none has. */
   readonly openedBy?: string;
+  /** The id of that process among `processes`. */
+  readonly openedIn?: string;
   /** Where another process that has it open is reached, where that one announced an address. */
   readonly openedAt?: string;
 }

@@ -25,6 +25,11 @@ export interface Toolset {
    * limits are those of the process. @default false
    */
   readonly shared?: boolean;
+  /**
+   * The place that its resources are at, such as a disk or a browser: its calls are only run by a process that has the place, by `places` of
+   * `createRuntime`. In another one they end `unavailable`, and the message names the process that has it. @default it can run anywhere
+   */
+  readonly place?: string;
   /** The settings of its tools that set nothing themselves. */
   readonly defaults?: CallSettings;
   /** The part of the system prompt that says how to use its tools, while any of them is offered. */
@@ -47,6 +52,7 @@ export const TOOLSET_SETTINGS: OptionNames<ToolsetSettings> = {
   enabled: true,
   maxConcurrent: true,
   shared: true,
+  place: true,
   defaults: true,
   promptContribution: true,
   faults: true,

@@ -22,6 +22,7 @@ import { ToolsScreen } from "./tools/tools-screen.tsx";
 // Loaded when they are gone to.
 const AgentsScreen = lazy(async () => ({ default: (await import("./agents/agents-screen.tsx")).AgentsScreen }));
 const DiffScreen = lazy(async () => ({ default: (await import("./diff/diff-screen.tsx")).DiffScreen }));
+const ProcessesScreen = lazy(async () => ({ default: (await import("./processes/processes-screen.tsx")).ProcessesScreen }));
 const ReplayScreen = lazy(async () => ({ default: (await import("./replay/replay-screen.tsx")).ReplayScreen }));
 const SchedulesScreen = lazy(async () => ({ default: (await import("./schedules/schedules-screen.tsx")).SchedulesScreen }));
 
@@ -74,6 +75,7 @@ function Screen(): ReactNode {
   if (name === "file") return <FileRoute callId={id === "calls" ? part : undefined} />;
   if (name === "agents") return <AgentsScreen agentName={id} />;
   if (name === "schedules") return <SchedulesScreen scheduleId={id} />;
+  if (name === "processes") return <ProcessesScreen processId={id} />;
   if (name === "health") return <HealthScreen />;
   return <Notice title="There is no such screen.">The menu leads to all that there are.</Notice>;
 }

@@ -3,6 +3,8 @@ import type { ApprovalEnd, ApprovalStatus, ApprovalStore } from "../core/approva
 import type { JsonObject } from "../core/base/json.ts";
 import { describeThrown } from "../core/error.ts";
 import type { Ports } from "../core/ports.ts";
+import type { Store } from "../core/store.ts";
+import { NOT_FOLLOWED, type StoreChange, type StoreFollower } from "../core/store-changes.ts";
 import { endOf, type PendingQuestion } from "./pending-question.ts";
 
 /** How often the store is asked. */
@@ -13,6 +15,7 @@ const ENDED: readonly ApprovalStatus[] = Object.freeze(["allowed", "denied", "wi
 
 export interface ApprovalWatchOptions {
   readonly store: ApprovalStore;
+  readonly follow: Store["follow"];
   readonly ports: Pick<Ports, "clock" | "log">;
   /** The questions of this process, by id. */
   readonly open: ReadonlyMap<string, PendingQuestion>;
@@ -22,6 +25,7 @@ export interface ApprovalWatchOptions {
 export class ApprovalWatch {
   readonly #options: ApprovalWatchOptions;
   #stop: (() => void) | undefined;
+  #follower: StoreFollower = NOT_FOLLOWED;
   #looking = false;
   #hasFailed = false;
 
@@ -34,11 +38,18 @@ export class ApprovalWatch {
     const { open, ports } = this.#options;
     if (open.size === 0 || this.#stop !== undefined || this.#looking) return;
     this.#stop = ports.clock.timer(() => void this.#look(), LOOK_MS, { background: true });
+    if (this.#follower === NOT_FOLLOWED) this.#follower = this.#options.follow((change) => this.#hear(change));
+  }
+
+  #hear({ parts }: StoreChange): void {
+    if (!parts.includes("approvals") || this.#stop === undefined) return;
+    this.#stop();
+    void this.#look();
   }
 
   async #look(): Promise<void> {
     this.#stop = undefined;
-    if (this.#options.open.size === 0) return;
+    if (this.#options.open.size === 0) return this.#rest();
     this.#looking = true;
     try {
       await this.#findEnds();
@@ -50,6 +61,11 @@ export class ApprovalWatch {
       this.#looking = false;
       this.begin();
     }
+  }
+
+  #rest(): void {
+    this.#follower.stop();
+    this.#follower = NOT_FOLLOWED;
   }
 
   async #findEnds(): Promise<void> {

@@ -18,6 +18,7 @@ import type {
   SessionRule,
 } from "../core/approvals.ts";
 import type { ApprovalAnswer, Approver } from "../core/ask.ts";
+import type { Store } from "../core/store.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { Ports } from "../core/ports.ts";
@@ -73,7 +74,7 @@ export class ApprovalGate implements Approvals {
   #asked = 0;
 
   /** @param store keeps the questions. @default memory of its own. @throws ToolError `invalid_argument` */
-  constructor(settings: ApprovalSettings, ports: Ports, store?: ApprovalStore) {
+  constructor(settings: ApprovalSettings, ports: Ports, store?: Pick<Store, "approvals" | "follow">) {
     const { approve, timeoutMs = 0 } = settings;
     if (!Number.isFinite(timeoutMs) || timeoutMs < 0) {
       throw new ToolError("invalid_argument", `The approval's timeoutMs is a number of at least 0, not ${String(timeoutMs)}.`);
@@ -84,10 +85,16 @@ export class ApprovalGate implements Approvals {
     this.#timeoutMs = timeoutMs;
     this.#ports = ports;
     this.#own = store === undefined ? new MemoryApprovals() : undefined;
-    this.#store = store ?? this.#own ?? new MemoryApprovals();
+    this.#store = store?.approvals ?? this.#own ?? new MemoryApprovals();
     this.#inbox = new StoredApprovals({ store: this.#store, ports, onEnd: (end) => this.#settleElsewhere(end) });
     if (store !== undefined)
-      this.#watch = new ApprovalWatch({ store, ports, open: this.#open, onEnd: (end) => this.#settleElsewhere(end) });
+      this.#watch = new ApprovalWatch({
+        store: store.approvals,
+        follow: (listener) => store.follow(listener),
+        ports,
+        open: this.#open,
+        onEnd: (end) => this.#settleElsewhere(end),
+      });
   }
 
   get hasApprover(): boolean {

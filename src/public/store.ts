@@ -25,6 +25,8 @@ export type {
 } from "../core/approval-store.ts";
 export { artifactId, artifactOf, artifactUri, type Artifact, type ArtifactStore } from "../core/artifact.ts";
 export type { CancelRequest, JobKey, JobStore, ListStoredJobsOptions, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
+export type { ProcessDescription, StoredProcess } from "../core/process-store.ts";
+export type { ChangedPart, StoreChange, StoreFollower } from "../core/store-changes.ts";
 export type { LeaseAnswer, LeaseRequest, LeaseStore, LeaseUpdate, StoredLease } from "../core/lease-store.ts";
 export type {
   CacheRecord,

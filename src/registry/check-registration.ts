@@ -98,7 +98,9 @@ export function checkToolset(toolset: Toolset): void {
     throw new ToolError("invalid_argument", `promptContribution of ${owner} must be ${MODEL_FIELDS.promptContribution.expected}.`);
   if (toolset.defaults !== undefined) checkKnownKeys(toolset.defaults, CALL_SETTINGS, `defaults of ${owner}`);
   checkSettings({ ...toolset.defaults, ...(toolset.maxConcurrent === undefined ? {} : { maxConcurrent: toolset.maxConcurrent }) }, owner);
-  const { checkFormats, shared }: Unchecked<Toolset> = toolset;
+  const { checkFormats, shared, place }: Unchecked<Toolset> = toolset;
+  if (place !== undefined && (typeof place !== "string" || place === ""))
+    throw new ToolError("invalid_argument", `place of ${owner} must be a name.`);
   if (shared !== undefined && typeof shared !== "boolean") throw new ToolError("invalid_argument", `shared of ${owner} must be a boolean.`);
   if (checkFormats !== undefined && typeof checkFormats !== "boolean")
     throw new ToolError("invalid_argument", `checkFormats of ${owner} must be a boolean.`);

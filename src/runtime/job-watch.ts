@@ -2,6 +2,7 @@
 import { describeThrown } from "../core/error.ts";
 import type { Ports } from "../core/ports.ts";
 import type { Store } from "../core/store.ts";
+import { NOT_FOLLOWED, type StoreChange, type StoreFollower } from "../core/store-changes.ts";
 import { jobLimits, type JobTable } from "../call/job-table.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
 
@@ -31,6 +32,7 @@ export class JobWatch {
   readonly #options: JobWatchOptions;
   #jobs: JobTable | undefined;
   #stop: (() => void) | undefined;
+  #follower: StoreFollower = NOT_FOLLOWED;
   #looking = false;
   #ends = 0;
   #hasFailed = false;
@@ -61,12 +63,21 @@ export class JobWatch {
   #rest(): void {
     this.#stop?.();
     this.#stop = undefined;
+    this.#follower.stop();
+    this.#follower = NOT_FOLLOWED;
   }
 
   /** Without a job that runs there is nothing to look for. */
   #lookLater(): void {
     if (this.#isClosed || this.#stop !== undefined || this.#looking || this.#jobs?.isIdle !== false) return;
     this.#stop = this.#options.ports.clock.timer(() => void this.#look(), LOOK_MS, { background: true });
+    if (this.#follower === NOT_FOLLOWED) this.#follower = this.#options.store.follow((change) => this.#hear(change));
+  }
+
+  #hear({ parts }: StoreChange): void {
+    if (!parts.includes("jobs") || this.#stop === undefined) return;
+    this.#stop();
+    void this.#look();
   }
 
   async #look(): Promise<void> {

@@ -1,6 +1,7 @@
 /** The options of createRuntime, and their checks. */
 import { checkJobLimits, type JobLimits } from "../call/job-table.ts";
-import { CALL_SETTINGS, checkMs, checkSettings } from "../core/call-settings.ts";
+import { CALL_SETTINGS, checkMs, checkSettings, ownSettings } from "../core/call-settings.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { DEFAULT_NAMESPACE, qualifiedName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { HOOK_PARTS, type Hook } from "../core/hook.ts";
@@ -57,6 +58,8 @@ export interface RuntimeOptions extends CallSettings {
   readonly locks?: Locks;
   /** Counts the calls of tools and toolsets with `maxConcurrent`; runtimes that share it share those limits. @default the runtime's own */
   readonly slots?: Slots;
+  /** The places that this process has: toolsets with another `place` do not run here. @default none */
+  readonly places?: readonly string[];
   readonly hooks?: readonly Hook[];
   /** How much memory the results of cached tools may take. */
   readonly cache?: CacheOptions;
@@ -123,6 +126,7 @@ const OPTIONS: OptionNames<RuntimeOptions> = {
   approvals: true,
   locks: true,
   slots: true,
+  places: true,
   hooks: true,
   cache: true,
   data: true,
@@ -150,6 +154,7 @@ const TYPES: OptionTypes<RuntimeOptions> = {
   tools: "array",
   toolsets: "array",
   sources: "array",
+  places: "array",
   hooks: "array",
   pins: "object",
   jobs: "object",
@@ -297,4 +302,10 @@ function checkMethods(value: unknown, name: Seam): void {
     throw new ToolError("invalid_argument", 'The option "approvals" of createRuntime() does not say whether it mayAsk.', {
       hint: `Give it ${give}`,
     });
+}
+
+/** A registry of these settings and rules. */
+export function newRegistry(options: RuntimeOptions, log: Pick<Ports["log"], "warn">): Registry {
+  const onWarning = (message: string): void => log.warn(message);
+  return new Registry({ defaults: ownSettings(options), onWarning, ...omitUndefined({ permission: options.permission }) });
 }

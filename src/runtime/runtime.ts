@@ -20,14 +20,14 @@ import { ResultCache } from "../policy/result-cache.ts";
 import { LargeResultStore } from "../policy/large-result-store.ts";
 import type { CallCounters, OrphanCount } from "../call/call-counters.ts";
 import type { AdmittedCall, CallParts, CallRun } from "../call/call-run.ts";
-import { ownSettings } from "../core/call-settings.ts";
 import { makeHoldParts, type HoldParts } from "./hold-parts.ts";
-import { checkRuntimeOptions, unansweredTools, unknownBareNames, type RuntimeOptions } from "./runtime-options.ts";
+import { checkRuntimeOptions, newRegistry, unansweredTools, unknownBareNames, type RuntimeOptions } from "./runtime-options.ts";
 import { Faults } from "../call/faults.ts";
 import { unreadableOptions, type ExecuteOptions } from "../call/execute-options.ts";
 import { readResultToolset } from "../registry/read-result-tool.ts";
+import { placedParts } from "../registry/placed-toolsets.ts";
 import { addHookCommands } from "../registry/hook-commands.ts";
-import { Registry } from "../registry/registry.ts";
+import type { Registry } from "../registry/registry.ts";
 import type { NestedCalls } from "../call/nested-options.ts";
 import { FallbackChains } from "../call/fallback-chains.ts";
 import { Listeners } from "../call/listeners.ts";
@@ -74,6 +74,8 @@ export class Runtime {
   readonly store: Store | undefined;
   /** Where the files of answers and messages are kept; undefined where they are part of the log, or left out. */
   readonly artifacts: ArtifactStore | undefined;
+  /** The places that this process has. */
+  readonly places: readonly string[];
   readonly #options: RuntimeOptions;
   readonly #ports: Ports;
   readonly #parts: CallParts;
@@ -93,6 +95,7 @@ export class Runtime {
     checkRuntimeOptions(options);
     this.#options = options;
     this.store = options.store;
+    this.places = options.places ?? [];
     this.artifacts = options.artifacts === false ? undefined : options.artifacts;
     const ports = { ...systemPorts, ...options.ports };
     this.#ports = { ...ports, log: safeLog(ports.log) };
@@ -101,17 +104,18 @@ export class Runtime {
     this.#runner = new CallRunner({ ...options, chains: this.#chains, log: this.#ports.log });
     this.#listeners = new Listeners(this.#ports.log);
     if (options.onEvent !== undefined) this.#listeners.add(options.onEvent);
-    this.registry = options.registry ?? this.#newRegistry();
+    this.registry = options.registry ?? newRegistry(options, this.#ports.log);
     const kept = toolsetsOf(this.registry);
     this.#parts = this.#makeParts();
-    this.#lifecycle = new ToolsetLifecycle(options.toolsets ?? [], {
+    const { toolsets, sources } = placedParts(options);
+    this.#lifecycle = new ToolsetLifecycle(toolsets, {
       kept,
       registry: this.registry,
       ports: this.#ports,
       emit: (event) => this.#listeners.tell(event),
       strict: options.strict ?? false,
       localEngine: this.#local,
-      sources: options.sources ?? [],
+      sources,
       pins: options.pins,
       whenUnused: (engine) => this.#parts.running.whenEnded((run) => run.route?.engine === engine),
     });
@@ -316,12 +320,6 @@ export class Runtime {
       for (const run of runs) run.cancel("the runtime was closed");
   }
 
-  #newRegistry(): Registry {
-    const { permission } = this.#options;
-    const onWarning = (message: string): void => this.#ports.log.warn(message);
-    return new Registry({ defaults: ownSettings(this.#options), onWarning, ...(permission === undefined ? {} : { permission }) });
-  }
-
   #makeSessions(): Sessions {
     const { store, durability = "sync", keepEvents = DEFAULT_KEEP_EVENTS } = this.#options;
     return new Sessions({
@@ -347,7 +345,7 @@ export class Runtime {
       locks: options.locks ?? new ResourceLocks(),
       leases: this.#holds.leases,
       limit: options.maxConcurrent === undefined ? undefined : new Limit(options.maxConcurrent),
-      approvals: options.approvals ?? new ApprovalGate(options.approval ?? {}, this.#ports, options.store?.approvals),
+      approvals: options.approvals ?? new ApprovalGate(options.approval ?? {}, this.#ports, options.store),
       undecidedHook: undefined,
       chains: this.#chains,
       toolNamed: (name) => this.registry.get(name)?.tool,

@@ -14,6 +14,7 @@ import { callHandlers } from "./api/calls.ts";
 import { countedRequest, countedResponse } from "./api/counted-bytes.ts";
 import { drain } from "./api/drain.ts";
 import { errorResponse } from "./api/error-response.ts";
+import { fleetHandlers } from "./api/fleet.ts";
 import { jobHandlers } from "./api/jobs.ts";
 import { KeyedAnswers } from "./api/keyed-answers.ts";
 import { Limits } from "./api/limits.ts";
@@ -36,6 +37,7 @@ import { Keys } from "./auth/keys.ts";
 import { ServerAccess } from "./auth/server-access.ts";
 import { DashboardFiles } from "./dashboard/dashboard-files.ts";
 import { EventHub } from "./events/event-hub.ts";
+import { FleetMember, type ServerProcess } from "./fleet-member.ts";
 import { distrustOf, type Trusted } from "./http/guard.ts";
 import { HttpError } from "./http/http-error.ts";
 import { listenOn, type FetchHandler } from "./http/listen.ts";
@@ -63,6 +65,8 @@ export interface ServerOptions {
   readonly mcp?: McpServerOptions | false;
   /** Serves the dashboard at `/`: a page without data, which asks for a key and reads the API with it. @default false */
   readonly dashboard?: boolean;
+  /** More of the description of this process that others of the store read. @default its host and port as the name, and digests of its tools */
+  readonly process?: ServerProcess;
   /** @default "haft" */
   readonly name?: string;
   /** @default "0.0.0" */
@@ -114,6 +118,7 @@ const OPTIONS: OptionNames<ServerOptions> = {
   limits: true,
   mcp: true,
   dashboard: true,
+  process: true,
   name: true,
   version: true,
   ports: true,
@@ -146,6 +151,7 @@ class RuntimeServer implements HaftServer {
   readonly #secured: ReturnType<typeof securityHeaders>;
   readonly #closers: ((work: () => Promise<void>) => Promise<void>)[] = [];
   readonly #stopCounting: () => void;
+  readonly #member: FleetMember;
   #router: Promise<FetchHandler> | undefined;
   #closing: Promise<void> | undefined;
 
@@ -160,9 +166,12 @@ class RuntimeServer implements HaftServer {
     };
     this.#secured = securityHeaders({ corsOrigins });
     this.#services = this.#makeServices();
+    const { clock, log } = this.#services;
+    this.#member = new FleetMember({ runtime, own: options.process ?? {}, version: options.version, clock, log });
     const { metrics } = this.#services;
     this.#stopCounting = runtime.subscribe((event) => {
       if (event.type === "call-end") metrics.noteCall(event.result.durationMs);
+      else if (event.type === "toolset-change") this.#member.changed();
     });
     if (options.dashboard === true) this.#dashboard = new DashboardFiles();
     if (mcp === false) return;
@@ -210,7 +219,8 @@ class RuntimeServer implements HaftServer {
     const listener = await listenOn((request) => this.fetch(request), { port, host, clock, log });
     this.#closers.push((work) => listener.close(work));
     if (announced !== undefined) this.#trusted.allowedHosts.push(announced.hostname);
-    if (address !== false) await this.#services.store?.announce(announced?.origin ?? listener.origin);
+    const reached = address === false ? undefined : (announced?.origin ?? listener.origin);
+    await this.#member.announce({ port: listener.port, address: reached });
     return { port: listener.port, url: listener.origin };
   }
 
@@ -227,6 +237,7 @@ class RuntimeServer implements HaftServer {
     const once = (): Promise<void> => (done ??= work());
     await Promise.all([...this.#closers.map((close) => close(once)), once()]);
     this.#stopCounting();
+    this.#member.stop();
     await this.#services.access.settled();
   }
 
@@ -260,6 +271,7 @@ class RuntimeServer implements HaftServer {
         ...jobHandlers,
         ...agentHandlers,
         ...scheduleHandlers,
+        ...fleetHandlers,
         ...serverHandlers(about),
       },
     });
@@ -285,6 +297,7 @@ class RuntimeServer implements HaftServer {
       triggers: this.#options.triggers,
       limits: new Limits(settings, clock),
       metrics: new Metrics(),
+      node: () => this.#member.name,
       stopping: () => this.#closing !== undefined,
       access: auth instanceof ServerAccess ? auth : accessBy(auth, { clock, log }),
     };

@@ -4,12 +4,14 @@ import type { AccessStore } from "../core/access-store.ts";
 import { guardAccess } from "./access-operations.ts";
 import type { ApprovalStore } from "../core/approval-store.ts";
 import type { JobStore } from "../core/job-store.ts";
+import { checkProcessDescription, type ProcessDescription, type StoredProcess } from "../core/process-store.ts";
 import type { StoreFeed } from "../core/store-feed.ts";
 import type { ArtifactStore } from "../core/artifact.ts";
 import type { LeaseStore } from "../core/lease-store.ts";
 import type { WebhookStore } from "../core/webhook-store.ts";
 import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../core/store.ts";
-import { guardParts } from "./store-operations.ts";
+import { NOT_FOLLOWED, type StoreChange, type StoreFollower, type StoreNotifier } from "../core/store-changes.ts";
+import { guardParts, type StoreOperation } from "./store-operations.ts";
 import { DatabaseLog, type DatabaseLogParts } from "./database-log.ts";
 import { readStoredPage } from "./event-text.ts";
 import { guardCache } from "./guarded-cache.ts";
@@ -32,7 +34,12 @@ export interface DatabaseStoreOptions {
   readonly place: string;
   readonly readOnly: boolean;
   readonly maxBufferedBytes: number;
+  /** @default processes do not tell each other */
+  readonly notifier?: StoreNotifier | undefined;
 }
+
+/** Changes of approvals that another process may wait for. */
+const WAITED_FOR: ReadonlySet<keyof ApprovalStore> = new Set(["end", "withdrawAbandoned", "requestPreview", "keepPreview"]);
 
 export class DatabaseStore implements Store {
   readonly kind: string;
@@ -72,7 +79,7 @@ export class DatabaseStore implements Store {
     });
     this.feed = this.#storeFeed();
     const { approvals, webhooks, artifacts, leases } = guardParts({
-      run: (operation) => database.operate(operation),
+      run: (operation) => this.#operate(operation),
       open: () => this.open(),
       requireWritable: () => this.#requireWritable(),
     });
@@ -98,7 +105,20 @@ export class DatabaseStore implements Store {
 
   async #commit(writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
     await this.#whenOpen();
-    return this.#database.commit(writes);
+    const refusals = await this.#database.commit(writes);
+    this.#options.notifier?.note({ parts: ["events"], sessionIds: writes.map(({ sessionId }) => sessionId) });
+    return refusals;
+  }
+
+  async #operate(operation: StoreOperation): Promise<unknown> {
+    const answer = await this.#database.operate(operation);
+    if (operation.part === "approvals" && WAITED_FOR.has(operation.method))
+      this.#options.notifier?.note({ parts: ["approvals"], sessionIds: [] });
+    return answer;
+  }
+
+  follow(listener: (change: StoreChange) => void): StoreFollower {
+    return this.#options.notifier?.follow(listener) ?? NOT_FOLLOWED;
   }
 
   create(sessionId: string, options: LogOptions): EventLog {
@@ -150,9 +170,16 @@ export class DatabaseStore implements Store {
     return this.#database.list(checked);
   }
 
-  async announce(address: string): Promise<void> {
+  async announce(process: ProcessDescription): Promise<void> {
+    const checked = checkProcessDescription(process);
+    this.#requireWritable();
     await this.open();
-    await this.#database.announce(address);
+    await this.#database.announce(checked);
+  }
+
+  async processes(): Promise<readonly StoredProcess[]> {
+    await this.open();
+    return this.#database.processes(undefined);
   }
 
   async remove(sessionId: string): Promise<boolean> {
@@ -182,15 +209,17 @@ export class DatabaseStore implements Store {
         () => true,
         () => false,
       );
+      await this.#options.notifier?.close();
       if (wasOpen === true) await this.#database.close();
     }
   }
 
   #jobStore(): JobStore {
     const database = this.#database;
+    const options = this.#options;
     return {
-      list: async (options = {}) => {
-        const checked = checkJobList(options);
+      list: async (query = {}) => {
+        const checked = checkJobList(query);
         await this.open();
         return database.jobList(checked);
       },
@@ -198,14 +227,16 @@ export class DatabaseStore implements Store {
         const checked = checkCancelRequest(request);
         this.#requireWritable();
         await this.open();
-        return database.jobRequestCancel(checked);
+        const isNoted = await database.jobRequestCancel(checked);
+        options.notifier?.note({ parts: ["jobs"], sessionIds: [] });
+        return isNoted;
       },
       cancelRequests: async () => {
         await this.open();
         return database.jobCancelRequests(undefined);
       },
-      prune: async (options) => {
-        const checked = checkJobPrune(options);
+      prune: async (query) => {
+        const checked = checkJobPrune(query);
         this.#requireWritable();
         await this.open();
         return database.jobPrune(checked);

@@ -2,6 +2,7 @@
 import type { AccessOperation } from "./access-operations.ts";
 import { ToolError } from "../core/error.ts";
 import type { CacheRecord, StoredSession } from "../core/store.ts";
+import type { ProcessDescription, StoredProcess } from "../core/process-store.ts";
 import type { FeedPage, ReadFeedOptions } from "../core/store-feed.ts";
 import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
 import type { StoreOperation } from "./store-operations.ts";
@@ -85,8 +86,12 @@ export class InThreadDatabase implements LogDatabase {
     return this.#opened.jobCancelRequests();
   }
 
-  async announce(address: string): Promise<void> {
-    return this.#opened.announce(address);
+  async announce(description: ProcessDescription): Promise<void> {
+    return this.#opened.announce(description);
+  }
+
+  async processes(): Promise<readonly StoredProcess[]> {
+    return this.#opened.processes();
   }
 
   async jobPrune(options: PruneJobsOptions): Promise<number> {

@@ -4,6 +4,7 @@ import type { AccessOperation } from "./access-operations.ts";
 import type { BranchPoint } from "../core/event.ts";
 import type { ErrorInfo } from "../core/error.ts";
 import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
+import type { ProcessDescription, StoredProcess } from "../core/process-store.ts";
 import type { FeedPage, ReadFeedOptions } from "../core/store-feed.ts";
 import type { CacheRecord, LogDamage, LogOptions, StoredSession } from "../core/store.ts";
 import type { StoreOperation } from "./store-operations.ts";
@@ -95,7 +96,8 @@ export interface LogDatabase {
   cacheVersions(resources: readonly string[]): Promise<readonly number[]>;
   cachePut(entry: CacheRecord): Promise<void>;
   cacheInvalidate(resources: readonly string[]): Promise<void>;
-  announce(address: string): Promise<void>;
+  announce(description: ProcessDescription): Promise<void>;
+  processes(request: undefined): Promise<readonly StoredProcess[]>;
   /** Gives up every claim and closes. */
   close(): Promise<void>;
 }

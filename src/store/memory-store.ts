@@ -5,8 +5,10 @@ import type { AccessStore } from "../core/access-store.ts";
 import type { ApprovalStore } from "../core/approval-store.ts";
 import type { ArtifactStore } from "../core/artifact.ts";
 import type { JobStore } from "../core/job-store.ts";
+import { checkProcessDescription, type ProcessDescription, type StoredProcess } from "../core/process-store.ts";
 import type { StoreFeed } from "../core/store-feed.ts";
 import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../core/store.ts";
+import { NOT_FOLLOWED, type StoreFollower } from "../core/store-changes.ts";
 import { guardAccess, runAccessOperation } from "./access-operations.ts";
 import { MemoryAccess } from "./memory-access.ts";
 import type { WebhookStore } from "../core/webhook-store.ts";
@@ -20,6 +22,7 @@ import { MemoryCache } from "./memory-cache.ts";
 import { MemoryFeed } from "./memory-feed.ts";
 import type { LeaseStore } from "../core/lease-store.ts";
 import { MemoryLeases } from "./memory-leases.ts";
+import { MemoryProcess } from "./memory-process.ts";
 import { MemoryWebhooks } from "./memory-webhooks.ts";
 import { approvalAsked, jobEnded } from "./webhook-messages.ts";
 import { MemoryJobs } from "./memory-jobs.ts";
@@ -99,6 +102,7 @@ class MemoryStore implements Store {
   readonly #approvals = new MemoryApprovals((question) => this.#webhooks.keep(approvalAsked(question)));
   readonly #artifacts = new MemoryArtifacts();
   readonly #leases = new MemoryLeases();
+  readonly #process = new MemoryProcess();
   readonly #parts: StoreParts = guardParts({
     run: (operation) =>
       runOperation({ approvals: this.#approvals, webhooks: this.#webhooks, artifacts: this.#artifacts, leases: this.#leases }, operation),
@@ -167,7 +171,7 @@ class MemoryStore implements Store {
       updatedAt,
       length,
       ...(options.parent === undefined ? {} : { parent: options.parent }),
-      ...(log === undefined ? {} : { openedBy: `this process, ${process.pid}` }),
+      ...(log === undefined ? {} : { openedBy: `this process, ${process.pid}`, openedIn: this.#process.id }),
     }));
   }
 
@@ -192,7 +196,21 @@ class MemoryStore implements Store {
     return this.#sessions.delete(sessionId);
   }
 
-  async announce(): Promise<void> {}
+  async announce(description: ProcessDescription): Promise<void> {
+    this.#requireOpen();
+    this.#process.announce(checkProcessDescription(description));
+  }
+
+  async processes(): Promise<readonly StoredProcess[]> {
+    this.#requireOpen();
+    const open = [...this.#sessions.values()].filter(({ log }) => log !== undefined);
+    return this.#process.list(open.toSorted((one, other) => other.updatedAt - one.updatedAt).map(({ sessionId }) => sessionId));
+  }
+
+  /** Runtimes that share it are notified of everything directly. */
+  follow(): StoreFollower {
+    return NOT_FOLLOWED;
+  }
 
   async close(): Promise<void> {
     this.#isClosed = true;

@@ -1,7 +1,7 @@
 /** Brings the tables of a store up to date, and refuses those that are not where they have to be. */
 import type { Kysely, Transaction } from "kysely";
 import { ToolError } from "../core/error.ts";
-import { MIGRATIONS } from "./migrations.ts";
+import { MIGRATIONS, PROCESSES } from "./migrations.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import type { Tables } from "./tables.ts";
 
@@ -104,6 +104,11 @@ export function requireArtifacts(connection: SqlConnection): Promise<void> {
 /** As `requireJobs`, for leases. @throws ToolError `corrupt_record` */
 export function requireLeases(connection: SqlConnection): Promise<void> {
   return requireVersion(connection, 11, "keeps no leases");
+}
+
+/** As `requireJobs`, for processes. @throws ToolError `corrupt_record` */
+export function requireProcesses(connection: SqlConnection): Promise<void> {
+  return requireVersion(connection, 1 + MIGRATIONS.findIndex(({ name }) => name === PROCESSES), "does not describe its processes");
 }
 
 async function requireVersion({ tables, place }: SqlConnection, least: number, lack: string): Promise<void> {

@@ -9,6 +9,9 @@ export interface Migration {
   run(tables: Transaction<Tables>, connection: SqlConnection): Promise<void>;
 }
 
+/** The step that lets processes describe themselves. */
+export const PROCESSES = "descriptions of processes";
+
 /** The first makes version 1. A step that was published is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
   {
@@ -57,7 +60,18 @@ export const MIGRATIONS: readonly Migration[] = [
         .execute();
     },
   },
+  { name: PROCESSES, run: createProcessTable },
 ];
+
+async function createProcessTable({ schema }: Transaction<Tables>): Promise<void> {
+  await schema
+    .createTable("haft_process")
+    .addColumn("owner", "text", (column) => column.primaryKey())
+    .addColumn("started_at", "bigint", (column) => column.notNull())
+    .addColumn("about", "text", (column) => column.notNull())
+    .addColumn("events_behind", "bigint")
+    .execute();
+}
 
 async function createSessionTables({ schema }: Transaction<Tables>): Promise<void> {
   await schema

@@ -1,25 +1,41 @@
 /** The owners of open sessions: one row for each store object, kept fresh while its process lives. */
 import { hostname } from "node:os";
 import { type Kysely, type Transaction, sql } from "kysely";
+import type { ProcessDescription } from "../core/process-store.ts";
+import { readMark } from "./feed-mark.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import type { OwnerTable, Tables } from "./tables.ts";
 
 /** Owners that ended without closing are forgotten after a day. */
 const FORGOTTEN_MS = 86_400_000;
 
-/** Another owner, alive. */
+/** An owner that lives. */
 export interface LivingOwner {
+  readonly id: string;
   /** `process 12 on host a`. */
   readonly text: string;
   /** Where its process is reached over HTTP. Undefined for this owner itself. */
   readonly address: string | undefined;
 }
 
+/** An owner, and the description of its process where it announced one. */
+export interface DescribedOwner extends OwnerTable {
+  readonly isAlive: boolean;
+  readonly silentMs: number;
+  readonly started_at: number | null;
+  readonly about: string | null;
+  readonly events_behind: number | null;
+}
+
 export class Owner {
   readonly #connection: SqlConnection;
   #id: string | undefined;
   #registered = false;
-  #address: string | null = null;
+  /** Undefined until it announced itself. */
+  #startedAt: number | undefined;
+  #description: ProcessDescription = {};
+  /** Where readers of the feed have come to since the last beat: the number of an event. */
+  #readTo: number | undefined;
 
   constructor(connection: SqlConnection) {
     this.#connection = connection;
@@ -39,6 +55,7 @@ export class Owner {
       .deleteFrom("haft_owner")
       .where("seen_at", "<", now - FORGOTTEN_MS)
       .execute();
+    if (this.#startedAt !== undefined) await forgetProcesses(transaction);
     await this.#beat(transaction, this.#id, now);
   }
 
@@ -47,10 +64,18 @@ export class Owner {
     this.#registered = true;
   }
 
-  /** Says where the process of this owner is reached. */
-  async announce(tables: Kysely<Tables>, address: string): Promise<void> {
-    this.#address = address;
-    await this.beat(tables);
+  /** Adds to the description of this owner's process. */
+  async announce(tables: Kysely<Tables>, description: ProcessDescription): Promise<void> {
+    this.#description = { ...this.#description, ...description };
+    this.#startedAt ??= await this.#now(tables);
+    if (this.#registered) return this.beat(tables);
+    await tables.transaction().execute((transaction) => this.register(transaction));
+    this.confirm();
+  }
+
+  /** Notes that a reader of the feed has read up to a mark. */
+  noteRead(mark: string): void {
+    this.#readTo = Math.max(this.#readTo ?? 0, readMark(mark).sequence);
   }
 
   /** Says that this owner lives. */
@@ -59,24 +84,42 @@ export class Owner {
   }
 
   async #beat(tables: Kysely<Tables>, id: string, now: number): Promise<void> {
+    const { address = null, ...rest } = this.#description;
     await tables
       .insertInto("haft_owner")
-      .values({ id, host: hostname(), pid: process.pid, seen_at: now, address: this.#address })
-      .onConflict((conflict) => conflict.column("id").doUpdateSet({ seen_at: now, address: this.#address }))
+      .values({ id, host: hostname(), pid: process.pid, seen_at: now, address })
+      .onConflict((conflict) => conflict.column("id").doUpdateSet({ seen_at: now, address }))
       .execute();
+    if (this.#startedAt === undefined) return;
+    const told = { about: JSON.stringify(rest), events_behind: await this.#eventsBehind(tables) };
+    await tables
+      .insertInto("haft_process")
+      .values({ owner: id, started_at: this.#startedAt, ...told })
+      .onConflict((conflict) => conflict.column("owner").doUpdateSet(told))
+      .execute();
+    this.#readTo = undefined;
+  }
+
+  async #eventsBehind(tables: Kysely<Tables>): Promise<number | null> {
+    const readTo = this.#readTo;
+    if (readTo === undefined) return null;
+    const last = await tables.selectFrom("haft_event").select("sequence").orderBy("sequence", "desc").limit(1).executeTakeFirst();
+    return Math.max(0, (last?.sequence ?? 0) - readTo);
   }
 
   /** Gives up everything: the claims of an owner that is gone are free. */
   async leave(tables: Kysely<Tables>): Promise<void> {
     this.#registered = false;
-    if (this.#id !== undefined) await tables.deleteFrom("haft_owner").where("id", "=", this.#id).execute();
+    if (this.#id === undefined) return;
+    if (this.#startedAt !== undefined) await tables.deleteFrom("haft_process").where("owner", "=", this.#id).execute();
+    await tables.deleteFrom("haft_owner").where("id", "=", this.#id).execute();
   }
 
   /** An owner by its id, this one included; undefined when it is gone. */
   async describe(tables: Kysely<Tables>, id: string): Promise<LivingOwner | undefined> {
     const row = await tables.selectFrom("haft_owner").selectAll().where("id", "=", id).executeTakeFirst();
     if (row === undefined || !this.#isAlive(row, await this.#now(tables))) return undefined;
-    return { text: `process ${row.pid} on host ${row.host}`, address: id === this.#id ? undefined : (row.address ?? undefined) };
+    return { id, text: `process ${row.pid} on host ${row.host}`, address: id === this.#id ? undefined : (row.address ?? undefined) };
   }
 
   /** Those of some owners that are gone; this one never is. */
@@ -94,6 +137,22 @@ export class Owner {
     const now = await this.#now(tables);
     const rows = await tables.selectFrom("haft_owner").selectAll().execute();
     return rows.filter((row) => this.#isAlive(row, now)).map(({ id }) => id);
+  }
+
+  /** All owners, and whether each lives, with what they announced. */
+  async all(tables: Kysely<Tables>): Promise<readonly DescribedOwner[]> {
+    const now = await this.#now(tables);
+    const rows = await tables
+      .selectFrom("haft_owner")
+      .leftJoin("haft_process", "haft_process.owner", "haft_owner.id")
+      .selectAll("haft_owner")
+      .select(["haft_process.started_at", "haft_process.about", "haft_process.events_behind"])
+      .execute();
+    return rows.map((row) => ({
+      ...row,
+      isAlive: row.id === this.#id || this.#isAlive(row, now),
+      silentMs: Math.max(0, now - row.seen_at),
+    }));
   }
 
   /** Other owners whose process runs, however long they were silent: one that is stopped may hold a lock of the database. */
@@ -127,6 +186,12 @@ export class Owner {
 function first<Row>({ rows: [row] }: { readonly rows: readonly Row[] }): Row {
   if (row === undefined) throw new Error("The database answered a question without tables with no row.");
   return row;
+}
+
+/** Descriptions of owners that are not there any more. */
+async function forgetProcesses(tables: Kysely<Tables>): Promise<void> {
+  const there = tables.selectFrom("haft_owner").select("id");
+  await tables.deleteFrom("haft_process").where("owner", "not in", there).execute();
 }
 
 function isRunning(pid: number): boolean {

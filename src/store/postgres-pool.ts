@@ -25,7 +25,7 @@ interface ServerFacts {
 
 /** @throws ToolError `store_failed` when the package is not installed */
 export async function postgresPool(settings: PostgresSettings): Promise<PostgresPool> {
-  const { Pool, types } = await loadDriver();
+  const { Pool, types } = await loadPostgresDriver();
   const pool = new Pool({
     connectionString: settings.url,
     max: settings.maxConnections,
@@ -56,7 +56,8 @@ export async function postgresPool(settings: PostgresSettings): Promise<Postgres
   };
 }
 
-async function loadDriver(): Promise<typeof import("pg")> {
+/** @throws ToolError `store_failed` when the package is not installed. By rejecting */
+export async function loadPostgresDriver(): Promise<typeof import("pg")> {
   try {
     return await import("pg");
   } catch (error: unknown) {

@@ -13,6 +13,7 @@ export interface PostgresSettings {
   readonly leaseMs: number;
   readonly readOnly: boolean;
   readonly migrate: boolean;
+  readonly notify: boolean;
   readonly maxCacheBytes: number;
 }
 
@@ -50,6 +51,7 @@ export function checkPostgresSettings(given: Partial<PostgresSettings>): Postgre
     retryMs: requireWhole("retryMs", given.retryMs ?? 10_000, 0),
     leaseMs: requireWhole("leaseMs", given.leaseMs ?? LEASE_MS, 100),
     migrate: requireBoolean("migrate", given.migrate ?? true),
+    notify: requireBoolean("notify", given.notify ?? true),
     readOnly: requireBoolean("readOnly", given.readOnly ?? false),
     maxCacheBytes: requireWhole("maxCacheBytes", given.maxCacheBytes ?? DEFAULT_CACHE_BYTES, 0),
   };

@@ -3,6 +3,7 @@ import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Store } from "../core/store.ts";
 import { checkPostgresSettings } from "./postgres-settings.ts";
 import { DEFAULT_BUFFERED_BYTES, requireWhole } from "./store-options.ts";
+import { PostgresNotifier } from "./postgres-notifier.ts";
 import { storeInPostgres } from "./store-in-postgres.ts";
 
 /** How a store in PostgreSQL is reached. */
@@ -31,6 +32,11 @@ export interface PostgresStoreOptions {
   readonly leaseMs?: number;
   /** Whether tables are made and brought up to date when the store is opened; false = they must be already. @default true */
   readonly migrate?: boolean;
+  /**
+   * Whether processes tell each other at once what they wrote, over one more connection each, with `LISTEN` and `NOTIFY`; false = they look for
+   * it about twice a second. Set it to false behind PgBouncer in transaction mode, which passes no notifications on. @default true
+   */
+  readonly notify?: boolean;
   /** Reads, and changes nothing. @default false */
   readonly readOnly?: boolean;
   /** When so many UTF-8 bytes of JSON wait to be written, `append` throws. @default 268_435_456 */
@@ -49,6 +55,7 @@ const OPTIONS: OptionNames<PostgresStoreOptions> = {
   retryMs: true,
   leaseMs: true,
   migrate: true,
+  notify: true,
   readOnly: true,
   maxBufferedBytes: true,
   maxCacheBytes: true,
@@ -71,5 +78,9 @@ export function postgresStore(options: PostgresStoreOptions): Store {
   const { maxBufferedBytes = DEFAULT_BUFFERED_BYTES, ...rest } = options;
   const settings = checkPostgresSettings(rest);
   const connect = async () => (await import("./postgres-database.ts")).openPostgresDatabase(settings);
-  return storeInPostgres(settings, { connect, maxBufferedBytes: requireWhole("maxBufferedBytes", maxBufferedBytes, 1) });
+  return storeInPostgres(settings, {
+    connect,
+    maxBufferedBytes: requireWhole("maxBufferedBytes", maxBufferedBytes, 1),
+    notifier: settings.notify ? new PostgresNotifier(settings) : undefined,
+  });
 }

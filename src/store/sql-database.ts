@@ -4,6 +4,7 @@ import { ToolError, isToolError } from "../core/error.ts";
 import type { CacheRecord, LogOptions, StoredSession } from "../core/store.ts";
 import { sessionChecksum } from "./checksum.ts";
 import type { FeedPage, ReadFeedOptions } from "../core/store-feed.ts";
+import type { ProcessDescription, StoredProcess } from "../core/process-store.ts";
 import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
 import { runOperation, type StoreOperation, type StoreParts } from "./store-operations.ts";
 import type { ClaimAnswer, ClaimRequest, LogDatabase, LogRefusal, LogWrite, ReadRequest, StoredPage } from "./log-database.ts";
@@ -13,17 +14,18 @@ import { SqlAccess } from "./sql-access.ts";
 import { LogReader, type FoundSession } from "./log-reader.ts";
 import { LogStatements } from "./log-statements.ts";
 import { LogWriter } from "./log-writer.ts";
-import { requireAccess, requireApprovals, requireFeed, requireJobs } from "./migrate.ts";
+import { requireAccess, requireApprovals, requireFeed, requireJobs, requireProcesses } from "./migrate.ts";
 import { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import { SqlApprovals, removeApprovals } from "./sql-approvals.ts";
 import { SqlCache } from "./sql-cache.ts";
 import { latestMark, readFeed, settledNumber } from "./sql-feed.ts";
+import { listProcesses } from "./sql-processes.ts";
 import { cancelRequests, listJobs, pruneJobs, requestCancel } from "./sql-jobs.ts";
 import { SqlArtifacts } from "./sql-artifacts.ts";
 import { SqlLeases, removeLeases } from "./sql-leases.ts";
 import { SqlWebhooks } from "./sql-webhooks.ts";
-import { originalText, storedText } from "./stored-text.ts";
+import { readableText, storedText } from "./stored-text.ts";
 import type { SessionTable, Tables } from "./tables.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
@@ -146,8 +148,10 @@ export class SqlDatabase implements LogDatabase {
     return this.#feed((tables, settled) => latestMark(tables, settled));
   }
 
-  feedRead(options: Required<ReadFeedOptions>): Promise<FeedPage> {
-    return this.#feed((tables, settled) => readFeed(tables, this.#connection, { ...options, settled }));
+  async feedRead(options: Required<ReadFeedOptions>): Promise<FeedPage> {
+    const page = await this.#feed((tables, settled) => readFeed(tables, this.#connection, { ...options, settled }));
+    this.#owner.noteRead(page.entries.at(-1)?.mark ?? options.after);
+    return page;
   }
 
   #feed<Result>(read: (tables: Kysely<Tables>, settled: number | undefined) => Promise<Result>): Promise<Result> {
@@ -224,8 +228,15 @@ export class SqlDatabase implements LogDatabase {
     return this.#do("could not drop results", (tables) => this.#cache.invalidate(tables, resources));
   }
 
-  announce(address: string): Promise<void> {
-    return this.#do("could not say where it is reached", (tables) => this.#owner.announce(tables, address));
+  announce(description: ProcessDescription): Promise<void> {
+    return this.#do("could not announce this process", (tables) => this.#owner.announce(tables, description));
+  }
+
+  processes(): Promise<readonly StoredProcess[]> {
+    return this.#do("could not list its processes", async (tables) => {
+      await requireProcesses(this.#connection);
+      return this.#look(tables, (transaction) => listProcesses(transaction, this.#owner));
+    });
   }
 
   /** Says that this owner lives; to be called every `HEARTBEAT_MS`. */
@@ -320,11 +331,11 @@ export class SqlDatabase implements LogDatabase {
     const owner = row.owner === null ? undefined : await this.#owner.describe(transaction, row.owner);
     const { parent } = optionsOf(row);
     return {
-      sessionId: readable(row.id),
+      sessionId: readableText(row.id),
       createdAt: row.created_at,
       updatedAt: row.updated_at,
       length: row.length,
-      ...omitUndefined({ parent, openedBy: owner?.text, openedAt: owner?.address }),
+      ...omitUndefined({ parent, openedBy: owner?.text, openedIn: owner?.id, openedAt: owner?.address }),
       ...(sessionChecksum(row) === row.checksum ? {} : { damage: "its record does not have the checksum it should have" }),
     };
   }
@@ -363,17 +374,8 @@ export class SqlDatabase implements LogDatabase {
 }
 
 function optionsOf({ created_at, durability, parent_id, parent_length }: SessionTable): LogOptions {
-  const parent = parent_id === null ? {} : { parent: { sessionId: readable(parent_id), length: parent_length } };
+  const parent = parent_id === null ? {} : { parent: { sessionId: readableText(parent_id), length: parent_length } };
   return { at: created_at, durability: durability === "async" ? "async" : "sync", ...parent };
-}
-
-/** A damaged id is shown as it is stored. */
-function readable(stored: string): string {
-  try {
-    return originalText(stored);
-  } catch {
-    return stored;
-  }
 }
 
 function notFound(sessionId: string): ToolError {

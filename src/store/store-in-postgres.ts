@@ -1,5 +1,6 @@
 /** The store over a PostgreSQL database, however that is connected. */
 import type { Store } from "../core/store.ts";
+import type { StoreNotifier } from "../core/store-changes.ts";
 import { DatabaseStore } from "./database-store.ts";
 import { InThreadDatabase } from "./in-thread-database.ts";
 import { HEARTBEATS_IN_LEASE } from "./store-options.ts";
@@ -10,9 +11,11 @@ export interface StoreInPostgresOptions {
   /** Makes the database, not opened. */
   readonly connect: () => Promise<SqlDatabase>;
   readonly maxBufferedBytes: number;
+  /** @default processes do not tell each other */
+  readonly notifier?: StoreNotifier | undefined;
 }
 
-export function storeInPostgres(settings: PostgresSettings, { connect, maxBufferedBytes }: StoreInPostgresOptions): Store {
+export function storeInPostgres(settings: PostgresSettings, { connect, maxBufferedBytes, notifier }: StoreInPostgresOptions): Store {
   const place = postgresPlace(settings);
   const heartbeatMs = Math.ceil(settings.leaseMs / HEARTBEATS_IN_LEASE);
   return new DatabaseStore(new InThreadDatabase({ place, heartbeatMs, connect }), {
@@ -21,5 +24,6 @@ export function storeInPostgres(settings: PostgresSettings, { connect, maxBuffer
     place,
     readOnly: settings.readOnly,
     maxBufferedBytes,
+    notifier,
   });
 }

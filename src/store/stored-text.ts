@@ -22,6 +22,15 @@ export function originalText(stored: string): string {
   return text;
 }
 
+/** As `originalText`, with a damaged one as it is stored. */
+export function readableText(stored: string): string {
+  try {
+    return originalText(stored);
+  } catch {
+    return stored;
+  }
+}
+
 /** Several texts in one. */
 export function storedTexts(texts: readonly string[]): string {
   return JSON.stringify(texts);

@@ -4,6 +4,7 @@ import type { Generated } from "kysely";
 export interface Tables {
   readonly haft_migration: MigrationTable;
   readonly haft_owner: OwnerTable;
+  readonly haft_process: ProcessTable;
   readonly haft_session: SessionTable;
   readonly haft_event: NumberedEventTable;
   readonly haft_job: StoredJobTable;
@@ -37,6 +38,16 @@ export interface OwnerTable {
   readonly seen_at: number;
   /** Where its process is reached over HTTP; null where it was not announced. */
   readonly address: string | null;
+}
+
+/** The description of the process of an owner that announced itself. */
+interface ProcessTable {
+  readonly owner: string;
+  readonly started_at: number;
+  /** All that it announced but its address, as JSON. */
+  readonly about: string;
+  /** Events that it had not read yet; null where it follows none. */
+  readonly events_behind: number | null;
 }
 
 export interface SessionTable {

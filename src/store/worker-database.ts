@@ -4,6 +4,7 @@ import { Worker } from "node:worker_threads";
 import type { AccessOperation } from "./access-operations.ts";
 import { ToolError, type ErrorInfo } from "../core/error.ts";
 import type { CacheRecord, StoredSession } from "../core/store.ts";
+import type { ProcessDescription, StoredProcess } from "../core/process-store.ts";
 import type { FeedPage, ReadFeedOptions } from "../core/store-feed.ts";
 import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
 import type { StoreOperation } from "./store-operations.ts";
@@ -116,8 +117,12 @@ export class WorkerDatabase implements LogDatabase {
     return this.#ask("jobPrune", options);
   }
 
-  announce(address: string): Promise<void> {
-    return this.#ask("announce", address);
+  announce(description: ProcessDescription): Promise<void> {
+    return this.#ask("announce", description);
+  }
+
+  processes(): Promise<readonly StoredProcess[]> {
+    return this.#ask("processes", undefined);
   }
 
   access(operation: AccessOperation): Promise<unknown> {

@@ -1,5 +1,6 @@
 /** The part of the store contract about several processes over the same data. */
 import { deepEqual, equal } from "node:assert/strict";
+import type { ProcessDescription, StoredProcess } from "../core/process-store.ts";
 import type { Store } from "../core/store.ts";
 import { caseOfTwo, message, messages, refuses, refusesAtOnce, type StoreCase } from "./store-case.ts";
 
@@ -24,7 +25,7 @@ export const sharingCases: readonly StoreCase[] = [
     const addresses = async (store: Store): Promise<readonly string[]> =>
       (await store.list()).map(({ sessionId, openedAt }) => `${sessionId} at ${String(openedAt)}`).toSorted();
     deepEqual(await addresses(other), ["early at undefined"]);
-    await one.announce("http://10.0.0.3:7420");
+    await one.announce({ address: "http://10.0.0.3:7420" });
     const late = one.create("late", { at: 1, durability: "sync" });
     late.append([message("late", 1)]);
     await late.whenDurable();
@@ -32,6 +33,38 @@ export const sharingCases: readonly StoreCase[] = [
     deepEqual(await addresses(one), ["early at undefined", "late at undefined"]);
     await early.close();
     deepEqual(await addresses(other), ["early at undefined", "late at http://10.0.0.3:7420"]);
+  }),
+  caseOfTwo("processes are listed to each other with what they announced and the sessions that they have open", async (one, other) => {
+    deepEqual(await other.processes(), []);
+    const about = { name: "web-1", role: "serve", version: "1.2.3", definitions: { shop: "ab", ["__proto__"]: "cd" }, places: ["disk"] };
+    await one.announce({ name: "first", address: "http://10.0.0.3:7420" });
+    await one.announce(about);
+    await other.announce({ role: "worker" });
+    for (const id of ["older", "newer \u0000\ud800"]) {
+      const log = one.create(id, { at: 1, durability: "sync" });
+      log.append([{ ...message(id, 1), at: id === "older" ? 1 : 2 }]);
+      await log.whenDurable();
+    }
+    for (const store of [one, other]) {
+      const all = await store.processes();
+      const [first, second] = ["serve", "worker"].map((role) => all.find((found) => found.role === role));
+      deepEqual(
+        [first, second].map((found) => ({ ...described(found), sessions: found?.sessions, ids: found?.sessionIds, alive: found?.alive })),
+        [
+          { ...about, address: "http://10.0.0.3:7420", sessions: 2, ids: ["newer \u0000\ud800", "older"], alive: true },
+          { role: "worker", sessions: 0, ids: [], alive: true },
+        ],
+      );
+      equal(all.length, 2);
+      equal(first?.id === second?.id, false);
+      for (const found of [first, second]) {
+        equal((found?.startedAt ?? Infinity) <= (found?.seenAt ?? 0) && (found?.silentMs ?? -1) >= 0 && (found?.pid ?? 0) > 0, true);
+      }
+    }
+    const opened = (await other.list({ sessionId: "older" })).map(({ openedIn }) => openedIn);
+    deepEqual(opened, [(await other.processes()).find(({ role }) => role === "serve")?.id]);
+    await one.close();
+    deepEqual((await other.processes()).map(described), [{ role: "worker" }]);
   }),
   caseOfTwo("a session that another store has open is busy until it is closed there", async (one, other) => {
     const log = one.create("a", { at: 1, durability: "sync" });
@@ -107,3 +140,11 @@ export const sharingCases: readonly StoreCase[] = [
     deepEqual((await one.read("branch")).events, [message("parent", 1), message("branch", 3)]);
   }),
 ];
+
+/** The announced part alone. */
+function described(process: StoredProcess | undefined): ProcessDescription {
+  if (process === undefined) return {};
+  const { id: _, host: _host, pid: _pid, own: _own, alive: _alive, startedAt: _start, seenAt: _seen, silentMs: _silent, ...rest } = process;
+  const { sessions: _sessions, sessionIds: _ids, eventsBehind: _behind, ...description } = rest;
+  return description;
+}

@@ -2,6 +2,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { artifactStoreContract } from "./artifact-store-contract.ts";
 import type { SessionEvent } from "../core/event.ts";
+import type { ProcessDescription } from "../core/process-store.ts";
 import type { EventLog, EventPage, LogOptions, Store } from "../core/store.ts";
 import { callEnd, caseAlone, message, messages, refuses, refusesAtOnce, type StoreCase } from "./store-case.ts";
 import { cacheCases } from "./store-contract-cache.ts";
@@ -127,6 +128,23 @@ const alone: readonly StoreCase[] = [
     await second.close();
     deepEqual((await store.read("a")).events, messages("a", 1, 2));
   }),
+  caseAlone("a process that has a session open is listed, and what it may not say of itself is refused", async (store) => {
+    const log = store.create("a", { at: 1, durability: "sync" });
+    await log.whenDurable();
+    deepEqual(
+      (await store.processes()).map(({ sessionIds, pid }) => [sessionIds, pid]),
+      [[["a"], process.pid]],
+    );
+    for (const wrong of [{ name: "x".repeat(501) }, { places: ["a", 1] }, { definitions: { a: {} } }, { nane: "a" }])
+      await refuses(() => store.announce(wrong as ProcessDescription), "invalid_argument"); // what a program without types may give
+    await store.announce({ name: "web-1" });
+    await store.announce({ role: "serve" });
+    await log.close();
+    deepEqual(
+      (await store.processes()).map(({ name, role, sessions }) => [name, role, sessions]),
+      [["web-1", "serve", 0]],
+    );
+  }),
   caseAlone("sessions are listed by their last event, the newest first", async (store) => {
     for (const [id, at] of [
       ["a", 10],
@@ -140,7 +158,7 @@ const alone: readonly StoreCase[] = [
     }
     const listed = await store.list();
     deepEqual(
-      listed.map(({ openedBy, ...session }) => ({ ...session, isOpen: openedBy !== undefined })),
+      listed.map(({ openedBy, openedIn: _process, ...session }) => ({ ...session, isOpen: openedBy !== undefined })),
       [
         { sessionId: "a", createdAt: 10, updatedAt: 40, length: 1, isOpen: false },
         { sessionId: "b", createdAt: 30, updatedAt: 30, length: 0, isOpen: false },

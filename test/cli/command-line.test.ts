@@ -23,6 +23,8 @@ const NONE: CliOptions = {
   limit: undefined,
   store: undefined,
   address: undefined,
+  name: undefined,
+  place: [],
   session: undefined,
   simulate: false,
   settle: false,

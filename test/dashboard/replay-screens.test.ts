@@ -18,6 +18,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20.5 in a browser ${IN_CI}
   let scene: Scene;
   let browser: Browser;
   const calls = new Map<string, string>();
+  let processId = "";
 
   beforeAll(async () => {
     mkdirSync(PICTURES, { recursive: true });
@@ -33,6 +34,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20.5 in a browser ${IN_CI}
       { name: "shop::reserve", input: { item: "lamp", count: 1 } },
     ]);
     const client = createClient({ url: scene.url, token: scene.key });
+    processId = (await client.call("getFleet")).processes[0]?.id ?? "";
     await client.call("addSchedule", {
       body: { sessionId: "desk", name: "morning", dailyAt: "07:30", zone: "America/New_York", prompt: "What does a lamp cost?" },
     });
@@ -52,6 +54,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20.5 in a browser ${IN_CI}
     ["replay", () => replayPath("search", "&through=rest"), "Fits"],
     ["diff", () => "/sessions/orders-what-if/diff", "new$"],
     ["agents", () => "/agents/clerk", "A lamp is 49.90 euros."],
+    ["processes", () => `/processes/${encodeURIComponent(processId)}`, "Sessions open"],
     ["schedules", () => "/schedules/morning?session=desk", "daily at 07:30, America/New_York"],
   ];
 

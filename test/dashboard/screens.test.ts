@@ -74,6 +74,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
       ["a", "Approvals"],
       ["t", "Tools"],
       ["j", "Jobs"],
+      ["p", "Processes"],
       ["h", "Health"],
       ["s", "Sessions"],
     ] as const) {

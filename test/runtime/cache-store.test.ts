@@ -29,6 +29,8 @@ function storeOf(cache: MemoryCacheStore): Store {
     read: unused,
     list: unused,
     announce: async () => {},
+    processes: async () => [],
+    follow: () => ({ isLive: false, stop() {} }),
     remove: unused,
     cache,
     jobs: noJobs,

@@ -93,6 +93,14 @@ export class CrashStore implements Store {
 
   async announce(): Promise<void> {}
 
+  async processes(): Promise<readonly []> {
+    return [];
+  }
+
+  follow(): { readonly isLive: false; stop(): void } {
+    return { isLive: false, stop() {} };
+  }
+
   readonly webhooks = new MemoryWebhooks();
   readonly approvals = new MemoryApprovals();
   readonly cache: CacheStore = {

@@ -149,6 +149,14 @@ export class SimulatedStore implements Store {
 
   async announce(): Promise<void> {}
 
+  async processes(): Promise<readonly []> {
+    return [];
+  }
+
+  follow(): { readonly isLive: false; stop(): void } {
+    return { isLive: false, stop() {} };
+  }
+
   readonly webhooks = new MemoryWebhooks();
   readonly approvals = new MemoryApprovals();
   readonly cache: CacheStore = {

@@ -17,7 +17,7 @@ import type { TableReader } from "../table-reader.ts";
 import type { Environment, Variables } from "../variables.ts";
 
 /** The keys that every toolset of a configuration may have. */
-export interface CommonConfig extends CallSettings, Pick<Toolset, "description" | "maxConcurrent" | "shared" | "checkFormats"> {
+export interface CommonConfig extends CallSettings, Pick<Toolset, "description" | "maxConcurrent" | "shared" | "place" | "checkFormats"> {
   /** False = not built, not started, not imported. @default true */
   readonly enabled: boolean;
   /** The name of an engine under `engines`, which answers the calls. */

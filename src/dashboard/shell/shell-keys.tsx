@@ -10,6 +10,7 @@ const GO: Readonly<Record<string, string>> = {
   j: "/jobs",
   e: "/agents",
   c: "/schedules",
+  p: "/processes",
   h: "/health",
   f: "/file",
 };
@@ -22,6 +23,7 @@ const KEYS: readonly (readonly [keys: readonly string[], says: string])[] = [
   [["g", "j"], "Jobs"],
   [["g", "e"], "Agents"],
   [["g", "c"], "Schedules"],
+  [["g", "p"], "Processes"],
   [["g", "h"], "Health"],
   [["g", "f"], "File"],
   [["Ctrl", "K"], "Go to anything (also ⌘ K)"],

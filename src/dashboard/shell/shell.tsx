@@ -20,6 +20,7 @@ const SCREENS: readonly { readonly path: string; readonly name: string; readonly
   { path: "jobs", name: "Jobs", icon: "jobs" },
   { path: "agents", name: "Agents", icon: "agents" },
   { path: "schedules", name: "Schedules", icon: "schedules" },
+  { path: "processes", name: "Processes", icon: "processes" },
   { path: "health", name: "Health", icon: "health" },
   { path: "file", name: "File", icon: "file" },
 ];

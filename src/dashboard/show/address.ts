@@ -68,6 +68,10 @@ export function approvalPath(callId: string): string {
   return `/approvals/${encodeURIComponent(callId)}`;
 }
 
+export function processPath(processId: string): string {
+  return `/processes/${encodeURIComponent(processId)}`;
+}
+
 export function jobPath(jobId: string): string {
   return `/jobs/${encodeURIComponent(jobId)}`;
 }

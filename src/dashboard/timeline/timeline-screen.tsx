@@ -2,6 +2,7 @@
 import { useEffect, useMemo, useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { CallPanel } from "../call/call-panel.tsx";
+import { OwnerLink } from "../processes/owner-link.tsx";
 import { useSessionLog, type FollowedLog } from "../server/use-session-log.ts";
 import { diffPath, replayPath, useAddressValue, useGo } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
@@ -43,6 +44,7 @@ export function TimelineScreen({ sessionId, callId }: { readonly sessionId: stri
             <Inert text={sessionId} maxLength={80} />
           </h1>
           <Counts followed={followed} />
+          <OwnerLink sessionId={sessionId} />
           <SearchField label="Filter calls" value={words} onChange={setWords} />
           <button type="button" className="button" aria-pressed={follow === "yes"} onClick={() => setFollow(follow === "yes" ? "" : "yes")}>
             Follow

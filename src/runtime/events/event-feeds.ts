@@ -61,6 +61,7 @@ export class EventFeeds {
     this.#watch = new StoreWatch({
       store,
       ports,
+      isRead: (sessionId) => this.#all !== undefined || this.#sessions.has(sessionId),
       moved: (sessionId, position) => {
         this.#source.noteStored(sessionId, position);
         this.#sessions.get(sessionId)?.wake();

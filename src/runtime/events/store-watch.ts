@@ -2,15 +2,27 @@
 import { ToolError } from "../../core/error.ts";
 import type { Ports } from "../../core/ports.ts";
 import type { Store } from "../../core/store.ts";
+import { NOT_FOLLOWED, type StoreChange, type StoreFollower } from "../../core/store-changes.ts";
 
-/** How often the store is read, while there are readers. */
+/** How often the store is read, while there are readers: by itself, and where other processes say what they wrote. */
 const POLL_MS = 500;
+const LIVE_POLL_MS = 2_000;
+/**
+ * The feed ends before an event whose number is higher than that of a transaction still under way. So for a while after a hint the store is
+ * read more often: the end of that transaction may be no hint for the readers here.
+ */
+const SETTLING_MS = 1_000;
+const SETTLING_POLL_MS = 50;
+/** The store is read no more often than this, however many hints arrive. */
+const LEAST_MS = 10;
 
 export interface StoreWatchParts {
   readonly store: Store;
   readonly ports: Ports;
   /** Called when a session has an event at this position, written here or elsewhere. */
   readonly moved: (sessionId: string, position: number) => void;
+  /** Whether this session has a reader. */
+  readonly isRead: (sessionId: string) => boolean;
 }
 
 export class StoreWatch {
@@ -18,6 +30,14 @@ export class StoreWatch {
   #mark: string | undefined;
   #starting: Promise<void> | undefined;
   #cancel: (() => void) | undefined;
+  #follower: StoreFollower = NOT_FOLLOWED;
+  #isPolling = false;
+  #polledAt = -Infinity;
+  #hintedAt = -Infinity;
+  /** A hint arrived since the last read began. */
+  #isBehind = false;
+  /** The next read is as soon as may be. */
+  #isDue = false;
   #isWarned = false;
 
   constructor(parts: StoreWatchParts) {
@@ -39,22 +59,49 @@ export class StoreWatch {
   stop(): void {
     this.#cancel?.();
     this.#cancel = undefined;
+    this.#follower.stop();
+    this.#follower = NOT_FOLLOWED;
     this.#starting = undefined;
     this.#mark = undefined;
   }
 
   async #begin(): Promise<void> {
-    this.#mark = await this.#parts.store.feed.latest();
-    this.#schedule();
+    const { store } = this.#parts;
+    this.#follower.stop();
+    this.#follower = store.follow((change) => this.#hear(change));
+    this.#mark = await store.feed.latest();
+    this.#schedule(this.#pollMs);
   }
 
-  #schedule(): void {
+  get #pollMs(): number {
+    if (this.#parts.ports.clock.now() - this.#hintedAt < SETTLING_MS) return SETTLING_POLL_MS;
+    return this.#follower.isLive ? LIVE_POLL_MS : POLL_MS;
+  }
+
+  #hear({ parts, sessionIds }: StoreChange): void {
+    if (this.#mark === undefined || !parts.includes("events")) return;
+    if (sessionIds?.some((id) => this.#parts.isRead(id)) === false) return;
+    this.#isBehind = true;
+    this.#hintedAt = this.#parts.ports.clock.now();
+    if (!this.#isPolling && !this.#isDue) this.#scheduleSoon();
+  }
+
+  #scheduleSoon(): void {
+    this.#schedule(Math.max(0, this.#polledAt + LEAST_MS - this.#parts.ports.clock.now()));
+    this.#isDue = true;
+  }
+
+  #schedule(waitMs: number): void {
     this.#cancel?.();
-    this.#cancel = this.#parts.ports.clock.timer(() => void this.#poll(), POLL_MS, { background: true });
+    this.#isDue = false;
+    this.#cancel = this.#parts.ports.clock.timer(() => void this.#poll(), waitMs, { background: true });
   }
 
   async #poll(): Promise<void> {
     const starting = this.#starting;
+    this.#isPolling = true;
+    this.#isBehind = false;
+    this.#polledAt = this.#parts.ports.clock.now();
     try {
       await this.#look();
       this.#isWarned = false;
@@ -63,7 +110,10 @@ export class StoreWatch {
       if (!this.#isWarned) this.#parts.ports.log.warn(`What other processes write cannot be followed now: ${message}`);
       this.#isWarned = true;
     }
-    if (this.#starting === starting && starting !== undefined) this.#schedule();
+    this.#isPolling = false;
+    if (this.#starting !== starting || starting === undefined) return;
+    if (this.#isBehind) this.#scheduleSoon();
+    else this.#schedule(this.#pollMs);
   }
 
   async #look(): Promise<void> {

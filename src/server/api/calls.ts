@@ -1,4 +1,5 @@
 /** The handlers that run calls, and look at them. */
+import type { JsonObject } from "../../core/base/json.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Engine } from "../../core/engine.ts";
 import type { SessionEvent } from "../../core/event.ts";
@@ -14,6 +15,7 @@ import type { SessionDiff } from "../../session/session-diff.ts";
 import type { BodyOf } from "../api.ts";
 import { batchResponse, shownResult } from "./answers.ts";
 import { readMessage, type MessageCalls, type ReadMessageOptions } from "./message-calls.ts";
+import { answerElsewhere } from "./forward.ts";
 import type { ApiServices, Handlers, RequestOf } from "./services.ts";
 import { OWN_SESSION_PREFIX, checkSeen, refuseSessionKey } from "./session-pool.ts";
 
@@ -58,9 +60,11 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
     );
   },
 
-  async getSubmission({ principal, params: { submissionId }, query: { waitMs }, signal }, { submissions }) {
-    const waited = await submissions.wait(submissionId, { principalId: principal.id, waitMs, signal });
+  async getSubmission({ principal, params: { submissionId }, query: { waitMs }, signal, request }, services) {
+    const waited = await services.submissions.wait(submissionId, { principalId: principal.id, waitMs, signal });
     if (waited !== undefined) return batchResponse(waited);
+    const elsewhere = await answerElsewhere(request, services, { what: "The calls may run" });
+    if (elsewhere !== undefined) return elsewhere;
     throw new ToolError("not_found", `There is no submission ${JSON.stringify(submissionId)}, or it ended too long ago.`, {
       hint: "Send the request again with its Idempotency-Key: the first results come back.",
     });
@@ -83,7 +87,10 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
     };
   },
 
-  async cancelCall({ principal, runtime, params: { callId }, body: { reason = "the call was cancelled" } }, services) {
+  async cancelCall({ principal, runtime, params: { callId }, body, request }, services) {
+    const { reason = "the call was cancelled" } = body;
+    if (!runtime.running.some((call) => call.callId === callId) && (await cancelledElsewhere(request, body, services)))
+      return { cancelled: true };
     if (principal.sessionId !== undefined && (await findCall(services, { callId, sessionId: principal.sessionId })) === undefined)
       throw noCall(callId);
     return { cancelled: runtime.cancel(callId, reason) };
@@ -101,6 +108,18 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
     return { text, from: start, next: start + text.length, total: whole.length };
   },
 };
+
+/** Another process of the store has cancelled it: its id does not say where it runs. */
+async function cancelledElsewhere(request: Request, body: JsonObject, services: ApiServices): Promise<boolean> {
+  const fits = async (answer: Response): Promise<boolean> => {
+    const { cancelled } = (await answer.json()) as { readonly cancelled?: unknown }; // as this route answers
+    return cancelled === true;
+  };
+  return (await answerElsewhere(request, services, { what: "The call may run", body, timeoutMs: ASKED_MS, fits })) !== undefined;
+}
+
+/** How long another process is waited for. */
+const ASKED_MS = 5_000;
 
 /** Answers as a session did. @throws ToolError `not_found`. By rejecting */
 function replayOf(sessionId: string, { sessions }: ApiServices): Promise<Engine> {

@@ -5,6 +5,7 @@ import type { ToolCall } from "../../core/call.ts";
 import type { ContentPart } from "../../core/content.ts";
 import type { SessionEvent, RuntimeEvent } from "../../core/event.ts";
 import type { JobStatus } from "../../core/job-status.ts";
+import type { StoredProcess } from "../../core/process-store.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { SessionDiff } from "../../session/session-diff.ts";
 import type { SessionSnapshot } from "../../runtime/snapshot.ts";
@@ -37,8 +38,12 @@ export interface ApiSession {
   readonly updatedAt?: number;
   readonly parent?: { readonly sessionId: string; readonly length?: number };
   readonly openedBy?: string;
+  readonly openedIn?: string;
   readonly damage?: string;
 }
+
+/** A process as it is listed. */
+export type ApiProcess = Omit<StoredProcess, "definitions">;
 
 /** A job as it is listed: of the store, or of this process. */
 export interface ApiJob extends Omit<JobStatus, "output" | "preview"> {
@@ -62,6 +67,7 @@ export interface ComponentTypes {
   readonly ToolResult: ApiResult;
   readonly ContentPart: ContentPart;
   readonly Problem: Problem;
+  readonly Process: ApiProcess;
   readonly Tool: ApiTool;
   readonly Session: ApiSession;
   readonly SessionEvent: SessionEvent;

@@ -1,5 +1,7 @@
 /** Passes requests for sessions that another process of the store has open on to that process. */
+import type { JsonValue } from "../../core/base/json.ts";
 import { ToolError } from "../../core/error.ts";
+import type { Store } from "../../core/store.ts";
 import { neverConnected } from "../../net/network-failure.ts";
 import { CONNECTION_HEADERS } from "../../net/request-head.ts";
 import { API, type OperationId } from "../api.ts";
@@ -9,25 +11,97 @@ import type { ApiServices } from "./services.ts";
 /** Requests that were passed on have it: they are passed on no further. */
 const FORWARDED = "haft-forwarded";
 
-/**
- * The answer of the process that has the session open. Undefined where this one answers: for routes that need no open session, and for sessions
- * that are open here, or nowhere, or in a process that announced no address.
- *
- * @throws ToolError `unavailable` where that process cannot be reached. By rejecting
- */
-export async function forwarded(
-  id: OperationId,
-  request: Request,
-  { sessionId, services }: { readonly sessionId: string | undefined; readonly services: ApiServices },
-): Promise<Response | undefined> {
-  const { inSession }: Route = API[id];
-  if (inSession !== true || sessionId === undefined || services.store === undefined || request.headers.has(FORWARDED)) return undefined;
-  if (services.runtime.sessions.get(sessionId) !== undefined) return undefined;
-  const address = (await services.sessions.stored(sessionId))?.openedAt;
-  return address === undefined ? undefined : send(request, address);
+/** Which process a request needs. */
+export interface Destination {
+  /** The session that it works in. */
+  readonly sessionId: string | undefined;
+  /** The place that it names. */
+  readonly place: string | undefined;
+  /** Its body, where that was read already. */
+  readonly body?: JsonValue | undefined;
 }
 
-async function send(request: Request, address: string): Promise<Response> {
+/**
+ * The answer of the process that has the session open, or else of one that has the place. Undefined where this one answers: for routes that need
+ * neither, for sessions that are open here, or nowhere, or in a process that announced no address, and for places that this process has.
+ *
+ * @throws ToolError `unavailable` where that process cannot be reached, and where no process has the place. By rejecting
+ */
+export async function forwarded(id: OperationId, request: Request, to: Destination, services: ApiServices): Promise<Response | undefined> {
+  const { inSession, query = {} }: Route = API[id];
+  const { store, runtime } = services;
+  if (store === undefined || wasForwarded(request)) return undefined;
+  if (inSession === true && to.sessionId !== undefined) {
+    if (runtime.sessions.get(to.sessionId) !== undefined) return undefined;
+    const owner = await services.sessions.stored(to.sessionId);
+    if (owner?.openedAt !== undefined) return send(request, { address: owner.openedAt, what: "The session is open", body: to.body });
+    if (owner?.openedBy !== undefined) return undefined;
+  }
+  if (to.place === undefined || !Object.hasOwn(query, "place") || runtime.places.includes(to.place)) return undefined;
+  return send(request, { address: await addressOfPlace(to.place, store), what: "The place is", body: to.body });
+}
+
+export interface AnswerElsewhereOptions extends Omit<SendOptions, "address"> {
+  /** Whether an answer that is well is the one that was looked for. @default every one */
+  readonly fits?: (answer: Response) => Promise<boolean>;
+}
+
+/**
+ * The answer of the process of the store that has what a request names, where its name does not say which: all others are asked at the same time.
+ * Undefined where none has it, and for a request that was passed on itself.
+ *
+ * @throws ToolError `unavailable` where none has it and one could not be asked. By rejecting
+ */
+export async function answerElsewhere(
+  request: Request,
+  { store }: ApiServices,
+  { fits, ...options }: AnswerElsewhereOptions,
+): Promise<Response | undefined> {
+  if (store === undefined || wasForwarded(request)) return undefined;
+  const others = (await store.processes()).filter(({ alive, own }) => alive && !own);
+  const asked = others.flatMap(({ address }) => (address === undefined ? [] : [send(request, { ...options, address })]));
+  const found = asked.map(async (sent) => {
+    const answer = await sent;
+    if (answer.ok && (fits === undefined || (await fits(answer.clone())))) return answer;
+    throw new Error("It has it not.");
+  });
+  const first = await Promise.any(found).catch(() => undefined);
+  if (first !== undefined) return first;
+  await Promise.all(asked);
+  return undefined;
+}
+
+/** It was passed on by another process, and is passed on no further. */
+function wasForwarded(request: Request): boolean {
+  return request.headers.has(FORWARDED);
+}
+
+/** @throws ToolError `unavailable`. By rejecting */
+async function addressOfPlace(place: string, store: Store): Promise<string> {
+  const having = (await store.processes()).filter(({ alive, places }) => alive && places?.includes(place) === true);
+  const [found] = having.flatMap(({ address }) => (address === undefined ? [] : [address]));
+  if (found !== undefined) return found;
+  const shown = JSON.stringify(place.slice(0, 200));
+  throw new ToolError("unavailable", `No process that can be reached has the place ${shown}.`, {
+    retryable: true,
+    outcome: "not_started",
+    hint: "GET /v1/fleet lists the processes with their places.",
+    operatorHint: having.length === 0 ? "Start one with --place." : "Give the process that has it an --address.",
+  });
+}
+
+export interface SendOptions {
+  readonly address: string;
+  /** For messages: `The session is open`. */
+  readonly what: string;
+  /** In place of that of the request. */
+  readonly body?: JsonValue | undefined;
+  /** How long to wait for an answer. @default as long as the client does */
+  readonly timeoutMs?: number;
+}
+
+/** Sends a request to another process as it is. @throws ToolError `unavailable`. By rejecting */
+export async function send(request: Request, { address, what, body: read, timeoutMs }: SendOptions): Promise<Response> {
   const { pathname, search } = new URL(request.url);
   const target = new URL(address);
   target.pathname = pathname;
@@ -36,14 +110,24 @@ async function send(request: Request, address: string): Promise<Response> {
   headers.delete("origin"); // this server has judged it by its own address
   headers.set("accept-encoding", "identity");
   headers.set(FORWARDED, "1");
-  const { method, body, signal } = request;
+  const { method } = request;
+  const signal = timeoutMs === undefined ? request.signal : AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]);
+  const body = read === undefined ? request.body : JSON.stringify(read);
+  if (read !== undefined) headers.delete("content-length");
   try {
     // The client's connection and this one end together, as if it had asked there itself.
-    const answer = await fetch(target, { method, headers, body, signal, redirect: "manual", ...(body === null ? {} : { duplex: "half" }) });
+    const answer = await fetch(target, {
+      method,
+      headers,
+      body,
+      signal,
+      redirect: "manual",
+      ...(body instanceof ReadableStream ? { duplex: "half" } : {}),
+    });
     return new Response(answer.body, { status: answer.status, headers: withoutConnection(answer.headers) });
   } catch (thrown: unknown) {
     const wasSent = !neverConnected(thrown instanceof Error ? thrown.cause : thrown); // fetch says why in the cause
-    throw new ToolError("unavailable", "The session is open in another process, which could not be reached.", {
+    throw new ToolError("unavailable", `${what} in another process, which could not be reached.`, {
       retryable: true,
       outcome: wasSent ? "unknown" : "not_started",
       retryAfterMs: 2_000,

@@ -10,6 +10,8 @@ interface Counting {
   readonly sessions: { readonly size: number };
   readonly submissions: { readonly size: number };
   readonly stopping: () => boolean;
+  /** The name of this process among those of its store. */
+  readonly node: () => string;
 }
 
 interface Family {
@@ -45,13 +47,14 @@ export class Metrics {
     this.#seconds += durationMs / 1_000;
   }
 
-  /** All of them as text. */
+  /** All of them as text, each with the name of the process. */
   text(counting: Counting): string {
+    const node = `node="${counting.node().replaceAll(/[\\"\n]/gu, (character) => (character === "\n" ? "\\n" : `\\${character}`))}"`;
     return this.#families(counting)
       .flatMap(({ name, type, help, samples }) => [
         `# HELP ${name} ${help}`,
         `# TYPE ${name} ${type}`,
-        ...samples.map(([labels, value, ending = ""]) => `${name}${ending}${labels === "" ? "" : `{${labels}}`} ${value}`),
+        ...samples.map(([labels, value, ending = ""]) => `${name}${ending}{${labels === "" ? node : `${labels},${node}`}} ${value}`),
       ])
       .join("\n")
       .concat("\n");

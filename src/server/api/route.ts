@@ -14,6 +14,7 @@ export interface Route {
   readonly summary: string;
   readonly description?: string;
   readonly params?: Parameters;
+  /** One that may have a `place` is answered by a process that has the place, where no other one has the session open. */
   readonly query?: Parameters;
   /** The schema of a JSON body. */
   readonly body?: object;

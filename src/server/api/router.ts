@@ -1,5 +1,6 @@
 /** Finds the route of a request, authenticates its sender, validates it, and calls its handler. */
 import type { Context, Hono } from "hono";
+import { isJsonObject } from "../../core/base/json.ts";
 import { ToolError } from "../../core/error.ts";
 import { API, OPERATION_IDS, type OperationId } from "../api.ts";
 import type { Principal } from "../auth/principal.ts";
@@ -85,6 +86,11 @@ async function principalOf(id: OperationId, request: Request, { access, limits }
   return principal;
 }
 
+/** Its session is in the query or the body, which has to be read first. */
+function namesSession({ inSession, path }: Route): boolean {
+  return inSession === true && !path.includes("{sessionId}");
+}
+
 async function answer(
   id: OperationId,
   { req }: Context,
@@ -94,9 +100,17 @@ async function answer(
   const route: Route = API[id];
   if (services.stopping() && route.method === "POST")
     throw new ToolError("unavailable", "The server is stopping.", { retryable: true, outcome: "not_started", retryAfterMs: 1_000 });
-  const elsewhere = await forwarded(id, request, { sessionId: req.param("sessionId"), services });
-  if (elsewhere !== undefined) return elsewhere;
+  const place = req.query("place");
+  const inPath = req.param("sessionId");
+  const early = namesSession(route) ? undefined : await forwarded(id, request, { sessionId: inPath, place }, services);
+  if (early !== undefined) return early;
   const read = await readRequest(id, request, { params: req.param(), maxBodyBytes: services.settings.maxBodyBytes });
+  if (namesSession(route)) {
+    const { sessionId = principal.sessionId } = { ...read.query, ...(isJsonObject(read.body) ? read.body : {}) };
+    const to = { sessionId: typeof sessionId === "string" ? sessionId : undefined, place, body: read.body };
+    const elsewhere = await forwarded(id, request, to, services);
+    if (elsewhere !== undefined) return elsewhere;
+  }
   // The table says of each operation what its handler takes: here all are one.
   const handler = handlers[id] as AnyHandler;
   const work = async (idempotencyKey: string | undefined): Promise<Response> => {

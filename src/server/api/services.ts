@@ -29,6 +29,8 @@ export interface ApiServices {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
+  /** The name of this process among those of its store. */
+  readonly node: () => string;
   /** Whether the server has begun to stop: no calls are taken any more. */
   readonly stopping: () => boolean;
   /** The admission of senders, and the tools that each sees in lists and may call. */

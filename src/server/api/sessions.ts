@@ -235,7 +235,7 @@ function shownOpen(session: RuntimeSession): ApiSession {
 }
 
 function shownStored(
-  { sessionId, length, createdAt, updatedAt, parent, openedBy, damage }: StoredSession,
+  { sessionId, length, createdAt, updatedAt, parent, openedBy, openedIn, damage }: StoredSession,
   open: RuntimeSession | undefined,
 ): ApiSession {
   return {
@@ -245,7 +245,7 @@ function shownStored(
     createdAt,
     updatedAt,
     ...(parent === undefined ? {} : { parent }),
-    ...(openedBy === undefined ? {} : { openedBy }),
+    ...omitUndefined({ openedBy, openedIn }),
     ...(damage === undefined ? {} : { damage }),
   };
 }

@@ -27,6 +27,7 @@ export const COPIED_TABLES: readonly Pick<TableParts, "name" | "key">[] = [
 export const LEFT_TABLES: readonly string[] = [
   "haft_migration",
   "haft_owner",
+  "haft_process",
   "haft_cache",
   "haft_generation",
   "haft_counter",

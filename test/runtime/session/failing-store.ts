@@ -131,6 +131,14 @@ export class FailingStore implements Store {
 
   async announce(): Promise<void> {}
 
+  async processes(): Promise<readonly []> {
+    return [];
+  }
+
+  follow(): { readonly isLive: false; stop(): void } {
+    return { isLive: false, stop() {} };
+  }
+
   readonly webhooks = new MemoryWebhooks();
   get approvals(): ApprovalStore {
     return this.disk.approvals;

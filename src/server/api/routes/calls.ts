@@ -3,6 +3,7 @@ import { answerSources } from "../components.ts";
 import { answer, array, flag, id, integer, object, record, ref, text } from "../json-schema.ts";
 import { TEXT_PREFIX, WIRE_NAMES } from "../message-formats.ts";
 import type { Routes } from "../route.ts";
+import { atPlace } from "./place.ts";
 
 const callFields = {
   calls: array(ref("ToolCall"), {
@@ -59,6 +60,7 @@ export const callRoutes = {
     summary: "Run calls outside any session.",
     description:
       "Takes calls, or a message of a model and its format. Answers 200 with one result per call, also where calls failed. With an Idempotency-Key each effect happens once.",
+    query: atPlace,
     body: executeBody,
     answer: results,
     mayTakeLong: true,
@@ -70,6 +72,7 @@ export const callRoutes = {
     path: "/v1/simulate",
     scope: "simulate",
     summary: "Try calls without a trace.",
+    query: atPlace,
     body: simulateBody,
     answer: simulation,
     mayTakeLong: true,
@@ -111,7 +114,7 @@ export const callRoutes = {
     method: "POST",
     path: "/v1/calls/{callId}/cancel",
     scope: "execute",
-    summary: "Cancel a call that runs.",
+    summary: "Cancel a call that runs, whichever process of the store runs it.",
     params: { callId },
     body: object({ reason: text("Why, as its result says.", { minLength: 1, maxLength: 1_000 }) }, []),
     bodyOptional: true,

@@ -11,6 +11,7 @@ export const scheduleRoutes = {
     scope: "read",
     summary: "List the schedules of the sessions that the server has open, with the time at which each is due next.",
     query: { sessionId: id("Only schedules of this session, which is opened for that.") },
+    inSession: true,
     answer: answer({ schedules: array(ref("Schedule")) }, ["schedules"]),
     example: {},
   },
@@ -35,6 +36,7 @@ export const scheduleRoutes = {
       ["sessionId", "prompt"],
     ),
     status: 201,
+    inSession: true,
     answer: ref("Schedule"),
     keyed: true,
     example: { body: { sessionId: "travel", name: "morning", dailyAt: "07:30", zone: "Europe/Berlin", prompt: "Look at the notes." } },
@@ -47,6 +49,7 @@ export const scheduleRoutes = {
     params: { scheduleId: id("The id of a schedule.") },
     query: { sessionId: id("Its session; needed where several have a schedule of this id, or the server does not have it open.") },
     status: 204,
+    inSession: true,
     example: { params: { scheduleId: "morning" }, query: { sessionId: "travel" } },
   },
 } as const satisfies Routes;

@@ -1,5 +1,5 @@
 /** Routes of the server itself. */
-import { answer, array, flag, integer, oneOf, record, text } from "../json-schema.ts";
+import { answer, array, flag, integer, oneOf, record, ref, text } from "../json-schema.ts";
 import type { Routes } from "../route.ts";
 
 export const serverRoutes = {
@@ -51,6 +51,21 @@ export const serverRoutes = {
         ),
       },
       ["ready", "queue"],
+    ),
+    example: {},
+  },
+  getFleet: {
+    method: "GET",
+    path: "/v1/fleet",
+    scope: "read",
+    summary: "List the processes that use the store, with the sessions that each has open, and what they should have alike and do not.",
+    description: "Without a store there is this process alone, and it is not listed.",
+    answer: answer(
+      {
+        processes: array(ref("Process")),
+        differences: array(text("Versions and definitions in which living processes differ, one line each.")),
+      },
+      ["processes", "differences"],
     ),
     example: {},
   },

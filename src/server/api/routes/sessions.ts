@@ -1,6 +1,7 @@
 /** Routes of sessions, their branches and recordings. */
 import { answer, array, flag, id, integer, object, record, ref, text } from "../json-schema.ts";
 import type { Routes } from "../route.ts";
+import { atPlace } from "./place.ts";
 import { executeInSessionBody, results, simulateBody, simulation } from "./calls.ts";
 import { page } from "./paging.ts";
 
@@ -13,6 +14,7 @@ export const sessionRoutes = {
     path: "/v1/sessions",
     scope: "execute",
     summary: "Begin a session, or continue from a snapshot of one.",
+    query: atPlace,
     body: object({ id: id("Left out, it gets a new one."), from: record("A snapshot, as getSnapshot gave it.") }, []),
     bodyOptional: true,
     status: 201,
@@ -57,6 +59,7 @@ export const sessionRoutes = {
     summary: "Run calls in a session: they share its state and are recorded.",
     description: "Answers 200 with one result per call, also where calls failed. With an Idempotency-Key each effect happens once.",
     params,
+    query: atPlace,
     body: executeInSessionBody,
     answer: results,
     mayTakeLong: true,
@@ -70,6 +73,7 @@ export const sessionRoutes = {
     scope: "simulate",
     summary: "Try calls in a branch of the session, which is dropped.",
     params,
+    query: atPlace,
     body: simulateBody,
     answer: simulation,
     mayTakeLong: true,

@@ -1,0 +1,90 @@
+/** The processes that use a store, as they tell of themselves. */
+import { ToolError } from "./error.ts";
+import { checkKnownKeys, type OptionNames } from "./known-keys.ts";
+
+/** A description of a process for others that use the same store. */
+export interface ProcessDescription {
+  /** A name for people, such as `web-1:7420`. */
+  readonly name?: string;
+  /** The kind of program: `serve`, `worker`, `cli`, or a word of your own. */
+  readonly role?: string;
+  /** Where it is reached over HTTP, as `http://10.0.0.3:7420`: requests for the sessions that it has open are passed on to it. */
+  readonly address?: string;
+  /** The version of the program. */
+  readonly version?: string;
+  /** A digest of the definitions of each toolset, by name. Processes of one fleet should have the same. */
+  readonly definitions?: Readonly<Record<string, string>>;
+  /** The places that it has, as in `Toolset.place`. */
+  readonly places?: readonly string[];
+}
+
+/** A process that uses a store. */
+export interface StoredProcess extends ProcessDescription {
+  /** Unlike that of any other process, past ones included. */
+  readonly id: string;
+  readonly host: string;
+  readonly pid: number;
+  /** It is the store object that made the list. */
+  readonly own: boolean;
+  /** False when it was silent for longer than its lease, or its process is known to be gone: others may claim its sessions. */
+  readonly alive: boolean;
+  /** When it announced itself first, in milliseconds since the epoch by the database's clock; undefined where it did not. */
+  readonly startedAt?: number;
+  /** When it last said that it lives, likewise. */
+  readonly seenAt: number;
+  /** How long ago that was when the list was made, in milliseconds. Processes say so every 5 seconds. */
+  readonly silentMs: number;
+  /** How many sessions it has open. */
+  readonly sessions: number;
+  /** Those of them that were used last, at most 20. */
+  readonly sessionIds: readonly string[];
+  /** How many events of the store it had not read yet when it was last seen; undefined while it follows none. */
+  readonly eventsBehind?: number;
+}
+
+/** So many sessions of a process are named. */
+export const NAMED_SESSIONS = 20;
+
+const FIELDS: OptionNames<ProcessDescription> = {
+  name: true,
+  role: true,
+  address: true,
+  version: true,
+  definitions: true,
+  places: true,
+};
+const MAX_TEXT = 500;
+const MAX_NAMES = 1_000;
+
+/** @throws ToolError `invalid_argument` */
+export function checkProcessDescription(given: ProcessDescription): ProcessDescription {
+  checkKnownKeys(given, FIELDS, "announce()");
+  const { definitions = {}, places = [], ...texts } = given;
+  for (const [name, value] of Object.entries({ ...texts }))
+    if (value !== undefined && !isText(value)) throw wrong(name, `a string of at most ${MAX_TEXT} characters`);
+  const named = Object.entries(definitions);
+  if (named.length > MAX_NAMES || !named.flat().every(isText)) throw wrong("definitions", "an object of strings");
+  if (!Array.isArray(places) || places.length > MAX_NAMES || !places.every(isText)) throw wrong("places", "an array of strings");
+  return given;
+}
+
+/** The usable part of a description that another process wrote, maybe of another version. */
+export function readProcessDescription(value: unknown): ProcessDescription {
+  if (typeof value !== "object" || value === null) return {};
+  const { name, role, address, version, definitions, places } = value as Readonly<Record<string, unknown>>; // each is looked at below
+  const texts = Object.entries({ name, role, address, version }).filter(([, text]) => isText(text));
+  const digests = typeof definitions === "object" && definitions !== null ? Object.entries(definitions) : [];
+  return {
+    ...Object.fromEntries(texts),
+    ...(digests.length > 0 && digests.flat().every(isText) ? { definitions: Object.fromEntries(digests) } : {}),
+    ...(Array.isArray(places) && places.every(isText) ? { places } : {}),
+  };
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value.length <= MAX_TEXT;
+}
+
+function wrong(name: string, needed: string): ToolError {
+  return new ToolError("invalid_argument", `${name} of announce() must be ${needed}.`);
+}

@@ -1,0 +1,31 @@
+/** From a session to the process that has it open. */
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { Link } from "wouter";
+import { useConnection } from "../server/use-server.ts";
+import { processPath } from "../show/address.ts";
+import { Inert } from "../show/inert.tsx";
+import { nameOfProcess, useFleet } from "./use-fleet.ts";
+
+const EVERY_MS = 5_000;
+
+/** Nothing where one process alone uses the store. */
+export function OwnerLink({ sessionId }: { readonly sessionId: string }): ReactNode {
+  const { client } = useConnection();
+  const { data: session } = useQuery({
+    queryKey: ["session", sessionId],
+    queryFn: ({ signal }) => client.call("getSession", { params: { sessionId }, signal }),
+    refetchInterval: EVERY_MS,
+  });
+  const { data: fleet } = useFleet();
+  const owner = fleet?.processes.find(({ id }) => id === session?.openedIn);
+  if (owner === undefined || (fleet?.processes.length ?? 0) < 2) return null;
+  return (
+    <span className="muted nowrap wide-only">
+      open in{" "}
+      <Link href={processPath(owner.id)}>
+        <Inert text={nameOfProcess(owner)} maxLength={40} />
+      </Link>
+    </span>
+  );
+}

@@ -1,0 +1,81 @@
+/** One process: where it is, what it has, and the sessions that it has open. */
+import type { ReactNode } from "react";
+import { Link } from "wouter";
+import { sessionPath, useGo } from "../show/address.ts";
+import { Inert } from "../show/inert.tsx";
+import { Fact, Icon, Notice, Section } from "../show/parts.tsx";
+import { count, fullTime } from "../show/words.ts";
+import { ProcessState } from "./processes-screen.tsx";
+import { nameOfProcess, type Process } from "./use-fleet.ts";
+
+export function ProcessPanel({ process }: { readonly process: Process | undefined }): ReactNode {
+  const go = useGo();
+  const close = (): void => go("/processes");
+  return (
+    <aside className="panel" aria-label="Process" onKeyDown={({ key }) => key === "Escape" && close()}>
+      <div className="panel-head">
+        <h2>{process === undefined ? "Process" : <Inert text={nameOfProcess(process)} maxLength={80} />}</h2>
+        <button type="button" className="button button-icon" onClick={close} aria-label="Close the process">
+          <Icon name="close" />
+        </button>
+      </div>
+      {process === undefined ? (
+        <Notice isFailure title="There is no such process.">
+          It has ended, or was not heard of for a day.
+        </Notice>
+      ) : (
+        <Details process={process} />
+      )}
+    </aside>
+  );
+}
+
+function Details({ process }: { readonly process: Process }): ReactNode {
+  const { role, version, host, pid, address, places = [], startedAt, seenAt, sessions, sessionIds } = process;
+  return (
+    <>
+      <div className="panel-state">
+        <ProcessState process={process} />
+      </div>
+      <dl className="facts">
+        {role !== undefined && (
+          <Fact name="Role">
+            <Inert text={role} maxLength={80} />
+          </Fact>
+        )}
+        {version !== undefined && (
+          <Fact name="Version">
+            <Inert text={version} maxLength={80} />
+          </Fact>
+        )}
+        <Fact name="Runs as">
+          <Inert text={`process ${pid} on host ${host}`} maxLength={120} />
+        </Fact>
+        <Fact name="Address">
+          {address === undefined ? "none: others pass nothing on to it" : <Inert text={address} maxLength={200} />}
+        </Fact>
+        {places.length > 0 && (
+          <Fact name="Places">
+            <Inert text={places.join(", ")} maxLength={300} />
+          </Fact>
+        )}
+        {startedAt !== undefined && <Fact name="Began">{fullTime(startedAt)}</Fact>}
+        <Fact name="Last heard of">{fullTime(seenAt)}</Fact>
+        <Fact name="Sessions open">{count(sessions)}</Fact>
+      </dl>
+      {sessionIds.length > 0 && (
+        <Section title={sessions > sessionIds.length ? `Sessions used last, ${sessionIds.length} of ${count(sessions)}` : "Sessions"}>
+          <ul className="plain-list">
+            {sessionIds.map((id) => (
+              <li key={id}>
+                <Link href={sessionPath(id)}>
+                  <Inert text={id} maxLength={120} />
+                </Link>
+              </li>
+            ))}
+          </ul>
+        </Section>
+      )}
+    </>
+  );
+}

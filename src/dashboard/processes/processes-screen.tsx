@@ -1,0 +1,107 @@
+/** The processes that use the store: who is there, what each has open, and in what they differ. */
+import { useEffect, type ReactNode } from "react";
+import { Link } from "wouter";
+import { failureOf } from "../server/connection.ts";
+import { processPath } from "../show/address.ts";
+import { Inert } from "../show/inert.tsx";
+import { ListTable } from "../show/list-table.tsx";
+import { Badge, Loading, Notice, ScreenHead } from "../show/parts.tsx";
+import { count, span } from "../show/words.ts";
+import { ProcessPanel } from "./process-panel.tsx";
+import { nameOfProcess, useFleet, type Process } from "./use-fleet.ts";
+
+/** One and a half times as long as a process that lives takes to say so. */
+const LATE_MS = 7_500;
+
+export function ProcessesScreen({ processId }: { readonly processId: string | undefined }): ReactNode {
+  const { data, error } = useFleet();
+  useEffect(() => {
+    document.title = "Processes · Haft";
+  }, []);
+  const processes = data?.processes ?? [];
+  const isChosen = processId !== undefined && processId !== "";
+  const chosen = processes.find(({ id }) => id === processId);
+  return (
+    <div className={isChosen ? "split with-panel" : "split"}>
+      <div className="split-main">
+        <ScreenHead title="Processes" />
+        {error !== null && data === undefined && (
+          <Notice isFailure title="The processes could not be read." children={failureOf(error).text} />
+        )}
+        {data === undefined && error === null && <Loading />}
+        {data !== undefined && data.differences.length > 0 && <Differences lines={data.differences} />}
+        {data !== undefined && processes.length === 0 && (
+          <Notice title="No process is listed.">Processes that share a store are listed here: start the server with one.</Notice>
+        )}
+        {processes.length > 0 && <ProcessTable processes={processes} chosen={chosen} />}
+      </div>
+      {isChosen && data !== undefined && <ProcessPanel key={processId} process={chosen} />}
+    </div>
+  );
+}
+
+function Differences({ lines }: { readonly lines: readonly string[] }): ReactNode {
+  return (
+    <Notice isFailure title="The processes are not alike.">
+      {lines.map((line) => (
+        <p key={line}>
+          <Inert text={line} maxLength={600} />
+        </p>
+      ))}
+    </Notice>
+  );
+}
+
+function ProcessTable({ processes, chosen }: { readonly processes: readonly Process[]; readonly chosen: Process | undefined }): ReactNode {
+  return (
+    <ListTable
+      head={
+        <>
+          <th scope="col">Process</th>
+          <th scope="col">State</th>
+          <th scope="col" className="number">
+            Sessions
+          </th>
+          <th scope="col" className="number wide-only">
+            Events behind
+          </th>
+          <th scope="col" className="number">
+            Last heard of
+          </th>
+        </>
+      }
+    >
+      {processes.map((one) => (
+        <tr key={one.id} className={one === chosen ? "chosen" : undefined}>
+          <td className="main-cell">
+            <Link href={processPath(one.id)} className="row-link" data-row="">
+              <Inert text={nameOfProcess(one)} maxLength={80} />
+            </Link>
+            <span className="sub-line">
+              <Inert text={aboutProcess(one)} maxLength={140} />
+            </span>
+          </td>
+          <td>
+            <ProcessState process={one} />
+          </td>
+          <td className="number">{count(one.sessions)}</td>
+          <td className="number wide-only">{one.eventsBehind === undefined ? "–" : count(one.eventsBehind)}</td>
+          <td className="number muted">{span(one.silentMs)} ago</td>
+        </tr>
+      ))}
+    </ListTable>
+  );
+}
+
+function aboutProcess({ role = "program", version, address, host, pid }: Process): string {
+  return [role, ...(version === undefined ? [] : [version]), address ?? `process ${pid} on ${host}`].join(" · ");
+}
+
+export function ProcessState({ process: { alive, silentMs, own } }: { readonly process: Process }): ReactNode {
+  return (
+    <span className="badges">
+      {!alive ? <Badge tone="bad">gone</Badge> : silentMs > LATE_MS ? <Badge tone="warn">late</Badge> : <Badge tone="good">alive</Badge>}
+      {own && <Badge>this server</Badge>}
+    </span>
+  );
+}

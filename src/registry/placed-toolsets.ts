@@ -1,0 +1,105 @@
+/** Toolsets whose resources are at one place, such as a disk or a browser: only a process that has the place runs their calls. */
+import { ToolError, describeThrown } from "../core/error.ts";
+import type { Engine } from "../core/engine.ts";
+import type { ToolSource } from "../core/source.ts";
+import type { Store } from "../core/store.ts";
+import type { Toolset } from "../core/toolset.ts";
+
+/** The parts of a runtime's options that places concern. */
+export interface PlacedOptions {
+  readonly toolsets?: readonly Toolset[];
+  readonly sources?: readonly ToolSource[];
+  readonly places?: readonly string[];
+  /** Its processes say which places they have. */
+  readonly store?: Store;
+  readonly strict?: boolean;
+}
+
+interface PlaceOptions {
+  /** Those that this process has. */
+  readonly places: readonly string[];
+  readonly store: Store | undefined;
+  /** A toolset that does not open fails the others. */
+  readonly strict: boolean;
+}
+
+/** The toolsets and sources with what this process can run of them. */
+export function placedParts(options: PlacedOptions): Required<Pick<PlacedOptions, "toolsets" | "sources">> {
+  const { toolsets = [], sources = [], places = [], store, strict = false } = options;
+  const placing = { places, store, strict };
+  return {
+    toolsets: toolsets.map((toolset) => placedToolset(toolset, placing)),
+    sources: sources.map((source) => placedSource(source, placing)),
+  };
+}
+
+/**
+ * The toolset as it is, where this process has its place; else one with the same declared tools, whose calls end `unavailable` and name the
+ * process that has it. Nothing of it is opened or run here.
+ */
+function placedToolset(toolset: Toolset, options: PlaceOptions): Toolset {
+  const { place } = toolset;
+  if (place === undefined || options.places.includes(place)) return toolset;
+  const { engine, tools, ...rest } = toolset;
+  const brings = tools === undefined && engine?.open !== undefined && !options.strict;
+  return {
+    ...rest,
+    engine: elsewhere(toolset.name, place, { ...options, brings }),
+    ...(tools === undefined ? {} : { tools: tools.map(({ execute: _execute, ...described }) => described) }),
+  };
+}
+
+/** A source whose toolsets are placed likewise. An engine stays the same object each time it is read. */
+function placedSource(source: ToolSource, options: PlaceOptions): ToolSource {
+  const engines = new Map<string, Engine>();
+  const place = (toolset: Toolset): Toolset => {
+    const placed = placedToolset(toolset, options);
+    if (placed === toolset || placed.engine === undefined) return placed;
+    const engine = engines.get(toolset.name) ?? placed.engine;
+    engines.set(toolset.name, engine);
+    return { ...placed, engine };
+  };
+  return {
+    name: source.name,
+    load: async (context) => (await source.load(context)).map(place),
+    ...(source.watch === undefined ? {} : { watch: (changed) => source.watch?.(changed) ?? (() => {}) }),
+  };
+}
+
+/** @param brings the engine that is replaced would bring tools, which are not known here: a call by name ends with the reason, as that of a toolset that did not open */
+function elsewhere(toolset: string, place: string, options: PlaceOptions & { readonly brings: boolean }): Engine {
+  const failure = (): Promise<ToolError> => notHere(toolset, place, options.store);
+  return {
+    kind: "elsewhere",
+    async call() {
+      throw await failure();
+    },
+    ...(options.brings
+      ? {
+          async open() {
+            throw await failure();
+          },
+        }
+      : {}),
+  };
+}
+
+async function notHere(toolset: string, place: string, store: Store | undefined): Promise<ToolError> {
+  const having = await holders(place, store);
+  return new ToolError("unavailable", `The toolset ${JSON.stringify(toolset)} is at the place ${JSON.stringify(place)}, ${having}.`, {
+    retryable: false,
+    outcome: "not_started",
+    hint: "Continue without it, or say that it would be needed.",
+    operatorHint: `Begin sessions that need it in a process that has the place: with ?place=${encodeURIComponent(place)}.`,
+  });
+}
+
+async function holders(place: string, store: Store | undefined): Promise<string> {
+  try {
+    const found = (await store?.processes())?.filter(({ alive, places }) => alive && places?.includes(place) === true) ?? [];
+    if (found.length === 0) return "which no process has now";
+    return `which this process does not have: ${found.map(({ name, host, pid }) => `${name ?? "a process"} (process ${pid} on host ${host})`).join(", ")} has it`;
+  } catch (thrown: unknown) {
+    return `which this process does not have; which one has it is not known: ${describeThrown(thrown)}`;
+  }
+}

@@ -1,0 +1,84 @@
+/** A server as one of the processes of its store: what it tells of itself, and what it says when others differ. */
+import { hostname } from "node:os";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
+import { describeThrown } from "../core/error.ts";
+import type { Clock, Log } from "../core/ports.ts";
+import type { ProcessDescription } from "../core/process-store.ts";
+import { definitionDigests } from "../registry/definition-digests.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { fleetDifferences } from "./fleet.ts";
+
+/** The part of the description of a process that its program gives; the server knows the rest. */
+export type ServerProcess = Pick<ProcessDescription, "name" | "definitions">;
+
+export interface FleetMemberOptions {
+  readonly runtime: Runtime;
+  readonly own: ServerProcess;
+  readonly version: string | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Toolsets change one after the other: so long is waited before others learn of it. */
+const CHANGE_MS = 1_000;
+
+export class FleetMember {
+  readonly #options: FleetMemberOptions;
+  #name: string;
+  #isAnnounced = false;
+  #cancel: (() => void) | undefined;
+
+  constructor(options: FleetMemberOptions) {
+    this.#options = options;
+    this.#name = options.own.name ?? hostname();
+  }
+
+  /** The name of the process among those of its store. */
+  get name(): string {
+    return this.#name;
+  }
+
+  /** Tells the others of this process, and the log in what they differ. @throws ToolError as the store. By rejecting */
+  async announce({ port, address }: { readonly port: number; readonly address: string | undefined }): Promise<void> {
+    const { runtime, own, version, log } = this.#options;
+    this.#name = own.name ?? `${hostname()}:${port}`;
+    const { store, places } = runtime;
+    if (store === undefined) return;
+    await store.announce({
+      role: "serve",
+      name: this.#name,
+      places,
+      definitions: this.#definitions(),
+      ...omitUndefined({ version, address }),
+    });
+    this.#isAnnounced = true;
+    for (const line of fleetDifferences(await store.processes())) log.warn(`The processes of the store are not alike. ${line}`);
+  }
+
+  /** A toolset has changed. */
+  changed(): void {
+    if (!this.#isAnnounced || this.#cancel !== undefined) return;
+    this.#cancel = this.#options.clock.timer(() => void this.#tellChange(), CHANGE_MS, { background: true });
+  }
+
+  stop(): void {
+    this.#isAnnounced = false;
+    this.#cancel?.();
+    this.#cancel = undefined;
+  }
+
+  async #tellChange(): Promise<void> {
+    this.#cancel = undefined;
+    const { runtime, log } = this.#options;
+    try {
+      await runtime.store?.announce({ definitions: this.#definitions() });
+    } catch (thrown: unknown) {
+      log.warn(`Other processes were not told that tools have changed: ${describeThrown(thrown)}`);
+    }
+  }
+
+  #definitions(): Readonly<Record<string, string>> {
+    const { runtime, own } = this.#options;
+    return { ...definitionDigests(runtime.registry), ...own.definitions };
+  }
+}

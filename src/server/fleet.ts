@@ -1,0 +1,33 @@
+/** The processes of one store together: what they should have alike and do not. */
+import type { StoredProcess } from "../core/process-store.ts";
+
+/** A name of a process for people. */
+export function processName({ name, host, pid }: StoredProcess): string {
+  return name ?? `process ${pid} on host ${host}`;
+}
+
+/** One line for each thing in which living processes differ. Empty where they are equal; those that told nothing are left out. */
+export function fleetDifferences(processes: readonly StoredProcess[]): readonly string[] {
+  const living = processes.filter(({ alive }) => alive);
+  const versions = living.flatMap((one) => (one.version === undefined ? [] : [[one.version, processName(one)] as const]));
+  const lines: string[] = [];
+  if (new Set(versions.map(([version]) => version)).size > 1)
+    lines.push(
+      `They run different versions: ${groups(versions.map(([version, name]) => [version, `${name} ${version}`] as const)).join("; ")}.`,
+    );
+  const telling = living.filter(({ definitions }) => definitions !== undefined);
+  const parts = new Set(telling.flatMap(({ definitions = {} }) => Object.keys(definitions)));
+  for (const part of [...parts].toSorted()) {
+    const having = telling.filter(({ definitions = {} }) => Object.hasOwn(definitions, part));
+    const lacking = telling.filter((one) => !having.includes(one));
+    const digests = having.map((one) => [one.definitions?.[part] ?? "", processName(one)] as const);
+    if (new Set(digests.map(([digest]) => digest)).size > 1) lines.push(`${part} differs: ${groups(digests).join(" from ")}.`);
+    if (lacking.length > 0) lines.push(`${part} is missing in ${lacking.map(processName).join(", ")}.`);
+  }
+  return lines;
+}
+
+/** The names that belong to each value, as one text a value. */
+function groups(named: readonly (readonly [value: string, name: string])[]): readonly string[] {
+  return [...Map.groupBy(named, ([value]) => value).values()].map((group) => group.map(([, name]) => name).join(", "));
+}

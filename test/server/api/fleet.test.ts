@@ -1,0 +1,232 @@
+/** The processes of one store over HTTP: who is there, in what they differ, and what they do for each other. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createRuntime, defineTool, type Toolset } from "haft";
+import { createServer, staticToken } from "haft/server";
+import { sqliteStore } from "haft/sqlite";
+import { createTriggers } from "haft/triggers";
+import { expect, onTestFinished, test } from "vitest";
+import { Gate } from "./api-server.ts";
+
+const TOKEN = "a-token-for-the-tests";
+
+async function newFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "haft-fleet-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+interface NodeOptions {
+  readonly name: string;
+  readonly address?: string | boolean;
+  readonly version?: string;
+  readonly places?: readonly string[];
+  readonly toolsets?: readonly Toolset[];
+  readonly description?: string;
+  readonly settings?: string;
+}
+
+/** One server of the store in the folder. */
+async function startNode(folder: string, { name, address = true, places = [], toolsets = [], ...more }: NodeOptions) {
+  const gate = new Gate();
+  const warnings: string[] = [];
+  const wait = defineTool({
+    name: "wait",
+    description: more.description ?? "Waits.",
+    inputSchema: { type: "object" },
+    effects: { reads: [] },
+    execute: async (_input, { signal }) => {
+      await gate.pass(signal);
+      return name;
+    },
+  });
+  const runtime = createRuntime({
+    store: sqliteStore({ path: join(folder, "haft.db"), synchronous: "normal" }),
+    tools: [wait],
+    places,
+    toolsets,
+    ports: { log: { debug() {}, warn: () => {} } },
+  });
+  await runtime.open();
+  const server = createServer(runtime, {
+    auth: staticToken({ token: TOKEN }),
+    limits: { graceMs: 50 },
+    triggers: createTriggers(),
+    version: more.version ?? "1.0.0",
+    process: { name, definitions: { configuration: more.settings ?? "same" } },
+    ports: { log: { debug() {}, warn: (line) => void warnings.push(line) } },
+  });
+  const { url } = await server.listen({ port: 0, address });
+  onTestFinished(async () => {
+    gate.open();
+    await server.close();
+    await runtime.close();
+  });
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test looks at what it expects
+  const ask = async (method: string, path: string, body?: unknown): Promise<{ readonly status: number; readonly json: any }> => {
+    const answer = await fetch(`${url}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${TOKEN}`, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await answer.text();
+    const isJson = answer.headers.get("content-type")?.includes("json") === true;
+    return { status: answer.status, json: text === "" ? undefined : isJson ? JSON.parse(text) : text };
+  };
+  return { url, gate, warnings, ask, runtime };
+}
+
+test("issue 21.6 each server lists all processes of the store, with the sessions that each has open", async () => {
+  const folder = await newFolder();
+  const [one, two] = [await startNode(folder, { name: "one" }), await startNode(folder, { name: "two", places: ["desk"] })];
+  await one.ask("POST", "/v1/sessions", { id: "shop" });
+  const { json } = await two.ask("GET", "/v1/fleet");
+  expect(json).toEqual({
+    processes: [
+      {
+        id: expect.any(String),
+        name: "one",
+        role: "serve",
+        version: "1.0.0",
+        host: expect.any(String),
+        pid: process.pid,
+        address: one.url,
+        places: [],
+        own: false,
+        alive: true,
+        startedAt: expect.any(Number),
+        seenAt: expect.any(Number),
+        silentMs: expect.any(Number),
+        sessions: 1,
+        sessionIds: ["shop"],
+      },
+      expect.objectContaining({ name: "two", address: two.url, own: true, sessions: 0, sessionIds: [], places: ["desk"] }),
+    ],
+    differences: [],
+  });
+  expect((await two.ask("GET", "/v1/sessions/shop")).json.openedIn).toBe(json.processes[0].id);
+  expect((await one.ask("GET", "/metrics")).json).toMatch(/^haft_sessions_open\{node="one"\} 1$/mu);
+  expect((await two.ask("GET", "/metrics")).json).toMatch(/^haft_http_requests_total\{operation="getFleet",status="2xx",node="two"\} 1$/mu);
+});
+
+test("issue 21 bad input: two processes with different definitions are told apart at the start, and whenever they are listed", async () => {
+  const folder = await newFolder();
+  const one = await startNode(folder, { name: "one" });
+  const extra = { name: "extra", tools: [defineTool({ name: "a", description: "A.", inputSchema: { type: "object" }, execute: () => 1 })] };
+  const more = { version: "1.1.0", description: "Waits for long.", settings: "other", toolsets: [extra] };
+  const two = await startNode(folder, { name: "two", ...more });
+  const differences = [
+    "They run different versions: one 1.0.0; two 1.1.0.",
+    "configuration differs: one from two.",
+    "toolsets.default differs: one from two.",
+    "toolsets.extra is missing in one.",
+  ];
+  expect(two.warnings).toEqual(differences.map((line) => `The processes of the store are not alike. ${line}`));
+  expect(one.warnings).toEqual([]);
+  expect((await one.ask("GET", "/v1/fleet")).json.differences).toEqual(differences);
+});
+
+test("issue 21.6 a key of a session does not see the fleet", async () => {
+  const node = await startNode(await newFolder(), { name: "one" });
+  await node.ask("POST", "/v1/sessions", { id: "shop" });
+  const made = await node.ask("POST", "/v1/sessions/shop/keys", { scopes: ["read"], expiresInMs: 60_000 });
+  if (made.status !== 201) return; // a static token makes no keys
+  const answer = await fetch(`${node.url}/v1/fleet`, { headers: { authorization: `Bearer ${made.json.key}` } });
+  expect(answer.status).toBe(403);
+});
+
+test("issue 21.2 a call is cancelled through a server that does not run it", async () => {
+  const folder = await newFolder();
+  const [one, two] = [await startNode(folder, { name: "one" }), await startNode(folder, { name: "two" })];
+  const running = one.ask("POST", "/v1/execute", { calls: [{ name: "wait", input: {} }] });
+  await one.gate.entered.promise;
+  const callId = one.runtime.running[0]?.callId ?? "";
+  expect((await two.ask("POST", `/v1/calls/${callId}/cancel`, { reason: "no need" })).json).toEqual({ cancelled: true });
+  const { results } = (await running).json;
+  expect([results[0].status, JSON.stringify(results[0].error)]).toEqual(["cancelled", expect.stringContaining("no need")]);
+  expect((await two.ask("POST", `/v1/calls/${callId}/cancel`)).json).toEqual({ cancelled: false });
+});
+
+test("issue 21.2 results that take longer are fetched through the server that was asked for them", async () => {
+  const folder = await newFolder();
+  const [one, two] = [await startNode(folder, { name: "one" }), await startNode(folder, { name: "two" })];
+  await one.ask("POST", "/v1/sessions", { id: "shop" });
+  const later = await two.ask("POST", "/v1/sessions/shop/execute", { calls: [{ name: "wait", input: {} }], waitMs: 1 });
+  expect(later.status).toBe(202);
+  one.gate.open();
+  const { status, json } = await two.ask("GET", `${later.json.location}?waitMs=10000`);
+  expect([status, json.results[0].output]).toEqual([200, "one"]);
+  expect((await two.ask("GET", "/v1/submissions/sub_unknown")).status).toBe(404);
+});
+
+test("issue 21.2 a server that cannot be asked whether it runs a call is said, and nothing is taken for done", async () => {
+  const folder = await newFolder();
+  const one = await startNode(folder, { name: "one" });
+  await startNode(folder, { name: "two", address: "http://127.0.0.1:1" });
+  const { status, json } = await one.ask("POST", "/v1/calls/call_far/cancel", { reason: "no need" });
+  expect([status, json.code, json.retryable]).toEqual([503, "unavailable", true]);
+});
+
+test("issue 21.2 schedules of a session are read, added and removed through another server", async () => {
+  const folder = await newFolder();
+  const [one, two] = [await startNode(folder, { name: "one" }), await startNode(folder, { name: "two" })];
+  await one.ask("POST", "/v1/sessions", { id: "desk" });
+  const rule = { sessionId: "desk", name: "morning", dailyAt: "07:30", zone: "UTC", prompt: "Look." };
+  expect((await two.ask("POST", "/v1/schedules", rule)).status).toBe(201);
+  const idsAt = async (node: typeof one): Promise<unknown> =>
+    (await node.ask("GET", "/v1/schedules?sessionId=desk")).json.schedules.map(({ id }: { readonly id: string }) => id);
+  expect([await idsAt(one), await idsAt(two)]).toEqual([["morning"], ["morning"]]);
+  expect(one.runtime.sessions.get("desk")).toBeDefined();
+  expect((await two.ask("DELETE", "/v1/schedules/morning?sessionId=desk")).status).toBe(204);
+  expect(await idsAt(one)).toEqual([]);
+});
+
+/** A toolset whose resource is at a desk, with tools that its engine brings. */
+function deskTools(ran: string[], brings = false): Toolset {
+  const scan = defineTool({
+    name: "scan",
+    description: "Scans a page.",
+    inputSchema: { type: "object" },
+    effects: { writes: ["scanner"], external: true },
+    execute: () => ran.push("scan"),
+  });
+  if (!brings) return { name: "desk", place: "desk", tools: [scan] };
+  return { name: "desk", place: "desk", engine: { kind: "scanner", open: async () => [scan], call: () => ran.push("scan") } };
+}
+
+test.each([false, true])(
+  "issue 21.4 calls of a toolset at a place run where the place is, and end elsewhere naming that process (brought by its engine: %j)",
+  async (brings) => {
+    const folder = await newFolder();
+    const [ranAtOne, ranAtTwo]: [string[], string[]] = [[], []];
+    const two = await startNode(folder, { name: "two", places: ["desk"], toolsets: [deskTools(ranAtTwo, brings)] });
+    const one = await startNode(folder, { name: "one", toolsets: [deskTools(ranAtOne, brings)] });
+    const calls = { calls: [{ name: "desk::scan", input: {} }] };
+
+    await one.ask("POST", "/v1/sessions", { id: "here" });
+    const [refused] = (await one.ask("POST", "/v1/sessions/here/execute", calls)).json.results;
+    expect(refused).toMatchObject({ status: "error", problem: { code: "unavailable", outcome: "not_started", retryable: false } });
+    expect(refused.problem.detail).toContain('is at the place "desk", which this process does not have: two (process ');
+
+    expect((await one.ask("POST", "/v1/sessions?place=desk", { id: "there" })).status).toBe(201);
+    expect(two.runtime.sessions.get("there")).toBeDefined();
+    const [done] = (await one.ask("POST", "/v1/sessions/there/execute", calls)).json.results;
+    expect(done.status).toBe("ok");
+    expect((await one.ask("POST", "/v1/execute?place=desk", calls)).json.results[0].status).toBe("ok");
+    expect([ranAtOne, ranAtTwo]).toEqual([[], ["scan", "scan"]]);
+    expect((await one.ask("GET", "/v1/fleet")).json.differences).toEqual([]);
+  },
+);
+
+test("issue 21.4 a place that no process has is said, and nothing is run", async () => {
+  const folder = await newFolder();
+  const ran: string[] = [];
+  const one = await startNode(folder, { name: "one", toolsets: [deskTools(ran)] });
+  const calls = { calls: [{ name: "desk::scan", input: {} }] };
+  const { status, json } = await one.ask("POST", "/v1/execute?place=desk", calls);
+  expect([status, json.code, json.outcome]).toEqual([503, "unavailable", "not_started"]);
+  const [refused] = (await one.ask("POST", "/v1/execute", calls)).json.results;
+  expect(refused.problem.detail).toContain("which no process has now");
+  expect(ran).toEqual([]);
+});

@@ -1,0 +1,147 @@
+/** What processes of a store in PostgreSQL tell each other. */
+import { hash } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import type { Store } from "../../../src/core/store.ts";
+import type { StoreChange } from "../../../src/core/store-changes.ts";
+import { postgresStore, type PostgresStoreOptions } from "../../../src/store/postgres-store.ts";
+import { message } from "../../../src/testing/store-case.ts";
+import { postgresPrograms, startPostgres, type PostgresServer } from "./server.ts";
+
+const START = 120_000;
+
+describe.skipIf(postgresPrograms === undefined)("issue 21.2 processes tell each other what they wrote:", { timeout: START }, () => {
+  let running: PostgresServer | undefined;
+  beforeAll(async () => {
+    running = await startPostgres({ max_connections: 40 }, "trust");
+  }, START);
+  afterAll(() => running?.remove());
+
+  function server(): PostgresServer {
+    return running ?? expect.fail("the server did not start");
+  }
+
+  function storeOf(schema: string, options: Partial<PostgresStoreOptions> = {}): Store {
+    const store = postgresStore({ url: server().url, schema, ...options });
+    onTestFinished(() => store.close().catch(() => {}));
+    return store;
+  }
+
+  /** Changes as they are told, from when the store is told of them. */
+  async function followed(store: Store) {
+    const told: StoreChange[] = [];
+    let wake = (): void => {};
+    const follower = store.follow((change) => {
+      told.push(change);
+      wake();
+    });
+    const next = async (fits: (change: StoreChange) => boolean): Promise<StoreChange> => {
+      for (;;) {
+        const found = told.find(fits);
+        if (found !== undefined) return found;
+        await new Promise<void>((resolve) => (wake = resolve));
+      }
+    };
+    if (!follower.isLive) await next(() => true); // it listens from then on: anything may have been written before
+    told.length = 0;
+    return { follower, told, next };
+  }
+
+  async function write(store: Store, id: string, position: number): Promise<void> {
+    const log = position === 1 ? store.create(id, { at: 1, durability: "sync" }) : await store.claim(id);
+    log.append([message(id, position)]);
+    await log.close();
+  }
+
+  test("events are told with their sessions, to others and not to the writer", async () => {
+    const [one, other] = [storeOf("told"), storeOf("told")];
+    await one.open();
+    const [own, seen] = [await followed(one), await followed(other)];
+    expect(seen.follower.isLive).toBe(true);
+    await write(one, "shop", 1);
+    const change = await seen.next(({ sessionIds }) => sessionIds?.includes("shop") === true);
+    expect(change.parts).toEqual(["events"]);
+    expect(await other.read("shop")).toMatchObject({ events: [message("shop", 1)] }); // it is durable by then
+    expect(own.told).toEqual([]);
+    seen.follower.stop();
+  });
+
+  test("stores of other schemas, and those that do not notify, are told nothing", async () => {
+    const [one, elsewhere, silent] = [storeOf("first"), storeOf("second"), storeOf("first", { notify: false })];
+    await Promise.all([one.open(), elsewhere.open()]);
+    const seen = await followed(elsewhere);
+    const follower = silent.follow(() => expect.fail("it was told"));
+    expect(follower.isLive).toBe(false);
+    await write(one, "shop", 1);
+    await write(elsewhere, "mine", 1);
+    const other = await followed(one);
+    await write(silent, "quiet", 1);
+    await write(one, "shop", 2);
+    expect([seen.told, other.told]).toEqual([[], []]);
+  });
+
+  test("many sessions at once are told as any, in notifications that PostgreSQL takes", async () => {
+    const [one, other] = [storeOf("many"), storeOf("many")];
+    await one.open();
+    const seen = await followed(other);
+    const ids = Array.from({ length: 200 }, (_, index) => `${"x".repeat(100)}${index}`);
+    await Promise.all(ids.map((id) => write(one, id, 1)));
+    await seen.next(({ sessionIds }) => sessionIds === undefined);
+    await write(one, "last", 1);
+    await seen.next(({ sessionIds }) => sessionIds === undefined || sessionIds.includes("last"));
+  });
+
+  test("a notification that nobody of Haft sent means that anything may have moved", async () => {
+    const store = storeOf("foreign");
+    await store.open();
+    const seen = await followed(store);
+    const channel = `haft_${hash("sha256", "foreign").slice(0, 32)}`;
+    for (const text of ["{", "null", "[]", '{"parts": 1}', "x".repeat(7_000)])
+      await server().execute(`select pg_notify('${channel}', '${text}')`);
+    await seen.next(({ sessionIds }) => sessionIds === undefined);
+    await server().execute(`select pg_notify('${channel}', '{"parts": ["events"], "sessionIds": ["shop"]}')`);
+    await seen.next(({ sessionIds }) => sessionIds?.includes("shop") === true);
+    expect(seen.told.map(({ parts }) => parts.length)).toEqual([3, 3, 3, 3, 3, 1]);
+  });
+
+  test("a connection that is lost is made again, and everything is looked at then", async () => {
+    const [one, other] = [storeOf("lost"), storeOf("lost")];
+    await one.open();
+    const seen = await followed(other);
+    await server().execute("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'haft notifier'");
+    await seen.next(({ parts, sessionIds }) => sessionIds === undefined && parts.length > 1);
+    await write(one, "shop", 1);
+    await seen.next(({ sessionIds }) => sessionIds?.includes("shop") === true);
+  });
+
+  test("a server that is restarted is waited for, and what is written meanwhile is not lost", async () => {
+    const [one, other] = [storeOf("restarted"), storeOf("restarted")];
+    await one.open();
+    const seen = await followed(other);
+    const writing = one.create("shop", { at: 1, durability: "sync" });
+    await server().restart();
+    writing.append([message("shop", 1)]);
+    await writing.close();
+    await seen.next(({ sessionIds }) => sessionIds === undefined || sessionIds.includes("shop"));
+    expect((await other.read("shop")).events).toEqual([message("shop", 1)]);
+  });
+
+  test("cancelled jobs and answered approvals are told", async () => {
+    const [one, other] = [storeOf("asked"), storeOf("asked")];
+    await one.open();
+    const seen = await followed(other);
+    await one.jobs.requestCancel({ sessionId: "a", id: "b", reason: "no need" });
+    await seen.next(({ parts }) => parts.includes("jobs"));
+    await one.approvals.requestPreview({ id: "a", digest: "b" });
+    await seen.next(({ parts }) => parts.includes("approvals"));
+  });
+
+  test("a store that is closed at once closes its connection", async () => {
+    const store = storeOf("closed");
+    await store.open();
+    store.follow(() => {});
+    await write(store, "shop", 1);
+    await store.close();
+    const left = await server().execute("select count(*)::int as n from pg_stat_activity where application_name = 'haft notifier'");
+    expect(left[0]?.["n"]).toBe(0);
+  });
+});
