@@ -22,9 +22,17 @@ export async function forwarded(
 ): Promise<Response | undefined> {
   const { inSession }: Route = API[id];
   if (inSession !== true || sessionId === undefined || services.store === undefined || request.headers.has(FORWARDED)) return undefined;
-  if (services.runtime.sessions.get(sessionId) !== undefined) return undefined;
-  const address = (await services.sessions.stored(sessionId))?.openedAt;
+  const address = await ownerAddress(sessionId, services);
   return address === undefined ? undefined : send(request, address);
+}
+
+/** Where another process is reached that has the session open. Undefined where it is open here, or nowhere, or that process announced no address. */
+export async function ownerAddress(
+  sessionId: string,
+  { runtime, sessions }: Pick<ApiServices, "runtime" | "sessions">,
+): Promise<string | undefined> {
+  if (runtime.sessions.get(sessionId)?.lost === false) return undefined;
+  return (await sessions.stored(sessionId))?.openedAt;
 }
 
 async function send(request: Request, address: string): Promise<Response> {
