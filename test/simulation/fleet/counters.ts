@@ -8,8 +8,14 @@ interface Counter {
 
 export class Counters {
   readonly #counters = new Map<string, Counter>();
+  readonly #onBroken: (broken: Broken) => void;
   /** How many changes were taken in all. */
   writes = 0;
+
+  /** @param onBroken a handler that throws would only fail its call */
+  constructor(onBroken: (broken: Broken) => void) {
+    this.#onBroken = onBroken;
+  }
 
   count(key: string): number {
     return this.#of(key).count;
@@ -27,8 +33,10 @@ export class Counters {
   write(key: string, { count, fence, life }: { readonly count: number; readonly fence: number; readonly life: number }): boolean {
     const counter = this.#of(key);
     if (fence < counter.fence) return false;
-    if (counter.count !== count)
-      throw new Broken(20, `the counter ${key} was ${counter.count} when ${life} wrote what it had made of ${count}, with the fence ${fence}.`);
+    if (counter.count !== count) {
+      const details = `the counter ${key} was ${counter.count} when node ${life} wrote what it had made of ${count}, with the fence ${fence}.`;
+      this.#onBroken(new Broken(20, details));
+    }
     counter.count++;
     this.writes++;
     return true;

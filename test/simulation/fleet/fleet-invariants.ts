@@ -28,7 +28,7 @@ export class FleetInvariants {
   readonly #now: () => number;
   readonly #seen: (point: string) => void;
   readonly #lines = new Map<string, Line>();
-  /** When each owner last said that it lives, by the true time. */
+  /** When each owner last said that it lives. */
   readonly #seenAt = new Map<string, number>();
   #leases = new Map<string, Lease>();
   #sequence = 0;
@@ -53,16 +53,15 @@ export class FleetInvariants {
     if (changed.has("haft_lease")) this.#checkLeases(life);
     if (changed.has("haft_session")) this.#checkSessions(life);
     const written = changed.has("haft_event") ? this.#checkEvents(life) : [];
-    if (changed.has("haft_owner")) this.#noteOwners(life);
+    if (changed.has("haft_owner")) this.#noteOwners();
     return written;
   }
 
-  #noteOwners(life: number): void {
-    const rows = this.#server.rows("select id, seen_at from haft_owner");
-    const ids = new Set(rows.map(({ id }) => String(id)));
-    const own = this.#server.ownerOf.get(life);
-    if (own !== undefined && ids.has(own)) this.#seenAt.set(own, this.#now());
-    for (const id of this.#seenAt.keys()) if (!ids.has(id)) this.#seenAt.delete(id);
+  /** A row says when its owner asked for the time, which may be a while before it was written. */
+  #noteOwners(): void {
+    this.#seenAt.clear();
+    for (const { id, seen_at } of this.#server.rows("select id, seen_at from haft_owner"))
+      this.#seenAt.set(String(id), Math.min(Number(seen_at), this.#now()));
   }
 
   /** Refuses that something is taken from an owner that was heard of within a lease. */

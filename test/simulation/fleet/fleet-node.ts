@@ -4,6 +4,7 @@ import { ToolError } from "../../../src/core/error.ts";
 import type { ToolResult } from "../../../src/core/result.ts";
 import type { Store } from "../../../src/core/store.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
+import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { ownerAddress } from "../../../src/server/api/forward.ts";
 import { SessionPool } from "../../../src/server/api/session-pool.ts";
 import { MemoryLog, type FakeClock } from "../../../src/testing/fake-ports.ts";
@@ -54,6 +55,8 @@ export class FleetNode implements FleetHost {
   readonly counters: Counters;
   readonly sabotage: FleetSabotage | undefined;
   isDead = false;
+  /** How many handlers have read a counter and not written it yet. */
+  bumping = 0;
   /** It takes no more requests. */
   isClosing = false;
   readonly #world: NodeSurroundings;
@@ -120,7 +123,11 @@ export class FleetNode implements FleetHost {
     const address = wasForwarded ? undefined : await ownerAddress(sessionId, { runtime: this.runtime, sessions: this.pool });
     if (address !== undefined) return this.#world.forward(this, address, request);
     const key = this.sabotage === "forget the keys of requests" ? `${idempotencyKey} ${++this.#resent}` : idempotencyKey;
-    return this.pool.use(sessionId, (session) => session.execute(calls, { idempotencyKey: key, background }), { create: true });
+    const execute = (session: RuntimeSession): Promise<readonly ToolResult[]> => {
+      if (this.sabotage === "keep a lost session open") Object.defineProperty(session, "lost", { value: false });
+      return session.execute(calls, { idempotencyKey: key, background });
+    };
+    return this.pool.use(sessionId, execute, { create: true });
   }
 
   /** Takes the session from the node that has it, whether or not that one lives. */

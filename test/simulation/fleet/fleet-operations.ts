@@ -10,7 +10,7 @@ const WEIGHTS = {
   "request in background": 8,
   "send again": 8,
   "cancel a job": 2,
-  "pause a node": 5,
+  "pause a node": 7,
   "kill a node": 3,
   "cut a node off": 4,
   "slow a link": 3,
@@ -29,7 +29,7 @@ export async function operateFleet(world: FleetWorld, operations: number): Promi
   for (let step = 1; step <= operations; step++) {
     world.steps = step;
     operator.ask(world.dice.weighted(WEIGHTS));
-    await world.advance(world.dice.of([0, 2, 10, 30, 100, 400]));
+    await world.advance(world.dice.of([0, 2, 10, 30, 100, 300, 700]));
   }
   await world.end();
 }
@@ -58,7 +58,7 @@ class FleetOperator {
       case "cancel a job":
         return this.#cancelJob();
       case "pause a node":
-        return world.pause(node);
+        return world.pauseOne();
       case "kill a node":
         return world.kill(node);
       case "cut a node off":
@@ -89,8 +89,9 @@ class FleetOperator {
     const { dice } = this.#world;
     const tag = `call ${++this.#calls}`;
     const ms = background ? dice.of([100, 1_000, 5_000]) : dice.of([0, 5, 40, 300, 1_500]);
-    const order: FleetOrder = { tag, key: dice.of(KEYS), ms };
-    return { id: tag, name: dice.of(FLEET_TOOLS), input: order };
+    const name = dice.of(FLEET_TOOLS);
+    const order: FleetOrder = { tag, key: dice.of(KEYS), ms: name === "counters::bump" ? Math.max(ms, 300) : ms };
+    return { id: tag, name, input: order };
   }
 
   #sendAgain(): void {

@@ -12,8 +12,6 @@ export const FLEET_SABOTAGES = [
   "answer commits that are not made",
   /** A service that compares fences sees no difference between holders. */
   "give every lease the same fence",
-  /** Each node grants itself what it wants. */
-  "grant leases without asking",
   /** A payment is said to be safe to repeat, and is not. */
   "repeat what may not be repeated",
   /** A request that is sent again is taken for another one. */

@@ -9,7 +9,7 @@ import type { Bank } from "../bank.ts";
 import type { Counters } from "./counters.ts";
 import type { FleetSabotage } from "./fleet-sabotage.ts";
 
-export const FLEET_TOOLS = ["bank::pay", "bank::wire", "bank::deposit", "bank::balance", "counters::bump", "counters::peek", "notes::note"] as const;
+export const FLEET_TOOLS = ["bank::pay", "bank::wire", "bank::deposit", "bank::balance", "counters::bump", "counters::bump", "counters::peek", "notes::note"] as const;
 export const KEYS = ["a", "b"] as const;
 
 export interface FleetOrder {
@@ -28,6 +28,7 @@ export interface FleetHost {
   readonly bank: Bank;
   readonly counters: Counters;
   readonly sabotage: FleetSabotage | undefined;
+  bumping: number;
   /** The effect of a call that may not be repeated was done. */
   done(tag: string, tool: string): void;
   seen(point: string): void;
@@ -125,7 +126,9 @@ function bump(host: FleetHost): Tool {
     execute: ({ tag, key, ms }: FleetOrder, { fence = 0 }: ToolContext) => {
       const count = host.counters.read(key, fence);
       if (count === undefined) throw new ToolError("execution_failed", "The fence is old.", { outcome: "failed" });
+      host.bumping++;
       return after(host, ms, () => {
+        host.bumping--;
         if (!host.counters.write(key, { count, fence, life: host.life })) {
           host.seen("holder of an old lease refused by its fence");
           throw new ToolError("execution_failed", "The lease was lost.", { outcome: "failed" });

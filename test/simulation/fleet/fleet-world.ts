@@ -29,6 +29,8 @@ export interface FleetWorldOptions {
 /** A request and its client. */
 interface Asked {
   readonly request: FleetRequest;
+  /** The node that is asked, by its number; undefined = any. */
+  readonly node: number | undefined;
   isAnswered: boolean;
   /** How often it was sent and neither answered nor given up. */
   underWay: number;
@@ -39,7 +41,7 @@ export class FleetWorld implements NodeSurroundings {
   readonly clock = new FakeClock();
   readonly dice: Dice;
   readonly bank = new Bank(undefined);
-  readonly counters = new Counters();
+  readonly counters = new Counters((broken) => void (this.#broken ??= broken));
   readonly sabotage: FleetSabotage | undefined;
   readonly server: DatabaseServer;
   readonly invariants: FleetInvariants;
@@ -69,7 +71,7 @@ export class FleetWorld implements NodeSurroundings {
       losesCommits: sabotage === "answer commits that are not made",
       seen,
     });
-    this.invariants = new FleetInvariants({ server: this.server, now: () => this.clock.now(), seen });
+    this.invariants = new FleetInvariants({ server: this.server, now: () => this.clock.wallTime(), seen });
     for (let number = 1; number <= nodes; number++) this.startNode(number);
   }
 
@@ -119,15 +121,15 @@ export class FleetWorld implements NodeSurroundings {
   }
 
   /** A client asks a node, and asks again, with the same key, until it is answered. */
-  ask(request: FleetRequest): void {
-    const asked: Asked = { request, isAnswered: false, underWay: 0 };
+  ask(request: FleetRequest, node?: number): void {
+    const asked: Asked = { request, node, isAnswered: false, underWay: 0 };
     this.asked.push(asked);
     this.send(asked);
   }
 
   /** Sends a request once: a first time, after no answer, or because a client does not know that it was answered. */
   send(asked: Asked): void {
-    const node = this.dice.of(this.nodes);
+    const node = this.nodes.find(({ number }) => number === asked.node) ?? this.dice.of(this.nodes);
     let isOver = false;
     const end = (point: string, then?: () => void): void => {
       this.trace.add(this.clock.now(), `answer of ${node.life}`, point);
@@ -183,11 +185,18 @@ export class FleetWorld implements NodeSurroundings {
     this.clock.timer(() => this.startNode(node.number), this.dice.of([50, 500, 5_000]));
   }
 
-  pause(node: FleetNode): void {
+  /** Any, or for longer than a lease one that holds one. */
+  pauseOne(): void {
+    const holders = this.nodes.filter((node) => node.bumping > 0);
+    if (holders.length > 0 && this.dice.chance(0.7)) this.#pause(this.dice.of(holders), this.dice.of([4_500, 9_000]));
+    else this.#pause(this.dice.of(this.nodes), this.dice.of([200, 2_000, 4_500, 9_000]));
+  }
+
+  #pause(node: FleetNode, durationMs: number): void {
     if (!node.isUp || node.clock.isPaused) return;
     node.clock.pause();
     this.seen("node paused");
-    this.clock.timer(() => node.clock.thaw(), this.dice.of([200, 2_000, 4_500, 9_000]));
+    this.clock.timer(() => node.clock.thaw(), durationMs);
   }
 
   cut(node: FleetNode): void {
@@ -232,21 +241,39 @@ export class FleetWorld implements NodeSurroundings {
     );
   }
 
-  /** All faults end, all nodes live: then everything has to be answered, and every job to end. */
+  /** All faults end, all nodes live: then everything has to be answered, by any node, and every job to end. */
   async settle(): Promise<void> {
+    this.#endFaults();
+    await this.#untilQuiet();
+    for (const { number } of this.nodes) {
+      for (const sessionId of new Set(this.asked.map(({ request }) => request.sessionId))) {
+        const tag = `last ${number} ${sessionId}`;
+        const call = { id: tag, name: "bank::balance", input: { tag, key: "a", ms: 0 } };
+        this.ask({ idempotencyKey: tag, sessionId, calls: [call], background: false }, number);
+      }
+    }
+    await this.#untilQuiet();
+    this.invariants.checkQuiet();
+  }
+
+  /** Now, or when each was to end anyway. */
+  #endFaults(): void {
+    if (this.dice.chance(0.7)) return;
     this.server.start();
     for (const node of this.nodes) {
       node.link.heal();
       node.link.isSlow = false;
       if (node.clock.isPaused) node.clock.thaw();
     }
+  }
+
+  async #untilQuiet(): Promise<void> {
     const end = this.clock.now() + PATIENCE_MS;
     await this.advance(0);
     for (let left = this.#unquiet(); left.length > 0; left = this.#unquiet()) {
       if (this.clock.now() > end) throw new Broken(1, `${left.join(", ")}: ${PATIENCE_MS} ms after all nodes lived.`);
       await this.advance(250);
     }
-    this.invariants.checkQuiet();
   }
 
   /** The things that have not come to their end. */
@@ -277,6 +304,5 @@ function notClosed({ life }: FleetNode, thrown: unknown): never {
 }
 
 function codeOf(thrown: unknown): string {
-  if (thrown instanceof Broken) throw thrown;
   return thrown instanceof ToolError ? thrown.code : String(thrown);
 }

@@ -107,11 +107,6 @@ function sabotaged(store: Store, sabotage: FleetSabotage | undefined): Store {
       (await leases.update(request)).map((answer) => (answer.granted ? { ...answer, fence: 1 } : answer));
     return withParts(store, { leases: { update, list: () => leases.list() } });
   }
-  if (sabotage === "grant leases without asking") {
-    let fence = 0;
-    const update: Store["leases"]["update"] = async ({ wanted }) => wanted.map(() => ({ granted: true, fence: ++fence }));
-    return withParts(store, { leases: { update, list: async () => [] } });
-  }
   if (sabotage === "acknowledge before the commit" || sabotage === "leave out the end of a job")
     return withParts(store, {
       create: (id, options) => sabotagedLog(store.create(id, options), sabotage),
