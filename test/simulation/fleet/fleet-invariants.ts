@@ -34,8 +34,8 @@ export class FleetInvariants {
   #sequence = 0;
   /** Sessions that an operator takes from living nodes, by the life of the node that may. */
   readonly #allowed = new Set<string>();
-  /** The calls of each request, as they were first answered. */
-  readonly #answers = new Map<string, readonly ToolResult[]>();
+  /** The results of each request, and when the first whole answer was given. */
+  readonly #answers = new Map<string, { readonly results: readonly ToolResult[]; readonly at: number }>();
   readonly #done = new Map<string, number>();
 
   constructor(parts: { readonly server: DatabaseServer; readonly now: () => number; readonly seen: (point: string) => void }) {
@@ -156,8 +156,8 @@ export class FleetInvariants {
     return line;
   }
 
-  /** A node answered a request. */
-  answered({ idempotencyKey, sessionId, calls }: FleetRequest, results: readonly ToolResult[]): void {
+  /** A node answered a request that was sent then. */
+  answered({ idempotencyKey, sessionId, calls }: FleetRequest, results: readonly ToolResult[], sentAt: number): void {
     if (results.length !== calls.length) throw new Broken(1, `${calls.length} calls of ${idempotencyKey} came to ${results.length} results.`);
     const before = this.#answers.get(idempotencyKey);
     const line = this.#lineOf(JSON.stringify(sessionId));
@@ -166,14 +166,16 @@ export class FleetInvariants {
       const tag = calls[index]?.input === undefined ? undefined : (calls[index].input as { readonly tag?: unknown }).tag; // as the world made it
       const answer = typeof output === "object" && output !== null && "tag" in output ? output.tag : tag;
       if (answer !== tag) throw new Broken(7, `${callId} was asked as ${String(tag)} and answered as ${String(answer)}.`);
-      const first = before?.[index];
-      if (first !== undefined && first.status !== "pending" && JSON.stringify(first) !== JSON.stringify(result))
+      const first = before?.results[index];
+      const isLate = result.status === "pending" && before !== undefined && sentAt <= before.at;
+      if (first !== undefined && first.status !== "pending" && !isLate && JSON.stringify(first) !== JSON.stringify(result))
         throw new Broken(3, `${idempotencyKey} was ${JSON.stringify(first)} first, and then ${JSON.stringify(result)}.`);
       if (first !== undefined && first.callId !== callId) throw new Broken(3, `${idempotencyKey} was ${first.callId}, and then ${callId}.`);
       this.#requireStored(line, result);
     }
     if (before !== undefined) this.#seen("request sent again and answered as the first time");
-    this.#answers.set(idempotencyKey, results);
+    if (before === undefined || before.results.some(({ status }) => status === "pending"))
+      this.#answers.set(idempotencyKey, { results, at: this.#now() });
   }
 
   #requireStored(line: Line, result: ToolResult): void {
@@ -207,7 +209,7 @@ export class FleetInvariants {
   /** When all nodes have closed: what was acknowledged is there, nothing is held, and what a result says was done was done. */
   checkEnd(requests: readonly FleetRequest[]): void {
     for (const request of requests) {
-      const results = this.#answers.get(request.idempotencyKey);
+      const results = this.#answers.get(request.idempotencyKey)?.results;
       if (results === undefined) throw new Broken(1, `${request.idempotencyKey} was never answered.`);
       for (const [index, result] of results.entries()) {
         const final = this.#lineOf(JSON.stringify(request.sessionId)).ended.get(result.callId);

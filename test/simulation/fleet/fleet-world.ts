@@ -15,7 +15,7 @@ import type { FleetSabotage } from "./fleet-sabotage.ts";
 /** A client that waited so long for an answer asks another node. */
 const CLIENT_MS = 4_000;
 /** Within this time everything is answered once all nodes live. */
-const PATIENCE_MS = 180_000;
+const PATIENCE_MS = 60_000;
 /** A node comes to its end within this time. */
 const CLOSE_MS = 60_000;
 
@@ -142,6 +142,7 @@ export class FleetWorld implements NodeSurroundings {
       if (!asked.isAnswered) this.clock.timer(() => this.send(asked), this.dice.between(20, 300));
     };
     asked.underWay++;
+    const sentAt = this.clock.wallTime();
     const stop = this.clock.timer(() => end("no answer in time"), CLIENT_MS);
     if (!node.isUp) {
       this.clock.timer(() => end("no node there"), 1);
@@ -150,16 +151,16 @@ export class FleetWorld implements NodeSurroundings {
     // A paused node takes it when it is thawed.
     node.clock.timer(() => {
       node.answer(asked.request).then(
-        (results) => end("answered", () => this.#take(asked, node, results)),
+        (results) => end("answered", () => this.#take(asked, node, { results, sentAt })),
         (thrown: unknown) => end(codeOf(thrown)),
       );
     }, this.dice.between(0, 2));
   }
 
-  #take(asked: Asked, { isDead }: FleetNode, results: readonly ToolResult[]): void {
+  #take(asked: Asked, { isDead }: FleetNode, answer: { readonly results: readonly ToolResult[]; readonly sentAt: number }): void {
     if (isDead) return;
     asked.isAnswered = true;
-    this.invariants.answered(asked.request, results);
+    this.invariants.answered(asked.request, answer.results, answer.sentAt);
   }
 
   forward(from: FleetNode, address: string, request: FleetRequest): Promise<readonly ToolResult[]> {

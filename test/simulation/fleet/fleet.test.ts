@@ -40,7 +40,7 @@ const CAUGHT = {
   "never take what a dead node had": { as: [1, 17], from: 1 },
   "take over by the clock of the node": { as: [19], from: 1 },
   "acknowledge before the commit": { as: [4], from: 1 },
-  "answer commits that are not made": { as: [4], from: 1 },
+  "answer commits that are not made": { as: [4, 11], from: 1 },
   "give every lease the same fence": { as: [20], from: 3 },
   "repeat what may not be repeated": { as: [11], from: 1 },
   "forget the keys of requests": { as: [3, 11], from: 1 },
