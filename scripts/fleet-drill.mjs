@@ -11,7 +11,7 @@ wrong. Then everything has to agree: the answers of clients, the stored sessions
 
   node --conditions=haft-source scripts/fleet-drill.mjs [options]
 
-  --kills N              kill -9 of a server, and a new one (300)
+  --kills N              kill -9 of a server, and a new one, two at a time (300)
   --stops N              a server stopped for --stop-ms, two at a time (50)
   --stop-ms N            (30000)
   --restarts N           the database stopped at once and started again, every --restart-every-ms (200)

@@ -1,7 +1,6 @@
 /** Clients of a fleet: each asks one node after another, with the same key, until it is answered. */
 import type { ToolResult } from "../../../src/core/result.ts";
 
-const ANSWER_MS = 8_000;
 const PAUSE_MS = 60;
 
 export interface Order {
@@ -15,6 +14,8 @@ export interface ClientOptions {
   readonly urls: () => readonly string[];
   readonly token: string;
   readonly random: () => number;
+  /** A node that does not answer for so long is asked no more; another one is. */
+  readonly answerMs: number;
   /** Called for each answer that is not a success: `409 conflict`, `no answer`. */
   readonly onTry: (what: string) => void;
 }
@@ -48,13 +49,13 @@ export class FleetClient {
   async #try(url: string, order: Order): Promise<readonly ToolResult[] | undefined> {
     const { key, sessionId, calls, background } = order;
     const path = `/v1/sessions/${sessionId}/execute`;
-    const first = await this.#send(url + path, { calls, background, waitMs: ANSWER_MS }, key);
+    const first = await this.#send(url + path, { calls, background, waitMs: this.#options.answerMs }, key);
     if (first?.code === "not_found") await this.#send(`${url}/v1/sessions`, { id: sessionId });
     return first?.results;
   }
 
   async #send(url: string, body: unknown, key?: string): Promise<Answer | undefined> {
-    const { token, onTry } = this.#options;
+    const { token, onTry, answerMs } = this.#options;
     try {
       const answer = await fetch(url, {
         method: "POST",
@@ -64,7 +65,7 @@ export class FleetClient {
           ...(key === undefined ? {} : { "idempotency-key": key }),
         },
         body: JSON.stringify(body),
-        signal: AbortSignal.timeout(ANSWER_MS + 1_000),
+        signal: AbortSignal.timeout(answerMs + 500),
       });
       const read = JSON.parse((await answer.text()) || "{}") as Answer; // the server's own JSON
       if (answer.status >= 400) onTry(`${answer.status} ${read.code ?? ""}`);

@@ -105,6 +105,7 @@ class FleetDrill {
       urls: () => this.#nodes.map((node) => `http://${node.network.host}:${portOf(this.#network, node.number)}`),
       token: TOKEN,
       random: this.#random,
+      answerMs: Math.max(1_500, Math.min(8_000, options.leaseMs / 2)),
       onTry: (what) => void (this.#tries[what] = (this.#tries[what] ?? 0) + 1),
     });
   }
@@ -192,10 +193,10 @@ class FleetDrill {
     const { kills, stops, restarts, cuts, halfOpens, onPhase = () => {} } = this.#options;
     onPhase(`over ${this.#network.kind}`);
     await this.#wait(500);
-    for (; this.#counts.kills < kills; this.#counts.kills++) await this.#kill(this.#one());
-    onPhase(`${kills} kills`);
-    // Two at a time: one of three goes on.
-    for (; this.#counts.stops < stops; this.#counts.stops += 2) await Promise.all([this.#stop(this.#counts.stops), this.#stop(this.#counts.stops + 1)]);
+    // Two at a time: one of three runs.
+    for (; this.#counts.kills < kills; this.#counts.kills += 2) await Promise.all([0, 1].map((of) => this.#kill(this.#counts.kills + of)));
+    onPhase(`${this.#counts.kills} kills`);
+    for (; this.#counts.stops < stops; this.#counts.stops += 2) await Promise.all([0, 1].map((of) => this.#stop(this.#counts.stops + of)));
     onPhase(`${this.#counts.stops} stops`);
     for (; this.#counts.restarts < restarts; this.#counts.restarts++) {
       await this.#wait(this.#options.restartEveryMs);
@@ -225,7 +226,8 @@ class FleetDrill {
     return node;
   }
 
-  async #kill(node: Node): Promise<void> {
+  async #kill(turn: number): Promise<void> {
+    const node = this.#nodeAt(turn);
     await this.#wait(this.#random() * 400);
     const { child } = node;
     if (child === undefined) return;

@@ -1,8 +1,10 @@
 /** The networks of a fleet: a namespace for each node where the system has them and this user may make them, else loopback alone. */
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 
-const BRIDGE = "haftbr0";
-const SUBNET = "10.213.77";
+/** Of this process alone: several drills may run at a time. */
+const NAME = `hf${process.pid}`;
+const BRIDGE = `${NAME}b`;
+const SUBNET = `10.213.${process.pid % 250}`;
 
 export interface NodeNetwork {
   /** The address that the node listens at. */
@@ -42,7 +44,7 @@ function quietly(...args: readonly string[]): void {
 }
 
 function withNamespaces(count: number): FleetNetwork {
-  const names = Array.from({ length: count }, (_, index) => ({ space: `haftns${index + 1}`, outer: `haftv${index + 1}`, inner: `haftw${index + 1}` }));
+  const names = Array.from({ length: count }, (_, index) => ({ space: `${NAME}n${index}`, outer: `${NAME}v${index}`, inner: `${NAME}w${index}` }));
   const remove = (): void => {
     for (const { space, outer } of names) {
       quietly("link", "del", outer);
@@ -50,7 +52,6 @@ function withNamespaces(count: number): FleetNetwork {
     }
     quietly("link", "del", BRIDGE);
   };
-  remove(); // of a run that was killed
   try {
     ip("link", "add", BRIDGE, "type", "bridge");
     ip("addr", "add", `${SUBNET}.1/24`, "dev", BRIDGE);
