@@ -41,6 +41,7 @@ export function openNodeStore(parts: NodeStoreParts): NodeStore {
     place: "The simulated database",
     readOnly: false,
     maxBufferedBytes: 10_000_000,
+    clock: parts.clock,
   });
   const beat = (): void => {
     void database.beat().catch(() => {}); // the next one makes up for one that is missed
