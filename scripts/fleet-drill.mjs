@@ -67,7 +67,8 @@ async function drill() {
       onPhase: (text) => console.log(`${((performance.now() - startedAt) / 1_000).toFixed(0).padStart(5)} s  ${text}`),
     });
     console.log(JSON.stringify(report, undefined, 2));
-    if (Number(values.stops) > 0 && report.refusedByEpoch === 0) throw new Error("No write was refused by its epoch: the drill proves nothing.");
+    if (Number(values.stops) > 0 && report.refusedByEpoch === 0)
+      throw new Error("No write was refused by its epoch: the drill proves nothing.");
     console.log("No acknowledged result is lost, nothing was done twice, every job has ended, no lease is left.");
   } finally {
     rmSync(dir, { recursive: true, force: true });

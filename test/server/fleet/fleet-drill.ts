@@ -283,7 +283,8 @@ class FleetDrill {
     for (const [order, first] of this.#answers) {
       if (order.sessionId !== sessionId) continue;
       const again = await this.#client.ask(order, PATIENCE_MS, this.#orders % NODES);
-      if (!isDeepStrictEqual(first, again)) throw new Error(`${order.key} was ${JSON.stringify(first)}, and is ${JSON.stringify(again)} now.`);
+      if (!isDeepStrictEqual(first, again))
+        throw new Error(`${order.key} was ${JSON.stringify(first)}, and is ${JSON.stringify(again)} now.`);
     }
   }
 

@@ -44,7 +44,11 @@ function quietly(...args: readonly string[]): void {
 }
 
 function withNamespaces(count: number): FleetNetwork {
-  const names = Array.from({ length: count }, (_, index) => ({ space: `${NAME}n${index}`, outer: `${NAME}v${index}`, inner: `${NAME}w${index}` }));
+  const names = Array.from({ length: count }, (_, index) => ({
+    space: `${NAME}n${index}`,
+    outer: `${NAME}v${index}`,
+    inner: `${NAME}w${index}`,
+  }));
   const remove = (): void => {
     for (const { space, outer } of names) {
       quietly("link", "del", outer);

@@ -158,7 +158,8 @@ export class FleetInvariants {
 
   /** A node answered a request that was sent then. */
   answered({ idempotencyKey, sessionId, calls }: FleetRequest, results: readonly ToolResult[], sentAt: number): void {
-    if (results.length !== calls.length) throw new Broken(1, `${calls.length} calls of ${idempotencyKey} came to ${results.length} results.`);
+    if (results.length !== calls.length)
+      throw new Broken(1, `${calls.length} calls of ${idempotencyKey} came to ${results.length} results.`);
     const before = this.#answers.get(idempotencyKey);
     const line = this.#lineOf(JSON.stringify(sessionId));
     for (const [index, result] of results.entries()) {
@@ -181,7 +182,8 @@ export class FleetInvariants {
   #requireStored(line: Line, result: ToolResult): void {
     const { callId, status } = result;
     if (status === "pending") {
-      if (!line.jobs.has(callId) && !line.ended.has(callId)) throw new Broken(4, `the database does not have the job ${callId}, which was acknowledged.`);
+      if (!line.jobs.has(callId) && !line.ended.has(callId))
+        throw new Broken(4, `the database does not have the job ${callId}, which was acknowledged.`);
       return;
     }
     const stored = line.ended.get(callId);
@@ -217,7 +219,8 @@ export class FleetInvariants {
         const { status } = JSON.parse(final) as ToolResult;
         const call = request.calls[index];
         const { tag } = call?.input as { readonly tag: string }; // as the world made it
-        if (status === "ok" && ONCE.has(call?.name ?? "") && !this.#done.has(tag)) throw new Broken(11, `${tag} is said to be done, and was not.`);
+        if (status === "ok" && ONCE.has(call?.name ?? "") && !this.#done.has(tag))
+          throw new Broken(11, `${tag} is said to be done, and was not.`);
       }
     }
     const [lease] = this.#server.rows("select ticket from haft_lease");

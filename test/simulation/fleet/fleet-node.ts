@@ -63,7 +63,10 @@ export class FleetNode implements FleetHost {
   #resent = 0;
 
   /** @param place 1, 2, …; `life` is another one after each restart */
-  constructor(world: NodeSurroundings, { number, life, aheadMs }: { readonly number: number; readonly life: number; readonly aheadMs: number }) {
+  constructor(
+    world: NodeSurroundings,
+    { number, life, aheadMs }: { readonly number: number; readonly life: number; readonly aheadMs: number },
+  ) {
     const { seed, clock, server, sabotage } = world;
     this.#world = world;
     this.number = number;

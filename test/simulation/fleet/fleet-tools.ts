@@ -9,7 +9,16 @@ import type { Bank } from "../bank.ts";
 import type { Counters } from "./counters.ts";
 import type { FleetSabotage } from "./fleet-sabotage.ts";
 
-export const FLEET_TOOLS = ["bank::pay", "bank::wire", "bank::deposit", "bank::balance", "counters::bump", "counters::bump", "counters::peek", "notes::note"] as const;
+export const FLEET_TOOLS = [
+  "bank::pay",
+  "bank::wire",
+  "bank::deposit",
+  "bank::balance",
+  "counters::bump",
+  "counters::bump",
+  "counters::peek",
+  "notes::note",
+] as const;
 export const KEYS = ["a", "b"] as const;
 
 export interface FleetOrder {
@@ -58,7 +67,8 @@ function after<T>({ clock }: FleetHost, ms: number, then: () => T): Promise<T> {
 
 function commit(host: FleetHost, tool: string, { tag, key }: FleetOrder, { idempotencyKey }: ToolContext): unknown {
   const version = host.bank.commit({ resource: `account:${key}`, tool, key: idempotencyKey, process: host.life });
-  if (version === undefined) throw new ToolError("execution_failed", "The bank was told that this request is given up.", { outcome: "failed" });
+  if (version === undefined)
+    throw new ToolError("execution_failed", "The bank was told that this request is given up.", { outcome: "failed" });
   host.done(tag, tool);
   return { tag, version };
 }

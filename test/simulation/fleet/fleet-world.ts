@@ -149,12 +149,15 @@ export class FleetWorld implements NodeSurroundings {
       return;
     }
     // A paused node takes it when it is thawed.
-    node.clock.timer(() => {
-      node.answer(asked.request).then(
-        (results) => end("answered", () => this.#take(asked, node, { results, sentAt })),
-        (thrown: unknown) => end(codeOf(thrown)),
-      );
-    }, this.dice.between(0, 2));
+    node.clock.timer(
+      () => {
+        node.answer(asked.request).then(
+          (results) => end("answered", () => this.#take(asked, node, { results, sentAt })),
+          (thrown: unknown) => end(codeOf(thrown)),
+        );
+      },
+      this.dice.between(0, 2),
+    );
   }
 
   #take(asked: Asked, { isDead }: FleetNode, answer: { readonly results: readonly ToolResult[]; readonly sentAt: number }): void {
@@ -165,7 +168,9 @@ export class FleetWorld implements NodeSurroundings {
 
   forward(from: FleetNode, address: string, request: FleetRequest): Promise<readonly ToolResult[]> {
     const target = this.nodes.find((node) => node.address === address);
-    const unavailable = new ToolError("unavailable", "The session is open in another process, which could not be reached.", { retryable: true });
+    const unavailable = new ToolError("unavailable", "The session is open in another process, which could not be reached.", {
+      retryable: true,
+    });
     if (target === undefined || !target.isUp || target === from) return Promise.reject(unavailable);
     this.seen("request passed on to another node");
     return new Promise((resolve, reject) => {
@@ -290,7 +295,11 @@ export class FleetWorld implements NodeSurroundings {
   async end(): Promise<void> {
     await this.settle();
     const open = new Set(this.nodes);
-    for (const node of this.nodes) node.close().then(() => open.delete(node), (thrown: unknown) => this.check(() => notClosed(node, thrown)));
+    for (const node of this.nodes)
+      node.close().then(
+        () => open.delete(node),
+        (thrown: unknown) => this.check(() => notClosed(node, thrown)),
+      );
     for (let waited = 0; open.size > 0; waited += 500) {
       if (waited > CLOSE_MS) throw new Broken(14, `node ${[...open].map(({ life }) => life).join()} never comes to its end.`);
       await this.advance(500);

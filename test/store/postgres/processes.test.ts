@@ -73,24 +73,6 @@ describe.skipIf(postgresPrograms === undefined)("issue 21 processes over one Pos
     expect(await race("claim", ids)).toEqual(ids.map(() => ["resource_busy", "won"]));
   });
 
-  test("issue 21.2 what a process does first, all at once, is done under one name", async () => {
-    await empty();
-    const before = open();
-    for (const id of ["a", "b", "c"]) await before.create(id, { at: 1, durability: "sync" }).whenDurable();
-    await before.close();
-    const store = open({ leaseMs: 60_000 });
-    await store.open();
-    const lease = { ticket: "t", callId: "t", reads: [], writes: ["k"], commutative: false, overtakes: false, within: "t" };
-    const first = ["a", "b", "c"].map((id) => store.claim(id));
-    await Promise.all([...first, store.create("d", { at: 1, durability: "sync" }).whenDurable(), store.leases.update({ released: [], wanted: [lease] })]);
-    expect(await server().execute("select count(*)::int as owners from haft.haft_owner")).toEqual([{ owners: 1 }]);
-    for (const log of await Promise.all(first)) {
-      log.append([message(log.sessionId, 1)]);
-      await log.whenDurable();
-    }
-    await store.close();
-  });
-
   test.skipIf(!inCI)(`I13 several that open a new database make its tables once ${IN_CI}`, async () => {
     await empty();
     const writers = ["a", "b", "c"].map((id) => startProcess("write", server().url, [id]));
