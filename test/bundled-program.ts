@@ -18,6 +18,7 @@ export const PROGRAMS = [
   "runtime/jobs/job-process",
   "runtime/waits/waiting-program",
   "runtime/worlds/crash-child",
+  "server/fleet/fleet-node",
   "server/mcp-task-process",
   "store/lease-process",
   "store/store-process",

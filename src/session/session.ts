@@ -241,6 +241,14 @@ export class Session {
     (this.#log ??= new SessionLog()).push(Object.freeze(rest));
   }
 
+  /**
+   * True once another process has its log, or the store cannot take what it records: its calls are refused. Close it; a session that is resumed
+   * in its place continues from what the store has.
+   */
+  get lost(): boolean {
+    return this.#broken !== undefined;
+  }
+
   /** Why nothing more is written to the store: what it has is whole up to there. @internal */
   get broken(): ToolError | undefined {
     return this.#broken;

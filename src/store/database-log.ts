@@ -20,6 +20,8 @@ export interface DatabaseLogParts {
   readonly database: LogDatabase;
   /** Called once, when the claim was given up. */
   readonly onClose: () => void;
+  /** Called each time when it could not be closed, and is open again. */
+  readonly onLeftOpen: () => void;
 }
 
 export class DatabaseLog implements EventLog, BufferedLog {
@@ -101,7 +103,10 @@ export class DatabaseLog implements EventLog, BufferedLog {
   /** After a rejection with `store_failed` the log is open again, with what it has. */
   close(): Promise<void> {
     this.#closing ??= this.#close().catch((error: unknown) => {
-      if (this.#failure === undefined) this.#closing = undefined;
+      if (this.#failure === undefined) {
+        this.#closing = undefined;
+        this.#parts.onLeftOpen();
+      }
       throw error;
     });
     return this.#closing;

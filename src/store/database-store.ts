@@ -1,5 +1,7 @@
 /** A store over a database: the sessions that are open here, the one buffer all of them write through, and queries. */
 import { ToolError } from "../core/error.ts";
+import type { Clock } from "../core/ports.ts";
+import { systemPorts } from "../core/system-ports.ts";
 import type { AccessStore } from "../core/access-store.ts";
 import { guardAccess } from "./access-operations.ts";
 import type { ApprovalStore } from "../core/approval-store.ts";
@@ -36,7 +38,12 @@ export interface DatabaseStoreOptions {
   readonly maxBufferedBytes: number;
   /** @default processes do not tell each other */
   readonly notifier?: StoreNotifier | undefined;
+  /** @default that of the system */
+  readonly clock?: Clock;
 }
+
+/** A log that could not be closed is tried again so often. */
+const CLOSE_AGAIN_MS = 1_000;
 
 /** Changes of approvals that another process may wait for. */
 const WAITED_FOR: ReadonlySet<keyof ApprovalStore> = new Set(["end", "withdrawAbandoned", "requestPreview", "keepPreview"]);
@@ -271,8 +278,19 @@ export class DatabaseStore implements Store {
         if (log.failure !== undefined) this.#lost.set(sessionId, log.failure);
         if (this.#logs.get(sessionId) === log) this.#logs.delete(sessionId);
       },
+      onLeftOpen: () => this.#closeLater(log),
     });
     return log;
+  }
+
+  /** Unless it is used again: a caller that closed it may be gone, and no other process could have the session as long as this one lives. */
+  #closeLater(log: DatabaseLog): void {
+    const { length } = log;
+    const { clock = systemPorts.clock } = this.#options;
+    const closeAgain = (): void => {
+      if (!this.#isClosed && log.failure === undefined && log.length === length) log.close().catch(() => {}); // then it is tried again
+    };
+    clock.timer(closeAgain, CLOSE_AGAIN_MS, { background: true });
   }
 
   #requireWritable(): void {

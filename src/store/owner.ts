@@ -50,13 +50,14 @@ export class Owner {
   async register(transaction: Transaction<Tables>): Promise<void> {
     if (this.#registered) return;
     const now = await this.#now(transaction);
-    this.#id ??= await this.#newId(transaction);
+    const newId = await this.#newId(transaction);
+    const id = (this.#id ??= newId); // another transaction may have been quicker
     await transaction
       .deleteFrom("haft_owner")
       .where("seen_at", "<", now - FORGOTTEN_MS)
       .execute();
     if (this.#startedAt !== undefined) await forgetProcesses(transaction);
-    await this.#beat(transaction, this.#id, now);
+    await this.#beat(transaction, id, now);
   }
 
   /** The transaction of `register` is committed. */

@@ -1,6 +1,7 @@
 /** PostgreSQL as Kysely and the store need it. */
 import { Kysely, PostgresDialect, PostgresQueryCompiler, sql } from "kysely";
 import type { DataTypeNode, PostgresPool, QueryCompiler } from "kysely";
+import type { Clock } from "../core/ports.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import { explainPostgres, isLost, isPostgresBusy, isPostgresTaken, isPostgresUnfit, isTransactionConflict } from "./postgres-error.ts";
 import { eventOrder } from "./postgres-event-order.ts";
@@ -35,7 +36,7 @@ export function connectPostgres(settings: PostgresSettings, pool: () => Promise<
     isBusy: isPostgresBusy,
     isTaken: isPostgresTaken,
     isUnfit: isPostgresUnfit,
-    attempt: (work) => attemptFor(settings.retryMs, work),
+    attempt: (work) => attemptAgain(work, { retryMs: settings.retryMs, clock: systemPorts.clock }),
     async tableNames(tables) {
       const query = sql<{ name: string }>`select tablename as name from pg_tables where schemaname = ${schema} order by 1`;
       return (await query.execute(tables)).rows.map(({ name }) => name);
@@ -64,8 +65,10 @@ class WideIntegers extends PostgresQueryCompiler {
 }
 
 /** Nothing that a store writes is done twice when it is run again: events that are there already are found, and the rest is set, not added. */
-async function attemptFor<Result>(retryMs: number, work: () => Promise<Result>): Promise<Result> {
-  const { clock } = systemPorts;
+export async function attemptAgain<Result>(
+  work: () => Promise<Result>,
+  { retryMs, clock }: { readonly retryMs: number; readonly clock: Clock },
+): Promise<Result> {
   const until = clock.now() + retryMs;
   let conflicts = 0;
   for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {

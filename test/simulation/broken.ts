@@ -17,6 +17,8 @@ export const INVARIANTS = {
   16: "what was called in a call of a voided message is void as well",
   17: "a background job ends once, right behind its call, and is not started again and again where it ends its process",
   18: "each tick and each message of a channel is heard at most once, none of a trigger that is not there, and triggers outlive their process",
+  19: "what a node has is taken from it only after it was silent for a lease, or by an operator",
+  20: "of two that hold a lease at the same time, one is refused by its fence",
 } as const;
 export type Invariant = keyof typeof INVARIANTS;
 

@@ -24,9 +24,9 @@ export class SimulationFailure extends Error {
   override readonly name = "SimulationFailure";
   readonly seed: number;
 
-  /** @param operations as few as show it: what follows does not change what came before */
-  constructor(seed: number, operations: number, cause: unknown) {
-    const again = `node --conditions=haft-source scripts/simulate.ts --seed ${seed} --operations ${operations}`;
+  /** @param world the options that play it again, with as few operations as show it: what follows does not change what came before */
+  constructor(world: string, { seed, cause }: { readonly seed: number; readonly cause: unknown }) {
+    const again = `node --conditions=haft-source scripts/simulate.ts ${world}`;
     super(`seed=${seed}: ${cause instanceof Error ? cause.message : String(cause)}\nSee it again: ${again}`, { cause });
     this.seed = seed;
   }
@@ -38,7 +38,7 @@ export async function play(seed: number, { operations, sabotage, onLine }: PlayO
   try {
     await operate(world, operations);
   } catch (thrown: unknown) {
-    throw new SimulationFailure(seed, world.steps, thrown);
+    throw new SimulationFailure(`--seed ${seed} --operations ${world.steps}`, { seed, cause: thrown });
   }
   const { counts, trace } = world;
   return { seed, counts, length: trace.length, digest: trace.digest };

@@ -7,8 +7,9 @@ import type { SessionEvent } from "../../src/core/event.ts";
 import type { Store } from "../../src/core/store.ts";
 import { explainSqlite } from "../../src/store/sqlite-error.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
+import { FakeClock } from "../../src/testing/fake-ports.ts";
 import { callEnd, message, messages } from "../../src/testing/store-case.ts";
-import { localStore, type LocalStore } from "./local-store.ts";
+import { localStore, type LocalStore, type LocalStoreOptions } from "./local-store.ts";
 import { temporaryFile } from "./temporary-file.ts";
 
 describe("I02 when the disk is full", () => {
@@ -43,6 +44,31 @@ describe("I02 when the disk is full", () => {
     expect((await store.read("a")).events).toEqual([...written, message("a", 2)]);
     expect(acknowledged).toBeGreaterThan(2);
     await store.close();
+  });
+
+  test("issue 21.2 a session that could not be closed is given up when there is space again, unless it is used until then", async () => {
+    const path = temporaryFile();
+    const clock = new FakeClock();
+    const { store, file } = await openLocal(path, { clock });
+    const logs = ["left", "used"].map((id) => store.create(id, { at: 1, durability: "sync" }));
+    for (const log of logs) await log.whenDurable();
+    file.exec("PRAGMA max_page_count = 1");
+    for (const log of logs) {
+      log.append([callEnd(log.sessionId, "x".repeat(100_000))]);
+      await expect(log.close()).rejects.toMatchObject({ code: "store_failed" });
+    }
+    logs[1]?.append([message("used", 2)]);
+    const { store: other } = await openLocal(path);
+    await clock.advance(1_000); // still no space
+    await expect(other.claim("left")).rejects.toMatchObject({ code: "resource_busy" });
+    file.exec("PRAGMA max_page_count = 100000");
+    await clock.advance(1_000);
+    expect((await other.claim("left")).length).toBe(1);
+    await expect(other.claim("used")).rejects.toMatchObject({ code: "resource_busy" });
+    await logs[1]?.close();
+    expect((await other.claim("used")).length).toBe(2);
+    await store.close();
+    await other.close();
   });
 
   test("closing the store says what is lost with it, and closes", async () => {
@@ -297,8 +323,8 @@ test("an error of SQLite is said with its name and what would help, and one of s
   expect(explainSqlite("odd", "It failed").message).toBe("It failed: odd.");
 });
 
-async function openLocal(path: string): Promise<LocalStore> {
-  const local = localStore(path);
+async function openLocal(path: string, options: LocalStoreOptions = {}): Promise<LocalStore> {
+  const local = localStore(path, options);
   await local.store.open();
   return local;
 }

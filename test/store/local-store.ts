@@ -1,5 +1,6 @@
 /** A SQLite store whose database is in the test's own thread, where the test can lay hands on it. */
 import type { DatabaseSync } from "node:sqlite";
+import type { Clock } from "../../src/core/ports.ts";
 import { DatabaseStore } from "../../src/store/database-store.ts";
 import type { SqlDatabase } from "../../src/store/sql-database.ts";
 import { connectSqlite } from "../../src/store/sqlite-connection.ts";
@@ -19,13 +20,21 @@ export interface LocalStoreOptions {
   readonly busyTimeoutMs?: number;
   /** @default "normal", which is quicker and makes no difference to a test */
   readonly synchronous?: "full" | "normal";
+  readonly clock?: Clock;
 }
 
 export function localStore(path: string, options: LocalStoreOptions = {}): LocalStore {
-  const { busyTimeoutMs = 0, readOnly = false, maxBufferedBytes = 64e6, maxCacheBytes = 64e6, synchronous = "normal" } = options;
+  const { busyTimeoutMs = 0, readOnly = false, maxBufferedBytes = 64e6, maxCacheBytes = 64e6, synchronous = "normal", clock } = options;
   const settings = { path, readOnly, busyTimeoutMs, synchronous, maxCacheBytes };
   const connection = connectSqlite(settings);
   const log = openSqliteDatabase(settings, connection);
-  const store = new DatabaseStore(log, { kind: "sqlite", outlivesProcess: true, place: `The store ${path}`, readOnly, maxBufferedBytes });
+  const store = new DatabaseStore(log, {
+    kind: "sqlite",
+    outlivesProcess: true,
+    place: `The store ${path}`,
+    readOnly,
+    maxBufferedBytes,
+    ...(clock === undefined ? {} : { clock }),
+  });
   return { store, log, file: connection.database };
 }

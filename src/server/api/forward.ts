@@ -32,13 +32,24 @@ export async function forwarded(id: OperationId, request: Request, to: Destinati
   const { store, runtime } = services;
   if (store === undefined || wasForwarded(request)) return undefined;
   if (inSession === true && to.sessionId !== undefined) {
-    if (runtime.sessions.get(to.sessionId) !== undefined) return undefined;
+    if (isOpenHere(to.sessionId, services)) return undefined;
     const owner = await services.sessions.stored(to.sessionId);
     if (owner?.openedAt !== undefined) return send(request, { address: owner.openedAt, what: "The session is open", body: to.body });
     if (owner?.openedBy !== undefined) return undefined;
   }
   if (to.place === undefined || !Object.hasOwn(query, "place") || runtime.places.includes(to.place)) return undefined;
   return send(request, { address: await addressOfPlace(to.place, store), what: "The place is", body: to.body });
+}
+
+/** A session that another process took over may still be in this one, until it is dropped: it is open there. */
+function isOpenHere(sessionId: string, { runtime }: Pick<ApiServices, "runtime">): boolean {
+  return runtime.sessions.get(sessionId)?.lost === false;
+}
+
+/** Where another process is reached that has the session open. Undefined where it is open here, or nowhere, or that process announced no address. */
+export async function ownerAddress(sessionId: string, services: Pick<ApiServices, "runtime" | "sessions">): Promise<string | undefined> {
+  if (isOpenHere(sessionId, services)) return undefined;
+  return (await services.sessions.stored(sessionId))?.openedAt;
 }
 
 export interface AnswerElsewhereOptions extends Omit<SendOptions, "address"> {

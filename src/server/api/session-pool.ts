@@ -57,7 +57,7 @@ export class SessionPool {
       return await work(session);
     } finally {
       held.uses--;
-      this.#touch(id, held);
+      if (this.#held.get(id) === held) this.#touch(id, held);
     }
   }
 
@@ -96,7 +96,7 @@ export class SessionPool {
   async #open(id: string, create: boolean): Promise<RuntimeSession> {
     const { runtime, store } = this.#options;
     const open = runtime.sessions.get(id);
-    if (open !== undefined) return open;
+    if (open !== undefined && !(open.lost && this.#held.has(id))) return open;
     if (this.#closed) throw new ToolError("unavailable", "The server is stopping.", { retryable: true });
     if (store === undefined) {
       if (!create) throw noSession(id);
@@ -114,6 +114,8 @@ export class SessionPool {
   }
 
   async #resume(id: string, create: boolean): Promise<RuntimeSession> {
+    const lost = this.#held.get(id)?.session;
+    if (lost !== undefined) await this.close(lost).catch(() => {}); // it cannot write what it has: another process has the session, or had it since
     try {
       const session = await this.#options.runtime.resume(id, { create });
       this.hold(session);

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { createRuntime, defineTool } from "haft";
+import { createRuntime, defineTool, type Runtime } from "haft";
 import { createClient } from "haft/client";
 import { createServer, staticToken } from "haft/server";
 import { sqliteStore } from "haft/sqlite";
@@ -17,6 +17,7 @@ const TOKEN = "a-token-for-the-tests";
 interface Node {
   readonly url: string;
   readonly counted: number[];
+  readonly runtime: Runtime;
   ask(
     method: string,
     path: string,
@@ -63,7 +64,7 @@ async function startNode(folder: string, address: string | boolean = true, token
     const text = await answer.text();
     return { status: answer.status, json: text === "" ? undefined : JSON.parse(text) };
   };
-  return { url, counted, ask, stop };
+  return { url, counted, runtime, ask, stop };
 }
 
 const counting = (by: number): object => ({ calls: [{ name: "count", input: { by } }] });
@@ -99,6 +100,20 @@ test("issue 21.2 a server that stops hands its sessions over to whoever is asked
   await two.ask("POST", "/v1/sessions/shop/execute", counting(1));
   await one.stop();
   expect((await two.ask("POST", "/v1/sessions/shop/execute", counting(1))).json.results[0].output).toBe(2);
+  expect(two.counted).toEqual([2]);
+});
+
+test("issue 21.2 a server that lost a session passes requests on to the one that took it, and answers again when that one is gone", async () => {
+  const folder = await newFolder();
+  const [one, two] = [await startNode(folder), await startNode(folder)];
+  await one.ask("POST", "/v1/sessions", { id: "shop" });
+  expect((await one.ask("POST", "/v1/sessions/shop/execute", counting(1))).json.results[0].output).toBe(1);
+  await two.runtime.resume("shop", { takeOver: true });
+  const late = await one.ask("POST", "/v1/sessions/shop/execute", counting(1)); // it does not know yet
+  expect([late.status, late.json.code]).toEqual([409, "conflict"]);
+  expect((await one.ask("POST", "/v1/sessions/shop/execute", counting(1))).json.results[0].output).toBe(2);
+  await two.stop();
+  expect((await one.ask("POST", "/v1/sessions/shop/execute", counting(1))).json.results[0].output).toBe(3);
   expect(two.counted).toEqual([2]);
 });
 

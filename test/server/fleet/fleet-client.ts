@@ -1,0 +1,79 @@
+/** Clients of a fleet: each asks one node after another, with the same key, until it is answered. */
+import type { ToolResult } from "../../../src/core/result.ts";
+
+const PAUSE_MS = 60;
+
+export interface Order {
+  readonly key: string;
+  readonly sessionId: string;
+  readonly calls: readonly { readonly name: string; readonly input: { readonly tag: string; readonly ms: number } }[];
+  readonly background: boolean;
+}
+
+export interface ClientOptions {
+  readonly urls: () => readonly string[];
+  readonly token: string;
+  readonly random: () => number;
+  /** A node that does not answer for so long is asked no more; another one is. */
+  readonly answerMs: number;
+  /** Called for each answer that is not a success: `409 conflict`, `no answer`. */
+  readonly onTry: (what: string) => void;
+}
+
+interface Answer {
+  readonly results?: readonly ToolResult[];
+  readonly code?: string;
+}
+
+export class FleetClient {
+  readonly #options: ClientOptions;
+
+  constructor(options: ClientOptions) {
+    this.#options = options;
+  }
+
+  /** @throws Error when it has no answer after so long */
+  async ask(order: Order, patienceMs: number, node?: number): Promise<readonly ToolResult[]> {
+    const end = performance.now() + patienceMs;
+    for (;;) {
+      const { urls, random } = this.#options;
+      const all = urls();
+      const url = all[node ?? Math.floor(random() * all.length)] ?? "";
+      const results = await this.#try(url, order);
+      if (results !== undefined) return results;
+      if (performance.now() > end) throw new Error(`${order.key} had no answer after ${patienceMs} ms.`);
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    }
+  }
+
+  async #try(url: string, order: Order): Promise<readonly ToolResult[] | undefined> {
+    const { key, sessionId, calls, background } = order;
+    const path = `/v1/sessions/${sessionId}/execute`;
+    const first = await this.#send(url + path, { calls, background, waitMs: this.#options.answerMs }, key);
+    if (first?.code === "not_found") await this.#send(`${url}/v1/sessions`, { id: sessionId });
+    return first?.results;
+  }
+
+  async #send(url: string, body: unknown, key?: string): Promise<Answer | undefined> {
+    const { token, onTry, answerMs } = this.#options;
+    try {
+      const answer = await fetch(url, {
+        method: "POST",
+        headers: {
+          authorization: `Bearer ${token}`,
+          "content-type": "application/json",
+          ...(key === undefined ? {} : { "idempotency-key": key }),
+        },
+        body: JSON.stringify(body),
+        signal: AbortSignal.timeout(answerMs + 500),
+      });
+      const read = JSON.parse((await answer.text()) || "{}") as Answer; // the server's own JSON
+      if (answer.status >= 400) onTry(`${answer.status} ${read.code ?? ""}`);
+      else if (read.results === undefined) onTry(`${answer.status}`);
+      return read;
+    } catch {
+      onTry("no answer");
+      return undefined;
+    }
+  }
+}
