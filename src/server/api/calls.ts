@@ -23,7 +23,7 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
   execute: (request, services) => {
     const { runtime, idempotencyKey } = request;
     refuseSessionKey(request.principal);
-    return inBatch(request, services, async ({ calls, options }) => {
+    return inBatch(request, { services }, async ({ calls, options }) => {
       if (idempotencyKey === undefined) return { results: await runtime.execute(calls, options) };
       // A session of its own remembers what was done under the key, whenever the process ends.
       const run = (session: RuntimeSession): Promise<readonly ToolResult[]> =>
@@ -34,7 +34,7 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
 
   simulate: (request, services) => {
     refuseSessionKey(request.principal);
-    return inBatch(request, services, ({ calls, options }) => request.runtime.simulate(calls, options));
+    return inBatch(request, { services }, ({ calls, options }) => request.runtime.simulate(calls, options));
   },
 
   executeInSession: (request, services) => {
@@ -42,7 +42,7 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
     checkSeen(principal, params.sessionId);
     const { concurrent, background, recording } = body;
     if (recording !== undefined) checkSeen(principal, recording);
-    return inBatch(request, services, async ({ calls, options }) => {
+    return inBatch(request, { services, sessionId: params.sessionId }, async ({ calls, options }) => {
       const replay = recording === undefined ? undefined : await replayOf(recording, services);
       const more = omitUndefined({ concurrent, background, idempotencyKey, replay });
       return services.sessions.use(params.sessionId, async (session) => ({
@@ -52,15 +52,16 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
   },
 
   simulateInSession: (request, services) => {
-    checkSeen(request.principal, request.params.sessionId);
-    return inBatch(request, services, ({ calls, options }) =>
-      services.sessions.use(request.params.sessionId, (session) => session.simulate(calls, options)),
+    const { sessionId } = request.params;
+    checkSeen(request.principal, sessionId);
+    return inBatch(request, { services, sessionId }, ({ calls, options }) =>
+      services.sessions.use(sessionId, (session) => session.simulate(calls, options)),
     );
   },
 
-  async getSubmission({ principal, params: { submissionId }, query: { waitMs }, signal }, { submissions }) {
+  async getSubmission({ principal, params: { submissionId }, query: { waitMs, sessionId }, signal }, { submissions }) {
     const waited = await submissions.wait(submissionId, { principalId: principal.id, waitMs, signal });
-    if (waited !== undefined) return batchResponse(waited);
+    if (waited !== undefined) return batchResponse(waited, sessionId);
     throw new ToolError("not_found", `There is no submission ${JSON.stringify(submissionId)}, or it ended too long ago.`, {
       hint: "Send the request again with its Idempotency-Key: the first results come back.",
     });
@@ -124,7 +125,7 @@ interface BatchEnd {
 /** Runs the calls, and waits for them no longer than `waitMs`. The client's going away cancels nothing. */
 async function inBatch(
   { principal, body, runtime: { registry } }: Pick<RequestOf<BatchId>, "principal" | "body" | "runtime">,
-  services: ApiServices,
+  { services, sessionId }: { readonly services: ApiServices; readonly sessionId?: string },
   work: (batch: Batch) => Promise<BatchEnd>,
 ): Promise<Response> {
   const { limits, submissions } = services;
@@ -136,7 +137,7 @@ async function inBatch(
     const { results, diff } = await work({ calls, options });
     return { results: results.map(shownResult), ...omitUndefined({ messages: encode?.(results), diff }) };
   };
-  return batchResponse(await submissions.run(principal.id, waitMs, () => run().finally(end)));
+  return batchResponse(await submissions.run(principal.id, waitMs, () => run().finally(end)), sessionId);
 }
 
 /** Those of the request, or of the message in it. @throws ToolError `invalid_argument`, `too_large` */

@@ -24,7 +24,7 @@ export async function forwarded(
   if (inSession !== true || sessionId === undefined || services.store === undefined || request.headers.has(FORWARDED)) return undefined;
   if (services.runtime.sessions.get(sessionId) !== undefined) return undefined;
   const address = (await services.sessions.stored(sessionId))?.openedAt;
-  return address === undefined ? undefined : send(request, address);
+  return address === undefined ? undefined : services.passedOn.watch(send(request, address));
 }
 
 async function send(request: Request, address: string): Promise<Response> {

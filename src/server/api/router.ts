@@ -94,7 +94,10 @@ async function answer(
   const route: Route = API[id];
   if (services.stopping() && route.method === "POST")
     throw new ToolError("unavailable", "The server is stopping.", { retryable: true, outcome: "not_started", retryAfterMs: 1_000 });
-  const elsewhere = await forwarded(id, request, { sessionId: req.param("sessionId"), services });
+  const sessionId = req.param("sessionId") ?? req.query("sessionId");
+  // What a session key may not see is not asked for either: an answer would say that there is such a session.
+  const isSeen = principal.sessionId === undefined || principal.sessionId === sessionId;
+  const elsewhere = isSeen ? await forwarded(id, request, { sessionId, services }) : undefined;
   if (elsewhere !== undefined) return elsewhere;
   const read = await readRequest(id, request, { params: req.param(), maxBodyBytes: services.settings.maxBodyBytes });
   // The table says of each operation what its handler takes: here all are one.
