@@ -20,16 +20,20 @@ import { OWN_SESSION_PREFIX, checkSeen, refuseSessionKey } from "./session-pool.
 type BatchId = "execute" | "simulate" | "executeInSession" | "simulateInSession";
 
 export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "cancelCall" | "getCallOutput"> = {
-  execute: (request, services) => {
+  async execute(request, services) {
     const { runtime, idempotencyKey } = request;
     refuseSessionKey(request.principal);
-    return inBatch(request, { services }, async ({ calls, options }) => {
-      if (idempotencyKey === undefined) return { results: await runtime.execute(calls, options) };
-      // A session of its own remembers what was done under the key, whenever the process ends.
+    if (idempotencyKey === undefined)
+      return inBatch(request, { services }, async ({ calls, options }) => ({ results: await runtime.execute(calls, options) }));
+    // A session of its own remembers what was done under the key, whenever the process ends.
+    const own = `${OWN_SESSION_PREFIX}${idempotencyKey}`;
+    const response = await inBatch(request, { services }, async ({ calls, options }) => {
       const run = (session: RuntimeSession): Promise<readonly ToolResult[]> =>
         session.execute(calls, { ...options, background: false, idempotencyKey });
-      return { results: await services.sessions.use(`${OWN_SESSION_PREFIX}${idempotencyKey}`, run, { create: true }) };
+      return { results: await services.sessions.use(own, run, { create: true }) };
     });
+    if (response.status === 200) await services.sessions.endAnswered(own);
+    return response;
   },
 
   simulate: (request, services) => {

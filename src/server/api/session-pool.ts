@@ -104,6 +104,12 @@ export class SessionPool {
     await closing;
   }
 
+  /** Ends the session of a request whose answer is kept. With a store it is closed when it is idle, and known for as long as the answer. */
+  async endAnswered(id: string): Promise<void> {
+    const held = this.#held.get(id);
+    if (held !== undefined && this.#options.store === undefined) await this.close(held.session);
+  }
+
   /** The store's record of a session; undefined where it has none. */
   async stored(id: string): Promise<StoredSession | undefined> {
     const [found] = (await this.#options.store?.list({ sessionId: id })) ?? [];
@@ -131,6 +137,7 @@ export class SessionPool {
     if (this.#closed) throw new ToolError("unavailable", "The server is stopping.", { retryable: true });
     if (store === undefined) {
       if (!create) throw noSession(id);
+      this.#checkOwnRoom();
       const session = runtime.session(id);
       this.hold(session);
       return session;
@@ -205,6 +212,20 @@ export class SessionPool {
         this.#options.log.warn(`An idle session did not end well: ${describeThrown(thrown)}`),
       );
     }
+  }
+
+  /** Without a store, a request that was not answered in time is known by its session alone. @throws ToolError `unavailable` */
+  #checkOwnRoom(): void {
+    const { maxOpenSessions } = this.#options.settings;
+    if (this.#held.size < maxOpenSessions) return;
+    const own = [...this.#held.keys()].filter((id) => id.startsWith(OWN_SESSION_PREFIX));
+    if (own.length < maxOpenSessions) return;
+    throw new ToolError("unavailable", "The server remembers as many requests with an Idempotency-Key that took long as it can.", {
+      outcome: "not_started",
+      retryable: true,
+      retryAfterMs: HOUR_MS,
+      operatorHint: "A store that outlives the process keeps them on its disk.",
+    });
   }
 
   #parents(): ReadonlySet<string | undefined> {

@@ -93,3 +93,18 @@ test("issue 19.2 no client takes an id that only the server gives", async () => 
   ];
   expect(answers.map(({ status, json }) => [status, json.code])).toEqual(answers.map(() => [400, "invalid_argument"]));
 });
+
+test("issue 19.6 without a store, keyed requests that were answered keep no session, and those that took long are bounded", async () => {
+  const api = await startApi({ store: "none", limits: { maxOpenSessions: 3 } });
+  const before = api.runtime.sessions.list().length;
+  const keyed = (key: string, body: object) => api.ask("POST", "/v1/execute", { body, headers: { "idempotency-key": key } });
+  const add = { calls: [{ name: "notes::add", input: { text: "Buy milk" } }] };
+  for (const key of ["a", "b", "c", "d", "a"]) expect((await keyed(key, add)).status).toBe(200);
+  expect([api.added.length, api.runtime.sessions.list().length]).toEqual([4, before]);
+  const long = { calls: [{ name: "notes::wait" }], waitMs: 0 };
+  for (const key of ["e", "f", "g"]) expect((await keyed(key, long)).status).toBe(202);
+  const { status, json } = await keyed("h", long);
+  expect([status, json.code ?? (await api.ask("GET", json.location)).json.code]).toEqual([503, "unavailable"]);
+  api.gate.open();
+  await expect.poll(async () => (await keyed("e", long)).json.results?.[0].output, { timeout: 60_000 }).toBe("passed");
+});
