@@ -34,7 +34,7 @@ describe("E10 hostile text", () => {
 });
 
 test("E10 the text of a failure, which may quote what others wrote, is shown so as well", () => {
-  const { text, isGone } = failureOf(new ApiError("There is no session \"a\u202egpj.exe\".", { status: 404 }));
+  const { text, isGone } = failureOf(new ApiError('There is no session "a\u202egpj.exe".', { status: 404 }));
   expect([text, isGone]).toEqual(['There is no session "a⟨202E⟩gpj.exe".', true]);
 });
 
