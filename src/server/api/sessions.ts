@@ -118,6 +118,7 @@ export const sessionHandlers: Handlers<SessionId> = {
 
   async forkSession({ principal, params: { sessionId }, body: { id, simulated, at } }, { sessions }) {
     checkSeen(principal, sessionId);
+    refuseSessionKey(principal); // a branch is another session: it could neither use nor end it
     checkNewId(id);
     return sessions.use(sessionId, async (session) => {
       sessions.checkRoom();
