@@ -72,7 +72,7 @@ function indented(value: unknown): string {
   return escaped(JSON.stringify(value, undefined, 2) ?? "undefined").replaceAll("\n", "\n  ");
 }
 
-/** What editors and terminals obey, or do not show, is written as JSON escapes: these texts are JSON or parts of strings. */
+/** Characters that editors and terminals obey, or do not show, are written as JSON escapes: these texts are JSON or parts of strings. */
 function escaped(text: string): string {
   return text.replaceAll(HIDDEN, unitsOf).replaceAll("\t", unitsOf);
 }

@@ -72,7 +72,7 @@ interface OpenCall {
   isEnded: boolean;
 }
 
-/** Calls in the order they began. Those that have ended are passed over once, whatever the order of the results. */
+/** Calls in the order they began. Each that has ended is skipped once, whatever the order of the results. */
 class CallQueue {
   readonly #calls: OpenCall[] = [];
   #at = 0;

@@ -36,7 +36,7 @@ const MAX_RECORDING_CHARS = 1024 * 1024 * 1024;
 const MAX_PARTS = 1_000;
 const MAX_PROBLEMS = 20;
 const LIMITS = { maxChars: MAX_CHARS, maxDepth: 256, maxNodes: 8_000_000, longIntegers: "round" } as const;
-/** What a file is shows in its first characters; spaces before them are passed over, so many at most. */
+/** The first characters of a file say its kind. Spaces before them are skipped, so many at most. */
 const MAX_START = 1024 * 1024;
 /** So long may reading keep the page from drawing. */
 const SLICE_MS = 12;

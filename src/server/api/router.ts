@@ -95,7 +95,7 @@ async function answer(
   if (services.stopping() && route.method === "POST")
     throw new ToolError("unavailable", "The server is stopping.", { retryable: true, outcome: "not_started", retryAfterMs: 1_000 });
   const sessionId = req.param("sessionId") ?? req.query("sessionId");
-  // What a session key may not see is not asked for either: an answer would say that there is such a session.
+  // A request of a session key for another session is not passed on: the answer would say that there is such a session.
   const isSeen = principal.sessionId === undefined || principal.sessionId === sessionId;
   const elsewhere = isSeen ? await forwarded(id, request, { sessionId, services }) : undefined;
   if (elsewhere !== undefined) return elsewhere;
