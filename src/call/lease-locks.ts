@@ -8,7 +8,7 @@ import type { Clock, Ids, Log } from "../core/ports.ts";
 const FIRST_POLL_MS = 4;
 const LAST_POLL_MS = 200;
 const POLL_GROWTH = 1.5;
-/** Most that one update gives back, and most that it asks for; more go into the next. */
+/** Most that one update gives back, and most that it asks for, for the first time and again; more go into the next. */
 const MAX_RELEASED = 5_000;
 const MAX_WANTED = 500;
 
@@ -33,6 +33,9 @@ export interface LeaseTicket extends LockTicket {
  */
 export class LeaseLocks implements Locks {
   readonly #options: LeaseLocksOptions;
+  /** The store does not have them yet. */
+  readonly #unasked = new Map<string, Ticket>();
+  /** In line, the one that was asked for longest ago first. */
   readonly #waiting = new Map<string, Ticket>();
   readonly #released = new Set<string>();
   #isUpdating = false;
@@ -59,17 +62,26 @@ export class LeaseLocks implements Locks {
     const isEmpty = request.reads.length + request.writes.length === 0 && request.limit === undefined;
     const ticket = new Ticket(request, isEmpty ? undefined : (isAnswered) => this.#release(request.ticket, isAnswered));
     if (isEmpty) return ticket;
-    this.#waiting.set(request.ticket, ticket);
+    this.#unasked.set(request.ticket, ticket);
     this.#change();
     return ticket;
   }
 
+  get #isWaiting(): boolean {
+    return this.#unasked.size + this.#waiting.size > 0;
+  }
+
   #release(id: string, isGranted: boolean): void {
-    this.#waiting.delete(id);
+    this.#forget(id);
     // An update that is under way may put it in line, so the store is always asked to remove it.
     this.#released.add(id);
     this.#change();
     if (isGranted) this.#pollMs = FIRST_POLL_MS;
+  }
+
+  /** True for one that was wanted until now. */
+  #forget(id: string): boolean {
+    return this.#unasked.delete(id) || this.#waiting.delete(id);
   }
 
   /** Requests of the same piece of work go into one update. */
@@ -85,13 +97,13 @@ export class LeaseLocks implements Locks {
     this.#stopTimer?.();
     this.#stopTimer = undefined;
     let isReached = true;
-    while (isReached && (this.#isChanged || this.#released.size > 0)) {
+    while (isReached && (this.#isChanged || this.#released.size + this.#unasked.size > 0)) {
       this.#isChanged = false;
       isReached = await this.#update();
     }
     this.#isUpdating = false;
-    if (this.#waiting.size + this.#released.size === 0) this.#pollMs = FIRST_POLL_MS;
-    else this.#pollLater();
+    if (this.#isWaiting || this.#released.size > 0) this.#pollLater();
+    else this.#pollMs = FIRST_POLL_MS;
   }
 
   #pollLater(): void {
@@ -102,13 +114,14 @@ export class LeaseLocks implements Locks {
       void this.#updateAll();
     };
     // Releases alone do not keep the process alive: its leases end with it.
-    this.#stopTimer = this.#options.clock.timer(fire, delayMs, { background: this.#waiting.size === 0 });
+    this.#stopTimer = this.#options.clock.timer(fire, delayMs, { background: !this.#isWaiting });
   }
 
   /** False when the store could not be reached: what was to be said is said again later. */
   async #update(): Promise<boolean> {
     const released = [...this.#released].slice(0, MAX_RELEASED);
-    const wanted = [...this.#waiting.values()].slice(0, MAX_WANTED);
+    // Those that are in line already keep their place, however many others there are.
+    const wanted = [this.#unasked, this.#waiting].flatMap((tickets) => [...tickets.values()].slice(0, MAX_WANTED));
     try {
       const answers = await this.#options.leases.update({ released, wanted: wanted.map(({ request }) => request) });
       for (const ticket of released) this.#released.delete(ticket);
@@ -123,14 +136,15 @@ export class LeaseLocks implements Locks {
   }
 
   #settle(ticket: Ticket, answer: LeaseAnswer | undefined): void {
-    if (answer === undefined || !this.#waiting.has(ticket.request.ticket)) return;
-    if (answer.granted || answer.isCircle) this.#waiting.delete(ticket.request.ticket);
-    ticket.settle(answer);
+    const id = ticket.request.ticket;
+    if (!this.#forget(id)) return; // it was given back meanwhile
+    if (answer === undefined || !(answer.granted || answer.isCircle)) this.#waiting.set(id, ticket);
+    if (answer !== undefined) ticket.settle(answer);
   }
 
   /** A store that is closed for good has given everything back itself. */
   #unreachable(error: unknown): void {
-    const isClosed = isToolError(error) && !error.retryable && this.#waiting.size === 0;
+    const isClosed = isToolError(error) && !error.retryable && !this.#isWaiting;
     if (isClosed) this.#released.clear();
     if (isClosed || this.#saidUnreachable) return;
     this.#saidUnreachable = true;

@@ -6,16 +6,13 @@ import { plural } from "../core/base/wording.ts";
 import { CallNesting } from "./call-nesting.ts";
 import { resultLines } from "./print-result.ts";
 import { columnFor, cut, duration, oneLine, safeText, type Screen } from "./terminal-text.ts";
-import { columnsOf, padColumns } from "./text-width.ts";
+import { lineWidth, columnsOf, padColumns } from "./text-width.ts";
 
 type CallEvent = Extract<RuntimeEvent, { readonly callId: string }>;
 type Of<Type extends RuntimeEvent["type"]> = Extract<RuntimeEvent, { readonly type: Type }>;
 
 /** Names get at most this many columns, so that one long name does not push all others aside. */
 const MAX_NAME_WIDTH = 40;
-/** Where there is no terminal to fit. */
-const FILE_WIDTH = 120;
-
 /** Most names of tools that one line tells. */
 const MAX_NAMES = 5;
 
@@ -69,7 +66,7 @@ export class EventPrinter {
   }
 
   get width(): number {
-    return this.#screen.width === Infinity ? FILE_WIDTH : this.#screen.width;
+    return lineWidth(this.#screen);
   }
 
   /** The names of the calls that come next, so that the text after them is aligned. */

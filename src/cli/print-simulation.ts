@@ -6,6 +6,7 @@ import { plural } from "../core/base/wording.ts";
 import type { SessionDiff, StateDifference } from "../session/session-diff.ts";
 import type { CommandContext } from "./command.ts";
 import { oneLine, safeJson, safeText, type Screen } from "./terminal-text.ts";
+import { lineWidth } from "./text-width.ts";
 
 const NOTHING = "nothing";
 /** Names the toolset of a key that occurs twice in the list. */
@@ -13,7 +14,6 @@ const WITHIN_TOOLSET = /^toolset:.*\/writes\//su;
 /** Keys of engines that remember what they answered. */
 const NOTES = /^haft:(?:records|replay|stub):/u;
 const MAX_LINES = 20;
-const FILE_WIDTH = 120;
 const LEAST_VALUE = 12;
 /** How much of what two values have in common is shown before that in which they differ. */
 const LEAD = 4;
@@ -30,7 +30,7 @@ export function printSimulation({ options, out, screen = out }: SimulationOutput
     return;
   }
   const state = all.filter(({ key }) => !NOTES.test(key));
-  const width = screen.width === Infinity ? FILE_WIDTH : screen.width;
+  const width = lineWidth(screen);
   const writes = pretended.filter((key) => !WITHIN_TOOLSET.test(key));
   printList(screen, "state that would differ", {
     lines: shownChanges(state, width - 2),

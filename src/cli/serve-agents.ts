@@ -3,9 +3,9 @@ import type { Agent } from "../compose/agent.ts";
 import { createAgent } from "../compose/agent.ts";
 import { checkedVisibleName } from "../core/base/visible-name.ts";
 import { ToolError } from "../core/error.ts";
-import { configuredLoop } from "../config/build-model.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
-import { addJobs, chatPrompt, pinnedTools } from "./chat/chat-tools.ts";
+import { configuredAgent } from "./chat/chat-agent.ts";
+import { addJobs } from "./chat/chat-tools.ts";
 import type { ChosenModel } from "./chat/chosen-model.ts";
 import type { CommandContext } from "./command.ts";
 import { warn, type OpenRuntime } from "./open-runtime.ts";
@@ -63,14 +63,8 @@ interface AgentParts {
 
 function makeAgent(context: CommandContext, { name, open, chosen, session }: AgentParts): Agent {
   const { config } = open.config;
-  const pinned = pinnedTools(config);
-  const system = chatPrompt(session.registry, { introduction: config.loop.system, shown: pinned });
   return createAgent({
-    model: chosen.model,
-    session,
-    ...configuredLoop(chosen.config, config.loop),
-    ...(pinned === undefined ? {} : { deferTools: { pinned } }),
-    ...(system() === "" ? {} : { system }),
+    ...configuredAgent({ chosen, config, session, introduction: config.loop.system }),
     offerBackground: true,
     triggers: open.triggers,
     onResult: ({ reason, error }) => {

@@ -7,7 +7,15 @@ const EMOJI = /\p{Emoji_Presentation}|\ufe0f/u;
 /** Colours, as `styleText` writes them. */
 const STYLES = /(\u001b\[[0-9;]{0,32}m)/u;
 
+/** Where there is no terminal to fit. */
+const FILE_WIDTH = 120;
+
 let segmenter: Intl.Segmenter | undefined;
+
+/** The columns that a line may take: those of the terminal, or of a file that people read. */
+export function lineWidth({ width }: { readonly width: number }): number {
+  return width === Infinity ? FILE_WIDTH : width;
+}
 
 /** Columns of a text without line breaks: East Asian wide characters and emoji take two, combining marks and colours none. */
 export function columnsOf(text: string): number {

@@ -105,11 +105,11 @@ class HttpClient implements HaftClient {
 
   /** The results that were not there in time. */
   async #later(accepted: Response, signal: AbortSignal | undefined): Promise<Response> {
-    const location = accepted.headers.get("location") ?? "";
-    const id = decodeURIComponent(location.slice(location.lastIndexOf("/") + 1));
+    const { pathname, searchParams } = new URL(accepted.headers.get("location") ?? "", this.#origin);
+    const id = decodeURIComponent(pathname.slice(pathname.lastIndexOf("/") + 1));
     return this.#send(API.getSubmission, {
       params: { submissionId: id },
-      query: { waitMs: 30_000 },
+      query: { ...Object.fromEntries(searchParams), waitMs: 30_000 },
       ...(signal === undefined ? {} : { signal }),
     });
   }

@@ -19,6 +19,8 @@ import { place } from "../session/session.ts";
 export interface ImportOptions {
   /** @default the id of the session that was recorded */
   readonly id?: string;
+  /** Called with the id of the session before anything is written; refuses it by a throw. @default every id is accepted */
+  readonly checkId?: (sessionId: string) => void;
 }
 
 /** The session that a recording became. */
@@ -39,12 +41,13 @@ const GROUP = 500;
  * fit; `duplicate` when the store has another session of this id. By rejecting
  */
 export async function importRecording(store: Store, source: RecordingSource, options: ImportOptions = {}): Promise<ImportedRecording> {
-  checkKnownKeys(options, { id: true }, "importRecording()");
+  checkKnownKeys(options, { id: true, checkId: true }, "importRecording()");
   if (options.id !== undefined) checkSessionId(options.id);
   await store.open();
   const { header, events } = await readRecording(source);
   const sessionId = options.id ?? header.sessionId;
   checkSessionId(sessionId);
+  options.checkId?.(sessionId);
   if (await isStored(store, sessionId)) return compare(store, sessionId, events);
   const log = store.create(sessionId, { at: header.exportedAt, durability: "sync" });
   const fold = new SessionFold(1);

@@ -30,6 +30,7 @@ import { sessionKeyHandlers } from "./api/session-keys.ts";
 import { sessionHandlers } from "./api/sessions.ts";
 import { Submissions } from "./api/submissions.ts";
 import { watchedStream } from "./api/watched-stream.ts";
+import { WorkUnderWay } from "./api/work-under-way.ts";
 import { artifactHandlers } from "./api/artifacts.ts";
 import { toolHandlers } from "./api/tools.ts";
 import type { Authenticator, Principal } from "./auth/principal.ts";
@@ -209,7 +210,7 @@ class RuntimeServer implements HaftServer {
   }
 
   async listen({ port, host = "127.0.0.1", address = false }: ListenAddress): Promise<ServerListener> {
-    const announced = typeof address === "string" ? originOf(address) : undefined;
+    const announced = announcedAt(address, host);
     if (!isLocalAddress(host) && this.#options.allowedHosts === undefined)
       throw new ToolError("invalid_argument", `A server on ${host} can be reached by others, and needs allowedHosts.`, {
         hint: "Name the hosts that it is reached by, or leave host out to be reached from this machine only.",
@@ -292,6 +293,7 @@ class RuntimeServer implements HaftServer {
       log,
       sessions: new SessionPool({ runtime, store, clock, log, settings }),
       submissions: new Submissions({ clock, ids }),
+      passedOn: new WorkUnderWay(),
       events: new EventHub(runtime, { clock }),
       agents: new Map(Object.entries(this.#options.agents ?? {})),
       triggers: this.#options.triggers,
@@ -302,6 +304,19 @@ class RuntimeServer implements HaftServer {
       access: auth instanceof ServerAccess ? auth : accessBy(auth, { clock, log }),
     };
   }
+}
+
+/** Addresses to listen at: who connects to one reaches itself. */
+const EVERY_ADDRESS = /^(?:0\.0\.0\.0|\[?::\]?)$/u;
+
+/** The origin that others are given; undefined where it is the one that the server listens at, or none. @throws ToolError `invalid_argument` */
+function announcedAt(address: string | boolean, host: string): URL | undefined {
+  const announced = typeof address === "string" ? originOf(address) : undefined;
+  const name = announced?.hostname ?? host;
+  if (address === false || !EVERY_ADDRESS.test(name)) return announced;
+  throw new ToolError("invalid_argument", `At the address ${name} every other machine would reach itself.`, {
+    hint: "Give listen() an address by which other processes reach this one, such as http://10.0.0.3:7420",
+  });
 }
 
 /** @throws ToolError `invalid_argument` */

@@ -66,7 +66,7 @@ class FolderArtifacts implements ArtifactStore {
       let removed = 0;
       for (const name of await readdir(this.#folder).catch(noneIfMissing)) {
         const path = join(this.#folder, name);
-        if (!NAME.test(name) || (await stat(path)).mtimeMs >= before) continue;
+        if (!NAME.test(name) || (await storedAt(path)) >= before) continue;
         await rm(path, { force: true });
         await rm(`${path}.type`, { force: true });
         removed++;
@@ -90,9 +90,11 @@ class FolderArtifacts implements ArtifactStore {
   }
 }
 
-/** A reader sees the whole file or none. */
+let writes = 0;
+
+/** A reader sees the whole file or none, also while the same one is written several times. */
 async function writeWhole(path: string, content: string | Uint8Array): Promise<void> {
-  const written = `${path}.${process.pid}.new`;
+  const written = `${path}.${process.pid}.${++writes}.new`;
   await writeFile(written, content, { flush: true });
   await rename(written, path);
 }
@@ -103,6 +105,12 @@ async function sizeOf(path: string): Promise<number | undefined> {
   } catch {
     return undefined;
   }
+}
+
+/** Later than any time for one that another process has removed meanwhile. */
+async function storedAt(path: string): Promise<number> {
+  const found = await stat(path).catch(noneIfMissing);
+  return "mtimeMs" in found ? found.mtimeMs : Infinity;
 }
 
 function noneIfMissing(thrown: unknown): readonly string[] {

@@ -15,10 +15,10 @@ const SLOTS = 1_024;
 /** Most calls that are named as in the way. */
 const MAX_NAMED = 20;
 
-/** The rows that keep the order of a request's keys, ascending: those that take them in this order cannot deadlock. */
+/** The rows that keep the order of a request's keys, each once, ascending: those that take them in this order cannot deadlock. */
 export function slotsOf({ reads, writes, limit }: LeaseRequest): readonly number[] {
   const names = limit === undefined ? [...reads, ...writes].map(rootOf) : [`limit ${limit.name}`];
-  return [...new Set(names)].map(slotOf).toSorted((one, other) => one - other);
+  return [...new Set([...new Set(names)].map(slotOf))].toSorted((one, other) => one - other);
 }
 
 function rootOf(key: string): string {

@@ -36,6 +36,8 @@ export class Owner {
   #description: ProcessDescription = {};
   /** Where readers of the feed have come to since the last beat: the number of an event. */
   #readTo: number | undefined;
+  /** Ends with the beats under way: one that came after the owner has left would make it live again. */
+  #beats: Promise<unknown> = Promise.resolve();
 
   constructor(connection: SqlConnection) {
     this.#connection = connection;
@@ -81,7 +83,11 @@ export class Owner {
 
   /** Says that this owner lives. */
   async beat(tables: Kysely<Tables>): Promise<void> {
-    if (this.#registered && this.#id !== undefined) await this.#beat(tables, this.#id, await this.#now(tables));
+    const id = this.#id;
+    if (!this.#registered || id === undefined) return;
+    const beat = this.#now(tables).then((now) => this.#beat(tables, id, now));
+    this.#beats = Promise.allSettled([this.#beats, beat]);
+    await beat;
   }
 
   async #beat(tables: Kysely<Tables>, id: string, now: number): Promise<void> {
@@ -111,6 +117,7 @@ export class Owner {
   /** Gives up everything: the claims of an owner that is gone are free. */
   async leave(tables: Kysely<Tables>): Promise<void> {
     this.#registered = false;
+    await this.#beats;
     if (this.#id === undefined) return;
     if (this.#startedAt !== undefined) await tables.deleteFrom("haft_process").where("owner", "=", this.#id).execute();
     await tables.deleteFrom("haft_owner").where("id", "=", this.#id).execute();

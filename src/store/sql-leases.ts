@@ -14,6 +14,8 @@ interface OwnedEntry extends LineEntry {
   readonly owner: string;
 }
 
+/** So many rows fit into one statement of every database. */
+const ROWS_AT_ONCE = 1_000;
 /** A slot that no key has: requests that may close a circle take it, one after the other. */
 const CIRCLES = -1;
 
@@ -197,5 +199,9 @@ async function insertEntries(transaction: Transaction<Tables>, entries: readonly
       request: JSON.stringify(request),
     })),
   );
-  if (rows.length > 0) await transaction.insertInto("haft_lease").values(rows).execute();
+  for (let from = 0; from < rows.length; from += ROWS_AT_ONCE)
+    await transaction
+      .insertInto("haft_lease")
+      .values(rows.slice(from, from + ROWS_AT_ONCE))
+      .execute();
 }

@@ -49,6 +49,14 @@ export const artifactStoreContract: readonly ArtifactStoreCase[] = [
     },
   },
   {
+    title: "bytes that several calls answer with at the same moment are kept",
+    async run(artifacts) {
+      const artifact = artifactOf("image/png", new Uint8Array(100_000).fill(7));
+      await Promise.all(Array.from({ length: 20 }, () => artifacts.put({ artifact, at: 1 })));
+      deepEqual(await artifacts.get(artifact.id), artifact);
+    },
+  },
+  {
     title: "what was last stored before a time is removed, the rest stays",
     async run(artifacts) {
       const [old, again, young] = ["old", "again", "young"].map((text) => artifactOf("text/plain", Buffer.from(text)));

@@ -72,6 +72,21 @@ export const leaseCases: readonly StoreCase[] = [
     const [third] = await store.leases.update({ released: ["one"], wanted: [limited("three", 2)] });
     equal(third?.granted, true);
   }),
+  caseAlone("a call may have any number of keys, and its leases are one", async (store) => {
+    const reads = Array.from({ length: 1_100 }, (_, key) => `k${key}:`);
+    const fence = await fenceOf(store, requestOf("many", { reads }));
+    deepEqual(await take(store, requestOf("next", { writes: ["k7:", "k1099:"] })), [waits("many")]);
+    equal(await fenceOf(store, requestOf("many", { reads })), fence);
+  }),
+  caseAlone("one update takes leases for many calls with many keys each", async (store) => {
+    const [calls, keys] = [400, 30];
+    const wanted = Array.from({ length: calls }, (_, call) =>
+      requestOf(`call ${call}`, { reads: Array.from({ length: keys }, (_, key) => `k${(call * 7 + key * 13) % 5_000}:`) }),
+    );
+    ok((await take(store, ...wanted)).every(({ granted }) => granted));
+    await store.leases.update({ released: wanted.map(({ ticket }) => ticket), wanted: [] });
+    deepEqual(await store.leases.list(), []);
+  }),
   caseOfTwo("leases are taken in one line by several stores, and those of a store that closes are free", async (one, other) => {
     await fenceOf(one, requestOf("reader", { reads: ["a:"] }));
     deepEqual(await take(other, requestOf("writer", a)), [waits("reader")]);

@@ -70,6 +70,21 @@ for (const [name, open] of Object.entries(subjects))
       await expect.poll(() => store.leases.list()).toEqual([]);
     });
 
+    test("one that is free is granted at once, however many others of its process wait", async () => {
+      const [locks, other] = await two();
+      const held = other.request({ owner: "writer", reads: [], writes: ["a:"], commutative: false });
+      await held.whenGranted();
+      const waiting = Array.from({ length: 700 }, (_, n) =>
+        locks.request({ owner: `reader ${n}`, reads: ["a:"], writes: [], commutative: false }),
+      );
+      const free = locks.request({ owner: "free", reads: [], writes: ["b:"], commutative: false });
+      await free.whenGranted();
+      expect(waiting.filter(({ granted }) => granted)).toEqual([]);
+      held.release();
+      await Promise.all(waiting.map((ticket) => ticket.whenGranted()));
+      for (const ticket of [free, ...waiting]) ticket.release();
+    });
+
     test("a wait that would never end is refused, and its callers go on", async () => {
       const [locks, other, store] = await two();
       const write = (key: string) => ({ reads: [], writes: [key], commutative: false });

@@ -2,6 +2,8 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import { asCurl, asTypeScript } from "../../src/dashboard/call/copy-as.ts";
+import { ApiError } from "../../src/client/api-error.ts";
+import { failureOf } from "../../src/dashboard/server/connection.ts";
 import { textPieces, visible } from "../../src/dashboard/show/inert-text.ts";
 import { jsonTokens } from "../../src/dashboard/show/json-tokens.ts";
 
@@ -12,6 +14,7 @@ describe("E10 hostile text", () => {
     ["isolates", "\u2066x\u2069", "⟨2066⟩x⟨2069⟩"],
     ["invisible characters", "pay\u200bpal\u00ad", "pay⟨200B⟩pal⟨00AD⟩"],
     ["tags", "a\u{e0041}b", "a⟨E0041⟩b"],
+    ["variation selectors in a row", "a\ufe01\ufe02b\u{e0101}c ✌\ufe0f", "a⟨FE01⟩⟨FE02⟩b⟨E0101⟩c ✌\ufe0f"],
     ["controls", "a\u0000b\u0008c\u007f", "a␀b␈c⟨7F⟩".replace("⟨7F⟩", "⟨007F⟩")],
     ["halves of surrogate pairs", "a\ud800b\udc00", "a⟨D800⟩b⟨DC00⟩"],
     ["line ends of every kind", "a\r\nb\rc\u2028d", "a\nb␍c⟨2028⟩d"],
@@ -28,6 +31,11 @@ describe("E10 hostile text", () => {
   test("is cut where it is long", () => {
     expect(visible("x".repeat(10_000_000), 10)).toBe(`${"x".repeat(10)}…`);
   });
+});
+
+test("E10 the text of a failure, which may quote what others wrote, is shown so as well", () => {
+  const { text, isGone } = failureOf(new ApiError('There is no session "a\u202egpj.exe".', { status: 404 }));
+  expect([text, isGone]).toEqual(['There is no session "a⟨202E⟩gpj.exe".', true]);
 });
 
 describe("E10 JSON", () => {

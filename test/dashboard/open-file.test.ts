@@ -5,6 +5,7 @@ import { writeRecording } from "haft/recording";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { asTest } from "../../src/dashboard/call/copy-as.ts";
+import { conversationLog } from "../../src/dashboard/file/conversation-log.ts";
 import { openFile, type OpenedFile } from "../../src/dashboard/file/open-file.ts";
 import { sha256 } from "../../src/dashboard/file/sha256.ts";
 import { quantile, readMetrics } from "../../src/dashboard/health/metrics-text.ts";
@@ -342,4 +343,46 @@ test("issue 20.2 p50 and p99 come from the histogram, of all calls or of those s
   expect(quantile(now, readMetrics(text(50, 50, 50)), "haft_call_seconds", 0.5)).toBeCloseTo(0.55);
   expect(quantile(now, now, "haft_call_seconds", 0.5)).toBeUndefined();
   expect(quantile(readMetrics(text(0, 0, 5)), [], "haft_call_seconds", 0.99)).toBe(1);
+});
+
+/** A part of a conversation of Gemini, whose calls and results may lack their ids. */
+const anyPart = fc.record(
+  {
+    isCall: fc.boolean(),
+    id: fc.option(fc.constantFrom("a", "b"), { nil: undefined }),
+    name: fc.constantFrom("f", "g"),
+  },
+  { requiredKeys: ["isCall", "name"] },
+);
+
+test("issue 20.6 each result belongs to the first open call that it can be of, by its id or its name", () => {
+  fc.assert(
+    fc.property(fc.array(anyPart, { maxLength: 40 }), (parts) => {
+      const open: { readonly id: string | undefined; readonly name: string; readonly at: number }[] = [];
+      const expected = new Map<number, number>();
+      for (const [at, { isCall, id, name }] of parts.entries()) {
+        if (isCall) open.push({ id, name, at });
+        else {
+          const index = open.findIndex((call) => (id !== undefined && call.id !== undefined ? call.id === id : call.name === name));
+          for (const call of open.splice(index, index < 0 ? 0 : 1)) expected.set(call.at, at);
+        }
+      }
+      const turns = parts.map(({ isCall, id, name }, at) => ({
+        role: "model",
+        parts: [isCall ? { functionCall: { id, name, args: { at } } } : { functionResponse: { id, name, response: { at } } }],
+      }));
+      const log = conversationLog(JSON.parse(JSON.stringify(turns)), "file");
+      const found = [...log.calls.values()].flatMap(({ call, result }) => (result === undefined ? [] : [[call.input, result.output]]));
+      expect(found).toEqual([...expected].sort(([one], [other]) => one - other).map(([at, end]) => [{ at }, { at: end }]));
+    }),
+  );
+});
+
+test("issue 20 a file whose calls all have one id is read in time that grows with its size", async () => {
+  const calls = Array.from({ length: 40_000 }, () => ({
+    role: "assistant",
+    tool_calls: [{ id: "x", function: { name: "f", arguments: "{}" } }],
+  }));
+  const { parts, problems } = await opened(JSON.stringify({ messages: calls }));
+  expect([problems, parts[0]?.log.calls.size]).toEqual([[], 40_000]);
 });

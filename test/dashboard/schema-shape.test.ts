@@ -1,6 +1,7 @@
 /** Issue 20.4: which field a schema asks for. */
 import { describe, expect, test } from "vitest";
 import { firstValue, isNullable, resolved, shapeOf } from "../../src/dashboard/tools/schema-shape.ts";
+import { typedJson, typedNumber } from "../../src/dashboard/tools/typed-value.ts";
 
 describe("issue 20.4 a field", () => {
   const cases: readonly (readonly [what: string, schema: object, shape: object])[] = [
@@ -45,4 +46,25 @@ describe("issue 20.4 a field", () => {
   test("that may be null says so", () => {
     expect([isNullable({ type: ["string", "null"] }), isNullable({ type: "string" })]).toEqual([true, false]);
   });
+});
+
+test.each([
+  ["", { value: undefined }],
+  [" 12.5e3 ", { value: 12_500 }],
+  ["-0", { value: -0 }],
+  ["9007199254740993", { problem: expect.stringContaining("9007199254740993") }],
+  ["1e999", { problem: expect.stringContaining("1e999") }],
+  ["twelve", { problem: "This is not a number." }],
+])("issue 20.4 the number %j is sent as it was typed, or not at all", (text, expected) => {
+  expect(typedNumber(text)).toEqual(expected);
+});
+
+test.each([
+  [" ", { value: undefined }],
+  ['{"a": [1, 1000000000000000000000, -1.50]}', { value: { a: [1, 1e21, -1.5] } }],
+  ['{"__proto__": {"a": 1}}', { value: JSON.parse('{"__proto__": {"a": 1}}') }],
+  ['{"id": 12345678901234567890}', { problem: expect.stringContaining("12345678901234567890") }],
+  ['{"id": ', { problem: expect.stringContaining("This is not JSON") }],
+])("issue 20.4 the JSON %j is sent as it was typed, or not at all", (text, expected) => {
+  expect(typedJson(text)).toEqual(expected);
 });

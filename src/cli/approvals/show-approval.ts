@@ -6,8 +6,7 @@ import { timeText } from "../sessions/session-words.ts";
 import { safeJson, safeText, wrap } from "../terminal-text.ts";
 import { approvalOf, STATUS_STYLES, withInbox } from "./approval-words.ts";
 import { previewLines } from "./preview-lines.ts";
-
-const FILE_WIDTH = 120;
+import { lineWidth } from "../text-width.ts";
 
 export const showApproval: Command = {
   name: "approvals show",
@@ -35,7 +34,7 @@ export const showApproval: Command = {
 };
 
 function print({ out }: CommandContext, approval: ApprovalRecord, preview: ApprovalPreview | undefined): void {
-  const width = out.width === Infinity ? FILE_WIDTH : out.width;
+  const width = lineWidth(out);
   const { status, scope, askedAt, askedBy, askedIn, expiresAt, answeredAt, answeredBy, ruleId } = approval;
   const fact = (name: string, value: string | undefined): void => {
     if (value !== undefined) out.print(`${out.paint("dim", name.padEnd(9))}${value}`);

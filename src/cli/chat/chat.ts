@@ -3,7 +3,6 @@ import { createAgent, type Agent } from "../../compose/agent.ts";
 import { EmergencyStop } from "../../compose/emergency-stop.ts";
 import type { LoopEvent } from "../../compose/loop-event.ts";
 import { NO_USAGE, type LoopResult } from "../../compose/loop-result.ts";
-import { configuredLoop } from "../../config/build-model.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import type { ApprovalAnswer, Approver } from "../../core/ask.ts";
 import type { ToolError } from "../../core/error.ts";
@@ -22,7 +21,8 @@ import type { Triggers } from "../../triggers/triggers.ts";
 import type { EventPrinter } from "../print-event.ts";
 import { safeJson, safeText } from "../terminal-text.ts";
 import type { ChosenModel } from "./chosen-model.ts";
-import { addJobs, chatPrompt, pinnedTools } from "./chat-tools.ts";
+import { configuredAgent } from "./chat-agent.ts";
+import { addJobs } from "./chat-tools.ts";
 import { ChatPrinter } from "./chat-printer.ts";
 
 export interface ChatOptions {
@@ -104,14 +104,8 @@ export class Chat {
     const { registry } = session;
     const offerBackground = !options.noBackground && !session.simulated;
     addJobs(registry, { isOffered: offerBackground, triggers });
-    const pinned = pinnedTools(config);
-    const system = chatPrompt(registry, { introduction: options.system ?? config.loop.system, shown: pinned });
     return createAgent({
-      model: chosen.model,
-      session,
-      ...configuredLoop(chosen.config, config.loop),
-      ...(pinned === undefined ? {} : { deferTools: { pinned } }),
-      ...(system() === "" ? {} : { system }),
+      ...configuredAgent({ chosen, config, session, introduction: options.system ?? config.loop.system }),
       emergencyStop: this.#emergencyStop,
       offerBackground,
       ...(triggers === undefined ? {} : { triggers }),

@@ -6,9 +6,7 @@ import { plural } from "../../core/base/wording.ts";
 import type { JobStatus } from "../../core/job-status.ts";
 import { oneLine, safeText, type Screen } from "../terminal-text.ts";
 import type { Chat } from "./chat.ts";
-
-/** Where there is no terminal to fit. */
-const FILE_WIDTH = 120;
+import { lineWidth } from "../text-width.ts";
 
 export interface JobPlace {
   readonly chat: Chat;
@@ -28,7 +26,7 @@ export const JOB_COMMANDS: ReadonlyMap<string, JobCommand> = new Map<string, Job
 function listJobs({ chat, screen }: JobPlace): readonly string[] {
   const { jobs } = chat.session;
   if (jobs.length === 0) return ["No background job runs."];
-  const width = Math.min(screen.width, FILE_WIDTH);
+  const width = lineWidth(screen);
   return jobs.map((job) => `  ${oneLine(`${chat.labelOf(job.id)} ${job.toolName}  ${stateOf(job)}`, width - 2)}`);
 }
 

@@ -2,13 +2,11 @@
 import { nearNames } from "../../core/base/near-names.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { columnFor, oneLine, safeText, type Screen } from "../terminal-text.ts";
-import { columnsOf, padColumns } from "../text-width.ts";
+import { lineWidth, columnsOf, padColumns } from "../text-width.ts";
 import type { Chat } from "./chat.ts";
 import { JOB_COMMANDS } from "./job-commands.ts";
 import { removeTrigger, triggerLines } from "./trigger-commands.ts";
 
-/** Where there is no terminal to fit. */
-const FILE_WIDTH = 120;
 const MAX_NAME_WIDTH = 40;
 const MAX_SHOWN = 80;
 
@@ -61,7 +59,7 @@ function toolLines({ registry, screen }: SlashPlace): readonly string[] {
   );
   return tools.map(({ qualifiedName, tool }) => {
     const name = `  ${padColumns(safeText(qualifiedName), widest)}  `;
-    const left = Math.min(screen.width, FILE_WIDTH) - widest - 4;
+    const left = lineWidth(screen) - widest - 4;
     const gap = columnsOf(name) > widest + 4 ? `\n${" ".repeat(widest + 4)}` : "";
     return `${name}${gap}${screen.paint("dim", oneLine(tool.description, left))}`.trimEnd();
   });

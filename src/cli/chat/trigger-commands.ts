@@ -5,16 +5,15 @@ import { plural } from "../../core/base/wording.ts";
 import type { TriggerStatus } from "../../triggers/session-triggers.ts";
 import { oneLine, safeJson, safeText, type Screen } from "../terminal-text.ts";
 import type { Chat } from "./chat.ts";
+import { lineWidth } from "../text-width.ts";
 
-/** Where there is no terminal to fit. */
-const FILE_WIDTH = 120;
 const USAGE = "/remove <trigger>: /triggers shows their names.";
 
 /** The triggers of the session, in the order they were added. */
 export function triggerLines({ chat, screen }: { readonly chat: Chat; readonly screen: Screen }): readonly string[] {
   const list = chat.triggers?.list() ?? [];
   if (list.length === 0) return ["There are no triggers."];
-  const width = Math.min(screen.width, FILE_WIDTH);
+  const width = lineWidth(screen);
   return list.map((one) => `  ${oneLine(statusText(one), width - 2)}`);
 }
 

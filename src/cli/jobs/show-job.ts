@@ -9,9 +9,9 @@ import { resultLines } from "../print-result.ts";
 import { duration, oneLine, safeJson, safeText, wrap } from "../terminal-text.ts";
 import { JobLog } from "./job-log.ts";
 import { STATE_STYLES, jobOf } from "./job-words.ts";
+import { lineWidth } from "../text-width.ts";
 
 const MAX_OUTPUT_CHARS = 2_000;
-const FILE_WIDTH = 120;
 
 export const showJob: Command = {
   name: "jobs show",
@@ -64,7 +64,7 @@ function after(story: JobStory, event: SessionEvent): JobStory {
 }
 
 function print({ out }: CommandContext, job: StoredJob, { input, output, question, result }: JobStory): void {
-  const width = out.width === Infinity ? FILE_WIDTH : out.width;
+  const width = lineWidth(out);
   const { startedAt, endedAt, openedBy, cancelReason } = job;
   const fact = (name: string, value: string): void => out.print(`${out.paint("dim", name.padEnd(9))}${value}`);
   fact("job", out.paint("bold", safeText(job.id)));

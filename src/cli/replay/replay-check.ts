@@ -9,6 +9,7 @@ import { recordedAnswer, type RecordedAnswer } from "../../testing/recorded-tool
 import type { CommandContext } from "../command.ts";
 import { Progress } from "../progress.ts";
 import { oneLine, safeJson, safeText } from "../terminal-text.ts";
+import { lineWidth } from "../text-width.ts";
 
 export interface ComparedCall {
   /** Counted from 1. */
@@ -18,7 +19,6 @@ export interface ComparedCall {
   readonly result: ToolResult;
 }
 
-const FILE_WIDTH = 120;
 const INDENT = "        ";
 
 export class ReplayCheck {
@@ -63,7 +63,7 @@ export class ReplayCheck {
   #print({ number, call, recorded }: ComparedCall, replayed: RecordedAnswer): void {
     this.#progress.clear();
     const { out } = this.#context;
-    const width = (out.width === Infinity ? FILE_WIDTH : out.width) - INDENT.length - "recorded: ".length;
+    const width = lineWidth(out) - INDENT.length - "recorded: ".length;
     const input = oneLine(valueText(call.input as JsonValue | undefined), width); // a recorded call is JSON
     out.print(`${out.paint("red", "✗")} #${number}  ${safeText(call.name)}  ${out.paint("dim", input)}`);
     out.print(`${INDENT}recorded: ${oneLine(spell(recorded), width)}\n${INDENT}now:      ${oneLine(spell(replayed), width)}`);

@@ -2,7 +2,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import { Link } from "wouter";
-import { failureOf } from "../server/connection.ts";
+import { InlineFailure } from "../server/inline-failure.tsx";
 import { useFoldedLog, type Followed } from "../server/use-folded-log.ts";
 import { CancelAction } from "../server/cancel-action.tsx";
 import { useConnection, useMay } from "../server/use-server.ts";
@@ -162,11 +162,7 @@ function Say({ agent: { name } }: { readonly agent: Agent }): ReactNode {
       <button type="submit" className="button button-main" disabled={!canSend}>
         Send
       </button>
-      {error !== null && (
-        <p className="inline-failure" role="alert">
-          {failureOf(error).text}
-        </p>
-      )}
+      <InlineFailure error={error} />
     </form>
   );
 }

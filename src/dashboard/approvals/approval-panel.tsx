@@ -3,7 +3,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import type { BodyOf } from "../../client/client.ts";
-import { failureOf } from "../server/connection.ts";
+import { InlineFailure } from "../server/inline-failure.tsx";
 import { useConnection, useMay } from "../server/use-server.ts";
 import { sessionPath, useGo } from "../show/address.ts";
 import { Inert, JsonBlock, ToolName } from "../show/inert.tsx";
@@ -140,11 +140,7 @@ function Answers({ approval, others }: { readonly approval: Approval; readonly o
           </button>
         )}
       </div>
-      {error !== null && (
-        <p className="inline-failure" role="alert">
-          {failureOf(error).text}
-        </p>
-      )}
+      <InlineFailure error={error} />
     </div>
   );
 }
@@ -166,11 +162,7 @@ function Preview({ callId, digest }: { readonly callId: string; readonly digest:
     <Section title="What it would change" aside={again}>
       {data !== undefined && <PreviewView preview={data} />}
       {data === undefined && error === null && <p className="muted">Simulated by the process that waits; nothing happens for real.</p>}
-      {error !== null && (
-        <p className="inline-failure" role="alert">
-          {failureOf(error).text}
-        </p>
-      )}
+      <InlineFailure error={error} />
     </Section>
   );
 }

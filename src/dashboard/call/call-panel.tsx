@@ -163,8 +163,16 @@ function CallFacts({ sessionId, entry, log }: DetailsProps): ReactNode {
           {span(result.durationMs)}, {result.attempts === 1 ? "1 attempt" : `${result.attempts} attempts`}
         </Fact>
       )}
-      {result?.answeredBy !== undefined && <Fact name="Answered by">{result.answeredBy}</Fact>}
-      {result?.fault !== undefined && <Fact name="Fault put in">{result.fault}</Fact>}
+      {result?.answeredBy !== undefined && (
+        <Fact name="Answered by">
+          <Inert text={result.answeredBy} />
+        </Fact>
+      )}
+      {result?.fault !== undefined && (
+        <Fact name="Fault put in">
+          <Inert text={result.fault} />
+        </Fact>
+      )}
       {entry.principal !== undefined && (
         <Fact name="For">
           <Inert text={entry.principal} />

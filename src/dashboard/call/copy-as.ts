@@ -1,4 +1,5 @@
 /** A call as text that makes it again. No key is in it. */
+import { HIDDEN } from "../show/inert-text.ts";
 
 export interface CopiedCall {
   readonly url: string;
@@ -71,10 +72,11 @@ function indented(value: unknown): string {
   return escaped(JSON.stringify(value, undefined, 2) ?? "undefined").replaceAll("\n", "\n  ");
 }
 
-/** Marks of direction and line ends that editors and terminals obey are written as JSON escapes: these texts are JSON or parts of strings. */
+/** Characters that editors and terminals obey, or do not show, are written as JSON escapes: these texts are JSON or parts of strings. */
 function escaped(text: string): string {
-  return text.replaceAll(
-    /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/gu,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+  return text.replaceAll(HIDDEN, unitsOf).replaceAll("\t", unitsOf);
+}
+
+function unitsOf(character: string): string {
+  return Array.from({ length: character.length }, (_, index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, "0")}`).join("");
 }

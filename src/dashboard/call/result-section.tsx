@@ -1,6 +1,6 @@
 /** A result: its output, its parts, what was cut of it by range. */
 import { useState, type ReactNode } from "react";
-import { failureOf } from "../server/connection.ts";
+import { InlineFailure } from "../server/inline-failure.tsx";
 import { useConnection } from "../server/use-server.ts";
 import { Inert, JsonBlock, TextBlock } from "../show/inert.tsx";
 import { Section } from "../show/parts.tsx";
@@ -73,13 +73,13 @@ interface WholeProps {
 function WholeOutput({ sessionId, callId, shownBytes, totalBytes }: WholeProps): ReactNode {
   const { client } = useConnection();
   const [part, setPart] = useState<{ readonly text: string; readonly from: number; readonly next: number; readonly total: number }>();
-  const [failure, setFailure] = useState<string>();
+  const [failure, setFailure] = useState<unknown>();
   const read = async (from: number): Promise<void> => {
     try {
       setPart(await client.call("getCallOutput", { params: { callId }, query: { sessionId, from, maxChars: RANGE } }));
       setFailure(undefined);
     } catch (thrown: unknown) {
-      setFailure(failureOf(thrown).text);
+      setFailure(thrown);
     }
   };
   return (
@@ -111,11 +111,7 @@ function WholeOutput({ sessionId, callId, shownBytes, totalBytes }: WholeProps):
           </>
         )}
       </div>
-      {failure !== undefined && (
-        <p className="inline-failure" role="alert">
-          {failure}
-        </p>
-      )}
+      <InlineFailure error={failure} />
     </Section>
   );
 }

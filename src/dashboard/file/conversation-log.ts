@@ -65,24 +65,63 @@ function endOf(
   };
 }
 
+interface OpenCall {
+  readonly id: string;
+  readonly name: string;
+  readonly number: number;
+  isEnded: boolean;
+}
+
+/** Calls in the order they began. Each that has ended is skipped once, whatever the order of the results. */
+class CallQueue {
+  readonly #calls: OpenCall[] = [];
+  #at = 0;
+
+  add(call: OpenCall): void {
+    this.#calls.push(call);
+  }
+
+  first(): OpenCall | undefined {
+    while (this.#calls[this.#at]?.isEnded === true) this.#at++;
+    return this.#calls[this.#at];
+  }
+}
+
 /** Which result belongs to which call: ids come again in long conversations, and old ones have none. */
 class OpenCalls {
   readonly #used = new Set<string>();
-  readonly #open: { readonly id: string; readonly given: string | undefined; readonly name: string }[] = [];
+  /** For an id that came again, the number that is tried next. */
+  readonly #numbers = new Map<string, number>();
+  /** All, those of an id, those of a name, those without an id, those of a name without an id. */
+  readonly #queues = new Map<string, CallQueue>();
 
   begin({ id, name }: CallStep): string {
-    const wanted = (id ?? `call-${this.#used.size + 1}`).slice(0, MAX_ID);
-    let own = wanted;
-    for (let next = 2; this.#used.has(own); next++) own = `${wanted}-${next}`;
-    this.#used.add(own);
-    this.#open.push({ id: own, given: id, name });
-    return own;
+    const call = { id: this.#ownId(id), name, number: this.#used.size, isEnded: false };
+    const places = id === undefined ? ["plain", `plain ${name}`] : [`id ${id}`];
+    for (const place of ["all", `name ${name}`, ...places]) {
+      const queue = this.#queues.get(place) ?? new CallQueue();
+      this.#queues.set(place, queue);
+      queue.add(call);
+    }
+    return call.id;
   }
 
   end({ id, name }: Extract<Step, { readonly kind: "result" }>): { readonly id: string; readonly name: string } | undefined {
-    const index = this.#open.findIndex((call) =>
-      id !== undefined && call.given !== undefined ? call.given === id : name === undefined || call.name === name,
-    );
-    return index < 0 ? undefined : this.#open.splice(index, 1)[0];
+    const named = (place: string): string => (name === undefined ? place : `${place} ${name}`);
+    const places = id === undefined ? [name === undefined ? "all" : named("name")] : [`id ${id}`, named("plain")];
+    const [call] = places.flatMap((place) => this.#queues.get(place)?.first() ?? []).sort((one, other) => one.number - other.number);
+    if (call !== undefined) call.isEnded = true;
+    return call;
+  }
+
+  #ownId(given: string | undefined): string {
+    const wanted = (given ?? `call-${this.#used.size + 1}`).slice(0, MAX_ID);
+    let own = wanted;
+    for (let next = this.#numbers.get(wanted) ?? 2; this.#used.has(own); next++) {
+      own = `${wanted}-${next}`;
+      this.#numbers.set(wanted, next + 1);
+    }
+    this.#used.add(own);
+    return own;
   }
 }

@@ -36,6 +36,8 @@ const MAX_RECORDING_CHARS = 1024 * 1024 * 1024;
 const MAX_PARTS = 1_000;
 const MAX_PROBLEMS = 20;
 const LIMITS = { maxChars: MAX_CHARS, maxDepth: 256, maxNodes: 8_000_000, longIntegers: "round" } as const;
+/** The first characters of a file say its kind. Spaces before them are skipped, so many at most. */
+const MAX_START = 1024 * 1024;
 /** So long may reading keep the page from drawing. */
 const SLICE_MS = 12;
 
@@ -47,7 +49,7 @@ export async function* openFile({ name, pieces }: FileSource, signal: AbortSigna
   let start = "";
   const iterator = pieces[Symbol.asyncIterator]();
   try {
-    while (start.trimStart().length < 32) {
+    while (start.length < MAX_START && start.trimStart().length < 32) {
       const next = await iterator.next();
       if (next.done === true) break;
       start += next.value;

@@ -4,6 +4,7 @@ import { useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { ResultSection } from "../call/result-section.tsx";
 import { failureOf } from "../server/connection.ts";
+import { InlineFailure } from "../server/inline-failure.tsx";
 import { CancelAction } from "../server/cancel-action.tsx";
 import { useConnection, useMay } from "../server/use-server.ts";
 import { sessionPath, useGo } from "../show/address.ts";
@@ -147,11 +148,7 @@ function Reply({ job }: { readonly job: Job }): ReactNode {
       <button type="submit" className="button button-main" disabled={isPending || text === ""}>
         Send
       </button>
-      {error !== null && (
-        <span className="inline-failure" role="alert">
-          {failureOf(error).text}
-        </span>
-      )}
+      <InlineFailure error={error} />
     </form>
   );
 }

@@ -1,7 +1,7 @@
 /** Begins a branch of the session as it is now, and goes to it. */
 import { useMutation } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { failureOf } from "../server/connection.ts";
+import { InlineFailure } from "../server/inline-failure.tsx";
 import { useConnection } from "../server/use-server.ts";
 import { sessionPath, useGo } from "../show/address.ts";
 
@@ -17,11 +17,7 @@ export function ForkNow({ sessionId }: { readonly sessionId: string }): ReactNod
       <button type="button" className="button" disabled={isPending} onClick={() => mutate()}>
         Fork the session as it is now
       </button>
-      {error !== null && (
-        <span className="inline-failure" role="alert">
-          {failureOf(error).text}
-        </span>
-      )}
+      <InlineFailure error={error} />
     </>
   );
 }

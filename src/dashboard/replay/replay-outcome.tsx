@@ -6,6 +6,7 @@ import { alignCalls, type ComparedCall } from "../diff/align.ts";
 import { CompareList } from "../diff/compare-list.tsx";
 import { StateChanges } from "../diff/state-changes.tsx";
 import { failureOf } from "../server/connection.ts";
+import { InlineFailure } from "../server/inline-failure.tsx";
 import { useConnection, useMay } from "../server/use-server.ts";
 import { diffPath, sessionPath } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
@@ -152,11 +153,7 @@ function BranchButtons({
       {end.isPending && <span className="muted">Waits until the calls of the session are over…</span>}
       <Link href={sessionPath(branchId)}>Its timeline</Link>
       <Link href={diffPath(branchId, { with: sessionId })}>All differences</Link>
-      {end.error !== null && (
-        <p className="inline-failure" role="alert">
-          <Inert text={failureOf(end.error).text} maxLength={1_000} />
-        </p>
-      )}
+      <InlineFailure error={end.error} />
     </div>
   );
 }

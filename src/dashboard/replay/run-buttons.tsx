@@ -1,9 +1,8 @@
 /** Tries the calls first; for real only what was tried. */
 import { useEffect, useState, type ReactNode } from "react";
 import { Link } from "wouter";
-import { failureOf } from "../server/connection.ts";
+import { InlineFailure } from "../server/inline-failure.tsx";
 import { sessionPath } from "../show/address.ts";
-import { Inert } from "../show/inert.tsx";
 import { count } from "../show/words.ts";
 import type { Answerer } from "./run-steps.ts";
 import type { Run } from "./use-run.ts";
@@ -50,11 +49,7 @@ export function RunButtons({ run, answerer, isBlocked, planKey, onStart }: RunBu
           </span>
         )}
       </div>
-      {error !== null && (
-        <p className="inline-failure" role="alert">
-          <Inert text={failureOf(error).text} maxLength={2_000} />
-        </p>
-      )}
+      <InlineFailure error={error} />
     </div>
   );
 }

@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState, type ReactNode } from "react";
 import { useConnection } from "../server/use-server.ts";
-import { failureOf } from "../server/connection.ts";
+import { InlineFailure } from "../server/inline-failure.tsx";
 import { Inert, JsonBlock, ToolName } from "../show/inert.tsx";
 import { Badge, Loading } from "../show/parts.tsx";
 import { plural } from "../show/words.ts";
@@ -104,12 +104,7 @@ function StepForm({ call, onEdit, onUnreadable }: Pick<StepItemProps, "call" | "
     onUnreadable(unreadable.size > 0);
     return () => onUnreadable(false);
   }, [unreadable, onUnreadable]);
-  if (error !== null && data === undefined)
-    return (
-      <p className="inline-failure" role="alert">
-        <Inert text={failureOf(error).text} maxLength={1_000} />
-      </p>
-    );
+  if (error !== null && data === undefined) return <InlineFailure error={error} />;
   if (data === undefined) return <Loading />;
   const schema = isSchema(data.inputSchema) ? data.inputSchema : {};
   return (

@@ -2,7 +2,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
 import { Link } from "wouter";
-import { failureOf } from "../server/connection.ts";
+import { InlineFailure } from "../server/inline-failure.tsx";
 import { useConnection, useMay } from "../server/use-server.ts";
 import { agentPath, sessionPath, useGo } from "../show/address.ts";
 import { Inert, TextBlock } from "../show/inert.tsx";
@@ -109,11 +109,7 @@ function Actions({ schedule }: { readonly schedule: Schedule }): ReactNode {
       >
         {asks ? "Remove it for good" : "Remove"}
       </button>
-      {error !== null && (
-        <p className="inline-failure" role="alert">
-          {failureOf(error).text}
-        </p>
-      )}
+      <InlineFailure error={error} />
     </div>
   );
 }

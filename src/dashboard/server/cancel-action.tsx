@@ -1,7 +1,7 @@
 /** A button that cancels something on the server, and says when that failed. */
 import { useMutation } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { failureOf } from "./connection.ts";
+import { InlineFailure } from "./inline-failure.tsx";
 
 interface CancelActionProps<Answer> {
   readonly text: string;
@@ -18,11 +18,7 @@ export function CancelAction<Answer>({ text, cancel, onSettled, after }: CancelA
       <button type="button" className="button" disabled={isPending} onClick={() => mutate()}>
         {text}
       </button>
-      {error !== null && (
-        <span className="inline-failure" role="alert">
-          {failureOf(error).text}
-        </span>
-      )}
+      <InlineFailure error={error} />
       {data !== undefined && after?.(data)}
     </>
   );

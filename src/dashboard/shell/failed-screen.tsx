@@ -1,5 +1,6 @@
 /** Keeps the page standing when a screen cannot be drawn. */
 import { Component, type ReactNode } from "react";
+import { Inert } from "../show/inert.tsx";
 import { Notice } from "../show/parts.tsx";
 
 interface Props {
@@ -29,7 +30,9 @@ export class FailedScreen extends Component<Props, State> {
     if (failure === undefined) return this.props.children;
     return (
       <Notice isFailure title="This screen could not be drawn.">
-        <p>{failure.slice(0, 500)}</p>
+        <p>
+          <Inert text={failure} maxLength={500} />
+        </p>
         <button type="button" className="button" onClick={() => this.setState({ failure: undefined })}>
           Draw it again
         </button>

@@ -1,6 +1,6 @@
 /** Gives the session as a file: a recording, Markdown, or a trace for chrome://tracing and Perfetto. */
 import { useRef, useState, type ReactNode } from "react";
-import { failureOf } from "../server/connection.ts";
+import { InlineFailure } from "../server/inline-failure.tsx";
 import { useConnection } from "../server/use-server.ts";
 import { download, fileName } from "../show/download.ts";
 import { useLogPlace } from "../show/log-place.ts";
@@ -13,14 +13,14 @@ export function SaveMenu({ sessionId, log }: { readonly sessionId: string; reado
   const { client } = useConnection();
   const { isFile } = useLogPlace(sessionId);
   const menu = useRef<HTMLDetailsElement>(null);
-  const [failure, setFailure] = useState<string>();
+  const [failure, setFailure] = useState<unknown>();
   const save = async (ending: string, type: string, text: () => string | Promise<string>): Promise<void> => {
     try {
       download(fileName(sessionId, ending), await text(), type);
       setFailure(undefined);
       if (menu.current !== null) menu.current.open = false;
     } catch (thrown: unknown) {
-      setFailure(failureOf(thrown).text);
+      setFailure(thrown);
     }
   };
   const recording = (): Promise<string> => client.call("exportRecording", { params: { sessionId } });
@@ -55,11 +55,7 @@ export function SaveMenu({ sessionId, log }: { readonly sessionId: string; reado
         <button type="button" className="dropdown-item" onClick={() => void trace()}>
           Chrome trace
         </button>
-        {failure !== undefined && (
-          <span className="inline-failure" role="alert">
-            {failure}
-          </span>
-        )}
+        <InlineFailure error={failure} />
       </div>
     </details>
   );

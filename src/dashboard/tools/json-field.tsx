@@ -1,5 +1,7 @@
 /** A value as JSON text. While the text is not JSON, the value stays as it was and nothing is sent. */
 import { useEffect, useState, type ReactNode } from "react";
+import { visible } from "../show/inert-text.ts";
+import { typedJson } from "./typed-value.ts";
 
 interface JsonFieldProps {
   readonly id: string;
@@ -13,7 +15,7 @@ interface JsonFieldProps {
 
 export function JsonField({ id, value, path, rows = 3, onChange, onUnreadable, ...rest }: JsonFieldProps): ReactNode {
   const [typed, setTyped] = useState<string>();
-  const problem = typed === undefined ? undefined : problemOf(typed);
+  const problem = typed === undefined ? undefined : typedJson(typed).problem;
   // Changes of other fields show here, unless this one is being edited.
   const shown = typed ?? (value === undefined ? "" : JSON.stringify(value, undefined, 2));
   useEffect(() => () => onUnreadable(path, false), [path, onUnreadable]);
@@ -29,24 +31,14 @@ export function JsonField({ id, value, path, rows = 3, onChange, onUnreadable, .
         value={shown}
         onChange={({ target }) => {
           const text = target.value;
-          const isBad = problemOf(text) !== undefined;
+          const read = typedJson(text);
           setTyped(text);
-          onUnreadable(path, isBad);
-          if (!isBad) onChange(text.trim() === "" ? undefined : JSON.parse(text));
+          onUnreadable(path, read.problem !== undefined);
+          if (read.problem === undefined) onChange(read.value);
         }}
         onBlur={() => problem === undefined && setTyped(undefined)}
       />
-      {problem !== undefined && <p className="inline-failure">{problem}</p>}
+      {problem !== undefined && <p className="inline-failure">{visible(problem)}</p>}
     </>
   );
-}
-
-function problemOf(text: string): string | undefined {
-  if (text.trim() === "") return undefined;
-  try {
-    JSON.parse(text);
-    return undefined;
-  } catch (thrown: unknown) {
-    return `This is not JSON: ${thrown instanceof Error ? thrown.message.slice(0, 200) : String(thrown)}`;
-  }
 }

@@ -14,6 +14,7 @@ import {
   type Schema,
   type Shape,
 } from "./schema-shape.ts";
+import { typedNumber } from "./typed-value.ts";
 
 export interface FieldProps {
   readonly name: string;
@@ -117,28 +118,26 @@ function TextInput({
 function NumberInput({ value, onChange, path, onUnreadable, ...rest }: FieldProps & Common): ReactNode {
   const [text, setText] = useState<string>();
   const shown = text ?? (typeof value === "number" ? String(value) : "");
-  const isUnreadable = text !== undefined && text.trim() !== "" && !Number.isFinite(Number(text));
+  const problem = text === undefined ? undefined : typedNumber(text).problem;
   return (
     <>
       <input
         id={rest.id}
         aria-describedby={rest["aria-describedby"]}
-        aria-invalid={isUnreadable}
+        aria-invalid={problem !== undefined}
         type="text"
         inputMode="decimal"
         autoComplete="off"
         value={shown}
         onChange={({ target }) => {
-          const typed = target.value.trim();
-          const number = Number(typed);
+          const read = typedNumber(target.value);
           setText(target.value);
-          onUnreadable(path, typed !== "" && !Number.isFinite(number));
-          if (typed === "") onChange(undefined);
-          else if (Number.isFinite(number)) onChange(number);
+          onUnreadable(path, read.problem !== undefined);
+          if (read.problem === undefined) onChange(read.value);
         }}
-        onBlur={() => !isUnreadable && setText(undefined)}
+        onBlur={() => problem === undefined && setText(undefined)}
       />
-      {isUnreadable && <p className="inline-failure">This is not a number.</p>}
+      {problem !== undefined && <p className="inline-failure">{problem}</p>}
     </>
   );
 }

@@ -2,6 +2,7 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
 import { failureOf } from "../server/connection.ts";
+import { InlineFailure } from "../server/inline-failure.tsx";
 import { useConnection, useMay } from "../server/use-server.ts";
 import { useGo } from "../show/address.ts";
 import { Inert, JsonBlock, ToolName } from "../show/inert.tsx";
@@ -110,11 +111,7 @@ function TryForm({ tool }: { readonly tool: Tool }): ReactNode {
           </span>
         )}
       </div>
-      {run.error !== null && (
-        <p className="inline-failure" role="alert">
-          <Inert text={failureOf(run.error).text} maxLength={2_000} />
-        </p>
-      )}
+      <InlineFailure error={run.error} />
       {run.data !== undefined && <TriedResult result={run.data} />}
     </Section>
   );

@@ -22,6 +22,9 @@ type AgentId =
   | "addTrigger"
   | "removeTrigger";
 
+/** Those that see nothing of what is outside their session, such as a channel. */
+const OWN_TRIGGERS: ReadonlySet<string> = new Set(["timer", "schedule"]);
+
 export const agentHandlers: Handlers<AgentId> = {
   listAgents: ({ principal }, { agents }) => ({
     agents: [...agents]
@@ -73,6 +76,7 @@ export const agentHandlers: Handlers<AgentId> = {
 
   addTrigger({ principal, params: { sessionId }, body: { type, name, settings = {} } }, services) {
     checkSeen(principal, sessionId);
+    if (!OWN_TRIGGERS.has(type)) refuseSessionKey(principal);
     const triggers = triggersOf(services);
     return services.sessions.use(sessionId, (session) =>
       triggers.of(session).add({ ...settings, type, ...(name === undefined ? {} : { name }) }),

@@ -21,10 +21,15 @@ export function jsonResponse(body: unknown, status: number = 200, headers: Reado
   });
 }
 
-/** 200 with the results, or 202 with the place where they will be. @throws ToolError why the batch failed as a whole */
-export function batchResponse(waited: Waited): Response {
+/**
+ * 200 with the results, or 202 with the place where they will be, which names their session: another server of the store finds them by it.
+ *
+ * @throws ToolError why the batch failed as a whole
+ */
+export function batchResponse(waited: Waited, sessionId: string | undefined): Response {
   if ("submissionId" in waited) {
-    const location = `/v1/submissions/${encodeURIComponent(waited.submissionId)}`;
+    const query = sessionId === undefined ? "" : `?sessionId=${encodeURIComponent(sessionId)}`;
+    const location = `/v1/submissions/${encodeURIComponent(waited.submissionId)}${query}`;
     return jsonResponse({ submissionId: waited.submissionId, location }, 202, { location, "retry-after": "1" });
   }
   if ("thrown" in waited.outcome) throw ToolError.fromUnknown(waited.outcome.thrown);

@@ -54,6 +54,7 @@ export const approvalHandlers: Handlers<ApprovalId> = {
   },
 
   async decideApprovals({ runtime, principal, body: { decisions } }) {
+    for (const decision of decisions) checkReach(principal, decision);
     const decided = decisions.map(async ({ callId, ...decision }) => {
       const found = await searchApproval(callId, { runtime, principal });
       return {

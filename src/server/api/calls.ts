@@ -22,21 +22,25 @@ import { OWN_SESSION_PREFIX, checkSeen, refuseSessionKey } from "./session-pool.
 type BatchId = "execute" | "simulate" | "executeInSession" | "simulateInSession";
 
 export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "cancelCall" | "getCallOutput"> = {
-  execute: (request, services) => {
+  async execute(request, services) {
     const { runtime, idempotencyKey } = request;
     refuseSessionKey(request.principal);
-    return inBatch(request, services, async ({ calls, options }) => {
-      if (idempotencyKey === undefined) return { results: await runtime.execute(calls, options) };
-      // A session of its own remembers what was done under the key, whenever the process ends.
+    if (idempotencyKey === undefined)
+      return inBatch(request, { services }, async ({ calls, options }) => ({ results: await runtime.execute(calls, options) }));
+    // A session of its own remembers what was done under the key, whenever the process ends.
+    const own = `${OWN_SESSION_PREFIX}${idempotencyKey}`;
+    const response = await inBatch(request, { services }, async ({ calls, options }) => {
       const run = (session: RuntimeSession): Promise<readonly ToolResult[]> =>
         session.execute(calls, { ...options, background: false, idempotencyKey });
-      return { results: await services.sessions.use(`${OWN_SESSION_PREFIX}${idempotencyKey}`, run, { create: true }) };
+      return { results: await services.sessions.use(own, run, { create: true }) };
     });
+    if (response.status === 200) await services.sessions.endAnswered(own);
+    return response;
   },
 
   simulate: (request, services) => {
     refuseSessionKey(request.principal);
-    return inBatch(request, services, ({ calls, options }) => request.runtime.simulate(calls, options));
+    return inBatch(request, { services }, ({ calls, options }) => request.runtime.simulate(calls, options));
   },
 
   executeInSession: (request, services) => {
@@ -44,7 +48,7 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
     checkSeen(principal, params.sessionId);
     const { concurrent, background, recording } = body;
     if (recording !== undefined) checkSeen(principal, recording);
-    return inBatch(request, services, async ({ calls, options }) => {
+    return inBatch(request, { services, sessionId: params.sessionId }, async ({ calls, options }) => {
       const replay = recording === undefined ? undefined : await replayOf(recording, services);
       const more = omitUndefined({ concurrent, background, idempotencyKey, replay });
       return services.sessions.use(params.sessionId, async (session) => ({
@@ -54,15 +58,16 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
   },
 
   simulateInSession: (request, services) => {
-    checkSeen(request.principal, request.params.sessionId);
-    return inBatch(request, services, ({ calls, options }) =>
-      services.sessions.use(request.params.sessionId, (session) => session.simulate(calls, options)),
+    const { sessionId } = request.params;
+    checkSeen(request.principal, sessionId);
+    return inBatch(request, { services, sessionId }, ({ calls, options }) =>
+      services.sessions.use(sessionId, (session) => session.simulate(calls, options)),
     );
   },
 
-  async getSubmission({ principal, params: { submissionId }, query: { waitMs }, signal, request }, services) {
+  async getSubmission({ principal, params: { submissionId }, query: { waitMs, sessionId }, signal, request }, services) {
     const waited = await services.submissions.wait(submissionId, { principalId: principal.id, waitMs, signal });
-    if (waited !== undefined) return batchResponse(waited);
+    if (waited !== undefined) return batchResponse(waited, sessionId);
     const elsewhere = await answerElsewhere(request, services, { what: "The calls may run" });
     if (elsewhere !== undefined) return elsewhere;
     throw new ToolError("not_found", `There is no submission ${JSON.stringify(submissionId)}, or it ended too long ago.`, {
@@ -143,7 +148,7 @@ interface BatchEnd {
 /** Runs the calls, and waits for them no longer than `waitMs`. The client's going away cancels nothing. */
 async function inBatch(
   { principal, body, runtime: { registry } }: Pick<RequestOf<BatchId>, "principal" | "body" | "runtime">,
-  services: ApiServices,
+  { services, sessionId }: { readonly services: ApiServices; readonly sessionId?: string },
   work: (batch: Batch) => Promise<BatchEnd>,
 ): Promise<Response> {
   const { limits, submissions } = services;
@@ -155,7 +160,7 @@ async function inBatch(
     const { results, diff } = await work({ calls, options });
     return { results: results.map(shownResult), ...omitUndefined({ messages: encode?.(results), diff }) };
   };
-  return batchResponse(await submissions.run(principal.id, waitMs, () => run().finally(end)));
+  return batchResponse(await submissions.run(principal.id, waitMs, () => run().finally(end)), sessionId);
 }
 
 /** Those of the request, or of the message in it. @throws ToolError `invalid_argument`, `too_large` */

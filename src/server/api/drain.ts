@@ -4,13 +4,13 @@ import { untilOver } from "./until-over.ts";
 import type { ApiServices } from "./services.ts";
 
 /**
- * The server takes no more calls when this begins. Streams end with `draining`, calls under way may end for `graceMs`, then those that change nothing are
+ * The server takes no more calls when this begins. Streams end with `draining`, calls under way and requests that were passed on may end for `graceMs`, then those that change nothing are
  * cancelled; those that write get as long again, and what is left is cancelled, its outcome recorded as unknown. Then the sessions are let go.
  */
-export async function drain({ events, submissions, runtime, sessions, settings, clock }: ApiServices): Promise<void> {
+export async function drain({ events, submissions, passedOn, runtime, sessions, settings, clock }: ApiServices): Promise<void> {
   events.close();
   const { graceMs } = settings;
-  if (!(await untilOver(submissions.whenIdle(), graceMs, clock))) {
+  if (!(await untilOver(Promise.all([submissions.whenIdle(), passedOn.whenIdle()]), graceMs, clock))) {
     cancelCalls(runtime, (name) => declaresNoWrites(runtime.registry.get(name)?.tool.effects));
     if (!(await untilOver(submissions.whenIdle(), graceMs, clock))) {
       cancelCalls(runtime, () => true);

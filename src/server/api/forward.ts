@@ -29,16 +29,17 @@ export interface Destination {
  */
 export async function forwarded(id: OperationId, request: Request, to: Destination, services: ApiServices): Promise<Response | undefined> {
   const { inSession, query = {} }: Route = API[id];
-  const { store, runtime } = services;
+  const { store, runtime, passedOn } = services;
   if (store === undefined || wasForwarded(request)) return undefined;
   if (inSession === true && to.sessionId !== undefined) {
     if (isOpenHere(to.sessionId, services)) return undefined;
     const owner = await services.sessions.stored(to.sessionId);
-    if (owner?.openedAt !== undefined) return send(request, { address: owner.openedAt, what: "The session is open", body: to.body });
+    if (owner?.openedAt !== undefined)
+      return passedOn.watch(send(request, { address: owner.openedAt, what: "The session is open", body: to.body }));
     if (owner?.openedBy !== undefined) return undefined;
   }
   if (to.place === undefined || !Object.hasOwn(query, "place") || runtime.places.includes(to.place)) return undefined;
-  return send(request, { address: await addressOfPlace(to.place, store), what: "The place is", body: to.body });
+  return passedOn.watch(send(request, { address: await addressOfPlace(to.place, store), what: "The place is", body: to.body }));
 }
 
 /** A session that another process took over may still be in this one, until it is dropped: it is open there. */

@@ -9,7 +9,7 @@ import type { ApiRequest } from "./api-request.ts";
 import { jsonResponse } from "./answers.ts";
 import { countedRequest, countedResponse } from "./counted-bytes.ts";
 import { errorResponse } from "./error-response.ts";
-import { forwarded } from "./forward.ts";
+import { forwarded, type Destination } from "./forward.ts";
 import type { KeyedAnswers } from "./keyed-answers.ts";
 import { noRoute, readRequest } from "./read-request.ts";
 import { admitted, noteRefused } from "./refused.ts";
@@ -102,13 +102,17 @@ async function answer(
     throw new ToolError("unavailable", "The server is stopping.", { retryable: true, outcome: "not_started", retryAfterMs: 1_000 });
   const place = req.query("place");
   const inPath = req.param("sessionId");
-  const early = namesSession(route) ? undefined : await forwarded(id, request, { sessionId: inPath, place }, services);
+  // A request of a session key for another session is not passed on: the answer would say that there is such a session.
+  const isSeen = (sessionId: string | undefined): boolean =>
+    principal.sessionId === undefined || sessionId === undefined || principal.sessionId === sessionId;
+  const passOn = async (to: Destination): Promise<Response | undefined> =>
+    isSeen(to.sessionId) ? forwarded(id, request, to, services) : undefined;
+  const early = namesSession(route) ? undefined : await passOn({ sessionId: inPath, place });
   if (early !== undefined) return early;
   const read = await readRequest(id, request, { params: req.param(), maxBodyBytes: services.settings.maxBodyBytes });
   if (namesSession(route)) {
     const { sessionId = principal.sessionId } = { ...read.query, ...(isJsonObject(read.body) ? read.body : {}) };
-    const to = { sessionId: typeof sessionId === "string" ? sessionId : undefined, place, body: read.body };
-    const elsewhere = await forwarded(id, request, to, services);
+    const elsewhere = await passOn({ sessionId: typeof sessionId === "string" ? sessionId : undefined, place, body: read.body });
     if (elsewhere !== undefined) return elsewhere;
   }
   // The table says of each operation what its handler takes: here all are one.

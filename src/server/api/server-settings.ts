@@ -18,7 +18,10 @@ export interface ServerLimits {
   readonly maxConcurrentCalls?: number;
   /** Event streams of one principal. @default 100 */
   readonly maxStreams?: number;
-  /** Most sessions that the server has open; those that have been idle longest are closed. @default 1_000 */
+  /**
+   * Most sessions that the server has open; those that have been idle longest are closed. Where only clients can end them (branches, and without a
+   * store all), no more are begun. @default 1_000
+   */
   readonly maxOpenSessions?: number;
   /** How long a session that a store keeps may be idle before it is closed, in milliseconds. @default 600_000 */
   readonly sessionIdleMs?: number;

@@ -13,6 +13,7 @@ import type { Metrics } from "./metrics.ts";
 import type { ServerSettings } from "./server-settings.ts";
 import type { SessionPool } from "./session-pool.ts";
 import type { Submissions } from "./submissions.ts";
+import type { WorkUnderWay } from "./work-under-way.ts";
 
 /** The parts of one server. */
 export interface ApiServices {
@@ -20,6 +21,8 @@ export interface ApiServices {
   readonly store: Store | undefined;
   readonly sessions: SessionPool;
   readonly submissions: Submissions;
+  /** Requests that another server of the store answers. */
+  readonly passedOn: WorkUnderWay;
   readonly events: EventHub;
   readonly agents: ReadonlyMap<string, Agent>;
   readonly triggers: Triggers | undefined;

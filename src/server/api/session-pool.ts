@@ -19,7 +19,6 @@ export interface SessionPoolOptions {
 
 interface Held {
   readonly session: RuntimeSession;
-  uses: number;
   usedAt: number;
 }
 
@@ -34,6 +33,10 @@ export class SessionPool {
   readonly #options: SessionPoolOptions;
   /** Those that the server took up or began, the one that was used longest ago first. */
   readonly #held = new Map<string, Held>();
+  /** How many requests use a session, or are about to, by its id. */
+  readonly #uses = new Map<string, number>();
+  /** Those that are being let go: until that is done, none of the id can be resumed. */
+  readonly #leaving = new Map<string, Promise<void>>();
   readonly #resuming = new Map<string, Promise<RuntimeSession>>();
   #sweep: (() => void) | undefined;
   #closed = false;
@@ -49,29 +52,62 @@ export class SessionPool {
 
   /** Does the work in a session, which stays open meanwhile. @throws ToolError `not_found`, `resource_busy`. By rejecting */
   async use<T>(id: string, work: (session: RuntimeSession) => Promise<T> | T, options: { readonly create?: boolean } = {}): Promise<T> {
-    const session = await this.#open(id, options.create ?? false);
-    const held = this.#held.get(id);
-    if (held === undefined) return work(session); // the program's own: it closes it
-    held.uses++;
+    this.#uses.set(id, (this.#uses.get(id) ?? 0) + 1);
     try {
-      return await work(session);
+      return await work(await this.#open(id, options.create ?? false));
     } finally {
-      held.uses--;
-      if (this.#held.get(id) === held) this.#touch(id, held);
+      const left = (this.#uses.get(id) ?? 1) - 1;
+      if (left > 0) this.#uses.set(id, left);
+      else this.#uses.delete(id);
+      const held = this.#held.get(id); // undefined for the program's own: it closes it
+      if (held !== undefined) this.#touch(id, held);
     }
+  }
+
+  /**
+   * To be called before a request begins a session: some stay open until their clients end them.
+   *
+   * @throws ToolError `limit_exceeded` where there are as many of those as may be open
+   */
+  checkRoom(): void {
+    const { maxOpenSessions } = this.#options.settings;
+    if (this.#held.size < maxOpenSessions) return;
+    let staying = 0;
+    const parents = this.#parents();
+    for (const id of this.#held.keys()) if (!id.startsWith(OWN_SESSION_PREFIX) && this.#stays(id, parents)) staying++;
+    if (staying < maxOpenSessions) return;
+    throw new ToolError("limit_exceeded", `The server has ${maxOpenSessions} sessions open that only their clients can end.`, {
+      outcome: "not_started",
+      hint: "Commit, discard or delete branches and sessions that are not needed any more.",
+      operatorHint: "Raise maxOpenSessions of [serve.limits]; with a store, sessions without branches are closed when they are idle.",
+    });
   }
 
   /** Holds a session that a request has begun. */
   hold(session: RuntimeSession): void {
-    this.#touch(session.id, { session, uses: 0, usedAt: 0 });
+    this.#touch(session.id, { session, usedAt: 0 });
     if (this.#held.size > this.#options.settings.maxOpenSessions)
-      this.#closeIdle(0, this.#held.size - this.#options.settings.maxOpenSessions);
+      this.#closeIdle(0, { most: this.#held.size - this.#options.settings.maxOpenSessions, except: session.id });
   }
 
   /** Closes one that the server holds, or the program. */
   async close(session: RuntimeSession): Promise<void> {
-    this.#held.delete(session.id);
-    await session.close();
+    const { id } = session;
+    this.#held.delete(id);
+    const closing = session.close();
+    const over = closing
+      .catch(() => {}) // its caller gets the error
+      .finally(() => {
+        if (this.#leaving.get(id) === over) this.#leaving.delete(id);
+      });
+    this.#leaving.set(id, over);
+    await closing;
+  }
+
+  /** Ends the session of a request whose answer is kept. With a store it is closed when it is idle, and known for as long as the answer. */
+  async endAnswered(id: string): Promise<void> {
+    const held = this.#held.get(id);
+    if (held !== undefined && this.#options.store === undefined) await this.close(held.session);
   }
 
   /** The store's record of a session; undefined where it has none. */
@@ -95,11 +131,13 @@ export class SessionPool {
 
   async #open(id: string, create: boolean): Promise<RuntimeSession> {
     const { runtime, store } = this.#options;
+    await this.#leaving.get(id);
     const open = runtime.sessions.get(id);
     if (open !== undefined && !(open.lost && this.#held.has(id))) return open;
     if (this.#closed) throw new ToolError("unavailable", "The server is stopping.", { retryable: true });
     if (store === undefined) {
       if (!create) throw noSession(id);
+      this.#checkOwnRoom();
       const session = runtime.session(id);
       this.hold(session);
       return session;
@@ -138,7 +176,7 @@ export class SessionPool {
     this.#sweep = this.#options.clock.timer(
       () => {
         this.#sweep = undefined;
-        this.#closeIdle(sessionIdleMs, this.#held.size);
+        this.#closeIdle(sessionIdleMs, { most: this.#held.size });
         void this.#forgetOwn().catch((thrown: unknown) =>
           this.#options.log.warn(`Old requests were not forgotten: ${describeThrown(thrown)}`),
         );
@@ -164,26 +202,56 @@ export class SessionPool {
   }
 
   /** Those that the store has whole, and of which nothing is a branch: a branch is one only while it and its parent are open. */
-  #closeIdle(idleMs: number, most: number): void {
+  #closeIdle(idleMs: number, { most, except }: { readonly most: number; readonly except?: string }): void {
     const now = this.#options.clock.now();
-    const parents = new Set(this.#options.runtime.sessions.list().map(({ parent }) => parent?.id));
+    const parents = this.#parents();
     let left = most;
-    for (const [id, { session, uses, usedAt }] of this.#held) {
+    for (const [id, { session, usedAt }] of this.#held) {
       if (left <= 0) return;
-      if (uses > 0 || now - usedAt < idleMs || session.parent !== undefined || parents.has(id)) continue;
-      if (session.jobs.length > 0 || (this.#options.store === undefined && !isOver(id, now - usedAt))) continue;
+      if (id === except || this.#uses.has(id) || now - usedAt < idleMs || session.jobs.length > 0 || this.#stays(id, parents)) continue;
       left--;
-      this.#held.delete(id);
-      void session
-        .close()
-        .catch((thrown: unknown) => this.#options.log.warn(`An idle session did not end well: ${describeThrown(thrown)}`));
+      void this.close(session).catch((thrown: unknown) =>
+        this.#options.log.warn(`An idle session did not end well: ${describeThrown(thrown)}`),
+      );
     }
+  }
+
+  /** Without a store, a request that was not answered in time is known by its session alone. @throws ToolError `unavailable` */
+  #checkOwnRoom(): void {
+    const { maxOpenSessions } = this.#options.settings;
+    if (this.#held.size < maxOpenSessions) return;
+    const own = [...this.#held.keys()].filter((id) => id.startsWith(OWN_SESSION_PREFIX));
+    if (own.length < maxOpenSessions) return;
+    throw new ToolError("unavailable", "The server remembers as many requests with an Idempotency-Key that took long as it can.", {
+      outcome: "not_started",
+      retryable: true,
+      retryAfterMs: HOUR_MS,
+      operatorHint: "A store that outlives the process keeps them on its disk.",
+    });
+  }
+
+  #parents(): ReadonlySet<string | undefined> {
+    return new Set(this.#options.runtime.sessions.list().map(({ parent }) => parent?.id));
+  }
+
+  /** Branches and what they are branches of; without a store any session, and one of a request as long as its key is known. */
+  #stays(id: string, parents: ReadonlySet<string | undefined>): boolean {
+    const held = this.#held.get(id);
+    if (held === undefined) return false;
+    if (held.session.parent !== undefined || parents.has(id)) return true;
+    return this.#options.store === undefined && !isOver(id, this.#options.clock.now() - held.usedAt);
   }
 }
 
 /** Without a store a session ends when it is closed. That of a request is of use only while its key is known. */
 function isOver(id: string, idleMs: number): boolean {
   return id.startsWith(OWN_SESSION_PREFIX) && idleMs > OWN_KEPT_MS;
+}
+
+/** @throws ToolError `invalid_argument` for an id that only the server gives */
+export function checkNewId(id: string | undefined): void {
+  if (id?.startsWith(OWN_SESSION_PREFIX) === true)
+    throw new ToolError("invalid_argument", `Ids that begin with ${OWN_SESSION_PREFIX} are the server's own.`);
 }
 
 /** A session that a session key may not see is not there for it. @throws ToolError `not_found` */

@@ -11,7 +11,7 @@ import type { PlacedEvents } from "../events/event-hub.ts";
 import type { ApiSession } from "./component-types.ts";
 import { limitedText } from "./limited-text.ts";
 import type { ApiServices, Handlers, RequestOf } from "./services.ts";
-import { OWN_SESSION_PREFIX, checkSeen, noSession, refuseSessionKey } from "./session-pool.ts";
+import { OWN_SESSION_PREFIX, checkNewId, checkSeen, noSession, refuseSessionKey } from "./session-pool.ts";
 import { streamResponse } from "./stream-response.ts";
 
 type SessionId =
@@ -61,8 +61,8 @@ async function storedPage(
 export const sessionHandlers: Handlers<SessionId> = {
   async createSession({ runtime, principal, body: { id, from } }, { sessions, store }) {
     refuseSessionKey(principal);
-    if (id?.startsWith(OWN_SESSION_PREFIX) === true)
-      throw new ToolError("invalid_argument", `Ids that begin with ${OWN_SESSION_PREFIX} are the server's own.`);
+    checkNewId(id);
+    sessions.checkRoom();
     const session = runtime.session(id, from === undefined ? {} : { from });
     try {
       if (store !== undefined) await session.snapshot(); // it waits until the store has taken the session in
@@ -118,7 +118,10 @@ export const sessionHandlers: Handlers<SessionId> = {
 
   async forkSession({ principal, params: { sessionId }, body: { id, simulated, at } }, { sessions }) {
     checkSeen(principal, sessionId);
+    refuseSessionKey(principal); // a branch is another session: it could neither use nor end it
+    checkNewId(id);
     return sessions.use(sessionId, async (session) => {
+      sessions.checkRoom();
       const options = omitUndefined({ id, simulated });
       const branch = at === undefined ? session.fork(options) : await session.forkAt(at, options);
       sessions.hold(branch);
@@ -195,7 +198,7 @@ export const sessionHandlers: Handlers<SessionId> = {
     refuseSessionKey(principal);
     if (store === undefined)
       throw new ToolError("unavailable", "The server has no store to take a recording into.", { hint: "Give the runtime a store." });
-    return importRecording(store, limitedText(request, settings.maxRecordingBytes), id === undefined ? {} : { id });
+    return importRecording(store, limitedText(request, settings.maxRecordingBytes), { checkId: checkNewId, ...omitUndefined({ id }) });
   },
 };
 

@@ -1,5 +1,6 @@
 /** Batches of calls that requests began, and their results for requests that did not wait for them. */
 import type { Clock, Ids } from "../../core/ports.ts";
+import { WorkUnderWay } from "./work-under-way.ts";
 
 /** The end of a batch: the JSON of its answer, or the error of one that failed as a whole. */
 type Outcome = { readonly answer: object } | { readonly thrown: unknown };
@@ -21,7 +22,7 @@ export class Submissions {
   readonly #clock: Clock;
   readonly #ids: Ids;
   readonly #byId = new Map<string, Submission>();
-  readonly #running = new Set<Promise<Outcome>>();
+  readonly #running = new WorkUnderWay();
 
   constructor({ clock, ids }: { readonly clock: Clock; readonly ids: Ids }) {
     this.#clock = clock;
@@ -36,14 +37,15 @@ export class Submissions {
   async run(principalId: string, waitMs: number, work: () => Promise<object>): Promise<Waited> {
     const submission: Submission = {
       principalId,
-      ended: work().then(
-        (answer) => ({ answer }),
-        (thrown: unknown) => ({ thrown }),
+      ended: this.#running.watch(
+        work().then(
+          (answer) => ({ answer }),
+          (thrown: unknown) => ({ thrown }),
+        ),
       ),
       outcome: undefined,
     };
-    this.#running.add(submission.ended);
-    void this.#settle(submission);
+    void submission.ended.then((ended) => (submission.outcome = ended));
     const outcome = await this.#wait(submission, waitMs, undefined);
     if (outcome !== undefined) return { outcome };
     const submissionId = this.#ids.next("submission");
@@ -53,8 +55,8 @@ export class Submissions {
   }
 
   /** Resolves when no batch runs. */
-  async whenIdle(): Promise<void> {
-    while (this.#running.size > 0) await Promise.all(this.#running);
+  whenIdle(): Promise<void> {
+    return this.#running.whenIdle();
   }
 
   /** Undefined where there is none of this id and principal. */
@@ -66,11 +68,6 @@ export class Submissions {
     if (submission === undefined || submission.principalId !== principalId) return undefined;
     const outcome = await this.#wait(submission, waitMs, signal);
     return outcome === undefined ? { submissionId } : { outcome };
-  }
-
-  async #settle(submission: Submission): Promise<void> {
-    submission.outcome = await submission.ended;
-    this.#running.delete(submission.ended);
   }
 
   /** Undefined when the time is up before it has ended. */

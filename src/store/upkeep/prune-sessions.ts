@@ -54,7 +54,7 @@ async function removeBatch(connection: SqlConnection, options: BatchOptions): Pr
 async function removeSome(tables: Transaction<Tables>, { owner, last, before }: BatchOptions): Promise<Batch> {
   const living = await owner.living(tables);
   const rows = await idle(tables, before, living)
-    .select("id")
+    .select(["id", "epoch"])
     .where("id", ">", last)
     .where((session) =>
       session.not(
@@ -68,23 +68,25 @@ async function removeSome(tables: Transaction<Tables>, { owner, last, before }: 
     .execute();
   const end = rows.at(-1);
   if (end === undefined) return { found: 0, removed: 0, last };
-  const ids = await fence(tables, { ids: rows.map(({ id }) => id), before, living });
+  const ids = await fence(tables, rows, before);
   if (ids.length > 0) await remove(tables, ids);
   return { found: rows.length, removed: ids.length, last: end.id };
 }
 
-/** From then on no owner can write them: what was claimed, or written, since they were found is left out. */
+/** From then on no owner can write them: what was claimed, or written, since they were found is left out. Each claim has an epoch of its own. */
 async function fence(
   tables: Transaction<Tables>,
-  { ids, before, living }: { readonly ids: readonly string[]; readonly before: number; readonly living: readonly string[] },
+  found: readonly { readonly id: string; readonly epoch: number }[],
+  before: number,
 ): Promise<readonly string[]> {
-  let update = tables
+  const fenced = await tables
     .updateTable("haft_session")
     .set((session) => ({ owner: null, epoch: session("epoch", "+", 1) }))
-    .where("id", "in", ids)
-    .where("updated_at", "<", before);
-  if (living.length > 0) update = update.where((session) => session.or([session("owner", "is", null), session("owner", "not in", living)]));
-  return (await update.returning("id").execute()).map(({ id }) => id);
+    .where((session) => session.or(found.map(({ id, epoch }) => session.and([session("id", "=", id), session("epoch", "=", epoch)]))))
+    .where("updated_at", "<", before)
+    .returning("id")
+    .execute();
+  return fenced.map(({ id }) => id);
 }
 
 async function remove(tables: Transaction<Tables>, ids: readonly string[]): Promise<void> {

@@ -148,8 +148,18 @@ test("issue 19.4 E05 the key of a session reads and decides questions of its ses
     [`/v1/approvals/${own.id}`, { ...allow, scope: "rule" }],
     ["/v1/approvals/matching", { answer: "allow", rule, upTo: 9 }],
     ["/v1/approval-rules", { pattern: "*" }],
+    [
+      "/v1/approvals",
+      {
+        decisions: [
+          { ...allow, callId: own.id },
+          { ...allow, callId: own.id, scope: "rule" },
+        ],
+      },
+    ],
   ] as const)
     expect({ path, status: (await api.ask("POST", path, { token: key, body })).status }).toEqual({ path, status: 403 });
+  expect(await page.call("getApproval", { params: { callId: own.id } })).toMatchObject({ status: "open" }); // nothing of what was refused counts
   const { approvals } = await page.call("decideMatchingApprovals", { body: { answer: "deny", upTo: 9 } });
   expect(approvals.map(({ id }) => id)).toEqual([own.id]);
   expect((await client.call("listApprovals")).approvals.map(({ id }) => id)).toEqual([foreign.id]);

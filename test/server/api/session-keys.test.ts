@@ -112,6 +112,24 @@ test("issue 19.5 E05 a session key ends when its maker revokes it, and when the 
   await expect.poll(() => read(other.key), { timeout: 240_000 }).toBe(401);
 });
 
+test("issue 19.5 E05 a session key hears no channel by a trigger of its session, and sets its clocks", async () => {
+  const { api, make } = await keyedApi();
+  const { json: page } = await make(TOKEN, { scopes: ["execute"] });
+  const add = async (body: object): Promise<number> =>
+    (await api.ask("POST", "/v1/sessions/desk/triggers", { token: page.key, body })).status;
+  expect(await add({ type: "channel", settings: { channel: "news" } })).toBe(403);
+  expect(await add({ type: "timer", settings: { interval: 3_600, prompt: "Look at the notes." } })).toBe(201);
+});
+
+test("issue 19.5 E05 a session key begins no branches, which it could neither use nor end", async () => {
+  const { api, make } = await keyedApi();
+  const { json: page } = await make(TOKEN, { scopes: ["read", "execute", "simulate"] });
+  expect((await api.ask("POST", "/v1/sessions/desk/fork", { token: page.key })).status).toBe(403);
+  expect(api.runtime.sessions.list().map(({ id }) => id)).toEqual(["desk"]);
+  const body = { calls: [{ name: "notes::list" }] };
+  expect((await api.ask("POST", "/v1/sessions/desk/simulate", { token: page.key, body })).status).toBe(200);
+});
+
 test("issue 19.5 a server without a store of keys says that it makes none", async () => {
   const api = await startApi();
   const { status, json } = await api.ask("POST", "/v1/sessions/desk/keys", { body: { name: "page", scopes: ["read"] } });

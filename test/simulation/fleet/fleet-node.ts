@@ -98,7 +98,7 @@ export class FleetNode implements FleetHost {
   async #begin(beat: () => void, dice: Dice): Promise<void> {
     try {
       await this.store.open();
-      await this.store.announce(this.address);
+      await this.store.announce({ address: this.address });
     } catch {
       this.clock.timer(() => void this.#begin(beat, dice), 300);
       return;

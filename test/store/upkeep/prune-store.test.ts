@@ -1,6 +1,8 @@
+import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { artifactOf } from "../../../src/core/artifact.ts";
 import type { Store } from "../../../src/core/store.ts";
+import { Owner } from "../../../src/store/owner.ts";
 import { checkStore } from "../../../src/store/upkeep/check-store.ts";
 import { pruneStore } from "../../../src/store/upkeep/prune-store.ts";
 import type { PruneOptions } from "../../../src/store/upkeep/pruned-parts.ts";
@@ -79,6 +81,27 @@ for (const { name, start, isRun } of SUBJECTS)
       open.append([message("open", 10)]);
       await open.close();
       expect((await store.read("open")).events).toEqual(messages("open", 8, 10));
+    });
+
+    test.runIf(name === "a PostgreSQL server")("a session stays that is claimed meanwhile by a process that came since", async () => {
+      const kept = keep();
+      await append(kept.store(), "old", messages("old", 1, 2));
+      const other = await kept.connection();
+      const owner = new Owner(other);
+      const waiting = sql<{ rows: number }>`select count(*)::int as rows from pg_locks where not granted`;
+      const pruned = await other.tables.transaction().execute(async (transaction) => {
+        await owner.register(transaction);
+        await transaction
+          .updateTable("haft_session")
+          .set({ owner: owner.id ?? null, epoch: 2 })
+          .execute();
+        const pruning = prune(kept, { parts: ["sessions"] });
+        await expect.poll(async () => (await waiting.execute(other.tables)).rows[0]?.rows, { timeout: START }).toBe(1);
+        return { pruning };
+      });
+      expect(await pruned.pruning).toEqual({ sessions: 0 });
+      const found = await other.tables.selectFrom("haft_session").select(["owner", "epoch"]).execute();
+      expect(found).toEqual([{ owner: owner.id, epoch: 2 }]);
     });
 
     test("first answers stay for a day however short the time is, and the files of sessions that are left stay", async () => {

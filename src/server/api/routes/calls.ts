@@ -85,9 +85,13 @@ export const callRoutes = {
     summary: "Get the results of calls that took longer than waitMs.",
     description: "200 with what the request would have answered, 202 while the calls run. Kept for ten minutes after their end.",
     params: { submissionId: id("As the Location of a 202 names it.") },
-    query: { waitMs: integer("How long to wait for the results, in milliseconds.", 0, 300_000, { default: 0 }) },
+    query: {
+      waitMs: integer("How long to wait for the results, in milliseconds.", 0, 300_000, { default: 0 }),
+      sessionId: id("The session of the calls, as the Location of the 202 names it."),
+    },
     answer: answer({ ...answered, diff: ref("SessionDiff") }, ["results"]),
     mayTakeLong: true,
+    inSession: true,
     example: { params: { submissionId: "submission_1" } },
   },
   getCall: {

@@ -1,0 +1,36 @@
+/** Values as a reader types them. A text whose value would be another one is refused: what is shown is what is sent. */
+
+/** The value of a text, which is undefined for an empty one, or why there is none. */
+export type TypedValue = { readonly value: unknown; readonly problem?: undefined } | { readonly problem: string };
+
+export function typedNumber(text: string): TypedValue {
+  const typed = text.trim();
+  if (typed === "") return { value: undefined };
+  const value = Number(typed);
+  if (Number.isNaN(value)) return { problem: "This is not a number." };
+  return isExact(value, typed) ? { value } : { problem: tooLong(typed) };
+}
+
+export function typedJson(text: string): TypedValue {
+  if (text.trim() === "") return { value: undefined };
+  const inexact: string[] = [];
+  try {
+    // The third argument is the text of the number.
+    const value: unknown = JSON.parse(text, (_key, one: unknown, context?: { readonly source?: string }) => {
+      if (typeof one === "number" && context?.source !== undefined && !isExact(one, context.source)) inexact.push(context.source);
+      return one;
+    });
+    const [first] = inexact;
+    return first === undefined ? { value } : { problem: tooLong(first) };
+  } catch (thrown: unknown) {
+    return { problem: `This is not JSON: ${thrown instanceof Error ? thrown.message.slice(0, 200) : String(thrown)}` };
+  }
+}
+
+function isExact(value: number, text: string): boolean {
+  return Number.isFinite(value) && (!/^-?\d+$/u.test(text) || BigInt(value) === BigInt(text));
+}
+
+function tooLong(text: string): string {
+  return `A number does not keep all digits of ${text.slice(0, 40)}. Send it as a string, where the tool takes one.`;
+}

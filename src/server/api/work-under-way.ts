@@ -1,0 +1,16 @@
+/** Work that a server has begun, and that it waits for when it stops. */
+export class WorkUnderWay {
+  readonly #running = new Set<Promise<unknown>>();
+
+  /** Counts work until it has ended in whatever way; its outcome is the caller's. */
+  watch<Result>(work: Promise<Result>): Promise<Result> {
+    const over: Promise<unknown> = work.catch(() => {}).then(() => this.#running.delete(over));
+    this.#running.add(over);
+    return work;
+  }
+
+  /** Resolves when none is left, what began meanwhile included. */
+  async whenIdle(): Promise<void> {
+    while (this.#running.size > 0) await Promise.all(this.#running);
+  }
+}

@@ -1,0 +1,118 @@
+/** Requests that a server has passed on: while it stops, while they take long, and for those who may not see the session. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createRuntime, defineTool } from "haft";
+import { createClient } from "haft/client";
+import { createServer, openServerAccess, staticToken } from "haft/server";
+import { sqliteStore } from "haft/sqlite";
+import { expect, onTestFinished, test } from "vitest";
+import { systemPorts } from "../../../src/core/system-ports.ts";
+import { memoryStore } from "../../../src/store/memory-store.ts";
+import { TOKEN, Gate } from "./api-server.ts";
+
+const WAIT = { calls: [{ name: "wait" }] };
+
+interface Node {
+  readonly url: string;
+  readonly client: ReturnType<typeof createClient>;
+  stop(): Promise<unknown>;
+}
+
+async function startNode(folder: string, gate: Gate, address: string | true = true): Promise<Node> {
+  const wait = defineTool({
+    name: "wait",
+    description: "Waits until the gate opens.",
+    inputSchema: { type: "object", properties: {} } as const,
+    effects: { reads: ["gate"] },
+    async execute(_input, { signal }) {
+      await gate.pass(signal);
+      return "passed";
+    },
+  });
+  const store = sqliteStore({ path: join(folder, "haft.db"), synchronous: "normal" });
+  const runtime = createRuntime({ store, tools: [wait] });
+  await runtime.open();
+  const auth = await openServerAccess({ access: store.access, others: [staticToken({ token: TOKEN })] }, systemPorts);
+  const server = createServer(runtime, { auth, limits: { graceMs: 20_000 } });
+  const { url } = await server.listen({ port: 0, address });
+  let stopping: Promise<unknown> | undefined;
+  const stop = (): Promise<unknown> => (stopping ??= server.close().then(() => runtime.close()));
+  onTestFinished(async () => void (await stop()));
+  return { url, client: createClient({ url, token: TOKEN, maxAttempts: 1 }), stop };
+}
+
+/** Two servers of one store; the first has the session `shop` open. */
+async function startTwo() {
+  const folder = await mkdtemp(join(tmpdir(), "haft-passed-on-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const gate = new Gate();
+  const [one, two] = [await startNode(folder, gate), await startNode(folder, gate)];
+  onTestFinished(() => gate.open());
+  await one.client.call("createSession", { body: { id: "shop" } });
+  return { one, two, gate, folder };
+}
+
+const shop = { params: { sessionId: "shop" } } as const;
+
+test("issue 21.2 a server that stops lets requests end that it has passed on", async () => {
+  const { two, gate } = await startTwo();
+  const answered = two.client.call("executeInSession", { ...shop, body: WAIT });
+  answered.catch(() => {}); // looked at below
+  await gate.entered.promise;
+  const stopped = two.stop();
+  await new Promise((resolve) => setTimeout(resolve, 1_500)); // longer than the last answers are waited for
+  gate.open();
+  expect((await answered).results[0]?.output).toBe("passed");
+  await stopped;
+});
+
+test("issue 21.2 the results of calls that take long are found at any server, by the place that the answer names", async () => {
+  const { one, two, gate } = await startTwo();
+  const answer = await fetch(`${two.url}/v1/sessions/shop/execute`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
+    body: JSON.stringify({ ...WAIT, waitMs: 0 }),
+  });
+  const location = answer.headers.get("location") ?? "";
+  expect([answer.status, location]).toEqual([202, expect.stringMatching(/^\/v1\/submissions\/[^/]+\?sessionId=shop$/u)]);
+  const later = two.client.call("executeInSession", { ...shop, body: { ...WAIT, concurrent: true, waitMs: 0 } });
+  await gate.entered.promise;
+  gate.open();
+  for (const { url } of [one, two]) {
+    const found = await fetch(`${url}${location}&waitMs=20000`, { headers: { authorization: `Bearer ${TOKEN}` } });
+    expect([found.status, await found.text()]).toEqual([200, expect.stringContaining('"output":"passed"')]);
+  }
+  expect((await later).results[0]?.output).toBe("passed");
+});
+
+test("issue 21.2 E05 a session key does not learn which sessions other servers have open", async () => {
+  const { two, gate, folder } = await startTwo();
+  const silent = await startNode(folder, gate, "http://127.0.0.1:1"); // nobody listens there
+  await silent.client.call("createSession", { body: { id: "far" } });
+  await two.client.call("createSession", { body: { id: "mine" } });
+  const { key } = await two.client.call("createSessionKey", {
+    params: { sessionId: "mine" },
+    body: { name: "page", scopes: ["read", "execute"] },
+  });
+  const page = createClient({ url: two.url, token: key, maxAttempts: 1 });
+  const details = ["shop", "far", "nowhere"].map((sessionId) =>
+    page.call("executeInSession", { params: { sessionId }, body: WAIT }).catch((error: { readonly status: number }) => error.status),
+  );
+  expect(await Promise.all(details)).toEqual([404, 404, 404]);
+});
+
+test.each([
+  ["0.0.0.0", true],
+  ["::", true],
+  ["127.0.0.1", "http://0.0.0.0:7420"],
+  ["127.0.0.1", "http://[::]:7420"],
+] as const)("issue 21.2 listening at %s with the address %j is refused: others would reach themselves", async (host, address) => {
+  const runtime = createRuntime({ store: memoryStore() });
+  const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), allowedHosts: ["localhost"] });
+  onTestFinished(async () => {
+    await server.close();
+    await runtime.close();
+  });
+  await expect(server.listen({ port: 0, host, address })).rejects.toMatchObject({ code: "invalid_argument" });
+});

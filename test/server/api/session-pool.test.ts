@@ -1,0 +1,110 @@
+/** Sessions that the server takes up and lets go, while requests need them. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { createRuntime } from "haft";
+import { sqliteStore } from "haft/sqlite";
+import { expect, onTestFinished, test } from "vitest";
+import { writeRecording } from "../../../src/core/recording/recording.ts";
+import { systemPorts } from "../../../src/core/system-ports.ts";
+import { SessionPool } from "../../../src/server/api/session-pool.ts";
+import { startApi } from "./api-server.ts";
+
+async function startPool(maxOpenSessions: number): Promise<SessionPool> {
+  const folder = await mkdtemp(join(tmpdir(), "haft-pool-"));
+  const store = sqliteStore({ path: join(folder, "haft.db"), synchronous: "normal" });
+  const runtime = createRuntime({ store });
+  await runtime.open();
+  const settings = { maxOpenSessions, sessionIdleMs: 60_000 };
+  const pool = new SessionPool({ runtime, store, clock: systemPorts.clock, log: systemPorts.log, settings });
+  onTestFinished(async () => {
+    await pool.end();
+    await runtime.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+  return pool;
+}
+
+test("issue 19.2 a session is answered also when all that may be open are busy", async () => {
+  const api = await startApi({ limits: { maxOpenSessions: 1 } });
+  for (const id of ["one", "two"]) await api.ask("POST", "/v1/sessions", { body: { id } });
+  const busy = api.ask("POST", "/v1/sessions/one/execute", { body: { calls: [{ name: "notes::wait" }] } });
+  await api.gate.entered.promise;
+  const { status, json } = await api.ask("POST", "/v1/sessions/two/execute", { body: { calls: [{ name: "notes::list" }] } });
+  expect([status, json.results?.[0].status]).toEqual([200, "ok"]);
+  api.gate.open();
+  expect((await busy).status).toBe(200);
+});
+
+test("issue 19.2 a session that is being closed is taken up again for the request that needs it", async () => {
+  const pool = await startPool(10);
+  const session = await pool.use("shop", (open) => open, { create: true });
+  const closing = pool.close(session);
+  await expect(pool.use("shop", ({ closed, id }) => [id, closed])).resolves.toEqual(["shop", false]);
+  await closing;
+});
+
+test("issue 19.2 whatever the order of requests, none finds its session closed, however few may be open", async () => {
+  const pool = await startPool(1);
+  const ids = ["one", "two", "three"];
+  for (const id of ids) await pool.use(id, () => {}, { create: true });
+  const plan = fc.array(fc.record({ id: fc.constantFrom(...ids), turns: fc.nat(6) }), { maxLength: 12 });
+  await fc.assert(
+    fc.asyncProperty(plan, async (requests) => {
+      const found = requests.map(({ id, turns }) =>
+        pool.use(id, async (session) => {
+          for (let n = 0; n < turns; n++) await new Promise((resolve) => setImmediate(resolve));
+          return session.closed;
+        }),
+      );
+      expect(await Promise.all(found)).toEqual(requests.map(() => false));
+    }),
+    { numRuns: 15 },
+  );
+});
+
+test("issue 19.5 branches that nobody ends are bounded, and the bound says what helps", async () => {
+  const api = await startApi({ limits: { maxOpenSessions: 3 } });
+  await api.ask("POST", "/v1/sessions", { body: { id: "shop" } });
+  const fork = async () => (await api.ask("POST", "/v1/sessions/shop/fork")).json;
+  const [first] = [await fork(), await fork()];
+  expect([await fork(), (await api.ask("POST", "/v1/sessions")).json]).toEqual([
+    expect.objectContaining({ code: "limit_exceeded", status: 429, hint: expect.stringContaining("discard") }),
+    expect.objectContaining({ code: "limit_exceeded", status: 429 }),
+  ]);
+  expect((await api.ask("POST", `/v1/sessions/${first.id}/discard`)).status).toBe(204);
+  expect((await fork()).open).toBe(true);
+});
+
+test("issue 19.2 no client takes an id that only the server gives", async () => {
+  const api = await startApi();
+  await api.ask("POST", "/v1/sessions", { body: { id: "shop" } });
+  const id = "haft-request-0123";
+  const { text: raw } = await api.ask("GET", "/v1/sessions/shop/recording");
+  let recorded = "";
+  for await (const line of writeRecording([], { sessionId: id, exportedAt: 1 })) recorded += line;
+  const headers = { "content-type": "application/jsonl" };
+  const answers = [
+    await api.ask("POST", "/v1/sessions", { body: { id } }),
+    await api.ask("POST", "/v1/sessions/shop/fork", { body: { id } }),
+    await api.ask("POST", `/v1/recordings?id=${id}`, { raw, headers }),
+    await api.ask("POST", "/v1/recordings", { raw: recorded, headers }),
+  ];
+  expect(answers.map(({ status, json }) => [status, json.code])).toEqual(answers.map(() => [400, "invalid_argument"]));
+});
+
+test("issue 19.6 without a store, keyed requests that were answered keep no session, and those that took long are bounded", async () => {
+  const api = await startApi({ store: "none", limits: { maxOpenSessions: 3 } });
+  const before = api.runtime.sessions.list().length;
+  const keyed = (key: string, body: object) => api.ask("POST", "/v1/execute", { body, headers: { "idempotency-key": key } });
+  const add = { calls: [{ name: "notes::add", input: { text: "Buy milk" } }] };
+  for (const key of ["a", "b", "c", "d", "a"]) expect((await keyed(key, add)).status).toBe(200);
+  expect([api.added.length, api.runtime.sessions.list().length]).toEqual([4, before]);
+  const long = { calls: [{ name: "notes::wait" }], waitMs: 0 };
+  for (const key of ["e", "f", "g"]) expect((await keyed(key, long)).status).toBe(202);
+  const { status, json } = await keyed("h", long);
+  expect([status, json.code ?? (await api.ask("GET", json.location)).json.code]).toEqual([503, "unavailable"]);
+  api.gate.open();
+  await expect.poll(async () => (await keyed("e", long)).json.results?.[0].output, { timeout: 60_000 }).toBe("passed");
+});
