@@ -16,8 +16,10 @@ import { eventsOf } from "./mcp-raw.ts";
 
 const PREFIX = "io.modelcontextprotocol/";
 const ANY = { type: "object" } as const;
-const tool = (name: string, execute: (input: JsonObject, context: ToolContext) => unknown, more: Partial<Tool> = {}): Tool =>
-  defineTool({ name, description: name, inputSchema: ANY, effects: pure, execute, ...more });
+const tool = (name: string, execute: (input: JsonObject, context: ToolContext) => unknown, more: Partial<Tool> = {}): Tool => ({
+  ...defineTool({ name, description: name, inputSchema: ANY, effects: pure, execute }),
+  ...more,
+});
 
 const TOOLS = [
   tool("say", (input) => input),
