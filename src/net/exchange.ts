@@ -87,7 +87,7 @@ class Exchange {
       const { body } = this.#hop;
       // a text goes out in one piece with the head
       if (body === undefined || body.byteLength > ONE_PIECE_BYTES) request.end(body);
-      else request.end(Buffer.from(body.buffer, body.byteOffset, body.byteLength).latin1Slice(), "latin1");
+      else request.end(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("latin1"), "latin1");
     });
   }
 

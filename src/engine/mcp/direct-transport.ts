@@ -136,10 +136,7 @@ function hasPlainMeta({ _meta: meta }: JsonObject): boolean {
   if (Object.keys(others).some((key) => key === "progressToken" || key.startsWith("io.modelcontextprotocol/"))) return false;
   if (server === undefined) return true;
   return (
-    isJsonObject(server) &&
-    Object.keys(server).length === 2 &&
-    typeof server["name"] === "string" &&
-    typeof server["version"] === "string"
+    isJsonObject(server) && Object.keys(server).length === 2 && typeof server["name"] === "string" && typeof server["version"] === "string"
   );
 }
 

@@ -6,9 +6,7 @@ import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, unknownKey, type OptionNames } from "../../core/known-keys.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { checkRename } from "../renamed-tools.ts";
-import type { TokenExchange } from "./login/token-exchange.ts";
 import type { UserLogins } from "./login/user-logins.ts";
-import type { LoginClient } from "./login/user-provider.ts";
 import type { HttpClientOptions } from "../../net/http-request.ts";
 import type { ServerCommand } from "../../processes/process.ts";
 
@@ -145,7 +143,7 @@ export interface McpOAuth {
  * and the call has that user's token. A call without one asks its user to open a page, and ends with `permission_denied` and the address
  * of the page where that cannot be.
  */
-export interface McpUserLoginAuth extends LoginClient {
+export interface McpUserLoginAuth {
   readonly type: "user-login";
   /** Keeps the tokens and answers the pages of logins. */
   readonly logins: UserLogins;
@@ -162,8 +160,18 @@ export interface McpUserLoginAuth extends LoginClient {
 }
 
 /** OAuth 2.1 for each user without a login: a token that is known here is exchanged for one of the server (RFC 8693). */
-export interface McpTokenExchangeAuth extends TokenExchange {
+export interface McpTokenExchangeAuth {
   readonly type: "token-exchange";
+  /** The only authorization server that is asked. */
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** Space-separated. @default what the server asks for */
+  readonly scope?: string;
+  /** The token of a user that is exchanged; called whenever a new one is needed. Throwing or rejecting ends the call. */
+  readonly subjectToken: (user: string) => string | Promise<string>;
+  /** @default "urn:ietf:params:oauth:token-type:access_token" */
+  readonly subjectTokenType?: string;
   /** Lists the tools. */
   readonly listWith: McpOwnAuth;
 }

@@ -29,7 +29,8 @@ export function memoryLogins(): LoginStore {
     get: (key) => Promise.resolve(kept.get(nameOf(key))?.value),
     set: (key, value) => Promise.resolve(void kept.set(nameOf(key), { key, value })),
     delete: (key) => Promise.resolve(void kept.delete(nameOf(key))),
-    users: (server) => Promise.resolve([...kept.values()].filter(({ key }) => key.server === server && key.user !== "").map(({ key }) => key.user)),
+    users: (server) =>
+      Promise.resolve([...kept.values()].filter(({ key }) => key.server === server && key.user !== "").map(({ key }) => key.user)),
   };
 }
 

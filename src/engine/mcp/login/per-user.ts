@@ -50,7 +50,10 @@ export class PerUserEngine implements Engine {
 
   constructor(
     options: McpUrlOptions,
-    { auth, makeEngine }: { readonly auth: McpUserLoginAuth | McpTokenExchangeAuth; readonly makeEngine: (options: McpUrlOptions) => Engine },
+    {
+      auth,
+      makeEngine,
+    }: { readonly auth: McpUserLoginAuth | McpTokenExchangeAuth; readonly makeEngine: (options: McpUrlOptions) => Engine },
   ) {
     this.#options = options;
     this.#auth = auth;
@@ -148,7 +151,9 @@ export class PerUserEngine implements Engine {
     const answer = await context.ask({ message: `The server ${server} wants you to log in.`, url: address });
     if (answer.action === "accept") {
       const { clock } = this.#openContext();
-      const hasEnded = await within({ clock, limitMs: LOGIN_WAIT_MS, outer: context.signal }, (signal) => logins.ended(pending, signal)).then(
+      const hasEnded = await within({ clock, limitMs: LOGIN_WAIT_MS, outer: context.signal }, (signal) =>
+        logins.ended(pending, signal),
+      ).then(
         () => true,
         () => false,
       );
@@ -203,7 +208,11 @@ export class PerUserEngine implements Engine {
     const { source, redact } = this.#sourceOf(user);
     const engine = this.#makeEngine({ ...this.#options, auth: { type: "oauth", provider: source } });
     const opening = (async () => ({ engine, tools: (await engine.open?.({ ...this.#openContext(), changed: () => undefined })) ?? [] }))();
-    const connection: Connection = { opening: opening.catch((thrown: unknown) => this.#notOpened(user, connection, thrown)), redact, calls: 0 };
+    const connection: Connection = {
+      opening: opening.catch((thrown: unknown) => this.#notOpened(user, connection, thrown)),
+      redact,
+      calls: 0,
+    };
     connection.opening.catch(() => undefined); // its caller gets the error
     return connection;
   }

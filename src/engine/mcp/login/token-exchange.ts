@@ -2,21 +2,10 @@
 import type { AuthProvider, OAuthClientProvider, StoredOAuthTokens } from "@modelcontextprotocol/client";
 import { ToolError } from "../../../core/error.ts";
 import type { Clock } from "../../../core/ports.ts";
+import type { McpTokenExchangeAuth } from "../options.ts";
 import type { LoginServer } from "./user-logins.ts";
 
-/** How a user's token is exchanged. */
-export interface TokenExchange {
-  /** The only authorization server that is asked. */
-  readonly issuer: string;
-  readonly clientId: string;
-  readonly clientSecret: string;
-  /** Space-separated. */
-  readonly scope?: string;
-  /** The token of a user that is exchanged; asked for whenever a new one is needed. Throwing or rejecting ends the call. */
-  readonly subjectToken: (user: string) => string | Promise<string>;
-  /** @default "urn:ietf:params:oauth:token-type:access_token" */
-  readonly subjectTokenType?: string;
-}
+type TokenExchange = Omit<McpTokenExchangeAuth, "type" | "listWith">;
 
 const GRANT = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
@@ -33,7 +22,11 @@ export class ExchangedTokens implements AuthProvider {
   #renewing: Promise<void> | undefined;
   #renewedAt: number | undefined;
 
-  constructor(server: Omit<LoginServer, "client" | "onLogin">, exchange: TokenExchange, { user, clock }: { readonly user: string; readonly clock: Clock }) {
+  constructor(
+    server: Omit<LoginServer, "client" | "onLogin">,
+    exchange: TokenExchange,
+    { user, clock }: { readonly user: string; readonly clock: Clock },
+  ) {
     this.#server = server;
     this.#clock = clock;
     this.#provider = new ExchangeProvider(exchange, user);

@@ -89,7 +89,7 @@ export class UserLogins {
   readonly #renewedAt = new Map<string, number>();
 
   constructor(options: UserLoginsOptions) {
-    checkKnownKeys(options, { origin: true, folder: true, loginMs: true, ports: true }, "userLogins()");
+    checkKnownKeys(options, { origin: true, folder: true, loginMs: true, ports: true }, "new UserLogins()");
     const { origin, folder, ports = {} } = options;
     if (!URL.canParse(origin) || new URL(origin).origin !== origin || !/^https?:/u.test(origin))
       throw new ToolError("invalid_argument", `${JSON.stringify(origin)} is no origin that logins could come back to.`, {
@@ -127,8 +127,7 @@ export class UserLogins {
   async begin(server: string, user: string): Promise<string> {
     const key = { server, user };
     const pending = this.pending(key) ?? (await this.#begun(key, this.#serverOf(server), {}));
-    if (pending === undefined)
-      throw new ToolError("unavailable", `The MCP server ${JSON.stringify(server)} gave a token without a login.`);
+    if (pending === undefined) throw new ToolError("unavailable", `The MCP server ${JSON.stringify(server)} gave a token without a login.`);
     return this.addressOf(pending);
   }
 

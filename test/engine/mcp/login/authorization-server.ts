@@ -83,7 +83,9 @@ export async function authorizationServer(options: AuthorizationServerOptions = 
     await next();
     const { body } = context;
     if (context.path !== "/token" || !isJsonObject(body)) return;
-    asked.push(new URLSearchParams(Object.entries(context.oidc?.body ?? {}).map(([name, value]): [string, string] => [name, String(value)])));
+    asked.push(
+      new URLSearchParams(Object.entries(context.oidc?.body ?? {}).map(([name, value]): [string, string] => [name, String(value)])),
+    );
     for (const name of ["access_token", "refresh_token"]) if (typeof body[name] === "string") given.push(body[name]);
   });
   const answer = provider.callback();
@@ -93,10 +95,17 @@ export async function authorizationServer(options: AuthorizationServerOptions = 
       const account = /account=(\w+)/u.exec(request.headers.cookie ?? "")?.[1] ?? "nobody";
       const { prompt, params, grantId, session } = await provider.interactionDetails(request, response);
       if (prompt.name === "login") return provider.interactionFinished(request, response, { login: { accountId: account } });
-      const grant = (grantId === undefined ? undefined : await provider.Grant.find(grantId)) ?? new provider.Grant({ accountId: session?.accountId ?? account, clientId: String(params["client_id"]) });
+      const grant =
+        (grantId === undefined ? undefined : await provider.Grant.find(grantId)) ??
+        new provider.Grant({ accountId: session?.accountId ?? account, clientId: String(params["client_id"]) });
       grant.addOIDCScope("openid offline_access tickets");
       grant.addResourceScope(String(params["resource"]), "tickets");
-      await provider.interactionFinished(request, response, { consent: { grantId: await grant.save() } }, { mergeWithLastSubmission: true });
+      await provider.interactionFinished(
+        request,
+        response,
+        { consent: { grantId: await grant.save() } },
+        { mergeWithLastSubmission: true },
+      );
     })();
   });
   return {
@@ -132,7 +141,9 @@ export async function ticketServer(authority: AuthorizationServer, { names = aut
   const calls: { account: string; token: string }[] = [];
   const handler = createMcpHandler(({ authInfo }) => {
     const server = new McpServer({ name: "tickets", version: "1" }, { capabilities: { tools: {} } });
-    server.setRequestHandler("tools/list", () => ({ tools: [{ name: "whoami", description: "Says who calls.", inputSchema: { type: "object" } }] }));
+    server.setRequestHandler("tools/list", () => ({
+      tools: [{ name: "whoami", description: "Says who calls.", inputSchema: { type: "object" } }],
+    }));
     server.setRequestHandler("tools/call", () => {
       const account = String(authInfo?.extra?.["account"]);
       calls.push({ account, token: authInfo?.token ?? "" });
@@ -144,7 +155,8 @@ export async function ticketServer(authority: AuthorizationServer, { names = aut
   const verifier = {
     async verifyAccessToken(token: string) {
       const found = await authority.accountOf(token);
-      if (found === undefined || found.audience !== url) throw new OAuthError(OAuthErrorCode.InvalidToken, `the token ${token} is not valid`);
+      if (found === undefined || found.audience !== url)
+        throw new OAuthError(OAuthErrorCode.InvalidToken, `the token ${token} is not valid`);
       return { token, clientId: "any", scopes: ["tickets"], expiresAt: Date.now() / 1_000 + 60, extra: { account: found.account } };
     },
   };

@@ -19,7 +19,10 @@ export class Browser {
   }
 
   /** Opens a page and follows redirects, until `stop` says not to visit an address. */
-  async open(address: string | URL, options: { readonly method?: string; readonly origin?: string; readonly stop?: (url: URL) => boolean } = {}): Promise<Page> {
+  async open(
+    address: string | URL,
+    options: { readonly method?: string; readonly origin?: string; readonly stop?: (url: URL) => boolean } = {},
+  ): Promise<Page> {
     let url = new URL(address);
     let { method = "GET" } = options;
     for (let hop = 0; hop < 20; hop++) {

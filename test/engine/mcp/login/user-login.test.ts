@@ -11,7 +11,13 @@ import { listenMcp, type McpListener } from "../../../../src/server/mcp.ts";
 import { systemPorts } from "../../../../src/core/system-ports.ts";
 import type { Clock } from "../../../../src/core/ports.ts";
 import { MemoryLog } from "../../../../src/testing/fake-ports.ts";
-import { authorizationServer, ticketServer, type AuthorizationServer, type AuthorizationServerOptions, type TicketServer } from "./authorization-server.ts";
+import {
+  authorizationServer,
+  ticketServer,
+  type AuthorizationServer,
+  type AuthorizationServerOptions,
+  type TicketServer,
+} from "./authorization-server.ts";
 import { Browser } from "./browser.ts";
 
 interface Gateway {
@@ -63,7 +69,11 @@ async function gateway(setup: Setup = {}): Promise<Gateway> {
   const logins = new UserLogins({ origin: `http://127.0.0.1:${port}`, ports: { log, clock }, ...setup.logins });
   const auth = { type: "user-login", logins, ...setup.auth } as const;
   const allowPrivate = [new URL(setup.names ?? authority.issuer).host];
-  const runtime = createRuntime({ toolsets: [mcpToolset("tickets", { url: tickets.url, auth, allowPrivate })], ports: { log }, ...setup.runtime });
+  const runtime = createRuntime({
+    toolsets: [mcpToolset("tickets", { url: tickets.url, auth, allowPrivate })],
+    ports: { log },
+    ...setup.runtime,
+  });
   onTestFinished(async () => void (await runtime.close()));
   const { failed } = await runtime.open();
   expect(failed).toEqual([]);
@@ -91,7 +101,10 @@ const ADDRESS = /http:\/\/127\.0\.0\.1:\d+\/upstreams\/login\?id=[\w-]{43}/u;
 test("issue 19.7 two users log in at the address that their calls end with, and each call has its own user's token", async () => {
   const { authority, tickets, runtime, call, said } = await gateway();
   expect(runtime.registry.names("tickets")).toEqual(["tickets::login"]);
-  for (const [user, account] of [["user-1", "ada"], ["user-2", "grace"]] as const) {
+  for (const [user, account] of [
+    ["user-1", "ada"],
+    ["user-2", "grace"],
+  ] as const) {
     const refused = await call(user, user === "user-1" ? "tickets::login" : "tickets::whoami");
     expect(refused).toContain("permission_denied");
     const [address = ""] = ADDRESS.exec(refused) ?? [];
@@ -108,7 +121,11 @@ test("issue 19.7 two users log in at the address that their calls end with, and 
   expect([...senders.values()].toSorted()).toEqual(["ada", "grace"]);
   for (const token of authority.given) expect(said().includes(token)).toBe(false);
   const [first] = authority.asked;
-  expect([first?.get("grant_type"), first?.get("resource"), (first?.get("code_verifier") ?? "").length > 42]).toEqual(["authorization_code", tickets.url, true]);
+  expect([first?.get("grant_type"), first?.get("resource"), (first?.get("code_verifier") ?? "").length > 42]).toEqual([
+    "authorization_code",
+    tickets.url,
+    true,
+  ]);
 });
 
 test("issue 19.7 a token that is over is renewed once for all calls of its user, and a revoked login is asked for again", async () => {
@@ -223,7 +240,9 @@ test("issue 19.7 tokens in a folder outlive the process, in files of this user a
 
   const allowPrivate = [new URL(first.authority.issuer).host];
   const again = new UserLogins({ origin: "http://127.0.0.1:1", folder });
-  const runtime = createRuntime({ toolsets: [mcpToolset("tickets", { url: first.tickets.url, auth: { type: "user-login", logins: again }, allowPrivate })] });
+  const runtime = createRuntime({
+    toolsets: [mcpToolset("tickets", { url: first.tickets.url, auth: { type: "user-login", logins: again }, allowPrivate })],
+  });
   onTestFinished(async () => void (await runtime.close()));
   await runtime.open();
   expect(runtime.registry.names("tickets")).toEqual(["tickets::whoami"]);
@@ -232,7 +251,13 @@ test("issue 19.7 tokens in a folder outlive the process, in files of this user a
 });
 
 test("issue 19.7 tokens of users are exchanged where they cannot log in, each for its own user", async () => {
-  const client = { client_id: "gateway", client_secret: "a-secret-of-the-gateway", redirect_uris: [], response_types: [], grant_types: ["urn:ietf:params:oauth:grant-type:token-exchange", "client_credentials"] };
+  const client = {
+    client_id: "gateway",
+    client_secret: "a-secret-of-the-gateway",
+    redirect_uris: [],
+    response_types: [],
+    grant_types: ["urn:ietf:params:oauth:grant-type:token-exchange", "client_credentials"],
+  };
   const authority = await authorizationServer({ clients: [client] });
   const tickets = await ticketServer(authority);
   const log = new MemoryLog();
@@ -246,11 +271,16 @@ test("issue 19.7 tokens of users are exchanged where they cannot log in, each fo
       return `id-of-${user}`;
     },
   } as const;
-  const runtime = createRuntime({ toolsets: [mcpToolset("tickets", { url: tickets.url, auth, allowPrivate: [new URL(authority.issuer).host] })], ports: { log } });
+  const runtime = createRuntime({
+    toolsets: [mcpToolset("tickets", { url: tickets.url, auth, allowPrivate: [new URL(authority.issuer).host] })],
+    ports: { log },
+  });
   onTestFinished(async () => void (await runtime.close()));
   expect((await runtime.open()).failed).toEqual([]);
   const call = async (user?: string): Promise<string> =>
-    resultText(await runtime.execute({ name: "tickets::whoami", input: {} }, user === undefined ? {} : { data: { principal: { id: user } } }));
+    resultText(
+      await runtime.execute({ name: "tickets::whoami", input: {} }, user === undefined ? {} : { data: { principal: { id: user } } }),
+    );
   expect(await Promise.all([call("ada"), call("grace"), call("ada")])).toEqual(["ada", "grace", "ada"]);
   expect(await call()).toContain("nobody is known here");
   for (const token of authority.given) expect(JSON.stringify(log.lines).includes(token)).toBe(false);
@@ -260,6 +290,8 @@ test("issue 19.7 settings of logins that cannot work are refused at once", () =>
   const url = "https://tickets.example/mcp";
   const logins = new UserLogins({ origin: "https://tools.example" });
   expect(() => new UserLogins({ origin: "tools.example" })).toThrow("is no origin that logins could come back to");
-  expect(() => mcpToolset("t", { url, auth: { type: "user-login", logins, clientId: "a", clientSecret: "b" } })).toThrow("auth.clientSecret needs");
+  expect(() => mcpToolset("t", { url, auth: { type: "user-login", logins, clientId: "a", clientSecret: "b" } })).toThrow(
+    "auth.clientSecret needs",
+  );
   expect(() => mcpToolset("t", { url, auth: { type: "user-login", logins: {} as never } })).toThrow("auth.logins must be");
 });
