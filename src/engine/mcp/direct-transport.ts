@@ -165,7 +165,7 @@ export class PreparedClient implements HttpClient {
     this.#client = client;
   }
 
-  /** The next request with this body gets the answer. The returned function gives up one that nobody took. */
+  /** The next request with this body gets the answer. The returned function gives it up where no request took it. */
   prepare(body: string, answer: HttpResponse): () => void {
     this.#prepared.set(body, answer);
     return () => {

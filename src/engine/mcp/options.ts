@@ -139,7 +139,7 @@ export interface McpOAuth {
 }
 
 /**
- * OAuth 2.1 for each user: whoever makes a call (`context.data.principal`, else the one person at this machine) logs in to the server once,
+ * OAuth 2.1 for each user: the principal that makes a call (`context.data.principal`, else the one person at this machine) logs in to the server once,
  * and the call has that user's token. A call without one asks its user to open a page, and ends with `permission_denied` and the address
  * of the page where that cannot be.
  */

@@ -56,7 +56,7 @@ export interface McpRequest {
 /** Answers one request. */
 export type Handler = (request: McpRequest, context: ServerContext) => unknown;
 
-/** What answers a call. */
+/** The parts that answer a call. */
 export interface CallServing {
   readonly gateway: Shared;
   /** Shapes answers for the revision of the client. */

@@ -19,7 +19,7 @@ export interface LoginQuestion {
   readonly action: string;
 }
 
-/** Asks whether it is really this user who logs in: a link may have been sent by somebody else. */
+/** Asks whether it is really this user who logs in: a link may come from another person. */
 export function questionPage({ server, user, host, action }: LoginQuestion): Response {
   return page(
     200,

@@ -1,4 +1,4 @@
-/** The one tool of a server whose tools are not known before somebody has logged in. */
+/** The one tool of a server whose tools are not known before a user has logged in. */
 import type { Tool } from "../../../core/tool.ts";
 
 export const LOGIN_TOOL: Tool = {

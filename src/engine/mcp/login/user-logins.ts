@@ -52,7 +52,7 @@ interface Pending extends LoginKey {
   readonly request: LoginRequest;
   readonly expiresAt: number;
   readonly done: PromiseWithResolvers<void>;
-  /** What the browser that goes on holds; undefined until one does. */
+  /** The cookie of the browser that continued; undefined until one does. */
   browser: string | undefined;
 }
 
@@ -70,7 +70,7 @@ const JUST_RENEWED_MS = 1_000;
 /**
  * Logins of users, one for each user and server; give it to `auth` of the toolsets and to the server that the users' browsers reach.
  *
- * A login that has begun ends in this process, in the browser in which it went on. Tokens are given to no other user.
+ * A login that has begun ends in this process, in the browser in which it continued. Tokens are given to no other user.
  *
  * @throws ToolError `invalid_argument` for an origin that is none
  */
@@ -235,7 +235,7 @@ export class UserLogins {
     const [oldest] = this.#pending.keys();
     if (this.#pending.size >= MAX_PENDING && oldest !== undefined) this.#forget(oldest);
     const done = Promise.withResolvers<void>();
-    done.promise.catch(() => undefined); // nobody may wait
+    done.promise.catch(() => undefined); // there may be no waiting call
     const pending: Pending = { ...key, id: newSecret(), request, expiresAt: this.#clock.now() + loginMs, done, browser: undefined };
     this.#forget(nameOf(key));
     this.#pending.set(nameOf(key), pending);
@@ -255,7 +255,7 @@ export class UserLogins {
     return questionPage({ server, user, host: request.authorizationUrl.host, action: `${LOGIN_PATH}?id=${id}` });
   }
 
-  /** Only the page before may post this: a page of another origin would log its reader in for somebody else. */
+  /** Only the page before may post this: a page of another origin would log its reader in for another user. */
   #goesOn(request: Request, params: URLSearchParams): Response {
     if (request.headers.get("origin") !== this.#options.origin)
       return endPage(403, "Not logged in", "This login was not begun on the page of this server.");
@@ -276,7 +276,7 @@ export class UserLogins {
     if (pending === undefined) return unknownLogin();
     const held = cookieIn(request.headers.get("cookie") ?? "", cookieOf(pending));
     if (pending.browser === undefined || held === undefined || !same(held, pending.browser))
-      return endPage(403, "Not logged in", "This login went on in another browser, or cookies are not kept here.");
+      return endPage(403, "Not logged in", "This login continued in another browser, or cookies are not kept here.");
     const { server, user } = pending;
     this.#pending.delete(nameOf(pending));
     try {

@@ -12,7 +12,7 @@ import type { LoginKey, LoginStore } from "./login-store.ts";
 
 type ClientMetadata = OAuthClientProvider["clientMetadata"];
 
-/** What a server's operator has configured about its logins. */
+/** The configured client of a server's logins. */
 export interface LoginClient {
   readonly clientId?: string;
   readonly clientSecret?: string;
@@ -39,7 +39,7 @@ export interface LoginRequest {
 
 /**
  * Each flow has an instance of its own, so that two at a time do not take each other's verifier. `redirectToAuthorization` opens no page:
- * it puts down in `request` what the person is to be sent to.
+ * it sets `request`, which has the address for the person.
  */
 export class UserProvider implements OAuthClientProvider {
   readonly redirectUrl: string;
