@@ -3,6 +3,7 @@
  * SDK's transport as if it had sent the request, and every other message is sent by it.
  */
 import type { JSONRPCMessage, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { parseExactly } from "../../core/base/exact-json.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { describeThrown } from "../../core/error.ts";
 import type { HttpClient, HttpHeader, HttpRequest, HttpResponse } from "../../net/http-request.ts";
@@ -34,8 +35,15 @@ export function directTransport(Base: TransportClass, path: DirectPath, args: Tr
     override async send(message: Sending[0], options?: SendOptions): Promise<void> {
       const sent = Array.isArray(message) ? undefined : plainCall(message, options);
       if (sent === undefined) return await super.send(message, options);
-      const answer = await this.#post(sent, options);
-      const text = await this.#whole(answer, options);
+      let answer: HttpResponse;
+      let text: string | undefined;
+      try {
+        answer = await posted(path, sent, options);
+        text = await wholeText(path, answer, options);
+      } catch (error: unknown) {
+        if (options?.requestSignal?.aborted !== true && error instanceof Error) this.onerror?.(error);
+        throw error;
+      }
       const reply = text === undefined ? undefined : plainAnswer(text);
       if (reply !== undefined) return this.onmessage?.(reply);
       const release = path.client.prepare(sent.body, text === undefined ? answer : readAnswer(answer, text));
@@ -45,47 +53,44 @@ export function directTransport(Base: TransportClass, path: DirectPath, args: Tr
         release();
       }
     }
-
-    async #post({ body, headers }: PlainSent, options: SendOptions): Promise<HttpResponse> {
-      const own = path.headers();
-      const given = "then" in own ? await own : own;
-      try {
-        return await path.client.request({
-          method: "POST",
-          url: path.url,
-          headers: [...headers, ...given],
-          body: Buffer.from(body),
-          signal: options?.requestSignal ?? NEVER,
-          keepRedirect: true,
-          capEachEvent: true,
-        });
-      } catch (error: unknown) {
-        throw this.#failed("fetch failed", error, options);
-      }
-    }
-
-    /** Undefined for an answer that is not a whole JSON text. */
-    async #whole(answer: HttpResponse, options: SendOptions): Promise<string | undefined> {
-      if (answer.status !== 200 || !IS_JSON.test(answer.headers.get("content-type")?.[0] ?? "")) return undefined;
-      try {
-        const bytes = await answer.bytes();
-        path.onReceived(bytes.length);
-        return new TextDecoder().decode(bytes);
-      } catch (error: unknown) {
-        if (options?.requestSignal?.aborted !== true) path.onReceived(0, describeThrown(error));
-        throw this.#failed("terminated", error, options);
-      }
-    }
-
-    /** As the platform's fetch fails, for which the transport has words. */
-    #failed(what: string, cause: unknown, options: SendOptions): unknown {
-      const signal = options?.requestSignal;
-      if (signal?.aborted === true) return signal.reason;
-      const error = new TypeError(what, { cause });
-      this.onerror?.(error);
-      return error;
-    }
   })(...args);
+}
+
+async function posted(path: DirectPath, { body, headers }: PlainSent, options: SendOptions): Promise<HttpResponse> {
+  const own = path.headers();
+  const given = "then" in own ? await own : own;
+  try {
+    return await path.client.request({
+      method: "POST",
+      url: path.url,
+      headers: [...headers, ...given],
+      body: Buffer.from(body),
+      signal: options?.requestSignal ?? NEVER,
+      keepRedirect: true,
+      capEachEvent: true,
+    });
+  } catch (error: unknown) {
+    throw failure("fetch failed", error, options);
+  }
+}
+
+/** Undefined for an answer that is not a whole JSON text. */
+async function wholeText(path: DirectPath, answer: HttpResponse, options: SendOptions): Promise<string | undefined> {
+  if (answer.status !== 200 || !IS_JSON.test(answer.headers.get("content-type")?.[0] ?? "")) return undefined;
+  try {
+    const bytes = await answer.bytes();
+    path.onReceived(bytes.length);
+    return new TextDecoder().decode(bytes);
+  } catch (error: unknown) {
+    if (options?.requestSignal?.aborted !== true) path.onReceived(0, describeThrown(error));
+    throw failure("terminated", error, options);
+  }
+}
+
+/** As the platform's fetch fails, for which the transport has words. */
+function failure(what: string, cause: unknown, options: SendOptions): unknown {
+  const signal = options?.requestSignal;
+  return signal?.aborted === true ? signal.reason : new TypeError(what, { cause });
 }
 
 const NEVER = new AbortController().signal;
@@ -118,7 +123,7 @@ function plainAnswer(text: string): JSONRPCMessage | undefined {
   if (text.includes("__proto__")) return undefined;
   let message: unknown;
   try {
-    message = JSON.parse(text);
+    message = parseExactly(text);
   } catch {
     return undefined; // the SDK says what is wrong
   }

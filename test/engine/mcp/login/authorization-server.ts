@@ -72,7 +72,7 @@ export async function authorizationServer(options: AuthorizationServerOptions = 
       const grant = new provider.Grant({ accountId, clientId: client.clientId });
       grant.addResourceScope(resource, "tickets");
       const grantId = await grant.save();
-      const token = new provider.AccessToken({ client, accountId, grantId, scope: "tickets", gty: EXCHANGE } as never);
+      const token = new provider.AccessToken({ client, accountId, grantId, scope: "tickets", gty: EXCHANGE });
       token.resourceServer = new provider.ResourceServer(resource, audience.getResourceServerInfo(context, resource));
       const value = await token.save();
       context.body = { access_token: value, issued_token_type: ACCESS_TOKEN, token_type: "Bearer", expires_in: lifeSeconds };
@@ -115,7 +115,7 @@ export async function authorizationServer(options: AuthorizationServerOptions = 
     async accountOf(value) {
       const token = (await provider.AccessToken.find(value)) ?? (await provider.ClientCredentials.find(value));
       if (token === undefined || token.isExpired) return undefined;
-      return { account: "accountId" in token ? String(token.accountId) : "a program", audience: String(token.aud) };
+      return { account: "accountId" in token ? token.accountId : "a program", audience: String(token.aud) };
     },
     async end(account, kinds) {
       for (const value of given) {
@@ -176,7 +176,7 @@ export async function ticketServer(authority: AuthorizationServer, { names = aut
         const authInfo = await verifyBearerToken(headers.get("authorization"), { verifier, resourceMetadataUrl: metadataUrl });
         response = await handler.fetch(request, { authInfo });
       } catch (error: unknown) {
-        response = bearerAuthChallengeResponse(error as Error, { resourceMetadataUrl: metadataUrl });
+        response = bearerAuthChallengeResponse(error, { resourceMetadataUrl: metadataUrl });
       }
       outgoing.writeHead(response.status, Object.fromEntries(response.headers)).end(Buffer.from(await response.arrayBuffer()));
     })();
