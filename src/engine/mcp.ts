@@ -12,6 +12,7 @@ import type { McpConnection } from "./mcp/connection.ts";
 import { HEADER_MISMATCH } from "./mcp/failure.ts";
 import { printable } from "../processes/stderr-tail.ts";
 import { ServerLink } from "./mcp/link.ts";
+import { PerUserEngine } from "./mcp/login/per-user.ts";
 import { MCP_OPTIONS, checkOptions, secretsOf, type McpOptions } from "./mcp/options.ts";
 import { MCP_PEER, PeerError, type McpPeer } from "./mcp/peer.ts";
 import { ServerPeer } from "./mcp/server-peer.ts";
@@ -19,6 +20,8 @@ import { throttledLog } from "./mcp/throttled-log.ts";
 import { listTools, type ToolList } from "./mcp/tools.ts";
 import { redactError, redactor, type Redact } from "../core/base/redact.ts";
 
+export { UserLogins } from "./mcp/login/user-logins.ts";
+export type { UserLogin, UserLoginsOptions } from "./mcp/login/user-logins.ts";
 export { mcpPeerOf } from "./mcp/peer.ts";
 export type {
   McpPeer,
@@ -35,10 +38,13 @@ export type {
   McpCommonOptions,
   McpOAuth,
   McpOptions,
+  McpOwnAuth,
   McpPrivateKeyAuth,
   McpRoot,
   McpSampler,
+  McpTokenExchangeAuth,
   McpUrlOptions,
+  McpUserLoginAuth,
 } from "./mcp/options.ts";
 
 /** A list is not requested again more often, nor kept longer, whatever the server asks for. */
@@ -57,7 +63,9 @@ const MAX_TTL_MS = 86_400_000;
  */
 export function mcpEngine(options: McpOptions): Engine {
   checkOptions(options);
-  return new McpEngine(options);
+  const auth = options.url === undefined ? undefined : options.auth;
+  if (options.url === undefined || (auth?.type !== "user-login" && auth?.type !== "token-exchange")) return new McpEngine(options);
+  return new PerUserEngine(options, { auth, makeEngine: (own) => new McpEngine(own) });
 }
 
 /**

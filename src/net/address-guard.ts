@@ -58,8 +58,7 @@ export class AddressGuard {
    * addresses, as a socket that may choose among families asks for.
    */
   lookup(url: URL): LookupFunction {
-    const find = callbackify(() => this.#find(url));
-    return (_name, _options, done) => find(done);
+    return (_name, _options, done) => callbackify(() => this.#find(url))(done);
   }
 
   async #find(url: URL): Promise<LookupAddress[]> {

@@ -19,6 +19,7 @@ export interface ExchangePorts {
 }
 
 const MAX_HEADER_BYTES = 64 * 1024;
+const ONE_PIECE_BYTES = 16 * 1024;
 /** Safe methods (RFC 9110 §9.2.1): asking again changes nothing. */
 const REPEATABLE: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 
@@ -83,7 +84,10 @@ class Exchange {
       });
       request.once("socket", (socket) => this.#watch(request, socket));
       this.#signal.addEventListener("abort", this.#abort, { once: true });
-      request.end(this.#hop.body);
+      const { body } = this.#hop;
+      // a text goes out in one piece with the head
+      if (body === undefined || body.byteLength > ONE_PIECE_BYTES) request.end(body);
+      else request.end(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("latin1"), "latin1");
     });
   }
 

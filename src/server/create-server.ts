@@ -44,6 +44,7 @@ import { HttpError } from "./http/http-error.ts";
 import { listenOn, type FetchHandler } from "./http/listen.ts";
 import { securityHeaders } from "./http/security-headers.ts";
 import { HttpGateway } from "./mcp/http.ts";
+import type { LoginPages } from "./mcp/listen.ts";
 import { LOCAL_NAMES, isLocalAddress } from "./mcp/http-options.ts";
 import type { McpServerOptions } from "./mcp/options.ts";
 
@@ -68,6 +69,8 @@ export interface ServerOptions {
   readonly dashboard?: boolean;
   /** More of the description of this process that others of the store read. @default its host and port as the name, and digests of its tools */
   readonly process?: ServerProcess;
+  /** Answers browsers of users who log in to the MCP servers behind this one, such as `UserLogins` of `haft/mcp`. @default none */
+  readonly logins?: LoginPages;
   /** @default "haft" */
   readonly name?: string;
   /** @default "0.0.0" */
@@ -120,6 +123,7 @@ const OPTIONS: OptionNames<ServerOptions> = {
   mcp: true,
   dashboard: true,
   process: true,
+  logins: true,
   name: true,
   version: true,
   ports: true,
@@ -193,7 +197,7 @@ class RuntimeServer implements HaftServer {
     try {
       const distrust = distrustOf(request, this.#trusted);
       if (distrust !== undefined) throw new HttpError(403, "permission_denied", distrust);
-      const metadata = access.metadataResponse(request);
+      const metadata = access.metadataResponse(request) ?? (await this.#options.logins?.response(request));
       if (metadata !== undefined) return metadata;
       if (this.#mcp !== undefined && new URL(request.url).pathname === "/mcp") return await this.#answerMcp(this.#mcp, request);
       const page = this.#dashboard?.response(request);

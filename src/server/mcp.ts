@@ -4,13 +4,13 @@ import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { HttpGateway, type McpHandler } from "./mcp/http.ts";
 import { HTTP_OPTIONS, type McpHttpOptions } from "./mcp/http-options.ts";
-import { listen, type McpListenOptions, type McpListener } from "./mcp/listen.ts";
+import { listen, type LoginPages, type McpListenOptions, type McpListener } from "./mcp/listen.ts";
 import { serveStdio, type McpStdioOptions, type McpStdioServer } from "./mcp/stdio.ts";
 
 export { mcpApprover } from "./mcp/approver.ts";
 export { mcpClientOf } from "./mcp/client.ts";
 export type { InputOptions, McpClient, McpLogLevel } from "./mcp/client.ts";
-export type { McpHandler, McpHttpOptions, McpListenOptions, McpListener, McpStdioOptions, McpStdioServer };
+export type { LoginPages, McpHandler, McpHttpOptions, McpListenOptions, McpListener, McpStdioOptions, McpStdioServer };
 export type { McpServerOptions, McpTaskOptions } from "./mcp/options.ts";
 export type { Authenticator, Principal, Scope } from "./auth/principal.ts";
 export type { McpProvider } from "./mcp/provider.ts";

@@ -26,6 +26,7 @@ const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
     "looks whether the credentials behind a stream still hold, whose connection keeps the process alive",
   "src/server/auth/issuer-keys.ts": "ends the request for an issuer's keys, whose connection keeps the process alive",
   "src/server/events/event-hub.ts": "writes to streams that are quiet",
+  "src/server/http/direct.ts": "keeps a quiet stream open, whose connection keeps the process alive",
   "src/server/mcp/http-sessions.ts": "ends a client's session that is idle",
   "src/server/mcp/suspensions.ts": "cancels work that no client came back for",
   "src/server/mcp/tasks/task-call.ts": "starts a call as a background job, which is no timer",

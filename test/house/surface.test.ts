@@ -582,7 +582,7 @@ test("haft/testing exports these types and no others", () => {
 
 /** The values of the other entries. */
 const ENTRIES: Readonly<Record<string, { readonly module: object; readonly values: readonly string[] }>> = {
-  "haft/mcp": { module: mcp, values: ["mcpEngine", "mcpPeerOf", "mcpToolset"] },
+  "haft/mcp": { module: mcp, values: ["UserLogins", "mcpEngine", "mcpPeerOf", "mcpToolset"] },
   "haft/rest": { module: rest, values: ["openApiToolset", "restEngine"] },
   "haft/search": { module: search, values: ["searchEngine"] },
   "haft/webhooks": { module: webhooks, values: ["WebhookSender"] },

@@ -8,6 +8,7 @@ import { INVALID_PARAMS, METHOD_NOT_FOUND, RpcFailure } from "./failure.ts";
 import { readForm, type Form } from "./form.ts";
 import { printable } from "../../processes/stderr-tail.ts";
 import type { McpRoot, McpSampler } from "./options.ts";
+import { isWebAddress } from "./web-address.ts";
 
 export interface Answering {
   /** The name of the server, for the person and in the log. */
@@ -118,13 +119,6 @@ async function askForVisit(params: JsonObject, caller: Caller, { server, log }: 
   }
   const answer = await caller.ask?.({ message: messageOf(params), url }, server);
   return { action: answer?.action ?? "cancel" };
-}
-
-/** Never opened here; the person who is asked decides. A name before the host, as in `https://bank.example@evil.example`, only misleads. */
-export function isWebAddress(text: string): boolean {
-  if (!/^https?:\/\//iu.test(text) || !URL.canParse(text) || /[\s\p{Cc}]/u.test(text)) return false;
-  const { username, password } = new URL(text);
-  return username === "" && password === "";
 }
 
 function messageOf(params: JsonObject): string {

@@ -1,13 +1,13 @@
 /** Turns what a configuration says about credentials into what the transports of the official client take. */
-import type { FetchLike, OAuthClientProvider } from "@modelcontextprotocol/client";
+import type { AuthProvider, FetchLike, OAuthClientProvider } from "@modelcontextprotocol/client";
 import { ToolError } from "../../core/error.ts";
-import { isWebAddress } from "./answer-request.ts";
+import { isWebAddress } from "./web-address.ts";
 import { serverUrl, type McpAuth, type McpUrlOptions } from "./options.ts";
 
 type ClientModule = typeof import("@modelcontextprotocol/client");
 
 /** The provider for OAuth; undefined for everything that is only a header. */
-export function oauthProvider(auth: McpAuth | undefined, sdk: ClientModule): OAuthClientProvider | undefined {
+export function oauthProvider(auth: McpAuth | undefined, sdk: ClientModule): OAuthClientProvider | AuthProvider | undefined {
   switch (auth?.type) {
     case "client-credentials": {
       const { clientId, clientSecret, scope, issuer } = auth;
@@ -36,7 +36,7 @@ function scoped(scope: string | undefined): { readonly scope?: string } {
 }
 
 /** The same provider, which is never given an address that is not a web page: what it does with one is not known here. */
-export function guardedProvider(provider: OAuthClientProvider): OAuthClientProvider {
+export function guardedProvider<T extends OAuthClientProvider | AuthProvider>(provider: T): T {
   return new Proxy(provider, {
     get: (target, name) => {
       const value: unknown = Reflect.get(target, name, target);
@@ -67,7 +67,8 @@ export function withOwnHeaders(fetch: FetchLike, options: McpUrlOptions): FetchL
   };
 }
 
-function ownHeaders(options: McpUrlOptions): readonly (readonly [string, string])[] {
+/** The configured headers and credentials. */
+export function ownHeaders(options: McpUrlOptions): readonly (readonly [string, string])[] {
   const { headers = {}, auth } = options;
   const own: (readonly [string, string])[] = Object.entries(headers);
   const { username, password } = serverUrl(options);

@@ -45,6 +45,7 @@ export function callError(error: unknown, situation: Situation): ToolError {
   if (refusal !== undefined)
     return new ToolError("permission_denied", `MCP server "${name}": ${refusal.reason}.`, {
       operatorHint: refusal.operatorHint,
+      outcome: "not_started", // it refused the request itself
       cause: error,
     });
   const status = statusOf(error);

@@ -86,8 +86,13 @@ function wantsTask(tool: Tool, { identity }: McpConnection): boolean {
   return offered !== undefined && tool.metadata?.["taskSupport"] === "required";
 }
 
-function headersOf(tool: Tool, input: JsonObject): Readonly<Record<string, string>> {
-  const declared = parameterHeaders(tool.inputSchema);
+/** By schema, which stays as it is while its tool is offered. */
+const DECLARED = new WeakMap<object, ReturnType<typeof parameterHeaders>>();
+
+function headersOf({ inputSchema }: Tool, input: JsonObject): Readonly<Record<string, string>> {
+  if (typeof inputSchema === "boolean") return {};
+  const declared = DECLARED.get(inputSchema) ?? parameterHeaders(inputSchema);
+  DECLARED.set(inputSchema, declared);
   return typeof declared === "string" ? {} : writeParameterHeaders(declared, input);
 }
 

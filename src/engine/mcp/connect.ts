@@ -116,7 +116,7 @@ async function loggedIn(
 }
 
 /** The official client is an optional peer: only who calls MCP servers installs it. */
-async function loadClient(): Promise<ClientModule> {
+export async function loadClient(): Promise<ClientModule> {
   try {
     return await import("@modelcontextprotocol/client");
   } catch (error: unknown) {

@@ -1,10 +1,16 @@
 /** The way to a server over HTTP: the official client's transports on our guarded connections. */
-import type { FetchLike, SSEClientTransport, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import type {
+  FetchLike,
+  SSEClientTransport,
+  StreamableHTTPClientTransport,
+  StreamableHTTPClientTransportOptions,
+} from "@modelcontextprotocol/client";
 import type { Clock, Log } from "../../core/ports.ts";
 import { guardedFetch } from "../../net/guarded-fetch.ts";
 import { httpClient } from "../../net/http-client.ts";
-import type { HttpClient } from "../../net/http-request.ts";
-import { oauthProvider, withOwnHeaders } from "./authorization.ts";
+import type { HttpHeader } from "../../net/http-request.ts";
+import { oauthProvider, ownHeaders, withOwnHeaders } from "./authorization.ts";
+import { PreparedClient, directTransport, type DirectPath } from "./direct-transport.ts";
 import { ConnectionLost, ServerFault } from "./failure.ts";
 import { MAX_MESSAGE_BYTES } from "../../processes/line-reader.ts";
 import { serverUrl, shownUrl, type McpUrlOptions } from "./options.ts";
@@ -39,7 +45,7 @@ export class HttpWire implements Wire {
   readonly authorize: ((signal: AbortSignal) => Promise<void>) | undefined;
   ended: string | undefined;
 
-  readonly #client: HttpClient;
+  readonly #client: PreparedClient;
   readonly #clock: Clock;
   readonly #received: Received = { bytes: 0, problem: undefined };
   readonly #timers = new Set<() => void>();
@@ -50,9 +56,11 @@ export class HttpWire implements Wire {
     this.#clock = clock;
     const url = serverUrl(server);
     this.url = shownUrl(url);
-    this.#client = httpClient({ ...clientOptions(server), maxBytes: MAX_MESSAGE_BYTES }, { clock, log });
+    this.#client = new PreparedClient(httpClient({ ...clientOptions(server), maxBytes: MAX_MESSAGE_BYTES }, { clock, log }));
     const fetch = withOwnHeaders(watchedFetch(guardedFetch(this.#client), this.#received), server);
-    this.transport = makeTransport({ url, fetch, server, kind, sdk, later: (fire, delayMs) => this.#later(fire, delayMs) });
+    const later = (fire: () => void, delayMs: number): (() => void) => this.#later(fire, delayMs);
+    const received = this.#received;
+    this.transport = makeTransport({ url, fetch, client: this.#client, received, server, kind, sdk, later });
     const callback = server.auth?.type === "oauth" ? server.auth.callback : undefined;
     if (callback !== undefined) this.authorize = async (signal) => await this.transport.finishAuth(await callback(signal));
   }
@@ -109,7 +117,8 @@ function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(new ConnectionLost(CLOSED)), { once: true }));
 }
 
-function clientOptions(server: McpUrlOptions): { allowPrivate: readonly string[]; verifyTls?: boolean; ca?: string } {
+/** The addresses and certificates that a server is reached by. */
+export function clientOptions(server: McpUrlOptions): { allowPrivate: readonly string[]; verifyTls?: boolean; ca?: string } {
   const { allowPrivate = [], verifyTls, ca } = server;
   const { hostname, port, protocol } = serverUrl(server);
   const own = `${hostname}:${port === "" ? (protocol === "https:" ? "443" : "80") : port}`;
@@ -124,23 +133,44 @@ function isPlainAddress(hostname: string): boolean {
 interface TransportParts {
   readonly url: URL;
   readonly fetch: FetchLike;
+  readonly client: PreparedClient;
+  readonly received: Received;
   readonly server: McpUrlOptions;
   readonly kind: "http" | "sse";
   readonly sdk: ClientModule;
   readonly later: (fire: () => void, delayMs: number) => () => void;
 }
 
-function makeTransport({ url, fetch, server, kind, sdk, later }: TransportParts): StreamableHTTPClientTransport | SSEClientTransport {
+function makeTransport(parts: TransportParts): StreamableHTTPClientTransport | SSEClientTransport {
+  const { url, fetch, server, kind, sdk, later } = parts;
   const provider = oauthProvider(server.auth, sdk);
   const bare = new URL(url);
   bare.username = "";
   bare.password = "";
   const common = { fetch, ...(provider === undefined ? {} : { authProvider: provider }) };
   if (kind === "sse") return new sdk.SSEClientTransport(bare, common);
-  return new sdk.StreamableHTTPClientTransport(bare, {
+  const options: StreamableHTTPClientTransportOptions = {
     ...common,
     reconnectionScheduler: (reconnect, delayMs) => later(reconnect, Math.min(Math.max(delayMs, MIN_RECONNECT_MS), MAX_RECONNECT_MS)),
-  });
+  };
+  if (provider !== undefined && "dpop" in provider) return new sdk.StreamableHTTPClientTransport(bare, options); // it signs each request
+  return directTransport(sdk.StreamableHTTPClientTransport, directPath(bare, { ...parts, provider }), [bare, options]);
+}
+
+type Provider = ReturnType<typeof oauthProvider>;
+
+function directPath(url: URL, { client, server, received, provider }: TransportParts & { readonly provider: Provider }): DirectPath {
+  const onReceived = (bytes: number, problem?: string): void => {
+    received.bytes += bytes;
+    received.problem = problem;
+  };
+  const own = ownHeaders(server);
+  if (provider === undefined) return { url, client, headers: () => own, onReceived };
+  const headers = async (): Promise<readonly HttpHeader[]> => {
+    const token = "token" in provider ? await provider.token() : (await provider.tokens())?.access_token;
+    return token === undefined ? own : [["authorization", `Bearer ${token}`], ...own];
+  };
+  return { url, client, headers, onReceived };
 }
 
 /** The facts that were seen in a server's answers. */

@@ -1,11 +1,12 @@
 /** The options of an MCP server, its connection and its rights: checked before anything starts. */
 import { COUNT, checkNumber } from "../../core/base/number-bounds.ts";
-import type { OAuthClientProvider } from "@modelcontextprotocol/client";
+import type { AuthProvider, OAuthClientProvider } from "@modelcontextprotocol/client";
 import type { Effects } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, unknownKey, type OptionNames } from "../../core/known-keys.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { checkRename } from "../renamed-tools.ts";
+import type { UserLogins } from "./login/user-logins.ts";
 import type { HttpClientOptions } from "../../net/http-request.ts";
 import type { ServerCommand } from "../../processes/process.ts";
 
@@ -76,7 +77,17 @@ export type McpSampler = (
 ) => JsonObject | Promise<JsonObject>;
 
 /** How a client shows an MCP server who it is. */
-export type McpAuth = McpBearerAuth | McpBasicAuth | McpClientCredentialsAuth | McpPrivateKeyAuth | McpOAuth;
+export type McpAuth =
+  | McpBearerAuth
+  | McpBasicAuth
+  | McpClientCredentialsAuth
+  | McpPrivateKeyAuth
+  | McpOAuth
+  | McpUserLoginAuth
+  | McpTokenExchangeAuth;
+
+/** Credentials that belong to this program, and not to a user of it. */
+export type McpOwnAuth = McpBearerAuth | McpBasicAuth | McpClientCredentialsAuth | McpPrivateKeyAuth;
 
 /** A token in the request (RFC 6750). */
 export interface McpBearerAuth {
@@ -119,12 +130,50 @@ export interface McpPrivateKeyAuth {
 export interface McpOAuth {
   readonly type: "oauth";
   /** Keeps registration, tokens and verifier; its `redirectToAuthorization` is given an http or https address and nothing else. */
-  readonly provider: OAuthClientProvider;
+  readonly provider: OAuthClientProvider | AuthProvider;
   /**
    * Waits until the person has come back from the address that `redirectToAuthorization` was given, and resolves with the query
    * of that visit, `code` and `iss` in it. Without it a server that wants a person stays closed.
    */
   readonly callback?: (signal: AbortSignal) => Promise<URLSearchParams>;
+}
+
+/**
+ * OAuth 2.1 for each user: the principal that makes a call (`context.data.principal`, else the one person at this machine) logs in to the server once,
+ * and the call has that user's token. A call without one asks its user to open a page, and ends with `permission_denied` and the address
+ * of the page where that cannot be.
+ */
+export interface McpUserLoginAuth {
+  readonly type: "user-login";
+  /** Keeps the tokens and answers the pages of logins. */
+  readonly logins: UserLogins;
+  /** A client that the authorization server knows. @default one that registers itself */
+  readonly clientId?: string;
+  /** Needs `issuer`. */
+  readonly clientSecret?: string;
+  /** Space-separated. @default what the server asks for */
+  readonly scope?: string;
+  /** The only authorization server that users are sent to. @default whichever the MCP server names */
+  readonly issuer?: string;
+  /** Lists the tools. Without it they are those that are listed to a user who is logged in, and before that a tool `login`. */
+  readonly listWith?: McpOwnAuth;
+}
+
+/** OAuth 2.1 for each user without a login: a token that is known here is exchanged for one of the server (RFC 8693). */
+export interface McpTokenExchangeAuth {
+  readonly type: "token-exchange";
+  /** The only authorization server that is asked. */
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** Space-separated. @default what the server asks for */
+  readonly scope?: string;
+  /** The token of a user that is exchanged; called whenever a new one is needed. Throwing or rejecting ends the call. */
+  readonly subjectToken: (user: string) => string | Promise<string>;
+  /** @default "urn:ietf:params:oauth:token-type:access_token" */
+  readonly subjectTokenType?: string;
+  /** Lists the tools. */
+  readonly listWith: McpOwnAuth;
 }
 
 export const MCP_OPTIONS: OptionNames<McpOptions> = {
@@ -221,7 +270,20 @@ const AUTH_FIELDS: { readonly [Type in McpAuth["type"]]: OptionNames<Extract<Mcp
   "client-credentials": { type: true, clientId: true, clientSecret: true, scope: true, issuer: true },
   "private-key-jwt": { type: true, clientId: true, privateKey: true, algorithm: true, scope: true, issuer: true },
   oauth: { type: true, provider: true, callback: true },
+  "user-login": { type: true, logins: true, clientId: true, clientSecret: true, scope: true, issuer: true, listWith: true },
+  "token-exchange": {
+    type: true,
+    issuer: true,
+    clientId: true,
+    clientSecret: true,
+    scope: true,
+    subjectToken: true,
+    subjectTokenType: true,
+    listWith: true,
+  },
 };
+
+const OWN_TYPES: readonly string[] = ["bearer", "basic", "client-credentials", "private-key-jwt"] satisfies McpOwnAuth["type"][];
 
 function checkAuth(auth: McpAuth): void {
   const texts = auth.type === "bearer" ? [auth.token] : auth.type === "basic" ? [auth.username, auth.password] : [];
@@ -231,6 +293,27 @@ function checkAuth(auth: McpAuth): void {
   oneOf("auth.type", auth.type, Object.keys(AUTH_FIELDS));
   const unknown = unknownKey(auth, AUTH_FIELDS[auth.type], "mcpEngine({ auth })");
   if (unknown !== undefined) throw unknown;
+  if (auth.type === "user-login") checkUserLogin(auth);
+  if (auth.type === "token-exchange") checkTokenExchange(auth);
+}
+
+function checkUserLogin({ logins, clientId, clientSecret, issuer, listWith }: McpUserLoginAuth): void {
+  if (typeof logins?.tokenSource !== "function") throw wrong("auth.logins must be what new UserLogins() gives.");
+  if (clientSecret !== undefined && (clientId === undefined || issuer === undefined))
+    throw wrong("auth.clientSecret needs auth.clientId and auth.issuer, the only authorization server that it is sent to.");
+  if (listWith !== undefined) checkListWith(listWith);
+}
+
+function checkTokenExchange({ issuer, clientId, clientSecret, subjectToken, listWith }: McpTokenExchangeAuth): void {
+  for (const [name, value] of Object.entries({ issuer, clientId, clientSecret }))
+    if (typeof value !== "string" || value === "") throw wrong(`auth.${name} must be a string that is not empty.`);
+  if (typeof subjectToken !== "function") throw wrong("auth.subjectToken must be a function.");
+  checkListWith(listWith);
+}
+
+function checkListWith(auth: McpOwnAuth): void {
+  oneOf("auth.listWith.type", auth?.type, OWN_TYPES);
+  checkAuth(auth);
 }
 
 /** The address, still with what is secret in it. */
@@ -281,6 +364,9 @@ function keepAuth(auth: McpAuth | undefined, keep: (name: string, value: unknown
   }
   if (auth?.type === "client-credentials") keep("clientSecret", auth.clientSecret);
   if (auth?.type === "private-key-jwt") keep("privateKey", auth.privateKey);
+  if (auth?.type !== "user-login" && auth?.type !== "token-exchange") return;
+  keep("client secret", auth.clientSecret);
+  keepAuth(auth.listWith, keep);
 }
 
 /** The values of `--token=…`, `--api-key …`, `API_TOKEN=…`, and passwords in addresses. */

@@ -1,6 +1,7 @@
 /** Checks the origin, host and form of every HTTP request before its body is read. */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { HttpSettings } from "../mcp/http-options.ts";
+import type { RequestHead } from "./direct.ts";
 
 /** Which hosts and pages a server answers. */
 export interface Trusted {
@@ -14,7 +15,7 @@ export interface Trusted {
 const HOST = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/u;
 
 /** The answer to a request that is let in no further; undefined for one that is. */
-export function refuseUntrusted(request: Request, settings: HttpSettings): Response | undefined {
+export function refuseUntrusted(request: RequestHead, settings: HttpSettings): Response | undefined {
   const reason = distrustOf(request, settings);
   if (reason !== undefined) return refusal(403, reason);
   if (settings.token === undefined || hasToken(request.headers.get("authorization"), settings.token)) return undefined;
@@ -22,7 +23,7 @@ export function refuseUntrusted(request: Request, settings: HttpSettings): Respo
 }
 
 /** Why a request is let in no further: it is sent to another host name, or by a page of another origin. Undefined for one that is. */
-export function distrustOf(request: Request, trusted: Trusted): string | undefined {
+export function distrustOf(request: RequestHead, trusted: Trusted): string | undefined {
   const sentTo = (request.headers.get("host") ?? new URL(request.url).host).toLowerCase();
   const host = HOST.exec(sentTo)?.[1];
   if (host === undefined || !trusted.allowedHosts.includes(host)) return "This host name is not served.";
@@ -32,7 +33,7 @@ export function distrustOf(request: Request, trusted: Trusted): string | undefin
 }
 
 /** The answer to a request that is not a JSON message; undefined for one that may be. */
-export function refuseForm({ method, headers }: Request): Response | undefined {
+export function refuseForm({ method, headers }: RequestHead): Response | undefined {
   if (method === "GET" || method === "DELETE") return undefined;
   if (method !== "POST") return refusal(405, `${method} is not served.`, { allow: "POST, GET, DELETE" });
   if (!isJson(headers.get("content-type"))) return refusal(415, "The body must be application/json, in UTF-8.");

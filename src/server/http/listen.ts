@@ -4,6 +4,7 @@ import { Readable } from "node:stream";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { http } from "../../net/node-http.ts";
+import { NodeReply, headOf, targetOf, textOf, type DirectHandler } from "./direct.ts";
 
 /** Answers one request. Its signal aborts when the client has gone. */
 export type FetchHandler = (request: Request) => Promise<Response>;
@@ -14,6 +15,8 @@ export interface ListenOptions {
   readonly host: string;
   readonly clock: Clock;
   readonly log: Log;
+  /** Asked first about requests with a body of a declared length. @default every request is for the handler */
+  readonly direct?: DirectHandler;
 }
 
 /** A port that is listened on. */
@@ -32,10 +35,10 @@ const LIMITS = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsChec
 const DRAIN_MS = 1_000;
 
 /** @throws ToolError `unavailable` for a port that cannot be used. By rejecting */
-export async function listenOn(handler: FetchHandler, { port, host, clock, log }: ListenOptions): Promise<PortListener> {
+export async function listenOn(handler: FetchHandler, { port, host, clock, log, direct }: ListenOptions): Promise<PortListener> {
   const answering = new Set<Promise<void>>();
   const server = http.createServer(LIMITS, (incoming, outgoing) => {
-    const answered = answer(handler, { incoming, outgoing }).catch((error: unknown) => {
+    const answered = answer({ handler, direct, clock }, { incoming, outgoing }).catch((error: unknown) => {
       log.warn(`A request over HTTP was not answered: ${describeThrown(error)}`);
       outgoing.destroy();
     });
@@ -75,11 +78,40 @@ interface HttpExchange {
   readonly outgoing: ServerResponse;
 }
 
-async function answer(handler: FetchHandler, { incoming, outgoing }: HttpExchange): Promise<void> {
+interface Answerers {
+  readonly handler: FetchHandler;
+  readonly direct: DirectHandler | undefined;
+  readonly clock: Clock;
+}
+
+async function answer({ handler, direct, clock }: Answerers, exchange: HttpExchange): Promise<void> {
+  const { incoming } = exchange;
+  const head = headOf(incoming);
+  if (direct === undefined || incoming.headers["content-length"] === undefined || !direct.takes(head)) return await pass(handler, exchange);
+  const text = await textOf(incoming);
+  if (text === undefined) return;
+  const { outgoing } = exchange;
+  const gone = new AbortController();
+  const closed = new Promise<void>((resolve) => {
+    outgoing.once("close", () => {
+      if (!outgoing.writableFinished) gone.abort();
+      resolve();
+    });
+  });
+  outgoing.on("error", () => gone.abort());
+  const { signal } = gone;
+  const request = { ...head, signal, cancel: () => gone.abort(), toRequest: () => toRequest(incoming, signal, "") };
+  if (await direct.answer(request, text, new NodeReply(outgoing, clock))) await closed;
+  else await pass(handler, exchange, text);
+}
+
+/** @param text the body, where it has been read */
+async function pass(handler: FetchHandler, { incoming, outgoing }: HttpExchange, text?: string): Promise<void> {
   const gone = new AbortController();
   outgoing.on("close", () => gone.abort());
   outgoing.on("error", () => gone.abort());
-  const response = await handler(toRequest(incoming, gone.signal));
+  if (outgoing.destroyed) gone.abort();
+  const response = await handler(toRequest(incoming, gone.signal, text));
   outgoing.writeHead(response.status, { ...Object.fromEntries(response.headers), ...(incoming.complete ? {} : { connection: "close" }) });
   if (response.body !== null && incoming.method !== "HEAD") await copy(response.body, outgoing, gone.signal);
   await ended(outgoing, gone.signal);
@@ -88,14 +120,15 @@ async function answer(handler: FetchHandler, { incoming, outgoing }: HttpExchang
 
 const WITH_BODY: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
 
-function toRequest(incoming: IncomingMessage, signal: AbortSignal): Request {
+function toRequest(incoming: IncomingMessage, signal: AbortSignal, text: string | undefined): Request {
   const headers = new Headers();
   for (const [name, value] of Object.entries(incoming.headers)) {
     if (value !== undefined) headers.set(name, typeof value === "string" ? value : value.join(", "));
   }
-  const { method = "GET", url = "/" } = incoming;
-  const target = `http://server.invalid${url.startsWith("/") ? url : "/"}`;
+  const { method = "GET" } = incoming;
+  const target = targetOf(incoming);
   if (!WITH_BODY.has(method)) return new Request(target, { method: method === "TRACE" ? "OPTIONS" : method, headers, signal });
+  if (text !== undefined) return new Request(target, { method, headers, signal, body: text });
   // Node's streams are those of the standard; their types say it in other words.
   const body = Readable.toWeb(incoming) as ReadableStream<Uint8Array>;
   return new Request(target, { method, headers, signal, body, duplex: "half" });

@@ -6,10 +6,10 @@ import type { Runtime } from "../../runtime/runtime.ts";
 import { attachContent } from "../../session/attach-artifacts.ts";
 import type { CallClient } from "./call-client.ts";
 import { toCallAnswer, type CallAnswer } from "./call-result.ts";
-import type { Serving } from "./serving.ts";
+import type { CallServing } from "./serving.ts";
 
 export interface AnsweredCall {
-  readonly serving: Serving;
+  readonly serving: CallServing;
   readonly client: CallClient;
   /** Undefined for a tool that is no longer there. */
   readonly tool: Tool | undefined;

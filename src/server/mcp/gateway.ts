@@ -4,18 +4,20 @@ import { describeThrown, isToolError } from "../../core/error.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { Announcer, type Audience } from "./announcer.ts";
+import type { CallAnswer } from "./call-result.ts";
 import { settingsOf, type McpServerOptions, type Settings } from "./options.ts";
 import { addPeerHandlers } from "./peer-handlers.ts";
 import { Peers, isPeerError } from "./peers.ts";
 import { type Connection, wantsLevel } from "./round.ts";
 import { passingServer, type ServerModule } from "./sdk.ts";
+import { CALL_METHOD } from "./plain-call.ts";
 import { INTERNAL_ERROR, INVALID_PARAMS } from "./rpc-codes.ts";
-import type { ConnectionInfo, Handler, McpRequest, Serving, Shared } from "./serving.ts";
+import type { Caller, CallServing, ConnectionInfo, Handler, McpRequest, Serving, Shared } from "./serving.ts";
 import { Suspensions } from "./suspensions.ts";
 import { addTaskHandlers } from "./tasks/task-handlers.ts";
 import { TASKS_EXTENSION } from "./tasks/task-offer.ts";
 import { Tasks } from "./tasks/tasks.ts";
-import { addToolHandlers } from "./tool-handlers.ts";
+import { addToolHandlers, answerCall } from "./tool-handlers.ts";
 import { ToolList } from "./tool-list.ts";
 
 interface Asked {
@@ -86,6 +88,17 @@ export class Gateway implements Shared {
     return server;
   }
 
+  /** Answers a call of the revision 2026-07-28 over HTTP, which has no connection. @throws an error of the protocol. By rejecting */
+  answerCall(request: McpRequest, context: ServerContext, caller: Caller): Promise<CallAnswer | JsonObject> {
+    const serving: CallServing = {
+      gateway: this,
+      server: MODERN_SERVER,
+      connection: MODERN_CONNECTION,
+      info: { era: "modern", caller, isTold: false, session: noSession },
+    };
+    return this.#answer(CALL_METHOD, () => answerCall(serving, request, context));
+  }
+
   /** The ways to answer requests that come to a server instance. */
   #handling(server: Server, info: ConnectionInfo): Pick<Serving, "handle" | "handleCalls" | "handleOther"> {
     return {
@@ -95,9 +108,8 @@ export class Gateway implements Shared {
         untyped.setRequestHandler(method, (request, context) => this.#answerIn(info, { method, handler, request, context }));
       },
       handleCalls: (handler) => {
-        const method = "tools/call";
-        handleUnchecked(server, method, async (request, context) =>
-          this.#answerIn(info, { method, handler, request, context: await this.suspensions.withVerifiedState(context) }),
+        handleUnchecked(server, CALL_METHOD, async (request, context) =>
+          this.#answerIn(info, { method: CALL_METHOD, handler, request, context: await this.suspensions.withVerifiedState(context) }),
         );
       },
       handleOther: (method, handler) =>
@@ -151,7 +163,7 @@ export class Gateway implements Shared {
     }
   }
 
-  async #answer(method: string, answer: () => unknown): Promise<unknown> {
+  async #answer<T>(method: string, answer: () => T): Promise<Awaited<T>> {
     if (this.#stopping) throw new this.sdk.ProtocolError(INTERNAL_ERROR, "The server is stopping.");
     const running = (async () => await answer())();
     this.#running.add(running);
@@ -181,6 +193,17 @@ export class Gateway implements Shared {
 }
 
 type Era = ConnectionInfo["era"];
+
+/** The newer revision takes every answer of a call as it is made here, and its clients describe themselves with each request. */
+const MODERN_SERVER: CallServing["server"] = {
+  projectCallToolResult: (result) => result,
+  getClientCapabilities: () => undefined,
+};
+const MODERN_CONNECTION: Connection = Object.freeze({ era: "modern", logLevel: undefined });
+
+export function noSession(): undefined {
+  return undefined;
+}
 
 /** Tasks as each era knows them. */
 const TASK_CAPABILITIES: Readonly<Record<Era, JsonObject>> = {

@@ -1,16 +1,20 @@
 /** Serves many clients over HTTP: guards the door, and tells the two eras of the protocol apart. */
-import type { AuthInfo, McpHttpHandler } from "@modelcontextprotocol/server";
+import type { McpHttpHandler } from "@modelcontextprotocol/server";
 import { describeThrown } from "../../core/error.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import { Gateway } from "./gateway.ts";
+import { authInfoOf, callerIn } from "./auth-info.ts";
+import { DirectCalls } from "./direct-calls.ts";
+import { Gateway, noSession } from "./gateway.ts";
 import { readBody } from "../http/body.ts";
+import { targetOf, type DirectHandler, type DirectReply, type DirectRequest, type HeaderReader, type RequestHead } from "../http/direct.ts";
 import { refusal, refuseForm, refuseUntrusted } from "../http/guard.ts";
 import { httpSettingsOf, type HttpSettings, type McpHttpOptions } from "./http-options.ts";
 import { HttpSessions } from "./http-sessions.ts";
 import { settingsOf } from "./options.ts";
 import { paramHeaderProblem, toolCallOf } from "./param-headers.ts";
+import { isPlainHead } from "./plain-call.ts";
 import { loadServer } from "./sdk.ts";
 import { hasScope } from "../auth/principal.ts";
 import { LOCAL_CALLER, type Caller } from "./serving.ts";
@@ -28,6 +32,7 @@ export interface McpHandler {
 interface Parts {
   readonly gateway: Gateway;
   readonly modern: McpHttpHandler;
+  readonly direct: DirectCalls;
   readonly sessions: HttpSessions;
 }
 
@@ -38,6 +43,8 @@ const HEADER_MISMATCH = -32_020;
 const DRAIN_MS = 1_000;
 /** The message around an input may take a few levels more than the input itself. */
 const MAX_DEPTH = 80;
+
+type CallerOf = (request: DirectRequest) => Promise<Caller | undefined>;
 
 export class HttpGateway {
   readonly settings: HttpSettings;
@@ -54,7 +61,7 @@ export class HttpGateway {
   }
 
   /** The refusal of a client that may not use this server; undefined for one that may. */
-  refuse(request: Request): Response | undefined {
+  refuse(request: RequestHead): Response | undefined {
     return refuseUntrusted(request, this.settings);
   }
 
@@ -68,6 +75,42 @@ export class HttpGateway {
   /** As `handle`, for a server that has let the caller in. */
   async answer(request: Request, caller: Caller): Promise<Response> {
     return this.#refuseForm(request) ?? this.#answer(request, caller);
+  }
+
+  /** Answers plain calls at a path without a `Request`. @param callerOf undefined for one that is refused in the usual way */
+  direct(path: string, callerOf: CallerOf = (request) => this.#directCaller(request)): DirectHandler {
+    const target = targetOf({ url: path });
+    return {
+      takes: (head) =>
+        head.url === target &&
+        isPlainHead(head.headers) &&
+        Number(head.headers.get("content-length")) <= this.settings.maxBodyBytes &&
+        this.refuse(head) === undefined &&
+        this.#refuseForm(head) === undefined,
+      answer: async (request, text, reply) => {
+        const caller = await callerOf(request);
+        return caller !== undefined && (await this.#answerDirect(text, caller, { request, reply }));
+      },
+    };
+  }
+
+  async #directCaller(request: DirectRequest): Promise<Caller | undefined> {
+    if (this.settings.authenticator === undefined) return LOCAL_CALLER;
+    const caller = await this.#callerOf(request.toRequest());
+    return caller instanceof Response ? undefined : caller;
+  }
+
+  async #answerDirect(text: string, caller: Caller, exchange: { request: DirectRequest; reply: DirectReply }): Promise<boolean> {
+    if (this.#closing) return false;
+    const { gateway, direct } = await (this.#parts ??= this.#start());
+    let body: JsonValue;
+    try {
+      body = parseJson(text, { maxDepth: MAX_DEPTH });
+    } catch {
+      return false; // read again, and refused
+    }
+    if (this.#refuseParams(gateway, exchange.request.headers, body) !== undefined) return false;
+    return await direct.answer(body, caller, exchange);
   }
 
   async #answer(request: Request, caller: Caller): Promise<Response> {
@@ -90,10 +133,11 @@ export class HttpGateway {
     this.#closing = true;
     const parts = await this.#parts?.catch(() => undefined); // its own caller got the error
     if (parts === undefined) return;
-    const { gateway, modern, sessions } = parts;
+    const { gateway, modern, direct, sessions } = parts;
     await gateway.stop(this.settings.graceMs);
     await new Promise((resolve) => setImmediate(resolve)); // the last results are on their way to their streams
     gateway.close();
+    direct.close();
     await Promise.allSettled([modern.close(), sessions.close()]);
     await gateway.stop(DRAIN_MS);
   }
@@ -103,7 +147,7 @@ export class HttpGateway {
     return Response.json({ status: this.#closing ? "stopping" : "ok" }, { status: this.#closing ? 503 : 200 });
   }
 
-  #refuseForm(request: Request): Response | undefined {
+  #refuseForm(request: RequestHead): Response | undefined {
     return refuseForm(request) ?? (this.#closing ? refusal(503, "The server is stopping.") : undefined);
   }
 
@@ -141,7 +185,7 @@ export class HttpGateway {
     return response;
   }
 
-  #refuseParams({ tools }: Gateway, headers: Headers, body: JsonValue | undefined): Response | undefined {
+  #refuseParams({ tools }: Gateway, headers: HeaderReader, body: JsonValue | undefined): Response | undefined {
     const call = toolCallOf(body);
     const tool = call === undefined ? undefined : tools.find(call.name);
     if (call === undefined || tool === undefined) return undefined;
@@ -156,7 +200,6 @@ export class HttpGateway {
   async #start(): Promise<Parts> {
     const sdk = await loadServer();
     const gateway = new Gateway(this.#runtime, this.#options, sdk);
-    const noSession = (): undefined => undefined;
     const modern = sdk.createMcpHandler(
       ({ authInfo }) => gateway.makeServer({ era: "modern", caller: callerIn(authInfo), isTold: false, session: noSession }),
       {
@@ -173,20 +216,6 @@ export class HttpGateway {
       resourceUpdated: (uri) => notify.resourceUpdated(uri),
       logged: () => undefined, // there is no request that it belongs to
     });
-    return { gateway, modern, sessions: new HttpSessions(gateway, this.settings) };
+    return { gateway, modern, direct: new DirectCalls(gateway), sessions: new HttpSessions(gateway, this.settings) };
   }
-}
-
-/** The caller on its way through the SDK, which ties the state of a request to it. Without the token: no handler needs it. */
-function authInfoOf(caller: Caller): AuthInfo {
-  return { token: "", clientId: caller.id, scopes: [...(caller.principal?.scopes ?? [])], extra: { caller } };
-}
-
-function callerIn(authInfo: AuthInfo | undefined): Caller {
-  const caller: unknown = authInfo?.extra?.["caller"];
-  return isCaller(caller) ? caller : LOCAL_CALLER;
-}
-
-function isCaller(value: unknown): value is Caller {
-  return typeof value === "object" && value !== null && "id" in value && "principal" in value;
 }

@@ -2,7 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import { refusal } from "../http/guard.ts";
+import { distrustOf, refusal } from "../http/guard.ts";
 import { listenOn } from "../http/listen.ts";
 import { HttpGateway } from "./http.ts";
 import { HTTP_OPTIONS, isLocalAddress, type McpHttpOptions } from "./http-options.ts";
@@ -16,6 +16,13 @@ export interface McpListenOptions extends McpHttpOptions {
   readonly host?: string;
   /** @default "/mcp" */
   readonly path?: string;
+  /** Answers browsers of users who log in to the MCP servers behind this one, such as `UserLogins` of `haft/mcp`. @default none */
+  readonly logins?: LoginPages;
+}
+
+/** Pages for browsers, which have no key: undefined for every path but its own. */
+export interface LoginPages {
+  response(request: Request): Promise<Response | undefined>;
 }
 
 /** A server that listens. */
@@ -32,7 +39,7 @@ const HEALTH_PATH = "/health";
 
 /** See `listenMcp` of `../mcp.ts`. */
 export async function listen(runtime: Runtime, options: McpListenOptions): Promise<McpListener> {
-  checkKnownKeys(options, { ...HTTP_OPTIONS, port: true, host: true, path: true }, "listenMcp()");
+  checkKnownKeys(options, { ...HTTP_OPTIONS, port: true, host: true, path: true, logins: true }, "listenMcp()");
   const { port, host = "127.0.0.1", path = "/mcp", token, authenticator, allowedHosts } = options;
   if (!isLocalAddress(host) && ((token ?? authenticator) === undefined || allowedHosts === undefined)) {
     throw new ToolError("invalid_argument", `An MCP server on ${host} can be reached by others, and needs a token and allowedHosts.`, {
@@ -45,9 +52,11 @@ export async function listen(runtime: Runtime, options: McpListenOptions): Promi
   const answer = async (request: Request): Promise<Response> => {
     const { pathname } = new URL(request.url);
     if (pathname === HEALTH_PATH && request.method === "GET" && path !== HEALTH_PATH) return gateway.health();
+    const page = distrustOf(request, gateway.settings) === undefined ? await options.logins?.response(request) : undefined;
+    if (page !== undefined) return page;
     const isElsewhere = pathname !== path;
     return gateway.refuse(request) ?? (isElsewhere ? refusal(404, "There is nothing here.") : gateway.handle(request));
   };
-  const listener = await listenOn(answer, { port, host, clock, log });
+  const listener = await listenOn(answer, { port, host, clock, log, direct: gateway.direct(path) });
   return { port: listener.port, url: `${listener.origin}${path}`, close: () => listener.close(() => gateway.close()) };
 }

@@ -2,6 +2,7 @@
 import { Buffer } from "node:buffer";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
+import type { HeaderReader } from "../http/direct.ts";
 
 interface ParamHeader {
   readonly header: string;
@@ -20,8 +21,8 @@ const MAX_DEPTH = 8;
  *
  * @see https://modelcontextprotocol.io/specification/2026-07-28/basic/transports — `x-mcp-header`
  */
-export function paramHeaderProblem(schema: JsonSchema, args: unknown, headers: Headers): string | undefined {
-  for (const { header, path } of paramHeaders(schema)) {
+export function paramHeaderProblem(schema: JsonSchema, args: unknown, headers: HeaderReader): string | undefined {
+  for (const { header, path } of declaredHeaders(schema)) {
     const value = textAt(args, path);
     if (value === undefined) continue;
     const sent = headers.get(header);
@@ -31,6 +32,18 @@ export function paramHeaderProblem(schema: JsonSchema, args: unknown, headers: H
     if (decoded !== value) return `the header ${header} and the argument ${path.join(".")} differ`;
   }
   return undefined;
+}
+
+const DECLARED = new WeakMap<object, readonly ParamHeader[]>();
+
+function declaredHeaders(schema: JsonSchema): readonly ParamHeader[] {
+  if (typeof schema === "boolean") return [];
+  let declared = DECLARED.get(schema);
+  if (declared === undefined) {
+    declared = paramHeaders(schema);
+    DECLARED.set(schema, declared);
+  }
+  return declared;
 }
 
 /** Those that are reached through `properties` alone, as the protocol wants it. */

@@ -44,7 +44,11 @@ export function roundOf(context: ServerContext, connection: Connection): Exchang
 }
 
 /** The client's description of itself: with each request in the newer era, once in the older one. */
-export function clientFacts(context: ServerContext, server: Server, connection: Connection): Omit<ClientFacts, "newId"> {
+export function clientFacts(
+  context: ServerContext,
+  server: Pick<Server, "getClientCapabilities">,
+  connection: Connection,
+): Omit<ClientFacts, "newId"> {
   const { era } = connection;
   const declared: unknown =
     era === "modern" ? Reflect.get(context.mcpReq.envelope ?? {}, CAPABILITIES_KEY) : server.getClientCapabilities();

@@ -8,7 +8,7 @@ import { CallClient } from "./call-client.ts";
 import { Exchange } from "./exchange.ts";
 import { clientFacts, roundOf } from "./round.ts";
 import { INVALID_PARAMS } from "./rpc-codes.ts";
-import type { McpRequest, Serving } from "./serving.ts";
+import type { McpRequest, CallServing } from "./serving.ts";
 
 /** One piece of work and the client it is for. */
 export interface Work<T> {
@@ -18,7 +18,7 @@ export interface Work<T> {
 
 /** Runs `begin` for a new request; one with a state continues where that left off. Resolves to the protocol's result. */
 export async function serveExchange<T>(
-  { request, context, serving }: { readonly request: McpRequest; readonly context: ServerContext; readonly serving: Serving },
+  { request, context, serving }: { readonly request: McpRequest; readonly context: ServerContext; readonly serving: CallServing },
   begin: (work: Work<T>) => Promise<T>,
 ): Promise<T | JsonObject> {
   const { gateway, connection } = serving;

@@ -56,11 +56,17 @@ export interface McpRequest {
 /** Answers one request. */
 export type Handler = (request: McpRequest, context: ServerContext) => unknown;
 
-export interface Serving {
+/** The parts that answer a call. */
+export interface CallServing {
   readonly gateway: Shared;
-  readonly server: Server;
+  /** Shapes answers for the revision of the client. */
+  readonly server: Pick<Server, "projectCallToolResult" | "getClientCapabilities">;
   readonly connection: Connection;
   readonly info: ConnectionInfo;
+}
+
+export interface Serving extends CallServing {
+  readonly server: Server;
   /** Answers one method. An error of the handler is answered as an error of the protocol. */
   readonly handle: (method: string, handler: Handler) => void;
   /** The same for `tools/call`, whose answers the SDK neither checks nor changes: what we make is whole, and may be a task. */

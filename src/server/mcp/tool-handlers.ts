@@ -9,10 +9,11 @@ import { continueTrace } from "../continue-trace.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { visibilityOf, type Visibility } from "../../policy/visibility.ts";
 import { answerOf } from "./answer-call.ts";
+import type { CallAnswer } from "./call-result.ts";
 import { withClient } from "./client.ts";
 import { serveExchange, type Work } from "./serve-exchange.ts";
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from "./rpc-codes.ts";
-import { textParam, type McpRequest, type Serving } from "./serving.ts";
+import { textParam, type CallServing, type McpRequest, type Serving } from "./serving.ts";
 import { ServedTask, type TaskEnd } from "./tasks/served-task.ts";
 import { runTaskCall } from "./tasks/task-call.ts";
 import { taskEnd } from "./tasks/task-end.ts";
@@ -30,17 +31,22 @@ export function addToolHandlers(serving: Serving): void {
     if (page === undefined) throw new sdk.ProtocolError(INVALID_PARAMS, "Invalid cursor: list from the beginning.");
     return { tools: page.items, ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }) };
   });
-  handleCalls((request, context) => {
-    const name = textParam(request, "name");
-    const args = request.params?.["arguments"] ?? {};
-    if (!isJsonObject(args)) throw new sdk.ProtocolError(INVALID_PARAMS, "The arguments of a tool are an object.");
-    if (name === VALIDATE_NAME && gateway.settings.validate) return validateCall(args, knownTools(serving));
-    const tool = tools.find(name);
-    const visible = visibleTo(serving);
-    if (tool === undefined || visible?.permits(tool.registered.qualifiedName) === false)
-      throw new sdk.ProtocolError(INVALID_PARAMS, `Unknown tool: ${name}`);
-    return serveExchange<JsonObject>({ request, context, serving }, (work) => callTool({ tool, args, request, context, serving }, work));
-  });
+  handleCalls((request, context) => answerCall(serving, request, context));
+}
+
+/** Answers `tools/call`. @throws an error of the protocol, by throwing or rejecting */
+export function answerCall(serving: CallServing, request: McpRequest, context: ServerContext): CallAnswer | Promise<JsonObject> {
+  const { gateway } = serving;
+  const { sdk, tools } = gateway;
+  const name = textParam(request, "name");
+  const args = request.params?.["arguments"] ?? {};
+  if (!isJsonObject(args)) throw new sdk.ProtocolError(INVALID_PARAMS, "The arguments of a tool are an object.");
+  if (name === VALIDATE_NAME && gateway.settings.validate) return validateCall(args, knownTools(serving));
+  const tool = tools.find(name);
+  const visible = visibleTo(serving);
+  if (tool === undefined || visible?.permits(tool.registered.qualifiedName) === false)
+    throw new sdk.ProtocolError(INVALID_PARAMS, `Unknown tool: ${name}`);
+  return serveExchange<JsonObject>({ request, context, serving }, (work) => callTool({ tool, args, request, context, serving }, work));
 }
 
 interface Call {
@@ -48,7 +54,7 @@ interface Call {
   readonly args: JsonObject;
   readonly request: McpRequest;
   readonly context: ServerContext;
-  readonly serving: Serving;
+  readonly serving: CallServing;
 }
 
 async function callTool(asked: Call, { exchange, client }: Work<JsonObject>): Promise<JsonObject> {
@@ -96,7 +102,7 @@ function traceField({ mcpReq, http }: ServerContext): (name: string) => string |
 }
 
 /** The tools that the caller of a connection may see and call; undefined = every tool that is listed. */
-function visibleTo({ gateway: { settings }, info: { caller } }: Serving): Visibility | undefined {
+function visibleTo({ gateway: { settings }, info: { caller } }: CallServing): Visibility | undefined {
   const { principal } = caller;
   if (principal === undefined) return undefined;
   const rules = settings.toolsFor?.(principal);
@@ -105,14 +111,14 @@ function visibleTo({ gateway: { settings }, info: { caller } }: Serving): Visibi
 }
 
 /** The rules hold for the calls that handlers make as well, and handlers know who calls. */
-function callerOptions(serving: Serving): Pick<ExecuteOptions, "allow" | "data" | "principal"> {
+function callerOptions(serving: CallServing): Pick<ExecuteOptions, "allow" | "data" | "principal"> {
   const { principal } = serving.info.caller;
   const data = principal === undefined ? undefined : { principal };
   return omitUndefined({ allow: visibleTo(serving), data, principal: principal?.id });
 }
 
 /** The tool is talked to while it runs, for which a request that waits has no place. */
-function needsTasks({ gateway: { sdk }, connection }: Serving): Error {
+function needsTasks({ gateway: { sdk }, connection }: CallServing): Error {
   if (connection.era === "modern")
     return new sdk.MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } });
   return new sdk.ProtocolError(METHOD_NOT_FOUND, "This tool is called as a task only.");
@@ -152,7 +158,7 @@ function progressTo(
 const FREE_REPORTS = 100;
 const REPORT_EVERY_MS = 100;
 
-function knownTools({ gateway: { tools, runtime } }: Serving): Parameters<typeof validateCall>[1] {
+function knownTools({ gateway: { tools, runtime } }: CallServing): Parameters<typeof validateCall>[1] {
   return {
     overloads: (name) => {
       const tool = tools.find(name);

@@ -3,7 +3,7 @@ import type { ServerContext } from "@modelcontextprotocol/server";
 import { isJsonObject } from "../../../core/base/json.ts";
 import type { Tool } from "../../../core/tool.ts";
 import { clientFacts } from "../round.ts";
-import type { McpRequest, Serving } from "../serving.ts";
+import type { McpRequest, CallServing } from "../serving.ts";
 import type { TaskPlace } from "./tasks.ts";
 
 export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
@@ -20,13 +20,13 @@ export interface TaskOffer {
 export type TaskChoice = TaskOffer | "wait" | "as-is" | "needs-tasks";
 
 /** Whether the client of 2026-07-28 declares the extension with this request. */
-export function hasTasksExtension(context: ServerContext, { server, connection }: Serving): boolean {
+export function hasTasksExtension(context: ServerContext, { server, connection }: CallServing): boolean {
   const { extensions } = clientFacts(context, server, connection).capabilities;
   return isJsonObject(extensions) && isJsonObject(extensions[TASKS_EXTENSION]);
 }
 
 export function chooseTask(
-  serving: Serving,
+  serving: CallServing,
   { mode = "direct" }: Tool,
   { request, context }: { readonly request: McpRequest; readonly context: ServerContext },
 ): TaskChoice {

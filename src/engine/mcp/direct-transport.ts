@@ -1,0 +1,198 @@
+/**
+ * Posts plain calls of the revision 2026-07-28 straight to the server and reads whole JSON answers. Every other answer is given to the
+ * SDK's transport as if it had sent the request, and every other message is sent by it.
+ */
+import type { JSONRPCMessage, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { parseExactly } from "../../core/base/exact-json.ts";
+import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
+import { describeThrown } from "../../core/error.ts";
+import type { HttpClient, HttpHeader, HttpRequest, HttpResponse } from "../../net/http-request.ts";
+
+type TransportClass = typeof StreamableHTTPClientTransport;
+type Sending = Parameters<StreamableHTTPClientTransport["send"]>;
+type SendOptions = Sending[1];
+type TransportArguments = ConstructorParameters<TransportClass>;
+
+export interface DirectPath {
+  readonly url: URL;
+  readonly client: PreparedClient;
+  /** Those of the configuration, with the credentials. */
+  readonly headers: () => readonly HttpHeader[] | Promise<readonly HttpHeader[]>;
+  /** Called with each answer's length, and with what went wrong while one was read. */
+  readonly onReceived: (bytes: number, problem?: string) => void;
+}
+
+const VERSION_KEY = "io.modelcontextprotocol/protocolVersion";
+const SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo";
+const MODERN_VERSION = "2026-07-28";
+/** A name that a header carries as it is. */
+const PLAIN_NAME = /^[\w.-]{1,256}$/u;
+const PARAMETER = /^mcp-param-/iu;
+const IS_JSON = /^application\/json(?:;|$)/u;
+
+export function directTransport(Base: TransportClass, path: DirectPath, args: TransportArguments): StreamableHTTPClientTransport {
+  return new (class DirectTransport extends Base {
+    override async send(message: Sending[0], options?: SendOptions): Promise<void> {
+      const sent = Array.isArray(message) ? undefined : plainCall(message, options);
+      if (sent === undefined) return await super.send(message, options);
+      let answer: HttpResponse;
+      let text: string | undefined;
+      try {
+        answer = await posted(path, sent, options);
+        text = await wholeText(path, answer, options);
+      } catch (error: unknown) {
+        if (options?.requestSignal?.aborted !== true && error instanceof Error) this.onerror?.(error);
+        throw error;
+      }
+      const reply = text === undefined ? undefined : plainAnswer(text);
+      if (reply !== undefined) return this.onmessage?.(reply);
+      const release = path.client.prepare(sent.body, text === undefined ? answer : readAnswer(answer, text));
+      try {
+        await super.send(message, options);
+      } finally {
+        release();
+      }
+    }
+  })(...args);
+}
+
+async function posted(path: DirectPath, { body, headers }: PlainSent, options: SendOptions): Promise<HttpResponse> {
+  const own = path.headers();
+  const given = "then" in own ? await own : own;
+  try {
+    return await path.client.request({
+      method: "POST",
+      url: path.url,
+      headers: [...headers, ...given],
+      body: Buffer.from(body),
+      signal: options?.requestSignal ?? NEVER,
+      keepRedirect: true,
+      capEachEvent: true,
+    });
+  } catch (error: unknown) {
+    throw failure("fetch failed", error, options);
+  }
+}
+
+/** Undefined for an answer that is not a whole JSON text. */
+async function wholeText(path: DirectPath, answer: HttpResponse, options: SendOptions): Promise<string | undefined> {
+  if (answer.status !== 200 || !IS_JSON.test(answer.headers.get("content-type")?.[0] ?? "")) return undefined;
+  try {
+    const bytes = await answer.bytes();
+    path.onReceived(bytes.length);
+    return new TextDecoder().decode(bytes);
+  } catch (error: unknown) {
+    if (options?.requestSignal?.aborted !== true) path.onReceived(0, describeThrown(error));
+    throw failure("terminated", error, options);
+  }
+}
+
+/** As the platform's fetch fails, for which the transport has words. */
+function failure(what: string, cause: unknown, options: SendOptions): unknown {
+  const signal = options?.requestSignal;
+  return signal?.aborted === true ? signal.reason : new TypeError(what, { cause });
+}
+
+const NEVER = new AbortController().signal;
+
+interface PlainSent {
+  readonly body: string;
+  readonly headers: readonly HttpHeader[];
+}
+
+function plainCall(message: JSONRPCMessage, options: SendOptions): PlainSent | undefined {
+  if (!("method" in message) || !("id" in message) || message.method !== "tools/call" || options?.resumptionToken !== undefined)
+    return undefined;
+  const { name, _meta: meta }: Readonly<Record<string, unknown>> = message.params ?? {};
+  if (!isJsonObject(meta) || meta[VERSION_KEY] !== MODERN_VERSION || typeof name !== "string" || !PLAIN_NAME.test(name)) return undefined;
+  const own = Object.entries(options?.headers ?? {});
+  if (!own.every(([header]) => PARAMETER.test(header))) return undefined;
+  const headers: HttpHeader[] = [
+    ["accept", "application/json, text/event-stream"],
+    ["content-type", "application/json"],
+    ["mcp-method", message.method],
+    ["mcp-name", name],
+    ["mcp-protocol-version", MODERN_VERSION],
+    ...own,
+  ];
+  return { body: JSON.stringify(message), headers };
+}
+
+/** The message that the SDK would read as it stands; undefined where it would look closer. */
+function plainAnswer(text: string): JSONRPCMessage | undefined {
+  if (text.includes("__proto__")) return undefined;
+  let message: unknown;
+  try {
+    message = parseExactly(text);
+  } catch {
+    return undefined; // the SDK says what is wrong
+  }
+  if (!isJsonObject(message) || message["jsonrpc"] !== "2.0" || Object.keys(message).length !== 3) return undefined;
+  const { id, result, error } = message;
+  if (typeof id !== "string" && !Number.isSafeInteger(id)) return undefined;
+  if (isJsonObject(result) ? !hasPlainMeta(result) : !isJsonObject(error) || !isPlainError(error)) return undefined;
+  return message as unknown as JSONRPCMessage; // checked field by field
+}
+
+function hasPlainMeta({ _meta: meta }: JsonObject): boolean {
+  if (meta === undefined) return true;
+  if (!isJsonObject(meta)) return false;
+  const { [SERVER_INFO_KEY]: server, ...others } = meta;
+  if (Object.keys(others).some((key) => key === "progressToken" || key.startsWith("io.modelcontextprotocol/"))) return false;
+  if (server === undefined) return true;
+  return (
+    isJsonObject(server) && Object.keys(server).length === 2 && typeof server["name"] === "string" && typeof server["version"] === "string"
+  );
+}
+
+function isPlainError(error: JsonObject): boolean {
+  const { code, message, data: _data, ...others } = error;
+  return Number.isSafeInteger(code) && typeof message === "string" && Object.keys(others).length === 0;
+}
+
+/** An answer whose body has been read. */
+function readAnswer({ status, url, headers }: HttpResponse, text: string): HttpResponse {
+  const bytes = Buffer.from(text);
+  const body = {
+    async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
+      yield bytes;
+    },
+  };
+  return { status, url, headers, body, bytes: () => Promise.resolve(bytes), discard: () => undefined };
+}
+
+/** A client that knows the answers to some requests, by their bodies. */
+export class PreparedClient implements HttpClient {
+  readonly #client: HttpClient;
+  readonly #prepared = new Map<string, HttpResponse>();
+
+  constructor(client: HttpClient) {
+    this.#client = client;
+  }
+
+  /** The next request with this body gets the answer. The returned function gives it up where no request took it. */
+  prepare(body: string, answer: HttpResponse): () => void {
+    this.#prepared.set(body, answer);
+    return () => {
+      if (this.#prepared.get(body) !== answer) return;
+      this.#prepared.delete(body);
+      answer.discard();
+    };
+  }
+
+  async request(request: HttpRequest): Promise<HttpResponse> {
+    return this.#take(request.body) ?? (await this.#client.request(request));
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+
+  #take(body: Uint8Array | undefined): HttpResponse | undefined {
+    if (this.#prepared.size === 0 || body === undefined) return undefined;
+    const text = new TextDecoder().decode(body);
+    const answer = this.#prepared.get(text);
+    this.#prepared.delete(text);
+    return answer;
+  }
+}

@@ -1,0 +1,51 @@
+/** The pages that a person sees while they log in: whom the login is for, and how it ended. */
+
+/** No script, no frame, nothing loaded. A form may lead on to the authorization server, so `form-action` is not limited. */
+const HEADERS = {
+  "content-type": "text/html; charset=utf-8",
+  "content-security-policy": "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+  "referrer-policy": "same-origin",
+  "cache-control": "no-store",
+} as const;
+
+export interface LoginQuestion {
+  readonly server: string;
+  readonly user: string;
+  /** The host that the person is sent to. */
+  readonly host: string;
+  /** Where the form is posted to: a path of this server. */
+  readonly action: string;
+}
+
+/** Asks whether it is really this user who logs in: a link may come from another person. */
+export function questionPage({ server, user, host, action }: LoginQuestion): Response {
+  return page(
+    200,
+    `Log in to ${server}`,
+    `<p>You are about to connect <b>${escaped(server)}</b> with the user <b>${escaped(user)}</b> of this gateway. You log in at <b>${escaped(host)}</b>.</p>
+<p>Continue only if you are ${escaped(user)}, and asked for this yourself: the calls of this user will then be made in your name.</p>
+<form method="post" action="${escaped(action)}"><button>Continue</button></form>`,
+  );
+}
+
+export function endPage(status: number, title: string, text: string): Response {
+  return page(status, title, `<p>${escaped(text)}</p>`);
+}
+
+function page(status: number, title: string, body: string): Response {
+  const text = `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escaped(title)}</title></head>
+<body><main><h1>${escaped(title)}</h1>
+${body}
+</main></body></html>
+`;
+  return new Response(text, { status, headers: HEADERS });
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
+
+function escaped(text: string): string {
+  return text.replaceAll(/[&<>"']/gu, (character) => ENTITIES[character] ?? "");
+}

@@ -1,0 +1,92 @@
+/** Keeps what users got when they logged in to servers: in memory, or in files that only this user of the machine can read. */
+import { hash } from "node:crypto";
+import { chmod, mkdir, readFile, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { ToolError, describeThrown } from "../../../core/error.ts";
+import { isJsonObject, type JsonObject } from "../../../core/base/json.ts";
+import { parseJson } from "../../../core/base/parse-json.ts";
+import { systemCode } from "../../../core/base/system-code.ts";
+import { replaceFile } from "../../../documents/replace-file.ts";
+
+/** A user of one server; the gateway itself, as a client of its authorization server, has the user "". */
+export interface LoginKey {
+  readonly server: string;
+  readonly user: string;
+}
+
+export interface LoginStore {
+  get(key: LoginKey): Promise<JsonObject | undefined>;
+  set(key: LoginKey, value: JsonObject): Promise<void>;
+  /** Idempotent. */
+  delete(key: LoginKey): Promise<void>;
+  /** The users that have something kept for a server, "" left out. */
+  users(server: string): Promise<readonly string[]>;
+}
+
+export function memoryLogins(): LoginStore {
+  const kept = new Map<string, { readonly key: LoginKey; readonly value: JsonObject }>();
+  return {
+    get: (key) => Promise.resolve(kept.get(nameOf(key))?.value),
+    set: (key, value) => Promise.resolve(void kept.set(nameOf(key), { key, value })),
+    delete: (key) => Promise.resolve(void kept.delete(nameOf(key))),
+    users: (server) =>
+      Promise.resolve([...kept.values()].filter(({ key }) => key.server === server && key.user !== "").map(({ key }) => key.user)),
+  };
+}
+
+/** Only this user may read tokens. */
+const FILE_MODE = 0o600;
+const FOLDER_MODE = 0o700;
+
+/** One file for each login. Every method rejects with `store_failed` for what cannot be read or written. */
+export function loginFiles(folder: string): LoginStore {
+  const pathOf = (key: LoginKey): string => join(folder, `${nameOf(key)}.json`);
+  const read = async (path: string): Promise<{ readonly key: LoginKey; readonly value: JsonObject } | undefined> => {
+    try {
+      return entryIn(await readFile(path, "utf8"), path);
+    } catch (thrown: unknown) {
+      if (systemCode(thrown) === "ENOENT") return undefined;
+      throw ToolError.fromUnknown(thrown, "store_failed");
+    }
+  };
+  return {
+    get: async (key) => (await read(pathOf(key)))?.value,
+    async set(key, value) {
+      try {
+        await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
+        await chmod(folder, FOLDER_MODE);
+      } catch (thrown: unknown) {
+        throw new ToolError("store_failed", `Cannot make the folder of logins ${folder}: ${describeThrown(thrown)}.`, { cause: thrown });
+      }
+      await replaceFile(pathOf(key), JSON.stringify({ format: FORMAT, version: 1, ...key, value }), { mode: FILE_MODE });
+    },
+    delete: (key) => rm(pathOf(key), { force: true }),
+    async users(server) {
+      const names = await readdir(folder).catch(() => []);
+      const entries = await Promise.all(names.filter((name) => name.endsWith(".json")).map((name) => read(join(folder, name))));
+      return entries.flatMap((entry) => (entry?.key.server === server && entry.key.user !== "" ? [entry.key.user] : []));
+    },
+  };
+}
+
+const FORMAT = "haft-login";
+
+function entryIn(text: string, path: string): { readonly key: LoginKey; readonly value: JsonObject } {
+  let entry: unknown;
+  try {
+    entry = parseJson(text);
+  } catch {
+    entry = undefined; // what it says is not repeated: it may be a part of a token
+  }
+  const { format, server, user, value } = isJsonObject(entry) ? entry : ({} as JsonObject); // nothing to read
+  if (format === FORMAT && typeof server === "string" && typeof user === "string" && isJsonObject(value))
+    return { key: { server, user }, value };
+  throw new ToolError("store_failed", `${path} is not a login that was kept here.`, {
+    operatorHint: "Remove the file; its user logs in again.",
+  });
+}
+
+/** A name for a file that says neither server nor user. */
+function nameOf({ server, user }: LoginKey): string {
+  return hash("sha256", JSON.stringify([server, user]));
+}

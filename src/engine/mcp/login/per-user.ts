@@ -1,0 +1,271 @@
+/** An MCP server that each user calls with a token of their own: a connection for each, and a login where there is no token. */
+import type { AuthProvider } from "@modelcontextprotocol/client";
+import type { ToolContext } from "../../../core/context.ts";
+import type { Engine, EngineContext, EngineRequest } from "../../../core/engine.ts";
+import { ToolError, describeThrown } from "../../../core/error.ts";
+import { redactError, redactor, type Redact } from "../../../core/base/redact.ts";
+import type { Tool } from "../../../core/tool.ts";
+import { guardedFetch } from "../../../net/guarded-fetch.ts";
+import { httpClient } from "../../../net/http-client.ts";
+import { within } from "../../../processes/pause.ts";
+import { loadClient } from "../connect.ts";
+import { clientOptions } from "../http-wire.ts";
+import { serverUrl, type McpTokenExchangeAuth, type McpUrlOptions, type McpUserLoginAuth } from "../options.ts";
+import { LOGIN_TOOL } from "./login-tool.ts";
+import { ExchangedTokens } from "./token-exchange.ts";
+import type { LoginServer } from "./user-logins.ts";
+
+/** Whom a call is made for that no principal makes, as on a command line. */
+const LOCAL_USER = "local";
+/** So many users have a connection at a time; that which was used longest ago is closed first. */
+const MAX_CONNECTIONS = 500;
+/** How long a call waits for its user to log in, once they have opened the page. */
+const LOGIN_WAIT_MS = 20_000;
+
+interface Open {
+  readonly engine: Engine;
+  readonly tools: readonly Tool[];
+}
+
+interface Connection {
+  readonly opening: Promise<Open>;
+  readonly redact: () => Promise<Redact>;
+  calls: number;
+}
+
+export class PerUserEngine implements Engine {
+  readonly kind = "mcp";
+  readonly #options: McpUrlOptions;
+  readonly #auth: McpUserLoginAuth | McpTokenExchangeAuth;
+  readonly #makeEngine: (options: McpUrlOptions) => Engine;
+  /** By user, the one used last at the end. */
+  readonly #connections = new Map<string, Connection>();
+  #context: EngineContext | undefined;
+  #server: Omit<LoginServer, "client" | "onLogin"> | undefined;
+  /** Lists the tools with credentials of its own. */
+  #lister: Engine | undefined;
+  #isListed = false;
+  #closing = new AbortController();
+  readonly #closers: (() => void)[] = [];
+
+  constructor(
+    options: McpUrlOptions,
+    {
+      auth,
+      makeEngine,
+    }: { readonly auth: McpUserLoginAuth | McpTokenExchangeAuth; readonly makeEngine: (options: McpUrlOptions) => Engine },
+  ) {
+    this.#options = options;
+    this.#auth = auth;
+    this.#makeEngine = makeEngine;
+  }
+
+  async open(context: EngineContext): Promise<readonly Tool[]> {
+    const { clock, log, toolset } = context;
+    const auth = this.#auth;
+    this.#closing = new AbortController();
+    this.#context = context;
+    const client = httpClient(clientOptions(this.#options), { clock, log });
+    this.#closers.push(() => client.close());
+    const url = serverUrl(this.#options);
+    const server = { url, sdk: await loadClient(), fetch: guardedFetch(client) };
+    this.#server = server;
+    if (auth.type === "user-login")
+      this.#closers.push(auth.logins.add(toolset, { ...server, client: auth, onLogin: (user) => this.#loggedIn(user) }));
+    try {
+      return await this.list(context.signal);
+    } catch (error: unknown) {
+      await this.close();
+      throw error;
+    }
+  }
+
+  async list(signal: AbortSignal): Promise<readonly Tool[]> {
+    const { listWith } = this.#auth;
+    const tools = listWith === undefined ? await this.#listedForUser(signal) : await this.#listedWith(listWith, signal);
+    this.#isListed = tools !== undefined;
+    return tools ?? [LOGIN_TOOL];
+  }
+
+  call(request: EngineRequest, context: ToolContext): Promise<unknown> {
+    return this.#ask(context, async (engine) => {
+      if (!this.#isListed && request.tool.name === LOGIN_TOOL.name) return "You are logged in: look at the tools again.";
+      return await engine.call(request, context);
+    });
+  }
+
+  attach(id: string, request: EngineRequest, context: ToolContext): Promise<unknown> {
+    return this.#ask(context, async (engine) => await engine.attach?.(id, request, context));
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#context = undefined;
+    for (const end of this.#closers.splice(0)) end();
+    const connections = [...this.#connections.values()];
+    this.#connections.clear();
+    const lister = this.#lister;
+    this.#lister = undefined;
+    await Promise.allSettled([lister?.close?.(), ...connections.map(closed)]);
+  }
+
+  /** Calls for the user; where they must log in first, once more after they did. */
+  async #ask(context: ToolContext, work: (engine: Engine) => Promise<unknown>): Promise<unknown> {
+    const user = userOf(context);
+    for (let attempt = 1; ; attempt++) {
+      const connection = this.#connectionOf(user);
+      connection.calls++;
+      try {
+        const { engine } = await connection.opening;
+        return await work(engine);
+      } catch (thrown: unknown) {
+        const error = redactError(ToolError.fromUnknown(thrown, "unavailable"), await connection.redact());
+        if (attempt > 1 || !this.#wantsLogin(thrown)) throw error;
+        await this.#login(user, context);
+      } finally {
+        connection.calls--;
+      }
+    }
+  }
+
+  /** The refusal was the first answer, so that nothing has happened. */
+  #wantsLogin(thrown: unknown): boolean {
+    if (this.#auth.type !== "user-login" || !(thrown instanceof ToolError) || thrown.outcome !== "not_started") return false;
+    let each: unknown = thrown;
+    for (let depth = 0; depth < 8 && each instanceof Error; depth++) {
+      if (each.name === "UnauthorizedError") return true;
+      each = each.cause;
+    }
+    return false;
+  }
+
+  async #login(user: string, context: ToolContext): Promise<void> {
+    const auth = this.#auth;
+    const server = this.#context?.toolset ?? "";
+    if (auth.type !== "user-login") return;
+    const { logins } = auth;
+    await logins.begin(server, user);
+    const pending = logins.pending({ server, user });
+    if (pending === undefined) return; // they have just logged in
+    const address = logins.addressOf(pending);
+    const answer = await context.ask({ message: `The server ${server} wants you to log in.`, url: address });
+    if (answer.action === "accept") {
+      const { clock } = this.#openContext();
+      const hasEnded = await within({ clock, limitMs: LOGIN_WAIT_MS, outer: context.signal }, (signal) =>
+        logins.ended(pending, signal),
+      ).then(
+        () => true,
+        () => false,
+      );
+      if (hasEnded) return;
+    }
+    throw new ToolError("permission_denied", `The server ${server} wants its user to log in first, at ${address}`, {
+      outcome: "not_started",
+      retryable: false,
+      hint: "Ask the user to open the address in a browser and to log in there, then call again.",
+      operatorHint: `The user ${JSON.stringify(user)} has no valid token for ${server}.`,
+    });
+  }
+
+  #loggedIn(user: string): void {
+    void this.#drop(user); // it may have failed to open
+    if (!this.#isListed) this.#context?.changed();
+  }
+
+  /** Undefined while no user is logged in. */
+  async #listedForUser(signal: AbortSignal): Promise<readonly Tool[] | undefined> {
+    const { logins } = this.#auth.type === "user-login" ? this.#auth : { logins: undefined };
+    const server = this.#context?.toolset ?? "";
+    for (const user of (await logins?.users(server)) ?? []) {
+      try {
+        const { engine, tools } = await this.#connectionOf(user).opening;
+        return this.#isListed ? ((await engine.list?.(signal)) ?? tools) : tools;
+      } catch (thrown: unknown) {
+        this.#context?.log.debug(`MCP server "${server}" did not list its tools to a user: ${describeThrown(thrown)}`);
+      }
+    }
+    return undefined;
+  }
+
+  async #listedWith(auth: NonNullable<McpUrlOptions["auth"]>, signal: AbortSignal): Promise<readonly Tool[]> {
+    if (this.#lister !== undefined) return (await this.#lister.list?.(signal)) ?? [];
+    const lister = this.#makeEngine({ ...this.#options, auth });
+    const tools = (await lister.open?.(this.#openContext())) ?? [];
+    this.#lister = lister;
+    return tools;
+  }
+
+  #connectionOf(user: string): Connection {
+    const known = this.#connections.get(user);
+    this.#connections.delete(user);
+    const connection = known ?? this.#connect(user);
+    this.#connections.set(user, connection); // the last one used
+    this.#closeIdle();
+    return connection;
+  }
+
+  #connect(user: string): Connection {
+    const { source, redact } = this.#sourceOf(user);
+    const engine = this.#makeEngine({ ...this.#options, auth: { type: "oauth", provider: source } });
+    const opening = (async () => ({ engine, tools: (await engine.open?.({ ...this.#openContext(), changed: () => undefined })) ?? [] }))();
+    const connection: Connection = {
+      opening: opening.catch((thrown: unknown) => this.#notOpened(user, connection, thrown)),
+      redact,
+      calls: 0,
+    };
+    connection.opening.catch(() => undefined); // its caller gets the error
+    return connection;
+  }
+
+  /** The next call tries again. Nothing was sent that could have begun anything. */
+  #notOpened(user: string, connection: Connection, thrown: unknown): never {
+    if (this.#connections.get(user) === connection) this.#connections.delete(user);
+    const { code, message, details, retryable, operatorHint } = ToolError.fromUnknown(thrown, "unavailable");
+    const options = { details, retryable, outcome: "not_started", cause: thrown } as const;
+    throw new ToolError(code, message, operatorHint === undefined ? options : { ...options, operatorHint });
+  }
+
+  #openContext(): EngineContext {
+    const context = this.#context;
+    if (context === undefined) throw new ToolError("unavailable", "The MCP server is not open.", { outcome: "not_started" });
+    return { ...context, signal: this.#closing.signal };
+  }
+
+  #sourceOf(user: string): { readonly source: AuthProvider; readonly redact: () => Promise<Redact> } {
+    const auth = this.#auth;
+    const { toolset, clock } = this.#openContext();
+    if (auth.type === "user-login") {
+      const key = { server: toolset, user };
+      return { source: auth.logins.tokenSource(key), redact: () => auth.logins.redact(key) };
+    }
+    if (this.#server === undefined) throw new ToolError("unavailable", "The MCP server is not open.", { outcome: "not_started" });
+    const source = new ExchangedTokens(this.#server, auth, { user, clock });
+    return { source, redact: () => Promise.resolve(redactor(source.secrets)) };
+  }
+
+  #closeIdle(): void {
+    for (const [user, { calls }] of this.#connections) {
+      if (this.#connections.size <= MAX_CONNECTIONS) return;
+      if (calls === 0) void this.#drop(user);
+    }
+  }
+
+  async #drop(user: string): Promise<void> {
+    const connection = this.#connections.get(user);
+    if (connection === undefined || connection.calls > 0) return;
+    this.#connections.delete(user);
+    await closed(connection);
+  }
+}
+
+async function closed({ opening }: Connection): Promise<void> {
+  const open = await opening.catch(() => undefined);
+  await open?.engine.close?.();
+}
+
+/** The principal that a server found, else the person at this machine. */
+function userOf({ data }: ToolContext): string {
+  const { principal } = data;
+  const id: unknown = typeof principal === "object" && principal !== null && "id" in principal ? principal.id : undefined;
+  return typeof id === "string" ? id : LOCAL_USER;
+}

@@ -1,0 +1,120 @@
+/** Tokens of users by RFC 8693: the authorization server gives one for a token that the user's identity provider has given. */
+import type { AuthProvider, OAuthClientProvider, StoredOAuthTokens } from "@modelcontextprotocol/client";
+import { ToolError } from "../../../core/error.ts";
+import type { Clock } from "../../../core/ports.ts";
+import type { McpTokenExchangeAuth } from "../options.ts";
+import type { LoginServer } from "./user-logins.ts";
+
+type TokenExchange = Omit<McpTokenExchangeAuth, "type" | "listWith">;
+
+const GRANT = "urn:ietf:params:oauth:grant-type:token-exchange";
+const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
+/** Sooner than it expires, so that it is still good when it arrives. */
+const EARLY_MS = 10_000;
+/** A token that is refused so soon after it was got was sent before. */
+const JUST_RENEWED_MS = 1_000;
+
+/** The tokens of one user, in memory. */
+export class ExchangedTokens implements AuthProvider {
+  readonly #server: Omit<LoginServer, "client" | "onLogin">;
+  readonly #provider: ExchangeProvider;
+  readonly #clock: Clock;
+  #renewing: Promise<void> | undefined;
+  #renewedAt: number | undefined;
+
+  constructor(
+    server: Omit<LoginServer, "client" | "onLogin">,
+    exchange: TokenExchange,
+    { user, clock }: { readonly user: string; readonly clock: Clock },
+  ) {
+    this.#server = server;
+    this.#clock = clock;
+    this.#provider = new ExchangeProvider(exchange, user);
+  }
+
+  /** The tokens that must not be shown. */
+  get secrets(): Readonly<Record<string, string>> {
+    const { subject, kept } = this.#provider;
+    return { "subject token": subject, token: kept?.access_token ?? "" };
+  }
+
+  async token(): Promise<string | undefined> {
+    const { kept } = this.#provider;
+    const livesMs = kept?.expires_in === undefined ? Infinity : kept.expires_in * 1_000 - EARLY_MS;
+    if (kept === undefined || this.#clock.now() - (this.#renewedAt ?? 0) >= livesMs) await this.#renew();
+    return this.#provider.kept?.access_token;
+  }
+
+  async onUnauthorized(): Promise<void> {
+    if (this.#renewedAt !== undefined && this.#clock.now() - this.#renewedAt < JUST_RENEWED_MS) return;
+    await this.#renew();
+  }
+
+  #renew(): Promise<void> {
+    this.#renewing ??= this.#exchange().finally(() => (this.#renewing = undefined));
+    return this.#renewing;
+  }
+
+  async #exchange(): Promise<void> {
+    const { url, sdk, fetch } = this.#server;
+    await sdk.auth(this.#provider, { serverUrl: url, fetchFn: fetch });
+    this.#renewedAt = this.#clock.now();
+  }
+}
+
+class ExchangeProvider implements OAuthClientProvider {
+  readonly redirectUrl = undefined;
+  readonly clientMetadata: OAuthClientProvider["clientMetadata"];
+  kept: StoredOAuthTokens | undefined;
+  subject = "";
+  readonly #exchange: TokenExchange;
+  readonly #user: string;
+
+  constructor(exchange: TokenExchange, user: string) {
+    this.#exchange = exchange;
+    this.#user = user;
+    const { scope } = exchange;
+    this.clientMetadata = { client_name: "haft", redirect_uris: [], grant_types: [GRANT], ...(scope === undefined ? {} : { scope }) };
+  }
+
+  /** @throws ToolError `permission_denied` for another authorization server than the one that is configured */
+  clientInformation(context?: { readonly issuer: string }): { readonly client_id: string; readonly client_secret: string } {
+    const { issuer, clientId, clientSecret } = this.#exchange;
+    if (context !== undefined && context.issuer !== issuer)
+      throw new ToolError("permission_denied", `It names the authorization server ${context.issuer}, and only ${issuer} is trusted.`, {
+        outcome: "not_started",
+      });
+    return { client_id: clientId, client_secret: clientSecret };
+  }
+
+  async prepareTokenRequest(scope?: string): Promise<URLSearchParams> {
+    const { subjectToken, subjectTokenType = ACCESS_TOKEN } = this.#exchange;
+    this.subject = await subjectToken(this.#user);
+    return new URLSearchParams({
+      grant_type: GRANT,
+      subject_token: this.subject,
+      subject_token_type: subjectTokenType,
+      ...(scope === undefined || scope === "" ? {} : { scope }),
+    });
+  }
+
+  tokens(): StoredOAuthTokens | undefined {
+    return this.kept;
+  }
+
+  saveTokens(tokens: StoredOAuthTokens): void {
+    this.kept = tokens;
+  }
+
+  redirectToAuthorization(): void {
+    throw new ToolError("permission_denied", "It wants a person to log in, and its tokens are exchanged.");
+  }
+
+  saveCodeVerifier(): void {
+    // there is no code
+  }
+
+  codeVerifier(): string {
+    return "";
+  }
+}

@@ -1,0 +1,155 @@
+/** The OAuth client of one user at one server, as the official client takes it: registration shared by all users, tokens their own. */
+import type {
+  OAuthClientProvider,
+  OAuthDiscoveryState,
+  StoredOAuthClientInformation,
+  StoredOAuthTokens,
+} from "@modelcontextprotocol/client";
+import { ToolError } from "../../../core/error.ts";
+import { copyJson, isJsonObject, type JsonObject } from "../../../core/base/json.ts";
+import { isWebAddress } from "../web-address.ts";
+import type { LoginKey, LoginStore } from "./login-store.ts";
+
+type ClientMetadata = OAuthClientProvider["clientMetadata"];
+
+/** The configured client of a server's logins. */
+export interface LoginClient {
+  readonly clientId?: string;
+  readonly clientSecret?: string;
+  readonly scope?: string;
+  readonly issuer?: string;
+}
+
+export interface UserProviderOptions {
+  readonly key: LoginKey;
+  readonly store: LoginStore;
+  readonly client: LoginClient;
+  /** Where the authorization server sends people back to. */
+  readonly redirectUrl: string;
+  readonly now: () => number;
+}
+
+/** One person on the way to the authorization server. */
+export interface LoginRequest {
+  readonly state: string;
+  readonly verifier: string;
+  readonly authorizationUrl: URL;
+  readonly discovery: OAuthDiscoveryState | undefined;
+}
+
+/**
+ * Each flow has an instance of its own, so that two at a time do not take each other's verifier. `redirectToAuthorization` opens no page:
+ * it sets `request`, which has the address for the person.
+ */
+export class UserProvider implements OAuthClientProvider {
+  readonly redirectUrl: string;
+  readonly clientMetadata: ClientMetadata;
+  request: LoginRequest | undefined;
+  readonly #options: UserProviderOptions;
+  readonly #state: string;
+  readonly #isEnding: boolean;
+  #verifier = "";
+  #discovery: OAuthDiscoveryState | undefined;
+  /** Left out where the client is configured: then none is registered. */
+  readonly saveClientInformation?: NonNullable<OAuthClientProvider["saveClientInformation"]>;
+
+  /** @param begun the flow that comes to its end */
+  constructor(options: UserProviderOptions, { state, begun }: { readonly state: string; readonly begun?: LoginRequest }) {
+    this.#options = options;
+    this.#state = state;
+    this.#isEnding = begun !== undefined;
+    this.redirectUrl = options.redirectUrl;
+    this.request = begun;
+    this.#verifier = begun?.verifier ?? "";
+    this.#discovery = begun?.discovery;
+    const { clientId, clientSecret, scope } = options.client;
+    this.clientMetadata = {
+      client_name: "haft",
+      redirect_uris: [options.redirectUrl],
+      grant_types: ["authorization_code", "refresh_token"],
+      response_types: ["code"],
+      token_endpoint_auth_method: clientId !== undefined && clientSecret === undefined ? "none" : "client_secret_basic",
+      ...(scope === undefined ? {} : { scope }),
+    };
+    if (clientId === undefined)
+      this.saveClientInformation = (information, context) =>
+        this.#options.store.set(this.#clientKey(context?.issuer ?? ""), asJson(information));
+  }
+
+  state(): string {
+    return this.#state;
+  }
+
+  /** @throws ToolError `permission_denied` where the server names another authorization server than the one that is configured. By rejecting */
+  async clientInformation(context?: { readonly issuer: string }): Promise<StoredOAuthClientInformation | undefined> {
+    const { clientId, clientSecret, issuer } = this.#options.client;
+    if (issuer !== undefined && context !== undefined && context.issuer !== issuer)
+      throw new ToolError("permission_denied", `It names the authorization server ${context.issuer}, and only ${issuer} is trusted.`, {
+        outcome: "not_started",
+      });
+    if (clientId !== undefined) return { client_id: clientId, ...(clientSecret === undefined ? {} : { client_secret: clientSecret }) };
+    const kept = await this.#options.store.get(this.#clientKey(context?.issuer ?? ""));
+    if (kept === undefined || !registeredFor(kept, this.redirectUrl)) return undefined; // the gateway has moved since
+    return kept as unknown as StoredOAuthClientInformation; // as it was saved
+  }
+
+  async tokens(): Promise<StoredOAuthTokens | undefined> {
+    const { key, store } = this.#options;
+    const kept = await store.get(key);
+    return isJsonObject(kept?.["tokens"]) ? (kept["tokens"] as unknown as StoredOAuthTokens) : undefined; // as they were saved
+  }
+
+  async saveTokens(tokens: StoredOAuthTokens): Promise<void> {
+    const { key, store, now } = this.#options;
+    const before = await this.tokens();
+    // A refresh may leave the refresh token as it was, and says nothing of it then.
+    const refresh = tokens.refresh_token ?? before?.refresh_token;
+    const all = { ...tokens, ...(refresh === undefined ? {} : { refresh_token: refresh }) };
+    const { expires_in: seconds } = tokens;
+    await store.set(key, { tokens: asJson(all), savedAt: now(), ...(seconds === undefined ? {} : { expiresAt: now() + seconds * 1_000 }) });
+  }
+
+  redirectToAuthorization(authorizationUrl: URL): void {
+    if (!isWebAddress(String(authorizationUrl)))
+      throw new ToolError("permission_denied", "The authorization server named an address to log in at that is not an http or https page.");
+    this.request = { state: this.#state, verifier: this.#verifier, authorizationUrl, discovery: this.#discovery };
+  }
+
+  saveCodeVerifier(verifier: string): void {
+    this.#verifier = verifier;
+  }
+
+  codeVerifier(): string {
+    return this.#verifier;
+  }
+
+  saveDiscoveryState(state: OAuthDiscoveryState): void {
+    this.#discovery = state;
+  }
+
+  discoveryState(): OAuthDiscoveryState | undefined {
+    return this.#discovery;
+  }
+
+  /** A login that fails at its end leaves what was there before. */
+  async invalidateCredentials(what: "all" | "client" | "tokens" | "verifier" | "discovery"): Promise<void> {
+    if (this.#isEnding) return;
+    const { key, store } = this.#options;
+    if (what === "all" || what === "tokens") await store.delete(key);
+    const issuer = this.#discovery?.authorizationServerMetadata?.issuer;
+    if ((what === "all" || what === "client") && issuer !== undefined) await store.delete(this.#clientKey(issuer));
+  }
+
+  #clientKey(issuer: string): LoginKey {
+    return { server: `${this.#options.key.server}\0${issuer}`, user: "" };
+  }
+}
+
+function registeredFor({ redirect_uris: uris }: JsonObject, redirectUrl: string): boolean {
+  return uris === undefined || (Array.isArray(uris) && uris.includes(redirectUrl));
+}
+
+function asJson(value: object): JsonObject {
+  const copy = copyJson(value).value;
+  return isJsonObject(copy) ? copy : {};
+}

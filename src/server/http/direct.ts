@@ -1,0 +1,126 @@
+/** Answers the usual requests with Node's own objects: a `Request` and a `Response` of the platform cost more than most calls. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Clock } from "../../core/ports.ts";
+
+/** The parts of a request that come before its body. A `Request` is one as well. */
+export interface RequestHead {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: HeaderReader;
+}
+
+/** The headers of a request, as `Headers` reads them. */
+export interface HeaderReader {
+  get(name: string): string | null;
+}
+
+/** A request that may be answered without a `Request`. */
+export interface DirectRequest extends RequestHead {
+  /** Aborts when the client has gone, or with `cancel`. */
+  readonly signal: AbortSignal;
+  cancel(): void;
+  /** The same for those that need one, without its body. */
+  toRequest(): Request;
+}
+
+/** Writes one answer. What is written after its end, or when the client has gone, is dropped. */
+export interface DirectReply {
+  /** All of the answer. */
+  json(status: number, text: string): void;
+  /** Opens an event stream with the first event. */
+  event(text: string): void;
+  /** Ends an event stream; without one, an answer of this status that has no body. */
+  end(status: number): void;
+}
+
+export interface DirectHandler {
+  /** Whether a request with this head may be one for `answer`. Its body has a declared length and is not read yet. */
+  takes(head: RequestHead): boolean;
+  /** Resolves to false, with nothing written, for a request that is to be answered in the usual way. */
+  answer(request: DirectRequest, text: string, reply: DirectReply): Promise<boolean>;
+}
+
+/** The target of a request is a path: the server's own name is not asked for. */
+export function targetOf({ url = "/" }: Pick<IncomingMessage, "url">): string {
+  return `http://server.invalid${url.startsWith("/") ? url : "/"}`;
+}
+
+export function headOf(incoming: IncomingMessage): RequestHead {
+  return { method: incoming.method ?? "GET", url: targetOf(incoming), headers: readerOf(incoming) };
+}
+
+function readerOf({ headers }: IncomingMessage): HeaderReader {
+  return {
+    get(name) {
+      const value = Object.hasOwn(headers, name) ? headers[name] : undefined;
+      return value === undefined ? null : typeof value === "string" ? value : value.join(", ");
+    },
+  };
+}
+
+/** The whole body as text; undefined when the client has gone before its end. */
+export function textOf(incoming: IncomingMessage): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const chunks: Uint8Array[] = [];
+    incoming.on("data", (chunk: Uint8Array) => chunks.push(chunk));
+    incoming.once("end", () => resolve(new TextDecoder("utf-8").decode(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))));
+    incoming.once("close", () => resolve(undefined));
+  });
+}
+
+/** An intermediary must not take a quiet stream for a dead one. */
+const KEEP_ALIVE_MS = 15_000;
+const EVENT_STREAM = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-cache, no-transform",
+  connection: "keep-alive",
+  "x-accel-buffering": "no",
+} as const;
+
+export class NodeReply implements DirectReply {
+  readonly #outgoing: ServerResponse;
+  readonly #clock: Clock;
+  #isOver = false;
+  #stopKeepingAlive: (() => void) | undefined;
+
+  constructor(outgoing: ServerResponse, clock: Clock) {
+    this.#outgoing = outgoing;
+    this.#clock = clock;
+  }
+
+  json(status: number, text: string): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#outgoing.writeHead(status, { "content-type": "application/json", "content-length": Buffer.byteLength(text) });
+    this.#outgoing.end(text);
+  }
+
+  event(text: string): void {
+    if (this.#isOver) return;
+    if (this.#stopKeepingAlive === undefined) {
+      this.#outgoing.writeHead(200, EVENT_STREAM);
+      this.#keepAlive();
+    }
+    this.#outgoing.write(`event: message\ndata: ${text}\n\n`);
+  }
+
+  end(status: number): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#stopKeepingAlive?.();
+    if (this.#stopKeepingAlive === undefined) this.#outgoing.writeHead(status, { "content-length": 0 });
+    this.#outgoing.end();
+  }
+
+  #keepAlive(): void {
+    this.#stopKeepingAlive = this.#clock.timer(
+      () => {
+        if (this.#isOver || this.#outgoing.destroyed) return;
+        this.#outgoing.write(": keepalive\n\n");
+        this.#keepAlive();
+      },
+      KEEP_ALIVE_MS,
+      { background: true },
+    );
+  }
+}

@@ -1,0 +1,150 @@
+/** Answers plain calls of the revision 2026-07-28 as the SDK's server does, without an instance of it for each. */
+import type { ServerContext } from "@modelcontextprotocol/server";
+import { describeThrown } from "../../core/error.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import type { DirectReply, DirectRequest } from "../http/direct.ts";
+import { authInfoOf } from "./auth-info.ts";
+import type { CallAnswer } from "./call-result.ts";
+import type { Gateway } from "./gateway.ts";
+import { CALL_METHOD, plainCallOf, type PlainCall } from "./plain-call.ts";
+import { INTERNAL_ERROR } from "./rpc-codes.ts";
+import type { Caller } from "./serving.ts";
+
+/** Descriptions of clients that the SDK has found valid: so many, each of at most so many characters. */
+const MAX_KNOWN = 1_000;
+const MAX_KNOWN_LENGTH = 4_096;
+const SERVER_INFO = "io.modelcontextprotocol/serverInfo";
+/** An error of the protocol that has a status of its own, whenever it comes. */
+const MISSING_CAPABILITY = -32_021;
+const RESOURCE_NOT_FOUND = -32_002;
+const INVALID_PARAMS = -32_602;
+/** The client has gone, or the server stops: as the SDK answers. */
+const CLOSED_REQUEST = 499;
+
+interface Answered {
+  readonly call: PlainCall;
+  readonly reply: DirectReply;
+  isEventStream: boolean;
+}
+
+export class DirectCalls {
+  readonly #gateway: Gateway;
+  readonly #known = new Set<string>();
+  readonly #running = new Map<DirectRequest, DirectReply>();
+
+  constructor(gateway: Gateway) {
+    this.#gateway = gateway;
+  }
+
+  /** False, with nothing done, for a message that is none of these. */
+  async answer(body: JsonValue, caller: Caller, { request, reply }: { request: DirectRequest; reply: DirectReply }): Promise<boolean> {
+    const call = plainCallOf(body, request.headers);
+    if (call === undefined || !this.#isValid(call, body, request)) return false;
+    if (request.signal.aborted) {
+      reply.end(CLOSED_REQUEST);
+      return true;
+    }
+    this.#running.set(request, reply);
+    try {
+      await this.#run({ call, reply, isEventStream: false }, caller, request);
+    } finally {
+      this.#running.delete(request);
+    }
+    return true;
+  }
+
+  /** Cancels what runs. */
+  close(): void {
+    for (const [request, reply] of this.#running) {
+      request.cancel();
+      reply.end(CLOSED_REQUEST);
+    }
+  }
+
+  async #run(answered: Answered, caller: Caller, request: DirectRequest): Promise<void> {
+    const { call, reply } = answered;
+    const context = contextOf(answered, caller, request);
+    try {
+      const result = await this.#gateway.answerCall({ params: call.params }, context, caller);
+      if (request.signal.aborted) return reply.end(CLOSED_REQUEST);
+      finish(answered, 200, { result: this.#encoded(result), jsonrpc: "2.0", id: call.id });
+    } catch (error: unknown) {
+      if (request.signal.aborted) return reply.end(CLOSED_REQUEST);
+      const told = errorOf(error);
+      finish(answered, told.code === MISSING_CAPABILITY ? 400 : 200, { jsonrpc: "2.0", id: call.id, error: told });
+    }
+  }
+
+  /** The SDK judges the description of a client once; the same words are valid again. */
+  #isValid({ envelope }: PlainCall, body: JsonValue, { headers }: DirectRequest): boolean {
+    const key = JSON.stringify(envelope);
+    if (this.#known.has(key)) return true;
+    const named = (name: string): string | undefined => headers.get(name) ?? undefined;
+    const classified = this.#gateway.sdk.classifyInboundRequest({
+      httpMethod: "POST",
+      body,
+      ...omitUndefined({
+        protocolVersionHeader: named("mcp-protocol-version"),
+        mcpMethodHeader: named("mcp-method"),
+        mcpNameHeader: named("mcp-name"),
+      }),
+    });
+    if (classified.kind !== "modern" || classified.messageKind !== "request") return false;
+    if (this.#known.size >= MAX_KNOWN) this.#known.clear();
+    if (key.length <= MAX_KNOWN_LENGTH) this.#known.add(key);
+    return true;
+  }
+
+  #encoded({ _meta: meta, ...result }: CallAnswer | JsonObject): object {
+    const { name, version } = this.#gateway.settings;
+    const own = isJsonObject(meta) ? meta : {};
+    return { resultType: "complete", ...result, _meta: { ...own, [SERVER_INFO]: { name, version } } };
+  }
+}
+
+function finish({ reply, isEventStream }: Answered, status: number, message: object): void {
+  const text = JSON.stringify(message);
+  if (!isEventStream) return reply.json(status, text);
+  reply.event(text);
+  reply.end(status);
+}
+
+/** The view of a request that the SDK gives to handlers, as far as those of a call look at it. */
+function contextOf(answered: Answered, caller: Caller, { headers, signal }: DirectRequest): ServerContext {
+  const { call, reply } = answered;
+  const notify = (notification: { readonly method: string; readonly params?: object }): Promise<void> => {
+    answered.isEventStream = true;
+    reply.event(JSON.stringify({ jsonrpc: "2.0", ...notification }));
+    return Promise.resolve();
+  };
+  const mcpReq = {
+    id: call.id,
+    method: CALL_METHOD,
+    ...(call.meta === undefined ? {} : { _meta: call.meta }),
+    envelope: call.envelope,
+    requestState: () => undefined,
+    signal,
+    notify,
+    log: () => Promise.resolve(), // the client did not ask for any
+  };
+  // The SDK's type has parts that only handlers of other methods use.
+  return { mcpReq, http: { authInfo: authInfoOf(caller), req: { headers } } } as unknown as ServerContext;
+}
+
+interface ErrorBody {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+function errorOf(error: unknown): ErrorBody {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  const data = error instanceof Error && "data" in error ? error.data : undefined;
+  const known = typeof code === "number" && Number.isSafeInteger(code) ? code : INTERNAL_ERROR;
+  return {
+    code: known === RESOURCE_NOT_FOUND ? INVALID_PARAMS : known,
+    message: error instanceof Error ? error.message : describeThrown(error),
+    ...(data === undefined ? {} : { data }),
+  };
+}
