@@ -22,6 +22,7 @@ import {
   checkListOptions,
   checkLogOptions,
   checkReadOptions,
+  checkUnattended,
 } from "./store-options.ts";
 import { WriteBuffer } from "./write-buffer.ts";
 
@@ -203,6 +204,11 @@ export class DatabaseStore implements Store {
       cancelRequests: async () => {
         await this.open();
         return database.jobCancelRequests(undefined);
+      },
+      unattended: async (options = {}) => {
+        const checked = checkUnattended(options);
+        await this.open();
+        return database.jobUnattended(checked);
       },
       prune: async (options) => {
         const checked = checkJobPrune(options);

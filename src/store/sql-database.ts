@@ -4,7 +4,7 @@ import { ToolError, isToolError } from "../core/error.ts";
 import type { CacheRecord, LogOptions, StoredSession } from "../core/store.ts";
 import { sessionChecksum } from "./checksum.ts";
 import type { FeedPage, ReadFeedOptions } from "../core/store-feed.ts";
-import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
+import type { CancelRequest, JobKey, ListUnattendedOptions, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
 import { runOperation, type StoreOperation, type StoreParts } from "./store-operations.ts";
 import type { ClaimAnswer, ClaimRequest, LogDatabase, LogRefusal, LogWrite, ReadRequest, StoredPage } from "./log-database.ts";
 import type { CheckedJobList, CheckedListOptions } from "./store-options.ts";
@@ -19,7 +19,7 @@ import type { SqlConnection } from "./sql-connection.ts";
 import { SqlApprovals, removeApprovals } from "./sql-approvals.ts";
 import { SqlCache } from "./sql-cache.ts";
 import { latestMark, readFeed, settledNumber } from "./sql-feed.ts";
-import { cancelRequests, listJobs, pruneJobs, requestCancel } from "./sql-jobs.ts";
+import { cancelRequests, listJobs, pruneJobs, requestCancel, unattendedSessions } from "./sql-jobs.ts";
 import { SqlArtifacts } from "./sql-artifacts.ts";
 import { SqlLeases, removeLeases } from "./sql-leases.ts";
 import { SqlWebhooks } from "./sql-webhooks.ts";
@@ -180,6 +180,10 @@ export class SqlDatabase implements LogDatabase {
   jobCancelRequests(): Promise<readonly CancelRequest[]> {
     const { id } = this.#owner;
     return id === undefined ? Promise.resolve([]) : this.#do("could not be read", (tables) => cancelRequests(tables, id));
+  }
+
+  jobUnattended(options: Required<ListUnattendedOptions>): Promise<readonly string[]> {
+    return this.#do("could not list its jobs", (tables) => unattendedSessions(tables, this.#owner, options.limit));
   }
 
   jobPrune(options: PruneJobsOptions): Promise<number> {
