@@ -1,6 +1,8 @@
 /** A runtime over HTTP: tools, sessions, jobs, approvals and events under `/v1`, and MCP on the same port. @packageDocumentation */
 export { createServer } from "./server/create-server.ts";
 export type { HaftServer, ListenAddress, ServerListener, ServerOptions } from "./server/create-server.ts";
+export { createWorker } from "./server/worker/create-worker.ts";
+export type { HaftWorker, WorkerCounts, WorkerOptions } from "./server/worker/create-worker.ts";
 export type { ServerLimits } from "./server/api/server-settings.ts";
 export type { Authenticator, Principal, Scope } from "./server/auth/principal.ts";
 export { issuerTokens } from "./server/auth/issuer-tokens.ts";

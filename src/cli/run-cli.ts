@@ -26,6 +26,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command | CommandGroup>>> 
   init: async () => (await import("./init-command.ts")).initCommand,
   import: async () => (await import("./import-command.ts")).importCommand,
   serve: async () => (await import("./serve-command.ts")).serveCommand,
+  worker: async () => (await import("./worker-command.ts")).workerCommand,
   mcp: async () => (await import("./mcp-command.ts")).mcpCommand,
   sessions: async () => (await import("./sessions-command.ts")).sessionsCommand,
   store: async () => (await import("./store-command.ts")).storeCommand,

@@ -5,6 +5,7 @@ import type { ArtifactStore } from "./artifact.ts";
 import type { BranchPoint, SessionEvent } from "./event.ts";
 import type { JobStore } from "./job-store.ts";
 import type { LeaseStore } from "./lease-store.ts";
+import type { SessionQueue } from "./session-queue.ts";
 import type { StoreFeed } from "./store-feed.ts";
 import type { WebhookStore } from "./webhook-store.ts";
 
@@ -56,6 +57,8 @@ export interface Store {
   readonly access: AccessStore;
   /** The background jobs of its sessions. */
   readonly jobs: JobStore;
+  /** Brings sessions with unended jobs to processes that run them. Left out by a store of one machine. */
+  readonly queue?: SessionQueue | undefined;
   /** The questions that wait for a yes, what was answered, and the rules that answer later ones. */
   readonly approvals: ApprovalStore;
   /** The order in which the events of all sessions became durable. */

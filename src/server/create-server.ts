@@ -43,6 +43,7 @@ import { securityHeaders } from "./http/security-headers.ts";
 import { HttpGateway } from "./mcp/http.ts";
 import { LOCAL_NAMES, isLocalAddress } from "./mcp/http-options.ts";
 import type { McpServerOptions } from "./mcp/options.ts";
+import { StoreWorker, checkWorkerOptions, type WorkerOptions } from "./worker/create-worker.ts";
 
 /** Options of `createServer`. */
 export interface ServerOptions {
@@ -98,6 +99,13 @@ export interface HaftServer {
   /** @throws ToolError `invalid_argument` for an address that others reach without `allowedHosts`; `unavailable`. By rejecting */
   listen(address: ListenAddress): Promise<ServerListener>;
   /**
+   * Takes part in running the jobs of the store: resumes sessions that have unended jobs and no living process, as `createWorker` does, until the
+   * server is closed. Requests for such a session work in it meanwhile.
+   *
+   * @throws ToolError as `createWorker` and `HaftWorker.start`. By rejecting
+   */
+  work(options?: WorkerOptions): Promise<void>;
+  /**
    * Takes no more calls, tells streams, lets calls under way end for a while and cancels the rest, closes the sessions that it has opened,
    * and lets its ports go. The runtime stays open. Idempotent.
    */
@@ -146,6 +154,7 @@ class RuntimeServer implements HaftServer {
   readonly #secured: ReturnType<typeof securityHeaders>;
   readonly #closers: ((work: () => Promise<void>) => Promise<void>)[] = [];
   readonly #stopCounting: () => void;
+  #worker: StoreWorker | undefined;
   #router: Promise<FetchHandler> | undefined;
   #closing: Promise<void> | undefined;
 
@@ -214,6 +223,16 @@ class RuntimeServer implements HaftServer {
     return { port: listener.port, url: listener.origin };
   }
 
+  async work(options: WorkerOptions = {}): Promise<void> {
+    checkWorkerOptions(options, "work()");
+    if (this.#worker !== undefined) throw new ToolError("invalid_argument", "The server works already.");
+    const { clock, log, sessions } = this.#services;
+    const { graceMs = this.#services.settings.graceMs, ...rest } = options;
+    const worker = new StoreWorker(this.#runtime, { ports: { clock, log }, graceMs, ...rest }, sessions);
+    this.#worker = worker;
+    await worker.start();
+  }
+
   close(): Promise<void> {
     return (this.#closing ??= this.#close());
   }
@@ -221,7 +240,7 @@ class RuntimeServer implements HaftServer {
   async #close(): Promise<void> {
     // Each port stops listening before the work begins, and is let go when it is done.
     const work = async (): Promise<void> => {
-      await Promise.all([drain(this.#services), this.#mcp?.close()]);
+      await Promise.all([this.#worker?.stop(), this.#mcp?.close(), drain(this.#services)]);
     };
     let done: Promise<void> | undefined;
     const once = (): Promise<void> => (done ??= work());

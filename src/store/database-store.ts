@@ -4,6 +4,7 @@ import type { AccessStore } from "../core/access-store.ts";
 import { guardAccess } from "./access-operations.ts";
 import type { ApprovalStore } from "../core/approval-store.ts";
 import type { JobStore } from "../core/job-store.ts";
+import type { SessionQueue } from "../core/session-queue.ts";
 import type { StoreFeed } from "../core/store-feed.ts";
 import type { ArtifactStore } from "../core/artifact.ts";
 import type { LeaseStore } from "../core/lease-store.ts";
@@ -33,6 +34,8 @@ export interface DatabaseStoreOptions {
   readonly place: string;
   readonly readOnly: boolean;
   readonly maxBufferedBytes: number;
+  /** Closed with the store. */
+  readonly queue?: SessionQueue;
 }
 
 export class DatabaseStore implements Store {
@@ -40,6 +43,7 @@ export class DatabaseStore implements Store {
   readonly outlivesProcess: boolean;
   readonly cache: CacheStore;
   readonly jobs: JobStore;
+  readonly queue: SessionQueue | undefined;
   readonly access: AccessStore;
   readonly approvals: ApprovalStore;
   readonly feed: StoreFeed;
@@ -61,6 +65,7 @@ export class DatabaseStore implements Store {
   constructor(database: LogDatabase, options: DatabaseStoreOptions) {
     this.kind = options.kind;
     this.outlivesProcess = options.outlivesProcess;
+    this.queue = options.queue;
     this.#options = options;
     this.#database = database;
     this.#buffer = new WriteBuffer({ commit: (writes) => this.#commit(writes), maxBytes: options.maxBufferedBytes });
@@ -178,6 +183,7 @@ export class DatabaseStore implements Store {
     try {
       await this.#buffer.flush();
     } finally {
+      await this.queue?.close();
       for (const log of this.#logs.values()) log.shut(this.#closedError());
       const wasOpen = await this.#opening?.then(
         () => true,

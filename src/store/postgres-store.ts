@@ -1,6 +1,7 @@
 /** Sessions in a PostgreSQL database, which any number of processes on any number of machines share. @packageDocumentation */
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Store } from "../core/store.ts";
+import { bossQueue } from "./boss-queue.ts";
 import { checkPostgresSettings } from "./postgres-settings.ts";
 import { DEFAULT_BUFFERED_BYTES, requireWhole } from "./store-options.ts";
 import { storeInPostgres } from "./store-in-postgres.ts";
@@ -71,5 +72,9 @@ export function postgresStore(options: PostgresStoreOptions): Store {
   const { maxBufferedBytes = DEFAULT_BUFFERED_BYTES, ...rest } = options;
   const settings = checkPostgresSettings(rest);
   const connect = async () => (await import("./postgres-database.ts")).openPostgresDatabase(settings);
-  return storeInPostgres(settings, { connect, maxBufferedBytes: requireWhole("maxBufferedBytes", maxBufferedBytes, 1) });
+  return storeInPostgres(settings, {
+    connect,
+    maxBufferedBytes: requireWhole("maxBufferedBytes", maxBufferedBytes, 1),
+    ...(settings.readOnly ? {} : { queue: bossQueue(settings) }),
+  });
 }

@@ -1,4 +1,6 @@
 /** The store over a PostgreSQL database, however that is connected. */
+import { omitUndefined } from "../core/base/omit-undefined.ts";
+import type { SessionQueue } from "../core/session-queue.ts";
 import type { Store } from "../core/store.ts";
 import { DatabaseStore } from "./database-store.ts";
 import { InThreadDatabase } from "./in-thread-database.ts";
@@ -10,9 +12,10 @@ export interface StoreInPostgresOptions {
   /** Makes the database, not opened. */
   readonly connect: () => Promise<SqlDatabase>;
   readonly maxBufferedBytes: number;
+  readonly queue?: SessionQueue;
 }
 
-export function storeInPostgres(settings: PostgresSettings, { connect, maxBufferedBytes }: StoreInPostgresOptions): Store {
+export function storeInPostgres(settings: PostgresSettings, { connect, maxBufferedBytes, queue }: StoreInPostgresOptions): Store {
   const place = postgresPlace(settings);
   const heartbeatMs = Math.ceil(settings.leaseMs / HEARTBEATS_IN_LEASE);
   return new DatabaseStore(new InThreadDatabase({ place, heartbeatMs, connect }), {
@@ -21,5 +24,6 @@ export function storeInPostgres(settings: PostgresSettings, { connect, maxBuffer
     place,
     readOnly: settings.readOnly,
     maxBufferedBytes,
+    ...omitUndefined({ queue }),
   });
 }

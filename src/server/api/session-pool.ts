@@ -5,6 +5,7 @@ import type { Clock, Log } from "../../core/ports.ts";
 import type { Store, StoredSession } from "../../core/store.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
+import { untilOver } from "./until-over.ts";
 import { forgetSessions } from "../forget-sessions.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { ServerSettings } from "./server-settings.ts";
@@ -14,7 +15,7 @@ export interface SessionPoolOptions {
   readonly store: Store | undefined;
   readonly clock: Clock;
   readonly log: Log;
-  readonly settings: Pick<ServerSettings, "maxOpenSessions" | "sessionIdleMs">;
+  readonly settings: Pick<ServerSettings, "maxOpenSessions" | "sessionIdleMs" | "graceMs">;
 }
 
 interface Held {
@@ -35,6 +36,8 @@ export class SessionPool {
   /** Those that the server took up or began, the one that was used longest ago first. */
   readonly #held = new Map<string, Held>();
   readonly #resuming = new Map<string, Promise<RuntimeSession>>();
+  /** Those that are being let go: until that is done, none of the id can be resumed. */
+  readonly #leaving = new Map<string, Promise<void>>();
   #sweep: (() => void) | undefined;
   #closed = false;
   #forgotAt: number | undefined;
@@ -57,7 +60,8 @@ export class SessionPool {
       return await work(session);
     } finally {
       held.uses--;
-      this.#touch(id, held);
+      if (held.uses === 0 && this.#isForOthers(session)) this.#leave(session);
+      else this.#touch(id, held);
     }
   }
 
@@ -85,12 +89,44 @@ export class SessionPool {
     if (this.#options.runtime.sessions.get(id) === undefined && (await this.stored(id)) === undefined) throw noSession(id);
   }
 
-  /** Closes what the server holds. */
+  /** Closes what the server holds. Jobs that other processes can continue get their time to end, and are handed over. */
   async end(): Promise<void> {
     this.#closed = true;
     this.#sweep?.();
-    await Promise.allSettled([...this.#held.values()].map(({ session }) => session.close()));
+    const { runtime, store, settings, clock } = this.#options;
+    const sessions = [...this.#held.values()].map(({ session }) => session);
+    if (store?.queue !== undefined && runtime.jobs.runHere) {
+      const jobs = sessions.flatMap((session) => session.jobs);
+      await untilOver(Promise.allSettled(jobs.map(({ id }) => runtime.jobs.wait(id))), settings.graceMs, clock);
+    }
+    for (const session of sessions) this.#leave(session);
+    await Promise.all(this.#leaving.values());
     this.#held.clear();
+  }
+
+  /** Its jobs are left to the processes that run them. */
+  #isForOthers(session: RuntimeSession): boolean {
+    const { runtime, store } = this.#options;
+    return store?.queue !== undefined && !runtime.jobs.runHere && session.jobs.length > 0;
+  }
+
+  /** Lets a session go that nothing here works in. */
+  #leave(session: RuntimeSession): void {
+    const { id } = session;
+    this.#held.delete(id);
+    const leaving = this.#closeOrHandOver(session)
+      .catch((thrown: unknown) => this.#options.log.warn(`A session did not end well: ${describeThrown(thrown)}`))
+      .finally(() => {
+        if (this.#leaving.get(id) === leaving) this.#leaving.delete(id);
+      });
+    this.#leaving.set(id, leaving);
+  }
+
+  async #closeOrHandOver(session: RuntimeSession): Promise<void> {
+    const { queue } = this.#options.store ?? {};
+    if (queue === undefined || session.jobs.length === 0) return session.close();
+    await session.handOver();
+    await queue.offer([session.id]);
   }
 
   async #open(id: string, create: boolean): Promise<RuntimeSession> {
@@ -98,6 +134,7 @@ export class SessionPool {
     const open = runtime.sessions.get(id);
     if (open !== undefined) return open;
     if (this.#closed) throw new ToolError("unavailable", "The server is stopping.", { retryable: true });
+    await this.#leaving.get(id);
     if (store === undefined) {
       if (!create) throw noSession(id);
       const session = runtime.session(id);
@@ -171,10 +208,7 @@ export class SessionPool {
       if (uses > 0 || now - usedAt < idleMs || session.parent !== undefined || parents.has(id)) continue;
       if (session.jobs.length > 0 || (this.#options.store === undefined && !isOver(id, now - usedAt))) continue;
       left--;
-      this.#held.delete(id);
-      void session
-        .close()
-        .catch((thrown: unknown) => this.#options.log.warn(`An idle session did not end well: ${describeThrown(thrown)}`));
+      this.#leave(session);
     }
   }
 }
