@@ -23,6 +23,8 @@ const NONE: CliOptions = {
   limit: undefined,
   store: undefined,
   address: undefined,
+  healthPort: undefined,
+  noWorker: false,
   session: undefined,
   simulate: false,
   settle: false,
