@@ -17,6 +17,7 @@ export const PROGRAMS = [
   "runtime/waits/waiting-program",
   "runtime/worlds/crash-child",
   "server/mcp-task-process",
+  "server/worker/worker-process",
   "store/lease-process",
   "store/store-process",
 ] as const;

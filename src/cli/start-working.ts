@@ -1,10 +1,12 @@
 /** How a server takes part in running the jobs of its store. */
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import type { HaftServer } from "../server/create-server.ts";
 import type { WorkerOptions } from "../server/worker/create-worker.ts";
 import type { CommandContext } from "./command.ts";
 import { warn, type OpenRuntime } from "./open-runtime.ts";
+import { agentNames } from "./serve-agents.ts";
 
 /** Whether jobs are left to `haft worker`: nothing is started here, and sessions with jobs are handed over. */
 export function leavesJobs({ options }: CommandContext, { config }: LoadedConfig): boolean {
@@ -12,9 +14,10 @@ export function leavesJobs({ options }: CommandContext, { config }: LoadedConfig
 }
 
 /** The settings of the configuration, and of `--concurrency`. */
-export function workerOptions({ options }: CommandContext, { config }: LoadedConfig): WorkerOptions {
+export function workerOptions(context: CommandContext, { config }: LoadedConfig): WorkerOptions {
+  const { concurrency } = context.options;
   const { inServers: _inServers, ...settings } = config.worker ?? {};
-  return { ...settings, ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }) };
+  return { ...settings, except: agentNames(context), ...omitUndefined({ concurrency }) };
 }
 
 /**

@@ -2,11 +2,13 @@
 import { createServer, type HaftServer } from "../server/create-server.ts";
 import { createWorker } from "../server/worker/create-worker.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
+import { chosenModel, type ChosenModel } from "./chat/chosen-model.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { withRuntime, type OpenRuntime } from "./open-runtime.ts";
 import { storeOf } from "./open-store.ts";
 import { packageVersion } from "./package-version.ts";
 import { readPort } from "./read-port.ts";
+import { agentNames, startAgents, type ServedAgents } from "./serve-agents.ts";
 import { accessOf, checkReachable, tokenOf } from "./server-access-options.ts";
 import { noQueue, workerOptions } from "./start-working.ts";
 
@@ -26,12 +28,15 @@ export const workerCommand: Command = {
     "--address, servers pass requests for a session that the worker has on to it; it",
     "then needs the same HAFT_TOKEN as they, or keys of the store.",
     "",
+    "--agent runs an agent of that name, with its triggers, in one of the processes that",
+    "name it; another one continues it when that is gone.",
+    "",
     "Ctrl-C and SIGTERM stop it: it takes no more sessions, waits for jobs under way,",
     "10 seconds by default, and hands over those that still run. A second Ctrl-C hands",
     "them over at once.",
   ],
   args: [0, 0],
-  options: ["config", "store", "concurrency", "health-port", "host", "allowed-host", "address", "yes", "watch"],
+  options: ["config", "store", "concurrency", "health-port", "host", "allowed-host", "address", "agent", "model", "yes", "watch"],
   examples: [
     "haft worker",
     "haft worker --store postgres://haft@localhost/haft --concurrency 20",
@@ -43,10 +48,25 @@ export const workerCommand: Command = {
     if (port !== undefined) checkReachable(context, host);
     // Left open, to be answered in the inbox.
     const approve = context.options.yes ? () => "allow-once" as const : () => new Promise<never>(() => {});
-    const options = { approve, manual: true, callTool: true, store: (config: OpenRuntime["config"]) => storeOf(context, config) };
+    let chosen: ChosenModel | undefined;
+    const options = {
+      approve,
+      manual: true,
+      callTool: true,
+      onConfig(config: OpenRuntime["config"]) {
+        if (agentNames(context).length > 0) chosen = chosenModel(context, config); // wrong names and missing keys start nothing
+      },
+      model: () => chosen,
+      store: (config: OpenRuntime["config"]) => storeOf(context, config),
+    };
     return withRuntime(context, options, async (open) => {
       if (open.runtime.store?.queue === undefined) throw noQueue();
-      await (port === undefined ? workAlone(context, open) : workBehindPort(context, open, { port, host }));
+      const served = await startAgents(context, { open, chosen });
+      try {
+        await (port === undefined ? workAlone(context, open) : workBehindPort(context, open, { port, host, served }));
+      } finally {
+        await served.stop();
+      }
       return 0;
     });
   },
@@ -67,14 +87,15 @@ async function workAlone(context: CommandContext, open: OpenRuntime): Promise<vo
 interface HealthAddress {
   readonly port: number;
   readonly host: string;
+  readonly served: ServedAgents;
 }
 
 /** Requests that servers pass on work in the sessions that the worker has, so that both have them from the server. */
-async function workBehindPort(context: CommandContext, open: OpenRuntime, at: HealthAddress): Promise<void> {
-  const server = await serverOf(context, open, at.host);
+async function workBehindPort(context: CommandContext, open: OpenRuntime, { served, port, host }: HealthAddress): Promise<void> {
+  const server = await serverOf(context, open, { host, served });
   const { address } = context.options;
   try {
-    const { url } = await server.listen({ ...at, ...omitUndefined({ address }) });
+    const { url } = await server.listen({ port, host, ...omitUndefined({ address }) });
     await server.work(workerOptions(context, open.config));
     context.err.write(`haft: health at ${url}/readyz\n`);
     await untilStopped(context, open);
@@ -86,12 +107,18 @@ async function workBehindPort(context: CommandContext, open: OpenRuntime, at: He
 /** A session that has nothing to do is closed at once, so that others may open it. */
 const IDLE_MS = 1;
 
-async function serverOf(context: CommandContext, open: OpenRuntime, host: string): Promise<HaftServer> {
+async function serverOf(
+  context: CommandContext,
+  open: OpenRuntime,
+  { host, served }: Pick<HealthAddress, "host" | "served">,
+): Promise<HaftServer> {
   const { allowedHost } = context.options;
   return createServer(open.runtime, {
     auth: await accessOf(context, open, tokenOf(context, host)),
     version: packageVersion(),
     mcp: false,
+    agents: served.agents,
+    triggers: open.triggers,
     limits: { ...open.config.config.serve?.limits, sessionIdleMs: IDLE_MS },
     ...(allowedHost.length === 0 ? {} : { allowedHosts: [...allowedHost, "localhost", "127.0.0.1", "[::1]"] }),
   });

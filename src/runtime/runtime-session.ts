@@ -118,6 +118,11 @@ export class RuntimeSession extends Session {
     return this.#parts.jobs.runningIn(this.id).map((job) => job.status);
   }
 
+  /** Why nothing more of it is stored, such as `conflict` once another process has taken it over; undefined while all is well. */
+  get lost(): ToolError | undefined {
+    return this.broken;
+  }
+
   /** The tools that its calls may be of. */
   get registry(): Registry {
     return this.#parts.registry;

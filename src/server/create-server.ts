@@ -55,8 +55,8 @@ export interface ServerOptions {
   readonly allowedOrigins?: readonly string[];
   /** Origins whose pages may also read the answers, such as `https://app.example`; never `*`. @default none */
   readonly corsOrigins?: readonly string[];
-  /** Agents by name. The program starts and stops them. */
-  readonly agents?: Readonly<Record<string, Agent>>;
+  /** Agents by name. The program starts and stops them; those of a map may come and go. */
+  readonly agents?: Readonly<Record<string, Agent>> | ReadonlyMap<string, Agent>;
   /** The triggers and channels that the agents share. */
   readonly triggers?: Triggers;
   readonly limits?: ServerLimits;
@@ -289,7 +289,7 @@ class RuntimeServer implements HaftServer {
     const { store } = runtime;
     const settings = serverSettings(this.#options.limits);
     const { clock = systemPorts.clock, ids = systemPorts.ids, log = systemPorts.log } = this.#options.ports ?? {};
-    const { auth } = this.#options;
+    const { auth, agents = {} } = this.#options;
     return {
       runtime,
       store,
@@ -300,7 +300,7 @@ class RuntimeServer implements HaftServer {
       sessions: new SessionPool({ runtime, store, clock, log, settings }),
       submissions: new Submissions({ clock, ids }),
       events: new EventHub(runtime, { clock }),
-      agents: new Map(Object.entries(this.#options.agents ?? {})),
+      agents: agents instanceof Map ? agents : new Map(Object.entries(agents)),
       triggers: this.#options.triggers,
       limits: new Limits(settings, clock),
       metrics: new Metrics(),

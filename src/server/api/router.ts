@@ -72,6 +72,11 @@ async function answerRoute(id: OperationId, context: Context, parts: RouterParts
   return countedResponse(response, (bytes) => services.limits.spendBytes(principalId, bytes));
 }
 
+/** An agent that runs in another process of the store is known there by the name of its session. */
+function sessionOfAgent(name: string | undefined, { agents }: ApiServices): string | undefined {
+  return name === undefined ? undefined : (agents.get(name)?.session.id ?? name);
+}
+
 function countedFor(principal: Principal, request: Request, { limits }: ApiServices): Request {
   return principal === ANYBODY ? request : countedRequest(request, (bytes) => limits.spendBytes(principal.id, bytes));
 }
@@ -94,7 +99,8 @@ async function answer(
   const route: Route = API[id];
   if (services.stopping() && route.method === "POST")
     throw new ToolError("unavailable", "The server is stopping.", { retryable: true, outcome: "not_started", retryAfterMs: 1_000 });
-  const elsewhere = await forwarded(id, request, { sessionId: req.param("sessionId"), services });
+  const sessionId = req.param("sessionId") ?? sessionOfAgent(req.param("agentName"), services);
+  const elsewhere = await forwarded(id, request, { sessionId, services });
   if (elsewhere !== undefined) return elsewhere;
   const read = await readRequest(id, request, { params: req.param(), maxBodyBytes: services.settings.maxBodyBytes });
   // The table says of each operation what its handler takes: here all are one.

@@ -15,6 +15,8 @@ import { untilJobsEnd } from "./until-jobs-end.ts";
 export interface WorkerOptions {
   /** Most sessions at a time that it takes from others. Integer ≥ 1. @default 10 */
   readonly concurrency?: number;
+  /** Sessions that it leaves to others, such as those of agents that the program runs. @default none */
+  readonly except?: readonly string[];
   /** How often it looks for sessions whose process is gone, in milliseconds. Integer ≥ 100. @default 2_000 */
   readonly lookMs?: number;
   /** How long `stop` lets jobs under way end before it hands them over, in milliseconds. @default 10_000 */
@@ -54,7 +56,7 @@ export interface SessionHolder {
   use(id: string, work: (session: RuntimeSession) => Promise<void>): Promise<void>;
 }
 
-const OPTIONS: OptionNames<WorkerOptions> = { concurrency: true, lookMs: true, graceMs: true, ports: true };
+const OPTIONS: OptionNames<WorkerOptions> = { concurrency: true, except: true, lookMs: true, graceMs: true, ports: true };
 const DEFAULTS = { concurrency: 10, lookMs: 2_000, graceMs: 10_000 } as const;
 /** The shortest time between two looks at the store. */
 const LOOK = { ...MILLISECONDS, min: 100, integer: true };
@@ -100,7 +102,8 @@ export class StoreWorker implements HaftWorker {
   readonly #sessions: SessionHolder;
   readonly #clock: Clock;
   readonly #log: Log;
-  readonly #settings: Required<Omit<WorkerOptions, "ports">>;
+  readonly #settings: Required<Omit<WorkerOptions, "ports" | "except">>;
+  readonly #except: ReadonlySet<string>;
   readonly #counts = { taken: 0, ended: 0, left: 0 };
   readonly #held = new Set<RuntimeSession>();
   readonly #stopping = new AbortController();
@@ -113,7 +116,7 @@ export class StoreWorker implements HaftWorker {
 
   constructor(runtime: Runtime, options: WorkerOptions, sessions: SessionHolder) {
     const { store } = runtime;
-    const { concurrency = DEFAULTS.concurrency, lookMs = DEFAULTS.lookMs, graceMs = DEFAULTS.graceMs } = options;
+    const { concurrency = DEFAULTS.concurrency, except = [], lookMs = DEFAULTS.lookMs, graceMs = DEFAULTS.graceMs } = options;
     if (store?.queue === undefined)
       throw new ToolError("invalid_argument", "A worker needs a store that several machines share, and the runtime has none.", {
         hint: 'Give it one: createRuntime({ store: postgresStore({ url: "postgres://…" }) }).',
@@ -123,6 +126,7 @@ export class StoreWorker implements HaftWorker {
     this.#queue = store.queue;
     this.#sessions = sessions;
     this.#settings = { concurrency, lookMs, graceMs };
+    this.#except = new Set(except);
     this.#clock = options.ports?.clock ?? systemPorts.clock;
     this.#log = options.ports?.log ?? systemPorts.log;
   }
@@ -175,12 +179,17 @@ export class StoreWorker implements HaftWorker {
 
   async #offerUnattended(): Promise<void> {
     const ids = await this.#store.jobs.unattended();
-    await this.#queue.offer(ids.filter((id) => this.#runtime.sessions.get(id) === undefined));
+    await this.#queue.offer(ids.filter((id) => !this.#isLeft(id)));
+  }
+
+  /** It is open here, or is not to be. */
+  #isLeft(id: string): boolean {
+    return this.#except.has(id) || this.#runtime.sessions.get(id) !== undefined;
   }
 
   /** Rejects for a session that cannot be opened, which is then tried again later. */
   async #work(id: string): Promise<void> {
-    if (this.#ended !== undefined || this.#runtime.sessions.get(id) !== undefined) return;
+    if (this.#ended !== undefined || this.#isLeft(id)) return;
     try {
       await this.#sessions.use(id, (session) => this.#hold(session));
     } catch (thrown: unknown) {

@@ -46,8 +46,9 @@ const tools = [
   }),
   defineTool({
     name: "pay",
-    description: "Pays once.",
-    effects: { writes: [] },
+    description: "Pays once: it may not be repeated.",
+    inputSchema: { type: "object", properties: { account: { type: "string" } }, required: ["account"] },
+    effects: { writes: "account:{account}" },
     async execute(_, { idempotencyKey }) {
       await effect("pay", idempotencyKey);
       await after(20);
@@ -98,7 +99,7 @@ async function submit(): Promise<void> {
     const jobs = await Promise.all(
       ids.slice(from, from + atOnce).map(async (id) => {
         const session = runtime.session(id);
-        const job = await session.submit({ name: tool });
+        const job = await session.submit({ name: tool, input: tool === "pay" ? { account: id } : {} });
         if (leaves) await session.handOver();
         return { sessionId: id, jobId: job.id };
       }),
