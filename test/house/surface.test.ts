@@ -445,6 +445,7 @@ const SUBJECTS: Readonly<
       "ListApprovalsOptions",
       "ListOptions",
       "ListStoredJobsOptions",
+      "ListUnattendedOptions",
       "LogDamage",
       "LogOptions",
       "ManyApprovals",
@@ -460,6 +461,7 @@ const SUBJECTS: Readonly<
       "RefusalQuery",
       "RefusedRequest",
       "RevokeKeyRequest",
+      "SessionQueue",
       "Store",
       "StoreFeed",
       "StoredApprovalQuery",
@@ -468,6 +470,8 @@ const SUBJECTS: Readonly<
       "StoredKey",
       "StoredLease",
       "StoredSession",
+      "TakeSessionsOptions",
+      "TakenSessions",
       "WebhookDelivery",
       "WebhookEndpoint",
       "WebhookStore",
@@ -587,7 +591,7 @@ const ENTRIES: Readonly<Record<string, { readonly module: object; readonly value
   "haft/mcp-server": { module: mcpServer, values: ["listenMcp", "mcpApprover", "mcpClientOf", "mcpHandler", "serveMcpStdio"] },
   "haft/server": {
     module: server,
-    values: ["Keys", "ServerAccess", "createServer", "issuerTokens", "openServerAccess", "securityHeaders", "staticToken"],
+    values: ["Keys", "ServerAccess", "createServer", "createWorker", "issuerTokens", "openServerAccess", "securityHeaders", "staticToken"],
   },
   "haft/client": { module: client, values: ["ApiError", "createClient"] },
   "haft/adapters": {

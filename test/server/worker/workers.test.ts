@@ -172,7 +172,7 @@ test("issue 21.3 wrong options of a worker are refused by name", () => {
   const runtime = createRuntime({ store: postgresStore({ url: "postgres://haft@localhost/haft" }) });
   expect(() => createWorker(runtime, { concurrency: 0 })).toThrow("concurrency of createWorker() is 0");
   expect(() => createWorker(runtime, { lookMs: 5 })).toThrow("lookMs of createWorker() is 5");
-  expect(() => createWorker(runtime, Object.assign({}, { workers: 3 }))).toThrow('"workers"');
+  expect(() => createWorker(runtime, Object.assign({ concurrency: 3 }, { workers: 3 }))).toThrow('"workers"');
 });
 
 async function until(isSo: () => Promise<boolean>): Promise<void> {
