@@ -67,7 +67,7 @@ export const OPTIONS = {
     help: "host name that clients may use; several: any",
   },
   address: { kind: "string", value: "<url>", example: "http://10.0.0.3:7420", help: "where other servers of the store reach this one" },
-  "health-port": { kind: "string", value: "<port>", example: "7421", help: "answer /healthz, /readyz and /metrics on this port" },
+  "health-port": { kind: "string", value: "<port>", example: "7421", help: "answer /healthz and /readyz on this port, and /metrics" },
   "no-worker": { kind: "boolean", help: "run no jobs here; haft worker does" },
   agent: { kind: "strings", value: "<name>", example: "clerk", help: "run an agent of this name; several: each" },
   "token-file": { kind: "string", value: "<file>", example: "/run/secrets/haft-token", help: "file with the bearer token of HTTP clients" },

@@ -1,5 +1,5 @@
 /** `haft worker` and `haft serve --no-worker` as processes over one PostgreSQL server. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createClient } from "haft/client";
 import { postgresPrograms, startPostgres, type PostgresServer } from "../store/postgres/server.ts";
 import { chatProject, CANARY } from "./chat-project.ts";
@@ -44,6 +44,7 @@ function start(args: readonly string[], folder: string, says: RegExp): Promise<R
     const ended = haft(args, {
       folder,
       environment: { HAFT_TOKEN: TOKEN, MODEL_KEY: CANARY },
+      onStart: (control) => onTestFinished(() => control.signal("SIGKILL")),
       onOutput({ stderr }, control) {
         const found = says.exec(stderr);
         if (found !== null) resolve({ control, ended, said: found[1] ?? "" });
@@ -75,13 +76,17 @@ describe.skipIf(postgresPrograms === undefined)("issue 21.6 haft worker, over a 
     const server = await start(["serve", "--port", "0", "--store", url(), "--no-worker"], folder, /serving at (\S+)/u);
     const worker = await start(["worker", "--store", url(), "--health-port", "0"], folder, /health at (\S+)\/readyz[^]*working, 10 sessions/u);
     const client = createClient({ url: server.said, token: TOKEN });
-    const { sessionId } = await client.call("createSession", { body: { sessionId: "monday" } });
+    const sessionId = "monday";
+    await client.call("createSession", { body: { id: sessionId } });
     const body = { calls: [{ name: "shop::build", input: {} }], background: true };
     const { results } = await client.call("executeInSession", { params: { sessionId }, body });
     const [{ callId = "", status = "" } = {}] = results ?? [];
     expect(status).toBe("pending");
     expect(await endOf(server.said, sessionId, callId)).toMatch(/^built by \d+$/u);
-    for (const path of ["/healthz", "/readyz", "/metrics"]) expect((await fetch(`${worker.said}${path}`)).status).toBe(200);
+    for (const path of ["/healthz", "/readyz", "/metrics"]) {
+      const { status: answered } = await fetch(`${worker.said}${path}`, { headers: { authorization: `Bearer ${TOKEN}` } });
+      expect(answered).toBe(200);
+    }
     worker.control.signal("SIGTERM");
     server.control.signal("SIGTERM");
     expect(await worker.ended).toMatchObject({ exitCode: 0, stderr: expect.stringContaining("haft: stopping") });
@@ -93,7 +98,7 @@ describe.skipIf(postgresPrograms === undefined)("issue 21.6 haft worker, over a 
     const server = await start(["serve", "--port", "0", "--store", url(), "--no-worker"], folder, /serving at (\S+)/u);
     const worker = await start(["worker", "--store", url()], folder, /working, 10 sessions/u);
     const client = createClient({ url: server.said, token: TOKEN });
-    await client.call("createSession", { body: { sessionId: "tuesday" } });
+    await client.call("createSession", { body: { id: "tuesday" } });
     const body = { calls: [{ name: "shop::wait", input: {} }], background: true };
     await client.call("executeInSession", { params: { sessionId: "tuesday" }, body });
     const state = async () => (await client.call("listJobs", { query: { sessionId: "tuesday" } })).jobs[0];
@@ -108,7 +113,7 @@ describe.skipIf(postgresPrograms === undefined)("issue 21.6 haft worker, over a 
   });
 
   test("an agent runs in one of two processes that name it, and the other one continues it when that is killed", async () => {
-    const project = await chatProject({ script: [{ text: "Good morning." }, { text: "Good evening." }], toml: `store = "${url()}"\n` });
+    const project = await chatProject({ script: [{ text: "Good morning." }, { text: "Good evening." }], toml: `[store]\nurl = "${url()}"\n` });
     const args = ["serve", "--port", "0", "--agent", "clerk"];
     const first = await start(args, project.folder, /serving at (\S+)/u);
     const second = await start(args, project.folder, /serving at (\S+)/u);

@@ -208,8 +208,8 @@ export class StoreWorker implements HaftWorker {
       const { signal } = this.#stopping;
       const onEnd = (): void => void this.#counts.ended++;
       if (await untilJobsEnd(session, { runtime: this.#runtime, signal, onEnd })) return;
-      this.#counts.left++;
       await session.handOver();
+      this.#counts.left++;
       await this.#queue.offer([session.id]);
     } finally {
       this.#held.delete(session);

@@ -35,6 +35,13 @@ export class Fleet {
     return one;
   }
 
+  /** One that runs the agent "clerk" where no other does, and has begun to try. */
+  async agent(): Promise<StoreProcess> {
+    const one = startProgram(PROGRAM, ["agent", this.#server.url]);
+    await heard(one);
+    return one;
+  }
+
   /** Has a process leave so many jobs to workers. Resolves to their sessions and ids. */
   async submit(count: number, tool: string, prefix: string = "s"): Promise<readonly Accepted[]> {
     const one = startProgram(PROGRAM, ["submit", this.#server.url, String(count), tool, prefix]);

@@ -3,13 +3,19 @@
  * tools do into the table `effects`.
  *
  * `work` takes sessions until it reads "stop". `submit` begins so many sessions with a job each and leaves them to workers, as `haft serve --no-worker`
- * does. `run` begins them and runs their jobs itself, until it is killed. `agent` runs the agent of a session with a schedule.
+ * does. `run` begins them and runs their jobs itself, until it is killed. `agent` runs the agent "clerk" with a schedule of each second, where no
+ * other process does.
  */
 import { createInterface } from "node:readline";
 import pg from "pg";
 import { defineTool } from "../../../src/registry/define-tool.ts";
+import { HeldAgent } from "../../../src/cli/held-agent.ts";
+import { createAgent } from "../../../src/compose/agent.ts";
+import { scriptedModel } from "../../../src/model/scripted-model.ts";
+import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { createWorker } from "../../../src/server/worker/create-worker.ts";
+import { createTriggers } from "../../../src/triggers/triggers.ts";
 import { postgresStore } from "../../../src/store/postgres-store.ts";
 
 const [role = "", url = "", count = "1", tool = "note", prefix = "s"] = process.argv.slice(2);
@@ -118,7 +124,19 @@ async function work(): Promise<void> {
   say(worker.counts);
 }
 
+async function agent(): Promise<void> {
+  const triggers = createTriggers();
+  triggers.declare({ type: "schedule", name: "tick", cron: "* * * * * *", prompt: "It is time." });
+  const model = scriptedModel(() => ({ text: "Yes." }));
+  const make = (session: RuntimeSession) => createAgent({ session, model, triggers });
+  const held = new HeldAgent({ name: "clerk", runtime, agents: new Map(), make, log: say });
+  await held.start();
+  say("started");
+  await new Promise(() => setInterval(() => {}, HELD_MS));
+}
+
 if (role === "work") await work();
+else if (role === "agent") await agent();
 else await submit();
 if (role === "run") await new Promise(() => setInterval(() => {}, HELD_MS));
 await runtime.close();

@@ -55,15 +55,16 @@ describe.skipIf(postgresPrograms === undefined)("issue 21.3 workers over one Pos
   test("L06 the jobs of a process that is killed are ended by a worker, and their results are durable once", async () => {
     const one = await fleet();
     const { one: process, accepted } = await one.runner(3, "brief");
-    await worker(one);
+    left.push(process);
+    await until(async () => (await one.effects("brief")).all === 3);
     await kill(process);
+    await worker(one);
     await one.ended(3, PATIENCE_MS);
     for (const { sessionId, jobId } of accepted) {
       const { events } = await one.store.read(sessionId);
       const ends = events.filter((event) => event.type === "job-end" && event.callId === jobId);
       expect(ends).toMatchObject([{ status: "ok" }]);
     }
-    expect((await one.effects("brief")).pids).not.toContain(undefined);
     expect(new Set((await one.effects("brief")).pids).size).toBe(2);
   });
 
@@ -82,7 +83,7 @@ describe.skipIf(postgresPrograms === undefined)("issue 21.3 workers over one Pos
 
   test("I04 a worker that was stopped beyond its claim is refused, and the end of the job is that of the other one", async () => {
     const one = await fleet();
-    const late = await worker(one);
+    const late = await worker(one, PATIENCE_MS);
     await one.submit(1, "brief");
     await until(async () => (await one.effects("brief")).all === 1);
     late.child.kill("SIGSTOP");
@@ -129,6 +130,25 @@ describe.skipIf(postgresPrograms === undefined)("issue 21.3 workers over one Pos
     await until(async () => (await one.effects("brief")).all === 1);
     expect(await stop(first)).toEqual({ held: 0, taken: 1, ended: 1, left: 0 });
     expect(await one.ended(1, 0)).toMatchObject([{ state: "done", starts: 1 }]);
+  });
+
+  test("of three processes with the same agent, one has its schedule: each tick is there once, and goes on in another one", async () => {
+    const one = await fleet();
+    for (let index = 0; index < 3; index++) left.push(await one.agent());
+    const ticks = async (): Promise<readonly number[]> => {
+      const [session] = await one.store.list({ sessionId: "clerk" });
+      const { events } = session === undefined ? { events: [] } : await one.store.read("clerk", { limit: 10_000 });
+      return events.flatMap((event) => (event.type === "inbox-add" && event.tick !== undefined ? [event.tick] : []));
+    };
+    await until(async () => (await ticks()).length >= 2);
+    const openedBy = (await one.store.list({ sessionId: "clerk" }))[0]?.openedBy;
+    const [owner] = left.filter(({ child }) => openedBy?.startsWith(`process ${child.pid} `));
+    await kill(owner ?? expect.fail("none of them has it"));
+    const before = (await ticks()).length;
+    await until(async () => (await ticks()).length >= before + 2);
+    const all = await ticks();
+    expect(all).toEqual([...new Set(all)].toSorted((a, b) => a - b));
+    expect(all.every((tick) => tick % 1_000 === 0)).toBe(true);
   });
 
   test(`L07 workers that are killed at random lose no job, and repeat none that may not be repeated ${IN_CI}`, { skip: !inCI }, async () => {
