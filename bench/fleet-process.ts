@@ -24,7 +24,12 @@ function say(text: string): void {
 }
 
 async function haft(): Promise<Side> {
-  const nothing = defineTool({ name: "nothing", description: "Does nothing.", effects: { writes: [], idempotent: true }, execute: () => "done" });
+  const nothing = defineTool({
+    name: "nothing",
+    description: "Does nothing.",
+    effects: { writes: [], idempotent: true },
+    execute: () => "done",
+  });
   const store = postgresStore({ url });
   const runtime = createRuntime({ tools: [nothing], store, ...(role === "send" ? { jobs: { maxRunning: 0 } } : {}) });
   await store.open();
@@ -37,7 +42,7 @@ async function haft(): Promise<Side> {
         while (next < count) {
           const session = runtime.session(`session ${next++}`);
           await session.submit({ name: "nothing" });
-          await session.handOver();
+          await runtime.sessions.handOver(session.id);
           await store.queue?.offer([session.id]);
         }
       };
@@ -66,7 +71,9 @@ async function boss(): Promise<Side> {
       await Promise.all(Array.from({ length: AT_ONCE }, more));
     },
     async ended() {
-      const { rows } = await made.getDb().executeSql("select count(*)::int as ended from pgboss.job where state = 'completed' and name = 'nothing'");
+      const { rows } = await made
+        .getDb()
+        .executeSql("select count(*)::int as ended from pgboss.job where state = 'completed' and name = 'nothing'");
       return Number(rows[0]?.ended);
     },
   };

@@ -32,7 +32,9 @@ interface Run {
 
 /** From the first job that is sent to the last that has ended, in seconds. */
 async function runJobs({ url, execute }: PostgresServer, { kind, processes }: Run): Promise<number | undefined> {
-  await execute("drop schema if exists haft cascade; drop schema if exists haft_jobs cascade; drop schema if exists pgboss cascade; drop schema if exists dbos cascade");
+  await execute(
+    "drop schema if exists haft cascade; drop schema if exists haft_jobs cascade; drop schema if exists pgboss cascade; drop schema if exists dbos cascade",
+  );
   const sender = start([kind, "send", url, String(JOBS)]);
   const workers: Started[] = [];
   try {

@@ -56,7 +56,7 @@ export class HeldAgent {
   async #check(): Promise<void> {
     try {
       const { session } = this.#agent ?? {};
-      if (session !== undefined && !session.closed && session.lost === undefined) return;
+      if (session !== undefined && !session.closed && session.broken === undefined) return;
       await this.#leave();
       await this.#take();
       this.#complaint = undefined;
@@ -77,7 +77,7 @@ export class HeldAgent {
     agent.start();
   }
 
-  /** What waits stays in the inbox; jobs that run are continued by the process that resumes the session. */
+  /** Messages that wait stay in the inbox; jobs that run are continued by the process that resumes the session. */
   async #leave(): Promise<void> {
     const agent = this.#agent;
     if (agent === undefined) return;
@@ -85,9 +85,11 @@ export class HeldAgent {
     this.#options.agents.delete(this.#options.name);
     await agent.stop();
     const { session } = agent;
-    if (this.#options.runtime.store?.queue === undefined) return; // it is closed with the runtime
-    await (session.jobs.length > 0 ? session.handOver() : session.close()).catch((thrown: unknown) => {
-      if (session.lost === undefined) throw thrown; // of one that is another's now nothing can be written
+    const { runtime } = this.#options;
+    if (runtime.store?.queue === undefined) return; // it is closed with the runtime
+    const isLost = session.broken !== undefined; // of one that is another's now nothing can be written
+    await (session.jobs.length > 0 ? runtime.sessions.handOver(session.id) : session.close()).catch((thrown: unknown) => {
+      if (!isLost) throw thrown;
     });
   }
 }

@@ -1,4 +1,4 @@
-/** Who is let in by a server of the command line, and by which address it may be reached. */
+/** The clients that a server of the command line lets in, and the addresses that it may have. */
 import { ToolError } from "../core/error.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import { openServerAccess, type ServerAccess } from "../server/auth/server-access.ts";

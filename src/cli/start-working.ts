@@ -1,4 +1,4 @@
-/** How a server takes part in running the jobs of its store. */
+/** The part of a server in running the jobs of its store. */
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
@@ -37,7 +37,10 @@ export async function startWorking(context: CommandContext, { runtime, config }:
   } catch (thrown: unknown) {
     const error = ToolError.fromUnknown(thrown);
     if (error.code !== "unavailable") throw error;
-    warn(context, `Jobs of processes that are gone wait until their session is asked for: ${error.message} ${error.operatorHint ?? ""}`.trim());
+    warn(
+      context,
+      `Jobs of processes that are gone wait until their session is asked for: ${error.message} ${error.operatorHint ?? ""}`.trim(),
+    );
   }
 }
 

@@ -1,4 +1,4 @@
-/** The seam by which sessions whose jobs nobody runs reach a process that runs them. */
+/** The seam by which sessions whose jobs no process runs reach one that does. */
 
 /**
  * Distributes sessions among the processes of a store.
@@ -33,7 +33,7 @@ export interface TakeSessionsOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** What takes sessions. */
+/** The taking of sessions by one process. */
 export interface TakenSessions {
   /** Takes no more. Resolves when all that were taken are returned. Idempotent. */
   stop(): Promise<void>;

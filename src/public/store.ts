@@ -24,7 +24,15 @@ export type {
   StoredApprovalQuery,
 } from "../core/approval-store.ts";
 export { artifactId, artifactOf, artifactUri, type Artifact, type ArtifactStore } from "../core/artifact.ts";
-export type { CancelRequest, JobKey, JobStore, ListStoredJobsOptions, ListUnattendedOptions, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
+export type {
+  CancelRequest,
+  JobKey,
+  JobStore,
+  ListStoredJobsOptions,
+  ListUnattendedOptions,
+  PruneJobsOptions,
+  StoredJob,
+} from "../core/job-store.ts";
 export type { SessionQueue, TakeSessionsOptions, TakenSessions } from "../core/session-queue.ts";
 export type { LeaseAnswer, LeaseRequest, LeaseStore, LeaseUpdate, StoredLease } from "../core/lease-store.ts";
 export type {

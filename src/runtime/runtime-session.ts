@@ -50,7 +50,6 @@ export interface SessionHost {
   addMessage(session: RuntimeSession, message: SessionMessage, options: SentBy): Promise<void>;
   recordReceived(session: RuntimeSession, make: MakeEvent): Promise<boolean>;
   close(session: RuntimeSession): Promise<void>;
-  handOver(session: RuntimeSession): Promise<void>;
 }
 
 export interface RuntimeSessionOptions extends SessionOptions {
@@ -116,11 +115,6 @@ export class RuntimeSession extends Session {
   /** Its background jobs that have not ended, the oldest first. */
   get jobs(): readonly JobStatus[] {
     return this.#parts.jobs.runningIn(this.id).map((job) => job.status);
-  }
-
-  /** Why nothing more of it is stored, such as `conflict` once another process has taken it over; undefined while all is well. */
-  get lost(): ToolError | undefined {
-    return this.broken;
   }
 
   /** The tools that its calls may be of. */
@@ -340,16 +334,6 @@ export class RuntimeSession extends Session {
       this.ports.log.warn(`The session ${JSON.stringify(this.id)} did not end well: ${describeThrown(thrown)}`),
     );
     return Promise.resolve();
-  }
-
-  /**
-   * Ends the session here as `close` does, and leaves its background jobs to the process that resumes it: nothing is recorded of them from now
-   * on, and their handlers are cancelled. There, one that was not started is started, and one that was is treated as after a crash: it is run
-   * again where it may be repeated. For a session that a store keeps, and that runs no calls but jobs.
-   */
-  handOver(): Promise<void> {
-    this.markClosed();
-    return (this.#closing ??= this.#host.handOver(this));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

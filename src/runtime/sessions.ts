@@ -33,7 +33,7 @@ import { sideEffects, simulationParts } from "./simulation-parts.ts";
 import { SimulationMode } from "../session/simulation-mode.ts";
 import { startEvent, surroundingsOf, type SessionStart, type StartedFrom } from "./session-start.ts";
 import { cancelRequestsIn } from "./stored-jobs.ts";
-import { closedSession, handedOver, noteTakenOver, storeFor } from "./session-errors.ts";
+import { closedSession, noteTakenOver, storeFor } from "./session-errors.ts";
 import { makeSnapshot, readSnapshot, type ReadSnapshot, type SessionSnapshot } from "./snapshot.ts";
 import { submitCalls, whenStored } from "./submit-calls.ts";
 
@@ -57,7 +57,7 @@ type BranchBase = Required<Pick<RuntimeSessionOptions, "head" | "parent">>;
 export class Sessions implements SessionHost {
   readonly #options: SessionsOptions;
   readonly #parts: CallParts;
-  readonly open = new OpenSessions(() => this.#options.store);
+  readonly open = new OpenSessions({ store: () => this.#options.store, onHandOver: (id) => this.#parts.jobs.forget(id) });
   #ephemeral = 0;
   /** How many sessions were begun without an id. */
   #nameless = 0;
@@ -307,16 +307,6 @@ export class Sessions implements SessionHost {
       await session.eventLog?.close();
     } finally {
       this.open.remove(session);
-    }
-  }
-
-  /** What its jobs do from here on is not recorded; what was recorded is written, and then the claim is given up. */
-  async handOver(session: RuntimeSession): Promise<void> {
-    session.noteLoss(handedOver(session));
-    try {
-      await this.close(session);
-    } finally {
-      this.#parts.jobs.forget(session.id);
     }
   }
 

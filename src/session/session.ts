@@ -241,7 +241,7 @@ export class Session {
     (this.#log ??= new SessionLog()).push(Object.freeze(rest));
   }
 
-  /** Why nothing more is written to the store: what it has is whole up to there. @internal */
+  /** Why nothing more is written to the store, such as `conflict` once another process has taken the session over: what it has is whole up to there. */
   get broken(): ToolError | undefined {
     return this.#broken;
   }

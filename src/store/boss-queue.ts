@@ -1,4 +1,4 @@
-/** The queue of sessions in PostgreSQL: pg-boss, in a schema of its own beside that of the store. */
+/** The queue of sessions in PostgreSQL: pg-boss, in a schema of its own next to that of the store. */
 import type { ConstructorOptions, PgBoss } from "pg-boss";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { SessionQueue, TakeSessionsOptions, TakenSessions } from "../core/session-queue.ts";

@@ -394,8 +394,6 @@ function hasBranches(sessionId: string, child: string): ToolError {
   return new ToolError(
     "conflict",
     `Session ${JSON.stringify(sessionId)} cannot be removed: session ${child} branches off it and shares its events.`,
-    {
-      hint: "Remove the branch first.",
-    },
+    { hint: "Remove the branch first." },
   );
 }

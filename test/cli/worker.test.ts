@@ -56,7 +56,8 @@ function start(args: readonly string[], folder: string, says: RegExp): Promise<R
 
 async function endOf(url: string, sessionId: string, callId: string): Promise<unknown> {
   const client = createClient({ url, token: TOKEN });
-  for await (const { event } of client.follow(sessionId, { after: 0 })) if (event.type === "call-end" && event.callId === callId) return event.result.output;
+  for await (const { event } of client.follow(sessionId, { after: 0 }))
+    if (event.type === "call-end" && event.callId === callId) return event.result.output;
   return undefined;
 }
 
@@ -74,7 +75,11 @@ describe.skipIf(postgresPrograms === undefined)("issue 21.6 haft worker, over a 
   test("a job that is sent to a server without jobs of its own is run by a worker, and health is answered on a port of it", async () => {
     const folder = folderWith(FILES);
     const server = await start(["serve", "--port", "0", "--store", url(), "--no-worker"], folder, /serving at (\S+)/u);
-    const worker = await start(["worker", "--store", url(), "--health-port", "0"], folder, /health at (\S+)\/readyz[^]*working, 10 sessions/u);
+    const worker = await start(
+      ["worker", "--store", url(), "--health-port", "0"],
+      folder,
+      /health at (\S+)\/readyz[^]*working, 10 sessions/u,
+    );
     const client = createClient({ url: server.said, token: TOKEN });
     const sessionId = "monday";
     await client.call("createSession", { body: { id: sessionId } });
@@ -106,14 +111,20 @@ describe.skipIf(postgresPrograms === undefined)("issue 21.6 haft worker, over a 
     worker.control.signal("SIGINT");
     await new Promise((resolve) => setTimeout(resolve, 500));
     worker.control.signal("SIGINT");
-    expect(await worker.ended).toMatchObject({ exitCode: 0, stderr: expect.stringContaining("0 jobs ended here, 1 sessions were handed over") });
+    expect(await worker.ended).toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringContaining("0 jobs ended here, 1 sessions were handed over"),
+    });
     expect(await state()).not.toMatchObject({ openedBy: expect.anything() });
     server.control.signal("SIGTERM");
     await server.ended;
   });
 
   test("an agent runs in one of two processes that name it, and the other one continues it when that is killed", async () => {
-    const project = await chatProject({ script: [{ text: "Good morning." }, { text: "Good evening." }], toml: `[store]\nurl = "${url()}"\n` });
+    const project = await chatProject({
+      script: [{ text: "Good morning." }, { text: "Good evening." }],
+      toml: `[store]\nurl = "${url()}"\n`,
+    });
     const args = ["serve", "--port", "0", "--agent", "clerk"];
     const first = await start(args, project.folder, /serving at (\S+)/u);
     const second = await start(args, project.folder, /serving at (\S+)/u);
@@ -133,5 +144,8 @@ test.each([
   ["a server whose jobs nobody else can run", ["serve", "--port", "0", "--store", "haft.db", "--no-worker"], "PostgreSQL", 2],
 ])("issue 21.6 %s starts nothing", { timeout: PATIENCE_MS }, async (_what, args, message, exitCode) => {
   const folder = folderWith(FILES);
-  expect(await haft(args, { folder, environment: { HAFT_TOKEN: TOKEN } })).toMatchObject({ exitCode, stderr: expect.stringContaining(message) });
+  expect(await haft(args, { folder, environment: { HAFT_TOKEN: TOKEN } })).toMatchObject({
+    exitCode,
+    stderr: expect.stringContaining(message),
+  });
 });

@@ -123,9 +123,10 @@ export class SessionPool {
   }
 
   async #closeOrHandOver(session: RuntimeSession): Promise<void> {
-    const { queue } = this.#options.store ?? {};
+    const { runtime, store } = this.#options;
+    const queue = store?.queue;
     if (queue === undefined || session.jobs.length === 0) return session.close();
-    await session.handOver();
+    await runtime.sessions.handOver(session.id);
     await queue.offer([session.id]);
   }
 

@@ -1,4 +1,4 @@
-/** Runs the jobs of sessions that no process has open: takes such sessions from the store's queue, and finds those that nobody offered. */
+/** Runs the jobs of sessions that no process has open: takes such sessions from the store's queue, and finds those that were not offered. */
 import { COUNT, MILLISECONDS, SIZE, checkNumber } from "../../core/base/number-bounds.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
@@ -33,7 +33,7 @@ export interface HaftWorker {
   start(): Promise<void>;
   /**
    * Takes no more sessions, waits `graceMs` for their jobs, and hands over those that still run: another process continues them as
-   * `RuntimeSession.handOver` says. Idempotent; an abort of the signal ends the wait.
+   * `runtime.sessions.handOver` says. Idempotent; an abort of the signal ends the wait.
    */
   stop(options?: { readonly signal?: AbortSignal }): Promise<void>;
 }
@@ -208,7 +208,7 @@ export class StoreWorker implements HaftWorker {
       const { signal } = this.#stopping;
       const onEnd = (): void => void this.#counts.ended++;
       if (await untilJobsEnd(session, { runtime: this.#runtime, signal, onEnd })) return;
-      await session.handOver();
+      await this.#runtime.sessions.handOver(session.id);
       this.#counts.left++;
       await this.#queue.offer([session.id]);
     } finally {

@@ -51,7 +51,11 @@ export class Fleet {
   }
 
   /** A process that has begun so many jobs, and runs them. */
-  async runner(count: number, tool: string, prefix: string = "r"): Promise<{ readonly one: StoreProcess; readonly accepted: readonly Accepted[] }> {
+  async runner(
+    count: number,
+    tool: string,
+    prefix: string = "r",
+  ): Promise<{ readonly one: StoreProcess; readonly accepted: readonly Accepted[] }> {
     const one = startProgram(PROGRAM, ["run", this.#server.url, String(count), tool, prefix]);
     return { one, accepted: await acceptedBy(one, count) };
   }
@@ -61,7 +65,10 @@ export class Fleet {
     for (const until = Date.now() + withinMs; ;) {
       const jobs = await this.store.jobs.list({ limit: 100_000 });
       if (jobs.filter(({ endedAt }) => endedAt !== undefined).length >= count) return jobs;
-      if (Date.now() > until) throw new Error(`Of ${count} jobs these have not ended: ${JSON.stringify(jobs.filter((job) => job.endedAt === undefined).slice(0, 5))}`);
+      if (Date.now() > until)
+        throw new Error(
+          `Of ${count} jobs these have not ended: ${JSON.stringify(jobs.filter((job) => job.endedAt === undefined).slice(0, 5))}`,
+        );
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
   }

@@ -106,7 +106,7 @@ async function submit(): Promise<void> {
       ids.slice(from, from + atOnce).map(async (id) => {
         const session = runtime.session(id);
         const job = await session.submit({ name: tool, input: tool === "pay" ? { account: id } : {} });
-        if (leaves) await session.handOver();
+        if (leaves) await runtime.sessions.handOver(session.id);
         return { sessionId: id, jobId: job.id };
       }),
     );

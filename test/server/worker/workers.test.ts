@@ -151,10 +151,22 @@ describe.skipIf(postgresPrograms === undefined)("issue 21.3 workers over one Pos
     expect(all.every((tick) => tick % 1_000 === 0)).toBe(true);
   });
 
-  test(`L07 workers that are killed at random lose no job, and repeat none that may not be repeated ${IN_CI}`, { skip: !inCI }, async () => {
-    const report = await runWorkerDrill({ server: server(), workers: 3, jobs: 300, kills: 4, seed: 3, betweenMs: 3_000, withinMs: PATIENCE_MS });
-    expect(report).toMatchObject({ accepted: 300, ended: 300, twice: 0 });
-  });
+  test(
+    `L07 workers that are killed at random lose no job, and repeat none that may not be repeated ${IN_CI}`,
+    { skip: !inCI },
+    async () => {
+      const report = await runWorkerDrill({
+        server: server(),
+        workers: 3,
+        jobs: 300,
+        kills: 4,
+        seed: 3,
+        betweenMs: 3_000,
+        withinMs: PATIENCE_MS,
+      });
+      expect(report).toMatchObject({ accepted: 300, ended: 300, twice: 0 });
+    },
+  );
 
   test("tables and rights that are missing are said at start", async () => {
     await Fleet.on(server()).then((one) => one.close());
@@ -164,7 +176,9 @@ describe.skipIf(postgresPrograms === undefined)("issue 21.3 workers over one Pos
       message: expect.stringContaining("pg-boss is not installed"),
       operatorHint: expect.stringContaining("haft store migrate"),
     });
-    await server().execute("drop owned by worker cascade; drop role if exists worker").catch(() => {});
+    await server()
+      .execute("drop owned by worker cascade; drop role if exists worker")
+      .catch(() => {});
     await server().execute(`create role worker login; grant usage on schema haft to worker;
       grant select, insert, update, delete on all tables in schema haft to worker; revoke create on database postgres from public`);
     await expect(started({ url: server().url.replace("haft:", "worker:") })).rejects.toMatchObject({
@@ -172,7 +186,10 @@ describe.skipIf(postgresPrograms === undefined)("issue 21.3 workers over one Pos
       message: expect.stringContaining("42501"),
       operatorHint: expect.stringContaining("haft store migrate"),
     });
-    await expect(started({ schema: 'a "b"' })).rejects.toMatchObject({ code: "invalid_argument", hint: expect.stringContaining("letters") });
+    await expect(started({ schema: 'a "b"' })).rejects.toMatchObject({
+      code: "invalid_argument",
+      hint: expect.stringContaining("letters"),
+    });
   });
 
   async function started(options: Partial<PostgresStoreOptions>): Promise<void> {
