@@ -10,8 +10,6 @@ const QUEUE = "haft-sessions";
 const SCHEMA_NAME = /^[A-Za-z_]\w{0,44}$/u;
 /** Longer keys do not fit into an index. */
 const KEY_BYTES = 1_000;
-/** Offers of so many milliseconds are one statement. */
-const GATHERED_MS = 5;
 /** Most offers of one statement. */
 const OFFERED_AT_ONCE = 1_000;
 
@@ -68,7 +66,9 @@ class BossQueue implements SessionQueue {
   readonly #listeners = new Set<(error: unknown) => void>();
   readonly #gathered = new Set<string>();
   #opening: Promise<PgBoss> | undefined;
-  #sending: Promise<void> | undefined;
+  #sending: Promise<void> = Promise.resolve();
+  /** Sends what is gathered, once that is done. */
+  #next: Promise<void> | undefined;
   #isClosed = false;
 
   constructor(settings: PostgresSettings, connection: Partial<ConstructorOptions>) {
@@ -80,10 +80,11 @@ class BossQueue implements SessionQueue {
     await this.#whenOpen();
   }
 
-  async offer(sessionIds: readonly string[]): Promise<void> {
-    if (sessionIds.length === 0) return;
+  /** Offers that come while a statement is under way go together with the next. */
+  offer(sessionIds: readonly string[]): Promise<void> {
+    if (sessionIds.length === 0) return Promise.resolve();
     for (const id of sessionIds) this.#gathered.add(id);
-    await (this.#sending ??= this.#send());
+    return (this.#next ??= this.#sending.then(() => this.#send()));
   }
 
   async take(work: (sessionId: string) => Promise<void>, { concurrency, onError }: TakeSessionsOptions): Promise<TakenSessions> {
@@ -113,7 +114,7 @@ class BossQueue implements SessionQueue {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#sending?.catch(() => {}); // its callers get the error
+    await this.#sending;
     const boss = await this.#opening?.catch(() => undefined);
     await boss?.stop({ graceful: false });
   }
@@ -150,19 +151,22 @@ class BossQueue implements SessionQueue {
     return boss;
   }
 
-  async #send(): Promise<void> {
-    await new Promise((resolve) => setTimeout(resolve, GATHERED_MS));
+  #send(): Promise<void> {
     const ids = [...this.#gathered];
     this.#gathered.clear();
-    this.#sending = undefined;
+    this.#next = undefined;
+    const sent = this.#insert(ids);
+    this.#sending = sent.catch(() => {}); // its callers get the error
+    return sent;
+  }
+
+  async #insert(ids: readonly string[]): Promise<void> {
     const boss = await this.#whenOpen();
     try {
       for (let from = 0; from < ids.length; from += OFFERED_AT_ONCE) {
         const part = ids.slice(from, from + OFFERED_AT_ONCE);
-        await boss.insert(
-          QUEUE,
-          part.map((id) => ({ data: { session: storedText(id) }, singletonKey: storedKey(id, KEY_BYTES) })),
-        );
+        const offered = part.map((id) => ({ data: { session: storedText(id) }, singletonKey: storedKey(id, KEY_BYTES) }));
+        await boss.insert(QUEUE, offered);
       }
     } catch (thrown: unknown) {
       throw this.#explain(thrown);
