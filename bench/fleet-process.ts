@@ -11,6 +11,8 @@ const CONCURRENCY = 8;
 /** Sessions that are begun at a time. */
 const AT_ONCE = 16;
 const LOOK_MS = 10;
+/** A second by default, in which a process of eight places does eight jobs. */
+const DBOS_POLL_MS = 50;
 
 interface Side {
   /** Begins to take jobs. */
@@ -60,7 +62,12 @@ async function boss(): Promise<Side> {
   await made.createQueue("nothing", { notify: true, heartbeatSeconds: 10 });
   return {
     async work() {
-      const options = { localConcurrency: CONCURRENCY, notifyPollingIntervalSeconds: 1, heartbeatRefreshSeconds: 1 };
+      const options = {
+        localConcurrency: CONCURRENCY,
+        pollingIntervalSeconds: 0.5,
+        notifyPollingIntervalSeconds: 1,
+        heartbeatRefreshSeconds: 1,
+      };
       const id = await made.work("nothing", options, async () => made.notifyWorker(id));
     },
     async send(count) {
@@ -82,11 +89,12 @@ async function boss(): Promise<Side> {
 async function dbos(): Promise<Side | undefined> {
   const loaded = await import("@dbos-inc/dbos-sdk").catch(() => undefined);
   if (loaded === undefined) return undefined;
-  const { DBOS, WorkflowQueue } = loaded;
-  DBOS.setConfig({ name: "bench", systemDatabaseUrl: url, runAdminServer: false, logLevel: "error" });
-  const queue = new WorkflowQueue("nothing", { workerConcurrency: role === "work" ? CONCURRENCY : 0 });
+  const { DBOS } = loaded;
+  const listenQueues = [role === "work" ? "nothing" : "none"]; // the sender runs none itself
+  DBOS.setConfig({ name: "bench", systemDatabaseUrl: url, runAdminServer: false, logLevel: "error", listenQueues });
   const nothing = DBOS.registerWorkflow(async () => "done", { name: "nothing" });
   await DBOS.launch();
+  const queue = await DBOS.registerQueue("nothing", { workerConcurrency: CONCURRENCY, minPollingIntervalMs: DBOS_POLL_MS });
   return {
     work: async () => {},
     async send(count) {

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { postgresPrograms, startPostgres, type PostgresServer } from "../test/store/postgres/server.ts";
 
 const PROGRAM = fileURLToPath(new URL("fleet-process.ts", import.meta.url));
-const JOBS = 600;
+const JOBS = 400;
 const PROCESSES = [1, 2, 4];
 const KINDS = ["bare pg-boss", "DBOS", "Haft"] as const;
 
