@@ -62,13 +62,10 @@ async function boss(): Promise<Side> {
   await made.createQueue("nothing", { notify: true, heartbeatSeconds: 10 });
   return {
     async work() {
-      const options = {
-        localConcurrency: CONCURRENCY,
-        pollingIntervalSeconds: 0.5,
-        notifyPollingIntervalSeconds: 1,
-        heartbeatRefreshSeconds: 1,
-      };
-      const id = await made.work("nothing", options, async () => made.notifyWorker(id));
+      const options = { pollingIntervalSeconds: 0.5, notifyPollingIntervalSeconds: 1, heartbeatRefreshSeconds: 1 };
+      for (let place = 0; place < CONCURRENCY; place++) {
+        const id: string = await made.work("nothing", options, async () => made.notifyWorker(id));
+      }
     },
     async send(count) {
       let next = 0;

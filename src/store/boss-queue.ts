@@ -90,20 +90,25 @@ class BossQueue implements SessionQueue {
   async take(work: (sessionId: string) => Promise<void>, { concurrency, onError }: TakeSessionsOptions): Promise<TakenSessions> {
     const boss = await this.#whenOpen();
     this.#listeners.add(onError);
-    const options = { ...WORK_OPTIONS, localConcurrency: concurrency };
-    const id = await boss.work<Offered>(QUEUE, options, async (jobs) => {
-      try {
-        for (const { data } of jobs) await work(originalText(data.session));
-      } finally {
-        boss.notifyWorker(id); // it looks for the next one at once
-      }
-    });
+    const ids = await Promise.all(Array.from({ length: concurrency }, () => this.#takeOneByOne(boss, work)));
     return {
       stop: async () => {
-        await boss.offWork(QUEUE, { id, wait: true });
+        await Promise.all(ids.map((id) => boss.offWork(QUEUE, { id, wait: true })));
         this.#listeners.delete(onError);
       },
     };
+  }
+
+  /** Each has an id of its own: of several with one id, only the first could be told to look for the next session at once. */
+  async #takeOneByOne(boss: PgBoss, work: (sessionId: string) => Promise<void>): Promise<string> {
+    const id = await boss.work<Offered>(QUEUE, WORK_OPTIONS, async (jobs) => {
+      try {
+        for (const { data } of jobs) await work(originalText(data.session));
+      } finally {
+        boss.notifyWorker(id);
+      }
+    });
+    return id;
   }
 
   async waiting(): Promise<number> {
