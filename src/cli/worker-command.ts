@@ -1,6 +1,7 @@
 /** `haft worker`: runs the background jobs of a store that several processes share. */
 import { createServer, type HaftServer } from "../server/create-server.ts";
 import { createWorker } from "../server/worker/create-worker.ts";
+import { plural } from "../core/base/wording.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { chosenModel, type ChosenModel } from "./chat/chosen-model.ts";
 import type { Command, CommandContext } from "./command.ts";
@@ -79,8 +80,8 @@ async function workAlone(context: CommandContext, open: OpenRuntime): Promise<vo
     await untilStopped(context, open);
   } finally {
     await worker.stop({ signal: context.signal });
-    const { ended, left } = worker.counts;
-    context.err.write(`haft: ${ended} jobs ended here, ${left} sessions were handed over\n`);
+    const { finished, left } = worker.counts;
+    context.err.write(`haft: finished the jobs of ${plural(finished, "session")}, handed over ${left}\n`);
   }
 }
 

@@ -113,7 +113,7 @@ describe.skipIf(postgresPrograms === undefined)("issue 21.6 haft worker, over a 
     worker.control.signal("SIGINT");
     expect(await worker.ended).toMatchObject({
       exitCode: 0,
-      stderr: expect.stringContaining("0 jobs ended here, 1 sessions were handed over"),
+      stderr: expect.stringContaining("finished the jobs of 0 sessions, handed over 1"),
     });
     expect(await state()).not.toMatchObject({ openedBy: expect.anything() });
     server.control.signal("SIGTERM");

@@ -27,7 +27,7 @@ export interface WorkerOptions {
 
 /** Runs the jobs of a store, made by `createWorker`. */
 export interface HaftWorker {
-  /** How many sessions it has taken, and how many jobs of them have ended here. */
+  /** How many sessions it has taken, and what became of them. */
   readonly counts: WorkerCounts;
   /** @throws ToolError `unavailable` without pg-boss; `store_failed`, `corrupt_record` for a store or queue that cannot be used. By rejecting */
   start(): Promise<void>;
@@ -44,8 +44,8 @@ export interface WorkerCounts {
   readonly held: number;
   /** Sessions that it took. */
   readonly taken: number;
-  /** Jobs that ended while it held their sessions. */
-  readonly ended: number;
+  /** Sessions of which it let go with no job left, their ends durable. */
+  readonly finished: number;
   /** Sessions that it handed over, or lost to another process. */
   readonly left: number;
 }
@@ -104,7 +104,7 @@ export class StoreWorker implements HaftWorker {
   readonly #log: Log;
   readonly #settings: Required<Omit<WorkerOptions, "ports" | "except">>;
   readonly #except: ReadonlySet<string>;
-  readonly #counts = { taken: 0, ended: 0, left: 0 };
+  readonly #counts = { taken: 0, finished: 0, left: 0 };
   readonly #held = new Set<RuntimeSession>();
   readonly #stopping = new AbortController();
   #taking: TakenSessions | undefined;
@@ -191,7 +191,11 @@ export class StoreWorker implements HaftWorker {
   async #work(id: string): Promise<void> {
     if (this.#ended !== undefined || this.#isLeft(id)) return;
     try {
-      await this.#sessions.use(id, (session) => this.#hold(session));
+      let isFinished = false;
+      await this.#sessions.use(id, async (session) => {
+        isFinished = await this.#hold(session);
+      });
+      if (isFinished) this.#counts.finished++;
     } catch (thrown: unknown) {
       const error = ToolError.fromUnknown(thrown, "store_failed");
       if (error.code === "conflict") this.#counts.left++;
@@ -201,16 +205,16 @@ export class StoreWorker implements HaftWorker {
     }
   }
 
-  async #hold(session: RuntimeSession): Promise<void> {
+  /** Resolves to whether no job of it is left. */
+  async #hold(session: RuntimeSession): Promise<boolean> {
     this.#held.add(session);
     this.#counts.taken++;
     try {
-      const { signal } = this.#stopping;
-      const onEnd = (): void => void this.#counts.ended++;
-      if (await untilJobsEnd(session, { runtime: this.#runtime, signal, onEnd })) return;
+      if (await untilJobsEnd(session, { jobs: this.#runtime.jobs, signal: this.#stopping.signal })) return true;
       await this.#runtime.sessions.handOver(session.id);
       this.#counts.left++;
       await this.#queue.offer([session.id]);
+      return false;
     } finally {
       this.#held.delete(session);
     }

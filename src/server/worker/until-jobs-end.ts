@@ -3,12 +3,9 @@ import { ToolError } from "../../core/error.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 
-export interface JobsWait {
-  readonly runtime: Runtime;
+export interface JobsWait extends Pick<Runtime, "jobs"> {
   /** Ends the wait. */
   readonly signal: AbortSignal;
-  /** Called for each job whose end is durable. */
-  readonly onEnd: () => void;
 }
 
 /**
@@ -16,10 +13,9 @@ export interface JobsWait {
  *
  * @throws ToolError `conflict` where another process has taken the session over; `store_failed`. By rejecting
  */
-export async function untilJobsEnd(session: RuntimeSession, { runtime, signal, onEnd }: JobsWait): Promise<boolean> {
+export async function untilJobsEnd(session: RuntimeSession, { jobs: all, signal }: JobsWait): Promise<boolean> {
   try {
-    for (let { jobs } = session; jobs.length > 0; jobs = session.jobs)
-      await Promise.all(jobs.map(({ id }) => runtime.jobs.wait(id, { signal }).then(onEnd)));
+    for (let { jobs } = session; jobs.length > 0; jobs = session.jobs) await Promise.all(jobs.map(({ id }) => all.wait(id, { signal })));
     return true;
   } catch (thrown: unknown) {
     if (signal.aborted && ToolError.fromUnknown(thrown).code === "cancelled") return false;

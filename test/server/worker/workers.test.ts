@@ -94,8 +94,8 @@ describe.skipIf(postgresPrograms === undefined)("issue 21.3 workers over one Pos
     expect(job).toMatchObject({ state: "done", starts: 2 });
     const log = await one.store.read("s0");
     expect(log.events.filter(({ type }) => type === "job-end")).toHaveLength(1);
-    expect(await stop(late)).toMatchObject({ taken: 1, ended: 0, left: 1 });
-    expect(await stop(early)).toMatchObject({ taken: 1, ended: 1, left: 0 });
+    expect(await stop(late)).toMatchObject({ taken: 1, finished: 0, left: 1 });
+    expect(await stop(early)).toMatchObject({ taken: 1, finished: 1, left: 0 });
   });
 
   test("a job is cancelled from a process that does not run it", async () => {
@@ -115,7 +115,7 @@ describe.skipIf(postgresPrograms === undefined)("issue 21.3 workers over one Pos
     const first = await worker(one);
     await one.submit(1, "long");
     await until(async () => (await one.effects("long")).all === 1);
-    expect(await stop(first)).toEqual({ held: 0, taken: 1, ended: 0, left: 1 });
+    expect(await stop(first)).toEqual({ held: 0, taken: 1, finished: 0, left: 1 });
     expect(await one.store.jobs.list()).toMatchObject([{ state: "running", starts: 1 }]);
     expect(await one.store.jobs.unattended()).toEqual(["s0"]);
     await worker(one);
@@ -128,7 +128,7 @@ describe.skipIf(postgresPrograms === undefined)("issue 21.3 workers over one Pos
     const first = await worker(one, 60_000);
     await one.submit(1, "brief");
     await until(async () => (await one.effects("brief")).all === 1);
-    expect(await stop(first)).toEqual({ held: 0, taken: 1, ended: 1, left: 0 });
+    expect(await stop(first)).toEqual({ held: 0, taken: 1, finished: 1, left: 0 });
     expect(await one.ended(1, 0)).toMatchObject([{ state: "done", starts: 1 }]);
   });
 
