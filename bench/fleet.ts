@@ -31,8 +31,9 @@ interface Run {
 }
 
 /** From the first job that is sent to the last that has ended, in seconds. */
-async function runJobs({ url, execute }: PostgresServer, { kind, processes }: Run): Promise<number | undefined> {
-  await execute(
+async function runJobs(server: PostgresServer, { kind, processes }: Run): Promise<number | undefined> {
+  const { url } = server;
+  await server.execute(
     "drop schema if exists haft cascade; drop schema if exists haft_jobs cascade; drop schema if exists pgboss cascade; drop schema if exists dbos cascade",
   );
   const sender = start([kind, "send", url, String(JOBS)]);

@@ -45,12 +45,15 @@ export class HeldAgent {
     await this.#leave();
   }
 
-  /** Never rejects. */
   #look(): Promise<void> {
-    this.#looking = this.#check().then(() => {
-      if (!this.#isStopped) this.#stopTimer = systemPorts.clock.timer(() => void this.#look(), LOOK_MS, { background: true });
-    });
+    this.#looking = this.#checkAgainLater();
     return this.#looking;
+  }
+
+  /** Never rejects. */
+  async #checkAgainLater(): Promise<void> {
+    await this.#check();
+    if (!this.#isStopped) this.#stopTimer = systemPorts.clock.timer(() => void this.#look(), LOOK_MS, { background: true });
   }
 
   async #check(): Promise<void> {

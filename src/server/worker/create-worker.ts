@@ -165,16 +165,19 @@ export class StoreWorker implements HaftWorker {
     signal?.removeEventListener("abort", hurry);
   }
 
-  /** Never rejects. */
   #look(): void {
-    this.#looking = this.#offerUnattended()
-      .then(() => (this.#complaint = undefined))
-      .catch((thrown: unknown) => this.#complain(thrown))
-      .then(() => {
-        if (this.#ended !== undefined) return;
-        const { lookMs } = this.#settings;
-        this.#stopTimer = this.#clock.timer(() => this.#look(), lookMs * (0.75 + Math.random() / 2), { background: true });
-      });
+    this.#looking = this.#lookAgainLater();
+  }
+
+  /** Never rejects. */
+  async #lookAgainLater(): Promise<void> {
+    try {
+      await this.#offerUnattended();
+      this.#complaint = undefined;
+    } catch (thrown: unknown) {
+      this.#complain(thrown);
+    }
+    if (this.#ended === undefined) this.#stopTimer = this.#clock.timer(() => this.#look(), this.#settings.lookMs, { background: true });
   }
 
   async #offerUnattended(): Promise<void> {
