@@ -14,6 +14,7 @@ const PARTS = [
   "durable",
   "leases",
   "jobs",
+  "fleet",
   "mcp",
   "rest",
   "import",
@@ -50,6 +51,7 @@ async function runPart(part: (typeof PARTS)[number]): Promise<void> {
   if (part === "durable") return (await import("./durable.ts")).printDurable();
   if (part === "leases") return (await import("./leases.ts")).printLeases();
   if (part === "jobs") return (await import("./jobs.ts")).printJobs();
+  if (part === "fleet") return (await import("./fleet.ts")).printFleet();
   if (part === "mcp") return (await import("./mcp.ts")).printMcp();
   if (part === "rest") return (await import("./rest.ts")).printRest();
   if (part === "import") return (await import("./import.ts")).printImport();

@@ -196,6 +196,7 @@ export function configSchema(text: string): Schema {
       rules: listOf(page.object(["A table of `rules`"])),
       limits: page.object(["`[serve.limits]`"]),
     }),
+    worker: page.object(["`[worker]`"]),
     webhooks: listOf(page.object(["`[[webhooks]]`"])),
     model,
     loop: page.object(["`[loop]`"], { budget }),

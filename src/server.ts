@@ -3,6 +3,8 @@ export { createServer } from "./server/create-server.ts";
 export type { HaftServer, ListenAddress, ServerListener, ServerOptions } from "./server/create-server.ts";
 export type { ServerProcess } from "./server/fleet-member.ts";
 export type { LoginPages } from "./server/mcp/listen.ts";
+export { createWorker } from "./server/worker/create-worker.ts";
+export type { HaftWorker, WorkerCounts, WorkerOptions } from "./server/worker/create-worker.ts";
 export type { ServerLimits } from "./server/api/server-settings.ts";
 export type { Authenticator, Principal, Scope } from "./server/auth/principal.ts";
 export { issuerTokens } from "./server/auth/issuer-tokens.ts";

@@ -20,6 +20,7 @@ export const PROGRAMS = [
   "runtime/worlds/crash-child",
   "server/fleet/fleet-node",
   "server/mcp-task-process",
+  "server/worker/worker-process",
   "store/lease-process",
   "store/store-process",
 ] as const;

@@ -9,7 +9,7 @@ import { JobOutputBuffer } from "./job-output.ts";
 
 /** How many background jobs there may be, and what is kept of those that have ended. */
 export interface JobLimits {
-  /** Most that run at a time; more wait. Integer ≥ 1. @default 100 */
+  /** Most that run at a time; more wait. 0 = none runs here: each waits until its session is given to another process. @default 100 */
   readonly maxRunning?: number;
   /** Most that wait for their place; what comes after is refused as `resource_busy`. @default 1_000 */
   readonly maxQueued?: number;
@@ -51,7 +51,7 @@ export function jobLimits(limits: JobLimits): Required<JobLimits> {
 export function checkJobLimits(limits: JobLimits): void {
   const owner = "jobs of the runtime";
   checkKnownKeys(limits, DEFAULTS, owner);
-  checkNumber(limits.maxRunning, `maxRunning of ${owner}`, COUNT);
+  checkNumber(limits.maxRunning, `maxRunning of ${owner}`, SIZE);
   checkNumber(limits.maxQueued, `maxQueued of ${owner}`, SIZE);
   checkNumber(limits.keepEnded, `keepEnded of ${owner}`, SIZE);
   checkNumber(limits.keepEndedMs, `keepEndedMs of ${owner}`, MILLISECONDS);
@@ -78,7 +78,8 @@ export class JobTable {
     this.#limits = jobLimits(limits);
     this.#observer = observer;
     this.#now = now;
-    this.slots = new Limit(this.#limits.maxRunning);
+    this.slots = new Limit(Math.max(1, this.#limits.maxRunning));
+    if (this.#limits.maxRunning === 0) this.slots.tryTake(); // the only one, for good
   }
 
   /** @throws ToolError `resource_busy` when too many wait already */
@@ -105,6 +106,11 @@ export class JobTable {
   get queue(): { readonly length: number; readonly limit: number } {
     const { maxRunning, maxQueued } = this.#limits;
     return { length: Math.max(0, this.#running.size - maxRunning), limit: maxQueued };
+  }
+
+  /** Jobs are started here. */
+  get runHere(): boolean {
+    return this.#limits.maxRunning > 0;
   }
 
   /** None runs. */
@@ -154,6 +160,11 @@ export class JobTable {
     const jobs = this.runningIn(sessionId);
     for (const job of jobs) job.cancel(reason);
     await Promise.all(jobs.map((job) => job.whenOver()));
+  }
+
+  /** Another process continues the jobs of a session: what became of them here is not their end. */
+  forget(sessionId: string): void {
+    for (const [id, { job }] of this.#ended) if (job.sessionId === sessionId) this.#ended.delete(id);
   }
 
   /** It has ended: it is kept for as long as there is room. */

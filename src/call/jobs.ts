@@ -78,6 +78,11 @@ export class Jobs {
     return this.#parts.jobs.queue;
   }
 
+  /** False where `maxRunning` of the runtime's jobs is 0: then no job is started here. */
+  get runHere(): boolean {
+    return this.#parts.jobs.runHere;
+  }
+
   /** Undefined for one that is not there, or no longer kept. */
   get(id: string): JobStatus | undefined {
     return this.#parts.jobs.get(id)?.status;

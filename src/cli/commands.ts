@@ -101,6 +101,12 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     example: "haft serve",
     load: async () => (await import("./serve-command.ts")).serveCommand,
   },
+  worker: {
+    usage: "",
+    summary: "Run the jobs that other processes leave.",
+    example: "haft worker",
+    load: async () => (await import("./worker-command.ts")).workerCommand,
+  },
   fleet: {
     usage: "",
     summary: "List the processes that use a store.",

@@ -66,6 +66,8 @@ export interface WithRuntimeOptions extends AnswerChoice {
   readonly manual?: boolean;
   /** The store the runtime keeps sessions and results in, set by the configuration; closed with the runtime. @default none */
   readonly store?: (config: LoadedConfig) => Store | undefined;
+  /** Whether jobs are started by other processes, and none here. @default none is left to others */
+  readonly leavesJobs?: (config: LoadedConfig) => boolean;
   /** Whether the store is only opened when something needs it. @default false */
   readonly storeMayWait?: boolean;
 }
@@ -137,6 +139,7 @@ async function runtimeOptions(
   );
   return {
     ...runtime,
+    ...(options.leavesJobs?.(config) === true ? { jobs: { maxRunning: 0 } } : {}),
     toolsets,
     sources,
     places: context.options.place,

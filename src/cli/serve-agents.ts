@@ -8,11 +8,12 @@ import { configuredAgent } from "./chat/chat-agent.ts";
 import { addJobs } from "./chat/chat-tools.ts";
 import type { ChosenModel } from "./chat/chosen-model.ts";
 import type { CommandContext } from "./command.ts";
+import { HeldAgent } from "./held-agent.ts";
 import { warn, type OpenRuntime } from "./open-runtime.ts";
 
 export interface ServedAgents {
-  /** By name, started. */
-  readonly agents: Readonly<Record<string, Agent>>;
+  /** By name, those that run in this process now. */
+  readonly agents: ReadonlyMap<string, Agent>;
   /** Cancels their runs; messages that wait stay in their inboxes. */
   stop(): Promise<void>;
 }
@@ -25,33 +26,36 @@ export function agentNames({ options }: CommandContext): readonly string[] {
   throw new ToolError("invalid_argument", `--agent ${JSON.stringify(twice)} is given twice.`);
 }
 
-/** Starts them: what waits in their inboxes, or was not answered before a crash, begins a run at once. @throws as `Runtime.resume`. By rejecting */
+/**
+ * Starts them: what waits in their inboxes, or was not answered before a crash, begins a run at once. Where several processes share the store, each agent
+ * runs in one of those that have it, and another one continues it when that is gone.
+ *
+ * @throws as `Runtime.resume`. By rejecting
+ */
 export async function startAgents(
   context: CommandContext,
   { open, chosen }: { readonly open: OpenRuntime; readonly chosen: ChosenModel | undefined },
 ): Promise<ServedAgents> {
-  const agents: [string, Agent][] = [];
+  const agents = new Map<string, Agent>();
+  const held: HeldAgent[] = [];
   const stop = async (): Promise<void> => {
-    await Promise.all(agents.map(([, agent]) => agent.stop()));
+    await Promise.all(held.map((one) => one.stop()));
   };
-  if (chosen === undefined) return { agents: {}, stop };
+  if (chosen === undefined) return { agents, stop };
   addJobs(open.runtime.registry, { isOffered: true, triggers: open.triggers });
+  const log = (message: string): void => warn(context, message);
   try {
     for (const name of agentNames(context)) {
-      const agent = makeAgent(context, { name, open, chosen, session: await sessionOf(name, open) });
-      agents.push([name, agent]);
-      agent.start();
+      const make = (session: RuntimeSession): Agent => makeAgent(context, { name, open, chosen, session });
+      const one = new HeldAgent({ name, runtime: open.runtime, agents, make, log });
+      held.push(one);
+      await one.start();
     }
   } catch (thrown: unknown) {
     await stop();
     throw thrown;
   }
-  return { agents: Object.fromEntries(agents), stop };
-}
-
-/** That of the name, continued where a store has it. */
-async function sessionOf(name: string, { runtime }: OpenRuntime): Promise<RuntimeSession> {
-  return runtime.store === undefined ? runtime.session(name) : runtime.resume(name, { create: true });
+  return { agents, stop };
 }
 
 interface AgentParts {

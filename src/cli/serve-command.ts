@@ -2,12 +2,9 @@
 import { hash } from "node:crypto";
 import { canonicalJson } from "../core/base/canonical-json.ts";
 import { copyJson } from "../core/base/json.ts";
-import { ToolError, isToolError } from "../core/error.ts";
+import { isToolError } from "../core/error.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
-import { systemPorts } from "../core/system-ports.ts";
 import { createServer, type HaftServer } from "../server/create-server.ts";
-import { staticToken } from "../server/auth/static-token.ts";
-import { openServerAccess, type ServerAccess } from "../server/auth/server-access.ts";
 import { isLocalAddress } from "../server/mcp/http-options.ts";
 import { pinnedTools } from "./chat/chat-tools.ts";
 import { chosenModel, type ChosenModel } from "./chat/chosen-model.ts";
@@ -15,12 +12,12 @@ import type { CommandBody, CommandContext } from "./command.ts";
 import { quietPorts, withRuntime, type OpenRuntime } from "./open-runtime.ts";
 import { storeOf } from "./open-store.ts";
 import { packageVersion } from "./package-version.ts";
-import { agentNames, startAgents } from "./serve-agents.ts";
-import { startWebhooks } from "./start-webhooks.ts";
 import { readPort } from "./read-port.ts";
+import { agentNames, startAgents } from "./serve-agents.ts";
+import { TOKEN_VARIABLE, accessOf, checkReachable, tokenOf, type Token } from "./server-access-options.ts";
+import { startWebhooks } from "./start-webhooks.ts";
+import { leavesJobs, startWorking } from "./start-working.ts";
 
-/** The token that clients must send. */
-const TOKEN_VARIABLE = "HAFT_TOKEN";
 const DEFAULT_PORT = "7420";
 const DEFAULT_HOST = "127.0.0.1";
 
@@ -37,7 +34,8 @@ export const serveCommand: CommandBody = {
     "Keys of the store (haft keys) and tokens of serve.auth.issuers are let in, too.",
     "--agent runs an agent of that name, with the model of --model or the",
     "configuration: it answers messages that are sent to it, and the triggers of its",
-    "session, whose id is the name.",
+    "session, whose id is the name. Of several servers of a PostgreSQL store that name",
+    "it one runs it; another one continues it when that is gone.",
     "",
     "Any number of servers may use one store. A request for a session that another",
     "of them has open is passed on to that one: with a file of SQLite by itself, with",
@@ -45,13 +43,16 @@ export const serveCommand: CommandBody = {
     "keys of the store. haft fleet lists them. A process with --place runs the calls of",
     "toolsets that are at that place, such as a disk or a browser.",
     "",
+    "With PostgreSQL and the package pg-boss, a server also runs the jobs of processes",
+    "that are gone. --no-worker leaves all jobs to haft worker.",
+    "",
     "The receivers under [[webhooks]] are told when a call waits for approval, and",
     "when a job has ended.",
     "",
     "Ctrl-C and SIGTERM stop it: calls under way may end, no new ones are taken.",
   ],
   args: [0, 0],
-  options: ["config", "port", "host", "allowed-host", "address", "name", "place", "store", "agent", "model", "watch", "yes"],
+  options: ["config", "port", "host", "allowed-host", "address", "name", "place", "store", "agent", "model", "watch", "yes", "no-worker"],
   examples: [
     "haft serve",
     "haft serve --port 8080 --store haft.db",
@@ -73,6 +74,7 @@ export const serveCommand: CommandBody = {
       },
       model: () => chosen,
       store: (config: OpenRuntime["config"]) => storeOf(context, config),
+      leavesJobs: (config: OpenRuntime["config"]) => leavesJobs(context, config),
     };
     return withRuntime(context, options, async (open) => {
       await serveAll(context, { open, chosen, address, token });
@@ -87,11 +89,6 @@ interface Address {
   readonly port: number;
   readonly host: string;
   readonly address: string | undefined;
-}
-
-interface Token {
-  readonly text: string;
-  readonly isNew: boolean;
 }
 
 interface Serving {
@@ -114,7 +111,7 @@ async function serveAll(context: CommandContext, { open, chosen, address, token 
         auth,
         ports: quietPorts(context),
       });
-      await serveUntilStopped(context, server, { address: reachedAt(address, open), token });
+      await serveUntilStopped(context, server, { open, address: reachedAt(address, open), token });
     } finally {
       await served.stop();
     }
@@ -126,13 +123,6 @@ async function serveAll(context: CommandContext, { open, chosen, address, token 
 /** The address to listen at. All processes that use a file of SQLite are on one machine, so its own address reaches it. */
 function reachedAt({ port, host, address }: Address, { runtime }: OpenRuntime): Parameters<HaftServer["listen"]>[0] {
   return { port, host, address: address ?? (runtime.store?.kind === "sqlite" && isLocalAddress(host)) };
-}
-
-/** Lets in who brings the token, a key of the store, or a token of an issuer of the configuration. @throws as `openServerAccess` */
-function accessOf(context: CommandContext, { runtime, config: { config } }: OpenRuntime, token: Token): Promise<ServerAccess> {
-  const { auth, rules = [] } = config.serve ?? {};
-  const others = [staticToken({ token: token.text })];
-  return openServerAccess({ access: runtime.store?.access, others, ...auth, rules }, { ...systemPorts, ...quietPorts(context) });
 }
 
 function serverOptions(
@@ -160,10 +150,11 @@ function settingsDigest({ config: { runtime, retry, circuit, permission, approva
 
 /** Resolves when the server has stopped in order. */
 async function serveUntilStopped(
-  { signal, err, onInterrupt }: CommandContext,
+  context: CommandContext,
   server: HaftServer,
-  { address, token }: { readonly address: Parameters<HaftServer["listen"]>[0]; readonly token: Token },
+  { open, address, token }: { readonly open: OpenRuntime; readonly address: Parameters<HaftServer["listen"]>[0]; readonly token: Token },
 ): Promise<void> {
+  const { signal, err, onInterrupt } = context;
   const stopped = Promise.withResolvers<void>();
   const stop = (): void => stopped.resolve();
   // The first Ctrl-C stops the server alone: what the calls under way need stays open until they have ended.
@@ -172,6 +163,7 @@ async function serveUntilStopped(
   if (signal.aborted) stop();
   try {
     const { url } = await server.listen(address);
+    await startWorking(context, open, server);
     if (token.isNew) err.write(`haft: token ${token.text} (set ${TOKEN_VARIABLE} to keep one)\n`);
     err.write(`haft: serving at ${url}\n`);
     await stopped.promise;
@@ -183,21 +175,9 @@ async function serveUntilStopped(
 }
 
 /** @throws ToolError `invalid_argument` */
-function addressOf({ options }: CommandContext): Address {
+function addressOf(context: CommandContext): Address {
+  const { options } = context;
   const { port = DEFAULT_PORT, host = DEFAULT_HOST } = options;
-  if (!isLocalAddress(host) && options.allowedHost.length === 0)
-    throw new ToolError("invalid_argument", `A server on ${host} can be reached by others.`, {
-      hint: "Name each host that it is reached by: --allowed-host tools.example",
-    });
+  checkReachable(context, host);
   return { port: readPort(port, "--port"), host, address: options.address };
-}
-
-/** @throws ToolError `invalid_argument` */
-function tokenOf({ environment }: CommandContext, host: string): Token {
-  const given = environment[TOKEN_VARIABLE];
-  if (given !== undefined && given !== "") return { text: given, isNew: false };
-  if (isLocalAddress(host)) return { text: systemPorts.ids.next("token").slice("token_".length), isNew: true };
-  throw new ToolError("invalid_argument", `A server on ${host} can be reached by others, and needs a secret.`, {
-    hint: `Set ${TOKEN_VARIABLE} to 16 characters or more that cannot be guessed.`,
-  });
 }

@@ -18,6 +18,7 @@ import { checkRouting, readToolsBlock, type RegistryEntry, type ToolsBlock } fro
 import { readFindTools, type FindToolsConfig } from "./find-tools-config.ts";
 import { readLoop, readModel, type LoopConfig, type ModelConfig } from "./model-config.ts";
 import { readServe, type ServeConfig } from "./serve-config.ts";
+import { readWorker, type WorkerConfig } from "./worker-config.ts";
 import { readWebhooks, type WebhookConfig } from "./webhooks-config.ts";
 import { readSimulation, type SimulationConfig } from "./simulation-config.ts";
 import { readStore, readStoreUrl, type StoreConfig } from "./store-config.ts";
@@ -45,6 +46,8 @@ export interface HaftConfig extends ToolsBlock {
   readonly store: StoreConfig | undefined;
   /** The senders that a server lets in, and their tools; undefined = the file has no such table. */
   readonly serve: ServeConfig | undefined;
+  /** How jobs are run by several processes; undefined = the file has no such table. */
+  readonly worker: WorkerConfig | undefined;
   /** The services that a server sends webhooks to; undefined = the file has no such key. */
   readonly webhooks: readonly WebhookConfig[] | undefined;
   /** The model of `haft chat`; undefined = none was named. */
@@ -151,7 +154,7 @@ export function readHaftConfig(value: unknown, problems: Problems, options: Read
 
 /** The keys of a file of our own. */
 const OWN_KEYS =
-  "runtime retry circuit permission approval cache store serve webhooks model loop telemetry findTools extensions documentation variables simulation toolsets tools engines mcp channels triggers".split(
+  "runtime retry circuit permission approval cache store serve worker webhooks model loop telemetry findTools extensions documentation variables simulation toolsets tools engines mcp channels triggers".split(
     " ",
   );
 
@@ -195,6 +198,7 @@ type Policies = Pick<
   | "cache"
   | "store"
   | "serve"
+  | "worker"
   | "webhooks"
   | "model"
   | "loop"
@@ -215,6 +219,7 @@ function readPolicies(root: TableReader, { environment, folder }: ReadOptions): 
         ? readStoreUrl(root, "store", environment)
         : root.section("store", (table) => readStore(table, environment)),
     serve: root.section("serve", readServe),
+    worker: root.section("worker", readWorker),
     webhooks: readWebhooks(root),
     model: root.section("model", readModel),
     loop: root.section("loop", readLoop) ?? {},

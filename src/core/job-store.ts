@@ -18,6 +18,11 @@ export interface JobStore {
   requestCancel(job: JobKey & { readonly reason: string }): Promise<boolean>;
   /** The jobs of sessions claimed by this store object that are to be cancelled, and have not ended. */
   cancelRequests(): Promise<readonly CancelRequest[]>;
+  /**
+   * The ids of sessions that have jobs which have not ended, and that no living process has open: nothing runs these jobs until a process
+   * resumes the session. At most `limit`, those whose jobs were begun first.
+   */
+  unattended(options?: ListUnattendedOptions): Promise<readonly string[]>;
   /** Forgets rows of jobs that have ended; their events stay. Resolves to how many. */
   prune(options: PruneJobsOptions): Promise<number>;
 }
@@ -68,6 +73,12 @@ export interface ListStoredJobsOptions {
   readonly limit?: number;
   /** How many to pass over. @default 0 */
   readonly offset?: number;
+}
+
+/** How many sessions with unended jobs are listed. */
+export interface ListUnattendedOptions {
+  /** Most sessions. Integer ≥ 1. @default 1_000 */
+  readonly limit?: number;
 }
 
 /** Which rows of ended jobs are forgotten. */

@@ -7,6 +7,7 @@ import type { JobStore } from "./job-store.ts";
 import type { LeaseStore } from "./lease-store.ts";
 import type { ProcessDescription, StoredProcess } from "./process-store.ts";
 import type { StoreChange, StoreFollower } from "./store-changes.ts";
+import type { SessionQueue } from "./session-queue.ts";
 import type { StoreFeed } from "./store-feed.ts";
 import type { WebhookStore } from "./webhook-store.ts";
 
@@ -58,6 +59,8 @@ export interface Store {
   readonly access: AccessStore;
   /** The background jobs of its sessions. */
   readonly jobs: JobStore;
+  /** Brings sessions with unended jobs to processes that run them. Left out by a store of one machine. */
+  readonly queue?: SessionQueue | undefined;
   /** The questions that wait for a yes, what was answered, and the rules that answer later ones. */
   readonly approvals: ApprovalStore;
   /** The order in which the events of all sessions became durable. */

@@ -24,9 +24,18 @@ export type {
   StoredApprovalQuery,
 } from "../core/approval-store.ts";
 export { artifactId, artifactOf, artifactUri, type Artifact, type ArtifactStore } from "../core/artifact.ts";
-export type { CancelRequest, JobKey, JobStore, ListStoredJobsOptions, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
 export type { ProcessDescription, StoredProcess } from "../core/process-store.ts";
 export type { ChangedPart, StoreChange, StoreFollower } from "../core/store-changes.ts";
+export type {
+  CancelRequest,
+  JobKey,
+  JobStore,
+  ListStoredJobsOptions,
+  ListUnattendedOptions,
+  PruneJobsOptions,
+  StoredJob,
+} from "../core/job-store.ts";
+export type { SessionQueue, TakeSessionsOptions, TakenSessions } from "../core/session-queue.ts";
 export type { LeaseAnswer, LeaseRequest, LeaseStore, LeaseUpdate, StoredLease } from "../core/lease-store.ts";
 export type {
   CacheRecord,

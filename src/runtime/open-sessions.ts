@@ -2,18 +2,25 @@
 import { ToolError } from "../core/error.ts";
 import type { Store } from "../core/store.ts";
 import { checkSessionId } from "../session/session-id.ts";
+import { handedOver } from "./session-errors.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
+
+export interface OpenSessionsParts {
+  readonly store: () => Store | undefined;
+  /** Called when a session is another process's to continue: what is known here of its jobs is no longer true. */
+  readonly onHandOver: (sessionId: string) => void;
+}
 
 /** A session is here from its beginning, or from the end of `resume`, until its `close` is called. */
 export class OpenSessions {
   /** Oldest first; also those whose `close` is under way. */
   readonly #byId = new Map<string, RuntimeSession>();
   readonly #resuming = new Set<string>();
-  readonly #store: () => Store | undefined;
+  readonly #parts: OpenSessionsParts;
 
   /** @internal */
-  constructor(store: () => Store | undefined) {
-    this.#store = store;
+  constructor(parts: OpenSessionsParts) {
+    this.#parts = parts;
   }
 
   /** The open session or branch of this id, simulated branches included. */
@@ -36,8 +43,27 @@ export class OpenSessions {
     checkSessionId(id);
     const session = this.get(id);
     await session?.close();
-    const wasStored = (await this.#store()?.remove(id)) ?? false;
+    const wasStored = (await this.#parts.store()?.remove(id)) ?? false;
     return wasStored || session !== undefined;
+  }
+
+  /**
+   * Closes a session that a store keeps, and leaves its background jobs to the process that resumes it: nothing is recorded of them from now on,
+   * and their handlers are cancelled. There, one that was not started is started, and one that was is treated as after a crash: it is run again
+   * where it may be repeated. For a session in which no calls run but jobs. Resolves to whether it was open here.
+   *
+   * @throws ToolError `store_failed` where what was recorded cannot be written; `conflict` where another process has it already. By rejecting
+   */
+  async handOver(id: string): Promise<boolean> {
+    const session = this.get(id);
+    if (session === undefined) return false;
+    session.noteLoss(handedOver(session));
+    try {
+      await session.close();
+    } finally {
+      this.#parts.onHandOver(id);
+    }
+    return true;
   }
 
   /** Every session that has the id, also while it is being closed. @internal */

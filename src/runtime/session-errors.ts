@@ -35,6 +35,14 @@ export function noteTakenOver(session: Session): ToolError {
   return error;
 }
 
+/** Why the end of a job that another process continues is not known here. */
+export function handedOver(session: Session): ToolError {
+  return new ToolError("conflict", `The session ${JSON.stringify(session.id)} was given to another process, which continues its jobs.`, {
+    retryable: true,
+    hint: "Ask the store: jobs.listStored().",
+  });
+}
+
 export function nothingToCommitTo(): ToolError {
   return new ToolError("invalid_argument", "A simulation of the runtime has no session to be committed to.", {
     hint: "Simulate in a session: runtime.session().simulate(calls).",

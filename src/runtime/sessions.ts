@@ -57,7 +57,7 @@ type BranchBase = Required<Pick<RuntimeSessionOptions, "head" | "parent">>;
 export class Sessions implements SessionHost {
   readonly #options: SessionsOptions;
   readonly #parts: CallParts;
-  readonly open = new OpenSessions(() => this.#options.store);
+  readonly open = new OpenSessions({ store: () => this.#options.store, onHandOver: (id) => this.#parts.jobs.forget(id) });
   #ephemeral = 0;
   /** How many sessions were begun without an id. */
   #nameless = 0;

@@ -47,6 +47,7 @@ import { HttpGateway } from "./mcp/http.ts";
 import type { LoginPages } from "./mcp/listen.ts";
 import { LOCAL_NAMES, isLocalAddress } from "./mcp/http-options.ts";
 import type { McpServerOptions } from "./mcp/options.ts";
+import { StoreWorker, checkWorkerOptions, type WorkerOptions } from "./worker/create-worker.ts";
 
 /** Options of `createServer`. */
 export interface ServerOptions {
@@ -58,8 +59,8 @@ export interface ServerOptions {
   readonly allowedOrigins?: readonly string[];
   /** Origins whose pages may also read the answers, such as `https://app.example`; never `*`. @default none */
   readonly corsOrigins?: readonly string[];
-  /** Agents by name. The program starts and stops them. */
-  readonly agents?: Readonly<Record<string, Agent>>;
+  /** Agents by name. The program starts and stops them; those of a map may come and go. */
+  readonly agents?: Readonly<Record<string, Agent>> | ReadonlyMap<string, Agent>;
   /** The triggers and channels that the agents share. */
   readonly triggers?: Triggers;
   readonly limits?: ServerLimits;
@@ -105,6 +106,13 @@ export interface HaftServer {
   fetch(request: Request): Promise<Response>;
   /** @throws ToolError `invalid_argument` for an address that others reach without `allowedHosts`; `unavailable`. By rejecting */
   listen(address: ListenAddress): Promise<ServerListener>;
+  /**
+   * Takes part in running the jobs of the store: resumes sessions that have unended jobs and no living process, as `createWorker` does, until the
+   * server is closed. Requests for such a session work in it meanwhile.
+   *
+   * @throws ToolError as `createWorker` and `HaftWorker.start`. By rejecting
+   */
+  work(options?: WorkerOptions): Promise<void>;
   /**
    * Takes no more calls, tells streams, lets calls under way end for a while and cancels the rest, closes the sessions that it has opened,
    * and lets its ports go. The runtime stays open. Idempotent.
@@ -157,6 +165,7 @@ class RuntimeServer implements HaftServer {
   readonly #closers: ((work: () => Promise<void>) => Promise<void>)[] = [];
   readonly #stopCounting: () => void;
   readonly #member: FleetMember;
+  #worker: StoreWorker | undefined;
   #router: Promise<FetchHandler> | undefined;
   #closing: Promise<void> | undefined;
 
@@ -229,6 +238,16 @@ class RuntimeServer implements HaftServer {
     return { port: listener.port, url: listener.origin };
   }
 
+  async work(options: WorkerOptions = {}): Promise<void> {
+    checkWorkerOptions(options, "work()");
+    if (this.#worker !== undefined) throw new ToolError("invalid_argument", "The server works already.");
+    const { clock, log, sessions } = this.#services;
+    const { graceMs = this.#services.settings.graceMs, ...rest } = options;
+    const worker = new StoreWorker(this.#runtime, { ports: { clock, log }, graceMs, ...rest }, sessions);
+    this.#worker = worker;
+    await worker.start();
+  }
+
   close(): Promise<void> {
     return (this.#closing ??= this.#close());
   }
@@ -236,7 +255,7 @@ class RuntimeServer implements HaftServer {
   async #close(): Promise<void> {
     // Each port stops listening before the work begins, and is let go when it is done.
     const work = async (): Promise<void> => {
-      await Promise.all([drain(this.#services), this.#mcp?.close()]);
+      await Promise.all([this.#worker?.stop(), this.#mcp?.close(), drain(this.#services)]);
     };
     let done: Promise<void> | undefined;
     const once = (): Promise<void> => (done ??= work());
@@ -287,7 +306,7 @@ class RuntimeServer implements HaftServer {
     const { store } = runtime;
     const settings = serverSettings(this.#options.limits);
     const { clock = systemPorts.clock, ids = systemPorts.ids, log = systemPorts.log } = this.#options.ports ?? {};
-    const { auth } = this.#options;
+    const { auth, agents = {} } = this.#options;
     return {
       runtime,
       store,
@@ -299,7 +318,7 @@ class RuntimeServer implements HaftServer {
       submissions: new Submissions({ clock, ids }),
       passedOn: new WorkUnderWay(),
       events: new EventHub(runtime, { clock }),
-      agents: new Map(Object.entries(this.#options.agents ?? {})),
+      agents: agents instanceof Map ? agents : new Map(Object.entries(agents)),
       triggers: this.#options.triggers,
       limits: new Limits(settings, clock),
       metrics: new Metrics(),

@@ -242,14 +242,9 @@ export class Session {
   }
 
   /**
-   * True once another process has its log, or the store cannot take what it records: its calls are refused. Close it; a session that is resumed
-   * in its place continues from what the store has.
+   * Why nothing more is written to the store, such as `conflict` once another process has taken the session over: what it has is whole up to there.
+   * Calls are refused from then on. Close it; a session that is resumed in its place continues from what the store has.
    */
-  get lost(): boolean {
-    return this.#broken !== undefined;
-  }
-
-  /** Why nothing more is written to the store: what it has is whole up to there. @internal */
   get broken(): ToolError | undefined {
     return this.#broken;
   }

@@ -7,6 +7,7 @@ import { guardAccess } from "./access-operations.ts";
 import type { ApprovalStore } from "../core/approval-store.ts";
 import type { JobStore } from "../core/job-store.ts";
 import { checkProcessDescription, type ProcessDescription, type StoredProcess } from "../core/process-store.ts";
+import type { SessionQueue } from "../core/session-queue.ts";
 import type { StoreFeed } from "../core/store-feed.ts";
 import type { ArtifactStore } from "../core/artifact.ts";
 import type { LeaseStore } from "../core/lease-store.ts";
@@ -26,6 +27,7 @@ import {
   checkListOptions,
   checkLogOptions,
   checkReadOptions,
+  checkUnattended,
 } from "./store-options.ts";
 import { WriteBuffer } from "./write-buffer.ts";
 
@@ -40,6 +42,8 @@ export interface DatabaseStoreOptions {
   readonly notifier?: StoreNotifier | undefined;
   /** @default that of the system */
   readonly clock?: Clock;
+  /** Closed with the store. */
+  readonly queue?: SessionQueue;
 }
 
 /** A log that could not be closed is tried again so often. */
@@ -53,6 +57,7 @@ export class DatabaseStore implements Store {
   readonly outlivesProcess: boolean;
   readonly cache: CacheStore;
   readonly jobs: JobStore;
+  readonly queue: SessionQueue | undefined;
   readonly access: AccessStore;
   readonly approvals: ApprovalStore;
   readonly feed: StoreFeed;
@@ -74,6 +79,7 @@ export class DatabaseStore implements Store {
   constructor(database: LogDatabase, options: DatabaseStoreOptions) {
     this.kind = options.kind;
     this.outlivesProcess = options.outlivesProcess;
+    this.queue = options.queue;
     this.#options = options;
     this.#database = database;
     this.#buffer = new WriteBuffer({ commit: (writes) => this.#commit(writes), maxBytes: options.maxBufferedBytes });
@@ -211,6 +217,7 @@ export class DatabaseStore implements Store {
     try {
       await this.#buffer.flush();
     } finally {
+      await this.queue?.close();
       for (const log of this.#logs.values()) log.shut(this.#closedError());
       const wasOpen = await this.#opening?.then(
         () => true,
@@ -242,8 +249,13 @@ export class DatabaseStore implements Store {
         await this.open();
         return database.jobCancelRequests(undefined);
       },
-      prune: async (query) => {
-        const checked = checkJobPrune(query);
+      unattended: async (options = {}) => {
+        const checked = checkUnattended(options);
+        await this.open();
+        return database.jobUnattended(checked);
+      },
+      prune: async (options) => {
+        const checked = checkJobPrune(options);
         this.#requireWritable();
         await this.open();
         return database.jobPrune(checked);

@@ -3,8 +3,8 @@ import type { CheckedJobList, CheckedListOptions } from "./store-options.ts";
 import type { AccessOperation } from "./access-operations.ts";
 import type { BranchPoint } from "../core/event.ts";
 import type { ErrorInfo } from "../core/error.ts";
-import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
 import type { ProcessDescription, StoredProcess } from "../core/process-store.ts";
+import type { CancelRequest, JobKey, ListUnattendedOptions, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
 import type { FeedPage, ReadFeedOptions } from "../core/store-feed.ts";
 import type { CacheRecord, LogDamage, LogOptions, StoredSession } from "../core/store.ts";
 import type { StoreOperation } from "./store-operations.ts";
@@ -89,6 +89,7 @@ export interface LogDatabase {
   jobList(options: CheckedJobList): Promise<readonly StoredJob[]>;
   jobRequestCancel(request: JobKey & { readonly reason: string }): Promise<boolean>;
   jobCancelRequests(request: undefined): Promise<readonly CancelRequest[]>;
+  jobUnattended(options: Required<ListUnattendedOptions>): Promise<readonly string[]>;
   jobPrune(options: PruneJobsOptions): Promise<number>;
   access(operation: AccessOperation): Promise<unknown>;
   operate(operation: StoreOperation): Promise<unknown>;

@@ -2,7 +2,7 @@
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { CancelRequest, JobKey, JobStore, ListStoredJobsOptions, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
 import type { JobChange } from "./job-changes.ts";
-import { checkCancelRequest, checkJobList, checkJobPrune } from "./store-options.ts";
+import { checkCancelRequest, checkJobList, checkJobPrune, checkUnattended } from "./store-options.ts";
 
 export class MemoryJobs {
   /** By session and id, in the order they began. */
@@ -46,6 +46,11 @@ export class MemoryJobs {
         await open();
         return this.#requests();
       },
+      unattended: async (options = {}) => {
+        const { limit } = checkUnattended(options);
+        await open();
+        return this.#unattended().slice(0, limit);
+      },
       prune: async (options) => {
         const checked = checkJobPrune(options);
         await open();
@@ -78,6 +83,11 @@ export class MemoryJobs {
     return this.#all().flatMap(({ sessionId, id, cancelReason }) =>
       cancelReason === undefined || !this.#isOpen(sessionId) ? [] : [{ sessionId, id, reason: cancelReason }],
     );
+  }
+
+  #unattended(): readonly string[] {
+    const waiting = this.#all().filter(({ sessionId, endedAt }) => endedAt === undefined && !this.#isOpen(sessionId));
+    return [...new Set(waiting.toSorted((one, other) => one.startedAt - other.startedAt).map(({ sessionId }) => sessionId))];
   }
 
   #prune({ keep, endedBefore = -Infinity }: PruneJobsOptions): number {

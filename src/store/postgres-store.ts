@@ -1,6 +1,7 @@
 /** Sessions in a PostgreSQL database, which any number of processes on any number of machines share. @packageDocumentation */
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Store } from "../core/store.ts";
+import { bossQueue } from "./boss-queue.ts";
 import { checkPostgresSettings } from "./postgres-settings.ts";
 import { DEFAULT_BUFFERED_BYTES, requireWhole } from "./store-options.ts";
 import { PostgresNotifier } from "./postgres-notifier.ts";
@@ -82,5 +83,6 @@ export function postgresStore(options: PostgresStoreOptions): Store {
     connect,
     maxBufferedBytes: requireWhole("maxBufferedBytes", maxBufferedBytes, 1),
     notifier: settings.notify ? new PostgresNotifier(settings) : undefined,
+    ...(settings.readOnly ? {} : { queue: bossQueue(settings) }),
   });
 }

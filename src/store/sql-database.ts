@@ -5,7 +5,7 @@ import type { CacheRecord, LogOptions, StoredSession } from "../core/store.ts";
 import { sessionChecksum } from "./checksum.ts";
 import type { FeedPage, ReadFeedOptions } from "../core/store-feed.ts";
 import type { ProcessDescription, StoredProcess } from "../core/process-store.ts";
-import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
+import type { CancelRequest, JobKey, ListUnattendedOptions, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
 import { runOperation, type StoreOperation, type StoreParts } from "./store-operations.ts";
 import type { ClaimAnswer, ClaimRequest, LogDatabase, LogRefusal, LogWrite, ReadRequest, StoredPage } from "./log-database.ts";
 import type { CheckedJobList, CheckedListOptions } from "./store-options.ts";
@@ -21,7 +21,7 @@ import { SqlApprovals, removeApprovals } from "./sql-approvals.ts";
 import { SqlCache } from "./sql-cache.ts";
 import { latestMark, readFeed, settledNumber } from "./sql-feed.ts";
 import { listProcesses } from "./sql-processes.ts";
-import { cancelRequests, listJobs, pruneJobs, requestCancel } from "./sql-jobs.ts";
+import { cancelRequests, listJobs, pruneJobs, requestCancel, unattendedSessions } from "./sql-jobs.ts";
 import { SqlArtifacts } from "./sql-artifacts.ts";
 import { SqlLeases, removeLeases } from "./sql-leases.ts";
 import { SqlWebhooks } from "./sql-webhooks.ts";
@@ -184,6 +184,10 @@ export class SqlDatabase implements LogDatabase {
   jobCancelRequests(): Promise<readonly CancelRequest[]> {
     const { id } = this.#owner;
     return id === undefined ? Promise.resolve([]) : this.#do("could not be read", (tables) => cancelRequests(tables, id));
+  }
+
+  jobUnattended(options: Required<ListUnattendedOptions>): Promise<readonly string[]> {
+    return this.#do("could not list its jobs", (tables) => unattendedSessions(tables, this.#owner, options.limit));
   }
 
   jobPrune(options: PruneJobsOptions): Promise<number> {
@@ -392,8 +396,6 @@ function hasBranches(sessionId: string, child: string): ToolError {
   return new ToolError(
     "conflict",
     `Session ${JSON.stringify(sessionId)} cannot be removed: session ${child} branches off it and shares its events.`,
-    {
-      hint: "Remove the branch first.",
-    },
+    { hint: "Remove the branch first." },
   );
 }

@@ -65,6 +65,27 @@ export async function cancelRequests(tables: Kysely<Tables>, owner: string): Pro
   }));
 }
 
+/** The owner of these statements is among those that live. */
+export async function unattendedSessions(tables: Kysely<Tables>, owner: Owner, limit: number): Promise<readonly string[]> {
+  const living = await owner.living(tables);
+  const rows = await tables
+    .selectFrom("haft_job")
+    .innerJoin("haft_session", "haft_session.id", "haft_job.session")
+    .select((build) => ["haft_job.session", build.fn.min("haft_job.started_at").as("begun")])
+    .where("haft_job.ended_at", "is", null)
+    .where((build) =>
+      living.length === 0
+        ? build.lit(true)
+        : build.or([build("haft_session.owner", "is", null), build("haft_session.owner", "not in", living)]),
+    )
+    .groupBy("haft_job.session")
+    .orderBy("begun")
+    .orderBy("haft_job.session")
+    .limit(limit)
+    .execute();
+  return rows.map(({ session }) => originalText(session));
+}
+
 export async function pruneJobs(tables: Kysely<Tables>, { keep, endedBefore }: PruneJobsOptions): Promise<number> {
   const ended = tables.selectFrom("haft_job").select(["session", "id"]).where("ended_at", "is not", null);
   const surplus = ended.orderBy("ended_at", "desc").orderBy("session").orderBy("id").offset(keep).limit(PRUNED_AT_ONCE);

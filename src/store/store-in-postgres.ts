@@ -1,4 +1,6 @@
 /** The store over a PostgreSQL database, however that is connected. */
+import { omitUndefined } from "../core/base/omit-undefined.ts";
+import type { SessionQueue } from "../core/session-queue.ts";
 import type { Store } from "../core/store.ts";
 import type { StoreNotifier } from "../core/store-changes.ts";
 import { DatabaseStore } from "./database-store.ts";
@@ -13,9 +15,10 @@ export interface StoreInPostgresOptions {
   readonly maxBufferedBytes: number;
   /** @default processes do not tell each other */
   readonly notifier?: StoreNotifier | undefined;
+  readonly queue?: SessionQueue;
 }
 
-export function storeInPostgres(settings: PostgresSettings, { connect, maxBufferedBytes, notifier }: StoreInPostgresOptions): Store {
+export function storeInPostgres(settings: PostgresSettings, { connect, maxBufferedBytes, notifier, queue }: StoreInPostgresOptions): Store {
   const place = postgresPlace(settings);
   const heartbeatMs = Math.ceil(settings.leaseMs / HEARTBEATS_IN_LEASE);
   return new DatabaseStore(new InThreadDatabase({ place, heartbeatMs, connect }), {
@@ -25,5 +28,6 @@ export function storeInPostgres(settings: PostgresSettings, { connect, maxBuffer
     readOnly: settings.readOnly,
     maxBufferedBytes,
     notifier,
+    ...omitUndefined({ queue }),
   });
 }

@@ -2,7 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { checkJobStates } from "../core/job-status.ts";
-import type { CancelRequest, ListStoredJobsOptions, PruneJobsOptions } from "../core/job-store.ts";
+import type { CancelRequest, ListStoredJobsOptions, ListUnattendedOptions, PruneJobsOptions } from "../core/job-store.ts";
 import type { ReadFeedOptions } from "../core/store-feed.ts";
 import type { ListOptions, LogOptions, ReadOptions } from "../core/store.ts";
 
@@ -18,6 +18,7 @@ export const HEARTBEATS_IN_LEASE = 3;
 export const LEASE_MS = HEARTBEATS_IN_LEASE * HEARTBEAT_MS;
 const DEFAULT_EVENTS = 1_000;
 const DEFAULT_SESSIONS = 100;
+const DEFAULT_UNATTENDED = 1_000;
 
 /** Options of a list of jobs, with their defaults. */
 export type CheckedJobList = ListStoredJobsOptions & CheckedListOptions;
@@ -44,6 +45,7 @@ export function checkListOptions({ limit = DEFAULT_SESSIONS, offset = 0, session
 }
 
 const JOB_LIST: OptionNames<ListStoredJobsOptions> = { sessionId: true, id: true, states: true, limit: true, offset: true };
+const UNATTENDED: OptionNames<ListUnattendedOptions> = { limit: true };
 const JOB_PRUNE: OptionNames<PruneJobsOptions> = { keep: true, endedBefore: true };
 
 /** @throws ToolError `invalid_argument` */
@@ -51,6 +53,13 @@ export function checkJobList(options: ListStoredJobsOptions): CheckedJobList {
   checkKnownKeys(options, JOB_LIST, "the list of stored jobs");
   checkJobStates(options.states, "the list of stored jobs");
   return { ...options, ...checkListOptions(options) };
+}
+
+/** @throws ToolError `invalid_argument` */
+export function checkUnattended(options: ListUnattendedOptions): Required<ListUnattendedOptions> {
+  checkKnownKeys(options, UNATTENDED, "unattended() of stored jobs");
+  const { limit = DEFAULT_UNATTENDED } = options;
+  return { limit: requireWhole("limit", limit, 1) };
 }
 
 /** A copy: another thread may get it. @throws ToolError `invalid_argument` */

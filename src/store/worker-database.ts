@@ -6,7 +6,7 @@ import { ToolError, type ErrorInfo } from "../core/error.ts";
 import type { CacheRecord, StoredSession } from "../core/store.ts";
 import type { ProcessDescription, StoredProcess } from "../core/process-store.ts";
 import type { FeedPage, ReadFeedOptions } from "../core/store-feed.ts";
-import type { CancelRequest, JobKey, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
+import type { CancelRequest, JobKey, ListUnattendedOptions, PruneJobsOptions, StoredJob } from "../core/job-store.ts";
 import type { StoreOperation } from "./store-operations.ts";
 import type { ClaimAnswer, ClaimRequest, LogDatabase, LogRefusal, LogWrite, ReadRequest, StoredPage } from "./log-database.ts";
 import type { CheckedJobList, CheckedListOptions } from "./store-options.ts";
@@ -107,6 +107,10 @@ export class WorkerDatabase implements LogDatabase {
 
   jobRequestCancel(request: JobKey & { readonly reason: string }): Promise<boolean> {
     return this.#ask("jobRequestCancel", request);
+  }
+
+  jobUnattended(options: Required<ListUnattendedOptions>): Promise<readonly string[]> {
+    return this.#ask("jobUnattended", options);
   }
 
   jobCancelRequests(): Promise<readonly CancelRequest[]> {

@@ -215,6 +215,23 @@ const shared: readonly StoreCase[] = [
     );
     refusesAtOnce(() => late.append([message("a", 9)]), "conflict");
   }),
+  caseOfTwo("sessions that no process has open are listed while jobs of them have not ended, the oldest first", async (one, other) => {
+    const logs = ["c", "b", "a"].map((id) => one.create(id, { at: 1, durability: "sync" }));
+    for (const [index, log] of logs.entries()) append(log, [started("j", 10 - index), started("k", 20)]);
+    for (const log of logs) await log.whenDurable();
+    deepEqual(await other.jobs.unattended(), []);
+    await logs[0]?.close();
+    deepEqual([await one.jobs.unattended(), await other.jobs.unattended()], [["c"], ["c"]]);
+    await one.close();
+    deepEqual(await other.jobs.unattended(), ["a", "b", "c"]);
+    deepEqual(await other.jobs.unattended({ limit: 1 }), ["a"]);
+    const log = await other.claim("a");
+    deepEqual(await other.jobs.unattended(), ["b", "c"]);
+    append(log, [...ended("j", 30), ...ended("k", 31)]);
+    await log.close();
+    deepEqual(await other.jobs.unattended(), ["b", "c"]);
+    await refuses(() => other.jobs.unattended({ limit: 0 }), "invalid_argument");
+  }),
   caseOfTwo("the job of a process that is gone stays as it was, and nobody has it open", async (one, other) => {
     const log = one.create("a", { at: 1, durability: "sync" });
     append(log, [started("j", 5)]);

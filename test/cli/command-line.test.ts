@@ -25,6 +25,8 @@ const NONE: CliOptions = {
   address: undefined,
   name: undefined,
   place: [],
+  healthPort: undefined,
+  noWorker: false,
   session: undefined,
   simulate: false,
   settle: false,

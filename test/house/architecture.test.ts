@@ -56,6 +56,7 @@ const RULES: HouseRules = {
     "@modelcontextprotocol/server",
     "kysely",
     "pg",
+    "pg-boss",
     "croner",
     "defuddle",
     "unpdf",

@@ -6,6 +6,7 @@ const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
   "src/adapters/chat-runs.ts": "looks for open approvals of a run, which keeps the process alive while it works",
   "src/call/orphan.ts": "counts an abandoned handler; gives back what it holds, for which a waiting call keeps the process alive",
   "src/call/run-in-background.ts": "lets the next job start after one that runs for long; a job that waits in line keeps the process alive",
+  "src/cli/held-agent.ts": "looks whether an agent's session is free; the command that runs the agent waits to be stopped",
   "src/documents/watch-files.ts": "looks at changed files; a refresh reads them all the same",
   "src/engine/lazy-server.ts": "ends a server that no call uses",
   "src/engine/mcp.ts": "lists tools again that may be out of date",
@@ -33,6 +34,7 @@ const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
   "src/server/mcp/tasks/task-stream.ts": "looks at a task for a stream, whose connection keeps the process alive",
   "src/server/mcp/tasks/tasks.ts": "forgets a task that is over",
   "src/server/webhooks/webhook-sender.ts": "tries a delivery again, which the store keeps",
+  "src/server/worker/create-worker.ts": "looks for sessions whose process is gone; the queue's connection keeps the process alive",
   "src/triggers/channel-trigger.ts": "looks whether the inbox of an agent has room again",
   "src/triggers/running-trigger.ts": "starts a trigger again that failed; one that works keeps the process alive itself where it has to",
 };

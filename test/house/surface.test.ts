@@ -446,6 +446,7 @@ const SUBJECTS: Readonly<
       "ListApprovalsOptions",
       "ListOptions",
       "ListStoredJobsOptions",
+      "ListUnattendedOptions",
       "LogDamage",
       "LogOptions",
       "ManyApprovals",
@@ -462,6 +463,7 @@ const SUBJECTS: Readonly<
       "RefusalQuery",
       "RefusedRequest",
       "RevokeKeyRequest",
+      "SessionQueue",
       "Store",
       "StoreChange",
       "StoreFeed",
@@ -473,6 +475,8 @@ const SUBJECTS: Readonly<
       "StoredLease",
       "StoredProcess",
       "StoredSession",
+      "TakeSessionsOptions",
+      "TakenSessions",
       "WebhookDelivery",
       "WebhookEndpoint",
       "WebhookStore",
@@ -592,7 +596,7 @@ const ENTRIES: Readonly<Record<string, { readonly module: object; readonly value
   "haft/mcp-server": { module: mcpServer, values: ["listenMcp", "mcpApprover", "mcpClientOf", "mcpHandler", "serveMcpStdio"] },
   "haft/server": {
     module: server,
-    values: ["Keys", "ServerAccess", "createServer", "issuerTokens", "openServerAccess", "securityHeaders", "staticToken"],
+    values: ["Keys", "ServerAccess", "createServer", "createWorker", "issuerTokens", "openServerAccess", "securityHeaders", "staticToken"],
   },
   "haft/client": { module: client, values: ["ApiError", "createClient"] },
   "haft/adapters": {

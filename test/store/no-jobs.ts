@@ -6,6 +6,7 @@ export const noJobs: JobStore = {
   list: async () => [],
   requestCancel: async () => false,
   cancelRequests: async () => [],
+  unattended: async () => [],
   prune: async () => 0,
 };
 

@@ -172,6 +172,7 @@ test.each<[string, () => Store, string]>([
 
 test.each<[string, (path: string) => Store, string]>([
   ["names the cancelled jobs of other processes", everybodysRequests, "asked to end, by another process"],
+  ["lists sessions that are open, or have nothing to do, as unattended", everySession, "sessions that no process has open are listed"],
   ["lets a late owner end a job", lateEnds, "a late owner's end"],
 ])("a store that %s breaks the contract of jobs", async (_, make, title) => {
   const contract = jobStoreContract.filter(({ needsAnother }) => needsAnother);
@@ -181,6 +182,13 @@ test.each<[string, (path: string) => Store, string]>([
   });
   expect(found.join("\n")).toContain(title);
 });
+
+function everySession(path: string): Store {
+  const { store } = localStore(path, { busyTimeoutMs: 5_000 });
+  const unattended: JobStore["unattended"] = async () => (await store.jobs.list()).map(({ sessionId }) => sessionId);
+  Object.assign(store.jobs, { unattended });
+  return store;
+}
 
 function everybodysRequests(path: string): Store {
   const { store } = localStore(path, { busyTimeoutMs: 5_000 });

@@ -1,5 +1,9 @@
 /** `haft store migrate`: brings the tables of a store up to date. */
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { plural } from "../../core/base/wording.ts";
+import { ToolError } from "../../core/error.ts";
+import { checkPostgresSettings } from "../../store/postgres-settings.ts";
+import type { StorePlace } from "../../store/connect-store.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { storePlace } from "../open-store.ts";
 import { safeJson, safeText } from "../terminal-text.ts";
@@ -13,7 +17,8 @@ export const migrateStoreCommand: Command = {
     "Says which steps are to be done, then runs each in a transaction under a lock:",
     "two that run at once do not disturb each other, and what is done stays done.",
     "In PostgreSQL its role must be allowed to make and to change tables. Programs of",
-    "the version before that have the store open go on; start no more of them.",
+    "the version before that have the store open go on; start no more of them. With the",
+    "package pg-boss, the tables of the queue of jobs are made as well.",
   ],
   args: [0, 0],
   options: ["dry-run", "store", "schema", "config"],
@@ -30,9 +35,26 @@ export const migrateStoreCommand: Command = {
       if (dryRun) return connection.requireRights?.(connection.tables);
       await migrate(connection, { onDone: (step) => print.done(step) });
     });
+    if (!dryRun && "url" in place) await prepareQueue(context, place);
     return 0;
   },
 };
+
+/** Makes the tables by which several processes share jobs, where their package is installed. */
+async function prepareQueue(context: CommandContext, { url, schema }: Extract<StorePlace, { readonly url: string }>): Promise<void> {
+  const { bossQueue } = await import("../../store/boss-queue.ts");
+  const queue = bossQueue(checkPostgresSettings({ url, ...omitUndefined({ schema }) }));
+  try {
+    await queue.open();
+    if (!context.options.json) context.out.print(`${context.out.paint("green", "✓")} queue of jobs`);
+  } catch (thrown: unknown) {
+    const error = ToolError.fromUnknown(thrown);
+    if (error.code !== "unavailable") throw error;
+    if (!context.options.json) context.out.print(`The queue of jobs was left out: ${error.message} ${error.operatorHint ?? ""}`.trim());
+  } finally {
+    await queue.close();
+  }
+}
 
 interface Step {
   readonly version: number;

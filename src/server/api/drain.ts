@@ -5,7 +5,8 @@ import type { ApiServices } from "./services.ts";
 
 /**
  * The server takes no more calls when this begins. Streams end with `draining`, calls under way and requests that were passed on may end for `graceMs`, then those that change nothing are
- * cancelled; those that write get as long again, and what is left is cancelled, its outcome recorded as unknown. Then the sessions are let go.
+ * cancelled; those that write get as long again, and what is left is cancelled, its outcome recorded as unknown. Then the sessions are let go, those with jobs to
+ * other processes where the store has a queue.
  */
 export async function drain({ events, submissions, passedOn, runtime, sessions, settings, clock }: ApiServices): Promise<void> {
   events.close();
@@ -17,10 +18,10 @@ export async function drain({ events, submissions, passedOn, runtime, sessions, 
       await untilOver(submissions.whenIdle(), graceMs, clock);
     }
   }
-  await untilOver(sessions.end(), Math.max(graceMs, LEAST_END_MS), clock);
+  await untilOver(sessions.end(), graceMs + LEAST_END_MS, clock);
 }
 
-/** The sessions have at least so long to write their last events. */
+/** The sessions have so long to write their last events, once their jobs have had theirs to end. */
 const LEAST_END_MS = 5_000;
 
 function cancelCalls(runtime: ApiServices["runtime"], isMeant: (name: string) => boolean): void {

@@ -44,7 +44,8 @@ export async function forwarded(id: OperationId, request: Request, to: Destinati
 
 /** A session that another process took over may still be in this one, until it is dropped: it is open there. */
 function isOpenHere(sessionId: string, { runtime }: Pick<ApiServices, "runtime">): boolean {
-  return runtime.sessions.get(sessionId)?.lost === false;
+  const session = runtime.sessions.get(sessionId);
+  return session !== undefined && session.broken === undefined;
 }
 
 /** Where another process is reached that has the session open. Undefined where it is open here, or nowhere, or that process announced no address. */

@@ -73,6 +73,11 @@ async function answerRoute(id: OperationId, context: Context, parts: RouterParts
   return countedResponse(response, (bytes) => services.limits.spendBytes(principalId, bytes));
 }
 
+/** An agent that runs in another process of the store is known there by the name of its session. */
+function sessionOfAgent(name: string | undefined, { agents }: ApiServices): string | undefined {
+  return name === undefined ? undefined : (agents.get(name)?.session.id ?? name);
+}
+
 function countedFor(principal: Principal, request: Request, { limits }: ApiServices): Request {
   return principal === ANYBODY ? request : countedRequest(request, (bytes) => limits.spendBytes(principal.id, bytes));
 }
@@ -101,7 +106,7 @@ async function answer(
   if (services.stopping() && route.method === "POST")
     throw new ToolError("unavailable", "The server is stopping.", { retryable: true, outcome: "not_started", retryAfterMs: 1_000 });
   const place = req.query("place");
-  const inPath = req.param("sessionId");
+  const inPath = req.param("sessionId") ?? sessionOfAgent(req.param("agentName"), services);
   // A request of a session key for another session is not passed on: the answer would say that there is such a session.
   const isSeen = (sessionId: string | undefined): boolean =>
     principal.sessionId === undefined || sessionId === undefined || principal.sessionId === sessionId;

@@ -5,6 +5,7 @@ import type { Clock, Log } from "../../core/ports.ts";
 import type { Store, StoredSession } from "../../core/store.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
+import { untilOver } from "./until-over.ts";
 import { forgetSessions } from "../forget-sessions.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { ServerSettings } from "./server-settings.ts";
@@ -14,7 +15,7 @@ export interface SessionPoolOptions {
   readonly store: Store | undefined;
   readonly clock: Clock;
   readonly log: Log;
-  readonly settings: Pick<ServerSettings, "maxOpenSessions" | "sessionIdleMs">;
+  readonly settings: Pick<ServerSettings, "maxOpenSessions" | "sessionIdleMs" | "graceMs">;
 }
 
 interface Held {
@@ -60,7 +61,8 @@ export class SessionPool {
       if (left > 0) this.#uses.set(id, left);
       else this.#uses.delete(id);
       const held = this.#held.get(id); // undefined for the program's own: it closes it
-      if (held !== undefined) this.#touch(id, held);
+      if (held !== undefined && left === 0 && this.#isForOthers(held.session)) this.#leave(held.session);
+      else if (held !== undefined) this.#touch(id, held);
     }
   }
 
@@ -91,17 +93,8 @@ export class SessionPool {
   }
 
   /** Closes one that the server holds, or the program. */
-  async close(session: RuntimeSession): Promise<void> {
-    const { id } = session;
-    this.#held.delete(id);
-    const closing = session.close();
-    const over = closing
-      .catch(() => {}) // its caller gets the error
-      .finally(() => {
-        if (this.#leaving.get(id) === over) this.#leaving.delete(id);
-      });
-    this.#leaving.set(id, over);
-    await closing;
+  close(session: RuntimeSession): Promise<void> {
+    return this.#letGo(session, session.close());
   }
 
   /** Ends the session of a request whose answer is kept. With a store it is closed when it is idle, and known for as long as the answer. */
@@ -121,19 +114,58 @@ export class SessionPool {
     if (this.#options.runtime.sessions.get(id) === undefined && (await this.stored(id)) === undefined) throw noSession(id);
   }
 
-  /** Closes what the server holds. */
+  /** Closes what the server holds. Jobs that other processes can continue get their time to end, and are handed over. */
   async end(): Promise<void> {
     this.#closed = true;
     this.#sweep?.();
-    await Promise.allSettled([...this.#held.values()].map(({ session }) => session.close()));
+    const { runtime, store, settings, clock } = this.#options;
+    const sessions = [...this.#held.values()].map(({ session }) => session);
+    if (store?.queue !== undefined && runtime.jobs.runHere) {
+      const jobs = sessions.flatMap((session) => session.jobs);
+      await untilOver(Promise.allSettled(jobs.map(({ id }) => runtime.jobs.wait(id))), settings.graceMs, clock);
+    }
+    for (const session of sessions) this.#leave(session);
+    await Promise.all(this.#leaving.values());
     this.#held.clear();
+  }
+
+  /** Its jobs are left to the processes that run them. */
+  #isForOthers(session: RuntimeSession): boolean {
+    const { runtime, store } = this.#options;
+    return store?.queue !== undefined && !runtime.jobs.runHere && session.jobs.length > 0;
+  }
+
+  /** Lets a session go that nothing here works in. */
+  #leave(session: RuntimeSession): void {
+    void this.#letGo(session, this.#closeOrHandOver(session)).catch((thrown: unknown) =>
+      this.#options.log.warn(`A session did not end well: ${describeThrown(thrown)}`),
+    );
+  }
+
+  async #letGo({ id }: RuntimeSession, ending: Promise<void>): Promise<void> {
+    this.#held.delete(id);
+    const over = ending
+      .catch(() => {}) // its caller gets the error
+      .finally(() => {
+        if (this.#leaving.get(id) === over) this.#leaving.delete(id);
+      });
+    this.#leaving.set(id, over);
+    await ending;
+  }
+
+  async #closeOrHandOver(session: RuntimeSession): Promise<void> {
+    const { runtime, store } = this.#options;
+    const queue = store?.queue;
+    if (queue === undefined || session.jobs.length === 0) return session.close();
+    await runtime.sessions.handOver(session.id);
+    await queue.offer([session.id]);
   }
 
   async #open(id: string, create: boolean): Promise<RuntimeSession> {
     const { runtime, store } = this.#options;
     await this.#leaving.get(id);
     const open = runtime.sessions.get(id);
-    if (open !== undefined && !(open.lost && this.#held.has(id))) return open;
+    if (open !== undefined && !(open.broken !== undefined && this.#held.has(id))) return open;
     if (this.#closed) throw new ToolError("unavailable", "The server is stopping.", { retryable: true });
     if (store === undefined) {
       if (!create) throw noSession(id);
@@ -210,9 +242,7 @@ export class SessionPool {
       if (left <= 0) return;
       if (id === except || this.#uses.has(id) || now - usedAt < idleMs || session.jobs.length > 0 || this.#stays(id, parents)) continue;
       left--;
-      void this.close(session).catch((thrown: unknown) =>
-        this.#options.log.warn(`An idle session did not end well: ${describeThrown(thrown)}`),
-      );
+      this.#leave(session);
     }
   }
 

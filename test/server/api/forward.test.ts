@@ -4,8 +4,9 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { createRuntime, defineTool, type Runtime } from "haft";
+import { createAgent, createRuntime, defineTool, type Runtime } from "haft";
 import { createClient } from "haft/client";
+import { scriptedModel } from "haft/model";
 import { createServer, staticToken } from "haft/server";
 import { sqliteStore } from "haft/sqlite";
 import { expect, onTestFinished, test } from "vitest";
@@ -264,3 +265,25 @@ test.runIf(inCI)(
   { timeout: 900_000 },
   () => drill(200, 4),
 );
+
+test("issue 21.2 requests for an agent are passed on to the server that runs it, and one that comes later is found", async () => {
+  const folder = await newFolder();
+  const runtime = createRuntime({ store: sqliteStore({ path: join(folder, "haft.db"), synchronous: "normal" }) });
+  const agents = new Map();
+  const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), agents, limits: { graceMs: 50 } });
+  await server.listen({ port: 0, address: true });
+  onTestFinished(async () => void (await server.close().then(() => runtime.close())));
+  const other = await startNode(folder);
+  expect((await other.ask("GET", "/v1/agents/clerk")).status).toBe(404);
+  const session = await runtime.resume("clerk", { create: true });
+  const agent = createAgent({ session, model: scriptedModel([{ text: "Yes." }]) });
+  agent.start();
+  agents.set("clerk", agent);
+  expect(await other.ask("POST", "/v1/agents/clerk/messages", { content: "Are you there?" })).toMatchObject({
+    status: 200,
+    json: { sent: true },
+  });
+  await agent.whenIdle();
+  expect(session.messages().map(({ role }) => role)).toEqual(["user", "assistant"]);
+  expect((await other.ask("GET", "/v1/agents/clerk")).json).toMatchObject({ name: "clerk", sessionId: "clerk" });
+});

@@ -31,6 +31,7 @@ export const agentRoutes = {
     summary: "Get one agent.",
     params: { agentName },
     answer: agent,
+    inSession: true,
     example: { params: { agentName: "clerk" } },
   },
   sendToAgent: {
@@ -48,6 +49,7 @@ export const agentRoutes = {
     ),
     answer: answer({ sent: flag("It has it.") }, ["sent"]),
     keyed: true,
+    inSession: true,
     example: { params: { agentName: "clerk" }, body: { content: "What do the notes say?" } },
   },
   cancelAgent: {
@@ -57,6 +59,7 @@ export const agentRoutes = {
     summary: "Cancel the agent's current run; it keeps listening.",
     params: { agentName },
     answer: answer({ cancelled: flag("False when it does not run.") }, ["cancelled"]),
+    inSession: true,
     example: { params: { agentName: "clerk" } },
   },
   listAgentEvents: {
@@ -79,6 +82,7 @@ export const agentRoutes = {
       ["events"],
     ),
     streams: true,
+    inSession: true,
     example: { params: { agentName: "clerk" } },
   },
   listChannels: {

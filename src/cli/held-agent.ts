@@ -1,0 +1,98 @@
+/** An agent that runs in one process of a store at a time: here, while this process has its session. */
+import type { Agent } from "../compose/agent.ts";
+import { ToolError } from "../core/error.ts";
+import { systemPorts } from "../core/system-ports.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import type { RuntimeSession } from "../runtime/runtime-session.ts";
+
+export interface HeldAgentOptions {
+  /** Also the id of its session. */
+  readonly name: string;
+  readonly runtime: Runtime;
+  /** Has the agent by its name while it runs here. */
+  readonly agents: Map<string, Agent>;
+  readonly make: (session: RuntimeSession) => Agent;
+  readonly log: (message: string) => void;
+}
+
+/** How often it is seen whether the session is free, or still here. */
+const LOOK_MS = 1_000;
+
+export class HeldAgent {
+  readonly #options: HeldAgentOptions;
+  #agent: Agent | undefined;
+  #stopTimer: (() => void) | undefined;
+  #looking: Promise<void> = Promise.resolve();
+  #isStopped = false;
+  #complaint: string | undefined;
+
+  constructor(options: HeldAgentOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when it runs here, or is known to run elsewhere. @throws as `Runtime.resume`, where no other process can have it. By rejecting */
+  async start(): Promise<void> {
+    const { runtime } = this.#options;
+    if (runtime.store?.queue === undefined) return this.#take();
+    await this.#look();
+  }
+
+  /** Its session is free for another process then. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#stopTimer?.();
+    await this.#looking;
+    await this.#leave();
+  }
+
+  #look(): Promise<void> {
+    this.#looking = this.#checkAgainLater();
+    return this.#looking;
+  }
+
+  /** Never rejects. */
+  async #checkAgainLater(): Promise<void> {
+    await this.#check();
+    if (!this.#isStopped) this.#stopTimer = systemPorts.clock.timer(() => void this.#look(), LOOK_MS, { background: true });
+  }
+
+  async #check(): Promise<void> {
+    try {
+      const { session } = this.#agent ?? {};
+      if (session !== undefined && !session.closed && session.broken === undefined) return;
+      await this.#leave();
+      await this.#take();
+      this.#complaint = undefined;
+    } catch (thrown: unknown) {
+      const error = ToolError.fromUnknown(thrown, "store_failed");
+      if (error.code === "resource_busy" || this.#complaint === error.message) return;
+      this.#complaint = error.message;
+      this.#options.log(`agent ${this.#options.name}: ${error.message}`);
+    }
+  }
+
+  async #take(): Promise<void> {
+    const { name, runtime, agents, make } = this.#options;
+    const session = runtime.store === undefined ? runtime.session(name) : await runtime.resume(name, { create: true });
+    const agent = make(session);
+    this.#agent = agent;
+    agents.set(name, agent);
+    agent.start();
+  }
+
+  /** Messages that wait stay in the inbox; jobs that run are continued by the process that resumes the session. */
+  async #leave(): Promise<void> {
+    const agent = this.#agent;
+    if (agent === undefined) return;
+    this.#agent = undefined;
+    this.#options.agents.delete(this.#options.name);
+    await agent.stop();
+    const { session } = agent;
+    const { runtime } = this.#options;
+    if (runtime.store?.queue === undefined) return; // it is closed with the runtime
+    const isLost = session.broken !== undefined; // of one that is another's now nothing can be written
+    await (session.jobs.length > 0 ? runtime.sessions.handOver(session.id) : session.close()).catch((thrown: unknown) => {
+      if (!isLost) throw thrown;
+    });
+  }
+}

@@ -1,0 +1,236 @@
+/** Runs the jobs of sessions that no process has open: takes such sessions from the store's queue, and finds those that were not offered. */
+import { COUNT, MILLISECONDS, SIZE, checkNumber } from "../../core/base/number-bounds.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
+import type { Clock, Log } from "../../core/ports.ts";
+import type { SessionQueue, TakenSessions } from "../../core/session-queue.ts";
+import type { Store } from "../../core/store.ts";
+import { systemPorts } from "../../core/system-ports.ts";
+import { Runtime } from "../../runtime/runtime.ts";
+import type { RuntimeSession } from "../../runtime/runtime-session.ts";
+import { untilOver } from "../api/until-over.ts";
+import { untilJobsEnd } from "./until-jobs-end.ts";
+
+/** Options of `createWorker`. */
+export interface WorkerOptions {
+  /** Most sessions at a time that it takes from others. Integer ≥ 1. @default 10 */
+  readonly concurrency?: number;
+  /** Sessions that it leaves to others, such as those of agents that the program runs. @default none */
+  readonly except?: readonly string[];
+  /** How often it looks for sessions whose process is gone, in milliseconds. Integer ≥ 100. @default 2_000 */
+  readonly lookMs?: number;
+  /** How long `stop` lets jobs under way end before it hands them over, in milliseconds. @default 10_000 */
+  readonly graceMs?: number;
+  /** Clock and log, for tests. */
+  readonly ports?: { readonly clock?: Clock; readonly log?: Log };
+}
+
+/** Runs the jobs of a store, made by `createWorker`. */
+export interface HaftWorker {
+  /** How many sessions it has taken, and what became of them. */
+  readonly counts: WorkerCounts;
+  /** @throws ToolError `unavailable` without pg-boss; `store_failed`, `corrupt_record` for a store or queue that cannot be used. By rejecting */
+  start(): Promise<void>;
+  /**
+   * Takes no more sessions, waits `graceMs` for their jobs, and hands over those that still run: another process continues them as
+   * `runtime.sessions.handOver` says. Idempotent; an abort of the signal ends the wait.
+   */
+  stop(options?: { readonly signal?: AbortSignal }): Promise<void>;
+}
+
+/** The counts of a worker since it was made. */
+export interface WorkerCounts {
+  /** Sessions that it holds now. */
+  readonly held: number;
+  /** Sessions that it took. */
+  readonly taken: number;
+  /** Sessions of which it let go with no job left, their ends durable. */
+  readonly finished: number;
+  /** Sessions that it handed over, or lost to another process. */
+  readonly left: number;
+}
+
+/** Opens sessions for a worker, and closes them. @internal */
+export interface SessionHolder {
+  /** Does the work in a session, which stays open meanwhile. @throws ToolError `not_found`, `resource_busy`. By rejecting */
+  use(id: string, work: (session: RuntimeSession) => Promise<void>): Promise<void>;
+}
+
+const OPTIONS: OptionNames<WorkerOptions> = { concurrency: true, except: true, lookMs: true, graceMs: true, ports: true };
+const DEFAULTS = { concurrency: 10, lookMs: 2_000, graceMs: 10_000 } as const;
+/** The shortest time between two looks at the store. */
+const LOOK = { ...MILLISECONDS, min: 100, integer: true };
+
+/**
+ * Makes a worker of a runtime whose store several processes share: it resumes sessions that have unended jobs and no living process, and closes them
+ * when these have ended. Any number of workers and servers may do that for one store. The runtime stays the program's to open and close.
+ *
+ * @throws ToolError `invalid_argument`, also for a runtime whose store has no queue
+ */
+export function createWorker(runtime: Runtime, options: WorkerOptions = {}): HaftWorker {
+  if (!(runtime instanceof Runtime)) throw new ToolError("invalid_argument", "A worker needs a runtime: what createRuntime() gives.");
+  checkWorkerOptions(options, "createWorker()");
+  return new StoreWorker(runtime, options, ownSessions(runtime));
+}
+
+/** @throws ToolError `invalid_argument` @internal */
+export function checkWorkerOptions({ concurrency, lookMs, graceMs, ...rest }: WorkerOptions, owner: string): void {
+  checkKnownKeys(rest, OPTIONS, owner);
+  checkNumber(concurrency, `concurrency of ${owner}`, COUNT);
+  checkNumber(lookMs, `lookMs of ${owner}`, LOOK);
+  checkNumber(graceMs, `graceMs of ${owner}`, SIZE);
+}
+
+/** Resumes sessions itself, and closes them as soon as they have nothing to do. */
+function ownSessions(runtime: Runtime): SessionHolder {
+  return {
+    async use(id, work) {
+      const session = await runtime.resume(id);
+      try {
+        await work(session);
+      } finally {
+        if (!session.closed) await session.close();
+      }
+    },
+  };
+}
+
+export class StoreWorker implements HaftWorker {
+  readonly #runtime: Runtime;
+  readonly #store: Store;
+  readonly #queue: SessionQueue;
+  readonly #sessions: SessionHolder;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #settings: Required<Omit<WorkerOptions, "ports" | "except">>;
+  readonly #except: ReadonlySet<string>;
+  readonly #counts = { taken: 0, finished: 0, left: 0 };
+  readonly #held = new Set<RuntimeSession>();
+  readonly #stopping = new AbortController();
+  #taking: TakenSessions | undefined;
+  #stopTimer: (() => void) | undefined;
+  #looking: Promise<void> | undefined;
+  #starting: Promise<void> | undefined;
+  #ended: Promise<void> | undefined;
+  #complaint: string | undefined;
+
+  constructor(runtime: Runtime, options: WorkerOptions, sessions: SessionHolder) {
+    const { store } = runtime;
+    const { concurrency = DEFAULTS.concurrency, except = [], lookMs = DEFAULTS.lookMs, graceMs = DEFAULTS.graceMs } = options;
+    if (store?.queue === undefined)
+      throw new ToolError("invalid_argument", "A worker needs a store that several machines share, and the runtime has none.", {
+        hint: 'Give it one: createRuntime({ store: postgresStore({ url: "postgres://…" }) }).',
+      });
+    this.#runtime = runtime;
+    this.#store = store;
+    this.#queue = store.queue;
+    this.#sessions = sessions;
+    this.#settings = { concurrency, lookMs, graceMs };
+    this.#except = new Set(except);
+    this.#clock = options.ports?.clock ?? systemPorts.clock;
+    this.#log = options.ports?.log ?? systemPorts.log;
+  }
+
+  get counts(): WorkerCounts {
+    return { held: this.#held.size, ...this.#counts };
+  }
+
+  start(): Promise<void> {
+    return (this.#starting ??= this.#start());
+  }
+
+  stop({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    return (this.#ended ??= this.#stop(signal));
+  }
+
+  async #start(): Promise<void> {
+    await this.#store.open();
+    await this.#queue.open();
+    const onError = (error: unknown): void => this.#complain(error);
+    this.#taking = await this.#queue.take((id) => this.#work(id), { concurrency: this.#settings.concurrency, onError });
+    this.#look();
+  }
+
+  async #stop(signal: AbortSignal | undefined): Promise<void> {
+    await this.#starting?.catch(() => {}); // its caller got the error
+    this.#stopTimer?.();
+    await this.#looking;
+    const stopped = this.#taking?.stop();
+    if (stopped === undefined) return;
+    const { graceMs } = this.#settings;
+    const hurry = (): void => this.#stopping.abort();
+    signal?.addEventListener("abort", hurry, { once: true });
+    if (signal?.aborted === true || !(await untilOver(stopped, graceMs, this.#clock))) hurry();
+    await stopped;
+    signal?.removeEventListener("abort", hurry);
+  }
+
+  #look(): void {
+    this.#looking = this.#lookAgainLater();
+  }
+
+  /** Never rejects. */
+  async #lookAgainLater(): Promise<void> {
+    try {
+      await this.#offerUnattended();
+      this.#complaint = undefined;
+    } catch (thrown: unknown) {
+      this.#complain(thrown);
+    }
+    if (this.#ended === undefined) this.#stopTimer = this.#clock.timer(() => this.#look(), this.#settings.lookMs, { background: true });
+  }
+
+  async #offerUnattended(): Promise<void> {
+    const ids = await this.#store.jobs.unattended();
+    await this.#queue.offer(ids.filter((id) => !this.#isLeft(id)));
+  }
+
+  /** It is open here, or is not to be. */
+  #isLeft(id: string): boolean {
+    return this.#except.has(id) || this.#runtime.sessions.get(id) !== undefined;
+  }
+
+  /** Rejects for a session that cannot be opened, which is then tried again later. */
+  async #work(id: string): Promise<void> {
+    if (this.#ended !== undefined || this.#isLeft(id)) return;
+    try {
+      let isFinished = false;
+      await this.#sessions.use(id, async (session) => {
+        isFinished = await this.#hold(session);
+      });
+      if (isFinished) this.#counts.finished++;
+    } catch (thrown: unknown) {
+      const error = ToolError.fromUnknown(thrown, "store_failed");
+      if (error.code === "conflict") this.#counts.left++;
+      if (PASSED_ON.has(error.code)) return;
+      this.#log.warn(`The jobs of the session ${JSON.stringify(id)} could not be continued: ${error.message}`);
+      throw error;
+    }
+  }
+
+  /** Resolves to whether no job of it is left. */
+  async #hold(session: RuntimeSession): Promise<boolean> {
+    this.#held.add(session);
+    this.#counts.taken++;
+    try {
+      if (await untilJobsEnd(session, { jobs: this.#runtime.jobs, signal: this.#stopping.signal })) return true;
+      await this.#runtime.sessions.handOver(session.id);
+      this.#counts.left++;
+      await this.#queue.offer([session.id]);
+      return false;
+    } finally {
+      this.#held.delete(session);
+    }
+  }
+
+  /** Once, until it goes well again. */
+  #complain(thrown: unknown): void {
+    const why = describeThrown(thrown);
+    if (this.#complaint === why || this.#ended !== undefined) return;
+    this.#complaint = why;
+    this.#log.warn(`Jobs of other processes are not taken over: ${why}`);
+  }
+}
+
+/** Another process has it, or it is gone: there is nothing to do. */
+const PASSED_ON: ReadonlySet<string> = new Set(["resource_busy", "duplicate", "not_found", "conflict"]);

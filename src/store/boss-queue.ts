@@ -1,0 +1,224 @@
+/** The queue of sessions in PostgreSQL: pg-boss, in a schema of its own next to that of the store. */
+import type { ConstructorOptions, PgBoss } from "pg-boss";
+import { ToolError, describeThrown } from "../core/error.ts";
+import type { SessionQueue, TakeSessionsOptions, TakenSessions } from "../core/session-queue.ts";
+import { originalText, storedKey, storedText } from "./stored-text.ts";
+import { shownUrl, type PostgresSettings } from "./postgres-settings.ts";
+
+const QUEUE = "haft-sessions";
+/** pg-boss writes the schema's name into statements and functions. */
+const SCHEMA_NAME = /^[A-Za-z_]\w{0,44}$/u;
+/** Longer keys do not fit into an index. */
+const KEY_BYTES = 1_000;
+/** Most offers of one statement. */
+const OFFERED_AT_ONCE = 1_000;
+
+/** A session is held as long as its jobs run; a day is the most that pg-boss allows, and a session still open then is refused to others. */
+const HELD_SECONDS = 24 * 60 * 60;
+const QUEUE_OPTIONS = {
+  policy: "exclusive", // by its key a session is in the queue once, waiting or taken
+  notify: true,
+  expireInSeconds: HELD_SECONDS,
+  heartbeatSeconds: 10,
+  retryLimit: 1_000,
+  retryDelay: 1,
+  retryBackoff: true,
+  retryDelayMax: 60,
+  deleteAfterSeconds: 60,
+} as const;
+
+/** @see https://pgboss.io/api/constructor (2026-11) */
+const BOSS_OPTIONS = {
+  max: 4,
+  schedule: false,
+  useListenNotify: true,
+  superviseIntervalSeconds: 1,
+  monitorIntervalSeconds: 1,
+  maintenanceIntervalSeconds: 60,
+  reindex: false,
+  monitorVacuum: false,
+  application_name: "haft",
+} as const satisfies ConstructorOptions;
+
+const WORK_OPTIONS = {
+  batchSize: 1,
+  /** Of queues whose notifications do not come through, as behind a pooler of connections. */
+  pollingIntervalSeconds: 0.5,
+  /** A worker that is busy when it is notified would otherwise sleep for 30 seconds. */
+  notifyPollingIntervalSeconds: 1,
+  heartbeatRefreshSeconds: 1,
+} as const;
+
+/** pg-boss keeps it as jsonb, which does not hold every text. */
+interface Offered {
+  /** The id as JSON text. */
+  readonly session: string;
+}
+
+/** @param connection where pg-boss runs in place of the address, for tests */
+export function bossQueue(settings: PostgresSettings, connection: Partial<ConstructorOptions> = {}): SessionQueue {
+  return new BossQueue(settings, connection);
+}
+
+class BossQueue implements SessionQueue {
+  readonly #settings: PostgresSettings;
+  readonly #connection: Partial<ConstructorOptions>;
+  readonly #listeners = new Set<(error: unknown) => void>();
+  readonly #gathered = new Set<string>();
+  #opening: Promise<PgBoss> | undefined;
+  #sending: Promise<void> = Promise.resolve();
+  /** Sends what is gathered, once that is done. */
+  #next: Promise<void> | undefined;
+  #isClosed = false;
+
+  constructor(settings: PostgresSettings, connection: Partial<ConstructorOptions>) {
+    this.#settings = settings;
+    this.#connection = connection;
+  }
+
+  async open(): Promise<void> {
+    await this.#whenOpen();
+  }
+
+  /** Offers that come while a statement is under way go together with the next. */
+  offer(sessionIds: readonly string[]): Promise<void> {
+    if (sessionIds.length === 0) return Promise.resolve();
+    for (const id of sessionIds) this.#gathered.add(id);
+    return (this.#next ??= this.#sending.then(() => this.#send()));
+  }
+
+  async take(work: (sessionId: string) => Promise<void>, { concurrency, onError }: TakeSessionsOptions): Promise<TakenSessions> {
+    const boss = await this.#whenOpen();
+    this.#listeners.add(onError);
+    const ids = await Promise.all(Array.from({ length: concurrency }, () => this.#takeOneByOne(boss, work)));
+    return {
+      stop: async () => {
+        await Promise.all(ids.map((id) => boss.offWork(QUEUE, { id, wait: true })));
+        this.#listeners.delete(onError);
+      },
+    };
+  }
+
+  /** Each has an id of its own: of several with one id, only the first could be told to look for the next session at once. */
+  async #takeOneByOne(boss: PgBoss, work: (sessionId: string) => Promise<void>): Promise<string> {
+    const id = await boss.work<Offered>(QUEUE, WORK_OPTIONS, async (jobs) => {
+      try {
+        for (const { data } of jobs) await work(originalText(data.session));
+      } finally {
+        boss.notifyWorker(id);
+      }
+    });
+    return id;
+  }
+
+  async waiting(): Promise<number> {
+    const boss = await this.#whenOpen();
+    const [stats] = await boss.getQueueStats(QUEUE, { force: true });
+    return stats?.queuedCount ?? 0;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#sending;
+    const boss = await this.#opening?.catch(() => undefined);
+    await boss?.stop({ graceful: false });
+  }
+
+  #whenOpen(): Promise<PgBoss> {
+    if (this.#isClosed) return Promise.reject(new ToolError("store_failed", `${this.#place} is closed.`, { retryable: false }));
+    this.#opening ??= this.#start().catch((thrown: unknown) => {
+      this.#opening = undefined; // what was wrong may be put right
+      throw this.#explain(thrown);
+    });
+    return this.#opening;
+  }
+
+  async #start(): Promise<PgBoss> {
+    const { PgBoss } = await loadBoss();
+    const { url, migrate, connectTimeoutMs } = this.#settings;
+    const boss = new PgBoss({
+      ...BOSS_OPTIONS,
+      connectionString: url,
+      connectionTimeoutMillis: connectTimeoutMs,
+      schema: bossSchema(this.#settings),
+      migrate,
+      createSchema: migrate,
+      ...this.#connection,
+    });
+    boss.on("error", (error) => this.#tell(error));
+    try {
+      await boss.start();
+      if ((await boss.getQueue(QUEUE)) === null) await boss.createQueue(QUEUE, QUEUE_OPTIONS);
+    } catch (thrown: unknown) {
+      await boss.stop({ graceful: false }).catch(() => {}); // the first error is reported
+      throw thrown;
+    }
+    return boss;
+  }
+
+  #send(): Promise<void> {
+    const ids = [...this.#gathered];
+    this.#gathered.clear();
+    this.#next = undefined;
+    const sent = this.#insert(ids);
+    this.#sending = sent.catch(() => {}); // its callers get the error
+    return sent;
+  }
+
+  async #insert(ids: readonly string[]): Promise<void> {
+    const boss = await this.#whenOpen();
+    try {
+      for (let from = 0; from < ids.length; from += OFFERED_AT_ONCE) {
+        const part = ids.slice(from, from + OFFERED_AT_ONCE);
+        const offered = part.map((id) => ({ data: { session: storedText(id) }, singletonKey: storedKey(id, KEY_BYTES) }));
+        await boss.insert(QUEUE, offered);
+      }
+    } catch (thrown: unknown) {
+      throw this.#explain(thrown);
+    }
+  }
+
+  #tell(error: unknown): void {
+    for (const listener of this.#listeners) listener(this.#explain(error));
+  }
+
+  get #place(): string {
+    return `The queue of jobs in ${shownUrl(this.#settings.url)} (schema ${bossSchema(this.#settings)})`;
+  }
+
+  #explain(thrown: unknown): ToolError {
+    if (thrown instanceof ToolError) return thrown;
+    const why = describeThrown(thrown);
+    const code = thrown instanceof Error && "code" in thrown ? String(thrown.code) : undefined;
+    if (/pg-boss is not installed|database schema|migrat/iu.test(why) && code === undefined)
+      return new ToolError("corrupt_record", `${this.#place} has no tables yet, or those of another version: ${why}`, {
+        operatorHint: "Run haft store migrate with a role that may make tables.",
+        cause: thrown,
+      });
+    const hint = code === "42501" ? { operatorHint: "Run haft store migrate with a role that may, and grant this one its tables." } : {};
+    return new ToolError("store_failed", `${this.#place} cannot be used: ${why}${code === undefined ? "" : ` (${code})`}`, {
+      retryable: code !== "42501",
+      cause: thrown,
+      ...hint,
+    });
+  }
+}
+
+/** The schema of pg-boss's tables. @throws ToolError `invalid_argument` for a name of which none can be made */
+function bossSchema({ schema }: PostgresSettings): string {
+  if (SCHEMA_NAME.test(schema)) return `${schema.toLowerCase()}_jobs`;
+  throw new ToolError("invalid_argument", `The schema ${JSON.stringify(schema)} cannot have a queue of jobs beside it.`, {
+    hint: "Its name needs letters, digits and _ alone, 45 at most.",
+  });
+}
+
+async function loadBoss(): Promise<typeof import("pg-boss")> {
+  try {
+    return await import("pg-boss");
+  } catch (error: unknown) {
+    throw new ToolError("unavailable", "The package pg-boss is not installed; jobs in several processes need it.", {
+      cause: error,
+      operatorHint: "npm install pg-boss",
+    });
+  }
+}

@@ -1,0 +1,151 @@
+/** `haft worker` and `haft serve --no-worker` as processes over one PostgreSQL server. */
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { createClient } from "haft/client";
+import { postgresPrograms, startPostgres, type PostgresServer } from "../store/postgres/server.ts";
+import { chatProject, CANARY } from "./chat-project.ts";
+import { PATIENCE_MS, folderWith, haft, type Control, type Finished } from "./run-haft.ts";
+
+const TOKEN = "a-token-for-the-tests";
+
+const FILES = {
+  "haft.toml": '[toolsets.shop]\ntype = "module"\npath = "./shop.mjs"\n\n[worker]\nlookMs = 300\n',
+  "shop.mjs": `
+const after = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+export const build = {
+  name: "build",
+  description: "Builds.",
+  inputSchema: { type: "object" },
+  effects: { writes: ["out"], idempotent: true },
+  execute: async () => (await after(500), "built by " + process.pid),
+};
+export const wait = {
+  name: "wait",
+  description: "Waits.",
+  inputSchema: { type: "object" },
+  effects: { writes: ["out"], idempotent: true },
+  execute: (_, { signal }) => new Promise((resolve) => {
+    const timer = setTimeout(resolve, 60_000);
+    signal.addEventListener("abort", () => (clearTimeout(timer), resolve("stopped")));
+  }),
+};
+`,
+};
+
+interface Running {
+  readonly control: Control;
+  readonly ended: Promise<Finished>;
+  /** The first group of what it says on standard error. */
+  readonly said: string;
+}
+
+/** Resolves when it has said so. */
+function start(args: readonly string[], folder: string, says: RegExp): Promise<Running> {
+  return new Promise((resolve, reject) => {
+    const ended = haft(args, {
+      folder,
+      environment: { HAFT_TOKEN: TOKEN, MODEL_KEY: CANARY },
+      onStart: (control) => onTestFinished(() => control.signal("SIGKILL")),
+      onOutput({ stderr }, control) {
+        const found = says.exec(stderr);
+        if (found !== null) resolve({ control, ended, said: found[1] ?? "" });
+      },
+    });
+    void ended.then(({ stderr }) => reject(new Error(`haft ${args.join(" ")} ended: ${stderr}`)));
+  });
+}
+
+async function endOf(url: string, sessionId: string, callId: string): Promise<unknown> {
+  const client = createClient({ url, token: TOKEN });
+  for await (const { event } of client.follow(sessionId, { after: 0 }))
+    if (event.type === "call-end" && event.callId === callId) return event.result.output;
+  return undefined;
+}
+
+describe.skipIf(postgresPrograms === undefined)("issue 21.6 haft worker, over a PostgreSQL server:", { timeout: 2 * PATIENCE_MS }, () => {
+  let running: PostgresServer | undefined;
+  beforeAll(async () => {
+    running = await startPostgres({}, "trust");
+  }, PATIENCE_MS);
+  afterAll(() => running?.remove());
+
+  function url(): string {
+    return running?.url ?? expect.fail("the server did not start");
+  }
+
+  test("a job that is sent to a server without jobs of its own is run by a worker, and health is answered on a port of it", async () => {
+    const folder = folderWith(FILES);
+    const server = await start(["serve", "--port", "0", "--store", url(), "--no-worker"], folder, /serving at (\S+)/u);
+    const worker = await start(
+      ["worker", "--store", url(), "--health-port", "0"],
+      folder,
+      /health at (\S+)\/readyz[^]*working, 10 sessions/u,
+    );
+    const client = createClient({ url: server.said, token: TOKEN });
+    const sessionId = "monday";
+    await client.call("createSession", { body: { id: sessionId } });
+    const body = { calls: [{ name: "shop::build", input: {} }], background: true };
+    const { results } = await client.call("executeInSession", { params: { sessionId }, body });
+    expect(results).toMatchObject([{ status: "pending" }]);
+    const callId = String(results?.[0]?.callId);
+    expect(await endOf(server.said, sessionId, callId)).toMatch(/^built by \d+$/u);
+    for (const path of ["/healthz", "/readyz", "/metrics"]) {
+      const { status: answered } = await fetch(`${worker.said}${path}`, { headers: { authorization: `Bearer ${TOKEN}` } });
+      expect(answered).toBe(200);
+    }
+    worker.control.signal("SIGTERM");
+    server.control.signal("SIGTERM");
+    expect(await worker.ended).toMatchObject({ exitCode: 0, stderr: expect.stringContaining("haft: stopping") });
+    expect((await server.ended).exitCode).toBe(0);
+  });
+
+  test("Ctrl-C lets jobs under way end, a second one hands them over", async () => {
+    const folder = folderWith({ ...FILES, "haft.toml": `${FILES["haft.toml"]}graceMs = 60000\n` });
+    const server = await start(["serve", "--port", "0", "--store", url(), "--no-worker"], folder, /serving at (\S+)/u);
+    const worker = await start(["worker", "--store", url()], folder, /working, 10 sessions/u);
+    const client = createClient({ url: server.said, token: TOKEN });
+    await client.call("createSession", { body: { id: "tuesday" } });
+    const body = { calls: [{ name: "shop::wait", input: {} }], background: true };
+    await client.call("executeInSession", { params: { sessionId: "tuesday" }, body });
+    const state = async () => (await client.call("listJobs", { query: { sessionId: "tuesday" } })).jobs[0];
+    while ((await state())?.state !== "running") await new Promise((resolve) => setTimeout(resolve, 100));
+    worker.control.signal("SIGINT");
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    worker.control.signal("SIGINT");
+    expect(await worker.ended).toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringContaining("finished the jobs of 0 sessions, handed over 1"),
+    });
+    expect(await state()).not.toMatchObject({ openedBy: expect.anything() });
+    server.control.signal("SIGTERM");
+    await server.ended;
+  });
+
+  test("an agent runs in one of two processes that name it, and the other one continues it when that is killed", async () => {
+    const project = await chatProject({
+      script: [{ text: "Good morning." }, { text: "Good evening." }],
+      toml: `[store]\nurl = "${url()}"\n`,
+    });
+    const args = ["serve", "--port", "0", "--agent", "clerk"];
+    const first = await start(args, project.folder, /serving at (\S+)/u);
+    const second = await start(args, project.folder, /serving at (\S+)/u);
+    const agentsOf = async ({ said }: Running) => (await createClient({ url: said, token: TOKEN }).call("listAgents")).agents.length;
+    expect([await agentsOf(first), await agentsOf(second)]).toEqual([1, 0]);
+    first.control.signal("SIGKILL");
+    while ((await agentsOf(second)) === 0) await new Promise((resolve) => setTimeout(resolve, 100));
+    second.control.signal("SIGTERM");
+    expect((await second.ended).exitCode).toBe(0);
+  });
+});
+
+test.each([
+  ["a store of one machine", ["worker", "--store", "haft.db"], "PostgreSQL", 2],
+  ["a port that is none", ["worker", "--store", "postgres://haft@127.0.0.1:1/haft", "--health-port", "x"], "--health-port takes a port", 2],
+  ["no server at the address", ["worker", "--store", "postgres://haft@127.0.0.1:1/haft"], "ECONNREFUSED", 7],
+  ["a server whose jobs nobody else can run", ["serve", "--port", "0", "--store", "haft.db", "--no-worker"], "PostgreSQL", 2],
+])("issue 21.6 %s starts nothing", { timeout: PATIENCE_MS }, async (_what, args, message, exitCode) => {
+  const folder = folderWith(FILES);
+  expect(await haft(args, { folder, environment: { HAFT_TOKEN: TOKEN } })).toMatchObject({
+    exitCode,
+    stderr: expect.stringContaining(message),
+  });
+});

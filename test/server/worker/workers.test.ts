@@ -1,0 +1,217 @@
+import { once } from "node:events";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { createRuntime } from "../../../src/runtime/runtime.ts";
+import { createWorker } from "../../../src/server/worker/create-worker.ts";
+import { memoryStore } from "../../../src/store/memory-store.ts";
+import { postgresStore, type PostgresStoreOptions } from "../../../src/store/postgres-store.ts";
+import type { Store } from "../../../src/core/store.ts";
+import { IN_CI, inCI } from "../../ci.ts";
+import { postgresPrograms, startPostgres, type PostgresServer } from "../../store/postgres/server.ts";
+import type { StoreProcess } from "../../store/run-process.ts";
+import { Fleet, kill, stop } from "./fleet.ts";
+import { runWorkerDrill } from "./worker-drill.ts";
+
+const PATIENCE_MS = 120_000;
+
+describe.skipIf(postgresPrograms === undefined)("issue 21.3 workers over one PostgreSQL server:", { timeout: PATIENCE_MS }, () => {
+  let running: PostgresServer | undefined;
+  let left: StoreProcess[] = [];
+  beforeAll(async () => {
+    running = await startPostgres({}, "trust");
+  }, PATIENCE_MS);
+  afterAll(() => running?.remove());
+
+  function server(): PostgresServer {
+    return running ?? expect.fail("the server did not start");
+  }
+
+  async function fleet(): Promise<Fleet> {
+    const made = await Fleet.on(server());
+    left = [];
+    onTestFinished(async () => {
+      await Promise.all(left.map(kill));
+      await made.close();
+    });
+    return made;
+  }
+
+  async function worker(of: Fleet, graceMs?: number): Promise<StoreProcess> {
+    const one = await of.worker(graceMs);
+    left.push(one);
+    return one;
+  }
+
+  test("jobs that a process leaves to workers are run by them, each once, whatever the ids of their sessions", async () => {
+    const one = await fleet();
+    await Promise.all([worker(one), worker(one)]);
+    await one.submit(20, "pay", "odd '\u0001 \ud83e\udd41");
+    const jobs = await one.ended(20, PATIENCE_MS);
+    expect(new Set(jobs.map(({ state, starts, openedBy }) => JSON.stringify({ state, starts, openedBy })))).toEqual(
+      new Set([JSON.stringify({ state: "done", starts: 1 })]),
+    );
+    expect(await one.effects("pay")).toMatchObject({ all: 20, twice: 0 });
+  });
+
+  test("L06 the jobs of a process that is killed are ended by a worker, and their results are durable once", async () => {
+    const one = await fleet();
+    const { one: process, accepted } = await one.runner(3, "brief");
+    left.push(process);
+    await until(async () => (await one.effects("brief")).all === 3);
+    await kill(process);
+    await worker(one);
+    await one.ended(3, PATIENCE_MS);
+    for (const { sessionId, jobId } of accepted) {
+      const { events } = await one.store.read(sessionId);
+      const ends = events.filter((event) => event.type === "job-end" && event.callId === jobId);
+      expect(ends).toMatchObject([{ status: "ok" }]);
+    }
+    expect(new Set((await one.effects("brief")).pids).size).toBe(2);
+  });
+
+  test(`issue 21.3 a job that ends each worker that runs it is parked after the third ${IN_CI}`, { skip: !inCI }, async () => {
+    const one = await fleet();
+    await one.submit(1, "die");
+    for (let starts = 0; starts < 3; starts++) {
+      const doomed = await worker(one);
+      if (doomed.child.signalCode === null) await once(doomed.child, "exit");
+    }
+    await worker(one);
+    const [job] = await one.ended(1, PATIENCE_MS);
+    expect(job).toMatchObject({ state: "parked", errorCode: "job_parked", starts: 3 });
+    expect(await one.effects("die")).toMatchObject({ all: 3 });
+  });
+
+  test("I04 a worker that was stopped beyond its claim is refused, and the end of the job is that of the other one", async () => {
+    const one = await fleet();
+    const late = await worker(one, PATIENCE_MS);
+    await one.submit(1, "brief");
+    await until(async () => (await one.effects("brief")).all === 1);
+    late.child.kill("SIGSTOP");
+    const early = await worker(one);
+    const [job] = await one.ended(1, PATIENCE_MS);
+    late.child.kill("SIGCONT");
+    await until(async () => (await one.store.list())[0]?.openedBy === undefined);
+    expect(job).toMatchObject({ state: "done", starts: 2 });
+    const log = await one.store.read("s0");
+    expect(log.events.filter(({ type }) => type === "job-end")).toHaveLength(1);
+    expect(await stop(late)).toMatchObject({ taken: 1, finished: 0, left: 1 });
+    expect(await stop(early)).toMatchObject({ taken: 1, finished: 1, left: 0 });
+  });
+
+  test("a job is cancelled from a process that does not run it", async () => {
+    const one = await fleet();
+    await worker(one);
+    const [accepted] = await one.submit(1, "long");
+    await until(async () => (await one.effects("long")).all === 1);
+    const runtime = createRuntime({ store: postgresStore({ url: server().url }) });
+    expect(await runtime.jobs.cancelStored({ id: accepted?.jobId ?? "" })).toBe("asked");
+    const [job] = await one.ended(1, PATIENCE_MS);
+    expect(job).toMatchObject({ state: "cancelled" });
+    await runtime.close();
+  });
+
+  test("a worker that stops hands its session over without an end, and another one runs the job again", async () => {
+    const one = await fleet();
+    const first = await worker(one);
+    await one.submit(1, "long");
+    await until(async () => (await one.effects("long")).all === 1);
+    expect(await stop(first)).toEqual({ held: 0, taken: 1, finished: 0, left: 1 });
+    expect(await one.store.jobs.list()).toMatchObject([{ state: "running", starts: 1 }]);
+    expect(await one.store.jobs.unattended()).toEqual(["s0"]);
+    await worker(one);
+    await until(async () => (await one.effects("long")).all === 2);
+    expect(new Set((await one.effects("long")).pids).size).toBe(2);
+  });
+
+  test("a worker that stops lets a job end that does so in time", async () => {
+    const one = await fleet();
+    const first = await worker(one, 60_000);
+    await one.submit(1, "brief");
+    await until(async () => (await one.effects("brief")).all === 1);
+    expect(await stop(first)).toEqual({ held: 0, taken: 1, finished: 1, left: 0 });
+    expect(await one.ended(1, 0)).toMatchObject([{ state: "done", starts: 1 }]);
+  });
+
+  test("of three processes with the same agent, one has its schedule: each tick is there once, and goes on in another one", async () => {
+    const one = await fleet();
+    for (let index = 0; index < 3; index++) left.push(await one.agent());
+    const ticks = async (): Promise<readonly number[]> => {
+      const [session] = await one.store.list({ sessionId: "clerk" });
+      const { events } = session === undefined ? { events: [] } : await one.store.read("clerk", { limit: 10_000 });
+      return events.flatMap((event) => (event.type === "inbox-add" && event.tick !== undefined ? [event.tick] : []));
+    };
+    await until(async () => (await ticks()).length >= 2);
+    const openedBy = (await one.store.list({ sessionId: "clerk" }))[0]?.openedBy;
+    const [owner] = left.filter(({ child }) => openedBy?.startsWith(`process ${child.pid} `));
+    await kill(owner ?? expect.fail("none of them has it"));
+    const before = (await ticks()).length;
+    await until(async () => (await ticks()).length >= before + 2);
+    const all = await ticks();
+    expect(all).toEqual([...new Set(all)].toSorted((a, b) => a - b));
+    expect(all.every((tick) => tick % 1_000 === 0)).toBe(true);
+  });
+
+  test(
+    `L07 workers that are killed at random lose no job, and repeat none that may not be repeated ${IN_CI}`,
+    { skip: !inCI },
+    async () => {
+      const report = await runWorkerDrill({
+        server: server(),
+        workers: 3,
+        jobs: 300,
+        kills: 4,
+        seed: 3,
+        betweenMs: 3_000,
+        withinMs: PATIENCE_MS,
+      });
+      expect(report).toMatchObject({ accepted: 300, ended: 300, twice: 0 });
+    },
+  );
+
+  test("tables and rights that are missing are said at start", async () => {
+    await Fleet.on(server()).then((one) => one.close());
+    await server().execute("drop schema haft_jobs cascade");
+    await expect(started({ migrate: false })).rejects.toMatchObject({
+      code: "corrupt_record",
+      message: expect.stringContaining("pg-boss is not installed"),
+      operatorHint: expect.stringContaining("haft store migrate"),
+    });
+    await server()
+      .execute("drop owned by worker cascade; drop role if exists worker")
+      .catch(() => {});
+    await server().execute(`create role worker login; grant usage on schema haft to worker;
+      grant select, insert, update, delete on all tables in schema haft to worker; revoke create on database postgres from public`);
+    await expect(started({ url: server().url.replace("haft:", "worker:") })).rejects.toMatchObject({
+      code: "store_failed",
+      message: expect.stringContaining("42501"),
+      operatorHint: expect.stringContaining("haft store migrate"),
+    });
+    await expect(started({ schema: 'a "b"' })).rejects.toMatchObject({
+      code: "invalid_argument",
+      hint: expect.stringContaining("letters"),
+    });
+  });
+
+  async function started(options: Partial<PostgresStoreOptions>): Promise<void> {
+    const runtime = createRuntime({ store: postgresStore({ url: server().url, retryMs: 0, ...options }) });
+    onTestFinished(async () => void (await runtime.close()));
+    await createWorker(runtime).start();
+  }
+});
+
+test("issue 21.3 a worker without a store that several machines share is refused at once", () => {
+  const make = (store?: Store) => () => createWorker(createRuntime(store === undefined ? {} : { store }));
+  for (const refused of [make(), make(memoryStore())])
+    expect(refused).toThrow(expect.objectContaining({ code: "invalid_argument", hint: expect.stringContaining("postgresStore") }));
+});
+
+test("issue 21.3 wrong options of a worker are refused by name", () => {
+  const runtime = createRuntime({ store: postgresStore({ url: "postgres://haft@localhost/haft" }) });
+  expect(() => createWorker(runtime, { concurrency: 0 })).toThrow("concurrency of createWorker() is 0");
+  expect(() => createWorker(runtime, { lookMs: 5 })).toThrow("lookMs of createWorker() is 5");
+  expect(() => createWorker(runtime, Object.assign({ concurrency: 3 }, { workers: 3 }))).toThrow('"workers"');
+});
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 50));
+}
