@@ -16,7 +16,7 @@ async function startPool(maxOpenSessions: number): Promise<SessionPool> {
   const store = sqliteStore({ path: join(folder, "haft.db"), synchronous: "normal" });
   const runtime = createRuntime({ store });
   await runtime.open();
-  const settings = { maxOpenSessions, sessionIdleMs: 60_000 };
+  const settings = { maxOpenSessions, sessionIdleMs: 60_000, graceMs: 0 };
   const pool = new SessionPool({ runtime, store, clock: systemPorts.clock, log: systemPorts.log, settings });
   onTestFinished(async () => {
     await pool.end();

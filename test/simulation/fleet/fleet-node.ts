@@ -90,7 +90,7 @@ export class FleetNode implements FleetHost {
       retry: { delayMs: 20, maxDelayMs: 100 },
       jobs: { maxRunning: 4, maxQueued: 20 },
     });
-    const settings = { maxOpenSessions: 3, sessionIdleMs: 6_000 };
+    const settings = { maxOpenSessions: 3, sessionIdleMs: 6_000, graceMs: 1_000 };
     this.pool = new SessionPool({ runtime: this.runtime, store, clock: this.clock, log, settings });
     void this.#begin(beat, dice);
   }
