@@ -12,10 +12,12 @@ const CANARY = "canary-9f31";
 
 /** The text of a stream that comes at once, and in a moment after that. */
 async function beginningOf({ body }: Response): Promise<string> {
-  const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
+  const reader = body?.getReader();
+  const decoder = new TextDecoder();
   const timer = setTimeout(() => void reader?.cancel(), 100);
   let text = "";
-  for (let next = await reader?.read(); next?.done === false; next = await reader?.read()) text += next.value;
+  for (let next = await reader?.read(); next?.done === false; next = await reader?.read())
+    text += decoder.decode(next.value, { stream: true });
   clearTimeout(timer);
   return text;
 }
