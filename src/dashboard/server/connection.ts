@@ -1,6 +1,5 @@
 /** The client of the page, the key that it uses, and whether the server answers. */
-import { createClient, ApiError, type HaftClient } from "../../client/client.ts";
-import { visible } from "../show/inert-text.ts";
+import { createClient, type HaftClient } from "../../client/client.ts";
 
 const KEY_NAME = "haft-key";
 const READ_ONLY_NAME = "haft-read-only";
@@ -20,7 +19,6 @@ export interface ConnectionState {
   readonly isLive: boolean;
 }
 
-const MAX_FAILURE = 4_000;
 /** The pause before a lost stream is asked for again. */
 const WATCH_AGAIN_MS = 3_000;
 
@@ -113,10 +111,4 @@ export class Connection {
     this.#state = { ...this.#state, ...change };
     for (const listener of this.#listeners) listener();
   }
-}
-
-/** The text of a failure, and whether it means that there is nothing of that name. The text may have words of others in it: what would be invisible is visible. */
-export function failureOf(error: unknown): { readonly text: string; readonly isGone: boolean } {
-  const text = visible(error instanceof Error ? error.message : String(error), MAX_FAILURE);
-  return { text, isGone: error instanceof ApiError && error.status === 404 };
 }
