@@ -1,5 +1,5 @@
 /** Failures of requests as text. */
-import { ApiError } from "../../client/api-error.ts";
+import { ApiError } from "../../client/client.ts";
 import { visible } from "../show/inert-text.ts";
 
 const MAX_TEXT = 4_000;
