@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import { asCurl, asTypeScript } from "../../src/dashboard/call/copy-as.ts";
 import { ApiError } from "../../src/client/api-error.ts";
-import { failureOf } from "../../src/dashboard/server/failure.ts";
+import { failureOf } from "../../src/dashboard/server/failure-of.ts";
 import { textPieces, visible } from "../../src/dashboard/show/inert-text.ts";
 import { jsonTokens } from "../../src/dashboard/show/json-tokens.ts";
 

@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, type ReactNode } from "react";
 import { Link } from "wouter";
-import { failureOf } from "../server/failure.ts";
+import { failureOf } from "../server/failure-of.ts";
 import { useNow } from "../server/now.ts";
 import { useConnection } from "../server/use-server.ts";
 import { approvalPath, useAddressValue } from "../show/address.ts";

@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useId, useState, type ReactNode } from "react";
 import { Link } from "wouter";
-import { failureOf } from "../server/failure.ts";
+import { failureOf } from "../server/failure-of.ts";
 import { useConnection } from "../server/use-server.ts";
 import { diffPath, sessionPath, useAddressValue, useGo, type DiffPlace } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";

@@ -1,7 +1,7 @@
 /** How the server is: whether it takes calls, what runs, how fast, what was given up. */
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef, type ReactNode } from "react";
-import { failureOf } from "../server/failure.ts";
+import { failureOf } from "../server/failure-of.ts";
 import { useConnection, useInfo } from "../server/use-server.ts";
 import { Inert } from "../show/inert.tsx";
 import { Badge, Fact, Loading, Notice, ScreenHead, Section } from "../show/parts.tsx";

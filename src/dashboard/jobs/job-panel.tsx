@@ -3,7 +3,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { ResultSection } from "../call/result-section.tsx";
-import { failureOf } from "../server/failure.ts";
+import { failureOf } from "../server/failure-of.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
 import { CancelAction } from "../server/cancel-action.tsx";
 import { useConnection, useMay } from "../server/use-server.ts";

@@ -1,7 +1,7 @@
 /** The processes that use the store: who is there, what each has open, and in what they differ. */
 import { useEffect, type ReactNode } from "react";
 import { Link } from "wouter";
-import { failureOf } from "../server/failure.ts";
+import { failureOf } from "../server/failure-of.ts";
 import { processPath } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
 import { ListTable } from "../show/list-table.tsx";

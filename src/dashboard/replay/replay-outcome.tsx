@@ -5,7 +5,7 @@ import { Link } from "wouter";
 import { alignCalls, type ComparedCall } from "../diff/align.ts";
 import { CompareList } from "../diff/compare-list.tsx";
 import { StateChanges } from "../diff/state-changes.tsx";
-import { failureOf } from "../server/failure.ts";
+import { failureOf } from "../server/failure-of.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
 import { useConnection, useMay } from "../server/use-server.ts";
 import { diffPath, sessionPath } from "../show/address.ts";

@@ -1,7 +1,7 @@
 /** Why something that was asked of the server failed, next to what asked for it. */
 import type { ReactNode } from "react";
 import { Inert } from "../show/inert.tsx";
-import { failureOf } from "./failure.ts";
+import { failureOf } from "./failure-of.ts";
 
 /** @param error null or undefined while nothing has failed: then there is nothing to see */
 export function InlineFailure({ error }: { readonly error: unknown }): ReactNode {

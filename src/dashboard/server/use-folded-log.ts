@@ -1,7 +1,7 @@
 /** Follows a session's events into what a screen folds them to, and draws at most once a frame, large logs more seldom. */
 import { useEffect, useState } from "react";
 import { drawingPauseMs } from "../show/drawing-pace.ts";
-import { failureOf } from "./failure.ts";
+import { failureOf } from "./failure-of.ts";
 import type { LogEvent } from "./log-event.ts";
 import { useConnection } from "./use-server.ts";
 

@@ -3,7 +3,7 @@ import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, type ReactNode } from "react";
 import { Link } from "wouter";
 import type { AnswerOf } from "../../client/client.ts";
-import { failureOf } from "../server/failure.ts";
+import { failureOf } from "../server/failure-of.ts";
 import { pollMs } from "../server/use-live-lists.ts";
 import { useNow } from "../server/now.ts";
 import { useConnection, useConnectionState } from "../server/use-server.ts";

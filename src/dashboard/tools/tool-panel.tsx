@@ -1,7 +1,7 @@
 /** One tool: what it is, and a form that tries it, judged by the server as it is written. */
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
-import { failureOf } from "../server/failure.ts";
+import { failureOf } from "../server/failure-of.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
 import { useConnection, useMay } from "../server/use-server.ts";
 import { useGo } from "../show/address.ts";

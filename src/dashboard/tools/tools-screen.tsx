@@ -2,7 +2,7 @@
 import { useInfiniteQuery, keepPreviousData } from "@tanstack/react-query";
 import { useEffect, type ReactNode } from "react";
 import { Link } from "wouter";
-import { failureOf } from "../server/failure.ts";
+import { failureOf } from "../server/failure-of.ts";
 import { useConnection } from "../server/use-server.ts";
 import { toolPath, useAddressValue } from "../show/address.ts";
 import { Inert, ToolName } from "../show/inert.tsx";

@@ -1,7 +1,7 @@
 /** The server's check of an input that was not sent to the tool: whether it fits, and what would be repaired. */
 import type { ReactNode } from "react";
 import type { AnswerOf } from "../../client/client.ts";
-import { failureOf } from "../server/failure.ts";
+import { failureOf } from "../server/failure-of.ts";
 import { Inert } from "../show/inert.tsx";
 import { Badge } from "../show/parts.tsx";
 

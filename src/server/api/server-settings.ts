@@ -1,5 +1,5 @@
 /** The limits of a server, and their defaults. */
-import { ToolError } from "../../core/error.ts";
+import { COUNT, SIZE, checkNumber } from "../../core/base/number-bounds.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 
 /** How much a request may hold, and how much one principal may have under way. */
@@ -48,10 +48,7 @@ const DEFAULTS: ServerSettings = {
 /** @throws ToolError `invalid_argument` for what cannot work */
 export function serverSettings(limits: ServerLimits = {}): ServerSettings {
   checkKnownKeys(limits, DEFAULTS satisfies OptionNames<ServerLimits>, "The option limits of createServer()");
-  for (const [name, value] of Object.entries<number | undefined>({ ...limits })) {
-    const least = name === "graceMs" ? 0 : 1;
-    if (value === undefined || (Number.isSafeInteger(value) && value >= least)) continue;
-    throw new ToolError("invalid_argument", `The limit ${name} of a server is ${String(value)}; it takes an integer from ${least}.`);
-  }
+  for (const [name, value] of Object.entries<number | undefined>({ ...limits }))
+    checkNumber(value, `The limit ${name} of a server`, name === "graceMs" ? SIZE : COUNT);
   return { ...DEFAULTS, ...limits };
 }

@@ -2,6 +2,7 @@
 // oxlint-disable-next-line no-restricted-imports -- a secret that the program's own ports could foresee would be none
 import { randomBytes } from "node:crypto";
 import type { AccessStore, KeyMaker, KeyQuery, StoredKey } from "../../core/access-store.ts";
+import { COUNT, checkNumber } from "../../core/base/number-bounds.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { checkedVisibleName } from "../../core/base/visible-name.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
@@ -106,7 +107,7 @@ export class Keys implements Authenticator {
   /** @throws ToolError `invalid_argument`. By rejecting */
   async add(key: NewKey): Promise<IssuedKey> {
     checkKnownKeys(key, NEW_KEY, "a new key");
-    checkTtl(key.ttlMs, Number.MAX_SAFE_INTEGER);
+    checkTtl(key.ttlMs, COUNT.max);
     return this.#add(key, key.ttlMs, {});
   }
 
@@ -265,7 +266,6 @@ function checkedScopes(scopes: readonly Scope[]): readonly Scope[] {
   });
 }
 
-function checkTtl(ttlMs: number | undefined, most: number): void {
-  if (ttlMs === undefined || (Number.isSafeInteger(ttlMs) && ttlMs >= 1 && ttlMs <= most)) return;
-  throw new ToolError("invalid_argument", `ttlMs of a key is ${String(ttlMs)}; it takes an integer from 1 to ${most}.`);
+function checkTtl(ttlMs: number | undefined, max: number): void {
+  checkNumber(ttlMs, "ttlMs of a key", { ...COUNT, max });
 }

@@ -57,9 +57,9 @@ export class EventStream {
     this.#parts.onEnd(this);
   }
 
-  /** Writes a comment where nothing was written for a while, so that proxies keep the connection open. */
+  /** Writes a comment where nothing was written for a while, so that proxies keep the connection open; none behind one that is not read. */
   keepAlive(): void {
-    if (!this.#isIdle || this.#isEnded) return;
+    if (!this.#isIdle || this.#isEnded || (this.#controller?.desiredSize ?? 0) <= 0) return;
     const { cursor } = this.#parts.feed;
     this.#controller?.enqueue(cursor === undefined || cursor === this.#told ? KEEP_ALIVE : placeFrame(cursor));
     this.#told = cursor;

@@ -52,6 +52,19 @@ test("issue 19.3 the id of an event is its position, and events that no log has 
   expect(client.retry).toBe(1_000);
 });
 
+test("issue 19.3 E09 nothing piles up for a reader that reads no more, however long it stays", async () => {
+  const clock = new FakeClock();
+  const hub = new EventHub(newRuntime(), { clock, keepAliveMs: 15_000 });
+  const reader = (await hub.open()).getReader();
+  await reader.read(); // how long to wait before it connects again
+  for (let n = 0; n < 500; n++) await clock.advance(15_000);
+  hub.close();
+  const waiting: string[] = [];
+  for (let next = await reader.read(); !next.done; next = await reader.read()) waiting.push(new TextDecoder().decode(next.value));
+  expect(waiting.length).toBeLessThan(5);
+  expect(waiting.at(-1)).toContain("draining");
+});
+
 test("issue 19.3 a client continues with the header Last-Event-ID, which goes before ?after", async () => {
   const runtime = newRuntime();
   const { url } = await serve(runtime);
