@@ -15,14 +15,14 @@ const MOST_COMPARED = 2_000;
  * the process that has it has the tools.
  */
 export function definitionDigests(registry: Registry): Readonly<Record<string, string>> {
-  const tools = new Map<Toolset, Tool[]>();
+  const parts = new Map<string, { readonly toolset: Toolset; readonly tools: Tool[] }>();
   for (const { toolset, tool } of registry) {
     if (toolset.place !== undefined || toolset.name === OWN_NAMESPACE) continue;
-    const own = tools.get(toolset) ?? [];
-    own.push(tool);
-    tools.set(toolset, own);
+    const part = parts.get(toolset.name) ?? { toolset, tools: [] };
+    part.tools.push(tool);
+    parts.set(toolset.name, part);
   }
-  return Object.fromEntries([...tools].map(([toolset, own]) => [`toolsets.${toolset.name}`, digestOf(toolset, own)]));
+  return Object.fromEntries([...parts].map(([name, { toolset, tools }]) => [`toolsets.${name}`, digestOf(toolset, tools)]));
 }
 
 function digestOf({ shared = false, maxConcurrent = null }: Toolset, tools: readonly Tool[]): string {
