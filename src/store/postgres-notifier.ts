@@ -133,7 +133,7 @@ export class PostgresNotifier implements StoreNotifier {
 
   #payload(): string {
     const parts = [...this.#parts];
-    const named = JSON.stringify({ from: this.#from, parts, sessionIds: this.#sessions && [...this.#sessions] });
+    const named = JSON.stringify({ from: this.#from, parts, sessionIds: this.#sessions === undefined ? undefined : [...this.#sessions] });
     return Buffer.byteLength(named) <= MAX_BYTES ? named : JSON.stringify({ from: this.#from, parts });
   }
 
