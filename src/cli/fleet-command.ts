@@ -21,7 +21,7 @@ const NUMBERS: ReadonlySet<string> = new Set(["SESSIONS", "BEHIND"]);
 export const fleetCommand: Command = {
   name: "fleet",
   usage: "",
-  summary: "List the processes that use a store, and what each has open.",
+  summary: "List the processes that use a store.",
   details: [
     "For each process: its role, whether it lives, how many sessions it has open, how",
     "many events it had not read yet, and when it was last heard of. Processes say",
