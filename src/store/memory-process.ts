@@ -1,11 +1,10 @@
 /** The one process that can use a store in memory. */
-import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { NAMED_SESSIONS, type ProcessDescription, type StoredProcess } from "../core/process-store.ts";
 import { systemPorts } from "../core/system-ports.ts";
 
 export class MemoryProcess {
-  readonly id = randomUUID();
+  readonly id = systemPorts.ids.next("process");
   readonly #startedAt = systemPorts.clock.wallTime();
   #description: ProcessDescription | undefined;
 

@@ -4,7 +4,7 @@
  * A notification inside a transaction makes the commits of a whole server wait for each other, so none is sent with what it is about: what was
  * written within 10 milliseconds is named in one statement, which waits for no disk. It may be lost; readers look by themselves as well.
  */
-import { hash, randomUUID } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Client } from "pg";
 import { parseJson } from "../core/base/parse-json.ts";
 import { CHANGED_PARTS, type ChangedPart, type StoreChange, type StoreFollower, type StoreNotifier } from "../core/store-changes.ts";
@@ -38,7 +38,7 @@ export class PostgresNotifier implements StoreNotifier {
   readonly #settings: Pick<PostgresSettings, "url" | "connectTimeoutMs">;
   readonly #channel: string;
   /** Own notifications come back, and are known by it. */
-  readonly #from = randomUUID();
+  readonly #from = systemPorts.ids.next("notifier");
   readonly #listeners = new Set<Listener>();
   #client: NotifierClient | undefined;
   #connecting: Promise<void> | undefined;
@@ -133,7 +133,7 @@ export class PostgresNotifier implements StoreNotifier {
 
   #payload(): string {
     const parts = [...this.#parts];
-    const named = JSON.stringify({ from: this.#from, parts, sessionIds: this.#sessions && [...this.#sessions] });
+    const named = JSON.stringify({ from: this.#from, parts, sessionIds: this.#sessions === undefined ? undefined : [...this.#sessions] });
     return Buffer.byteLength(named) <= MAX_BYTES ? named : JSON.stringify({ from: this.#from, parts });
   }
 

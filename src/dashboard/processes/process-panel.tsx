@@ -5,7 +5,7 @@ import { sessionPath, useGo } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
 import { Fact, Icon, Notice, Section } from "../show/parts.tsx";
 import { count, fullTime } from "../show/words.ts";
-import { ProcessState } from "./processes-screen.tsx";
+import { ProcessState } from "./process-state.tsx";
 import { nameOfProcess, type Process } from "./use-fleet.ts";
 
 export function ProcessPanel({ process }: { readonly process: Process | undefined }): ReactNode {

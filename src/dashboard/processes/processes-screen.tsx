@@ -5,13 +5,11 @@ import { failureOf } from "../server/failure-of.ts";
 import { processPath } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
 import { ListTable } from "../show/list-table.tsx";
-import { Badge, Loading, Notice, ScreenHead } from "../show/parts.tsx";
+import { Loading, Notice, ScreenHead } from "../show/parts.tsx";
 import { count, span } from "../show/words.ts";
 import { ProcessPanel } from "./process-panel.tsx";
+import { ProcessState } from "./process-state.tsx";
 import { nameOfProcess, useFleet, type Process } from "./use-fleet.ts";
-
-/** One and a half times as long as a process that lives takes to say so. */
-const LATE_MS = 7_500;
 
 export function ProcessesScreen({ processId }: { readonly processId: string | undefined }): ReactNode {
   const { data, error } = useFleet();
@@ -95,13 +93,4 @@ function ProcessTable({ processes, chosen }: { readonly processes: readonly Proc
 
 function aboutProcess({ role = "program", version, address, host, pid }: Process): string {
   return [role, ...(version === undefined ? [] : [version]), address ?? `process ${pid} on ${host}`].join(" · ");
-}
-
-export function ProcessState({ process: { alive, silentMs, own } }: { readonly process: Process }): ReactNode {
-  return (
-    <span className="badges">
-      {!alive ? <Badge tone="bad">gone</Badge> : silentMs > LATE_MS ? <Badge tone="warn">late</Badge> : <Badge tone="good">alive</Badge>}
-      {own && <Badge>this server</Badge>}
-    </span>
-  );
 }

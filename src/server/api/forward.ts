@@ -76,7 +76,7 @@ export async function answerElsewhere(
   const found = asked.map(async (sent) => {
     const answer = await sent;
     if (answer.ok && (fits === undefined || (await fits(answer.clone())))) return answer;
-    throw new Error("It has it not.");
+    throw new Error("That process does not have it.");
   });
   const first = await Promise.any(found).catch(() => undefined);
   if (first !== undefined) return first;
