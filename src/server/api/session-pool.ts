@@ -35,6 +35,8 @@ export class SessionPool {
   /** Those that the server took up or began, the one that was used longest ago first. */
   readonly #held = new Map<string, Held>();
   readonly #resuming = new Map<string, Promise<RuntimeSession>>();
+  /** Sessions that are being closed: each can be taken up again when it is. */
+  readonly #closing = new Map<string, Promise<void>>();
   #sweep: (() => void) | undefined;
   #closed = false;
   #forgotAt: number | undefined;
@@ -69,9 +71,12 @@ export class SessionPool {
   }
 
   /** Closes one that the server holds, or the program. */
-  async close(session: RuntimeSession): Promise<void> {
-    this.#held.delete(session.id);
-    await session.close();
+  close(session: RuntimeSession): Promise<void> {
+    const { id } = session;
+    this.#held.delete(id);
+    const closing = session.close().finally(() => this.#closing.delete(id));
+    this.#closing.set(id, closing);
+    return closing;
   }
 
   /** The store's record of a session; undefined where it has none. */
@@ -116,6 +121,7 @@ export class SessionPool {
   async #resume(id: string, create: boolean): Promise<RuntimeSession> {
     const lost = this.#held.get(id)?.session;
     if (lost !== undefined) await this.close(lost).catch(() => {}); // it cannot write what it has: another process has the session, or had it since
+    await this.#closing.get(id)?.catch(() => {}); // its closer is told
     try {
       const session = await this.#options.runtime.resume(id, { create });
       this.hold(session);
@@ -173,10 +179,7 @@ export class SessionPool {
       if (uses > 0 || now - usedAt < idleMs || session.parent !== undefined || parents.has(id)) continue;
       if (session.jobs.length > 0 || (this.#options.store === undefined && !isOver(id, now - usedAt))) continue;
       left--;
-      this.#held.delete(id);
-      void session
-        .close()
-        .catch((thrown: unknown) => this.#options.log.warn(`An idle session did not end well: ${describeThrown(thrown)}`));
+      void this.close(session).catch((thrown: unknown) => this.#options.log.warn(`An idle session did not end well: ${describeThrown(thrown)}`));
     }
   }
 }
