@@ -121,7 +121,7 @@ export class SessionPool {
   async #resume(id: string, create: boolean): Promise<RuntimeSession> {
     const lost = this.#held.get(id)?.session;
     if (lost !== undefined) await this.close(lost).catch(() => {}); // it cannot write what it has: another process has the session, or had it since
-    await this.#closing.get(id)?.catch(() => {}); // its closer is told
+    await this.#closing.get(id)?.catch(() => {}); // the caller of close gets the error
     try {
       const session = await this.#options.runtime.resume(id, { create });
       this.hold(session);
