@@ -7,8 +7,11 @@ import { createRuntime } from "haft";
 import { sqliteStore } from "haft/sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { writeRecording } from "../../../src/core/recording/recording.ts";
+import type { Engine } from "../../../src/core/engine.ts";
 import { systemPorts } from "../../../src/core/system-ports.ts";
 import { SessionPool } from "../../../src/server/api/session-pool.ts";
+import { FakeClock, MemoryLog } from "../../../src/testing/fake-ports.ts";
+import { temporaryFile } from "../../store/temporary-file.ts";
 import { startApi } from "./api-server.ts";
 
 async function startPool(maxOpenSessions: number): Promise<SessionPool> {
@@ -107,4 +110,25 @@ test("issue 19.6 without a store, keyed requests that were answered keep no sess
   expect([status, json.code ?? (await api.ask("GET", json.location)).json.code]).toEqual([503, "unavailable"]);
   api.gate.open();
   await expect.poll(async () => (await keyed("e", long)).json.results?.[0].output, { timeout: 60_000 }).toBe("passed");
+});
+
+test("issue 21.2 a request for a session that is just being closed for want of use takes it up again when it is closed", async () => {
+  const closed = Promise.withResolvers<void>();
+  const engine: Engine = { kind: "slow", call: () => "done", openSession() {}, closeSession: () => closed.promise };
+  const store = sqliteStore({ path: temporaryFile(), synchronous: "normal" });
+  const tool = { name: "work", description: "Works.", inputSchema: { type: "object" } } as const;
+  const runtime = createRuntime({ store, toolsets: [{ name: "slow", engine, tools: [tool] }] });
+  onTestFinished(() => runtime.close());
+  const clock = new FakeClock();
+  const pool = new SessionPool({ runtime, store, clock, log: new MemoryLog(), settings: { maxOpenSessions: 10, sessionIdleMs: 1_000, graceMs: 0 } });
+  const call = { name: "slow::work", input: {} };
+  const work = (): Promise<string> => pool.use("shop", async (session) => (await session.execute(call)).status, { create: true });
+  expect(await work()).toBe("ok");
+  await clock.advance(1_000);
+  expect(runtime.sessions.get("shop")).toBeUndefined(); // it is being closed
+  const again = work();
+  closed.resolve();
+  expect(await again).toBe("ok");
+  expect(pool.size).toBe(1);
+  await pool.end();
 });

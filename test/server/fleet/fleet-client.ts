@@ -32,16 +32,15 @@ export class FleetClient {
     this.#options = options;
   }
 
-  /** @throws Error when it has no answer after so long */
-  async ask(order: Order, patienceMs: number, node?: number): Promise<readonly ToolResult[]> {
-    const end = performance.now() + patienceMs;
+  /** @throws Error when it has no answer at a time that `until` names, of the clock of `performance.now()` */
+  async ask(order: Order, until: () => number, node?: number): Promise<readonly ToolResult[]> {
     for (;;) {
       const { urls, random } = this.#options;
       const all = urls();
       const url = all[node ?? Math.floor(random() * all.length)] ?? "";
       const results = await this.#try(url, order);
       if (results !== undefined) return results;
-      if (performance.now() > end) throw new Error(`${order.key} had no answer after ${patienceMs} ms.`);
+      if (performance.now() > until()) throw new Error(`${order.key} had no answer long after everything worked again.`);
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
   }

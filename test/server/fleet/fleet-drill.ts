@@ -95,6 +95,8 @@ class FleetDrill {
   #counts = { kills: 0, stops: 0, restarts: 0, cuts: 0, halfOpen: 0 };
   #orders = 0;
   #isOver = false;
+  /** When every request has to be answered. */
+  #patience = Infinity;
 
   constructor(options: FleetDrillOptions) {
     this.#options = options;
@@ -123,10 +125,12 @@ class FleetDrill {
     }));
     for (const node of this.#nodes) node.proxyPort = await node.proxy.listen(this.#network.host);
     await Promise.all(this.#nodes.map((node) => this.#start(node)));
-    const load = Array.from({ length: this.#options.clients }, () => this.#load());
-    await this.#break();
+    const load = Promise.all(Array.from({ length: this.#options.clients }, () => this.#load()));
+    await Promise.race([this.#break(), load]); // the load ends before only when it fails
+    this.#patience = performance.now() + PATIENCE_MS;
     this.#isOver = true;
-    await Promise.all(load);
+    await load;
+    this.#patience = performance.now() + 2 * PATIENCE_MS;
     return this.#verdict(server);
   }
 
@@ -174,7 +178,7 @@ class FleetDrill {
   async #load(): Promise<void> {
     while (!this.#isOver) {
       const order = this.#newOrder();
-      this.#answers.set(order, await this.#client.ask(order, PATIENCE_MS + 2 * this.#options.stopMs));
+      this.#answers.set(order, await this.#client.ask(order, () => this.#patience));
     }
   }
 
@@ -282,7 +286,7 @@ class FleetDrill {
   async #askAgain(sessionId: string): Promise<void> {
     for (const [order, first] of this.#answers) {
       if (order.sessionId !== sessionId) continue;
-      const again = await this.#client.ask(order, PATIENCE_MS, this.#orders % NODES);
+      const again = await this.#client.ask(order, () => this.#patience, this.#orders % NODES);
       if (!isDeepStrictEqual(first, again))
         throw new Error(`${order.key} was ${JSON.stringify(first)}, and is ${JSON.stringify(again)} now.`);
     }
@@ -295,7 +299,7 @@ class FleetDrill {
       for (const sessionId of SESSIONS) {
         const calls = [{ name: "bank::look", input: { tag: `last ${round}`, ms: 0 } }];
         const order = { key: `last-${round}-${sessionId}`, sessionId, calls, background: false };
-        this.#answers.set(order, await this.#client.ask(order, PATIENCE_MS, round % NODES));
+        this.#answers.set(order, await this.#client.ask(order, () => this.#patience, round % NODES));
       }
       const left = await server.execute("select session, id, state, starts from haft.haft_job where ended_at is null");
       if (left.length === 0) return;

@@ -1,6 +1,6 @@
 /** Ways to break a fleet on purpose, so that every checker is known to see what it is for. */
 export const FLEET_SABOTAGES = [
-  /** A node writes on although another has claimed the session since. */
+  /** A node writes although another has claimed the session since. */
   "write after the claim is lost",
   /** The claims and leases of a node that is gone are its own for ever. */
   "never take what a dead node had",
