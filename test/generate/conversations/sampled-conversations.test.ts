@@ -369,7 +369,7 @@ describe("issue 16.3 a writer", () => {
 
 const COUNT = inCI ? 500 : 5;
 /** Of so many published tools one; CI takes them all. */
-const ONE_OF = inCI ? 1 : 20;
+const ONE_OF = inCI ? 1 : 200;
 
 describe.skipIf(!HAS_CASES)(
   `issue 16.3 ${COUNT} conversations over published tools${inCI ? ` ${IN_CI}` : ""} (skipped when ${CASES} is absent)`,
