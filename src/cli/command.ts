@@ -56,6 +56,6 @@ export interface CommandGroup extends Pick<Command, "name" | "summary" | "detail
   readonly commands: readonly Command[];
 }
 
-/** What a file of a command has of it; the rest is in `COMMANDS`. */
+/** A command as its file gives it; its name, usage and summary are in `COMMANDS`. */
 export type CommandBody = Omit<Command, "name" | "usage" | "summary">;
 export type GroupBody = Omit<CommandGroup, "name" | "summary">;

@@ -164,8 +164,8 @@ test.each(inCI ? (["its input", "SIGTERM"] as const) : (["its input"] as const))
   },
 );
 
-test(
-  "a tool that throws where nobody waits for it ends the server, which says so and does not pass it for a good end",
+test.skipIf(!inCI)(
+  `a tool that throws where nobody waits for it ends the server, which says so and does not pass it for a good end ${IN_CI}`,
   { timeout: PATIENCE_MS },
   async () => {
     const { child, output } = start(project(), []);
@@ -208,7 +208,7 @@ test.skipIf(!inCI)(
   },
 );
 
-test("over HTTP the token of the environment is needed", { timeout: PATIENCE_MS }, async () => {
+test.skipIf(!inCI)(`over HTTP the token of the environment is needed ${IN_CI}`, { timeout: PATIENCE_MS }, async () => {
   const { child, output } = start(project(), ["--http", "0"], { HAFT_MCP_TOKEN: "correct-horse-battery" });
   await vi.waitFor(() => expect(output.stderr).toContain("MCP at "), { timeout: PATIENCE_MS });
   const url = /http:\S+/u.exec(output.stderr)?.[0] ?? "";

@@ -114,51 +114,55 @@ test("issue 21 a file that is not there is said, and not made", async () => {
   expect(readdirSync(project.folder).filter((name) => name.endsWith(".db"))).toEqual([]);
 });
 
-describe.skipIf(postgresPrograms === undefined)("issue 21.1 haft store on a PostgreSQL server:", { timeout: PATIENCE_MS }, () => {
-  let running: PostgresServer | undefined;
-  beforeAll(async () => {
-    running = await startPostgres();
-  }, PATIENCE_MS);
-  afterAll(() => running?.remove());
+describe.skipIf(postgresPrograms === undefined || !inCI)(
+  `issue 21.1 haft store on a PostgreSQL server ${IN_CI}:`,
+  { timeout: PATIENCE_MS },
+  () => {
+    let running: PostgresServer | undefined;
+    beforeAll(async () => {
+      running = await startPostgres();
+    }, PATIENCE_MS);
+    afterAll(() => running?.remove());
 
-  function server(): PostgresServer {
-    return running ?? expect.fail("the server did not start");
-  }
+    function server(): PostgresServer {
+      return running ?? expect.fail("the server did not start");
+    }
 
-  test("from a file to the server and back, through the command line", async () => {
-    const project = new SessionProject();
-    await project.play("travel");
-    const { url } = server();
-    const there = await project.haft(["store", "copy", url, "--schema", "moved"]);
-    expect([there.exitCode, there.stderr]).toEqual([0, ""]);
-    expect(there.stdout).not.toContain(PASSWORD);
-    expect((await project.haft(["store", "check", "--store", url, "--schema", "moved"])).stdout).toContain("(schema moved): all is well");
-    const back = await project.haft(["store", "copy", project.path("back.db"), "--store", url]);
-    expect(back).toMatchObject({ exitCode: 3, stderr: expect.stringContaining("haft store migrate") }); // the schema haft has no tables
-    const again = await project.haft(["store", "copy", url, "--schema", "moved"]);
-    expect(again).toMatchObject({ exitCode: 7, stderr: expect.stringContaining("is not empty") });
-  });
-
-  test("a role that may not change tables is told the command, at start and by the command itself; one that may runs it", async () => {
-    await server().execute(`create role worker login password '${PASSWORD}'`);
-    const worker = server().url.replace("haft:", "worker:");
-    const project = new SessionProject({ "haft.toml": `store = "env:PLACE"\n` });
-    const list = () => project.haft(["sessions", "list", "--store", worker]);
-    expect(await project.haft(["store", "migrate", "--dry-run", "--store", worker])).toMatchObject({
-      stdout: expect.stringContaining("has no tables yet"),
-      stderr: expect.stringMatching(/worker may not create a schema in this database[^]*haft store migrate/u),
+    test("from a file to the server and back, through the command line", async () => {
+      const project = new SessionProject();
+      await project.play("travel");
+      const { url } = server();
+      const there = await project.haft(["store", "copy", url, "--schema", "moved"]);
+      expect([there.exitCode, there.stderr]).toEqual([0, ""]);
+      expect(there.stdout).not.toContain(PASSWORD);
+      expect((await project.haft(["store", "check", "--store", url, "--schema", "moved"])).stdout).toContain("(schema moved): all is well");
+      const back = await project.haft(["store", "copy", project.path("back.db"), "--store", url]);
+      expect(back).toMatchObject({ exitCode: 3, stderr: expect.stringContaining("haft store migrate") }); // the schema haft has no tables
+      const again = await project.haft(["store", "copy", url, "--schema", "moved"]);
+      expect(again).toMatchObject({ exitCode: 7, stderr: expect.stringContaining("is not empty") });
     });
-    expect((await project.haft(["keys", "list", "--store", worker])).exitCode).not.toBe(0);
-    await project.haft(["store", "migrate", "--store", server().url]);
-    await server().execute(
-      "grant usage on schema haft to worker; grant select, insert, update, delete on all tables in schema haft to worker",
-    );
-    expect(await list()).toMatchObject({ exitCode: 0 });
-    await server().execute(`delete from haft.haft_migration where version = ${CURRENT_VERSION}`);
-    const refused = await project.haft(["keys", "revoke", "x", "--store", worker]);
-    expect(refused.stderr).toMatch(/which its role may not do: worker may not create tables in the schema haft[^]*haft store migrate/u);
-  });
-});
+
+    test("a role that may not change tables is told the command, at start and by the command itself; one that may runs it", async () => {
+      await server().execute(`create role worker login password '${PASSWORD}'`);
+      const worker = server().url.replace("haft:", "worker:");
+      const project = new SessionProject({ "haft.toml": `store = "env:PLACE"\n` });
+      const list = () => project.haft(["sessions", "list", "--store", worker]);
+      expect(await project.haft(["store", "migrate", "--dry-run", "--store", worker])).toMatchObject({
+        stdout: expect.stringContaining("has no tables yet"),
+        stderr: expect.stringMatching(/worker may not create a schema in this database[^]*haft store migrate/u),
+      });
+      expect((await project.haft(["keys", "list", "--store", worker])).exitCode).not.toBe(0);
+      await project.haft(["store", "migrate", "--store", server().url]);
+      await server().execute(
+        "grant usage on schema haft to worker; grant select, insert, update, delete on all tables in schema haft to worker",
+      );
+      expect(await list()).toMatchObject({ exitCode: 0 });
+      await server().execute(`delete from haft.haft_migration where version = ${CURRENT_VERSION}`);
+      const refused = await project.haft(["keys", "revoke", "x", "--store", worker]);
+      expect(refused.stderr).toMatch(/which its role may not do: worker may not create tables in the schema haft[^]*haft store migrate/u);
+    });
+  },
+);
 
 /** Kills the command again and again, each time a little later. Resolves to how often it was hit before its end. */
 async function killOften(project: SessionProject, command: (attempt: number) => readonly string[], look: (attempt: number) => void) {

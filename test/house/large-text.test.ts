@@ -110,7 +110,7 @@ describe("F1.19 text of some megabytes is read, or refused", () => {
     const turnOfSlow = SLOW.indexOf(reader);
     const outcomes = texts.map(([name, text], index) => {
       const isWhole = turnOfSlow === -1 || (inCI && index % SLOW.length === turnOfSlow);
-      const given = isWhole ? text : text.slice(0, 1024 * 1024);
+      const given = isWhole ? text : text.slice(0, (inCI ? 1 : 0.25) * 1024 * 1024);
       return `${name}: ${outcome(() => READERS[reader]?.(given))}`;
     });
     expect(outcomes.filter((line) => !/: (?:read|refused)$/u.test(line))).toEqual([]);

@@ -54,7 +54,7 @@ const CAUGHT = {
 describe("L24 the checkers see what they are for", () => {
   const caught = new Set<Invariant>();
 
-  test.each(SABOTAGES)(
+  test.each(SABOTAGES.filter((_, index) => inCI || index % 3 === 0))(
     "L24 a world that is made to %s is found out",
     async (sabotage) => {
       const failure = await firstFailure(sabotage);
@@ -68,7 +68,7 @@ describe("L24 the checkers see what they are for", () => {
   );
 
   afterAll(() => {
-    expect(caught.size).toBeGreaterThan(Object.keys(INVARIANTS).length / 2);
+    if (inCI) expect(caught.size).toBeGreaterThan(Object.keys(INVARIANTS).length / 2);
   });
 });
 

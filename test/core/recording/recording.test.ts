@@ -43,19 +43,22 @@ describe("F1.30 I15 a recording gives back what it was given", () => {
     expect(await read(["", "\ufeff", text])).toEqual({ events });
   });
 
-  test("an event of many megabytes is split into lines that fit, whether it is one text or many values", async () => {
-    const events = [
-      say([{ type: "image", mediaType: "image/png", data: "A".repeat(inCI ? 40_000_000 : 34_000_000) }]),
-      answer(
-        "c",
-        Array.from({ length: inCI ? 300_000 : 10_000 }, (_, index) => `value ${index} \u0000`),
-      ),
-      say("😀".repeat(inCI ? 3_000_000 : 100_000)),
-    ];
-    const lines = await write(events);
-    expect(lines.every((line) => line.length < 32 * 1024 * 1024)).toBe(true);
-    expect(await read(lines)).toEqual({ events });
-  });
+  test.skipIf(!inCI)(
+    `an event of many megabytes is split into lines that fit, whether it is one text or many values ${IN_CI}`,
+    async () => {
+      const events = [
+        say([{ type: "image", mediaType: "image/png", data: "A".repeat(40_000_000) }]),
+        answer(
+          "c",
+          Array.from({ length: 300_000 }, (_, index) => `value ${index} \u0000`),
+        ),
+        say("😀".repeat(3_000_000)),
+      ];
+      const lines = await write(events);
+      expect(lines.every((line) => line.length < 32 * 1024 * 1024)).toBe(true);
+      expect(await read(lines)).toEqual({ events });
+    },
+  );
 });
 
 describe("what stands where", () => {

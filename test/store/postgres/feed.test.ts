@@ -4,13 +4,14 @@ import type { Store } from "../../../src/core/store.ts";
 import { postgresStore } from "../../../src/store/postgres-store.ts";
 import { message } from "../../../src/testing/store-case.ts";
 import { postgresPrograms, startPostgres, type PostgresServer } from "./server.ts";
+import { IN_CI, inCI } from "../../ci.ts";
 
 const START = 120_000;
 const WRITERS = 4;
 const SESSIONS = 5;
 const EVENTS = 12;
 
-describe.skipIf(postgresPrograms === undefined)("the feed of a store in PostgreSQL:", { timeout: START }, () => {
+describe.skipIf(postgresPrograms === undefined || !inCI)(`the feed of a store in PostgreSQL ${IN_CI}:`, { timeout: START }, () => {
   let running: PostgresServer | undefined;
   const stores: Store[] = [];
   beforeAll(async () => {
