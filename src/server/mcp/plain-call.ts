@@ -4,7 +4,7 @@ import type { HeaderReader } from "../http/direct.ts";
 import type { RequestId } from "./serving.ts";
 
 /** The revision whose requests say themselves what they need. */
-export const MODERN_VERSION = "2026-07-28";
+const MODERN_VERSION = "2026-07-28";
 export const CALL_METHOD = "tools/call";
 
 /** A call that has nothing in it but what is read here. */
