@@ -20,8 +20,6 @@ export interface SessionQueue {
    * grows to a minute; one whose process ends in the middle, after ten seconds.
    */
   take(work: (sessionId: string) => Promise<void>, options: TakeSessionsOptions): Promise<TakenSessions>;
-  /** How many sessions wait to be taken. */
-  waiting(): Promise<number>;
   close(): Promise<void>;
 }
 

@@ -39,7 +39,7 @@ export function noteTakenOver(session: Session): ToolError {
 export function handedOver(session: Session): ToolError {
   return new ToolError("conflict", `The session ${JSON.stringify(session.id)} was given to another process, which continues its jobs.`, {
     retryable: true,
-    hint: "Ask the store: jobs.listStored().",
+    operatorHint: "Ask the store: jobs.listStored().",
   });
 }
 

@@ -55,14 +55,13 @@ interface Offered {
   readonly session: string;
 }
 
-/** @param connection where pg-boss runs in place of the address, for tests */
-export function bossQueue(settings: PostgresSettings, connection: Partial<ConstructorOptions> = {}): SessionQueue {
-  return new BossQueue(settings, connection);
+/** Connects when it is opened. */
+export function bossQueue(settings: PostgresSettings): SessionQueue {
+  return new BossQueue(settings);
 }
 
 class BossQueue implements SessionQueue {
   readonly #settings: PostgresSettings;
-  readonly #connection: Partial<ConstructorOptions>;
   readonly #listeners = new Set<(error: unknown) => void>();
   readonly #gathered = new Set<string>();
   #opening: Promise<PgBoss> | undefined;
@@ -71,9 +70,8 @@ class BossQueue implements SessionQueue {
   #next: Promise<void> | undefined;
   #isClosed = false;
 
-  constructor(settings: PostgresSettings, connection: Partial<ConstructorOptions>) {
+  constructor(settings: PostgresSettings) {
     this.#settings = settings;
-    this.#connection = connection;
   }
 
   async open(): Promise<void> {
@@ -111,12 +109,6 @@ class BossQueue implements SessionQueue {
     return id;
   }
 
-  async waiting(): Promise<number> {
-    const boss = await this.#whenOpen();
-    const [stats] = await boss.getQueueStats(QUEUE, { force: true });
-    return stats?.queuedCount ?? 0;
-  }
-
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#sending;
@@ -143,7 +135,6 @@ class BossQueue implements SessionQueue {
       schema: bossSchema(this.#settings),
       migrate,
       createSchema: migrate,
-      ...this.#connection,
     });
     boss.on("error", (error) => this.#tell(error));
     try {
