@@ -25,8 +25,8 @@ export function definitionDigests(registry: Registry): Readonly<Record<string, s
   return Object.fromEntries([...parts].map(([name, { toolset, tools }]) => [`toolsets.${name}`, digestOf(toolset, tools)]));
 }
 
-function digestOf({ shared = false, maxConcurrent = null }: Toolset, tools: readonly Tool[]): string {
+function digestOf({ shared = false, maxConcurrent }: Toolset, tools: readonly Tool[]): string {
   const compared = tools.map((tool) => (tools.length > MOST_COMPARED ? tool.name : definitionFingerprint(tool)));
-  const agreed = { shared, maxConcurrent: shared ? maxConcurrent : null, tools: compared.toSorted() };
+  const agreed = { shared, maxConcurrent: shared ? (maxConcurrent ?? null) : null, tools: compared.toSorted() };
   return hash("sha256", canonicalJson(agreed)).slice(0, 16);
 }
