@@ -179,7 +179,9 @@ export class SessionPool {
       if (uses > 0 || now - usedAt < idleMs || session.parent !== undefined || parents.has(id)) continue;
       if (session.jobs.length > 0 || (this.#options.store === undefined && !isOver(id, now - usedAt))) continue;
       left--;
-      void this.close(session).catch((thrown: unknown) => this.#options.log.warn(`An idle session did not end well: ${describeThrown(thrown)}`));
+      void this.close(session).catch((thrown: unknown) =>
+        this.#options.log.warn(`An idle session did not end well: ${describeThrown(thrown)}`),
+      );
     }
   }
 }

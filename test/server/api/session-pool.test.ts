@@ -12,7 +12,7 @@ test("issue 21.2 a request for a session that is just being closed for want of u
   const store = sqliteStore({ path: temporaryFile(), synchronous: "normal" });
   const tool = { name: "work", description: "Works.", inputSchema: { type: "object" } } as const;
   const runtime = createRuntime({ store, toolsets: [{ name: "slow", engine, tools: [tool] }] });
-  onTestFinished(() => runtime.close());
+  onTestFinished(async () => void (await runtime.close()));
   const clock = new FakeClock();
   const pool = new SessionPool({ runtime, store, clock, log: new MemoryLog(), settings: { maxOpenSessions: 10, sessionIdleMs: 1_000 } });
   const call = { name: "slow::work", input: {} };
