@@ -120,7 +120,13 @@ test("issue 21.2 a request for a session that is just being closed for want of u
   const runtime = createRuntime({ store, toolsets: [{ name: "slow", engine, tools: [tool] }] });
   onTestFinished(async () => void (await runtime.close()));
   const clock = new FakeClock();
-  const pool = new SessionPool({ runtime, store, clock, log: new MemoryLog(), settings: { maxOpenSessions: 10, sessionIdleMs: 1_000, graceMs: 0 } });
+  const pool = new SessionPool({
+    runtime,
+    store,
+    clock,
+    log: new MemoryLog(),
+    settings: { maxOpenSessions: 10, sessionIdleMs: 1_000, graceMs: 0 },
+  });
   const call = { name: "slow::work", input: {} };
   const work = (): Promise<string> => pool.use("shop", async (session) => (await session.execute(call)).status, { create: true });
   expect(await work()).toBe("ok");
