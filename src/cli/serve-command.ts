@@ -1,7 +1,4 @@
 /** `haft serve`: the tools of the configuration over HTTP, and over MCP on the same port. */
-import { hash } from "node:crypto";
-import { canonicalJson } from "../core/base/canonical-json.ts";
-import { copyJson } from "../core/base/json.ts";
 import { isToolError } from "../core/error.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { createServer, type HaftServer } from "../server/create-server.ts";
@@ -14,6 +11,7 @@ import { storeOf } from "./open-store.ts";
 import { packageVersion } from "./package-version.ts";
 import { readPort } from "./read-port.ts";
 import { agentNames, startAgents } from "./serve-agents.ts";
+import { settingsOf } from "./own-process.ts";
 import { TOKEN_VARIABLE, accessOf, checkReachable, tokenOf, type Token } from "./server-access-options.ts";
 import { startWebhooks } from "./start-webhooks.ts";
 import { leavesJobs, startWorking } from "./start-working.ts";
@@ -133,19 +131,13 @@ function serverOptions(
   const { corsOrigins, limits } = config.config.serve ?? {};
   return {
     version: packageVersion(),
-    process: { ...omitUndefined({ name }), definitions: { configuration: settingsDigest(config) } },
+    process: { ...omitUndefined({ name }), definitions: settingsOf(config) },
     dashboard: true,
     triggers,
     mcp: pinned === undefined ? {} : { only: pinned },
     ...omitUndefined({ corsOrigins, limits }),
     ...(allowedHost.length === 0 ? {} : { allowedHosts: [...allowedHost, "localhost", "127.0.0.1", "[::1]"] }),
   };
-}
-
-/** A digest of the settings that all processes of a store should have alike: none of them is a secret, and none belongs to one machine. */
-function settingsDigest({ config: { runtime, retry, circuit, permission, approval, cache } }: OpenRuntime["config"]): string {
-  const settings = { runtime, retry, circuit, permission, approval, cache };
-  return hash("sha256", canonicalJson(copyJson(omitUndefined(settings)).value)).slice(0, 16);
 }
 
 /** Resolves when the server has stopped in order. */

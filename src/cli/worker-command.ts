@@ -11,6 +11,7 @@ import { packageVersion } from "./package-version.ts";
 import { readPort } from "./read-port.ts";
 import { agentNames, startAgents, type ServedAgents } from "./serve-agents.ts";
 import { accessOf, checkReachable, tokenOf } from "./server-access-options.ts";
+import { announceWorker, settingsOf } from "./own-process.ts";
 import { noQueue, workerOptions } from "./start-working.ts";
 
 const DEFAULT_HOST = "127.0.0.1";
@@ -88,6 +89,7 @@ async function workAlone(context: CommandContext, open: OpenRuntime): Promise<vo
   const worker = createWorker(open.runtime, workerOptions(context, open.config));
   try {
     await worker.start();
+    await announceWorker(context, open);
     await untilStopped(context, open);
   } finally {
     await worker.stop({ signal: context.signal });
@@ -124,8 +126,9 @@ async function serverOf(
   open: OpenRuntime,
   { host, served }: Pick<HealthAddress, "host" | "served">,
 ): Promise<HaftServer> {
-  const { allowedHost } = context.options;
+  const { allowedHost, name } = context.options;
   return createServer(open.runtime, {
+    process: { role: "worker", ...omitUndefined({ name }), definitions: settingsOf(open.config) },
     auth: await accessOf(context, open, tokenOf(context, host)),
     version: packageVersion(),
     mcp: false,

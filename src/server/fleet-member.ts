@@ -9,7 +9,7 @@ import type { Runtime } from "../runtime/runtime.ts";
 import { fleetDifferences } from "./fleet.ts";
 
 /** The part of the description of a process that its program gives; the server knows the rest. */
-export type ServerProcess = Pick<ProcessDescription, "name" | "definitions">;
+export type ServerProcess = Pick<ProcessDescription, "role" | "name" | "definitions">;
 
 export interface FleetMemberOptions {
   readonly runtime: Runtime;
@@ -45,7 +45,7 @@ export class FleetMember {
     const { store, places } = runtime;
     if (store === undefined) return;
     await store.announce({
-      role: "serve",
+      role: own.role ?? "serve",
       name: this.#name,
       places,
       definitions: this.#definitions(),

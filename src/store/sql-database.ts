@@ -237,10 +237,9 @@ export class SqlDatabase implements LogDatabase {
   }
 
   processes(): Promise<readonly StoredProcess[]> {
-    return this.#do("could not list its processes", async (tables) => {
-      await requireProcesses(this.#connection);
-      return this.#look(tables, (transaction) => listProcesses(transaction, this.#owner));
-    });
+    return this.#do("could not list its processes", (tables) =>
+      requireProcesses(this.#connection).then(() => this.#look(tables, (transaction) => listProcesses(transaction, this.#owner))),
+    );
   }
 
   /** Says that this owner lives; to be called every `HEARTBEAT_MS`. */

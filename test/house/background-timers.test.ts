@@ -27,6 +27,7 @@ const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
     "looks whether the credentials behind a stream still hold, whose connection keeps the process alive",
   "src/server/auth/issuer-keys.ts": "ends the request for an issuer's keys, whose connection keeps the process alive",
   "src/server/events/event-hub.ts": "writes to streams that are quiet",
+  "src/server/fleet-member.ts": "tells other processes of tools that have changed",
   "src/server/http/direct.ts": "keeps a quiet stream open, whose connection keeps the process alive",
   "src/server/mcp/http-sessions.ts": "ends a client's session that is idle",
   "src/server/mcp/suspensions.ts": "cancels work that no client came back for",
@@ -35,6 +36,9 @@ const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
   "src/server/mcp/tasks/tasks.ts": "forgets a task that is over",
   "src/server/webhooks/webhook-sender.ts": "tries a delivery again, which the store keeps",
   "src/server/worker/create-worker.ts": "looks for sessions whose process is gone; the queue's connection keeps the process alive",
+  "src/store/database-store.ts": "closes a log again whose store did not answer",
+  "src/store/postgres-notifier.ts":
+    "tells other processes what was written, and connects again; the calls that wrote it keep the process alive",
   "src/triggers/channel-trigger.ts": "looks whether the inbox of an agent has room again",
   "src/triggers/running-trigger.ts": "starts a trigger again that failed; one that works keeps the process alive itself where it has to",
 };

@@ -9,7 +9,7 @@ import { pathToFileURL } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
 import * as adapters from "../../src/adapters/adapters.ts";
 import * as config from "../../src/config/config.ts";
-import { mcpEngine, mcpToolset } from "../../src/engine/mcp.ts";
+import { mcpEngine, mcpToolset, UserLogins } from "../../src/engine/mcp.ts";
 import { openApiToolset, restEngine } from "../../src/engine/rest.ts";
 import { searchEngine } from "../../src/engine/search.ts";
 import * as generate from "../../src/generate/generate.ts";
@@ -294,6 +294,7 @@ const ROWS: Readonly<Record<string, readonly Try[] | string>> = {
   channelsToolset: [(unknown) => triggers.channelsToolset({ channels: triggers.createChannels(), ...unknown })],
   triggersToolset: [(unknown) => triggers.triggersToolset({ triggers: triggers.createTriggers(), ...unknown })],
   infoToolset: [(unknown) => infoToolset(unknown)],
+  UserLogins: [(unknown) => new UserLogins({ origin: "https://tools.example", ...unknown })],
   mcpEngine: [
     (unknown) => mcpEngine({ command: "x", ...unknown }),
     (unknown) => mcpEngine({ url: "https://mcp.example", auth: { ...bearer, ...unknown } }),
@@ -376,6 +377,7 @@ const ROWS: Readonly<Record<string, readonly Try[] | string>> = {
   mcpHandler: [(unknown) => server.mcpHandler(runtime, unknown), (unknown) => server.mcpHandler(runtime, { tools: unknown })],
   serveMcpStdio: [(unknown) => server.serveMcpStdio(runtime, unknown)],
   // haft/server
+  createWorker: [(unknown) => httpServer.createWorker(runtime, unknown)],
   createServer: [
     (unknown) => httpServer.createServer(runtime, { auth: httpServer.staticToken({ token: "0123456789abcdef" }), ...unknown }),
     (unknown) => httpServer.createServer(runtime, { auth: httpServer.staticToken({ token: "0123456789abcdef" }), limits: unknown }),

@@ -95,6 +95,7 @@ function ownSessions(runtime: Runtime): SessionHolder {
   };
 }
 
+/** @internal */
 export class StoreWorker implements HaftWorker {
   readonly #runtime: Runtime;
   readonly #store: Store;

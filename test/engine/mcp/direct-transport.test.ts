@@ -82,7 +82,13 @@ test(
   { timeout: 120_000 },
   async () => {
     let answer: Answer = { status: 200, type: undefined, body: "", isCut: false };
-    const { url } = await loopbackMcp({ ...modern(), "tools/call": ({ response, id }) => void send(response, answer, id) });
+    const { url } = await loopbackMcp({
+      ...modern(),
+      "tools/call": ({ response, id }) => {
+        send(response, answer, id);
+        return undefined;
+      },
+    });
     const signing = { token: () => Promise.resolve(undefined), dpop: () => undefined }; // such a provider is left to the SDK
     const log = new MemoryLog();
     const settings = { defaults: { maxAttempts: 1, timeoutMs: 500 } };

@@ -29,7 +29,7 @@ async function watched(isLive: boolean) {
     },
   };
   const watch = new StoreWatch({
-    store: told as typeof store,
+    store: told,
     ports: { ...fakePorts(), clock },
     moved() {},
     isRead: (id) => id === "shop",

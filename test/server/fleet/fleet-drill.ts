@@ -266,7 +266,12 @@ class FleetDrill {
     const { leaseMs } = this.#options;
     await this.#wait(leaseMs);
     const store = postgresStore({ url: server.url, readOnly: true });
-    const facts = await checkStore(store, { answers: this.#answers, service: this.#service }).finally(() => store.close());
+    let facts: Awaited<ReturnType<typeof checkStore>>;
+    try {
+      facts = await checkStore(store, { answers: this.#answers, service: this.#service });
+    } finally {
+      await store.close();
+    }
     const [{ leases = 0 } = {}] = await server.execute("select count(*)::int as leases from haft.haft_lease");
     if (leases !== 0) throw new Error(`${String(leases)} leases outlive their calls.`);
     const { paid, bumped, refusedByFence } = this.#service;

@@ -76,7 +76,7 @@ export class DatabaseServer {
 
   /** For the checkers: no session, no time. */
   rows(text: string, ...parameters: readonly SQLInputValue[]): readonly Row[] {
-    return this.#prepared(text).statement.all(...parameters) as unknown as readonly Row[]; // rows of text, numbers and null
+    return this.#prepared(text).statement.all(...parameters); // rows of text, numbers and null
   }
 
   run({ sql, parameters }: CompiledQuery): QueryResult<unknown> {

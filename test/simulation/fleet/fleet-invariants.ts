@@ -218,7 +218,7 @@ export class FleetInvariants {
         if (final === undefined) throw new Broken(4, `the database has no result of ${result.callId}, which was acknowledged.`);
         const { status } = JSON.parse(final) as ToolResult;
         const call = request.calls[index];
-        const { tag } = call?.input as { readonly tag: string }; // as the world made it
+        const { tag = "" } = (call?.input ?? {}) as { readonly tag?: string }; // as the world made it
         if (status === "ok" && ONCE.has(call?.name ?? "") && !this.#done.has(tag))
           throw new Broken(11, `${tag} is said to be done, and was not.`);
       }

@@ -136,7 +136,7 @@ class LinkConnection implements DatabaseConnection {
       session.execute(query).then((found) => {
         if (!this.#losesAnswerTo(query)) return answer(found);
         session.end();
-        refuse(reset());
+        return refuse(reset());
       }, refuse);
     });
     return result as QueryResult<R>; // Kysely says which rows its query has
