@@ -1,4 +1,4 @@
-/** What a process of the command line tells the others of its store. */
+/** The description of a process of the command line for the others of its store. */
 import { hash } from "node:crypto";
 import { hostname } from "node:os";
 import { canonicalJson } from "../core/base/canonical-json.ts";

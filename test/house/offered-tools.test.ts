@@ -153,9 +153,9 @@ test("F3.37 what lists tools goes through the registry's listings, which the per
     /\bof (?:\w+\.)*registry\)|\[\.\.\.(?:\w+\.)*registry\]/u.test(readFileSync(join(SRC, file), "utf8")),
   );
   expect(walked.filter((file) => !file.startsWith("config/")).sort()).toEqual([
-    "registry/definition-digests.ts", // digests, which name no tool
     "call/announce-write.ts", // whether any tool at all has a persistent cache
     "cli/blocked-tools.ts", // says to the person at the terminal what is left out
+    "registry/definition-digests.ts", // digests, which name no tool
   ]);
 });
 

@@ -114,7 +114,7 @@ export interface SendOptions {
 }
 
 /** Sends a request to another process as it is. @throws ToolError `unavailable`. By rejecting */
-export async function send(request: Request, { address, what, body: read, timeoutMs }: SendOptions): Promise<Response> {
+async function send(request: Request, { address, what, body: read, timeoutMs }: SendOptions): Promise<Response> {
   const { pathname, search } = new URL(request.url);
   const target = new URL(address);
   target.pathname = pathname;
