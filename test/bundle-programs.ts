@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, renameS
 import { dirname, join } from "node:path";
 import type { TestProject } from "vitest/node";
 import { bundle } from "../scripts/bundle.ts";
-import { BUNDLE, PROGRAMS } from "./bundled-program.ts";
+import { BUNDLE, INLINED, PROGRAMS } from "./bundled-program.ts";
 
 export default async function setup(project: TestProject): Promise<void> {
   await bundlePackage();
@@ -17,7 +17,7 @@ async function bundlePackage(): Promise<void> {
     await bundle({
       dir: join(made, "dist"),
       fewFiles: true,
-      inlined: ["get-east-asian-width", "kysely", "re2js", "smol-toml", "yaml"],
+      inlined: INLINED,
       programs: Object.fromEntries(PROGRAMS.map((name) => [`tests/${name}`, `./test/${name}.ts`])),
     });
     for (const file of ["package.json", "haft.schema.json"]) copyFileSync(file, join(made, file));

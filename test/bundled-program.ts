@@ -3,6 +3,9 @@ import { fileURLToPath } from "node:url";
 /** The package as the tests of programs run it, made anew before they begin. */
 export const BUNDLE = fileURLToPath(new URL("../node_modules/.cache/haft-tests/package", import.meta.url));
 
+/** Dependencies that are put into a bundle, so that a process reads few files. */
+export const INLINED: readonly string[] = ["get-east-asian-width", "kysely", "re2js", "smol-toml", "yaml"];
+
 /** The command line. */
 export const HAFT = `${BUNDLE}/dist/cli/main.js`;
 

@@ -19,20 +19,21 @@ const DEFAULT_HOST = "127.0.0.1";
 export const workerCommand: CommandBody = {
   details: [
     "Takes sessions that have jobs and that no process has open: those that servers",
-    "with --no-worker leave to workers, and those of a process that is gone. A session",
-    "is closed when its jobs have ended. The store is one in PostgreSQL, and needs the",
-    "packages pg and pg-boss. Any number of workers and servers may use it.",
+    "with --no-worker leave to workers, and those of a process that is gone. A",
+    "session is closed when its jobs have ended. The store is one in PostgreSQL, and",
+    "needs the packages pg and pg-boss. Any number of workers and servers may use it.",
     "",
-    "--health-port answers GET /healthz and /readyz on that port, and /metrics to clients",
-    "that send HAFT_TOKEN or a key of the store. With --address, servers pass requests",
-    "for a session that the worker has on to it; it needs the same token or keys then.",
+    "--health-port answers GET /healthz and /readyz on that port, and /metrics to",
+    "clients that send HAFT_TOKEN or a key of the store. With --address, servers pass",
+    "requests for a session that the worker has on to it; it needs the same token or",
+    "keys then.",
     "",
-    "--agent runs an agent of that name, with its triggers, in one of the processes that",
-    "name it; another one continues it when that is gone.",
+    "--agent runs an agent of that name, with its triggers, in one of the processes",
+    "that name it; another one continues it when that is gone.",
     "",
     "Ctrl-C and SIGTERM stop it: it takes no more sessions, waits for jobs under way,",
-    "10 seconds by default, and hands over those that still run. A second Ctrl-C hands",
-    "them over at once.",
+    "10 seconds by default, and hands over those that still run. A second Ctrl-C",
+    "hands them over at once.",
   ],
   args: [0, 0],
   options: [
@@ -53,7 +54,7 @@ export const workerCommand: CommandBody = {
   examples: [
     "haft worker",
     "haft worker --store postgres://haft@localhost/haft --concurrency 20",
-    "haft worker --health-port 7421 --address http://10.0.0.4:7421 --host 0.0.0.0 --allowed-host 10.0.0.4",
+    "haft worker --health-port 7421 --address http://10.0.0.4:7421",
   ],
   async run(context) {
     const { healthPort, host = DEFAULT_HOST } = context.options;

@@ -86,9 +86,9 @@ class HttpClient implements HaftClient {
   async call<Id extends OperationId>(id: Id, ...[input = {} as RequestInput<Id>]: Input<Id>): Promise<ClientAnswer<Id>> {
     const route: Route = API[id];
     const given = input as PlainInput; // its parts are those of the table, which the compiler cannot follow for every operation at once
-    let response = await this.#send(route, given);
-    while (response.status === 202) response = await this.#later(response, given.signal);
-    const text = await response.text();
+    let answer = await this.#send(route, given);
+    while (answer.response.status === 202) answer = await this.#later(answer.response, given.signal);
+    const { response, text } = answer;
     if (!response.ok) throw errorOf(response, text);
     // The server answers by the schema of the operation.
     return (/^application\/json *(?:;|$)/u.test(response.headers.get("content-type") ?? "") ? JSON.parse(text) : text) as ClientAnswer<Id>;
@@ -104,7 +104,7 @@ class HttpClient implements HaftClient {
   }
 
   /** The results that were not there in time. */
-  async #later(accepted: Response, signal: AbortSignal | undefined): Promise<Response> {
+  async #later(accepted: Response, signal: AbortSignal | undefined): Promise<WholeAnswer> {
     const { pathname, searchParams } = new URL(accepted.headers.get("location") ?? "", this.#origin);
     const id = decodeURIComponent(pathname.slice(pathname.lastIndexOf("/") + 1));
     return this.#send(API.getSubmission, {
@@ -114,7 +114,8 @@ class HttpClient implements HaftClient {
     });
   }
 
-  async #send(route: Route, input: PlainInput): Promise<Response> {
+  /** Sends it until there is a whole answer: a server may also die while it writes one. */
+  async #send(route: Route, input: PlainInput): Promise<WholeAnswer> {
     const url = this.#origin + pathOf(route, input);
     const mayRepeat = route.method === "GET" || input.idempotencyKey !== undefined;
     for (let attempt = 1; ; attempt++) {
@@ -122,7 +123,7 @@ class HttpClient implements HaftClient {
       const delayMs = Math.min(MAX_DELAY_MS, (this.#options.retryDelayMs ?? 200) * 2 ** (attempt - 1));
       try {
         const response = await this.#fetch(url, await this.#requestOf(route, input));
-        if (isLast || !isWorthRepeating(response, mayRepeat)) return response;
+        if (isLast || !isWorthRepeating(response, mayRepeat)) return { response, text: await response.text() };
         await response.body?.cancel();
         await wait(Math.max(delayMs, retryAfterMs(response)), input.signal);
       } catch (thrown: unknown) {
@@ -150,6 +151,12 @@ class HttpClient implements HaftClient {
   #fetch(url: string, init: RequestInit): Promise<Response> {
     return (this.#options.fetch ?? fetch)(url, init);
   }
+}
+
+/** An answer with its body, which was read to its end. */
+interface WholeAnswer {
+  readonly response: Response;
+  readonly text: string;
 }
 
 /** The same for operations of all kinds. */

@@ -38,7 +38,7 @@ export function placedParts(options: PlacedOptions): Required<Pick<PlacedOptions
  * process that has it. Nothing of it is opened or run here.
  */
 function placedToolset(toolset: Toolset, options: PlaceOptions): Toolset {
-  const { place } = toolset;
+  const place = isObject(toolset) ? toolset.place : undefined; // what is no toolset is refused where it is registered
   if (place === undefined || options.places.includes(place)) return toolset;
   const { engine, tools, ...rest } = toolset;
   const brings = tools === undefined && engine?.open !== undefined && !options.strict;
@@ -51,6 +51,7 @@ function placedToolset(toolset: Toolset, options: PlaceOptions): Toolset {
 
 /** A source whose toolsets are placed likewise. An engine stays the same object each time it is read. */
 function placedSource(source: ToolSource, options: PlaceOptions): ToolSource {
+  if (!isObject(source) || typeof source.load !== "function") return source; // it is refused where it is opened
   const engines = new Map<string, Engine>();
   const place = (toolset: Toolset): Toolset => {
     const placed = placedToolset(toolset, options);
@@ -64,6 +65,10 @@ function placedSource(source: ToolSource, options: PlaceOptions): ToolSource {
     load: async (context) => (await source.load(context)).map(place),
     ...(source.watch === undefined ? {} : { watch: (changed) => source.watch?.(changed) ?? (() => {}) }),
   };
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null;
 }
 
 /** @param brings the engine that is replaced would bring tools, which are not known here: a call by name ends with the reason, as that of a toolset that did not open */

@@ -21,7 +21,7 @@ describe.concurrent("a wrong command line exits with 2 and says what would work"
     [
       ["dance"],
       'There is no command "dance".',
-      "Commands: chat, run, call, chain, generate, list, search, info, check, lock, trust, init, import, serve, mcp, sessions, store, jobs, keys, audit, approvals, open, replay. See haft --help.",
+      "Commands: chat, run, call, chain, generate, list, search, info, check, lock, trust, init, import, serve, worker, fleet, mcp, sessions, store, jobs, keys, audit, approvals, open, replay. See haft --help.",
     ],
     [["list", "--jsn"], "There is no option --jsn.", "Did you mean --json?"],
     [["list", "--yes"], "haft list takes no --yes.", "See haft list --help."],
@@ -132,7 +132,7 @@ describe.concurrent("a wrong configuration exits with 3 and names file, line and
   test("with --json standard output has the error as one JSON object", async () => {
     const { exitCode, stdout } = await withConfig({ "haft.toml": "retries = 3\n" }, "list", "--json");
     const message =
-      "haft.toml:1:1: retries: unknown key. There are: runtime, retry, circuit, permission, approval, cache, store, serve, webhooks, model, loop, telemetry, findTools, extensions, variables, simulation, toolsets, engines, tools, channels, triggers, mcp, documentation.";
+      "haft.toml:1:1: retries: unknown key. There are: runtime, retry, circuit, permission, approval, cache, store, serve, worker, webhooks, model, loop, telemetry, findTools, extensions, variables, simulation, toolsets, engines, tools, channels, triggers, mcp, documentation.";
     expect({ exitCode, ...JSON.parse(stdout) }).toEqual({
       exitCode: 3,
       error: { code: "invalid_config", message, retryable: false, outcome: "not_started", details: [message] },

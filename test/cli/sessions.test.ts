@@ -136,6 +136,7 @@ describe.concurrent("haft sessions list", { timeout: PATIENCE_MS }, () => {
       expect(jsonLines(one.stdout)).toEqual([
         {
           sessionId: "second\u001b[2J\u202e",
+          openedIn: expect.any(String),
           createdAt: expect.any(Number),
           updatedAt: expect.any(Number),
           length: events + 2,

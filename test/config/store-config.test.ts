@@ -33,7 +33,7 @@ describe("problems", () => {
     [
       "a kind of store",
       '[store]\npath = "a.db"\ntype = "sqlite"',
-      "3:1: store.type: unknown key. There are: url, busyTimeoutMs, synchronous, schema, maxConnections, migrate, path.",
+      "3:1: store.type: unknown key. There are: url, busyTimeoutMs, synchronous, schema, maxConnections, migrate, notify, path.",
     ],
     ["the word of another tool", '[store]\nfile = "a.db"\npath = "a.db"', '2:1: store.file: unknown key. Did you mean "path"?'],
     ["the table of another tool", '[database]\npath = "a.db"', '1:2: database: unknown key. Did you mean "store"?'],

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { BUNDLE } from "../bundled-program.ts";
+import { PUBLISHED, builtPackage } from "../published-package.ts";
 import { IN_CI, inCI } from "../ci.ts";
 import { promisedOutput } from "../house/example-output.ts";
 
@@ -44,7 +44,8 @@ beforeAll(async () => {
     return;
   }
   mkdirSync(join(folder, "node_modules"), { recursive: true });
-  cpSync(BUNDLE, join(folder, "node_modules/haft"), { recursive: true });
+  await builtPackage();
+  cpSync(PUBLISHED, join(folder, "node_modules/haft"), { recursive: true });
   symlinkSync(join(root, "node_modules/zod"), join(folder, "node_modules/zod"), "junction");
   for (const { program } of PROGRAMS) cpSync(join(root, "examples", program), join(folder, program));
 }, 300_000);

@@ -93,7 +93,7 @@ async function principalOf(id: OperationId, request: Request, { access, limits }
 
 /** Its session is in the query or the body, which has to be read first. */
 function namesSession({ inSession, path }: Route): boolean {
-  return inSession === true && !path.includes("{sessionId}");
+  return inSession === true && !/\{(?:sessionId|agentName)\}/u.test(path);
 }
 
 async function answer(

@@ -4,7 +4,18 @@ import { gzipSync } from "node:zlib";
 import { HttpError } from "../http/http-error.ts";
 
 /** The first parts of the addresses that the page answers by itself. */
-const SCREENS: ReadonlySet<string> = new Set(["", "sessions", "approvals", "tools", "jobs", "agents", "schedules", "health", "file"]);
+const SCREENS: ReadonlySet<string> = new Set([
+  "",
+  "sessions",
+  "approvals",
+  "tools",
+  "jobs",
+  "agents",
+  "schedules",
+  "processes",
+  "health",
+  "file",
+]);
 
 /**
  * The page loads its own files and speaks to its own server, and nothing else: no inline scripts or styles, no code made of text, no frames.

@@ -127,7 +127,7 @@ export class FleetNode implements FleetHost {
     if (address !== undefined) return this.#world.forward(this, address, request);
     const key = this.sabotage === "forget the keys of requests" ? `${idempotencyKey} ${++this.#resent}` : idempotencyKey;
     const execute = (session: RuntimeSession): Promise<readonly ToolResult[]> => {
-      if (this.sabotage === "keep a lost session open") Object.defineProperty(session, "lost", { value: false });
+      if (this.sabotage === "keep a lost session open") Object.defineProperty(session, "broken", { value: undefined });
       return session.execute(calls, { idempotencyKey: key, background });
     };
     return this.pool.use(sessionId, execute, { create: true });
