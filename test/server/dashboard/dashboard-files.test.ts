@@ -1,5 +1,5 @@
 /** Issue 20.1: how the page and its files are served. */
-import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -31,6 +31,13 @@ test("issue 20.1 the page comes at every address of a screen, under a policy wit
     expect(policy).not.toMatch(/unsafe|\*|data:|https?:/u);
     expect(response?.headers.get("cache-control")).toBe("no-cache");
   }
+});
+
+test("issue 20.2 each screen that the page knows is served by its address", () => {
+  const page = files();
+  const names = [...readFileSync("src/dashboard/app.tsx", "utf8").matchAll(/\bname === "([a-z]+)"/gu)].map(([, name]) => name);
+  expect(names.length).toBeGreaterThan(8);
+  for (const name of names) expect([name, page.response(get(`/${name}`))?.status]).toEqual([name, 200]);
 });
 
 test("issue 20.1 files are kept for good, and sent compressed to those who take that", () => {
