@@ -1,6 +1,6 @@
 /** Builds something once for test files that run at the same time, each in a process of its own. */
-import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
@@ -47,6 +47,15 @@ function isLeft(lock: string): boolean {
   } catch (error: unknown) {
     return Object(error).code === "ESRCH";
   }
+}
+
+/** Whether a file is there and as new as every file of the folders. */
+export function isAsNewAs(path: string, folders: readonly string[]): boolean {
+  const builtAt = modifiedAt(path);
+  if (builtAt === 0) return false;
+  const isOlder = (folder: string): boolean =>
+    readdirSync(folder, { recursive: true, encoding: "utf8" }).every((name) => modifiedAt(join(folder, name)) <= builtAt);
+  return folders.every(isOlder);
 }
 
 /** 0 where there is none. */

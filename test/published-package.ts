@@ -1,9 +1,9 @@
 /** The package in the files that are published, made once for test files that run at the same time. */
-import { copyFileSync, readdirSync } from "node:fs";
+import { copyFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { bundle } from "../scripts/bundle.ts";
-import { builtOnce, modifiedAt } from "./built-once.ts";
+import { builtOnce, isAsNewAs } from "./built-once.ts";
 import { INLINED } from "./bundled-program.ts";
 
 /** Unlike the bundle of the other tests, each entry loads no more than it needs. */
@@ -14,11 +14,9 @@ export function builtPackage(): Promise<void> {
   const last = join(PUBLISHED, "package.json");
   return builtOnce({
     name: "published-build",
-    isBuilt() {
-      const builtAt = modifiedAt(last);
-      return readdirSync(SOURCE, { recursive: true, encoding: "utf8" }).every((name) => modifiedAt(join(SOURCE, name)) <= builtAt);
-    },
+    isBuilt: () => isAsNewAs(last, [SOURCE]),
     async build() {
+      rmSync(PUBLISHED, { recursive: true, force: true }); // chunks of an earlier build have other names
       await bundle({ dir: join(PUBLISHED, "dist"), inlined: INLINED });
       copyFileSync(fileURLToPath(new URL("../package.json", import.meta.url)), last);
     },

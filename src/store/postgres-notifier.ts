@@ -46,7 +46,7 @@ export class PostgresNotifier implements StoreNotifier {
   #cancelRetry: (() => void) | undefined;
   #cancelTry: (() => void) | undefined;
   readonly #parts = new Set<ChangedPart>();
-  /** Undefined: any. */
+  /** The sessions whose events were written since the last notification; undefined where they are too many to be named. */
   #sessions: Set<string> | undefined = new Set();
   #sending: Promise<void> | undefined;
   #cancelSend: (() => void) | undefined;

@@ -1,8 +1,7 @@
 /** The dashboard as it is built, made once for test files that run at the same time. */
-import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { buildDashboard } from "../../scripts/dashboard.ts";
-import { builtOnce, modifiedAt } from "../built-once.ts";
+import { builtOnce, isAsNewAs } from "../built-once.ts";
 
 const DIST = fileURLToPath(new URL("../../dist/dashboard", import.meta.url));
 const SOURCES = ["../../src/dashboard/", "../../src/client/", "../../src/core/", "../../src/server/api/"].map((path) =>
@@ -11,13 +10,9 @@ const SOURCES = ["../../src/dashboard/", "../../src/client/", "../../src/core/",
 
 /** Builds it where it is older than its sources. */
 export function builtDashboard(): Promise<void> {
-  return builtOnce({ name: "dashboard-build", isBuilt, build: () => buildDashboard(DIST) });
-}
-
-function isBuilt(): boolean {
-  const builtAt = modifiedAt(`${DIST}/index.html`);
-  if (builtAt === 0) return false;
-  return SOURCES.every((folder) =>
-    readdirSync(folder, { recursive: true, encoding: "utf8" }).every((name) => modifiedAt(folder + name) <= builtAt),
-  );
+  return builtOnce({
+    name: "dashboard-build",
+    isBuilt: () => isAsNewAs(`${DIST}/index.html`, SOURCES),
+    build: () => buildDashboard(DIST),
+  });
 }

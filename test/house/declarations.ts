@@ -1,11 +1,11 @@
 /** The declarations of the package, made once for test files that run at the same time. */
 import { execFile } from "node:child_process";
-import { readdirSync, utimesSync } from "node:fs";
+import { utimesSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { BUNDLE } from "../bundled-program.ts";
-import { builtOnce, modifiedAt } from "../built-once.ts";
+import { builtOnce, isAsNewAs } from "../built-once.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const DIST = join(BUNDLE, "dist");
@@ -14,11 +14,7 @@ const DIST = join(BUNDLE, "dist");
 export function builtDeclarations(): Promise<void> {
   return builtOnce({
     name: "declarations-build",
-    isBuilt() {
-      const builtAt = modifiedAt(join(DIST, "index.d.ts"));
-      const source = join(root, "src");
-      return readdirSync(source, { recursive: true, encoding: "utf8" }).every((name) => modifiedAt(join(source, name)) <= builtAt);
-    },
+    isBuilt: () => isAsNewAs(join(DIST, "index.d.ts"), [join(root, "src")]),
     async build() {
       const compiler = join(root, "node_modules/.bin/tsc");
       await promisify(execFile)(compiler, ["-p", "tsconfig.build.json", "--outDir", DIST, "--declarationMap", "false"], {
