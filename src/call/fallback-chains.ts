@@ -1,4 +1,5 @@
 /** The fallback chain of each tool: the tool itself, or the sources that answer in its place, in order. */
+import { isObject } from "../core/base/is-object.ts";
 import { OWN_NAMESPACE } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
@@ -133,10 +134,6 @@ function checkOptions(options: AnswerOptions): void {
     );
   if (!isObject(engines)) throw new ToolError("invalid_argument", "answers.engines is an object with an engine for each source.");
   if (onRecord !== undefined && typeof onRecord !== "function") throw new ToolError("invalid_argument", "answers.onRecord is a function.");
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null;
 }
 
 function enginesOf(engines: NonNullable<AnswerOptions["engines"]>): ReadonlyMap<AnswerSource, Engine> {

@@ -1,4 +1,5 @@
 /** Failures that are put into calls on purpose: which call meets which of them is decided by a seed, and by nothing else. */
+import { isObject } from "../core/base/is-object.ts";
 import { COUNT, MILLISECONDS, PORTION, checkNumber, isWithin, numberWithin } from "../core/base/number-bounds.ts";
 import { checkMs } from "../core/call-settings.ts";
 import { ToolError } from "../core/error.ts";
@@ -136,10 +137,6 @@ function checkDelay(delayMs: unknown, where: string): void {
   for (const bound of delayMs) checkMs(bound, "delayMs", where);
   if (delayMs.length !== 2 || !isWithin(least, MILLISECONDS) || !isWithin(most, { ...MILLISECONDS, min: least }))
     throw wrong(`delayMs of ${where}`, delayMs, "a number of milliseconds, or two of them, the smaller first");
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null;
 }
 
 function unknownType(type: string, where: string): ToolError {

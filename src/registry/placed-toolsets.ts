@@ -1,4 +1,5 @@
 /** Toolsets whose resources are at one place, such as a disk or a browser: only a process that has the place runs their calls. */
+import { isObject } from "../core/base/is-object.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { Engine } from "../core/engine.ts";
 import type { ToolSource } from "../core/source.ts";
@@ -65,10 +66,6 @@ function placedSource(source: ToolSource, options: PlaceOptions): ToolSource {
     load: async (context) => (await source.load(context)).map(place),
     ...(source.watch === undefined ? {} : { watch: (changed) => source.watch?.(changed) ?? (() => {}) }),
   };
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === "object" && value !== null;
 }
 
 /** @param brings the engine that is replaced would bring tools, which are not known here: a call by name ends with the reason, as that of a toolset that did not open */
