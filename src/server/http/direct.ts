@@ -36,8 +36,12 @@ export interface DirectReply {
 export interface DirectHandler {
   /** Whether a request with this head may be one for `answer`. Its body has a declared length and is not read yet. */
   takes(head: RequestHead): boolean;
-  /** Resolves to false, with nothing written, for a request that is to be answered in the usual way. */
-  answer(request: DirectRequest, text: string, reply: DirectReply): Promise<boolean>;
+  /**
+   * Resolves to false, with nothing written, for a request that is to be answered in the usual way.
+   *
+   * @param read the whole body as text, to be asked for once the caller is known; undefined when the client has gone before its end
+   */
+  answer(request: DirectRequest, read: () => Promise<string | undefined>, reply: DirectReply): Promise<boolean>;
 }
 
 /** The target of a request is a path: the server's own name is not asked for. */
@@ -61,6 +65,7 @@ function readerOf({ headers }: IncomingMessage): HeaderReader {
 /** The whole body as text; undefined when the client has gone before its end. */
 export function textOf(incoming: IncomingMessage): Promise<string | undefined> {
   return new Promise((resolve) => {
+    if (incoming.destroyed) return resolve(undefined); // it says so no more
     const chunks: Uint8Array[] = [];
     incoming.on("data", (chunk: Uint8Array) => chunks.push(chunk));
     incoming.once("end", () => resolve(new TextDecoder("utf-8").decode(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))));

@@ -88,8 +88,8 @@ async function answer({ handler, direct, clock }: Answerers, exchange: HttpExcha
   const { incoming } = exchange;
   const head = headOf(incoming);
   if (direct === undefined || incoming.headers["content-length"] === undefined || !direct.takes(head)) return await pass(handler, exchange);
-  const text = await textOf(incoming);
-  if (text === undefined) return;
+  let text: string | undefined;
+  const read = async (): Promise<string | undefined> => (text = await textOf(incoming));
   const { outgoing } = exchange;
   const gone = new AbortController();
   const closed = new Promise<void>((resolve) => {
@@ -101,7 +101,7 @@ async function answer({ handler, direct, clock }: Answerers, exchange: HttpExcha
   outgoing.on("error", () => gone.abort());
   const { signal } = gone;
   const request = { ...head, signal, cancel: () => gone.abort(), toRequest: () => toRequest(incoming, signal, "") };
-  if (await direct.answer(request, text, new NodeReply(outgoing, clock))) await closed;
+  if (await direct.answer(request, read, new NodeReply(outgoing, clock))) await closed;
   else await pass(handler, exchange, text);
 }
 

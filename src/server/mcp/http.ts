@@ -87,9 +87,11 @@ export class HttpGateway {
         Number(head.headers.get("content-length")) <= this.settings.maxBodyBytes &&
         this.refuse(head) === undefined &&
         this.#refuseForm(head) === undefined,
-      answer: async (request, text, reply) => {
+      answer: async (request, read, reply) => {
         const caller = await callerOf(request);
-        return caller !== undefined && (await this.#answerDirect(text, caller, { request, reply }));
+        if (caller === undefined) return false;
+        const text = await read();
+        return text === undefined || (await this.#answerDirect(text, caller, { request, reply }));
       },
     };
   }
