@@ -9,6 +9,7 @@ import { ToolError } from "../../src/core/error.ts";
 import { ToolOutput } from "../../src/core/content.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
+import { staticToken } from "../../src/server/auth/static-token.ts";
 import { mcpClientOf, mcpHandler, type McpHttpOptions } from "../../src/server/mcp.ts";
 import { MemoryLog } from "../../src/testing/fake-ports.ts";
 import { inCI } from "../ci.ts";
@@ -234,4 +235,16 @@ test("issue 19.7 a client that leaves cancels its call, and one that stops cance
   await listener.close();
   expect(cancelled).toHaveBeenCalledTimes(2);
   expect((await left)?.status).toBe(499);
+});
+
+test("issue 19.7 E06 a caller who is not let in is answered before the body of the call has come", async () => {
+  const { runtime } = await openRuntime({ tools: TOOLS });
+  const listener = await listening(runtime, { authenticator: staticToken({ token: "0123456789abcdef" }) });
+  const headers = { ...plain("say").headers, authorization: "Bearer somebody-elses", "content-length": 1_000_000 };
+  const outgoing = httpRequest({ host: "127.0.0.1", port: listener.port, method: "POST", path: "/mcp", headers });
+  onTestFinished(() => void outgoing.destroy());
+  outgoing.on("error", () => undefined);
+  const status = new Promise((resolve) => outgoing.once("response", ({ statusCode }) => resolve(statusCode)));
+  outgoing.flushHeaders();
+  expect(await status).toBe(401);
 });
