@@ -59,6 +59,6 @@ export function isAsNewAs(path: string, folders: readonly string[]): boolean {
 }
 
 /** 0 where there is none. */
-export function modifiedAt(path: string): number {
+function modifiedAt(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }

@@ -1,4 +1,5 @@
 /** Strikes secrets out of what is said about a server: the values of the variables that it was given. */
+import { causesOf } from "./causes.ts";
 import { ToolError, hintsOf } from "../error.ts";
 
 /** A shorter value of a variable is no secret, and would be struck out of ordinary words. */
@@ -33,15 +34,12 @@ export function redactError(error: ToolError, redact: Redact): ToolError {
   });
 }
 
-const MAX_CAUSES = 8;
-
 /** Whether an error, or one behind it, says in its message or stack what `redact` takes out. */
 function isTold(cause: unknown, redact: Redact): boolean {
-  let each = cause;
-  for (let depth = 0; depth < MAX_CAUSES && each instanceof Error; depth++) {
+  for (const each of causesOf(cause)) {
+    if (!(each instanceof Error)) continue;
     const text = `${each.message} ${each.stack ?? ""}`;
     if (redact(text) !== text) return true;
-    each = each.cause;
   }
   return false;
 }

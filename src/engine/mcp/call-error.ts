@@ -1,4 +1,5 @@
 /** Puts what went wrong between here and a server in the words of a call. */
+import { causesOf } from "../../core/base/causes.ts";
 import { ToolError, describeThrown, hintsOf, type ToolErrorOptions } from "../../core/error.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
 import {
@@ -146,7 +147,7 @@ export function credentialProblem(
 
 /** The status of an HTTP answer that was not an answer, wherever it hides. */
 export function statusOf(error: unknown): number | undefined {
-  for (const each of causes(error)) {
+  for (const each of causesOf(error)) {
     if (!(each instanceof Error)) continue;
     const data: unknown = "data" in each ? each.data : undefined;
     if (typeof data === "object" && data !== null && "status" in data && typeof data.status === "number") return data.status;
@@ -159,20 +160,10 @@ export function statusOf(error: unknown): number | undefined {
 
 /** A ToolError that the official client has wrapped. */
 export function innerToolError(error: unknown): ToolError | undefined {
-  for (const each of causes(error)) if (each instanceof ToolError) return each;
+  for (const each of causesOf(error)) if (each instanceof ToolError) return each;
   return undefined;
 }
 
-const MAX_CAUSES = 8;
-
-function* causes(error: unknown): Generator {
-  let each = error;
-  for (let depth = 0; depth < MAX_CAUSES && each !== undefined; depth++) {
-    yield each;
-    each = each instanceof Error ? each.cause : undefined;
-  }
-}
-
-function isNamed(error: unknown, name: string): boolean {
+export function isNamed(error: unknown, name: string): boolean {
   return error instanceof Error && error.name === name;
 }

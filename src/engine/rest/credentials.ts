@@ -4,7 +4,7 @@ import { ToolError } from "../../core/error.ts";
 import type { HttpOperation, SecurityScheme } from "./http-operation.ts";
 import { TokenKeeper, type TokenPorts } from "./oauth-token.ts";
 import { authEntries, type ApiKey, type RestAuth, type RestOptions } from "./rest-options.ts";
-import { basicCredentials } from "./secrets.ts";
+import { basicCredentials } from "../../net/basic-credentials.ts";
 
 interface Credential {
   readonly scheme: string | undefined;

@@ -6,7 +6,7 @@ import type { Clock } from "../../core/ports.ts";
 import { untilAborted } from "../../core/base/until-aborted.ts";
 import type { HttpClient, HttpHeader } from "../../net/http-request.ts";
 import type { OAuthClient } from "./rest-options.ts";
-import { clientCredentials } from "./secrets.ts";
+import { clientCredentials } from "../../net/basic-credentials.ts";
 
 /** A token is not used in its last moments, which the way to the server may take. */
 const EARLY_MS = 30_000;

@@ -1,4 +1,5 @@
 /** Knows what must not be said, in every spelling in which it might come back, and strikes it out. */
+import { basicCredentials, clientCredentials } from "../../net/basic-credentials.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { type RestAuth, type RestOptions, authEntries } from "./rest-options.ts";
 
@@ -104,16 +105,6 @@ function valuesOf(auth: RestAuth): readonly (readonly [what: string, value: stri
         ["client credentials", clientCredentials(auth.clientId, auth.clientSecret)],
       ];
   }
-}
-
-/** The text behind `Basic ` in the header. */
-export function basicCredentials({ username, password }: { readonly username: string; readonly password: string }): string {
-  return Buffer.from(`${username}:${password}`).toString("base64");
-}
-
-/** The same of an OAuth client, whose parts are encoded first. @see https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1 */
-export function clientCredentials(clientId: string, clientSecret: string): string {
-  return basicCredentials({ username: encodeURIComponent(clientId), password: encodeURIComponent(clientSecret) });
 }
 
 /** `Bearer x` is a secret, and so is `x`. */

@@ -1,5 +1,4 @@
-/** The credentials of a request: its bearer token, and the comparison of secrets. */
-import { createHash, timingSafeEqual } from "node:crypto";
+/** The credentials of a request: its bearer token. */
 
 /** A longer one is no token of an issuer, and costs nothing. */
 const MAX_TOKEN_LENGTH = 8_192;
@@ -10,18 +9,4 @@ const BEARER = /^bearer +([\w.~+/-]+=*) *$/iu;
 export function bearerToken({ headers }: Request): string | undefined {
   const given = headers.get("authorization") ?? "";
   return given.length > MAX_TOKEN_LENGTH ? undefined : BEARER.exec(given)?.[1];
-}
-
-/** Takes as long whatever the texts are: their digests are compared, all of them. */
-export function isSameSecret(one: string, other: string): boolean {
-  return timingSafeEqual(digestOf(one), digestOf(other));
-}
-
-/** SHA-256 in hex. */
-export function hashOf(text: string): string {
-  return digestOf(text).toString("hex");
-}
-
-function digestOf(text: string): Buffer {
-  return createHash("sha256").update(text).digest();
 }

@@ -12,7 +12,8 @@ import { nearNames } from "../../core/base/near-names.ts";
 import type { RuleSubject } from "../../policy/access-rules.ts";
 import type { PermissionRules } from "../../policy/permission.ts";
 import { visibilityOf } from "../../policy/visibility.ts";
-import { bearerToken, hashOf, isSameSecret } from "./credentials.ts";
+import { bearerToken } from "./credentials.ts";
+import { hashOf, isSameSecret } from "../../net/secret.ts";
 import { SCOPES, hasScope, type Authenticator, type Principal, type Scope } from "./principal.ts";
 
 /** A key that is to be made. */

@@ -1,6 +1,7 @@
 /** One secret that all clients share, for a server of one person. */
 import { ToolError } from "../../core/error.ts";
-import { bearerToken, isSameSecret } from "./credentials.ts";
+import { bearerToken } from "./credentials.ts";
+import { isSameSecret } from "../../net/secret.ts";
 import { SCOPES, type Authenticator, type Scope } from "./principal.ts";
 
 /** The name of the sender of one fixed token, and its scopes. */

@@ -1,7 +1,8 @@
 /** Serves one file to the dashboard, which shows it without a runtime: the page, the file, and nothing else. */
 import { HttpError } from "../http/http-error.ts";
 import { errorResponse } from "../api/error-response.ts";
-import { bearerToken, isSameSecret } from "../auth/credentials.ts";
+import { bearerToken } from "../auth/credentials.ts";
+import { isSameSecret } from "../../net/secret.ts";
 import { distrustOf } from "../http/guard.ts";
 import { listenOn, type FetchHandler, type PortListener } from "../http/listen.ts";
 import { securityHeaders } from "../http/security-headers.ts";

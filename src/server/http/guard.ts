@@ -1,5 +1,5 @@
 /** Checks the origin, host and form of every HTTP request before its body is read. */
-import { createHash, timingSafeEqual } from "node:crypto";
+import { isSameSecret } from "../../net/secret.ts";
 import type { HttpSettings } from "../mcp/http-options.ts";
 import type { RequestHead } from "./direct.ts";
 
@@ -59,11 +59,7 @@ function isAllowedOrigin(origin: string, sentTo: string, { allowedOrigins, corsO
 /** Takes as long for a token that is nearly right. */
 function hasToken(authorization: string | null, token: string): boolean {
   const given = /^bearer +(\S+)$/iu.exec(authorization ?? "")?.[1] ?? "";
-  return timingSafeEqual(digest(given), digest(token));
-}
-
-function digest(text: string): Uint8Array {
-  return createHash("sha256").update(text).digest();
+  return isSameSecret(given, token);
 }
 
 /** Parameters other than UTF-8 as the charset could make others read it differently. */

@@ -5,7 +5,7 @@ import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import type { Gateway } from "./gateway.ts";
 import { refusal } from "../http/guard.ts";
 import type { HttpSettings } from "./http-options.ts";
-import { newSecret } from "./secret.ts";
+import { newSecret } from "../../net/secret.ts";
 import type { Caller, RequestId } from "./serving.ts";
 
 const SESSION_HEADER = "mcp-session-id";

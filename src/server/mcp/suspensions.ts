@@ -2,7 +2,7 @@
 import type { RequestStateCodec, ServerContext } from "@modelcontextprotocol/server";
 import type { Exchange } from "./exchange.ts";
 import type { Settings } from "./options.ts";
-import { newSecret } from "./secret.ts";
+import { newSecret } from "../../net/secret.ts";
 import type { ServerModule } from "./sdk.ts";
 import { INVALID_PARAMS } from "./rpc-codes.ts";
 

@@ -2,12 +2,14 @@
 import type { AuthProvider } from "@modelcontextprotocol/client";
 import type { ToolContext } from "../../../core/context.ts";
 import type { Engine, EngineContext, EngineRequest } from "../../../core/engine.ts";
+import { causesOf } from "../../../core/base/causes.ts";
 import { ToolError, describeThrown } from "../../../core/error.ts";
 import { redactError, redactor, type Redact } from "../../../core/base/redact.ts";
 import type { Tool } from "../../../core/tool.ts";
 import { guardedFetch } from "../../../net/guarded-fetch.ts";
 import { httpClient } from "../../../net/http-client.ts";
 import { within } from "../../../processes/pause.ts";
+import { isNamed } from "../call-error.ts";
 import { loadClient } from "../connect.ts";
 import { clientOptions } from "../http-wire.ts";
 import { serverUrl, type McpTokenExchangeAuth, type McpUrlOptions, type McpUserLoginAuth } from "../options.ts";
@@ -131,12 +133,7 @@ export class PerUserEngine implements Engine {
   /** The refusal was the first answer, so that nothing has happened. */
   #wantsLogin(thrown: unknown): boolean {
     if (this.#auth.type !== "user-login" || !(thrown instanceof ToolError) || thrown.outcome !== "not_started") return false;
-    let each: unknown = thrown;
-    for (let depth = 0; depth < 8 && each instanceof Error; depth++) {
-      if (each.name === "UnauthorizedError") return true;
-      each = each.cause;
-    }
-    return false;
+    return [...causesOf(thrown)].some((each) => isNamed(each, "UnauthorizedError"));
   }
 
   async #login(user: string, context: ToolContext): Promise<void> {

@@ -1,6 +1,7 @@
 /** Tells an authorization server that a token is no longer used (RFC 7009). */
 import type { FetchLike } from "@modelcontextprotocol/client";
 import { ToolError } from "../../../core/error.ts";
+import { clientCredentials } from "../../../net/basic-credentials.ts";
 import type { UserProvider } from "./user-provider.ts";
 
 type ClientModule = typeof import("@modelcontextprotocol/client");
@@ -26,7 +27,7 @@ export async function revokeToken({ url, sdk, fetch, provider, tokens }: Revocat
   const headers = new Headers({ "content-type": "application/x-www-form-urlencoded" });
   const { client_id: id, client_secret: secret } = client;
   if (secret === undefined) body.set("client_id", id);
-  else headers.set("authorization", `Basic ${Buffer.from(`${encodeURIComponent(id)}:${encodeURIComponent(secret)}`).toString("base64")}`);
+  else headers.set("authorization", `Basic ${clientCredentials(id, secret)}`);
   const response = await fetch(endpoint, { method: "POST", headers, body, redirect: "error" });
   await response.body?.cancel();
   if (!response.ok) throw new ToolError("network_error", `it answered with HTTP ${response.status}`);

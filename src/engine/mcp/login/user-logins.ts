@@ -1,14 +1,14 @@
 /** The logins of users to MCP servers that want each of them to log in: how they begin and end, and whose tokens are whose. */
-// oxlint-disable-next-line no-restricted-imports -- what is drawn here must not be guessed, which ids can be
-import { randomBytes, timingSafeEqual } from "node:crypto";
 import type { AuthProvider, FetchLike } from "@modelcontextprotocol/client";
 import { ToolError, describeThrown } from "../../../core/error.ts";
 import { checkKnownKeys } from "../../../core/known-keys.ts";
 import { untilAborted } from "../../../core/base/until-aborted.ts";
+import { causesOf } from "../../../core/base/causes.ts";
 import { isJsonObject } from "../../../core/base/json.ts";
 import type { Clock, Log } from "../../../core/ports.ts";
 import { redactor, type Redact } from "../../../core/base/redact.ts";
 import { systemPorts } from "../../../core/system-ports.ts";
+import { isSameSecret, newSecret } from "../../../net/secret.ts";
 import { endPage, questionPage } from "./login-pages.ts";
 import { loginFiles, memoryLogins, type LoginKey, type LoginStore } from "./login-store.ts";
 import { revokeToken } from "./revoke-token.ts";
@@ -272,10 +272,10 @@ export class UserLogins {
 
   async #ended(request: Request, params: URLSearchParams): Promise<Response> {
     const state = params.get("state") ?? "";
-    const pending = this.#find((each) => same(each.request.state, state));
+    const pending = this.#find((each) => isSameSecret(each.request.state, state));
     if (pending === undefined) return unknownLogin();
     const held = cookieIn(request.headers.get("cookie") ?? "", cookieOf(pending));
-    if (pending.browser === undefined || held === undefined || !same(held, pending.browser))
+    if (pending.browser === undefined || held === undefined || !isSameSecret(held, pending.browser))
       return endPage(403, "Not logged in", "This login continued in another browser, or cookies are not kept here.");
     const { server, user } = pending;
     this.#pending.delete(nameOf(pending));
@@ -341,15 +341,12 @@ function nameOf({ server, user }: LoginKey): string {
 
 /** An error of ours that the official client has wrapped says more than the wrapper. */
 function notBegun(server: string, thrown: unknown): ToolError {
-  let inner = thrown;
-  for (let depth = 0; depth < MAX_CAUSES && inner instanceof Error && !(inner instanceof ToolError); depth++) inner = inner.cause;
-  const { code, operatorHint } = inner instanceof ToolError ? inner : ToolError.fromUnknown(thrown, "unavailable");
-  const reason = describeThrown(inner instanceof ToolError ? inner : thrown).replace(/\.$/u, "");
+  const inner = [...causesOf(thrown)].find((each): each is ToolError => each instanceof ToolError);
+  const { code, operatorHint } = inner ?? ToolError.fromUnknown(thrown, "unavailable");
+  const reason = describeThrown(inner ?? thrown).replace(/\.$/u, "");
   const options = { outcome: "not_started", cause: thrown, ...(operatorHint === undefined ? {} : { operatorHint }) } as const;
   return new ToolError(code, `No login to MCP server "${server}" could be begun: ${reason}.`, options);
 }
-
-const MAX_CAUSES = 8;
 
 function unknownLogin(): Response {
   return endPage(400, "Login not known", "This login has ended, took too long, or was never begun. Begin it again.");
@@ -365,16 +362,6 @@ function cookieIn(header: string, name: string): string | undefined {
     if (key === name) return value;
   }
   return undefined;
-}
-
-function newSecret(): string {
-  return randomBytes(32).toString("base64url");
-}
-
-/** Takes as long for texts that are nearly the same. */
-function same(one: string, other: string): boolean {
-  const [first, second] = [Buffer.from(one), Buffer.from(other)];
-  return first.length === second.length && timingSafeEqual(first, second);
 }
 
 function redactTokens(tokens: { readonly access_token: string; readonly refresh_token?: string } | undefined): Redact {

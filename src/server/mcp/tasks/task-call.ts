@@ -10,7 +10,7 @@ import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
 import type { CallClient } from "../call-client.ts";
 import type { Exchange, TaskQuestions } from "../exchange.ts";
 import type { Settings } from "../options.ts";
-import { newSecret } from "../secret.ts";
+import { newSecret } from "../../../net/secret.ts";
 import { INTERNAL_ERROR } from "../rpc-codes.ts";
 import { ServedTask, type TaskEnd } from "./served-task.ts";
 import type { TaskPlace, Tasks } from "./tasks.ts";

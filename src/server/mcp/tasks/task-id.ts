@@ -1,6 +1,6 @@
 /** The ids of tasks, and the session that the task of an id is kept in. */
 import { hash } from "node:crypto";
-import { newSecret } from "../secret.ts";
+import { newSecret } from "../../../net/secret.ts";
 
 /** The sessions of tasks have names that begin so. */
 export const TASK_SESSION_PREFIX = "mcp-task-";

@@ -1,0 +1,24 @@
+/** Secrets that cannot be guessed, and their comparison. Ids will not do: those of one process begin alike and are sent to every client. */
+// oxlint-disable-next-line no-restricted-imports -- the program that gives the ports must not know it
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+
+const BYTES = 32;
+
+/** Letters, digits, `-` and `_`. */
+export function newSecret(): string {
+  return randomBytes(BYTES).toString("base64url");
+}
+
+/** Takes as long whatever the texts are: their digests are compared, all of them. */
+export function isSameSecret(one: string, other: string): boolean {
+  return timingSafeEqual(digestOf(one), digestOf(other));
+}
+
+/** SHA-256 in hex. */
+export function hashOf(text: string): string {
+  return digestOf(text).toString("hex");
+}
+
+function digestOf(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}
