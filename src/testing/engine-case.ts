@@ -21,7 +21,7 @@ export interface EngineSubject {
   readonly calls: readonly ToolCall[];
   /** A call that runs until it is cancelled, where there is one. */
   readonly endless?: ToolCall;
-  /** How long anything may take that must happen, in milliseconds of real time. @default 5_000 */
+  /** How long anything may take that must happen, in milliseconds of real time. @default 20_000 */
   readonly patienceMs?: number;
 }
 

@@ -14,7 +14,7 @@ export interface ModelSubject {
   readonly failing?: () => Model | Promise<Model>;
   /** Makes one that says something to the first of the requests, and then no more, where that can be brought about. */
   readonly stalling?: () => Model | Promise<Model>;
-  /** How long anything may take that must happen, in milliseconds of real time. @default 5_000 */
+  /** How long anything may take that must happen, in milliseconds of real time. @default 20_000 */
   readonly patienceMs?: number;
 }
 

@@ -3,7 +3,7 @@ import { AssertionError } from "node:assert/strict";
 import { systemPorts } from "../core/system-ports.ts";
 
 /** So long what must happen is waited for, where a subject says nothing else. */
-export const PATIENCE_MS = 5_000;
+export const PATIENCE_MS = 20_000;
 
 /** Rejects with what did not happen when it has not after `ms` of real time; leaves no timer behind. */
 export async function within<T>(work: PromiseLike<T>, ms: number, what: string): Promise<T> {

@@ -6,10 +6,14 @@ import type { Store } from "../../src/core/store.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { locksContract } from "../../src/testing/locks-contract.ts";
 import { slotsContract } from "../../src/testing/slots-contract.ts";
+import { IN_CI, inCI } from "../ci.ts";
 import { localStore } from "../store/local-store.ts";
 import { postgresPrograms } from "../store/postgres/server.ts";
 import { onServer, type StoreMaker } from "../store/postgres/stores.ts";
 import { temporaryFile } from "../store/temporary-file.ts";
+
+const POSTGRESQL = `PostgreSQL ${IN_CI}`;
+const SKIPPED = new Set(postgresPrograms === undefined || !inCI ? [POSTGRESQL] : []);
 
 let maker: Promise<StoreMaker> | undefined;
 afterAll(async () => (await maker)?.close());
@@ -24,7 +28,7 @@ const subjects: Readonly<Record<string, () => Promise<readonly [Store, Store]>>>
     const path = temporaryFile();
     return [localStore(path).store, localStore(path).store];
   },
-  async PostgreSQL() {
+  async [POSTGRESQL]() {
     const { store, empty } = await (maker ??= onServer());
     await empty("leases");
     return [store("leases"), store("leases")];
@@ -38,7 +42,7 @@ function leasesOf(store: Store): LeaseLocks {
 }
 
 for (const [name, open] of Object.entries(subjects))
-  describe.skipIf(name === "PostgreSQL" && postgresPrograms === undefined)(`issue 21.4 leases in ${name}:`, { timeout: 60_000 }, () => {
+  describe.skipIf(SKIPPED.has(name))(`issue 21.4 leases in ${name}:`, { timeout: 60_000 }, () => {
     async function two(): Promise<readonly [LeaseLocks, LeaseLocks, Store]> {
       const [store, other] = await open();
       onTestFinished(async () => {

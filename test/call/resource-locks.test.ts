@@ -6,6 +6,7 @@ import { ResourceLocks } from "../../src/call/resource-locks.ts";
 import { locksContract } from "../../src/testing/locks-contract.ts";
 import { seededRandom, settle } from "../../src/testing/fake-ports.ts";
 import { inCI } from "../ci.ts";
+import { inProcessorTime } from "../processor-time.ts";
 
 test.each(locksContract)("the locks of one process keep the contract: $title", async ({ run }) => {
   const locks = new ResourceLocks();
@@ -365,28 +366,28 @@ describe("cost is linear", () => {
     ],
     ["a thousand readers between two writers", (index) => (index % 1_000 === 0 ? writes(KEY) : reads(KEY))],
   ])("100,000 %s", (_, wish) => {
-    const startedAt = performance.now();
     const locks = new ResourceLocks();
-    const tickets = Array.from({ length: 100_000 }, (_each, index) =>
-      locks.request({ owner: "call", reads: [], writes: [], commutative: false, ...wish(index) }),
-    );
-    for (const ticket of tickets) {
-      if (!ticket.granted) throw new Error("a ticket was not granted when all before it had gone");
-      ticket.release();
-    }
+    inProcessorTime(MAX_MS, () => {
+      const tickets = Array.from({ length: 100_000 }, (_each, index) =>
+        locks.request({ owner: "call", reads: [], writes: [], commutative: false, ...wish(index) }),
+      );
+      for (const ticket of tickets) {
+        if (!ticket.granted) throw new Error("a ticket was not granted when all before it had gone");
+        ticket.release();
+      }
+    });
     expect(locks.size).toBe(0);
-    expect(performance.now() - startedAt).toBeLessThan(MAX_MS);
   });
 
   test("100,000 waiting tickets that leave from the back, then one that goes on", () => {
-    const startedAt = performance.now();
     const locks = new ResourceLocks();
-    const tickets = Array.from({ length: 100_000 }, (_, index) =>
-      locks.request({ owner: "call", commutative: false, reads: [], writes: [], ...(index % 2 === 0 ? writes(KEY) : reads("file:/")) }),
-    );
-    for (const ticket of tickets.slice(1).reverse()) ticket.release();
-    expect(tickets[0]?.granted).toBe(true);
+    inProcessorTime(MAX_MS, () => {
+      const tickets = Array.from({ length: 100_000 }, (_, index) =>
+        locks.request({ owner: "call", commutative: false, reads: [], writes: [], ...(index % 2 === 0 ? writes(KEY) : reads("file:/")) }),
+      );
+      for (const ticket of tickets.slice(1).reverse()) ticket.release();
+      expect(tickets[0]?.granted).toBe(true);
+    });
     expect(locks.size).toBe(1);
-    expect(performance.now() - startedAt).toBeLessThan(MAX_MS);
   });
 });

@@ -46,14 +46,14 @@ describe.concurrent("signals", { timeout: PATIENCE_MS }, () => {
     async (signal) => {
       const folder = folderWith(WITH_SERVER);
       let ranBefore = false;
-      let sentAt = Infinity;
+      let sent = false;
       const finished = await haft(["run", "-", "--json"], {
         folder,
         input: HANGING,
         onOutput({ stderr }, control) {
-          if (!stderr.includes("hanging") || sentAt !== Infinity) return;
+          if (!stderr.includes("hanging") || sent) return;
           ranBefore = serverIsRunning(folder);
-          sentAt = performance.now();
+          sent = true;
           control.signal(signal);
         },
       });
@@ -68,7 +68,6 @@ describe.concurrent("signals", { timeout: PATIENCE_MS }, () => {
         runsAfter: false,
       });
       expect(finished.stderr.trimEnd().split("\n").at(-1)).toBe(`haft: cancelled: Stopped by ${signal === "SIGINT" ? "Ctrl-C" : signal}.`);
-      expect(performance.now() - sentAt).toBeLessThan(8_000);
     },
   );
 

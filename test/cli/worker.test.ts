@@ -1,10 +1,12 @@
 /** `haft worker` and `haft serve --no-worker` as processes over one PostgreSQL server. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createClient } from "haft/client";
+import { IN_CI, inCI } from "../ci.ts";
 import { postgresPrograms, startPostgres, type PostgresServer } from "../store/postgres/server.ts";
 import { chatProject, CANARY } from "./chat-project.ts";
 import { PATIENCE_MS, folderWith, haft, type Control, type Finished } from "./run-haft.ts";
 
+const SKIPPED = postgresPrograms === undefined || !inCI;
 const TOKEN = "a-token-for-the-tests";
 
 const FILES = {
@@ -61,7 +63,7 @@ async function endOf(url: string, sessionId: string, callId: string): Promise<un
   return undefined;
 }
 
-describe.skipIf(postgresPrograms === undefined)("issue 21.6 haft worker, over a PostgreSQL server:", { timeout: 2 * PATIENCE_MS }, () => {
+describe.skipIf(SKIPPED)(`issue 21.6 haft worker, over a PostgreSQL server ${IN_CI}:`, { timeout: 2 * PATIENCE_MS }, () => {
   let running: PostgresServer | undefined;
   beforeAll(async () => {
     running = await startPostgres({}, "trust");

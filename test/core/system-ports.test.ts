@@ -1,13 +1,15 @@
 import { expect, test } from "vitest";
 import { systemPorts } from "../../src/core/system-ports.ts";
+import { inProcessorTime } from "../processor-time.ts";
 
 const { clock } = systemPorts;
 
 test("B06 a hundred thousand timers that are cancelled in the order they were set cost linear time", () => {
-  const startedAt = performance.now();
-  const cancels = Array.from({ length: 100_000 }, () => clock.timer(() => {}, 30_000));
-  for (const cancel of cancels) cancel();
-  expect(performance.now() - startedAt).toBeLessThan(2_000); // some 30 ms; minutes when each cancellation sweeps
+  // Some 30 ms; minutes when each cancellation sweeps.
+  inProcessorTime(5_000, () => {
+    const cancels = Array.from({ length: 100_000 }, () => clock.timer(() => {}, 30_000));
+    for (const cancel of cancels) cancel();
+  });
 });
 
 test("B02 a timer fires once, after its time, whatever was cancelled around it", async () => {

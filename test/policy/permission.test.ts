@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { permissionOf, type PermissionRules } from "../../src/policy/permission.ts";
+import { inProcessorTime } from "../processor-time.ts";
 
 function allowed(rules: PermissionRules, names: readonly string[]): readonly string[] {
   const gate = permissionOf(rules);
@@ -46,9 +47,7 @@ test("a star stands for any text, also none, and overlapping ends do not fit twi
 
 test("a pattern of a thousand stars is matched without delay", () => {
   const gate = permissionOf({ deny: ["*a".repeat(500)] });
-  const startedAt = performance.now();
-  expect(gate(`${"a".repeat(500)}::b`)).toBeUndefined();
-  expect(performance.now() - startedAt).toBeLessThan(100);
+  expect(inProcessorTime(1_000, () => gate(`${"a".repeat(500)}::b`))).toBeUndefined();
 });
 
 test("a name without a toolset is one of the toolset default, and of no other", () => {

@@ -5,6 +5,7 @@ import type { ContentPart } from "../../src/core/content.ts";
 import type { JsonValue } from "../../src/core/base/json.ts";
 import { truncateResult, type ShownResult } from "../../src/policy/truncate-result.ts";
 import { repeated } from "../ci.ts";
+import { inProcessorTime } from "../processor-time.ts";
 
 const hint = (): string => "Read on with r1.";
 
@@ -181,9 +182,7 @@ describe("F1.29 content", () => {
 
 test("A06 a result of 16 MB is cut without blocking for long", () => {
   const rows = Array.from({ length: 100_000 }, (_, id) => ({ id, text: "x".repeat(140) }));
-  const startedAt = performance.now();
-  const shown = cutOutput({ rows, total: rows.length }, 65_536);
-  expect(performance.now() - startedAt).toBeLessThan(10_000);
+  const shown = inProcessorTime(10_000, () => cutOutput({ rows, total: rows.length }, 65_536));
   expect(shown).toMatchObject({ cut: true, output: { total: 100_000 } });
 });
 

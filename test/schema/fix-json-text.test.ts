@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { fixJsonText, readJsonText } from "../../src/schema/fix-json-text.ts";
 import { MAX_DAMAGED_CHARS } from "../../src/schema/json-text/damaged-text.ts";
+import { inProcessorTime } from "../processor-time.ts";
 
 describe("strict text", () => {
   test.each(["", "5", '"a"', "null", "true", "[1", "{'a':1}", "[1}", '{"a":1,"a":2}', "[1915883588174806058]"])(
@@ -90,11 +91,11 @@ describe("broken text", () => {
     "A06 %j over and over ends in time, whatever comes of it",
     (part) => {
       const times = Math.floor((MAX_DAMAGED_CHARS - 2) / part.length);
-      const begun = performance.now();
-      fixJsonText(`[${part.repeat(times)}]`);
-      fixJsonText(`{"x": ${part.repeat(times)}}`);
-      fixJsonText(`[${part.repeat(times * 50)}]`);
-      expect(performance.now() - begun).toBeLessThan(3000);
+      inProcessorTime(6_000, () => {
+        fixJsonText(`[${part.repeat(times)}]`);
+        fixJsonText(`{"x": ${part.repeat(times)}}`);
+        fixJsonText(`[${part.repeat(times * 50)}]`);
+      });
     },
   );
 });

@@ -27,6 +27,9 @@ export function text<const More extends object>(description: string, more: More 
   return { type: "string", description, ...more } as const;
 }
 
+/** The longest that an answer is held back. Node's `fetch` gives up after 300 s without a head, that of clients and that between servers. */
+export const MAX_WAIT_MS = 240_000;
+
 export function integer<const More extends object>(description: string, minimum: number, maximum: number, more: More = {} as More) {
   return { type: "integer", description, minimum, maximum, ...more } as const;
 }

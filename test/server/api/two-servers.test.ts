@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { HAFT } from "../../bundled-program.ts";
+import { IN_CI, inCI } from "../../ci.ts";
 import { postgresPrograms, startPostgres, type PostgresServer } from "../../store/postgres/server.ts";
 
 const TOKEN = "a-token-of-both-servers";
@@ -156,7 +157,7 @@ test(
   },
 );
 
-describe.skipIf(postgresPrograms === undefined)("on a PostgreSQL server", () => {
+describe.skipIf(postgresPrograms === undefined || !inCI)(`on a PostgreSQL server ${IN_CI}`, () => {
   let running: PostgresServer | undefined;
   beforeAll(async () => {
     running = await startPostgres({}, "trust");

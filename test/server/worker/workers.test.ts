@@ -12,8 +12,9 @@ import { Fleet, kill, stop } from "./fleet.ts";
 import { runWorkerDrill } from "./worker-drill.ts";
 
 const PATIENCE_MS = 120_000;
+const SKIPPED = postgresPrograms === undefined || !inCI;
 
-describe.skipIf(postgresPrograms === undefined)("issue 21.3 workers over one PostgreSQL server:", { timeout: PATIENCE_MS }, () => {
+describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}:`, { timeout: PATIENCE_MS }, () => {
   let running: PostgresServer | undefined;
   let left: StoreProcess[] = [];
   beforeAll(async () => {

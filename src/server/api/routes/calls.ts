@@ -1,6 +1,6 @@
 /** Routes that run calls, and look at them. */
 import { answerSources } from "../components.ts";
-import { answer, array, flag, id, integer, object, record, ref, text } from "../json-schema.ts";
+import { answer, array, flag, id, integer, MAX_WAIT_MS, object, record, ref, text } from "../json-schema.ts";
 import { TEXT_PREFIX, WIRE_NAMES } from "../message-formats.ts";
 import type { Routes } from "../route.ts";
 import { atPlace } from "./place.ts";
@@ -21,7 +21,7 @@ const callFields = {
     maxItems: 1_000,
   }),
   variation: text("Calls with another variation get other made-up answers.", { maxLength: 1_024 }),
-  waitMs: integer("How long the answer may take before it is 202 with the Location of the results, in milliseconds.", 0, 300_000, {
+  waitMs: integer("How long the answer may take before it is 202 with the Location of the results, in milliseconds.", 0, MAX_WAIT_MS, {
     default: 30_000,
   }),
 } as const;
@@ -86,7 +86,7 @@ export const callRoutes = {
     description: "200 with what the request would have answered, 202 while the calls run. Kept for ten minutes after their end.",
     params: { submissionId: id("As the Location of a 202 names it.") },
     query: {
-      waitMs: integer("How long to wait for the results, in milliseconds.", 0, 300_000, { default: 0 }),
+      waitMs: integer("How long to wait for the results, in milliseconds.", 0, MAX_WAIT_MS, { default: 0 }),
       sessionId: id("The session of the calls, as the Location of the 202 names it."),
     },
     answer: answer({ ...answered, diff: ref("SessionDiff") }, ["results"]),

@@ -1,6 +1,6 @@
 /** Routes of background jobs. */
 import { JOB_STATES } from "../../../core/job-status.ts";
-import { answer, anyJson, array, flag, id, integer, object, ref, text } from "../json-schema.ts";
+import { answer, anyJson, array, flag, id, integer, MAX_WAIT_MS, object, ref, text } from "../json-schema.ts";
 import type { Routes } from "../route.ts";
 import { page } from "./paging.ts";
 
@@ -31,7 +31,7 @@ export const jobRoutes = {
     description: "Answers with the job as it is when the time is up; the job continues then.",
     params,
     query: {
-      timeoutMs: integer("Longest wait, in milliseconds.", 0, 300_000, { default: 30_000 }),
+      timeoutMs: integer("Longest wait, in milliseconds.", 0, MAX_WAIT_MS, { default: 30_000 }),
       untilAsked: flag("Answer as well when the job asks something."),
     },
     answer: ref("Job"),
