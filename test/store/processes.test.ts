@@ -11,7 +11,7 @@ import { IN_CI, inCI } from "../ci.ts";
 const SLOW = { timeout: 240_000 };
 
 /** `node scripts/crash-drill.mjs 1000` kills more often. */
-const KILLS = inCI ? 100 : 1;
+const KILLS = inCI ? 50 : 1;
 /** Sessions that two processes race for. */
 const RACED = inCI ? 30 : 4;
 
