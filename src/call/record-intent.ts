@@ -38,7 +38,6 @@ async function waitUntilDurable(run: AdmittedCall, durable: Promise<void>): Prom
   });
   if ("value" in waited) return undefined;
   if ("ended" in waited) return waited.ended;
-  run.turn.session.noteLoss(waited.thrown);
   return notStarted(run, ToolError.fromUnknown(waited.thrown, "store_failed"));
 }
 

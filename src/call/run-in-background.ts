@@ -149,10 +149,7 @@ export function startIsKept(run: AdmittedCall): AdmittedCall | ToolError | Promi
     ? run
     : durable.then(
         () => run.cancelled ?? run,
-        (thrown: unknown) => {
-          turn.session.noteLoss(thrown);
-          return ToolError.fromUnknown(thrown, "store_failed");
-        },
+        (thrown: unknown) => ToolError.fromUnknown(thrown, "store_failed"),
       );
 }
 

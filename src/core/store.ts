@@ -1,4 +1,5 @@
 /** The seam behind which sessions outlive their process: event logs, the claims on them, and the persistent cache. */
+import type { ToolError } from "./error.ts";
 import type { AccessStore } from "./access-store.ts";
 import type { ApprovalStore } from "./approval-store.ts";
 import type { ArtifactStore } from "./artifact.ts";
@@ -111,6 +112,8 @@ export interface EventLog {
   readonly options: LogOptions;
   /** How many events there are, durable or not, those of its parent included. */
   readonly length: number;
+  /** Why the log is lost, from when that is known on: nothing more of it is written, and `append` and `whenDurable` fail with it. */
+  readonly failure: ToolError | undefined;
   /**
    * Adds events at the end; synchronous, into the buffer. They are frozen JSON. The events of one call become durable together or not at all.
    *

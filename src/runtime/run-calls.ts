@@ -285,12 +285,7 @@ async function waitUntilDurable<T>(session: RuntimeSession, eventLog: EventLog, 
     await eventLog.whenDurable()?.catch(() => {});
     throw thrown;
   }
-  try {
-    await eventLog.whenDurable();
-  } catch (thrown: unknown) {
-    session.noteLoss(thrown);
-    throw thrown;
-  }
+  await eventLog.whenDurable();
   if (session.broken !== undefined) throw session.broken;
   return result;
 }

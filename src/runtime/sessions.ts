@@ -184,7 +184,7 @@ export class Sessions implements SessionHost {
   ): Promise<readonly ToolResult[]> {
     return submitCalls(session, calls, options, {
       runner: this.#options.runner,
-      events: (one, from) => this.events(one, from),
+      events: (one, from) => this.#ownEvents(one, from),
     });
   }
 
@@ -266,11 +266,7 @@ export class Sessions implements SessionHost {
    * @throws ToolError why they are lost: to another process, or where memory has not all of them
    */
   async *#ownEvents(session: RuntimeSession, from: number): AsyncGenerator<SessionEvent> {
-    try {
-      await session.eventLog?.whenDurable();
-    } catch (thrown: unknown) {
-      session.noteLoss(thrown);
-    }
+    await session.eventLog?.whenDurable()?.catch(() => {}); // what cannot be written now is in memory
     const { broken, firstKept } = session;
     if (broken !== undefined && (firstKept > from || broken.code === "conflict")) throw broken;
     let position = from;

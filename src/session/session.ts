@@ -236,7 +236,7 @@ export class Session {
   /** Keeps the whole answer of a call in the store, and in memory only that it is there. @internal */
   recordOutput(event: SessionEvent & { readonly type: "output-keep" }): void {
     if (this.eventLog === undefined) return;
-    if (this.#broken === undefined) keepIfItFits(this.eventLog, event);
+    if (this.broken === undefined) keepIfItFits(this.eventLog, event);
     const { output: _output, content: _content, ...rest } = event;
     (this.#log ??= new SessionLog()).push(Object.freeze(rest));
   }
@@ -246,18 +246,17 @@ export class Session {
    * Calls are refused from then on. Close it; a session that is resumed in its place continues from what the store has.
    */
   get broken(): ToolError | undefined {
-    return this.#broken;
+    return this.#broken ?? this.eventLog?.failure;
   }
 
-  /** Notes that its log is another's now, or is gone: what would be recorded from here on is not part of it. @internal */
-  noteLoss(thrown: unknown): void {
-    const error = ToolError.fromUnknown(thrown, "store_failed");
-    if (error.code !== "store_failed") this.#broken ??= error;
+  /** Notes that its log is another's now, before the log itself knows: what would be recorded from here on is not part of it. @internal */
+  noteLoss(error: ToolError): void {
+    this.#broken ??= error;
   }
 
   /** Events are recorded here in any case; those who wait for the store get the error of what it could not take. */
   #store(eventLog: EventLog, events: readonly SessionEvent[]): void {
-    if (this.#broken !== undefined) return;
+    if (this.broken !== undefined) return;
     try {
       eventLog.append(events);
     } catch (thrown: unknown) {

@@ -255,6 +255,10 @@ class MemoryLog implements EventLog {
     return this.#kept.length;
   }
 
+  get failure(): ToolError | undefined {
+    return this.#failure;
+  }
+
   append(events: readonly SessionEvent[]): void {
     if (this.#failure !== undefined) throw this.#failure;
     if (this.#isClosed)

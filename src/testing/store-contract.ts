@@ -122,6 +122,8 @@ const alone: readonly StoreCase[] = [
     await refuses(() => store.claim("a"), "resource_busy");
     const second = await store.claim("a", { takeOver: true });
     refusesAtOnce(() => first.append([message("a", 9)]), "conflict");
+    equal(second.failure, undefined);
+    equal(first.failure?.code, "conflict");
     await refuses(async () => first.whenDurable(), "conflict");
     await refuses(() => first.close(), "conflict");
     second.append([message("a", 2)]);

@@ -160,6 +160,7 @@ class CrashLog implements EventLog {
   readonly sessionId: string;
   readonly options: LogOptions;
   readonly events: SessionEvent[];
+  readonly failure = undefined;
   readonly #store: CrashStore;
   #isClosed = false;
 

@@ -159,6 +159,7 @@ export class FailingStore implements Store {
 class FailingLog implements EventLog {
   readonly sessionId: string;
   readonly options: LogOptions;
+  failure: ToolError | undefined;
   readonly #store: FailingStore;
   #stored: StoredLog | undefined;
   #buffer: SessionEvent[] = [];
@@ -184,7 +185,13 @@ class FailingLog implements EventLog {
 
   whenDurable(): Promise<void> | undefined {
     this.#store.waits++;
-    return this.#buffer.length === 0 && this.#stored !== undefined ? undefined : this.#write();
+    return this.#buffer.length === 0 && this.#stored !== undefined
+      ? undefined
+      : this.#write().catch((thrown: unknown) => {
+          const error = ToolError.fromUnknown(thrown);
+          if (error.code !== "store_failed") this.failure ??= error;
+          throw thrown;
+        });
   }
 
   async #write(): Promise<void> {

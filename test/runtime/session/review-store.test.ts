@@ -1,5 +1,6 @@
 /** Stored sessions where two owners, a cut recording, a full buffer or an odd value meet: nothing is lost, and nothing runs twice. */
 import { expect, test } from "vitest";
+import { ToolError } from "../../../src/core/error.ts";
 import type { ToolContext } from "../../../src/core/context.ts";
 import { parseJson } from "../../../src/core/base/parse-json.ts";
 import type { JsonValue } from "../../../src/core/base/json.ts";
@@ -84,6 +85,20 @@ test("I04 F0.32 a branch taken in the tick of the message that learns of the los
   expect(await code(child.execute({ name: "pay", input: { who: "child" } }))).toBe("conflict");
   expect(await message).toBe("conflict");
   expect(await found(both)).toEqual(TAKEN);
+});
+
+test("issue 21 I04 a submission that learns of the loss says so each time it is sent again, and the session is known as lost", async () => {
+  const store = new FailingStore();
+  const tools = [tool("pay", () => 1, { effects: money })];
+  const lost = testRuntime({ store, tools }).runtime.session("s");
+  await lost.addMessage({ role: "user", content: "go" });
+  const submit = (): Promise<unknown> => code(lost.execute([{ name: "pay" }], { idempotencyKey: "order 1" }));
+  store.durableError = new ToolError("store_failed", "The disk is away.");
+  expect(await submit()).toBe("store_failed");
+  store.durableError = undefined;
+  const taken = await testRuntime({ store: new FailingStore(store.disk), tools }).runtime.resume("s", { takeOver: true });
+  await taken.execute({ name: "pay" });
+  expect([await submit(), await submit(), lost.broken?.code]).toEqual(["conflict", "conflict", "conflict"]);
 });
 
 /** A recording, in its lines. */
