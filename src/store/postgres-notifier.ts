@@ -43,6 +43,8 @@ export class PostgresNotifier implements StoreNotifier {
   #client: NotifierClient | undefined;
   #connecting: Promise<void> | undefined;
   #waitMs = FIRST_WAIT_MS;
+  /** The last statement of the connection. */
+  #asked: Promise<unknown> = Promise.resolve();
   #cancelRetry: (() => void) | undefined;
   #cancelTry: (() => void) | undefined;
   readonly #parts = new Set<ChangedPart>();
@@ -125,7 +127,7 @@ export class PostgresNotifier implements StoreNotifier {
     this.#parts.clear();
     this.#sessions = new Set();
     try {
-      await client.query(NOTIFY, [this.#channel, payload]);
+      await this.#ask(client, NOTIFY, [this.#channel, payload]);
     } catch {
       // A connection that broke is replaced; readers look by themselves
     }
@@ -164,7 +166,8 @@ export class PostgresNotifier implements StoreNotifier {
       client.on("notification", ({ payload }) => this.#hear(payload ?? ""));
       await client.connect();
       client.unref(); // it keeps no process alive
-      await client.query(`listen ${this.#channel}`);
+      this.#asked = client.query(`listen ${this.#channel}`);
+      await this.#asked;
       if (this.#isClosed) throw new Error("The store was closed meanwhile.");
       this.#client = client;
       this.#waitMs = FIRST_WAIT_MS;
@@ -203,11 +206,17 @@ export class PostgresNotifier implements StoreNotifier {
 
   async #try(client: Client): Promise<void> {
     try {
-      await client.query("select 1");
+      await this.#ask(client, "select 1");
       if (this.#client === client && !this.#isClosed) this.#tryLater(client);
     } catch {
       this.#lose(client);
     }
+  }
+
+  /** A connection takes one statement after the other. */
+  #ask(client: Client, statement: string, values: readonly string[] = []): Promise<unknown> {
+    const ask = (): Promise<unknown> => client.query(statement, [...values]);
+    return (this.#asked = this.#asked.then(ask, ask));
   }
 
   #hear(payload: string): void {
