@@ -182,3 +182,17 @@ function allTables(path: string): readonly unknown[] {
   file.close();
   return rows.map((row) => row["name"]);
 }
+
+test("issue 14.5 a group that changes 4 MB of pages is not written to the file before its commit", async () => {
+  const path = temporaryFile();
+  const { store, file } = localStore(path);
+  await store.open();
+  file.exec("begin immediate; create table filler (body text)");
+  const { size } = statSync(`${path}-wal`);
+  const insert = file.prepare("insert into filler values (?)");
+  for (let row = 0; row < 1_000; row++) insert.run("x".repeat(4_000));
+  const written = statSync(`${path}-wal`).size - size;
+  file.exec("rollback");
+  await store.close();
+  expect(written).toBe(0);
+});
