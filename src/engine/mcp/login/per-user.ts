@@ -91,7 +91,10 @@ export class PerUserEngine implements Engine {
 
   call(request: EngineRequest, context: ToolContext): Promise<unknown> {
     return this.#ask(context, async (engine) => {
-      if (!this.#isListed && request.tool.name === LOGIN_TOOL.name) return "You are logged in: look at the tools again.";
+      if (!this.#isListed && request.tool.name === LOGIN_TOOL.name) {
+        this.#context?.changed(); // they may have logged in by another process
+        return "You are logged in: look at the tools again.";
+      }
       return await engine.call(request, context);
     });
   }
@@ -141,6 +144,13 @@ export class PerUserEngine implements Engine {
     const server = this.#context?.toolset ?? "";
     if (auth.type !== "user-login") return;
     const { logins } = auth;
+    if (!logins.takesLogins)
+      throw new ToolError("permission_denied", `The server ${server} wants its user to log in first.`, {
+        outcome: "not_started",
+        retryable: false,
+        hint: "Ask the user to log in to it, then call again.",
+        operatorHint: `The user ${JSON.stringify(user)} has no valid token for ${server}: log in with haft mcp login ${server}`,
+      });
     await logins.begin(server, user);
     const pending = logins.pending({ server, user });
     if (pending === undefined) return; // they have just logged in

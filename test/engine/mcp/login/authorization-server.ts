@@ -32,11 +32,13 @@ export interface AuthorizationServerOptions {
   /** Seconds that an access token lives. */
   readonly lifeSeconds?: number;
   readonly registers?: boolean;
+  /** Whether it gives refresh tokens. */
+  readonly refreshes?: boolean;
   readonly clients?: readonly object[];
 }
 
 export async function authorizationServer(options: AuthorizationServerOptions = {}): Promise<AuthorizationServer> {
-  const { lifeSeconds = 600, registers = true, clients = [] } = options;
+  const { lifeSeconds = 600, registers = true, refreshes = true, clients = [] } = options;
   const http = createServer();
   const issuer = await listening(http);
   const given: string[] = [];
@@ -50,7 +52,7 @@ export async function authorizationServer(options: AuthorizationServerOptions = 
     cookies: { keys: ["only for tests"] },
     findAccount: (_context, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
     interactions: { url: (_context, { uid }) => `/interaction/${uid}` },
-    issueRefreshToken: async (_context, client) => client.grantTypeAllowed("refresh_token"),
+    issueRefreshToken: async (_context, client) => refreshes && client.grantTypeAllowed("refresh_token"),
     rotateRefreshToken: true,
     features: {
       devInteractions: { enabled: false },
