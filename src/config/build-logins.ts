@@ -8,16 +8,21 @@ import type { LoadedConfig } from "./load-config.ts";
 export interface LoginsBuildOptions {
   /** Where tokens are kept, unless the configuration says so. @default in memory */
   readonly folder?: string;
-  readonly ports?: { readonly log?: Log };
+  /** Where its pages are. @default none are served: see `UserLogins.serveAt` */
+  readonly origin?: string | undefined;
+  readonly ports?: { readonly log?: Log } | undefined;
 }
 
-/** Its pages are at `serve.logins.origin`, else at the origin of `serve.auth.resource`; where neither is given, see `UserLogins.serveAt`. */
 export function buildLogins({ config }: LoadedConfig, options: LoginsBuildOptions = {}): UserLogins {
-  const { logins = {}, auth } = config.serve ?? {};
-  const { folder = options.folder, loginMs } = logins;
-  const resource = auth?.resource === undefined ? undefined : new URL(auth.resource).origin;
-  const { ports } = options;
-  return new UserLogins(omitUndefined({ origin: logins.origin ?? resource, folder, loginMs, ports }));
+  const { origin, ports } = options;
+  const { folder = options.folder, loginMs } = config.serve?.logins ?? {};
+  return new UserLogins(omitUndefined({ origin, folder, loginMs, ports }));
+}
+
+/** Where browsers reach the pages of logins: `serve.logins.origin`, else the origin of `serve.auth.resource`. */
+export function loginOrigin({ config }: LoadedConfig): string | undefined {
+  const { logins, auth } = config.serve ?? {};
+  return logins?.origin ?? (auth?.resource === undefined ? undefined : new URL(auth.resource).origin);
 }
 
 /** The enabled toolsets and the engines whose users log in. */

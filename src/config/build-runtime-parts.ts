@@ -16,7 +16,7 @@ import { systemPorts } from "../core/system-ports.ts";
 import type { Problems } from "../documents/problems.ts";
 import type { EnrichedSource } from "../generate/enriched-source.ts";
 import type { Enrichment } from "../generate/enrichment.ts";
-import { buildLogins } from "./build-logins.ts";
+import { buildLogins, loginOrigin } from "./build-logins.ts";
 import { EMBEDDINGS_TYPE, unknownEnrichment } from "./enrichment-config.ts";
 import { discoverySource } from "./discovery-source.ts";
 import { ExtensionTable, factoryError, loadExtension, type Extensions } from "./extensions.ts";
@@ -121,7 +121,7 @@ class Builder {
     this.#loaded = loaded;
     this.#options = options;
     this.#triggers = options.triggers ?? createTriggers();
-    this.#logins = options.logins ?? buildLogins(loaded);
+    this.#logins = options.logins ?? buildLogins(loaded, { origin: loginOrigin(loaded) });
   }
 
   async build(): Promise<RuntimeParts> {

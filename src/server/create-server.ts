@@ -29,6 +29,7 @@ import { SessionPool, refuseSessionKey } from "./api/session-pool.ts";
 import { sessionKeyHandlers } from "./api/session-keys.ts";
 import { sessionHandlers } from "./api/sessions.ts";
 import { Submissions } from "./api/submissions.ts";
+import { upstreamHandlers, type UpstreamLogins } from "./api/upstreams.ts";
 import { watchedStream } from "./api/watched-stream.ts";
 import { WorkUnderWay } from "./api/work-under-way.ts";
 import { artifactHandlers } from "./api/artifacts.ts";
@@ -44,7 +45,6 @@ import { HttpError } from "./http/http-error.ts";
 import { listenOn, type FetchHandler } from "./http/listen.ts";
 import { securityHeaders } from "./http/security-headers.ts";
 import { HttpGateway } from "./mcp/http.ts";
-import type { LoginPages } from "./mcp/listen.ts";
 import { LOCAL_NAMES, isLocalAddress } from "./mcp/http-options.ts";
 import type { McpServerOptions } from "./mcp/options.ts";
 import { StoreWorker, checkWorkerOptions, type WorkerOptions } from "./worker/create-worker.ts";
@@ -70,8 +70,8 @@ export interface ServerOptions {
   readonly dashboard?: boolean;
   /** More of the description of this process that others of the store read. @default its host and port as the name, and digests of its tools */
   readonly process?: ServerProcess;
-  /** Answers browsers of users who log in to the MCP servers behind this one, such as `UserLogins` of `haft/mcp`. @default none */
-  readonly logins?: LoginPages;
+  /** The logins of users to the MCP servers behind this one, and their pages: `UserLogins` of `haft/mcp`. @default none */
+  readonly logins?: UpstreamLogins;
   /** @default "haft" */
   readonly name?: string;
   /** @default "0.0.0" */
@@ -296,6 +296,7 @@ class RuntimeServer implements HaftServer {
         ...agentHandlers,
         ...scheduleHandlers,
         ...fleetHandlers,
+        ...upstreamHandlers,
         ...serverHandlers(about),
       },
     });
@@ -306,8 +307,9 @@ class RuntimeServer implements HaftServer {
     const { store } = runtime;
     const settings = serverSettings(this.#options.limits);
     const { clock = systemPorts.clock, ids = systemPorts.ids, log = systemPorts.log } = this.#options.ports ?? {};
-    const { auth, agents = {} } = this.#options;
+    const { auth, agents = {}, logins } = this.#options;
     return {
+      logins,
       runtime,
       store,
       settings,

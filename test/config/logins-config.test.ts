@@ -1,7 +1,7 @@
 /** Issue 19.7: users log in to the MCP servers of a configuration, each with an account of their own. */
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { buildLogins, loginServers } from "../../src/config/build-logins.ts";
+import { buildLogins, loginOrigin, loginServers } from "../../src/config/build-logins.ts";
 import { buildRuntimeParts } from "../../src/config/build-runtime-parts.ts";
 import { loadConfig, type LoadedConfig } from "../../src/config/load-config.ts";
 import { ownPaths } from "../../src/config/own-paths.ts";
@@ -55,9 +55,10 @@ test("issue 19.7 the pages are where serve.logins says, else where the server is
   );
   expect(given.config.serve?.logins).toEqual({ origin: "https://pages.example", folder: join(given.folder, "tokens"), loginMs: 60_000 });
   expect(ownPaths(given)).toContain(join(given.folder, "tokens"));
-  expect(buildLogins(given).takesLogins).toBe(true);
-  expect(buildLogins(await loaded('[serve.auth]\nresource = "https://tools.example/mcp"\n')).takesLogins).toBe(true);
-  expect(buildLogins(await loaded("")).takesLogins).toBe(false);
+  expect(loginOrigin(given)).toBe("https://pages.example");
+  expect(loginOrigin(await loaded('[serve.auth]\nresource = "https://tools.example/mcp"\n'))).toBe("https://tools.example");
+  expect(loginOrigin(await loaded(""))).toBeUndefined();
+  expect([(await buildRuntimeParts(given)).logins.takesLogins, buildLogins(given).takesLogins]).toEqual([true, false]);
 });
 
 test("issue 19.7 the logins of a program are those of its configuration's toolsets", async () => {

@@ -13,12 +13,11 @@ import { isNamed } from "../call-error.ts";
 import { loadClient } from "../connect.ts";
 import { clientOptions } from "../http-wire.ts";
 import { serverUrl, type McpTokenExchangeAuth, type McpUrlOptions, type McpUserLoginAuth } from "../options.ts";
+import { LOCAL_USER } from "./login-store.ts";
 import { LOGIN_TOOL } from "./login-tool.ts";
 import { ExchangedTokens } from "./token-exchange.ts";
 import type { LoginServer } from "./user-logins.ts";
 
-/** Whom a call is made for that no principal makes, as on a command line. */
-const LOCAL_USER = "local";
 /** So many users have a connection at a time; that which was used longest ago is closed first. */
 const MAX_CONNECTIONS = 500;
 /** How long a call waits for its user to log in, once they have opened the page. */

@@ -26,6 +26,8 @@ export interface AuthorizationServer {
   /** Ends a user's tokens, as time, the user or an operator would there. */
   end(account: string, kinds: readonly ("AccessToken" | "RefreshToken")[]): Promise<void>;
   isValid(refreshToken: string): Promise<boolean>;
+  /** Answers no more. */
+  stop(): Promise<void>;
 }
 
 export interface AuthorizationServerOptions {
@@ -125,6 +127,11 @@ export async function authorizationServer(options: AuthorizationServerOptions = 
         for (const token of found) if (token?.accountId === account && kinds.some((kind) => kind === token.kind)) await token.destroy();
       }
     },
+    stop: () =>
+      new Promise<void>((resolve) => {
+        http.close(() => resolve());
+        http.closeAllConnections();
+      }),
     isValid: async (value) => (await provider.RefreshToken.find(value))?.isValid === true,
   };
 }
