@@ -1,8 +1,9 @@
 /**
- * Calls through a gateway: `node scripts/gateway-load.mjs [--seconds 10] [--concurrent 32] [--direct]`.
+ * Calls through a gateway: `node scripts/gateway-load.mjs [--seconds 10] [--concurrent 32] [--serve] [--direct]`.
  *
  * Client, gateway and upstream are three processes on loopback, as they are where they are used. Prints calls a second, p50, p99, failures, and the
- * processor time and memory of the gateway; `--seconds 600` shows whether it stays flat. `--direct` leaves the gateway out. Build first.
+ * processor time and memory of the gateway; `--seconds 600` shows whether it stays flat. `--serve` puts `createServer`, which
+ * `haft serve` runs, in place of `listenMcp`; `--direct` leaves the gateway out. Build first.
  */
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -15,6 +16,7 @@ const { values } = parseArgs({
     seconds: { type: "string", default: "10" },
     concurrent: { type: "string", default: "32" },
     direct: { type: "boolean", default: false },
+    serve: { type: "boolean", default: false },
     role: { type: "string" },
     upstream: { type: "string", default: "" },
   },
@@ -24,12 +26,22 @@ async function haft(name) {
   return import(process.execArgv.includes("--conditions=haft-source") ? `../src/${name}.ts` : `../dist/${name}.js`);
 }
 
+const token = "the-token-of-the-load";
+
+/** Resolves to the address of MCP at the port of a server, which lets in one token and as much as it sends. */
+async function served(runtime) {
+  const { createServer, staticToken } = await haft("server");
+  const limits = { maxRequestsPerMinute: 1e9, maxBytesPerMinute: 1e12 };
+  const { url } = await createServer(runtime, { auth: staticToken({ token }), limits }).listen({ port: 0 });
+  return { url: `${url}/mcp` };
+}
+
 /** Serves the tools of a runtime, and says its address and, when asked, its memory. */
-async function serve(toolsets) {
+async function serve(toolsets, door) {
   const [{ createRuntime }, { listenMcp }] = await Promise.all([haft("index"), haft("server/mcp")]);
   const runtime = createRuntime({ toolsets: await toolsets() });
   await runtime.open();
-  const { url } = await listenMcp(runtime, { port: 0 });
+  const { url } = door === "serve" ? await served(runtime) : await listenMcp(runtime, { port: 0 });
   process.on("message", (message) => {
     if (message === "end") process.exit(0);
     globalThis.gc?.();
@@ -61,7 +73,8 @@ const gatewayTools = async () => {
 };
 
 async function start(role, upstream = "") {
-  const child = fork(fileURLToPath(import.meta.url), ["--role", role, "--upstream", upstream], {
+  const door = role === "gateway" && values.serve ? ["--serve"] : [];
+  const child = fork(fileURLToPath(import.meta.url), ["--role", role, "--upstream", upstream, ...door], {
     execArgv: [...process.execArgv, "--expose-gc"],
   });
   const [{ url }] = await once(child, "message");
@@ -94,6 +107,7 @@ function call(url, name) {
     "mcp-protocol-version": "2026-07-28",
     "mcp-method": "tools/call",
     "mcp-name": name,
+    authorization: `Bearer ${token}`,
   };
   return new Promise((resolve) => {
     const sent = httpRequest(url, { method: "POST", headers, agent }, (response) => {
@@ -126,7 +140,7 @@ async function load(url, name) {
 }
 
 if (values.role === "upstream") await serve(upstreamTools);
-else if (values.role === "gateway") await serve(gatewayTools);
+else if (values.role === "gateway") await serve(gatewayTools, values.serve ? "serve" : "mcp");
 else {
   const upstream = await start("upstream");
   const gateway = values.direct ? undefined : await start("gateway", upstream.url);

@@ -34,6 +34,8 @@ export interface DirectReply {
 }
 
 export interface DirectHandler {
+  /** Those of every answer. @default none */
+  readonly headers?: Readonly<Record<string, string>>;
   /** Whether a request with this head may be one for `answer`. Its body has a declared length and is not read yet. */
   takes(head: RequestHead): boolean;
   /**
@@ -85,25 +87,27 @@ const EVENT_STREAM = {
 export class NodeReply implements DirectReply {
   readonly #outgoing: ServerResponse;
   readonly #clock: Clock;
+  readonly #headers: Readonly<Record<string, string>> | undefined;
   #isOver = false;
   #stopKeepingAlive: (() => void) | undefined;
 
-  constructor(outgoing: ServerResponse, clock: Clock) {
+  constructor(outgoing: ServerResponse, { clock, headers }: { readonly clock: Clock; readonly headers?: DirectHandler["headers"] }) {
     this.#outgoing = outgoing;
     this.#clock = clock;
+    this.#headers = headers;
   }
 
   json(status: number, text: string): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#outgoing.writeHead(status, { "content-type": "application/json", "content-length": Buffer.byteLength(text) });
+    this.#outgoing.writeHead(status, { ...this.#headers, "content-type": "application/json", "content-length": Buffer.byteLength(text) });
     this.#outgoing.end(text);
   }
 
   event(text: string): void {
     if (this.#isOver) return;
     if (this.#stopKeepingAlive === undefined) {
-      this.#outgoing.writeHead(200, EVENT_STREAM);
+      this.#outgoing.writeHead(200, { ...this.#headers, ...EVENT_STREAM });
       this.#keepAlive();
     }
     this.#outgoing.write(`event: message\ndata: ${text}\n\n`);
@@ -113,7 +117,7 @@ export class NodeReply implements DirectReply {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#stopKeepingAlive?.();
-    if (this.#stopKeepingAlive === undefined) this.#outgoing.writeHead(status, { "content-length": 0 });
+    if (this.#stopKeepingAlive === undefined) this.#outgoing.writeHead(status, { ...this.#headers, "content-length": 0 });
     this.#outgoing.end();
   }
 

@@ -101,7 +101,7 @@ async function answer({ handler, direct, clock }: Answerers, exchange: HttpExcha
   outgoing.on("error", () => gone.abort());
   const { signal } = gone;
   const request = { ...head, signal, cancel: () => gone.abort(), toRequest: () => toRequest(incoming, signal, "") };
-  if (await direct.answer(request, read, new NodeReply(outgoing, clock))) await closed;
+  if (await direct.answer(request, read, new NodeReply(outgoing, { clock, headers: direct.headers }))) await closed;
   else await pass(handler, exchange, text);
 }
 

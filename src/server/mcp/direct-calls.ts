@@ -22,6 +22,13 @@ const INVALID_PARAMS = -32_602;
 /** The client has gone, or the server stops: as the SDK answers. */
 const CLOSED_REQUEST = 499;
 
+export interface DirectExchange {
+  readonly request: DirectRequest;
+  readonly reply: DirectReply;
+  /** Called right before the call runs; false: it is refused in the usual way. */
+  readonly begins: () => boolean;
+}
+
 interface Answered {
   readonly call: PlainCall;
   readonly reply: DirectReply;
@@ -38,9 +45,9 @@ export class DirectCalls {
   }
 
   /** False, with nothing done, for a message that is none of these. */
-  async answer(body: JsonValue, caller: Caller, { request, reply }: { request: DirectRequest; reply: DirectReply }): Promise<boolean> {
+  async answer(body: JsonValue, caller: Caller, { request, reply, begins }: DirectExchange): Promise<boolean> {
     const call = plainCallOf(body, request.headers);
-    if (call === undefined || !this.#isValid(call, body, request)) return false;
+    if (call === undefined || !this.#isValid(call, body, request) || !begins()) return false;
     if (request.signal.aborted) {
       reply.end(CLOSED_REQUEST);
       return true;
