@@ -189,12 +189,13 @@ class RuntimeServer implements HaftServer {
     });
     if (options.dashboard === true) this.#dashboard = new DashboardFiles();
     if (mcp === false) return;
-    const { access } = this.#services;
+    const { access, settings } = this.#services;
+    const { maxBodyBytes } = settings;
     const toolsFor = (principal: Principal): VisibilityRules | undefined => {
       const [own, given] = [access.visibilityOf(principal), mcp.toolsFor?.(principal)];
       return own === undefined || given === undefined ? (own ?? given) : [own, visibilityOf(given)];
     };
-    this.#mcp = new HttpGateway(runtime, { name, version, ...mcp, ...hostsOf(options), toolsFor });
+    this.#mcp = new HttpGateway(runtime, { name, version, maxBodyBytes, ...mcp, ...hostsOf(options), toolsFor });
   }
 
   fetch(request: Request): Promise<Response> {

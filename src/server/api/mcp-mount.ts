@@ -99,6 +99,12 @@ class CountedReply implements DirectReply {
     this.#reply.event(text);
   }
 
+  news(text: string): void {
+    this.#count(text);
+    this.#unwatch ??= this.#watched();
+    this.#reply.news(text);
+  }
+
   end(status: number): void {
     if (this.#isOver) return;
     this.#isOver = true;

@@ -29,6 +29,8 @@ export interface DirectReply {
   json(status: number, text: string): void;
   /** Opens an event stream with the first event. */
   event(text: string): void;
+  /** As `event`, for news that the next ones replace: while the client does not read, the latest is kept for it and no other. */
+  news(text: string): void;
   /** Ends an event stream; without one, an answer of this status that has no body. */
   end(status: number): void;
 }
@@ -75,6 +77,8 @@ export function textOf(incoming: IncomingMessage): Promise<string | undefined> {
   });
 }
 
+/** With so many bytes unread, news wait until the client has read them all. */
+const MAX_UNREAD_BYTES = 65_536;
 /** An intermediary must not take a quiet stream for a dead one. */
 const KEEP_ALIVE_MS = 15_000;
 const EVENT_STREAM = {
@@ -90,6 +94,8 @@ export class NodeReply implements DirectReply {
   readonly #headers: Readonly<Record<string, string>> | undefined;
   #isOver = false;
   #stopKeepingAlive: (() => void) | undefined;
+  /** News that wait. */
+  #latest: string | undefined;
 
   constructor(outgoing: ServerResponse, { clock, headers }: { readonly clock: Clock; readonly headers?: DirectHandler["headers"] }) {
     this.#outgoing = outgoing;
@@ -106,6 +112,7 @@ export class NodeReply implements DirectReply {
 
   event(text: string): void {
     if (this.#isOver) return;
+    this.#latest = undefined; // they are out of date
     if (this.#stopKeepingAlive === undefined) {
       this.#outgoing.writeHead(200, { ...this.#headers, ...EVENT_STREAM });
       this.#keepAlive();
@@ -113,9 +120,21 @@ export class NodeReply implements DirectReply {
     this.#outgoing.write(`event: message\ndata: ${text}\n\n`);
   }
 
+  news(text: string): void {
+    const outgoing = this.#outgoing;
+    if (outgoing.writableLength < MAX_UNREAD_BYTES) return this.event(text);
+    if (this.#latest === undefined && !this.#isOver) outgoing.once("drain", () => this.#catchUp());
+    this.#latest = text;
+  }
+
+  #catchUp(): void {
+    if (this.#latest !== undefined) this.event(this.#latest);
+  }
+
   end(status: number): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#latest = undefined;
     this.#stopKeepingAlive?.();
     if (this.#stopKeepingAlive === undefined) this.#outgoing.writeHead(status, { ...this.#headers, "content-length": 0 });
     this.#outgoing.end();
@@ -125,7 +144,7 @@ export class NodeReply implements DirectReply {
     this.#stopKeepingAlive = this.#clock.timer(
       () => {
         if (this.#isOver || this.#outgoing.destroyed) return;
-        this.#outgoing.write(": keepalive\n\n");
+        if (this.#outgoing.writableLength < MAX_UNREAD_BYTES) this.#outgoing.write(": keepalive\n\n");
         this.#keepAlive();
       },
       KEEP_ALIVE_MS,

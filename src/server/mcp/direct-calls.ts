@@ -19,6 +19,7 @@ const SERVER_INFO = "io.modelcontextprotocol/serverInfo";
 const MISSING_CAPABILITY = -32_021;
 const RESOURCE_NOT_FOUND = -32_002;
 const INVALID_PARAMS = -32_602;
+const PROGRESS = "notifications/progress";
 /** The client has gone, or the server stops: as the SDK answers. */
 const CLOSED_REQUEST = 499;
 
@@ -122,7 +123,9 @@ function contextOf(answered: Answered, caller: Caller, { headers, signal }: Dire
   const { call, reply } = answered;
   const notify = (notification: { readonly method: string; readonly params?: object }): Promise<void> => {
     answered.isEventStream = true;
-    reply.event(JSON.stringify({ jsonrpc: "2.0", ...notification }));
+    const text = JSON.stringify({ jsonrpc: "2.0", ...notification });
+    if (notification.method === PROGRESS) reply.news(text);
+    else reply.event(text);
     return Promise.resolve();
   };
   const mcpReq = {

@@ -23,7 +23,13 @@ interface Sending {
 
 async function open({ limits = {}, corsOrigins = [] }: { readonly limits?: ServerLimits; readonly corsOrigins?: readonly string[] } = {}) {
   const gate = Promise.withResolvers<void>();
-  const say = defineTool({ name: "say", description: "Says it.", inputSchema: { type: "object" }, effects: pure, execute: (input: object) => input });
+  const say = defineTool({
+    name: "say",
+    description: "Says it.",
+    inputSchema: { type: "object" },
+    effects: pure,
+    execute: (input: object) => input,
+  });
   const steps = defineTool({
     name: "steps",
     description: "Tells how far it is, and waits.",
@@ -40,7 +46,10 @@ async function open({ limits = {}, corsOrigins = [] }: { readonly limits?: Serve
   await runtime.open();
   const { access } = memoryStore();
   const log = new MemoryLog();
-  const others = [staticToken({ token: TOKEN, id: "one" }), staticToken({ token: "a-token-that-only-reads", id: "reader", scopes: ["read"] })];
+  const others = [
+    staticToken({ token: TOKEN, id: "one" }),
+    staticToken({ token: "a-token-that-only-reads", id: "reader", scopes: ["read"] }),
+  ];
   const auth = await openServerAccess({ access, others, rules: [{ allow: ["t::*"] }] }, { ...systemPorts, log });
   const server = createServer(runtime, { auth, corsOrigins, limits: { graceMs: 0, ...limits }, ports: { log } });
   const { url, port } = await server.listen({ port: 0 });
@@ -62,7 +71,11 @@ async function open({ limits = {}, corsOrigins = [] }: { readonly limits?: Serve
       outgoing.on("error", reject).end(body);
     });
   const usual = async (name: string, { token = TOKEN, headers = {}, input = {} }: Sending = {}): Promise<Given> => {
-    const init = { method: "POST", headers: { ...headersOf(name, token), ...headers, host: `127.0.0.1:${port}` }, body: bodyOf(name, input) };
+    const init = {
+      method: "POST",
+      headers: { ...headersOf(name, token), ...headers, host: `127.0.0.1:${port}` },
+      body: bodyOf(name, input),
+    };
     const response = await server.fetch(new Request(`${url}/mcp`, init));
     return { status: response.status, headers: Object.fromEntries(response.headers), text: await response.text() };
   };
@@ -72,7 +85,11 @@ async function open({ limits = {}, corsOrigins = [] }: { readonly limits?: Serve
 
 function bodyOf(name: string, input: object): string {
   const prefix = "io.modelcontextprotocol/";
-  const meta = { [`${prefix}protocolVersion`]: "2026-07-28", [`${prefix}clientInfo`]: { name: "c", version: "1" }, [`${prefix}clientCapabilities`]: {} };
+  const meta = {
+    [`${prefix}protocolVersion`]: "2026-07-28",
+    [`${prefix}clientInfo`]: { name: "c", version: "1" },
+    [`${prefix}clientCapabilities`]: {},
+  };
   return JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: input, _meta: meta } });
 }
 
@@ -94,21 +111,24 @@ function shown({ status, headers, text }: Given): object {
   return {
     status,
     headers: Object.fromEntries(Object.entries(headers).filter(([name]) => !OF_CONNECTION.has(name))),
-    text: text.replaceAll(/error_[\w-]+/gu, "error_id"),
+    text: JSON.parse(text.replaceAll(/error_[\w-]+/gu, "error_id")),
   };
 }
 
-test.each([[[]], [["https://app.example"]]])("issue 19.7 a plain call is answered as by the usual way, headers included (pages: %s)", async (corsOrigins) => {
-  const { direct, usual } = await open({ corsOrigins });
-  for (const [name, input] of [
-    ["t__say", { text: "a" }],
-    ["t__nothing", {}],
-  ] as const) {
-    const answered = await direct(name, { input });
-    expect([name, answered.status, "content-length" in answered.headers]).toEqual([name, 200, true]);
-    expect(shown(answered)).toEqual(shown(await usual(name, { input })));
-  }
-});
+test.each([[[]], [["https://app.example"]]])(
+  "issue 19.7 a plain call is answered as by the usual way, headers included (pages: %s)",
+  async (corsOrigins) => {
+    const { direct, usual } = await open({ corsOrigins });
+    for (const [name, input] of [
+      ["t__say", { text: "a" }],
+      ["t__nothing", {}],
+    ] as const) {
+      const answered = await direct(name, { input });
+      expect([name, answered.status, "content-length" in answered.headers]).toEqual([name, 200, true]);
+      expect(shown(answered)).toEqual(shown(await usual(name, { input })));
+    }
+  },
+);
 
 test.each<[string, Sending, number]>([
   ["no known token", { token: "a-token-that-is-not-known" }, 401],
@@ -153,13 +173,13 @@ test("issue 19.5 a call in the direct way is in the metrics, and a session key i
 
 test("issue 19.5 a stream of progress in the direct way ends with the key of its reader, and its call with it", async () => {
   const { url, keys, runtime } = await open();
-  const { id, key } = await keys.add({ name: "ci", scopes: ["execute"] });
+  const { key, stored } = await keys.add({ name: "ci", scopes: ["execute"] });
   const body = bodyOf("t__steps", {}).replace('"_meta":{', '"_meta":{"progressToken":1,');
   const response = await fetch(`${url}/mcp`, { method: "POST", headers: headersOf("t__steps", key), body });
   const { headers } = response;
   expect([headers.get("content-type"), headers.get("x-content-type-options")]).toEqual(["text/event-stream", "nosniff"]);
   await vi.waitFor(() => expect(runtime.running).toHaveLength(1));
-  await keys.revoke(id);
+  await keys.revoke(stored.id);
   const text = await response.text(); // ends
   expect(text).toContain("notifications/progress");
   expect(text).not.toContain('"result"');
