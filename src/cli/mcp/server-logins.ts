@@ -11,11 +11,7 @@ import type { CommandContext } from "../command.ts";
 import { stateFolder } from "../state-folder.ts";
 
 /** Those of one configuration file, and of no other: users of the same id may be other people elsewhere. They have no pages yet. */
-export function loginsOf(
-  { environment }: CommandContext,
-  config: LoadedConfig,
-  ports: LoginsBuildOptions["ports"],
-): UserLogins {
+export function loginsOf({ environment }: CommandContext, config: LoadedConfig, ports: LoginsBuildOptions["ports"]): UserLogins {
   const folder = join(stateFolder(environment), "logins", hash("sha256", join(config.folder, basename(config.path))).slice(0, 16));
   return buildLogins(config, { folder, ports });
 }

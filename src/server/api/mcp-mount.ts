@@ -54,7 +54,7 @@ export function directMcp(mcp: HttpGateway, services: Services, { trusted }: { r
   });
   return {
     headers: (trusted.corsOrigins ?? []).length === 0 ? SECURITY_HEADERS : { ...SECURITY_HEADERS, vary: "origin" },
-    takes: handler.takes,
+    takes: (head) => handler.takes(head),
     answer: (request, read, reply) =>
       handler.answer(request, read, new CountedReply(reply, services, { request, principal: () => principals.get(request) })),
   };

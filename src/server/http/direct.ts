@@ -67,12 +67,18 @@ function readerOf({ headers }: IncomingMessage): HeaderReader {
 }
 
 /** The whole body as text; undefined when the client has gone before its end. */
-export function textOf(incoming: IncomingMessage): Promise<string | undefined> {
+export async function textOf(incoming: IncomingMessage): Promise<string | undefined> {
+  const bytes = await bytesOf(incoming);
+  return bytes === undefined ? undefined : new TextDecoder("utf-8").decode(bytes);
+}
+
+/** The whole body; undefined when the client has gone before its end. */
+export function bytesOf(incoming: IncomingMessage): Promise<Uint8Array | undefined> {
   return new Promise((resolve) => {
     if (incoming.destroyed) return resolve(undefined); // it says so no more
     const chunks: Uint8Array[] = [];
     incoming.on("data", (chunk: Uint8Array) => chunks.push(chunk));
-    incoming.once("end", () => resolve(new TextDecoder("utf-8").decode(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))));
+    incoming.once("end", () => resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)));
     incoming.once("close", () => resolve(undefined));
   });
 }

@@ -5,6 +5,7 @@ import { checkKnownKeys } from "../../../core/known-keys.ts";
 import { untilAborted } from "../../../core/base/until-aborted.ts";
 import { causesOf } from "../../../core/base/causes.ts";
 import { isJsonObject } from "../../../core/base/json.ts";
+import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { MILLISECONDS, checkNumber } from "../../../core/base/number-bounds.ts";
 import type { Clock, Log } from "../../../core/ports.ts";
 import { redactor, type Redact } from "../../../core/base/redact.ts";
@@ -290,7 +291,7 @@ export class UserLogins {
     const pending = this.#pending.find((each) => each.id === params.get("id"));
     if (pending === undefined) return unknownLogin();
     pending.browser = newSecret();
-    const isSecure = this.#origin?.startsWith("https:") === true;
+    const isSecure = this.#origin?.startsWith("https:") ?? false;
     const cookie = `${cookieOf(pending)}=${pending.browser}; Path=/upstreams/; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}`;
     return new Response(null, {
       status: 303,
@@ -332,11 +333,7 @@ export class UserLogins {
     this.#renewedAt.delete(nameOf({ server, user }));
   }
 
-  #provider(
-    key: LoginKey,
-    { state, redirectUrl }: { readonly state: string; readonly redirectUrl: string },
-    begun?: LoginRequest,
-  ): UserProvider {
+  #provider(key: LoginKey, { state, redirectUrl }: { state: string; redirectUrl: string }, begun?: LoginRequest): UserProvider {
     const options: UserProviderOptions = {
       key: this.#stored(key),
       store: this.#store,
@@ -397,5 +394,5 @@ function redactTokens(tokens: { readonly access_token: string; readonly refresh_
 }
 
 function definedOf({ resourceMetadataUrl, scope }: Challenge): { resourceMetadataUrl?: URL; scope?: string } {
-  return { ...(resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }), ...(scope === undefined ? {} : { scope }) };
+  return omitUndefined({ resourceMetadataUrl, scope });
 }
