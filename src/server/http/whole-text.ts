@@ -2,7 +2,7 @@
 
 const texts = new WeakMap<Response, string>();
 
-/** As `new Response`. Whoever makes another response of it loses the text, and only that. */
+/** As `new Response`. Another response that is made of its body has no text here, and is read as a stream. */
 export function wholeResponse(text: string, init: ResponseInit): Response {
   const response = new Response(text, init);
   texts.set(response, text);
