@@ -17,8 +17,11 @@ function silentClient(port: number, request: string): { readonly read: () => Pro
   const read = (): Promise<string> => {
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     let text = "";
-    socket.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
-    socket.on("close", () => resolve(text)).on("error", reject);
+    socket.setEncoding("utf8").on("data", (chunk: string) => {
+      text += chunk;
+      if (text.endsWith("\r\n0\r\n\r\n")) resolve(text); // the last piece
+    });
+    socket.on("close", () => reject(new Error("the answer was cut"))).on("error", reject);
     socket.resume();
     return promise;
   };
