@@ -12,7 +12,7 @@ import type { Limits } from "./limits.ts";
 import type { Metrics } from "./metrics.ts";
 import type { ServerSettings } from "./server-settings.ts";
 import type { SessionPool } from "./session-pool.ts";
-import type { UpstreamLogins } from "./upstreams.ts";
+import type { UpstreamLogins } from "./upstream-logins.ts";
 import type { Submissions } from "./submissions.ts";
 import type { WorkUnderWay } from "./work-under-way.ts";
 

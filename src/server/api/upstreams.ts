@@ -4,20 +4,10 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { untilAborted } from "../../core/base/until-aborted.ts";
 import { ToolError } from "../../core/error.ts";
 import { within } from "../../processes/pause.ts";
-import type { LoginPages } from "../mcp/listen.ts";
 import type { AnswerOf } from "../api.ts";
 import type { ApiRequest } from "./api-request.ts";
 import type { ApiServices, Handlers } from "./services.ts";
-
-/** The logins of users to the MCP servers behind a server, and their pages. */
-export interface UpstreamLogins extends LoginPages {
-  /** The servers, and whether this user is logged in. */
-  list(user: string): Promise<readonly { readonly server: string; readonly loggedIn: boolean; readonly endsAt?: number }[]>;
-  /** Begins a login, or finds the one that has begun. Resolves to the address that the user opens in a browser. */
-  begin(server: string, user: string): Promise<string>;
-  /** Resolves to whether the user was logged in. */
-  logout(server: string, user: string): Promise<boolean>;
-}
+import type { UpstreamLogins } from "./upstream-logins.ts";
 
 /** So long may an authorization server take to be found: the list must not wait for one that is gone. */
 const BEGIN_MS = 5_000;

@@ -55,7 +55,7 @@ export interface LoginServer {
   onLogin(user: string): void;
 }
 
-/** What is kept of a user who has logged in. */
+/** The tokens of a user who has logged in, and how long they last. */
 interface Tokens {
   readonly access_token: string;
   readonly refresh_token?: string;
