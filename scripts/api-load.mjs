@@ -48,7 +48,7 @@ async function bare() {
   const [{ Hono }, { serve }, { compileSchema }] = await Promise.all([
     import("hono"),
     import("@hono/node-server"),
-    haft("schema/compile-schema"),
+    import("../src/schema/compile-schema.ts"),
   ]);
   const body = {
     type: "object",
