@@ -195,6 +195,7 @@ export function configSchema(text: string): Schema {
       }),
       rules: listOf(page.object(["A table of `rules`"])),
       limits: page.object(["`[serve.limits]`"]),
+      logins: page.object(["`[serve.logins]`"]),
     }),
     worker: page.object(["`[worker]`"]),
     webhooks: listOf(page.object(["`[[webhooks]]`"])),

@@ -2,6 +2,7 @@
 export { createServer } from "./server/create-server.ts";
 export type { HaftServer, ListenAddress, ServerListener, ServerOptions } from "./server/create-server.ts";
 export type { ServerProcess } from "./server/fleet-member.ts";
+export type { UpstreamLogins } from "./server/api/upstream-logins.ts";
 export type { LoginPages } from "./server/mcp/listen.ts";
 export { createWorker } from "./server/worker/create-worker.ts";
 export type { HaftWorker, WorkerCounts, WorkerOptions } from "./server/worker/create-worker.ts";

@@ -46,6 +46,8 @@ export interface Command {
   /** Its options besides `json` and `help`. */
   readonly options: readonly OptionName[];
   readonly examples: readonly string[];
+  /** Commands that its name and another word call; their names begin with its own. */
+  readonly subcommands?: readonly Command[];
   /** Resolves to the exit code; rejects with a ToolError, which is printed and gives the exit code. */
   run(context: CommandContext): Promise<number>;
 }

@@ -114,7 +114,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./fleet-command.ts")).fleetCommand,
   },
   mcp: {
-    usage: "",
+    usage: "[login | logout <toolset>]",
     summary: "Serve the tools to an MCP client.",
     example: "haft mcp",
     load: async () => (await import("./mcp-command.ts")).mcpCommand,

@@ -68,13 +68,18 @@ export function commandHelp(command: Command): string {
 Usage: ${usageOf(command)}
 
 ${command.details.join("\n")}
-
+${subcommandLines(command)}
 Options:
 ${optionLines([...command.options, "json", "help"])}
 
 Examples:
 ${command.examples.map((example) => `  ${example}`).join("\n")}
 `;
+}
+
+function subcommandLines({ subcommands = [] }: Command): string {
+  if (subcommands.length === 0) return "";
+  return `\nCommands:\n${commandLines(subcommands.map(({ name, usage, summary }) => [lastWord(name), usage, summary]))}\n`;
 }
 
 /** `haft run <file>`: how a command is called. */

@@ -11,7 +11,10 @@ import { mcpApprover } from "../server/mcp/approver.ts";
 import type { McpServerOptions } from "../server/mcp/options.ts";
 import { pinnedTools } from "./chat/chat-tools.ts";
 import type { CommandBody, CommandContext } from "./command.ts";
-import { quietPorts, withRuntime } from "./open-runtime.ts";
+import { logIn } from "./mcp/log-in.ts";
+import { logOut } from "./mcp/log-out.ts";
+import { checkLoginPages, servePages } from "./mcp/server-logins.ts";
+import { quietPorts, withRuntime, type OpenRuntime } from "./open-runtime.ts";
 import { packageVersion } from "./package-version.ts";
 import type { Screen } from "./terminal-text.ts";
 import { readPort } from "./read-port.ts";
@@ -33,6 +36,7 @@ export const mcpCommand: CommandBody = {
     "secret of 16 characters or more that clients must send as their bearer token,",
     "or name a file that has it with --token-file. --host takes another address, and",
     "needs a token and --allowed-host. GET /health says whether it runs.",
+    "Users log in to servers behind it on its pages, at [serve.logins] origin.",
   ],
   args: [0, 0],
   options: ["config", "http", "host", "allowed-host", "token-file", "watch", "validate", "yes"],
@@ -42,12 +46,16 @@ export const mcpCommand: CommandBody = {
     "haft mcp --http 3000 --allowed-host tools.example --token-file token",
     "haft mcp --validate --config ./haft.toml",
   ],
+  subcommands: [logIn, logOut],
   async run(context) {
     const { http } = context.options;
     const port = http === undefined ? undefined : readPort(http, "--http");
     if (port === undefined) refuseHttpOptions(context);
     const approve = context.options.yes ? () => "allow-once" as const : mcpApprover;
-    return withRuntime(context, { approve, manual: true, callTool: true }, async ({ runtime, config }) => {
+    const { host = "127.0.0.1" } = context.options;
+    const onConfig = (config: OpenRuntime["config"]): void => void (port !== undefined && checkLoginPages(config, host));
+    return withRuntime(context, { approve, manual: true, callTool: true, onConfig }, async (open) => {
+      const { runtime, config } = open;
       const pinned = pinnedTools(config.config);
       const { log } = quietPorts(context);
       const options: McpServerOptions = {
@@ -58,7 +66,7 @@ export const mcpCommand: CommandBody = {
       };
       const exit = await (port === undefined
         ? overStdio(context, runtime, options)
-        : overHttp(context, runtime, { ...options, ...(await httpOptions(context)), port }));
+        : overHttp(context, open, { ...options, ...(await httpOptions(context)), port }));
       const reason: unknown = context.signal.aborted ? context.signal.reason : undefined;
       if (isToolError(reason) && reason.code !== "cancelled") throw reason; // it was not stopped, it broke
       return exit;
@@ -134,9 +142,10 @@ async function tokenIn(file: string): Promise<string> {
   throw new ToolError("invalid_argument", `--token-file ${file} does not hold one token: a line without spaces.`);
 }
 
-async function overHttp(context: CommandContext, runtime: Runtime, options: McpListenOptions): Promise<number> {
+async function overHttp(context: CommandContext, { runtime, config, logins }: OpenRuntime, options: McpListenOptions): Promise<number> {
   const { signal, err } = context;
-  const listener = await listenMcp(runtime, options);
+  const listener = await listenMcp(runtime, { ...options, logins });
+  servePages(logins, config, listener.url);
   err.write(`haft: MCP at ${listener.url}\n`);
   await new Promise<void>((resolve) => {
     if (signal.aborted) resolve();

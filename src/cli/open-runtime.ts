@@ -17,6 +17,8 @@ import { lockPath, readLock } from "../config/lock-file.ts";
 import type { DefaultModel } from "../config/toolset/toolset-type.ts";
 import type { RegistryEntry } from "../config/registry-config.ts";
 import { isSource } from "../config/toolset-config.ts";
+import type { UserLogins } from "../engine/mcp/login/user-logins.ts";
+import { loginsOf } from "./mcp/server-logins.ts";
 import { createTriggers, type Triggers } from "../triggers/triggers.ts";
 import { toolPins } from "../trust/tool-pins.ts";
 import { createRuntime, type Runtime, type RuntimeOptions } from "../runtime/runtime.ts";
@@ -39,6 +41,8 @@ export interface OpenRuntime {
   readonly report: OpenReport;
   /** With the channels and triggers of the configuration; they rest until an agent is given them. */
   readonly triggers: Triggers;
+  /** Of users to the servers of the configuration; without pages until they are served. */
+  readonly logins: UserLogins;
 }
 
 export interface WithRuntimeOptions extends AnswerChoice {
@@ -86,7 +90,8 @@ export async function withRuntime<T>(
   const store = options.store?.(config);
   const trusted = await requireTrust(context, config);
   const triggers = createTriggers();
-  const runtime = createRuntime(await runtimeOptions(context, { ...options, config, built: store, trusted, triggers }));
+  const logins = loginsOf(context, config, quietPorts(context));
+  const runtime = createRuntime(await runtimeOptions(context, { ...options, config, built: store, trusted, triggers, logins }));
   const said = new Set<string>();
   let endTelemetry: (() => Promise<void>) | undefined;
   try {
@@ -99,7 +104,7 @@ export async function withRuntime<T>(
     if (options.manual === true) await addManual(runtime.registry, config.config);
     if (context.options.watch) runtime.watch();
     noteFailures(context, report, options);
-    return await work({ runtime, config, report, triggers });
+    return await work({ runtime, config, report, triggers, logins });
   } catch (thrown: unknown) {
     said.add(ToolError.fromUnknown(thrown).message); // where it is caught
     throw thrown;
@@ -118,11 +123,12 @@ interface Building extends WithRuntimeOptions {
   /** The descriptors that are trusted; undefined = all are. */
   readonly trusted: ReadonlySet<string> | undefined;
   readonly triggers: Triggers;
+  readonly logins: UserLogins;
 }
 
 async function runtimeOptions(
   context: CommandContext,
-  { config, built, trusted, triggers, ...options }: Building,
+  { config, built, trusted, triggers, logins, ...options }: Building,
 ): Promise<RuntimeOptions> {
   const { runtime: settings, retry, circuit, permission, approval, cache } = config.config;
   const { artifacts: _artifacts, ...runtime } = settings;
@@ -133,6 +139,7 @@ async function runtimeOptions(
     buildRuntimeParts(pick(config, options.only), {
       memory,
       triggers,
+      logins,
       ...omitUndefined({ store: built, trusted, onModel: options.onModel, model: options.model?.(config), callTool: options.callTool }),
     }),
     context.signal,

@@ -31,8 +31,11 @@ async function dispatch(line: CommandLine, world: CommandWorld): Promise<number>
   const [name, ...args] = line.command === "help" || line.command === undefined ? line.args : [line.command, ...line.args];
   if (name === undefined) return help(world, { wantsHelp, text: programHelp(COMMANDS) });
   const entry = (await loadCommand(name)) ?? unknownCommand(Object.keys(COMMANDS), name);
-  if (!("commands" in entry)) return run({ command: entry, args, wantsHelp }, { line, world });
   const [word, ...rest] = args;
+  if (!("commands" in entry)) {
+    const own = entry.subcommands?.find((known) => known.name === `${name} ${word}`);
+    return run(own === undefined ? { command: entry, args, wantsHelp } : { command: own, args: rest, wantsHelp }, { line, world });
+  }
   if (word === undefined) return help(world, { wantsHelp, text: groupHelp(entry) });
   const full = `${name} ${word}`;
   const command =
@@ -87,10 +90,14 @@ function checkArguments(command: Command, { args, given }: Pick<CommandLine, "ar
     throw new ToolError("invalid_argument", `haft ${command.name} needs ${command.usage}.`, {
       hint: `For example: ${command.examples[0] ?? ""}`,
     });
-  if (args.length > most)
+  if (args.length > most) {
+    const words = (command.subcommands ?? []).map((known) => known.name.slice(command.name.length + 1));
+    const [near] = nearNames(args[0] ?? "", words);
     throw new ToolError("invalid_argument", `haft ${command.name} does not take the argument ${JSON.stringify(args[most])}.`, {
-      hint: `${usage}. An argument that holds spaces is put in quotes.`,
+      hint:
+        near === undefined ? `${usage}. An argument that holds spaces is put in quotes.` : `Did you mean "haft ${command.name} ${near}"?`,
     });
+  }
   const stray = given.find((option) => !COMMON_OPTIONS.includes(option) && !command.options.includes(option));
   if (stray !== undefined)
     throw new ToolError("invalid_argument", `haft ${command.name} takes no --${stray}.`, { hint: `See haft ${command.name} --help.` });

@@ -6,6 +6,7 @@ import { isLocalAddress } from "../server/mcp/http-options.ts";
 import { pinnedTools } from "./chat/chat-tools.ts";
 import { chosenModel, type ChosenModel } from "./chat/chosen-model.ts";
 import type { CommandBody, CommandContext } from "./command.ts";
+import { checkLoginPages, servePages } from "./mcp/server-logins.ts";
 import { quietPorts, withRuntime, type OpenRuntime } from "./open-runtime.ts";
 import { storeOf } from "./open-store.ts";
 import { packageVersion } from "./package-version.ts";
@@ -68,6 +69,7 @@ export const serveCommand: CommandBody = {
       manual: true,
       callTool: true,
       onConfig(config: OpenRuntime["config"]) {
+        checkLoginPages(config, address.host);
         if (agentNames(context).length > 0) chosen = chosenModel(context, config); // wrong names and missing keys start nothing
       },
       model: () => chosen,
@@ -107,6 +109,7 @@ async function serveAll(context: CommandContext, { open, chosen, address, token 
         ...serverOptions(context, open),
         agents: served.agents,
         auth,
+        logins: open.logins,
         ports: quietPorts(context),
       });
       await serveUntilStopped(context, server, { open, address: reachedAt(address, open), token });
@@ -155,6 +158,7 @@ async function serveUntilStopped(
   if (signal.aborted) stop();
   try {
     const { url } = await server.listen(address);
+    servePages(open.logins, open.config, url);
     await startWorking(context, open, server);
     if (token.isNew) err.write(`haft: token ${token.text} (set ${TOKEN_VARIABLE} to keep one)\n`);
     err.write(`haft: serving at ${url}\n`);

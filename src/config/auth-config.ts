@@ -1,14 +1,20 @@
 /** Reads how calls of a server are let in: our own tables, and the words of other systems. */
-import type { McpAuth } from "../engine/mcp/options.ts";
+import type { McpOwnAuth, McpUserLoginAuth } from "../engine/mcp/options.ts";
 import type { ApiKey, RestAuth, RestOptions } from "../engine/rest/rest-options.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { kindOf, type TableReader } from "./table-reader.ts";
 import type { ReadContext } from "./toolset/toolset-type.ts";
 
 const REST_KINDS = ["bearer", "basic", "apiKey", "oauth2"] as const;
-const MCP_KINDS = ["bearer", "basic", "client-credentials", "private-key-jwt"] as const;
+const OWN_KINDS = ["bearer", "basic", "client-credentials", "private-key-jwt"] as const;
+const MCP_KINDS = [...OWN_KINDS, "user-login"] as const;
 const PLACES = ["header", "query", "cookie"] as const;
 const SENDS = ["basic", "body"] as const;
+
+/** How calls of an MCP server are let in. The logins of its users are kept by the program. */
+export type McpConfigAuth = McpOwnAuth | McpUserLogin;
+
+type McpUserLogin = Omit<McpUserLoginAuth, "logins">;
 
 /** Reads one text that may be a secret, its variables put in. One without a meaning may be missing. */
 type Secret = (key: string, meaning: string | undefined) => string | undefined;
@@ -28,7 +34,12 @@ export function readRestAuth(table: TableReader, context: ReadContext): RestOpti
   return Object.fromEntries(schemes);
 }
 
-export function readMcpAuth(table: TableReader, context: ReadContext): McpAuth | undefined {
+export function readMcpAuth(table: TableReader, context: ReadContext): McpConfigAuth | undefined {
+  if (typeof table.peek("auth") === "string") {
+    table.value("auth");
+    table.report("auth", 'must be an object with a type, such as { type = "user-login" }, not a string.');
+    return undefined;
+  }
   const auth = table.table("auth");
   if (auth !== undefined) return readMcpKind(auth, context);
   return context.otherWords ? readOtherAuth(table, context) : undefined;
@@ -59,17 +70,53 @@ function readRestOther(type: "apiKey" | "oauth2" | undefined, table: TableReader
   return { type, tokenUrl, clientId, clientSecret, ...more };
 }
 
-function readMcpKind(table: TableReader, context: ReadContext): McpAuth | undefined {
-  const type = table.choice("type", MCP_KINDS, { required: true });
-  const secret = secretReader(table, context);
-  const auth = type === "bearer" || type === "basic" ? readSimple(type, secret) : readMcpOther(type, table, secret);
-  if (type === undefined) table.ignoreRest();
+function readMcpKind(table: TableReader, context: ReadContext): McpConfigAuth | undefined {
+  if (table.peek("type") === "token-exchange") {
+    table.report("type", NO_EXCHANGE);
+    table.ignoreRest();
+    return undefined;
+  }
+  if (table.peek("type") !== "user-login") return readOwnKind(table, context, MCP_KINDS);
+  const type = "user-login";
+  table.value("type");
+  const auth = { type, ...readUserLogin(table, context) } as const;
   table.finish();
   return auth;
 }
 
-function readMcpOther(type: "client-credentials" | "private-key-jwt" | undefined, table: TableReader, secret: Secret): McpAuth | undefined {
-  if (type === undefined) return undefined;
+const NO_EXCHANGE =
+  'is "token-exchange", which needs a function that gives the token of each user, and a file has none. Make the toolset in code: mcpToolset() with auth.subjectToken. Or let users log in: "user-login".';
+
+function readUserLogin(table: TableReader, context: ReadContext): Omit<McpUserLogin, "type"> {
+  const secret = secretReader(table, context);
+  const clientSecret = secret("clientSecret", undefined);
+  const login = omitUndefined({
+    clientId: secret("clientId", undefined),
+    clientSecret,
+    scope: table.text("scope"),
+    issuer: table.text("issuer"),
+  });
+  if (clientSecret !== undefined && (login.clientId === undefined || login.issuer === undefined))
+    table.report("clientSecret", "needs clientId and issuer, the only authorization server that it is sent to.");
+  const lister = table.table("listWith");
+  const listWith = lister === undefined ? undefined : readOwnKind(lister, context, OWN_KINDS);
+  return { ...login, ...omitUndefined({ listWith }) };
+}
+
+/** Credentials of the program's own. @param kinds the words of the place, for the message about another one */
+function readOwnKind(table: TableReader, context: ReadContext, kinds: readonly McpConfigAuth["type"][]): McpOwnAuth | undefined {
+  const type = table.choice("type", kinds, { required: true });
+  const secret = secretReader(table, context);
+  if (type === undefined || type === "user-login") {
+    table.ignoreRest();
+    return undefined;
+  }
+  const auth = type === "bearer" || type === "basic" ? readSimple(type, secret) : readMcpOther(type, table, secret);
+  table.finish();
+  return auth;
+}
+
+function readMcpOther(type: "client-credentials" | "private-key-jwt", table: TableReader, secret: Secret): McpOwnAuth | undefined {
   const clientId = secret("clientId", "the id of the client");
   const more = omitUndefined({ scope: table.text("scope"), issuer: table.text("issuer") });
   if (type === "client-credentials") {

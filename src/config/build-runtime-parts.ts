@@ -10,11 +10,13 @@ import type { ToolSource } from "../core/source.ts";
 import { ownSettings } from "../core/call-settings.ts";
 import type { CallSettings } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
+import type { UserLogins } from "../engine/mcp/login/user-logins.ts";
 import type { ToolMemory } from "../engine/known-tools.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import type { Problems } from "../documents/problems.ts";
 import type { EnrichedSource } from "../generate/enriched-source.ts";
 import type { Enrichment } from "../generate/enrichment.ts";
+import { buildLogins, loginOrigin } from "./build-logins.ts";
 import { EMBEDDINGS_TYPE, unknownEnrichment } from "./enrichment-config.ts";
 import { discoverySource } from "./discovery-source.ts";
 import { ExtensionTable, factoryError, loadExtension, type Extensions } from "./extensions.ts";
@@ -55,6 +57,8 @@ export interface BuildOptions {
   readonly triggers?: Triggers;
   /** The store of the runtime, for toolsets that search in it. @default none */
   readonly store?: Store;
+  /** Keeps the logins of users to servers with `auth` of the type `user-login`. @default as `[serve.logins]` says, in memory without a folder */
+  readonly logins?: UserLogins;
 }
 
 export const BUILD_OPTIONS: OptionNames<BuildOptions> = {
@@ -67,6 +71,7 @@ export const BUILD_OPTIONS: OptionNames<BuildOptions> = {
   callTool: true,
   triggers: true,
   store: true,
+  logins: true,
 };
 
 /** The parts of a runtime, made from a configuration. */
@@ -77,6 +82,8 @@ export interface RuntimeParts {
   readonly enriched?: EnrichedSource;
   /** For `createAgent`: those that were given, or new ones, with the channels and triggers of the configuration. */
   readonly triggers: Triggers;
+  /** For `createServer` and `listenMcp`, which serve their pages: those that were given, or new ones. */
+  readonly logins: UserLogins;
 }
 
 /**
@@ -101,6 +108,7 @@ class Builder {
   readonly #loaded: LoadedConfig;
   readonly #options: BuildOptions;
   readonly #triggers: Triggers;
+  readonly #logins: UserLogins;
   readonly #extensions = new ExtensionTable();
   /** Engines that several entries share, by name. */
   readonly #engines = new Map<string, Promise<Engine | undefined>>();
@@ -113,6 +121,7 @@ class Builder {
     this.#loaded = loaded;
     this.#options = options;
     this.#triggers = options.triggers ?? createTriggers();
+    this.#logins = options.logins ?? buildLogins(loaded, { origin: loginOrigin(loaded) });
   }
 
   async build(): Promise<RuntimeParts> {
@@ -141,11 +150,11 @@ class Builder {
     if (this.#loaded.config.findTools !== undefined) toolsets.push(await this.#findTools(this.#loaded.config.findTools));
     const enrichments = await this.#enrichments(problems);
     problems.throwIfAny();
-    const triggers = this.#triggers;
-    if (enrichments.length === 0) return { toolsets, sources, triggers };
+    const shared = { triggers: this.#triggers, logins: this.#logins };
+    if (enrichments.length === 0) return { toolsets, sources, ...shared };
     const { enrichedTools } = await import("./build-enrichments.ts");
     const enriched = enrichedTools({ toolsets, sources }, enrichments);
-    return { toolsets: [], sources: [enriched], enriched, triggers };
+    return { toolsets: [], sources: [enriched], enriched, ...shared };
   }
 
   async #findTools({ limit, callTool }: FindToolsConfig): Promise<Toolset> {
@@ -278,6 +287,7 @@ class Builder {
       folder,
       environment,
       memory: this.#options.memory,
+      logins: this.#logins,
       onModel: this.#options.onModel,
       extensions: this.#extensions,
       resolve: (text) => this.#resolve(text),
@@ -296,6 +306,7 @@ class Builder {
       ownPaths: ownPaths(this.#loaded),
       clock,
       memory,
+      logins: this.#logins,
       environment,
       allowVariables,
       trusted,

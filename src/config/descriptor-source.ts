@@ -22,6 +22,7 @@ import { filePath } from "./file-path.ts";
 import type { CommonToolset } from "./file-source.ts";
 import { toolFromFile } from "./tool-from-file.ts";
 import { mcpEngineOf } from "./toolset/mcp.ts";
+import { UserLogins } from "../engine/mcp/login/user-logins.ts";
 import type { Environment } from "./variables.ts";
 
 /** Where descriptors of tools are read, and with what. */
@@ -41,6 +42,8 @@ export interface DescriptorSourceOptions {
   /** @default the system's */
   readonly clock?: Clock;
   readonly memory?: ToolMemory;
+  /** Keeps the logins of users to servers that want them. @default new ones, in memory and without pages */
+  readonly logins?: UserLogins;
   /** The digests of descriptors that may run something or send variables; others that would are left out. @default all may */
   readonly trusted?: ReadonlySet<string>;
 }
@@ -54,6 +57,7 @@ const OPTIONS: OptionNames<DescriptorSourceOptions> = {
   allowVariables: true,
   clock: true,
   memory: true,
+  logins: true,
   trusted: true,
 };
 const MAX_FILES = 1_000;
@@ -183,7 +187,7 @@ class DescriptorLoader {
     const identity = canonicalJson(copyJson(server).value);
     const before = this.#engines.get(name);
     if (before?.identity === identity) return before.engine;
-    const engine = mcpEngineOf(server, { folder, memory: this.#options.memory });
+    const engine = mcpEngineOf(server, { folder, memory: this.#options.memory, logins: this.#options.logins ?? new UserLogins() });
     this.#engines.set(name, { identity, engine });
     return engine;
   }

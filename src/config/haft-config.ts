@@ -218,7 +218,7 @@ function readPolicies(root: TableReader, { environment, folder }: ReadOptions): 
       typeof root.peek("store") === "string"
         ? readStoreUrl(root, "store", environment)
         : root.section("store", (table) => readStore(table, environment)),
-    serve: root.section("serve", readServe),
+    serve: root.section("serve", (table) => readServe(table, folder)),
     worker: root.section("worker", readWorker),
     webhooks: readWebhooks(root),
     model: root.section("model", readModel),

@@ -22,7 +22,7 @@ export interface EngineTarget {
 }
 
 /** The options that an engine of a configuration is made with. */
-export interface EngineContext extends Pick<BuildContext, "folder" | "memory" | "environment"> {
+export interface EngineContext extends Pick<BuildContext, "folder" | "memory" | "environment" | "logins"> {
   /** Goes around the model of an engine that plays tools. */
   readonly onModel: ((model: Model) => Model) | undefined;
   readonly extensions: ExtensionTable;

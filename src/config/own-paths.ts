@@ -12,6 +12,8 @@ export function ownPaths(loaded: LoadedConfig): readonly string[] {
   const { config, folder, path } = loaded;
   const named: string[] = [basename(path), "haft.lock", ...config.extensions];
   const { store } = config;
+  const tokens = config.serve?.logins?.folder;
+  if (tokens !== undefined) named.push(tokens);
   if (store !== undefined && "path" in store) for (const ending of STORE_ENDINGS) named.push(`${store.path}${ending}`);
   const programs: string[] = [];
   for (const engine of config.engines.values()) {

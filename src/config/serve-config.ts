@@ -1,4 +1,6 @@
 /** Reads which senders a server lets in, and the tools of each. */
+import { resolve } from "node:path";
+import { MILLISECONDS } from "../core/base/number-bounds.ts";
 import type { TableReader } from "./table-reader.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
@@ -13,6 +15,16 @@ export interface ServeConfig {
   /** Origins whose pages may read answers. */
   readonly corsOrigins?: readonly string[];
   readonly limits?: ServeLimits;
+  readonly logins?: ServeLoginsConfig;
+}
+
+/** `serve.logins`: how users log in to servers behind this one. */
+export interface ServeLoginsConfig {
+  /** The origin at which their browsers reach the server. */
+  readonly origin?: string;
+  /** Where their tokens are kept, by its absolute path. */
+  readonly folder?: string;
+  readonly loginMs?: number;
 }
 
 /** `serve.limits`: those of `createServer`, by the same names. */
@@ -59,13 +71,27 @@ const SCOPES: readonly ServeScope[] = ["read", "execute", "simulate", "approve",
 const TOLERANCE = { min: 0, max: 600, integer: true } as const;
 
 /** Keys that cannot be used have been reported at their places, and are left out. */
-export function readServe(table: TableReader): ServeConfig {
+export function readServe(table: TableReader, folder: string): ServeConfig {
   const corsOrigins = table.texts("corsOrigins", originFault);
   return {
     auth: table.section("auth", readAuth) ?? { issuers: [] },
     rules: (table.tables("rules") ?? []).flatMap(readRule),
     ...omitUndefined({ corsOrigins, limits: table.section("limits", readLimits) }),
+    ...omitUndefined({ logins: table.section("logins", (logins) => readLogins(logins, folder)) }),
   };
+}
+
+function readLogins(table: TableReader, folder: string): ServeLoginsConfig {
+  const origin = table.text("origin");
+  if (origin !== undefined && (!isSafeAddress(origin) || new URL(origin).origin !== origin))
+    table.report("origin", "must be an https origin, or one of this machine: https://tools.example, without a path.");
+  const written = table.text("folder");
+  if (written === "") table.report("folder", "must not be empty: where tokens are kept.");
+  return omitUndefined({
+    origin,
+    folder: written === undefined ? undefined : resolve(folder, written),
+    loginMs: table.number("loginMs", { ...MILLISECONDS, min: 1 }),
+  });
 }
 
 function readLimits(table: TableReader): ServeLimits {

@@ -173,6 +173,7 @@ function ownRights(
     ...(typeof runtime.artifacts === "object" && liesOutside(folder, runtime.artifacts.folder)
       ? [{ path: ["runtime", "artifacts"], what: outsideLine(runtime.artifacts.folder) }]
       : []),
+    ...outsideRights(serve?.logins ?? {}, ["folder"], folder).map(([key, what]) => ({ path: ["serve", "logins", key], what })),
     ...outsideRights(store ?? {}, ["path"], folder).map(([key, what]) => ({ path: ["store", key], what })),
     ...(store !== undefined && "url" in store ? [{ path: ["store"], what: `keeps sessions in ${shownUrl(store.url)}` }] : []),
     ...(serve?.auth.issuers ?? []).map(({ issuer }, index) => ({

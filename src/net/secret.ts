@@ -1,6 +1,6 @@
 /** Secrets that cannot be guessed, and their comparison. Ids will not do: those of one process begin alike and are sent to every client. */
 // oxlint-disable-next-line no-restricted-imports -- the program that gives the ports must not know it
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { hash, randomBytes, timingSafeEqual } from "node:crypto";
 
 const BYTES = 32;
 
@@ -16,9 +16,9 @@ export function isSameSecret(one: string, other: string): boolean {
 
 /** SHA-256 in hex. */
 export function hashOf(text: string): string {
-  return digestOf(text).toString("hex");
+  return hash("sha256", text);
 }
 
 function digestOf(text: string): Buffer {
-  return createHash("sha256").update(text).digest();
+  return hash("sha256", text, "buffer");
 }

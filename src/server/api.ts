@@ -9,6 +9,7 @@ import { serverRoutes } from "./api/routes/server.ts";
 import { sessionRoutes } from "./api/routes/sessions.ts";
 import { sessionKeyRoutes } from "./api/routes/session-keys.ts";
 import { toolRoutes } from "./api/routes/tools.ts";
+import { upstreamRoutes } from "./api/routes/upstreams.ts";
 import type { SchemaType } from "./api/schema-type.ts";
 
 /** Every operation by its id. */
@@ -22,6 +23,7 @@ export const API = {
   ...jobRoutes,
   ...agentRoutes,
   ...scheduleRoutes,
+  ...upstreamRoutes,
   ...serverRoutes,
 } as const;
 

@@ -2,6 +2,7 @@
 import type { Agent } from "../compose/agent.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Clock, Ids, Log } from "../core/ports.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import { visibilityOf, type VisibilityRules } from "../policy/visibility.ts";
@@ -11,7 +12,6 @@ import type { Triggers } from "../triggers/triggers.ts";
 import { agentHandlers } from "./api/agents.ts";
 import { approvalHandlers } from "./api/approvals.ts";
 import { callHandlers } from "./api/calls.ts";
-import { countedRequest, countedResponse } from "./api/counted-bytes.ts";
 import { drain } from "./api/drain.ts";
 import { errorResponse } from "./api/error-response.ts";
 import { fleetHandlers } from "./api/fleet.ts";
@@ -19,17 +19,19 @@ import { jobHandlers } from "./api/jobs.ts";
 import { KeyedAnswers } from "./api/keyed-answers.ts";
 import { Limits } from "./api/limits.ts";
 import { Metrics } from "./api/metrics.ts";
-import { admitted, noteRefused } from "./api/refused.ts";
+import { MCP_PATH, answerMcp, directMcp } from "./api/mcp-mount.ts";
+import { noteRefused } from "./api/refused.ts";
 import { makeRouter } from "./api/router.ts";
 import { serverHandlers } from "./api/server-state.ts";
 import { serverSettings, type ServerLimits } from "./api/server-settings.ts";
 import { scheduleHandlers } from "./api/schedules.ts";
 import type { ApiServices } from "./api/services.ts";
-import { SessionPool, refuseSessionKey } from "./api/session-pool.ts";
+import { SessionPool } from "./api/session-pool.ts";
 import { sessionKeyHandlers } from "./api/session-keys.ts";
 import { sessionHandlers } from "./api/sessions.ts";
 import { Submissions } from "./api/submissions.ts";
-import { watchedStream } from "./api/watched-stream.ts";
+import type { UpstreamLogins } from "./api/upstream-logins.ts";
+import { upstreamHandlers } from "./api/upstreams.ts";
 import { WorkUnderWay } from "./api/work-under-way.ts";
 import { artifactHandlers } from "./api/artifacts.ts";
 import { toolHandlers } from "./api/tools.ts";
@@ -44,7 +46,6 @@ import { HttpError } from "./http/http-error.ts";
 import { listenOn, type FetchHandler } from "./http/listen.ts";
 import { securityHeaders } from "./http/security-headers.ts";
 import { HttpGateway } from "./mcp/http.ts";
-import type { LoginPages } from "./mcp/listen.ts";
 import { LOCAL_NAMES, isLocalAddress } from "./mcp/http-options.ts";
 import type { McpServerOptions } from "./mcp/options.ts";
 import { StoreWorker, checkWorkerOptions, type WorkerOptions } from "./worker/create-worker.ts";
@@ -70,8 +71,8 @@ export interface ServerOptions {
   readonly dashboard?: boolean;
   /** More of the description of this process that others of the store read. @default its host and port as the name, and digests of its tools */
   readonly process?: ServerProcess;
-  /** Answers browsers of users who log in to the MCP servers behind this one, such as `UserLogins` of `haft/mcp`. @default none */
-  readonly logins?: LoginPages;
+  /** The logins of users to the MCP servers behind this one, and their pages: `UserLogins` of `haft/mcp`. @default none */
+  readonly logins?: UpstreamLogins;
   /** @default "haft" */
   readonly name?: string;
   /** @default "0.0.0" */
@@ -189,12 +190,13 @@ class RuntimeServer implements HaftServer {
     });
     if (options.dashboard === true) this.#dashboard = new DashboardFiles();
     if (mcp === false) return;
-    const { access } = this.#services;
+    const { access, settings } = this.#services;
+    const { maxBodyBytes } = settings;
     const toolsFor = (principal: Principal): VisibilityRules | undefined => {
       const [own, given] = [access.visibilityOf(principal), mcp.toolsFor?.(principal)];
       return own === undefined || given === undefined ? (own ?? given) : [own, visibilityOf(given)];
     };
-    this.#mcp = new HttpGateway(runtime, { name, version, ...mcp, ...hostsOf(options), toolsFor });
+    this.#mcp = new HttpGateway(runtime, { name, version, maxBodyBytes, ...mcp, ...hostsOf(options), toolsFor });
   }
 
   fetch(request: Request): Promise<Response> {
@@ -208,7 +210,7 @@ class RuntimeServer implements HaftServer {
       if (distrust !== undefined) throw new HttpError(403, "permission_denied", distrust);
       const metadata = access.metadataResponse(request) ?? (await this.#options.logins?.response(request));
       if (metadata !== undefined) return metadata;
-      if (this.#mcp !== undefined && new URL(request.url).pathname === "/mcp") return await this.#answerMcp(this.#mcp, request);
+      if (this.#mcp !== undefined && new URL(request.url).pathname === MCP_PATH) return await answerMcp(this.#mcp, request, this.#services);
       const page = this.#dashboard?.response(request);
       if (page !== undefined) return page;
       this.#router ??= this.#makeRouter();
@@ -230,7 +232,8 @@ class RuntimeServer implements HaftServer {
       });
     await (this.#router ??= this.#makeRouter()); // at once, so that a missing package is not found out by the first client
     const { clock, log } = this.#services;
-    const listener = await listenOn((request) => this.fetch(request), { port, host, clock, log });
+    const direct = this.#mcp === undefined ? undefined : directMcp(this.#mcp, this.#services, { trusted: this.#trusted });
+    const listener = await listenOn((request) => this.fetch(request), { port, host, clock, log, ...omitUndefined({ direct }) });
     this.#closers.push((work) => listener.close(work));
     if (announced !== undefined) this.#trusted.allowedHosts.push(announced.hostname);
     const reached = address === false ? undefined : (announced?.origin ?? listener.origin);
@@ -265,20 +268,6 @@ class RuntimeServer implements HaftServer {
     await this.#services.access.settled();
   }
 
-  async #answerMcp(mcp: HttpGateway, request: Request): Promise<Response> {
-    const { access, clock, metrics, limits } = this.#services;
-    const startedAt = clock.now();
-    const principal = await admitted(access, request, "execute");
-    limits.take(principal.id);
-    refuseSessionKey(principal);
-    const count = (bytes: number): void => limits.spendBytes(principal.id, bytes);
-    const response = countedResponse(await mcp.answer(countedRequest(request, count), { id: principal.id, principal }), count);
-    metrics.note("mcp", response.status, clock.now() - startedAt);
-    const { body } = response;
-    if (body === null || response.headers.get("content-type")?.startsWith("text/event-stream") !== true) return response;
-    return new Response(watchedStream(body, { principal, access }), response);
-  }
-
   #makeRouter(): Promise<FetchHandler> {
     const { clock, ids, log, store } = this.#services;
     const about = { name: this.#options.name ?? "haft", version: this.#options.version ?? "0.0.0" };
@@ -296,6 +285,7 @@ class RuntimeServer implements HaftServer {
         ...agentHandlers,
         ...scheduleHandlers,
         ...fleetHandlers,
+        ...upstreamHandlers,
         ...serverHandlers(about),
       },
     });
@@ -306,8 +296,9 @@ class RuntimeServer implements HaftServer {
     const { store } = runtime;
     const settings = serverSettings(this.#options.limits);
     const { clock = systemPorts.clock, ids = systemPorts.ids, log = systemPorts.log } = this.#options.ports ?? {};
-    const { auth, agents = {} } = this.#options;
+    const { auth, agents = {}, logins } = this.#options;
     return {
+      logins,
       runtime,
       store,
       settings,

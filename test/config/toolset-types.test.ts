@@ -66,12 +66,47 @@ describe("mcp", () => {
     [
       "auth without a type",
       'url = "http://b"\nauth = { token = "x" }',
-      '4:1: toolsets.x.auth: "type" is missing: one of "bearer", "basic", "client-credentials", "private-key-jwt".',
+      '4:1: toolsets.x.auth: "type" is missing: one of "bearer", "basic", "client-credentials", "private-key-jwt", "user-login".',
     ],
     [
       "a token of another kind",
       'url = "http://b"\nauth = { type = "basic", token = "x", username = "u", password = "p" }',
       "4:26: toolsets.x.auth.token: unknown key. There are: type, username, password.",
+    ],
+    [
+      "issue 19.7: logins of users as a word",
+      'url = "http://b"\nauth = "user-login"',
+      '4:1: toolsets.x.auth: must be an object with a type, such as { type = "user-login" }, not a string.',
+    ],
+    [
+      "issue 19.7: an unknown kind of login",
+      'url = "http://b"\nauth = { type = "user-logn" }',
+      /type: must be one of "bearer", .*"user-login", not "user-logn"\. Did you mean "user-login"\?$/u,
+    ],
+    [
+      "issue 19.7: an unknown key of a login",
+      'url = "http://b"\nauth = { type = "user-login", clientID = "a" }',
+      /auth\.clientID: unknown key\. Did you mean "clientId"\?$/u,
+    ],
+    [
+      "issue 19.7: a secret for any authorization server",
+      'url = "http://b"\nauth = { type = "user-login", clientId = "a", clientSecret = "b" }',
+      /auth\.clientSecret: needs clientId and issuer, the only authorization server that it is sent to\.$/u,
+    ],
+    [
+      "issue 19.7: a list of tools by a login",
+      'url = "http://b"\nauth = { type = "user-login", listWith = { type = "user-login" } }',
+      /listWith\.type: must be one of "bearer", "basic", "client-credentials", "private-key-jwt", not "user-login"\.$/u,
+    ],
+    [
+      "issue 19.7: a list of tools without a token",
+      'url = "http://b"\nauth = { type = "user-login", listWith = { type = "bearer" } }',
+      /listWith: "token" is missing: the bearer token\.$/u,
+    ],
+    [
+      "issue 19.7: an exchange of tokens",
+      'url = "http://b"\nauth = { type = "token-exchange", clientId = "a" }',
+      /auth\.type: is "token-exchange", which needs a function .* mcpToolset\(\) with auth\.subjectToken\. Or let users log in: "user-login"\.$/u,
     ],
     ["a name twice", 'url = "http://b"\nrename = { a = "c", b = "c" }', '4:21: toolsets.x.rename.b: gives the name "c", as "a" does.'],
     ["another isolation", 'url = "http://b"\nisolation = "call"', '4:1: toolsets.x.isolation: must be one of "session", not "call".'],

@@ -46,6 +46,11 @@ const WIDENING: readonly (readonly [what: string, config: Table, line: string])[
     "serve.auth.issuers[0] lets senders with tokens of https://login.example use a server",
   ],
   [
+    "tokens of users elsewhere",
+    { serve: { logins: { folder: "/var/lib/logins" } } },
+    "serve.logins.folder reaches /var/lib/logins, outside the folder of the configuration",
+  ],
+  [
     "pages of another origin",
     { serve: { corsOrigins: ["https://app.example"] } },
     "serve.corsOrigins lets pages of https://app.example read answers of a server",

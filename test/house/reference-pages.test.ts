@@ -170,7 +170,7 @@ test("the page of the configuration names every key there is and no other", asyn
     descriptors: await known(toolset("descriptors", 'path = "a"')),
     started: await known(toolset("mcp", 'command = "a"')),
     reached: await known(toolset("mcp", 'url = "http://a"')),
-    serverAuth: await oneOf(["bearer", "basic", "client-credentials", "private-key-jwt"].map((auth) => authOf("mcp", auth))),
+    serverAuth: await oneOf(["bearer", "basic", "client-credentials", "private-key-jwt", "user-login"].map((auth) => authOf("mcp", auth))),
     openapi: await known(toolset("openapi", 'document = "a"')),
     filter: await known(`${toolset("openapi", 'document = "a"')}\n[toolsets.a.include]`),
     effects: await known(`${toolset("openapi", 'document = "a"')}\n[toolsets.a.effects.b]`),
@@ -223,7 +223,7 @@ test("the configuration with every key has every key, and can be used", async ()
   const text = readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
   const missing = page.filter((key) => !new RegExp(`(?:^|[[{.,] ?)${key}(?: =|[\\].])`, "mu").test(text));
   expect(missing).toEqual([]);
-  expect((await loadConfig(path)).config.toolsets.size).toBe(25);
+  expect((await loadConfig(path)).config.toolsets.size).toBe(26);
 });
 
 test.each(["every-key.toml", "simulation.toml", "tool-files.toml", "other-words.yaml", "without-code.toml"])(

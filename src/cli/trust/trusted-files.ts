@@ -1,10 +1,10 @@
 /** Which configuration files this user trusts to start programs and widen rights, each as it was when they said so. */
 import { mkdir } from "node:fs/promises";
-import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
+import { stateFolder } from "../state-folder.ts";
 import { replaceFile } from "../../documents/replace-file.ts";
 import { readTextFile } from "../../documents/read-text-file.ts";
 
@@ -14,9 +14,7 @@ const MAX_BYTES = 4 * 1024 * 1024;
 
 /** The file that remembers them: `$XDG_STATE_HOME/haft/trusted.json`, else `~/.local/state/haft/trusted.json`. */
 function trustedFilesPath(environment: Environment): string {
-  const state = environment["XDG_STATE_HOME"];
-  const folder = state === undefined || state === "" ? join(environment["HOME"] ?? homedir(), ".local", "state") : state;
-  return join(folder, "haft", "trusted.json");
+  return join(stateFolder(environment), "trusted.json");
 }
 
 /** `changed`: trusted as it was, with another digest. @param path absolute. @param digest of its text. A list that cannot be read has no file. */

@@ -21,7 +21,7 @@ export const descriptorsType: ToolsetType<DescriptorsConfig> = {
     const path = common.enabled ? variables.path(written, [...table.path, "path"]) : written;
     return { type: "descriptors", ...common, path, ...omitUndefined({ module }) };
   },
-  build({ name }, { path, module }, { folder, common, clock, memory, environment, allowVariables, trusted }) {
+  build({ name }, { path, module }, { folder, common, clock, memory, logins, environment, allowVariables, trusted }) {
     const file = filePath(path, folder);
     return {
       source: descriptorSource({
@@ -31,6 +31,7 @@ export const descriptorsType: ToolsetType<DescriptorsConfig> = {
         allowVariables,
         toolset: common,
         clock,
+        logins,
         ...omitUndefined({ module, memory, trusted }),
       }),
     };

@@ -5,9 +5,10 @@ import { ToolError } from "../../core/error.ts";
 import { type JsonObject, copyJson, isJsonObject } from "../../core/base/json.ts";
 import { knownTools } from "../../engine/known-tools.ts";
 import { mcpEngine } from "../../engine/mcp.ts";
+import type { UserLogins } from "../../engine/mcp/login/user-logins.ts";
 import type { McpCommonOptions, McpOptions, McpUrlOptions } from "../../engine/mcp/options.ts";
 import { perSession } from "../../engine/per-session.ts";
-import { readKeyHeader, readMcpAuth } from "../auth-config.ts";
+import { readKeyHeader, readMcpAuth, type McpConfigAuth } from "../auth-config.ts";
 import { COUNT, MILLISECONDS } from "../../core/base/number-bounds.ts";
 import { readEffectsByName } from "../effects-config.ts";
 import { filePath } from "../file-path.ts";
@@ -29,11 +30,13 @@ interface McpCommand {
   /** Where it runs: relative to the configuration file and inside its folder, or absolute. @default the folder of the configuration */
   readonly cwd?: string;
   readonly url?: never;
+  readonly auth?: never;
 }
 
 /** `ca` is the path of a file. */
-interface McpAddress extends Pick<McpUrlOptions, "command" | "transport" | "auth" | "allowPrivate" | "verifyTls" | "ca"> {
+interface McpAddress extends Pick<McpUrlOptions, "command" | "transport" | "allowPrivate" | "verifyTls" | "ca"> {
   readonly url: string;
+  readonly auth?: McpConfigAuth;
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -156,15 +159,30 @@ export function readTls(
 }
 
 /** The engine of a server, as lazy and as much of its own for each session as the configuration says. Not opened. */
-export function mcpEngineOf(config: McpServer & ConnectionConfig, { folder, memory }: Pick<BuildContext, "folder" | "memory">): Engine {
-  const options = optionsOf(config, folder);
+export function mcpEngineOf(
+  config: McpServer & ConnectionConfig,
+  { folder, memory, logins }: Pick<BuildContext, "folder" | "memory" | "logins">,
+): Engine {
+  const options = optionsOf(config, { folder, logins });
+  refuseWithLogins(config);
   if (config.isolation === "session") return perSession(() => mcpEngine(options));
   const engine = mcpEngine(options);
   if (config.start !== "lazy" || memory === undefined) return engine;
   return knownTools(engine, { memory, identity: identityOf(options), ...omitUndefined({ openTimeoutMs: config.openTimeoutMs }) });
 }
 
-function optionsOf(config: McpServer, folder: string): McpOptions {
+/** @throws ToolError `invalid_config`, beginning with the key */
+function refuseWithLogins({ auth, isolation, start }: McpServer & ConnectionConfig): void {
+  if (auth?.type !== "user-login") return;
+  const key = isolation === "session" ? "isolation" : start === "lazy" ? "start" : undefined;
+  if (key === undefined) return;
+  throw new ToolError(
+    "invalid_config",
+    `${key} cannot be "${key === "start" ? "lazy" : "session"}" where users log in: each of them has a connection of their own.`,
+  );
+}
+
+function optionsOf(config: McpServer, { folder, logins }: { readonly folder: string; readonly logins: UserLogins }): McpOptions {
   const { trustAnnotations, include, exclude, effects, rename, maxTools, protocol } = config;
   const common = { trustAnnotations, ...omitUndefined({ include, exclude, effects, rename, maxTools, protocol }) };
   if (config.url === undefined) {
@@ -173,7 +191,8 @@ function optionsOf(config: McpServer, folder: string): McpOptions {
   }
   const { url, transport, headers, auth, allowPrivate, verifyTls, ca } = config;
   const pem = ca === undefined ? undefined : readAuthorities(filePath(ca, folder));
-  return { ...common, url, headers, ...omitUndefined({ transport, auth, allowPrivate, verifyTls, ca: pem }) };
+  const own = auth?.type === "user-login" ? { ...auth, logins } : auth;
+  return { ...common, url, headers, ...omitUndefined({ transport, auth: own, allowPrivate, verifyTls, ca: pem }) };
 }
 
 const MAX_CA_BYTES = 4 * 1024 * 1024;

@@ -9,6 +9,7 @@ import type { Toolset } from "../../core/toolset.ts";
 import type { KeyPath } from "../../documents/key-positions.ts";
 import type { Problems } from "../../documents/problems.ts";
 import type { ToolMemory } from "../../engine/known-tools.ts";
+import type { UserLogins } from "../../engine/mcp/login/user-logins.ts";
 import type { Triggers } from "../../triggers/triggers.ts";
 import type { CommonToolset } from "../file-source.ts";
 import type { FindToolsConfig } from "../find-tools-config.ts";
@@ -60,6 +61,8 @@ export interface BuildContext {
   readonly allowVariables: readonly string[];
   /** Where lazy servers keep what they listed; undefined = they are started like others. */
   readonly memory: ToolMemory | undefined;
+  /** Keeps the logins of users to servers that want them. */
+  readonly logins: UserLogins;
   /** The digests of descriptors that may run something or send variables; undefined = all may. */
   readonly trusted: ReadonlySet<string> | undefined;
   /** The engine that the entry names, or the only one there is; undefined = none. */

@@ -2,6 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import type { ToolResult } from "../../core/result.ts";
 import { problemOf } from "../http/problem.ts";
+import { wholeResponse } from "../http/whole-text.ts";
 import type { ApiResult } from "./component-types.ts";
 import type { Waited } from "./submissions.ts";
 
@@ -15,7 +16,7 @@ export function shownResult(result: ToolResult): ApiResult {
 export function jsonResponse(body: unknown, status: number = 200, headers: Readonly<Record<string, string>> = {}): Response {
   const text = JSON.stringify(body);
   const length = String(Buffer.byteLength(text));
-  return new Response(text, {
+  return wholeResponse(text, {
     status,
     headers: { "content-type": "application/json", "content-length": length, "cache-control": "no-store", ...headers },
   });

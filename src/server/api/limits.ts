@@ -56,6 +56,13 @@ export class Limits {
     this.#clock = clock;
   }
 
+  /** Whether `take` would take one now. */
+  mayTake(principalId: string): boolean {
+    const { ofRequests, ofBytes } = this.#shareOf(principalId);
+    const now = this.#clock.now();
+    return ofBytes.waitFor(1, now) === 0 && ofRequests.waitFor(1, now) === 0;
+  }
+
   /** Takes one of the requests that a principal may send in a minute. @throws ToolError `rate_limited` with the wait that helps */
   take(principalId: string): void {
     const { ofRequests, ofBytes } = this.#shareOf(principalId);

@@ -36,7 +36,7 @@ export async function readRequest(
 ): Promise<ReadRequest> {
   const route: Route = API[id];
   const validators = validatorsOf(id);
-  const query = readQuery(route.query ?? {}, new URL(request.url).searchParams);
+  const query = request.url.includes("?") ? readQuery(route.query ?? {}, new URL(request.url).searchParams) : {};
   check(validators.params, params, "path");
   check(validators.query, query, "query");
   if (validators.body === undefined) {

@@ -12,6 +12,7 @@ import type { Limits } from "./limits.ts";
 import type { Metrics } from "./metrics.ts";
 import type { ServerSettings } from "./server-settings.ts";
 import type { SessionPool } from "./session-pool.ts";
+import type { UpstreamLogins } from "./upstream-logins.ts";
 import type { Submissions } from "./submissions.ts";
 import type { WorkUnderWay } from "./work-under-way.ts";
 
@@ -26,6 +27,8 @@ export interface ApiServices {
   readonly events: EventHub;
   readonly agents: ReadonlyMap<string, Agent>;
   readonly triggers: Triggers | undefined;
+  /** Of users to the MCP servers behind this one; undefined where there are none. */
+  readonly logins: UpstreamLogins | undefined;
   readonly limits: Limits;
   readonly metrics: Metrics;
   readonly settings: ServerSettings;

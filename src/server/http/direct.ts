@@ -29,11 +29,15 @@ export interface DirectReply {
   json(status: number, text: string): void;
   /** Opens an event stream with the first event. */
   event(text: string): void;
+  /** As `event`, for news that the next ones replace: while the client does not read, the latest is kept for it and no other. */
+  news(text: string): void;
   /** Ends an event stream; without one, an answer of this status that has no body. */
   end(status: number): void;
 }
 
 export interface DirectHandler {
+  /** Those of every answer. @default none */
+  readonly headers?: Readonly<Record<string, string>>;
   /** Whether a request with this head may be one for `answer`. Its body has a declared length and is not read yet. */
   takes(head: RequestHead): boolean;
   /**
@@ -63,16 +67,24 @@ function readerOf({ headers }: IncomingMessage): HeaderReader {
 }
 
 /** The whole body as text; undefined when the client has gone before its end. */
-export function textOf(incoming: IncomingMessage): Promise<string | undefined> {
+export async function textOf(incoming: IncomingMessage): Promise<string | undefined> {
+  const bytes = await bytesOf(incoming);
+  return bytes === undefined ? undefined : new TextDecoder("utf-8").decode(bytes);
+}
+
+/** The whole body; undefined when the client has gone before its end. */
+export function bytesOf(incoming: IncomingMessage): Promise<Uint8Array | undefined> {
   return new Promise((resolve) => {
     if (incoming.destroyed) return resolve(undefined); // it says so no more
     const chunks: Uint8Array[] = [];
     incoming.on("data", (chunk: Uint8Array) => chunks.push(chunk));
-    incoming.once("end", () => resolve(new TextDecoder("utf-8").decode(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))));
+    incoming.once("end", () => resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)));
     incoming.once("close", () => resolve(undefined));
   });
 }
 
+/** With so many bytes unread, news wait until the client has read them all. */
+const MAX_UNREAD_BYTES = 65_536;
 /** An intermediary must not take a quiet stream for a dead one. */
 const KEEP_ALIVE_MS = 15_000;
 const EVENT_STREAM = {
@@ -85,35 +97,52 @@ const EVENT_STREAM = {
 export class NodeReply implements DirectReply {
   readonly #outgoing: ServerResponse;
   readonly #clock: Clock;
+  readonly #headers: Readonly<Record<string, string>> | undefined;
   #isOver = false;
   #stopKeepingAlive: (() => void) | undefined;
+  /** News that wait. */
+  #latest: string | undefined;
 
-  constructor(outgoing: ServerResponse, clock: Clock) {
+  constructor(outgoing: ServerResponse, { clock, headers }: { readonly clock: Clock; readonly headers?: DirectHandler["headers"] }) {
     this.#outgoing = outgoing;
     this.#clock = clock;
+    this.#headers = headers;
   }
 
   json(status: number, text: string): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#outgoing.writeHead(status, { "content-type": "application/json", "content-length": Buffer.byteLength(text) });
+    this.#outgoing.writeHead(status, { ...this.#headers, "content-type": "application/json", "content-length": Buffer.byteLength(text) });
     this.#outgoing.end(text);
   }
 
   event(text: string): void {
     if (this.#isOver) return;
+    this.#latest = undefined; // they are out of date
     if (this.#stopKeepingAlive === undefined) {
-      this.#outgoing.writeHead(200, EVENT_STREAM);
+      this.#outgoing.writeHead(200, { ...this.#headers, ...EVENT_STREAM });
       this.#keepAlive();
     }
     this.#outgoing.write(`event: message\ndata: ${text}\n\n`);
   }
 
+  news(text: string): void {
+    const outgoing = this.#outgoing;
+    if (outgoing.writableLength < MAX_UNREAD_BYTES) return this.event(text);
+    if (this.#latest === undefined && !this.#isOver) outgoing.once("drain", () => this.#catchUp());
+    this.#latest = text;
+  }
+
+  #catchUp(): void {
+    if (this.#latest !== undefined) this.event(this.#latest);
+  }
+
   end(status: number): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#latest = undefined;
     this.#stopKeepingAlive?.();
-    if (this.#stopKeepingAlive === undefined) this.#outgoing.writeHead(status, { "content-length": 0 });
+    if (this.#stopKeepingAlive === undefined) this.#outgoing.writeHead(status, { ...this.#headers, "content-length": 0 });
     this.#outgoing.end();
   }
 
@@ -121,7 +150,7 @@ export class NodeReply implements DirectReply {
     this.#stopKeepingAlive = this.#clock.timer(
       () => {
         if (this.#isOver || this.#outgoing.destroyed) return;
-        this.#outgoing.write(": keepalive\n\n");
+        if (this.#outgoing.writableLength < MAX_UNREAD_BYTES) this.#outgoing.write(": keepalive\n\n");
         this.#keepAlive();
       },
       KEEP_ALIVE_MS,

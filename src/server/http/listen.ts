@@ -4,7 +4,8 @@ import { Readable } from "node:stream";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { http } from "../../net/node-http.ts";
-import { NodeReply, headOf, targetOf, textOf, type DirectHandler } from "./direct.ts";
+import { wholeText } from "./whole-text.ts";
+import { NodeReply, bytesOf, headOf, targetOf, textOf, type DirectHandler } from "./direct.ts";
 
 /** Answers one request. Its signal aborts when the client has gone. */
 export type FetchHandler = (request: Request) => Promise<Response>;
@@ -101,20 +102,25 @@ async function answer({ handler, direct, clock }: Answerers, exchange: HttpExcha
   outgoing.on("error", () => gone.abort());
   const { signal } = gone;
   const request = { ...head, signal, cancel: () => gone.abort(), toRequest: () => toRequest(incoming, signal, "") };
-  if (await direct.answer(request, read, new NodeReply(outgoing, clock))) await closed;
+  if (await direct.answer(request, read, new NodeReply(outgoing, { clock, headers: direct.headers }))) await closed;
   else await pass(handler, exchange, text);
 }
 
-/** @param text the body, where it has been read */
-async function pass(handler: FetchHandler, { incoming, outgoing }: HttpExchange, text?: string): Promise<void> {
+/** Made once: a new one with each answer costs as much as the answer. */
+const GONE = new DOMException("The connection is closed.", "AbortError");
+
+/** @param read the body, where it has been read */
+async function pass(handler: FetchHandler, { incoming, outgoing }: HttpExchange, read?: string): Promise<void> {
   const gone = new AbortController();
-  outgoing.on("close", () => gone.abort());
-  outgoing.on("error", () => gone.abort());
-  if (outgoing.destroyed) gone.abort();
-  const response = await handler(toRequest(incoming, gone.signal, text));
+  const abort = (): void => gone.abort(GONE);
+  outgoing.on("close", abort);
+  outgoing.on("error", abort);
+  if (outgoing.destroyed) abort();
+  const response = await handler(toRequest(incoming, gone.signal, read));
   outgoing.writeHead(response.status, { ...Object.fromEntries(response.headers), ...(incoming.complete ? {} : { connection: "close" }) });
-  if (response.body !== null && incoming.method !== "HEAD") await copy(response.body, outgoing, gone.signal);
-  await ended(outgoing, gone.signal);
+  const text = incoming.method === "HEAD" ? undefined : wholeText(response);
+  if (text === undefined && response.body !== null && incoming.method !== "HEAD") await copy(response.body, outgoing, gone.signal);
+  await ended(outgoing, { text, gone: gone.signal });
   if (!incoming.complete) incoming.destroy(); // what is left of its body is not wanted
 }
 
@@ -129,9 +135,28 @@ function toRequest(incoming: IncomingMessage, signal: AbortSignal, text: string 
   const target = targetOf(incoming);
   if (!WITH_BODY.has(method)) return new Request(target, { method: method === "TRACE" ? "OPTIONS" : method, headers, signal });
   if (text !== undefined) return new Request(target, { method, headers, signal, body: text });
+  const isSmall = Number(headers.get("content-length") ?? Infinity) <= MAX_SMALL_BODY;
   // Node's streams are those of the standard; their types say it in other words.
-  const body = Readable.toWeb(incoming) as ReadableStream<Uint8Array>;
+  const body = isSmall ? smallBody(incoming) : (Readable.toWeb(incoming) as ReadableStream<Uint8Array>);
   return new Request(target, { method, headers, signal, body, duplex: "half" });
+}
+
+/** In bytes. */
+const MAX_SMALL_BODY = 65_536;
+
+/** In one piece, once it is wanted: an adapter of streams costs more than the body. */
+function smallBody(incoming: IncomingMessage): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const bytes = await bytesOf(incoming);
+        if (bytes === undefined) return controller.error(new Error("The client has gone."));
+        if (bytes.length > 0) controller.enqueue(bytes);
+        controller.close();
+      },
+    },
+    { highWaterMark: 0 },
+  );
 }
 
 /** No faster than the client reads. */
@@ -152,11 +177,12 @@ async function copy(body: ReadableStream<Uint8Array>, outgoing: ServerResponse, 
 }
 
 /** Resolves when the last of it has been handed to the system, or it is not read. */
-function ended(outgoing: ServerResponse, gone: AbortSignal): Promise<void> {
+function ended(outgoing: ServerResponse, { text, gone }: { readonly text: string | undefined; readonly gone: AbortSignal }): Promise<void> {
   if (gone.aborted) return Promise.resolve();
   return new Promise((resolve) => {
     gone.addEventListener("abort", () => resolve(), { once: true });
-    outgoing.end(resolve);
+    if (text === undefined) outgoing.end(resolve);
+    else outgoing.end(text, resolve);
   });
 }
 

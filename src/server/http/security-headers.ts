@@ -17,7 +17,7 @@ type Middleware = (request: Request, answer: () => Promise<Response>) => Promise
  *
  * @see https://cheatsheetseries.owasp.org/cheatsheets/HTTP_Headers_Cheat_Sheet.html
  */
-const HEADERS: Readonly<Record<string, string>> = {
+export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   "x-content-type-options": "nosniff",
   "x-frame-options": "DENY",
@@ -48,12 +48,20 @@ export function securityHeaders(options: SecurityHeadersOptions = {}): Middlewar
     const isAllowed = origin !== null && origins.has(origin);
     const isPreflight = request.method === "OPTIONS" && request.headers.has("access-control-request-method");
     const given = isPreflight && isAllowed ? new Response(null, { status: 204 }) : await answer();
-    const response = new Response(given.body, given); // those of `fetch` and `Response.redirect` cannot be changed
-    for (const [name, value] of Object.entries(HEADERS)) if (!response.headers.has(name)) response.headers.set(name, value);
+    const response = withHeaders(given);
     if (origins.size > 0) response.headers.append("vary", "origin");
     if (isAllowed) allow(response.headers, origin, isPreflight);
     return response;
   };
+}
+
+function withHeaders(given: Response): Response {
+  try {
+    for (const [name, value] of Object.entries(SECURITY_HEADERS)) if (!given.headers.has(name)) given.headers.set(name, value);
+    return given;
+  } catch {
+    return withHeaders(new Response(given.body, given)); // those of `fetch` and `Response.redirect` cannot be changed
+  }
 }
 
 function allow(headers: Headers, origin: string, isPreflight: boolean): void {

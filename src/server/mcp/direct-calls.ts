@@ -19,8 +19,16 @@ const SERVER_INFO = "io.modelcontextprotocol/serverInfo";
 const MISSING_CAPABILITY = -32_021;
 const RESOURCE_NOT_FOUND = -32_002;
 const INVALID_PARAMS = -32_602;
+const PROGRESS = "notifications/progress";
 /** The client has gone, or the server stops: as the SDK answers. */
 const CLOSED_REQUEST = 499;
+
+export interface DirectExchange {
+  readonly request: DirectRequest;
+  readonly reply: DirectReply;
+  /** Called right before the call runs; false: it is refused in the usual way. */
+  readonly begins: () => boolean;
+}
 
 interface Answered {
   readonly call: PlainCall;
@@ -38,9 +46,9 @@ export class DirectCalls {
   }
 
   /** False, with nothing done, for a message that is none of these. */
-  async answer(body: JsonValue, caller: Caller, { request, reply }: { request: DirectRequest; reply: DirectReply }): Promise<boolean> {
+  async answer(body: JsonValue, caller: Caller, { request, reply, begins }: DirectExchange): Promise<boolean> {
     const call = plainCallOf(body, request.headers);
-    if (call === undefined || !this.#isValid(call, body, request)) return false;
+    if (call === undefined || !this.#isValid(call, body, request) || !begins()) return false;
     if (request.signal.aborted) {
       reply.end(CLOSED_REQUEST);
       return true;
@@ -115,7 +123,9 @@ function contextOf(answered: Answered, caller: Caller, { headers, signal }: Dire
   const { call, reply } = answered;
   const notify = (notification: { readonly method: string; readonly params?: object }): Promise<void> => {
     answered.isEventStream = true;
-    reply.event(JSON.stringify({ jsonrpc: "2.0", ...notification }));
+    const text = JSON.stringify({ jsonrpc: "2.0", ...notification });
+    if (notification.method === PROGRESS) reply.news(text);
+    else reply.event(text);
     return Promise.resolve();
   };
   const mcpReq = {

@@ -5,10 +5,10 @@ import type { JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { authInfoOf, callerIn } from "./auth-info.ts";
-import { DirectCalls } from "./direct-calls.ts";
+import { DirectCalls, type DirectExchange } from "./direct-calls.ts";
 import { Gateway, noSession } from "./gateway.ts";
 import { readBody } from "../http/body.ts";
-import { targetOf, type DirectHandler, type DirectReply, type DirectRequest, type HeaderReader, type RequestHead } from "../http/direct.ts";
+import { targetOf, type DirectHandler, type DirectRequest, type HeaderReader, type RequestHead } from "../http/direct.ts";
 import { refusal, refuseForm, refuseUntrusted } from "../http/guard.ts";
 import { httpSettingsOf, type HttpSettings, type McpHttpOptions } from "./http-options.ts";
 import { HttpSessions } from "./http-sessions.ts";
@@ -44,7 +44,13 @@ const DRAIN_MS = 1_000;
 /** The message around an input may take a few levels more than the input itself. */
 const MAX_DEPTH = 80;
 
-type CallerOf = (request: DirectRequest) => Promise<Caller | undefined>;
+/** Lets plain calls in that come to a port. What it lets in no further is refused in the usual way. */
+interface DirectDoor {
+  trusts(head: RequestHead): boolean;
+  callerOf(request: DirectRequest): Promise<Caller | undefined>;
+  /** Called once the call is known to be plain, right before it runs. */
+  begins(request: DirectRequest, caller: Caller): boolean;
+}
 
 export class HttpGateway {
   readonly settings: HttpSettings;
@@ -77,32 +83,39 @@ export class HttpGateway {
     return this.#refuseForm(request) ?? this.#answer(request, caller);
   }
 
-  /** Answers plain calls at a path without a `Request`. @param callerOf undefined for one that is refused in the usual way */
-  direct(path: string, callerOf: CallerOf = (request) => this.#directCaller(request)): DirectHandler {
+  /** Answers plain calls at a path without a `Request`. @param door by default that of `handle` */
+  direct(path: string, door: DirectDoor = this.#ownDoor()): DirectHandler {
     const target = targetOf({ url: path });
     return {
       takes: (head) =>
         head.url === target &&
         isPlainHead(head.headers) &&
         Number(head.headers.get("content-length")) <= this.settings.maxBodyBytes &&
-        this.refuse(head) === undefined &&
+        door.trusts(head) &&
         this.#refuseForm(head) === undefined,
       answer: async (request, read, reply) => {
-        const caller = await callerOf(request);
+        const caller = await door.callerOf(request);
         if (caller === undefined) return false;
         const text = await read();
-        return text === undefined || (await this.#answerDirect(text, caller, { request, reply }));
+        if (text === undefined) return true; // the client has gone
+        return await this.#answerDirect(text, caller, { request, reply, begins: () => door.begins(request, caller) });
       },
     };
   }
 
-  async #directCaller(request: DirectRequest): Promise<Caller | undefined> {
-    if (this.settings.authenticator === undefined) return LOCAL_CALLER;
-    const caller = await this.#callerOf(request.toRequest());
-    return caller instanceof Response ? undefined : caller;
+  #ownDoor(): DirectDoor {
+    return {
+      trusts: (head) => this.refuse(head) === undefined,
+      callerOf: async (request) => {
+        if (this.settings.authenticator === undefined) return LOCAL_CALLER;
+        const caller = await this.#callerOf(request.toRequest());
+        return caller instanceof Response ? undefined : caller;
+      },
+      begins: () => true,
+    };
   }
 
-  async #answerDirect(text: string, caller: Caller, exchange: { request: DirectRequest; reply: DirectReply }): Promise<boolean> {
+  async #answerDirect(text: string, caller: Caller, exchange: DirectExchange): Promise<boolean> {
     if (this.#closing) return false;
     const { gateway, direct } = await (this.#parts ??= this.#start());
     let body: JsonValue;

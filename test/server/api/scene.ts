@@ -15,6 +15,7 @@ export const MAY_BE_GONE: Readonly<Record<string, number>> = {
   removeTrigger: 404,
   deleteSession: 409,
   revokeApprovalRule: 404,
+  logOutOfUpstream: 404, // users of this server log in to no other
 };
 
 export interface Facts {

@@ -14,6 +14,9 @@ export interface LoginKey {
   readonly user: string;
 }
 
+/** Whom a call is made for that no principal makes, as on a command line. A token that is a server's only one has this id as well. */
+export const LOCAL_USER = "local";
+
 export interface LoginStore {
   get(key: LoginKey): Promise<JsonObject | undefined>;
   set(key: LoginKey, value: JsonObject): Promise<void>;

@@ -13,12 +13,11 @@ import { isNamed } from "../call-error.ts";
 import { loadClient } from "../connect.ts";
 import { clientOptions } from "../http-wire.ts";
 import { serverUrl, type McpTokenExchangeAuth, type McpUrlOptions, type McpUserLoginAuth } from "../options.ts";
+import { LOCAL_USER } from "./login-store.ts";
 import { LOGIN_TOOL } from "./login-tool.ts";
 import { ExchangedTokens } from "./token-exchange.ts";
 import type { LoginServer } from "./user-logins.ts";
 
-/** Whom a call is made for that no principal makes, as on a command line. */
-const LOCAL_USER = "local";
 /** So many users have a connection at a time; that which was used longest ago is closed first. */
 const MAX_CONNECTIONS = 500;
 /** How long a call waits for its user to log in, once they have opened the page. */
@@ -91,7 +90,10 @@ export class PerUserEngine implements Engine {
 
   call(request: EngineRequest, context: ToolContext): Promise<unknown> {
     return this.#ask(context, async (engine) => {
-      if (!this.#isListed && request.tool.name === LOGIN_TOOL.name) return "You are logged in: look at the tools again.";
+      if (!this.#isListed && request.tool.name === LOGIN_TOOL.name) {
+        this.#context?.changed(); // they may have logged in by another process
+        return "You are logged in: look at the tools again.";
+      }
       return await engine.call(request, context);
     });
   }
@@ -141,6 +143,13 @@ export class PerUserEngine implements Engine {
     const server = this.#context?.toolset ?? "";
     if (auth.type !== "user-login") return;
     const { logins } = auth;
+    if (!logins.takesLogins)
+      throw new ToolError("permission_denied", `The server ${server} wants its user to log in first.`, {
+        outcome: "not_started",
+        retryable: false,
+        hint: "Ask the user to log in to it, then call again.",
+        operatorHint: `The user ${JSON.stringify(user)} has no valid token for ${server}: log in with haft mcp login ${server}`,
+      });
     await logins.begin(server, user);
     const pending = logins.pending({ server, user });
     if (pending === undefined) return; // they have just logged in

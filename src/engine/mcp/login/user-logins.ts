@@ -5,12 +5,15 @@ import { checkKnownKeys } from "../../../core/known-keys.ts";
 import { untilAborted } from "../../../core/base/until-aborted.ts";
 import { causesOf } from "../../../core/base/causes.ts";
 import { isJsonObject } from "../../../core/base/json.ts";
+import { omitUndefined } from "../../../core/base/omit-undefined.ts";
+import { MILLISECONDS, checkNumber } from "../../../core/base/number-bounds.ts";
 import type { Clock, Log } from "../../../core/ports.ts";
 import { redactor, type Redact } from "../../../core/base/redact.ts";
 import { systemPorts } from "../../../core/system-ports.ts";
 import { isSameSecret, newSecret } from "../../../net/secret.ts";
 import { endPage, questionPage } from "./login-pages.ts";
 import { loginFiles, memoryLogins, type LoginKey, type LoginStore } from "./login-store.ts";
+import { PendingLogins, cookieIn, cookieOf, nameOf, type PendingLogin } from "./pending-logins.ts";
 import { revokeToken } from "./revoke-token.ts";
 import { UserProvider, type LoginClient, type LoginRequest, type UserProviderOptions } from "./user-provider.ts";
 
@@ -18,8 +21,11 @@ type ClientModule = typeof import("@modelcontextprotocol/client");
 
 /** How users of a gateway log in to the MCP servers behind it. */
 export interface UserLoginsOptions {
-  /** The address of this program as browsers of the users reach it: `https://tools.example`. Its pages are under `/upstreams/`. */
-  readonly origin: string;
+  /**
+   * The address of this program as browsers of the users reach it: `https://tools.example`. Its pages are under `/upstreams/`. @default that
+   * of `serveAt`; without either, no login begins here, and users log in by another process that shares the folder
+   */
+  readonly origin?: string;
   /**
    * Where tokens are kept over a restart, in files that only the user of this process can read. Several processes may share it. @default
    * in memory
@@ -35,6 +41,8 @@ export interface UserLogin {
   /** The toolset. */
   readonly server: string;
   readonly loggedIn: boolean;
+  /** When the token ends, in milliseconds since 1970; left out where it is renewed by itself, or its end is not known. */
+  readonly endsAt?: number;
 }
 
 /** An MCP server whose users log in. */
@@ -47,13 +55,14 @@ export interface LoginServer {
   onLogin(user: string): void;
 }
 
-interface Pending extends LoginKey {
-  readonly id: string;
-  readonly request: LoginRequest;
-  readonly expiresAt: number;
-  readonly done: PromiseWithResolvers<void>;
-  /** The cookie of the browser that continued; undefined until one does. */
-  browser: string | undefined;
+/** The tokens of a user who has logged in, and how long they last. */
+interface Tokens {
+  readonly access_token: string;
+  readonly refresh_token?: string;
+  /** In milliseconds since 1970. */
+  readonly expiresAt?: number;
+  /** That of the client that got them. */
+  readonly redirectUrl?: string;
 }
 
 interface Challenge {
@@ -63,7 +72,7 @@ interface Challenge {
 
 const LOGIN_PATH = "/upstreams/login";
 const CALLBACK_PATH = "/upstreams/callback";
-const MAX_PENDING = 10_000;
+const DEFAULT_LOGIN_MS = 600_000;
 /** A token that is refused so soon after it was renewed was sent before. */
 const JUST_RENEWED_MS = 1_000;
 
@@ -75,30 +84,45 @@ const JUST_RENEWED_MS = 1_000;
  * @throws ToolError `invalid_argument` for an origin that is none
  */
 export class UserLogins {
-  readonly #options: UserLoginsOptions;
   readonly #store: LoginStore;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #servers = new Map<string, LoginServer>();
-  /** By user and server. */
-  readonly #pending = new Map<string, Pending>();
+  readonly #pending: PendingLogins;
   /** Flows that ask an authorization server, by user and server. */
   readonly #asking = new Map<string, Promise<void>>();
   /** The last flow of each server: two at a time would register two clients. */
   readonly #queues = new Map<string, Promise<unknown>>();
   readonly #renewedAt = new Map<string, number>();
+  #origin: string | undefined;
 
-  constructor(options: UserLoginsOptions) {
+  constructor(options: UserLoginsOptions = {}) {
     checkKnownKeys(options, { origin: true, folder: true, loginMs: true, ports: true }, "new UserLogins()");
-    const { origin, folder, ports = {} } = options;
+    const { origin, folder, loginMs, ports = {} } = options;
+    checkNumber(loginMs, "loginMs", MILLISECONDS);
+    if (origin !== undefined) this.serveAt(origin);
+    this.#store = folder === undefined ? memoryLogins() : loginFiles(folder);
+    this.#clock = ports.clock ?? systemPorts.clock;
+    this.#pending = new PendingLogins({ clock: this.#clock, loginMs: loginMs ?? DEFAULT_LOGIN_MS });
+    this.#log = ports.log ?? systemPorts.log;
+  }
+
+  /**
+   * Sets the address of the pages where the options did not: for a port that is known once it is listened on.
+   *
+   * @throws ToolError `invalid_argument` for an origin that is none
+   */
+  serveAt(origin: string): void {
     if (!URL.canParse(origin) || new URL(origin).origin !== origin || !/^https?:/u.test(origin))
       throw new ToolError("invalid_argument", `${JSON.stringify(origin)} is no origin that logins could come back to.`, {
         hint: "Write scheme, host and port alone, such as https://tools.example.",
       });
-    this.#options = options;
-    this.#store = folder === undefined ? memoryLogins() : loginFiles(folder);
-    this.#clock = ports.clock ?? systemPorts.clock;
-    this.#log = ports.log ?? systemPorts.log;
+    this.#origin ??= origin;
+  }
+
+  /** @internal Whether there are pages, so that a login can begin here. */
+  get takesLogins(): boolean {
+    return this.#origin !== undefined;
   }
 
   /** Answers a request of a browser to the pages of logins; undefined for every other path. Never rejects. */
@@ -119,14 +143,23 @@ export class UserLogins {
   /** The servers that users log in to, and whether this one is. */
   async list(user: string): Promise<readonly UserLogin[]> {
     return await Promise.all(
-      Array.from(this.#servers.keys(), async (server) => ({ server, loggedIn: (await this.#tokens({ server, user })) !== undefined })),
+      Array.from(this.#servers.keys(), async (server) => {
+        const { refresh_token: refresh, expiresAt: endsAt } = (await this.#tokens({ server, user })) ?? { expiresAt: 0 };
+        const isOver = refresh === undefined && endsAt !== undefined && endsAt <= this.#clock.wallTime();
+        return { server, loggedIn: !isOver, ...(isOver || refresh !== undefined || endsAt === undefined ? {} : { endsAt }) };
+      }),
     );
   }
 
   /** Begins a login. Resolves to the address that the user opens in a browser. @throws ToolError `not_found`, `unavailable`. By rejecting */
   async begin(server: string, user: string): Promise<string> {
     const key = { server, user };
-    const pending = this.pending(key) ?? (await this.#begun(key, this.#serverOf(server), {}));
+    const known = this.#serverOf(server);
+    if (!this.takesLogins)
+      throw new ToolError("unavailable", `A login to MCP server "${server}" cannot begin here: there is no page for it.`, {
+        operatorHint: "Give UserLogins the origin at which its pages are served.",
+      });
+    const pending = this.pending(key) ?? (await this.#begun(key, known, {}));
     if (pending === undefined) throw new ToolError("unavailable", `The MCP server ${JSON.stringify(server)} gave a token without a login.`);
     return this.addressOf(pending);
   }
@@ -136,14 +169,27 @@ export class UserLogins {
     const key = { server, user };
     const { url, sdk, fetch } = this.#serverOf(server);
     const tokens = await this.#tokens(key);
-    this.#forget(nameOf(key));
+    this.#pending.forget(key);
     if (tokens === undefined) return false;
-    await this.#store.delete(key);
-    const provider = this.#provider(key, newSecret());
+    await this.#store.delete(this.#stored(key));
+    const provider = this.#provider(key, { state: newSecret(), redirectUrl: tokens.redirectUrl ?? this.#callbackUrl() ?? "" });
     await revokeToken({ url, sdk, fetch, provider, tokens }).catch((thrown: unknown) =>
       this.#log.warn(`A token for MCP server "${server}" was forgotten, and not revoked: ${redactTokens(tokens)(describeThrown(thrown))}`),
     );
     return true;
+  }
+
+  /**
+   * Resolves once the user is logged in, after `begin`.
+   *
+   * @throws ToolError for a login that failed, or was not ended in time; the reason of the signal. By rejecting
+   */
+  async untilLoggedIn(server: string, user: string, signal: AbortSignal): Promise<void> {
+    const key = { server, user };
+    const pending = this.pending(key);
+    if (pending !== undefined) return await this.ended(pending, signal);
+    if ((await this.#tokens(key)) === undefined)
+      throw new ToolError("not_found", `${JSON.stringify(user)} has begun no login to MCP server "${server}".`);
   }
 
   /** @internal */
@@ -154,29 +200,26 @@ export class UserLogins {
 
   /** @internal The users that have logged in to a server. */
   users(server: string): Promise<readonly string[]> {
-    return this.#store.users(server);
+    return this.#store.users(this.#stored({ server, user: "" }).server);
   }
 
   /** @internal Takes what is secret to a user out of a text. */
   async redact(key: LoginKey): Promise<Redact> {
-    return redactTokens(await this.#tokens(key));
+    return redactTokens(this.#servers.has(key.server) ? await this.#tokens(key) : undefined);
   }
 
   /** @internal The login that the user has begun and not ended. */
-  pending(key: LoginKey): Pending | undefined {
-    const pending = this.#pending.get(nameOf(key));
-    if (pending === undefined || pending.expiresAt > this.#clock.now()) return pending;
-    this.#forget(nameOf(key));
-    return undefined;
+  pending(key: LoginKey): PendingLogin | undefined {
+    return this.#pending.get(key);
   }
 
   /** @internal */
-  addressOf({ id }: Pending): string {
-    return `${this.#options.origin}${LOGIN_PATH}?id=${id}`;
+  addressOf({ id }: PendingLogin): string {
+    return `${this.#origin ?? ""}${LOGIN_PATH}?id=${id}`;
   }
 
   /** @internal Resolves once the login has ended well. @throws the signal's reason, or that it ended otherwise. By rejecting */
-  async ended({ done }: Pending, signal: AbortSignal): Promise<void> {
+  async ended({ done }: PendingLogin, signal: AbortSignal): Promise<void> {
     await untilAborted(done.promise, signal);
   }
 
@@ -199,16 +242,20 @@ export class UserLogins {
     const name = nameOf(key);
     const asking = (async () => {
       const hasTokens = (await this.#tokens(key)) !== undefined;
-      if (!hasTokens && this.pending(key) !== undefined) return;
+      if (!hasTokens && (this.pending(key) !== undefined || !this.takesLogins)) return;
       await this.#begun(key, server, challenge);
     })().finally(() => this.#asking.delete(name));
     this.#asking.set(name, asking);
     return asking;
   }
 
-  /** Renews the tokens; the login that is needed where that cannot be. */
-  async #begun(key: LoginKey, server: LoginServer, challenge: Challenge): Promise<Pending | undefined> {
-    const provider = this.#provider(key, newSecret());
+  /** Renews the tokens; the login that is needed where that cannot be and there are pages. */
+  async #begun(key: LoginKey, server: LoginServer, challenge: Challenge): Promise<PendingLogin | undefined> {
+    const own = this.#callbackUrl();
+    // They are renewed by the client that got them: it may be that of another process, such as a command at a terminal.
+    const redirectUrl = (await this.#tokens(key))?.redirectUrl ?? own;
+    if (redirectUrl === undefined) return undefined;
+    const provider = this.#provider(key, { state: newSecret(), redirectUrl });
     const asked = (this.#queues.get(key.server) ?? Promise.resolve()).then(async () => {
       const { url, sdk, fetch } = server;
       return await sdk.auth(provider, { serverUrl: url, fetchFn: fetch, ...definedOf(challenge) });
@@ -226,30 +273,12 @@ export class UserLogins {
     }
     const { request } = provider;
     if (request === undefined) throw new ToolError("unavailable", `MCP server "${key.server}" began no login.`);
-    await this.#store.delete(key); // they were refused
-    return this.#hold(key, request);
-  }
-
-  #hold(key: LoginKey, request: LoginRequest): Pending {
-    const { loginMs = 600_000 } = this.#options;
-    const [oldest] = this.#pending.keys();
-    if (this.#pending.size >= MAX_PENDING && oldest !== undefined) this.#forget(oldest);
-    const done = Promise.withResolvers<void>();
-    done.promise.catch(() => undefined); // there may be no waiting call
-    const pending: Pending = { ...key, id: newSecret(), request, expiresAt: this.#clock.now() + loginMs, done, browser: undefined };
-    this.#forget(nameOf(key));
-    this.#pending.set(nameOf(key), pending);
-    return pending;
-  }
-
-  #forget(name: string): void {
-    const pending = this.#pending.get(name);
-    this.#pending.delete(name);
-    pending?.done.reject(new ToolError("cancelled", "The login was not ended in time."));
+    await this.#store.delete(this.#stored(key)); // they were refused
+    return redirectUrl === own ? this.#pending.hold(key, request) : await this.#begun(key, server, challenge);
   }
 
   #asked(params: URLSearchParams): Response {
-    const pending = this.#find((each) => each.id === params.get("id"));
+    const pending = this.#pending.find((each) => each.id === params.get("id"));
     if (pending === undefined) return unknownLogin();
     const { server, user, id, request } = pending;
     return questionPage({ server, user, host: request.authorizationUrl.host, action: `${LOGIN_PATH}?id=${id}` });
@@ -257,12 +286,12 @@ export class UserLogins {
 
   /** Only the page before may post this: a page of another origin would log its reader in for another user. */
   #goesOn(request: Request, params: URLSearchParams): Response {
-    if (request.headers.get("origin") !== this.#options.origin)
+    if (request.headers.get("origin") !== this.#origin)
       return endPage(403, "Not logged in", "This login was not begun on the page of this server.");
-    const pending = this.#find((each) => each.id === params.get("id"));
+    const pending = this.#pending.find((each) => each.id === params.get("id"));
     if (pending === undefined) return unknownLogin();
     pending.browser = newSecret();
-    const isSecure = this.#options.origin.startsWith("https:");
+    const isSecure = this.#origin?.startsWith("https:") ?? false;
     const cookie = `${cookieOf(pending)}=${pending.browser}; Path=/upstreams/; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}`;
     return new Response(null, {
       status: 303,
@@ -272,13 +301,13 @@ export class UserLogins {
 
   async #ended(request: Request, params: URLSearchParams): Promise<Response> {
     const state = params.get("state") ?? "";
-    const pending = this.#find((each) => isSameSecret(each.request.state, state));
+    const pending = this.#pending.find((each) => isSameSecret(each.request.state, state));
     if (pending === undefined) return unknownLogin();
     const held = cookieIn(request.headers.get("cookie") ?? "", cookieOf(pending));
     if (pending.browser === undefined || held === undefined || !isSameSecret(held, pending.browser))
       return endPage(403, "Not logged in", "This login continued in another browser, or cookies are not kept here.");
     const { server, user } = pending;
-    this.#pending.delete(nameOf(pending));
+    this.#pending.take(pending);
     try {
       await this.#exchange(pending, params);
     } catch (thrown: unknown) {
@@ -294,38 +323,49 @@ export class UserLogins {
   }
 
   /** @throws what the authorization server refuses, or an answer of another one. By rejecting */
-  async #exchange({ server, user, request }: Pending, params: URLSearchParams): Promise<void> {
+  async #exchange({ server, user, request }: PendingLogin, params: URLSearchParams): Promise<void> {
     const { url, sdk, fetch } = this.#serverOf(server);
     const code = params.get("code");
     if (code === null) throw new ToolError("permission_denied", "the authorization server sent no code");
-    const provider = this.#provider({ server, user }, request.state, request);
+    const provider = this.#provider({ server, user }, { state: request.state, redirectUrl: this.#callbackUrl() ?? "" }, request);
     const iss = params.get("iss");
     await sdk.auth(provider, { serverUrl: url, fetchFn: fetch, authorizationCode: code, ...(iss === null ? {} : { iss }) });
     this.#renewedAt.delete(nameOf({ server, user }));
   }
 
-  #find(is: (pending: Pending) => boolean): Pending | undefined {
-    for (const each of this.#pending.values()) if (is(each)) return this.pending(each);
-    return undefined;
-  }
-
-  #provider(key: LoginKey, state: string, begun?: LoginRequest): UserProvider {
+  #provider(key: LoginKey, { state, redirectUrl }: { state: string; redirectUrl: string }, begun?: LoginRequest): UserProvider {
     const options: UserProviderOptions = {
-      key,
+      key: this.#stored(key),
       store: this.#store,
       client: this.#serverOf(key.server).client,
-      redirectUrl: `${this.#options.origin}${CALLBACK_PATH}`,
+      redirectUrl,
       now: () => this.#clock.wallTime(),
     };
     return new UserProvider(options, begun === undefined ? { state } : { state, begun });
   }
 
-  async #tokens(key: LoginKey): Promise<{ readonly access_token: string; readonly refresh_token?: string } | undefined> {
-    const kept = await this.#store.get(key);
+  /** Where the authorization server sends people back to; undefined where there are no pages. */
+  #callbackUrl(): string | undefined {
+    return this.#origin === undefined ? undefined : `${this.#origin}${CALLBACK_PATH}`;
+  }
+
+  /** Tokens of one address are never sent to another one, whatever it is called. */
+  #stored({ server, user }: LoginKey): LoginKey {
+    return { server: `${server}\0${this.#serverOf(server).url.href}`, user };
+  }
+
+  async #tokens(key: LoginKey): Promise<Tokens | undefined> {
+    const kept = await this.#store.get(this.#stored(key));
     const tokens = kept?.["tokens"];
     if (!isJsonObject(tokens) || typeof tokens["access_token"] !== "string") return undefined;
     const { access_token, refresh_token } = tokens;
-    return typeof refresh_token === "string" ? { access_token, refresh_token } : { access_token };
+    const { expiresAt, redirectUrl } = kept ?? {};
+    return {
+      access_token,
+      ...(typeof refresh_token === "string" ? { refresh_token } : {}),
+      ...(typeof expiresAt === "number" ? { expiresAt } : {}),
+      ...(typeof redirectUrl === "string" ? { redirectUrl } : {}),
+    };
   }
 
   #serverOf(name: string): LoginServer {
@@ -333,10 +373,6 @@ export class UserLogins {
     if (server !== undefined) return server;
     throw new ToolError("not_found", `There is no server ${JSON.stringify(name)} that users log in to.`);
   }
-}
-
-function nameOf({ server, user }: LoginKey): string {
-  return JSON.stringify([server, user]);
 }
 
 /** An error of ours that the official client has wrapped says more than the wrapper. */
@@ -352,23 +388,11 @@ function unknownLogin(): Response {
   return endPage(400, "Login not known", "This login has ended, took too long, or was never begun. Begin it again.");
 }
 
-function cookieOf({ id }: Pending): string {
-  return `haft-login-${id.slice(0, 12)}`;
-}
-
-function cookieIn(header: string, name: string): string | undefined {
-  for (const part of header.split(";")) {
-    const [key, value] = part.trim().split("=", 2);
-    if (key === name) return value;
-  }
-  return undefined;
-}
-
 function redactTokens(tokens: { readonly access_token: string; readonly refresh_token?: string } | undefined): Redact {
   const { access_token: token = "", refresh_token: refresh = "" } = tokens ?? {};
   return redactor({ token, "refresh token": refresh });
 }
 
 function definedOf({ resourceMetadataUrl, scope }: Challenge): { resourceMetadataUrl?: URL; scope?: string } {
-  return { ...(resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }), ...(scope === undefined ? {} : { scope }) };
+  return omitUndefined({ resourceMetadataUrl, scope });
 }

@@ -89,8 +89,7 @@ export class UserProvider implements OAuthClientProvider {
       });
     if (clientId !== undefined) return { client_id: clientId, ...(clientSecret === undefined ? {} : { client_secret: clientSecret }) };
     const kept = await this.#options.store.get(this.#clientKey(context?.issuer ?? ""));
-    if (kept === undefined || !registeredFor(kept, this.redirectUrl)) return undefined; // the gateway has moved since
-    return kept as unknown as StoredOAuthClientInformation; // as it was saved
+    return kept as unknown as StoredOAuthClientInformation | undefined; // as it was saved
   }
 
   async tokens(): Promise<StoredOAuthTokens | undefined> {
@@ -106,7 +105,8 @@ export class UserProvider implements OAuthClientProvider {
     const refresh = tokens.refresh_token ?? before?.refresh_token;
     const all = { ...tokens, ...(refresh === undefined ? {} : { refresh_token: refresh }) };
     const { expires_in: seconds } = tokens;
-    await store.set(key, { tokens: asJson(all), savedAt: now(), ...(seconds === undefined ? {} : { expiresAt: now() + seconds * 1_000 }) });
+    const expiry = seconds === undefined ? {} : { expiresAt: now() + seconds * 1_000 };
+    await store.set(key, { tokens: asJson(all), savedAt: now(), redirectUrl: this.redirectUrl, ...expiry });
   }
 
   redirectToAuthorization(authorizationUrl: URL): void {
@@ -140,13 +140,10 @@ export class UserProvider implements OAuthClientProvider {
     if ((what === "all" || what === "client") && issuer !== undefined) await store.delete(this.#clientKey(issuer));
   }
 
+  /** A client is registered for the address of one gateway. */
   #clientKey(issuer: string): LoginKey {
-    return { server: `${this.#options.key.server}\0${issuer}`, user: "" };
+    return { server: `${this.#options.key.server}\0${issuer}\0${this.redirectUrl}`, user: "" };
   }
-}
-
-function registeredFor({ redirect_uris: uris }: JsonObject, redirectUrl: string): boolean {
-  return uris === undefined || (Array.isArray(uris) && uris.includes(redirectUrl));
 }
 
 function asJson(value: object): JsonObject {

@@ -26,17 +26,21 @@ export interface AuthorizationServer {
   /** Ends a user's tokens, as time, the user or an operator would there. */
   end(account: string, kinds: readonly ("AccessToken" | "RefreshToken")[]): Promise<void>;
   isValid(refreshToken: string): Promise<boolean>;
+  /** Answers no more. */
+  stop(): Promise<void>;
 }
 
 export interface AuthorizationServerOptions {
   /** Seconds that an access token lives. */
   readonly lifeSeconds?: number;
   readonly registers?: boolean;
+  /** Whether it gives refresh tokens. */
+  readonly refreshes?: boolean;
   readonly clients?: readonly object[];
 }
 
 export async function authorizationServer(options: AuthorizationServerOptions = {}): Promise<AuthorizationServer> {
-  const { lifeSeconds = 600, registers = true, clients = [] } = options;
+  const { lifeSeconds = 600, registers = true, refreshes = true, clients = [] } = options;
   const http = createServer();
   const issuer = await listening(http);
   const given: string[] = [];
@@ -50,7 +54,7 @@ export async function authorizationServer(options: AuthorizationServerOptions = 
     cookies: { keys: ["only for tests"] },
     findAccount: (_context, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
     interactions: { url: (_context, { uid }) => `/interaction/${uid}` },
-    issueRefreshToken: async (_context, client) => client.grantTypeAllowed("refresh_token"),
+    issueRefreshToken: async (_context, client) => refreshes && client.grantTypeAllowed("refresh_token"),
     rotateRefreshToken: true,
     features: {
       devInteractions: { enabled: false },
@@ -123,6 +127,11 @@ export async function authorizationServer(options: AuthorizationServerOptions = 
         for (const token of found) if (token?.accountId === account && kinds.some((kind) => kind === token.kind)) await token.destroy();
       }
     },
+    stop: () =>
+      new Promise<void>((resolve) => {
+        http.close(() => resolve());
+        http.closeAllConnections();
+      }),
     isValid: async (value) => (await provider.RefreshToken.find(value))?.isValid === true,
   };
 }

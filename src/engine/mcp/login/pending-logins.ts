@@ -1,0 +1,82 @@
+/** Logins that have begun and not ended: one for each user and server, each for one browser. */
+import { ToolError } from "../../../core/error.ts";
+import type { Clock } from "../../../core/ports.ts";
+import { newSecret } from "../../../net/secret.ts";
+import type { LoginKey } from "./login-store.ts";
+import type { LoginRequest } from "./user-provider.ts";
+
+export interface PendingLogin extends LoginKey {
+  readonly id: string;
+  readonly request: LoginRequest;
+  readonly expiresAt: number;
+  readonly done: PromiseWithResolvers<void>;
+  /** The cookie of the browser that continued; undefined until one does. */
+  browser: string | undefined;
+}
+
+const MAX_PENDING = 10_000;
+
+export class PendingLogins {
+  readonly #clock: Clock;
+  readonly #loginMs: number;
+  /** By user and server, the oldest first. */
+  readonly #pending = new Map<string, PendingLogin>();
+
+  constructor({ clock, loginMs }: { readonly clock: Clock; readonly loginMs: number }) {
+    this.#clock = clock;
+    this.#loginMs = loginMs;
+  }
+
+  get(key: LoginKey): PendingLogin | undefined {
+    const pending = this.#pending.get(nameOf(key));
+    if (pending === undefined || pending.expiresAt > this.#clock.now()) return pending;
+    this.forget(key);
+    return undefined;
+  }
+
+  find(is: (pending: PendingLogin) => boolean): PendingLogin | undefined {
+    for (const each of this.#pending.values()) if (is(each)) return this.get(each);
+    return undefined;
+  }
+
+  /** In place of an earlier one of the user. */
+  hold({ server, user }: LoginKey, request: LoginRequest): PendingLogin {
+    const [oldest] = this.#pending.values();
+    if (this.#pending.size >= MAX_PENDING && oldest !== undefined) this.forget(oldest);
+    const done = Promise.withResolvers<void>();
+    done.promise.catch(() => undefined); // there may be no waiting call
+    const expiresAt = this.#clock.now() + this.#loginMs;
+    const pending: PendingLogin = { server, user, id: newSecret(), request, expiresAt, done, browser: undefined };
+    this.forget(pending);
+    this.#pending.set(nameOf(pending), pending);
+    return pending;
+  }
+
+  /** Ends one that may come back no more: the caller says how it ended. */
+  take(pending: PendingLogin): void {
+    this.#pending.delete(nameOf(pending));
+  }
+
+  /** Ends one without an outcome. */
+  forget(key: LoginKey): void {
+    const pending = this.#pending.get(nameOf(key));
+    this.#pending.delete(nameOf(key));
+    pending?.done.reject(new ToolError("cancelled", "The login was not ended in time."));
+  }
+}
+
+export function nameOf({ server, user }: LoginKey): string {
+  return JSON.stringify([server, user]);
+}
+
+export function cookieOf({ id }: PendingLogin): string {
+  return `haft-login-${id.slice(0, 12)}`;
+}
+
+export function cookieIn(header: string, name: string): string | undefined {
+  for (const part of header.split(";")) {
+    const [key, value] = part.trim().split("=", 2);
+    if (key === name) return value;
+  }
+  return undefined;
+}

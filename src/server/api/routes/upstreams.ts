@@ -1,0 +1,42 @@
+/** Routes of the MCP servers behind this one that users log in to. */
+import { answer, array, id, oneOf, text, time } from "../json-schema.ts";
+import type { Routes } from "../route.ts";
+
+export const upstreamRoutes = {
+  listUpstreams: {
+    method: "GET",
+    path: "/v1/upstreams",
+    scope: "read",
+    summary: "List the MCP servers behind this one that users log in to, and whether you are.",
+    description:
+      "Where you are not, it begins a login: you open its address in a browser, and log in within ten minutes. Only servers with a tool that you may use are listed.",
+    answer: answer(
+      {
+        upstreams: array(
+          answer(
+            {
+              name: text("The toolset."),
+              state: oneOf("Whether calls have a token of yours.", ["logged-in", "login-wanted"]),
+              until: time("When the token ends. Left out where it is renewed by itself."),
+              address: text("The page to open, where you are to log in."),
+              problem: text("Why no login could begin."),
+            },
+            ["name", "state"],
+          ),
+        ),
+      },
+      ["upstreams"],
+    ),
+    example: {},
+  },
+  logOutOfUpstream: {
+    method: "DELETE",
+    path: "/v1/upstreams/{upstreamName}/login",
+    scope: "execute",
+    summary: "Log out of an MCP server behind this one.",
+    description: "Revokes your token where the authorization server can, and forgets it. It is no error where you were not logged in.",
+    params: { upstreamName: id("The toolset.") },
+    status: 204,
+    example: { params: { upstreamName: "tickets" } },
+  },
+} as const satisfies Routes;
