@@ -138,9 +138,7 @@ test.each(ERAS)("issue 19.7 a %s client that shows no pages gets the address, an
   const refused = await call(connected, "tickets__login");
   const [address = ""] = /http:[^"\\ ]+\/upstreams\/login\?id=[\w-]+/u.exec(refused.text) ?? [];
   expect([refused.isError, address]).toEqual([true, expect.stringContaining("/upstreams/login?id=")]);
-  expect((await ask("one", "GET", "/v1/upstreams")).json).toEqual({
-    upstreams: [{ name: "tickets", state: "login-wanted", address }],
-  });
+  expect((await ask("one", "POST", "/v1/upstreams/tickets/login")).json).toEqual({ state: "login-wanted", address });
   expect((await new Browser("ada").logIn(address)).status).toBe(200);
   await toolsListed();
   expect((await call(connected, "tickets__whoami")).text).toContain("ada");
@@ -152,11 +150,13 @@ test("issue 19.7 the API says to each user where they are logged in, and logs ou
   const { authority, ask } = await scene();
   const states = async (user: User): Promise<Json> => (await ask(user, "GET", "/v1/upstreams")).json.upstreams;
   for (const user of ["one", "two"] as const) {
-    const [{ name, state, address }] = await states(user);
-    expect([name, state]).toEqual(["tickets", "login-wanted"]);
-    expect(await states(user)).toEqual([{ name, state, address }]); // the login that has begun, and no other
-    expect((await new Browser(ACCOUNTS[user]).logIn(address)).status).toBe(200);
-    expect(await states(user)).toEqual([{ name, state: "logged-in" }]);
+    expect(await states(user)).toEqual([{ name: "tickets", state: "login-wanted" }]);
+    const { json: begun } = await ask(user, "POST", "/v1/upstreams/tickets/login");
+    expect(begun).toEqual({ state: "login-wanted", address: expect.stringContaining("/upstreams/login?id=") });
+    expect((await ask(user, "POST", "/v1/upstreams/tickets/login")).json).toEqual(begun); // the login that has begun, and no other
+    expect((await new Browser(ACCOUNTS[user]).logIn(begun.address)).status).toBe(200);
+    expect(await states(user)).toEqual([{ name: "tickets", state: "logged-in" }]);
+    expect((await ask(user, "POST", "/v1/upstreams/tickets/login")).json).toEqual({ state: "logged-in" });
   }
   const [, refresh = ""] = authority.given;
   expect((await ask("one", "DELETE", "/v1/upstreams/tickets/login")).status).toBe(204);
@@ -168,17 +168,19 @@ test("issue 19.7 the API says to each user where they are logged in, and logs ou
 test("issue 19.7 an upstream without a tool for its caller is not there, and a wrong name says which are", async () => {
   const { ask } = await scene();
   expect((await ask("outsider", "GET", "/v1/upstreams")).json).toEqual({ upstreams: [] });
-  expect((await ask("outsider", "DELETE", "/v1/upstreams/tickets/login")).status).toBe(404);
+  for (const method of ["POST", "DELETE"]) expect((await ask("outsider", method, "/v1/upstreams/tickets/login")).status).toBe(404);
   const { status, json } = await ask("one", "DELETE", "/v1/upstreams/tickts/login");
   expect([status, json.code, json.hint]).toEqual([404, "not_found", 'Did you mean "tickets"?']);
 });
 
-test("issue 19.7 an authorization server that is gone is told in the list, which does not wait for it", async () => {
+test("issue 19.7 an authorization server that is gone is told to those who log in, and the list does not need it", async () => {
   const { authority, ask } = await scene();
   await authority.stop();
-  expect((await ask("one", "GET", "/v1/upstreams")).json).toEqual({
-    upstreams: [
-      { name: "tickets", state: "login-wanted", problem: expect.stringContaining('No login to MCP server "tickets" could be begun') },
-    ],
-  });
+  expect((await ask("one", "GET", "/v1/upstreams")).json).toEqual({ upstreams: [{ name: "tickets", state: "login-wanted" }] });
+  const { status, json } = await ask("one", "POST", "/v1/upstreams/tickets/login");
+  expect([status, json.code, json.detail]).toEqual([
+    503,
+    "unavailable",
+    expect.stringContaining('No login to MCP server "tickets" could be begun'),
+  ]);
 });

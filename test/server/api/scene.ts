@@ -15,7 +15,8 @@ export const MAY_BE_GONE: Readonly<Record<string, number>> = {
   removeTrigger: 404,
   deleteSession: 409,
   revokeApprovalRule: 404,
-  logOutOfUpstream: 404, // users of this server log in to no other
+  logInToUpstream: 404, // users of this server log in to no other
+  logOutOfUpstream: 404,
 };
 
 export interface Facts {

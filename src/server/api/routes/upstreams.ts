@@ -2,32 +2,30 @@
 import { answer, array, id, oneOf, text, time } from "../json-schema.ts";
 import type { Routes } from "../route.ts";
 
+const login = {
+  state: oneOf("Whether calls have a token of yours.", ["logged-in", "login-wanted"]),
+  until: time("When the token ends. Left out where it is renewed by itself."),
+} as const;
+
 export const upstreamRoutes = {
   listUpstreams: {
     method: "GET",
     path: "/v1/upstreams",
     scope: "read",
     summary: "List the MCP servers behind this one that users log in to, and whether you are.",
-    description:
-      "Where you are not, it begins a login: you open its address in a browser, and log in within ten minutes. Only servers with a tool that you may use are listed.",
-    answer: answer(
-      {
-        upstreams: array(
-          answer(
-            {
-              name: text("The toolset."),
-              state: oneOf("Whether calls have a token of yours.", ["logged-in", "login-wanted"]),
-              until: time("When the token ends. Left out where it is renewed by itself."),
-              address: text("The page to open, where you are to log in."),
-              problem: text("Why no login could begin."),
-            },
-            ["name", "state"],
-          ),
-        ),
-      },
-      ["upstreams"],
-    ),
+    description: "Only servers with a tool that you may use are listed.",
+    answer: answer({ upstreams: array(answer({ name: text("The toolset."), ...login }, ["name", "state"])) }, ["upstreams"]),
     example: {},
+  },
+  logInToUpstream: {
+    method: "POST",
+    path: "/v1/upstreams/{upstreamName}/login",
+    scope: "execute",
+    summary: "Begin a login to an MCP server behind this one.",
+    description: "You open the address in a browser, and log in within ten minutes. A login that has begun is found again.",
+    params: { upstreamName: id("The toolset.") },
+    answer: answer({ ...login, address: text("The page to open. Left out where you are logged in.") }, ["state"]),
+    example: { params: { upstreamName: "tickets" } },
   },
   logOutOfUpstream: {
     method: "DELETE",
