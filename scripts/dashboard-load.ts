@@ -180,28 +180,41 @@ async function largeFile(browser: Browser, calls: number): Promise<void> {
   }
 }
 
+/** In the order of their times, as a log has them: a call begins every 3 ms and takes 20. */
 function* manyEvents(calls: number): Generator<SessionEvent, void, undefined> {
-  for (let index = 0; index < calls; index++) {
-    const place = { sessionId: "large", turnId: `turn_${index >> 4}`, callId: `call_${index}`, at: index * 3 };
-    const name = `load::tool_${index % 7}`;
-    yield { type: "call-start", ...place, call: { name, input: { index } } };
+  const [everyMs, durationMs] = [3, 20];
+  let ended = 0;
+  for (let begun = 0; ended < calls;) {
+    if (begun < calls && begun * everyMs < ended * everyMs + durationMs) {
+      const name = `load::tool_${begun % 7}`;
+      yield { type: "call-start", ...placeOf(begun), at: begun * everyMs, call: { name, input: { index: begun } } };
+      begun++;
+      continue;
+    }
+    const { callId, ...place } = placeOf(ended);
     yield {
       type: "call-end",
       ...place,
-      at: place.at + 20,
+      callId,
+      at: ended * everyMs + durationMs,
       result: {
-        callId: place.callId,
-        name,
+        callId,
+        name: `load::tool_${ended % 7}`,
         status: "ok",
-        output: { index },
+        output: { index: ended },
         origin: "live",
         attempts: 1,
-        durationMs: 20,
+        durationMs,
         repairs: [],
         warnings: [],
       },
     };
+    ended++;
   }
+}
+
+function placeOf(index: number): { readonly sessionId: string; readonly turnId: string; readonly callId: string } {
+  return { sessionId: "large", turnId: `turn_${index >> 4}`, callId: `call_${index}` };
 }
 
 async function openPage(browser: Browser, path: string): Promise<Page> {
