@@ -80,7 +80,7 @@ const browser = await chromium.launch({
   args: ["--no-sandbox", "--disable-gpu", "--enable-precise-memory-info", "--js-flags=--expose-gc"],
 });
 try {
-  await live(browser, { seconds: Number(values.seconds), rate: Number(values.rate), isHour: values.hour });
+  if (Number(values.seconds) > 0) await live(browser, { seconds: Number(values.seconds), rate: Number(values.rate), isHour: values.hour });
   await largeFile(browser, Number(values.calls));
 } finally {
   await browser.close();
@@ -128,17 +128,17 @@ async function live(browser: Browser, { seconds, rate, isHour }: Live): Promise<
   console.log(`live: ${calls} calls, ${Math.round((calls * EVENTS_OF_CALL) / gone)} events/s`);
   console.log(`  frames: ${await frames(page)}`);
   console.log(`  heap: ${heaps.join(", ")}`);
-  if (isHour) await hour(page, rate);
+  if (isHour) await hour(page, session, rate);
   await page.context().close();
 }
 
 /** As many reports as an hour has events. */
-async function hour(page: Page, rate: number): Promise<void> {
+async function hour(page: Page, session: ReturnType<typeof runtime.session>, rate: number): Promise<void> {
   const updates = 3_600 * rate;
   await watchFrames(page);
   const heaps: string[] = [];
   const startedAt = performance.now();
-  const work = runtime.session("live").execute([{ name: "load::reports", input: { updates, perSecond: HOUR_SPEED * rate } }]);
+  const work = session.execute([{ name: "load::reports", input: { updates, perSecond: HOUR_SPEED * rate } }]);
   let isOver = false;
   const over = work.then(() => (isOver = true));
   while (!isOver) {

@@ -109,6 +109,8 @@ export class SessionFold {
       case "message-add":
       case "inbox-add":
       case "trigger-add":
+      case "trigger-pause":
+      case "trigger-resume":
       case "trigger-remove":
         if (event.sessionId === this.#sessionId) this.#inbox.notice(event);
         break;

@@ -20,7 +20,15 @@ import { unreadableOptions, type ExecuteOptions } from "../call/execute-options.
 import type { Round, RoundOptions } from "./round.ts";
 import type { ForkOptions } from "../session/fork-options.ts";
 import { Inbox, isInboxEvent, type InboxEntry, type MakeEvent, type StoredTrigger } from "../session/inbox.ts";
-import { addingTrigger, receiving, removingTrigger, type NewTrigger, type ReceiveOptions } from "../session/inbox-events.ts";
+import {
+  addingTrigger,
+  receiving,
+  pausingTrigger,
+  removingTrigger,
+  resumingTrigger,
+  type NewTrigger,
+  type ReceiveOptions,
+} from "../session/inbox-events.ts";
 import { Readiness } from "../session/readiness.ts";
 import { historyOf } from "../session/session-log.ts";
 import { shortId } from "../session/session-id.ts";
@@ -289,6 +297,16 @@ export class RuntimeSession extends Session {
   /** Keeps a trigger, which an agent of this session runs. Resolves when it is durable. @throws ToolError `duplicate`, `invalid_argument`, and as `receive`. By rejecting */
   async addTrigger(trigger: NewTrigger): Promise<void> {
     await this.#host.recordReceived(this, addingTrigger(trigger));
+  }
+
+  /** Pauses a trigger: no message of it is received until it is resumed. Resolves when that is durable, to whether it was not paused before. */
+  pauseTrigger(id: string): Promise<boolean> {
+    return this.#host.recordReceived(this, pausingTrigger(id));
+  }
+
+  /** Ends a pause of a trigger; times that passed in it are over. Resolves when that is durable, to whether it was paused. */
+  resumeTrigger(id: string): Promise<boolean> {
+    return this.#host.recordReceived(this, resumingTrigger(id));
   }
 
   /** Removes a trigger for good: no message of it is received from now on. Resolves when that is durable, to whether there was one. */

@@ -17,5 +17,7 @@ export interface TriggerSession {
   trigger(id: string): StoredTrigger | undefined;
   receive(message: SessionMessage, options?: ReceiveOptions): Promise<void>;
   addTrigger(trigger: NewTrigger): Promise<void>;
+  pauseTrigger(id: string): Promise<boolean>;
+  resumeTrigger(id: string): Promise<boolean>;
   removeTrigger(id: string): Promise<boolean>;
 }

@@ -182,7 +182,11 @@ describe("issue 20.3 the axis of time", () => {
 
   test("does not fold where every call takes long", () => {
     const events = [0, 1, 2, 3].flatMap((index) => [start(String(index), index * 60_000), end(String(index), index * 60_000 + 60_000)]);
-    expect(logOf(...events).axis(0).pieces.some(({ folded }) => folded)).toBe(false);
+    expect(
+      logOf(...events)
+        .axis(0)
+        .pieces.some(({ folded }) => folded),
+    ).toBe(false);
   });
 
   test("has a place for every moment, of no entries as well", () => {

@@ -17,8 +17,7 @@ interface CallTimes {
 
 /** Costs the same for any number of calls. */
 export function mapColumns({ starts, ends, failures }: CallTimes, axis: TimeAxis, columns: number): MapColumns {
-  const border = (column: number): number =>
-    column === 0 ? -Infinity : column === columns ? Infinity : axis.timeAt(column / columns);
+  const border = (column: number): number => (column === 0 ? -Infinity : column === columns ? Infinity : axis.timeAt(column / columns));
   const running: number[] = [];
   const failed: boolean[] = [];
   for (let column = 0; column < columns; column++) {

@@ -2,7 +2,7 @@
 import { useCallback, useLayoutEffect, useState, type RefObject } from "react";
 import { flushSync } from "react-dom";
 
-const BESIDE = 8;
+const BESIDE = 4;
 
 interface View {
   /** The first row of which something is seen, and how many there is room for. */
