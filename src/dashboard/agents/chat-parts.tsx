@@ -24,6 +24,18 @@ export function ChatMessage({ entry: { role, text, at, voided } }: { readonly en
   );
 }
 
+/** A message that the model is writing. */
+export function ChatWriting({ text }: { readonly text: string }): ReactNode {
+  return (
+    <div className="chat-message chat-agent" aria-live="off">
+      <p className="chat-role">assistant</p>
+      <p className="prose">
+        <Inert text={text} maxLength={20_000} />
+      </p>
+    </div>
+  );
+}
+
 interface ChatCallProps {
   readonly entry: CallEntry;
   readonly log: SessionLog;
