@@ -28,6 +28,8 @@ export class SessionLog {
   version = 0;
   running = 0;
   failed = 0;
+  /** The first message of a user or the first tool that was called, whichever came first, as the list of sessions has it; "" before. */
+  title = "";
   /** Its source tells no times: places on the axis are turns. */
   isTimeless = false;
   /** Of a log from a file: its last moment, at which what has not ended stands still. */
@@ -57,6 +59,7 @@ export class SessionLog {
     this.#entries.push(entry);
     this.#tree.add(entry);
     this.#times.add(entry.at);
+    if (this.title === "") this.title = titleOf(entry);
     if (entry.kind !== "call") return;
     this.calls.set(entry.id, entry);
     this.starts.add(entry.at);
@@ -88,6 +91,11 @@ export class SessionLog {
   entries(): readonly Entry[] {
     return this.#entries;
   }
+}
+
+function titleOf(entry: Entry): string {
+  if (entry.kind === "call") return entry.call.name;
+  return entry.role === "user" ? entry.text.trim().replaceAll(/\s+/gu, " ") : "";
 }
 
 type Folds = { readonly [Type in LogEvent["type"]]?: (log: SessionLog, event: LogEventOf<Type>) => void };

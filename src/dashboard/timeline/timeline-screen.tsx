@@ -26,10 +26,11 @@ export function TimelineScreen({ sessionId, callId }: { readonly sessionId: stri
   const followed = useSessionLog(sessionId);
   const [words, setWords] = useAddressValue("q");
   const [follow, setFollow] = useAddressValue("follow");
-  useEffect(() => {
-    document.title = `${visible(sessionId, 60)} · Haft`;
-  }, [sessionId]);
   const { log, failure, isReady } = followed;
+  const { title } = log;
+  useEffect(() => {
+    document.title = [...(title === "" ? [] : [visible(title, 60)]), visible(sessionId, 60), "Haft"].join(" · ");
+  }, [sessionId, title]);
   useScreenActions([
     { name: follow === "yes" ? "Stop following this session" : "Follow this session", run: () => setFollow(follow === "yes" ? "" : "yes") },
   ]);
@@ -42,6 +43,11 @@ export function TimelineScreen({ sessionId, callId }: { readonly sessionId: stri
           </Link>
           <h1>
             <Inert text={sessionId} maxLength={80} />
+            {title !== "" && (
+              <span className="session-title">
+                <Inert text={title} maxLength={120} />
+              </span>
+            )}
           </h1>
           <Counts followed={followed} />
           <OwnerLink sessionId={sessionId} />

@@ -105,6 +105,9 @@ export const COMPONENTS = {
       id: id("The session's id."),
       open: flag("Whether the server has it open."),
       length: integer("How many events it has.", 0, Number.MAX_SAFE_INTEGER),
+      title: text(
+        "Its first message of a user or the first tool that was called, whichever came first; cut. Left out where there is none.",
+      ),
       simulated: flag("It is a branch whose calls leave no trace."),
       createdAt: time("When it began."),
       updatedAt: time("When its last event was recorded."),
