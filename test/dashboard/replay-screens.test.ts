@@ -233,7 +233,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20.5 in a browser ${IN_CI}
   });
 
   test("issue 20.2 a schedule is paused and resumed on its screen", async () => {
-    const { page, problems } = await openPage(browser, scene, "/schedules/often?session=desk");
+    const { page, problems } = await openPage(browser, scene, "/schedules/morning?session=desk");
     const panel = page.getByRole("complementary", { name: "Schedule" });
     await panel.getByRole("button", { name: "Pause" }).click();
     await panel.getByText("paused").waitFor();
@@ -267,7 +267,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20.5 in a browser ${IN_CI}
     await real.waitFor();
     expect(await real.isDisabled()).toBe(true);
     await page.getByRole("button", { name: "Run simulated" }).click();
-    await page.getByText("simulated", { exact: true }).waitFor();
+    await page.locator(".tried", { hasText: "simulated" }).waitFor();
     await page.screenshot({ path: `${PICTURES}job-again.png` });
     expect(await seriousFindings(page)).toEqual([]);
     const before = page.url();
