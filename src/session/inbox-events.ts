@@ -53,17 +53,13 @@ export function addingTrigger(trigger: NewTrigger): MakeEvent {
   };
 }
 
-/** No event where there is no such trigger, or it is paused already. */
-export function pausingTrigger(id: string): MakeEvent {
+/** Pauses or resumes a trigger; no event where there is no such trigger, or it is so already. */
+export function pausing(id: string, paused: boolean): MakeEvent {
   return (scope) => {
     const trigger = scope.inbox.trigger(id);
-    return trigger === undefined || trigger.paused === true ? undefined : { type: "trigger-pause", ...fact(scope), id };
+    if (trigger === undefined || (trigger.paused === true) === paused) return undefined;
+    return { type: paused ? "trigger-pause" : "trigger-resume", ...fact(scope), id };
   };
-}
-
-/** No event where there is no such trigger, or it is not paused. */
-export function resumingTrigger(id: string): MakeEvent {
-  return (scope) => (scope.inbox.trigger(id)?.paused === true ? { type: "trigger-resume", ...fact(scope), id } : undefined);
 }
 
 /** No event where there is no such trigger. */

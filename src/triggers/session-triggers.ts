@@ -121,7 +121,7 @@ export class SessionTriggers {
   async pause(id: string): Promise<TriggerStatus | undefined> {
     const running = this.#running.get(id);
     this.#running.delete(id);
-    await Promise.all([this.#options.session.pauseTrigger(id), running?.stop()]);
+    await Promise.all([this.#options.session.setTriggerPaused(id, true), running?.stop()]);
     return this.get(id);
   }
 
@@ -132,7 +132,7 @@ export class SessionTriggers {
    * @throws ToolError `store_failed` by rejecting
    */
   async resume(id: string): Promise<TriggerStatus | undefined> {
-    await this.#options.session.resumeTrigger(id);
+    await this.#options.session.setTriggerPaused(id, false);
     this.#goOn(id);
     return this.get(id);
   }

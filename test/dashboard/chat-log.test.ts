@@ -11,7 +11,7 @@ function text(position: number, words: string, more: object = {}): LogEvent {
 
 function end(content: string, more: object = {}): LogEvent {
   const usage = { inputTokens: 1, outputTokens: 1 };
-  return { type: "round-end", ...place, callIds: [], message: { role: "assistant", content }, finish: "stop", usage, ...more } as LogEvent;
+  return { type: "round-end", ...place, callIds: [], message: { role: "assistant", content }, finish: "stop", usage, ...more };
 }
 
 test("issue 20.2 the text that is written grows, and its message takes its place", () => {

@@ -108,7 +108,7 @@ describe("issue 20.2 a trigger that is paused", () => {
   test("receives nothing by another way either, and says when its pause is not stored yet", async () => {
     const { own, ports, session, store, heard } = await begin();
     await own.add(tick);
-    await session.pauseTrigger("tick"); // by somebody else than its manager
+    await session.setTriggerPaused("tick", true); // by somebody else than its manager
     await ports.clock.advance(2 * minute);
     expect(await heard()).toEqual([]);
     await own.resume("tick");
