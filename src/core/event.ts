@@ -58,7 +58,9 @@ export type SessionEvent =
       readonly principal?: string;
     })
   | (SessionFact & { readonly type: "trigger-add"; readonly id: string; readonly kind: string; readonly settings: JsonObject })
-  | (SessionFact & { readonly type: "trigger-pause" | "trigger-resume" | "trigger-remove"; readonly id: string })
+  | (SessionFact & { readonly type: "trigger-pause"; readonly id: string })
+  | (SessionFact & { readonly type: "trigger-resume"; readonly id: string })
+  | (SessionFact & { readonly type: "trigger-remove"; readonly id: string })
   | (SessionFact & {
       /** A batch that may be submitted again; its calls, in call order, follow at once. */
       readonly type: "batch-start";

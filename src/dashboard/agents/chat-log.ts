@@ -1,6 +1,7 @@
 /** A conversation with its calls in their place: those of a message stand below it. */
 import type { LogEvent, LogEventOf } from "../server/log-event.ts";
-import { SessionLog, contentText, type Entry } from "../timeline/session-log.ts";
+import type { Entry } from "../timeline/entry.ts";
+import { SessionLog, contentText } from "../timeline/session-log.ts";
 
 /** Messages of a chat are shown whole, up to this. */
 const MAX_TEXT = 100_000;

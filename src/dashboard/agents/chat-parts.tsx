@@ -7,7 +7,8 @@ import { Badge } from "../show/parts.tsx";
 import { clockTime, plural, span } from "../show/words.ts";
 import { nameOf, stateOf, type CallEntry } from "../timeline/call-entry.ts";
 import { ORIGINS, stateWords } from "../timeline/origins.ts";
-import type { MessageEntry, SessionLog } from "../timeline/session-log.ts";
+import type { MessageEntry } from "../timeline/entry.ts";
+import type { SessionLog } from "../timeline/session-log.ts";
 
 export function ChatMessage({ entry: { role, text, at, voided } }: { readonly entry: MessageEntry }): ReactNode {
   const side = role === "assistant" ? "chat-agent" : role === "user" ? "chat-user" : "chat-other";

@@ -1,5 +1,5 @@
 /** The entries of a log as rows of a tree: calls that other calls made stand below those. */
-import type { Entry } from "./session-log.ts";
+import type { Entry } from "./entry.ts";
 
 /** An entry in its place in the tree. */
 export interface Row {

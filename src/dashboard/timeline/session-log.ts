@@ -1,23 +1,10 @@
 /** Folds a session's events into what a timeline shows, outside of React: thousands of events cost one drawing. */
 import type { LogEvent, LogEventOf } from "../server/log-event.ts";
 import { endedPhases, newCall, type CallEntry, type CallResult, type Phase } from "./call-entry.ts";
+import type { Entry } from "./entry.ts";
 import { Moments } from "./moments.ts";
 import { RowTree, type Row } from "./row-tree.ts";
 import { AxisTimes, type TimeAxis } from "./time-axis.ts";
-
-/** A message of the conversation. */
-export interface MessageEntry {
-  readonly kind: "message";
-  readonly id: string;
-  readonly at: number;
-  readonly role: string;
-  readonly text: string;
-  readonly voided?: string;
-  /** The calls of a message of the model. */
-  readonly callIds?: readonly string[];
-}
-
-export type Entry = CallEntry | MessageEntry;
 
 const MAX_OUTPUTS = 200;
 const MAX_TEXT = 400;

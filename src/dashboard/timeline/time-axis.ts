@@ -34,7 +34,7 @@ const FOLD_OF_USUAL = 6;
 const FOLD_WIDTH = 0.06;
 const MAX_FOLDED = 0.4;
 
-/** Lengths are told apart by an eighth of their doubling, up to any that there is. */
+/** Steps of length for each doubling of it; the last step is longer than any stretch. */
 const LENGTHS_PER_DOUBLING = 8;
 const LENGTHS = 64 * LENGTHS_PER_DOUBLING;
 

@@ -52,7 +52,7 @@ export const scheduleRoutes = {
     method: "POST",
     path: "/v1/schedules/{scheduleId}/pause",
     scope: "execute",
-    summary: "Pause a schedule: it wakes nobody until it is resumed, after a restart as well.",
+    summary: "Pause a schedule: it sends no message until it is resumed, after a restart as well.",
     answer: ref("Schedule"),
     ...place,
   },
