@@ -1,4 +1,4 @@
-/** What a log of a timeline consists of: calls, and the messages between them. */
+/** The entries of a timeline: calls, and the messages between them. */
 import type { CallEntry } from "./call-entry.ts";
 
 /** A message of the conversation. */
