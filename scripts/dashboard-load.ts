@@ -80,7 +80,7 @@ const browser = await chromium.launch({
   args: ["--no-sandbox", "--disable-gpu", "--enable-precise-memory-info", "--js-flags=--expose-gc"],
 });
 try {
-  await live(browser, { seconds: Number(values.seconds), rate: Number(values.rate), isHour: values.hour });
+  if (Number(values.seconds) > 0) await live(browser, { seconds: Number(values.seconds), rate: Number(values.rate), isHour: values.hour });
   await largeFile(browser, Number(values.calls));
 } finally {
   await browser.close();
@@ -128,17 +128,17 @@ async function live(browser: Browser, { seconds, rate, isHour }: Live): Promise<
   console.log(`live: ${calls} calls, ${Math.round((calls * EVENTS_OF_CALL) / gone)} events/s`);
   console.log(`  frames: ${await frames(page)}`);
   console.log(`  heap: ${heaps.join(", ")}`);
-  if (isHour) await hour(page, rate);
+  if (isHour) await hour(page, session, rate);
   await page.context().close();
 }
 
 /** As many reports as an hour has events. */
-async function hour(page: Page, rate: number): Promise<void> {
+async function hour(page: Page, session: ReturnType<typeof runtime.session>, rate: number): Promise<void> {
   const updates = 3_600 * rate;
   await watchFrames(page);
   const heaps: string[] = [];
   const startedAt = performance.now();
-  const work = runtime.session("live").execute([{ name: "load::reports", input: { updates, perSecond: HOUR_SPEED * rate } }]);
+  const work = session.execute([{ name: "load::reports", input: { updates, perSecond: HOUR_SPEED * rate } }]);
   let isOver = false;
   const over = work.then(() => (isOver = true));
   while (!isOver) {
@@ -180,28 +180,41 @@ async function largeFile(browser: Browser, calls: number): Promise<void> {
   }
 }
 
+/** In the order of their times, as a log has them: a call begins every 3 ms and takes 20. */
 function* manyEvents(calls: number): Generator<SessionEvent, void, undefined> {
-  for (let index = 0; index < calls; index++) {
-    const place = { sessionId: "large", turnId: `turn_${index >> 4}`, callId: `call_${index}`, at: index * 3 };
-    const name = `load::tool_${index % 7}`;
-    yield { type: "call-start", ...place, call: { name, input: { index } } };
+  const [everyMs, durationMs] = [3, 20];
+  let ended = 0;
+  for (let begun = 0; ended < calls;) {
+    if (begun < calls && begun * everyMs < ended * everyMs + durationMs) {
+      const name = `load::tool_${begun % 7}`;
+      yield { type: "call-start", ...placeOf(begun), at: begun * everyMs, call: { name, input: { index: begun } } };
+      begun++;
+      continue;
+    }
+    const { callId, ...place } = placeOf(ended);
     yield {
       type: "call-end",
       ...place,
-      at: place.at + 20,
+      callId,
+      at: ended * everyMs + durationMs,
       result: {
-        callId: place.callId,
-        name,
+        callId,
+        name: `load::tool_${ended % 7}`,
         status: "ok",
-        output: { index },
+        output: { index: ended },
         origin: "live",
         attempts: 1,
-        durationMs: 20,
+        durationMs,
         repairs: [],
         warnings: [],
       },
     };
+    ended++;
   }
+}
+
+function placeOf(index: number): { readonly sessionId: string; readonly turnId: string; readonly callId: string } {
+  return { sessionId: "large", turnId: `turn_${index >> 4}`, callId: `call_${index}` };
 }
 
 async function openPage(browser: Browser, path: string): Promise<Page> {

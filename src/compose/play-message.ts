@@ -201,7 +201,7 @@ class Message {
     this.#host.tell(event.type === "call-seal" ? { ...event, call: detached(event.call) } : event);
     const added = event.type === "call-seal" ? this.#takeSealed(event) : undefined;
     if (added !== undefined) this.#tellAdded(added);
-    if (event.type === "text-delta") this.#text += event.text;
+    if (event.type === "text-delta") this.#write(event.text);
     else if (event.type === "reply-void") return this.#takeBack(event.reason);
     return undefined;
   }
@@ -227,6 +227,11 @@ class Message {
   async fail(error: ToolError): Promise<PlayedMessage> {
     const results = await this.#round.void(error.message, { content: this.#text });
     return { reply: undefined, error, text: this.#text, calls: this.#calls, results };
+  }
+
+  #write(text: string): void {
+    this.#text += text;
+    this.#round.write(text);
   }
 
   #begin(): Round {

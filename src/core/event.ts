@@ -58,6 +58,8 @@ export type SessionEvent =
       readonly principal?: string;
     })
   | (SessionFact & { readonly type: "trigger-add"; readonly id: string; readonly kind: string; readonly settings: JsonObject })
+  | (SessionFact & { readonly type: "trigger-pause"; readonly id: string })
+  | (SessionFact & { readonly type: "trigger-resume"; readonly id: string })
   | (SessionFact & { readonly type: "trigger-remove"; readonly id: string })
   | (SessionFact & {
       /** A batch that may be submitted again; its calls, in call order, follow at once. */
@@ -239,6 +241,16 @@ export type RuntimeEvent =
   | (CallEvent & { readonly type: "call-orphan"; readonly toolName: string; readonly orphans: number })
   | (CallEvent & { readonly type: "call-late"; readonly toolName: string; readonly outcome: "returned" | "threw"; readonly lateMs: number })
   | (CallEvent & { readonly type: "call-block"; readonly toolName: string; readonly blockedMs: number })
+  | (SessionFact & {
+      /** Text of a message that a model is writing; the `round-end` of its turn has all of it, or says that it is void. */
+      readonly type: "round-text";
+      readonly turnId: string;
+      /** How many characters of the message came before. */
+      readonly position: number;
+      readonly text: string;
+      /** The call in which it is written. */
+      readonly parentCallId?: string;
+    })
   | ToolsetEvent
   | { readonly type: "circuit-change"; readonly at: number; readonly toolName: string; readonly state: "open" | "half-open" | "closed" };
 

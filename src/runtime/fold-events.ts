@@ -8,7 +8,7 @@ import type { AnswerSource } from "../core/answer-source.ts";
 import { shareJson } from "../core/base/share-json.ts";
 import type { EarlierJob } from "../call/job.ts";
 import { NO_CALLS, countCall, type CallSample, type CallTally } from "../policy/fault-tally.ts";
-import { Inbox } from "../session/inbox.ts";
+import { Inbox, isInboxEvent } from "../session/inbox.ts";
 import { SessionLog } from "../session/session-log.ts";
 import { place, type SessionHead, type StateMap } from "../session/session.ts";
 import { noticeSubmission, type Submitted } from "./submissions.ts";
@@ -105,13 +105,8 @@ export class SessionFold {
   /** @throws ToolError `corrupt_record` for a change that does not fit the state */
   apply(event: SessionEvent): void {
     this.#root ??= event.sessionId;
+    if (event.sessionId === this.#sessionId && isInboxEvent(event)) this.#inbox.notice(event);
     switch (event.type) {
-      case "message-add":
-      case "inbox-add":
-      case "trigger-add":
-      case "trigger-remove":
-        if (event.sessionId === this.#sessionId) this.#inbox.notice(event);
-        break;
       case "batch-start":
       case "batch-rollback":
         if (event.sessionId === this.#sessionId) noticeSubmission(this.#submissions, event, this.#log.length);

@@ -91,6 +91,8 @@ export class Round {
   /** Calls are being admitted further up the stack: what is added meanwhile, by a tool or a listener, is admitted there. */
   #isAdmitting = false;
   #over: Promise<readonly ToolResult[]> | undefined;
+  /** How many characters of the message were written. */
+  #written = 0;
 
   constructor(place: RoundPlace) {
     this.#place = place;
@@ -118,6 +120,17 @@ export class Round {
     this.#runs.push(run);
     this.#admission ??= this.#admit();
     return run.callId;
+  }
+
+  /** Tells listeners of text of the message while the model writes it (`round-text`). Nothing is recorded before the end, which has the message whole. */
+  write(text: string): void {
+    const { parts, turn } = this.#place;
+    const position = this.#written;
+    this.#written += text.length;
+    if (!parts.listening || this.#over !== undefined || !turn.session.recorded || !this.#options.recordHistory) return;
+    const { clock } = parts.ports;
+    const madeIn = turn.madeIn === undefined ? {} : { parentCallId: turn.madeIn.callId };
+    parts.emit({ type: "round-text", sessionId: turn.session.id, turnId: turn.id, at: clock.wallTime(), position, text, ...madeIn });
   }
 
   /**

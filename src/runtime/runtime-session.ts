@@ -20,7 +20,7 @@ import { unreadableOptions, type ExecuteOptions } from "../call/execute-options.
 import type { Round, RoundOptions } from "./round.ts";
 import type { ForkOptions } from "../session/fork-options.ts";
 import { Inbox, isInboxEvent, type InboxEntry, type MakeEvent, type StoredTrigger } from "../session/inbox.ts";
-import { addingTrigger, receiving, removingTrigger, type NewTrigger, type ReceiveOptions } from "../session/inbox-events.ts";
+import { addingTrigger, pausing, receiving, removingTrigger, type NewTrigger, type ReceiveOptions } from "../session/inbox-events.ts";
 import { Readiness } from "../session/readiness.ts";
 import { historyOf } from "../session/session-log.ts";
 import { shortId } from "../session/session-id.ts";
@@ -219,10 +219,8 @@ export class RuntimeSession extends Session {
   }
 
   /**
-   * Begins a branch of the session as it was after its first `length` events, which it reads. It can be compared and dropped, and
-   * `commit` refuses it once the session has more events than those.
-   * @throws ToolError `invalid_argument` for a length that the session does not have; `conflict` where a turn was under way there;
-   * `not_forkable` where an engine keeps what it remembers elsewhere, and cannot go back; as `fork`. By rejecting
+   * Begins a branch of the session as it was after its first `length` events, which it reads. It can be compared and dropped, and `commit` refuses it once the session has more events than those.
+   * @throws ToolError `invalid_argument` for a length that the session does not have; `conflict` where a turn was under way there; `not_forkable` where an engine keeps what it remembers elsewhere, and cannot go back; as `fork`. By rejecting
    */
   forkAt(length: number, options: ForkOptions = {}): Promise<RuntimeSession> {
     return this.#host.branchAt(this, length, options);
@@ -236,10 +234,8 @@ export class RuntimeSession extends Session {
   }
 
   /**
-   * Makes what this branch did part of the session it came from, and closes it. Calls keep their ids, results and origins;
-   * nothing is run again.
-   * @throws ToolError `conflict` when that session has moved on since, has been closed, or an engine cannot take the branch
-   * over; `invalid_argument` for a session that is not a branch or was committed before. By rejecting
+   * Makes what this branch did part of the session it came from, and closes it. Calls keep their ids, results and origins; nothing is run again.
+   * @throws ToolError `conflict` when that session has moved on since, has been closed, or an engine cannot take the branch over; `invalid_argument` for a session that is not a branch or was committed before. By rejecting
    */
   async commit(): Promise<void> {
     if (this.#parent === undefined) throw noBranch(this);
@@ -269,8 +265,7 @@ export class RuntimeSession extends Session {
 
   /**
    * Receives a message for an agent's next request. Resolves when it is durable; a tick that was taken before changes nothing.
-   * @throws ToolError `invalid_argument` for what is not a message, and once the session is closed; `not_found` for a trigger that was
-   * removed; `store_failed`. By rejecting
+   * @throws ToolError `invalid_argument` for what is not a message, and once the session is closed; `not_found` for a trigger that was removed; `store_failed`. By rejecting
    */
   async receive(message: SessionMessage, options: ReceiveOptions = {}): Promise<void> {
     await this.#host.recordReceived(this, receiving(message, options));
@@ -289,6 +284,11 @@ export class RuntimeSession extends Session {
   /** Keeps a trigger, which an agent of this session runs. Resolves when it is durable. @throws ToolError `duplicate`, `invalid_argument`, and as `receive`. By rejecting */
   async addTrigger(trigger: NewTrigger): Promise<void> {
     await this.#host.recordReceived(this, addingTrigger(trigger));
+  }
+
+  /** Pauses a trigger, of which no message is received then, or resumes it. Resolves when that is durable, to whether something changed. */
+  setTriggerPaused(id: string, paused: boolean): Promise<boolean> {
+    return this.#host.recordReceived(this, pausing(id, paused));
   }
 
   /** Removes a trigger for good: no message of it is received from now on. Resolves when that is durable, to whether there was one. */

@@ -27,6 +27,7 @@ import { serverSettings, type ServerLimits } from "./api/server-settings.ts";
 import { scheduleHandlers } from "./api/schedules.ts";
 import type { ApiServices } from "./api/services.ts";
 import { SessionPool } from "./api/session-pool.ts";
+import { SessionTitles } from "./api/session-titles.ts";
 import { sessionKeyHandlers } from "./api/session-keys.ts";
 import { sessionHandlers } from "./api/sessions.ts";
 import { Submissions } from "./api/submissions.ts";
@@ -305,6 +306,7 @@ class RuntimeServer implements HaftServer {
       clock,
       ids,
       log,
+      titles: new SessionTitles(store),
       sessions: new SessionPool({ runtime, store, clock, log, settings }),
       submissions: new Submissions({ clock, ids }),
       passedOn: new WorkUnderWay(),

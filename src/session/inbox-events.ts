@@ -27,7 +27,7 @@ export type NewTrigger = Pick<StoredTrigger, "id" | "kind" | "settings">;
 const RECEIVE_OPTIONS: OptionNames<ReceiveOptions> = { sender: true, triggerId: true, tick: true, principal: true };
 const TRIGGER_FIELDS: OptionNames<NewTrigger> = { id: true, kind: true, settings: true };
 
-/** A message that comes in; no event for a tick that was taken before. @throws ToolError `invalid_argument`, and the event's maker `not_found` */
+/** A message that comes in; no event for a tick that was taken before, and of a trigger that is paused. @throws ToolError `invalid_argument`, and the event's maker `not_found` */
 export function receiving(message: SessionMessage, options: ReceiveOptions): MakeEvent {
   checkReceiveOptions(options);
   const read = readMessage(message);
@@ -35,6 +35,7 @@ export function receiving(message: SessionMessage, options: ReceiveOptions): Mak
   return (scope) => {
     const trigger = triggerId === undefined ? undefined : scope.inbox.trigger(triggerId);
     if (triggerId !== undefined && trigger === undefined) throw noTrigger(triggerId, scope.inbox);
+    if (trigger?.paused === true) return undefined;
     if (tick !== undefined && trigger?.lastTick !== undefined && tick <= trigger.lastTick) return undefined;
     const id = scope.ports.ids.next("inbox");
     return { type: "inbox-add", ...fact(scope), id, message: { ...read, inboxId: id }, ...omitUndefined(options) };
@@ -49,6 +50,15 @@ export function addingTrigger(trigger: NewTrigger): MakeEvent {
     throw new ToolError("duplicate", `There is a trigger ${JSON.stringify(read.id)} already.`, {
       hint: "Remove it first, or take another name.",
     });
+  };
+}
+
+/** Pauses or resumes a trigger; no event where there is no such trigger, or it is so already. */
+export function pausing(id: string, paused: boolean): MakeEvent {
+  return (scope) => {
+    const trigger = scope.inbox.trigger(id);
+    if (trigger === undefined || (trigger.paused === true) === paused) return undefined;
+    return { type: paused ? "trigger-pause" : "trigger-resume", ...fact(scope), id };
   };
 }
 

@@ -22,8 +22,10 @@ export interface StoredTrigger {
   readonly settings: JsonObject;
   /** Wall-clock milliseconds since the epoch. */
   readonly addedAt: number;
-  /** The time of its latest tick, where its messages have one; wall-clock milliseconds since the epoch. */
+  /** The time of its latest tick, where its messages have one, or at which it was resumed; wall-clock milliseconds since the epoch. */
   readonly lastTick?: number;
+  /** It sends nothing until it is resumed. */
+  readonly paused?: true;
   /** How many messages it has sent. */
   readonly sent: number;
   /** How many of them the model has not received yet. */
@@ -31,7 +33,18 @@ export interface StoredTrigger {
 }
 
 /** The events that change an inbox. */
-export type InboxEvent = SessionEvent & { readonly type: "message-add" | "inbox-add" | "trigger-add" | "trigger-remove" };
+export type InboxEvent = SessionEvent & { readonly type: InboxEventType };
+
+type InboxEventType = "message-add" | "inbox-add" | "trigger-add" | "trigger-pause" | "trigger-resume" | "trigger-remove";
+
+const TYPES: ReadonlySet<string> = new Set<InboxEventType>([
+  "message-add",
+  "inbox-add",
+  "trigger-add",
+  "trigger-pause",
+  "trigger-resume",
+  "trigger-remove",
+]);
 
 export class Inbox {
   readonly #entries = new Map<string, InboxEntry>();
@@ -65,34 +78,47 @@ export class Inbox {
         this.#triggers.set(id, Object.freeze({ id, kind, settings, addedAt: at, sent: 0, waiting: 0 }));
         break;
       }
+      case "trigger-pause":
+        this.#change(event.id, (trigger) => ({ ...trigger, paused: true }));
+        break;
+      case "trigger-resume":
+        // Times that passed while it was paused are over for it.
+        this.#change(event.id, ({ paused: _paused, ...trigger }) => ({
+          ...trigger,
+          lastTick: Math.max(trigger.lastTick ?? event.at, event.at),
+        }));
+        break;
       case "trigger-remove":
         this.#triggers.delete(event.id);
     }
   }
 
+  #change(id: string | undefined, change: (trigger: StoredTrigger) => StoredTrigger): void {
+    const trigger = id === undefined ? undefined : this.#triggers.get(id);
+    if (trigger !== undefined) this.#triggers.set(trigger.id, Object.freeze(change(trigger)));
+  }
+
   #add({ id, message, sender, triggerId, tick }: SessionEvent & { readonly type: "inbox-add" }): void {
     const of = { ...(sender === undefined ? {} : { sender }), ...(triggerId === undefined ? {} : { triggerId }) };
     this.#entries.set(id, Object.freeze({ id, message, ...of }));
-    const trigger = triggerId === undefined ? undefined : this.#triggers.get(triggerId);
-    if (trigger === undefined) return;
-    const lastTick = tick ?? trigger.lastTick;
-    const counts = { sent: trigger.sent + 1, waiting: trigger.waiting + 1 };
-    this.#triggers.set(trigger.id, Object.freeze({ ...trigger, ...counts, ...(lastTick === undefined ? {} : { lastTick }) }));
+    this.#change(triggerId, (trigger) => {
+      const lastTick = tick ?? trigger.lastTick;
+      const counts = { sent: trigger.sent + 1, waiting: trigger.waiting + 1 };
+      return { ...trigger, ...counts, ...(lastTick === undefined ? {} : { lastTick }) };
+    });
   }
 
   #hear(id: string): void {
     const { triggerId } = this.#entries.get(id) ?? {};
     this.#entries.delete(id);
-    const trigger = triggerId === undefined ? undefined : this.#triggers.get(triggerId);
-    if (trigger === undefined || trigger.waiting === 0) return; // what one that was removed had sent
-    this.#triggers.set(trigger.id, Object.freeze({ ...trigger, waiting: trigger.waiting - 1 }));
+    // It may be 0 already: of what one that was removed had sent.
+    this.#change(triggerId, (trigger) => ({ ...trigger, waiting: Math.max(0, trigger.waiting - 1) }));
   }
 }
 
 /** Whether an event changes the inbox of its session. */
 export function isInboxEvent(event: SessionEvent): event is InboxEvent {
-  const { type } = event;
-  return type === "message-add" || type === "inbox-add" || type === "trigger-add" || type === "trigger-remove";
+  return TYPES.has(event.type);
 }
 
 /** The session that takes something in. */

@@ -113,6 +113,7 @@ function ownTriggers(triggers: Triggers, context: ToolContext): SessionTriggers 
 }
 
 /** `morning schedule {"dailyAt":"09:00"}, 3 messages sent` */
-function statusLine({ id, type, settings, sent, error }: TriggerStatus): string {
-  return `${id} ${type} ${JSON.stringify(settings)}, sent ${sent}${error === undefined ? "" : `, fails: ${error}`}`;
+function statusLine({ id, type, settings, sent, paused, error }: TriggerStatus): string {
+  const state = `${paused === true ? ", paused" : ""}${error === undefined ? "" : `, fails: ${error}`}`;
+  return `${id} ${type} ${JSON.stringify(settings)}, sent ${sent}${state}`;
 }

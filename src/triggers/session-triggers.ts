@@ -1,5 +1,6 @@
 /** The triggers of one session: added, listed, removed, and run while its agent does. */
 import { copyJson, isJsonObject, type JsonObject } from "../core/base/json.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { nearNames } from "../core/base/near-names.ts";
 import { diffJson } from "../core/base/json-patch.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
@@ -35,6 +36,8 @@ export interface TriggerStatus {
   readonly sent: number;
   /** An agent runs, and with it the trigger. */
   readonly running: boolean;
+  /** It sends nothing until it is resumed. */
+  readonly paused?: true;
   /** Why it does not work at present. */
   readonly error?: string;
 }
@@ -74,11 +77,13 @@ export class SessionTriggers {
     return stored === undefined ? undefined : this.#statusOf(stored);
   }
 
-  /** When a trigger is due next, in wall-clock milliseconds: of a schedule. Undefined where there is no such time, or its type cannot tell. */
+  /** When a trigger is due next, in wall-clock milliseconds: of a schedule. Undefined where there is no such time, while it is paused, and where its type cannot tell. */
   nextAt(id: string): number | undefined {
     const { session, kinds } = this.#options;
     const stored = this.#find(id);
-    return stored === undefined ? undefined : kinds.get(stored.kind)?.kind.nextAt?.(stored.settings, session.ports.clock.wallTime());
+    return stored === undefined || stored.paused === true
+      ? undefined
+      : kinds.get(stored.kind)?.kind.nextAt?.(stored.settings, session.ports.clock.wallTime());
   }
 
   /**
@@ -107,6 +112,31 @@ export class SessionTriggers {
     return { id: name === undefined ? session.ports.ids.next("trigger") : name, kind: known.kind.name, settings };
   }
 
+  /**
+   * Pauses a trigger until it is resumed, after a restart as well; no message of it comes from now on. Resolves when that is durable, to the
+   * trigger as it is then; undefined where there is none. One that is paused stays so.
+   *
+   * @throws ToolError `store_failed` by rejecting
+   */
+  async pause(id: string): Promise<TriggerStatus | undefined> {
+    const running = this.#running.get(id);
+    this.#running.delete(id);
+    await Promise.all([this.#options.session.setTriggerPaused(id, true), running?.stop()]);
+    return this.get(id);
+  }
+
+  /**
+   * Resumes a trigger that was paused. Times that passed are not made up for: a timer begins a new interval, a schedule waits for its next time.
+   * Resolves when that is durable, to the trigger as it is then; undefined where there is none.
+   *
+   * @throws ToolError `store_failed` by rejecting
+   */
+  async resume(id: string): Promise<TriggerStatus | undefined> {
+    await this.#options.session.setTriggerPaused(id, false);
+    this.#goOn(id);
+    return this.get(id);
+  }
+
   /** Removes a trigger for good; no message of it comes from now on. Resolves when that is durable, to whether there was one. */
   async remove(id: string): Promise<boolean> {
     const running = this.#running.get(id);
@@ -125,7 +155,7 @@ export class SessionTriggers {
     this.#onFire = onFire;
     if (this.#options.session.closed) return;
     this.#options.session.whenClosed.addEventListener("abort", this.#stopAll, { once: true });
-    for (const stored of this.#options.session.triggers) if (!this.#running.has(stored.id)) this.#run(stored, false);
+    for (const { id } of this.#options.session.triggers) this.#goOn(id);
     for (const definition of this.#options.declared()) void this.#addDeclared(definition);
   }
 
@@ -149,6 +179,13 @@ export class SessionTriggers {
     if (stored === undefined) throw new ToolError("conflict", `The trigger ${JSON.stringify(id)} was removed while it was being added.`);
     if (this.#onFire !== undefined && !this.#running.has(id)) this.#run(stored, true);
     return this.#statusOf(stored);
+  }
+
+  /** Runs one that is not paused, where an agent does. */
+  #goOn(id: string): void {
+    const stored = this.#find(id);
+    if (stored === undefined || stored.paused === true || this.#onFire === undefined || this.#running.has(id)) return;
+    this.#run(stored, false);
   }
 
   #run(stored: StoredTrigger, isNew: boolean): void {
@@ -193,10 +230,10 @@ export class SessionTriggers {
     });
   }
 
-  #statusOf({ id, kind, settings, addedAt, sent }: StoredTrigger): TriggerStatus {
+  #statusOf({ id, kind, settings, addedAt, sent, paused }: StoredTrigger): TriggerStatus {
     const running = this.#running.get(id);
     const error = running?.error;
-    return { id, type: kind, settings, addedAt, sent, running: running !== undefined, ...(error === undefined ? {} : { error }) };
+    return { id, type: kind, settings, addedAt, sent, running: running !== undefined, ...omitUndefined({ paused, error }) };
   }
 }
 

@@ -17,5 +17,6 @@ export interface TriggerSession {
   trigger(id: string): StoredTrigger | undefined;
   receive(message: SessionMessage, options?: ReceiveOptions): Promise<void>;
   addTrigger(trigger: NewTrigger): Promise<void>;
+  setTriggerPaused(id: string, paused: boolean): Promise<boolean>;
   removeTrigger(id: string): Promise<boolean>;
 }

@@ -7,6 +7,7 @@ import type { LoopResult } from "../../src/compose/loop-result.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
 import { gate, tool } from "../runtime/bench-runtime.ts";
 import { notes, testLoop } from "./bench-loop.ts";
+import { testRuntime } from "../runtime/bench-runtime.ts";
 
 const add = tool("add", ({ a, b }) => Number(a) + Number(b));
 const CALL = { name: "add", input: { a: 1, b: 2 } };
@@ -53,6 +54,25 @@ describe("loop.stream", () => {
     expect(events.at(-1)).toEqual({ type: "stop", result });
     expect(result).toMatchObject({ text: "Three.", reason: "answered", rounds: 2 });
     expect(told).toEqual(events);
+  });
+
+  test("issue 20.2 listeners of the runtime are told of the text while it is written, and the log keeps the whole message", async () => {
+    const { runtime } = testRuntime({ tools: [add] });
+    const session = runtime.session("told");
+    const { loop } = testLoop({ session, script: [{ text: "Let me see.", calls: [CALL] }, { text: "Three." }] });
+    const heard: unknown[] = [];
+    runtime.subscribe((event) => {
+      if (event.type === "round-text" || event.type === "round-end") heard.push(event);
+    });
+    await loop.run("1 + 2?");
+    const place = { sessionId: session.id, turnId: expect.any(String), at: expect.any(Number) };
+    expect(heard).toEqual([
+      { type: "round-text", ...place, position: 0, text: "Let me see." },
+      expect.objectContaining({ type: "round-end" }),
+      { type: "round-text", ...place, position: 0, text: "Three." },
+      expect.objectContaining({ type: "round-end" }),
+    ]);
+    expect(session.log.map(({ type }) => type)).not.toContain("round-text");
   });
 
   test("an event is there while the model still speaks, and leaving early cancels the run", async () => {

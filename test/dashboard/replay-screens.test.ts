@@ -231,6 +231,78 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20.5 in a browser ${IN_CI}
     }
     await page.context().close();
   });
+
+  test("issue 20.2 a schedule is paused and resumed on its screen", async () => {
+    const { page, problems } = await openPage(browser, scene, "/schedules/morning?session=desk");
+    const panel = page.getByRole("complementary", { name: "Schedule" });
+    await panel.getByRole("button", { name: "Pause" }).click();
+    await panel.getByText("paused").waitFor();
+    await panel.getByText("when it is resumed").waitFor();
+    await page.screenshot({ path: `${PICTURES}schedule-paused.png` });
+    expect(await seriousFindings(page)).toEqual([]);
+    await panel.getByRole("button", { name: "Resume" }).click();
+    await panel.getByText("active").waitFor();
+    expect(problems).toEqual([]);
+    await page.context().close();
+  });
+
+  test("issue 20.2 an agent's answer is read while its model writes it, and is there once", async () => {
+    const { page, problems } = await openPage(browser, scene, "/agents/writer");
+    await page.getByRole("textbox", { name: "Message to the agent" }).fill("Write to Ann.");
+    await page.keyboard.press("Enter");
+    await page.getByText("word5 ").waitFor();
+    expect(await page.getByText("word60").count()).toBe(0);
+    await page.screenshot({ path: `${PICTURES}agent-writing.png` });
+    await page.getByText("word60").waitFor();
+    await page.getByText("The agent is at work…").waitFor({ state: "detached" });
+    expect(await page.getByText("word60").count()).toBe(1);
+    expect(problems).toEqual([]);
+    await page.context().close();
+  });
+
+  test("issue 20.2 a job that failed is run again, simulated first", async () => {
+    const [job] = await scene.runtime.session("shipping").execute([{ name: "shop::ship", input: { order: "A-17" } }]);
+    const { page, problems } = await openPage(browser, scene, `/jobs/${encodeURIComponent(job?.callId ?? "")}`);
+    const real = page.getByRole("button", { name: "Run for real" });
+    await real.waitFor();
+    expect(await real.isDisabled()).toBe(true);
+    await page.getByRole("button", { name: "Run simulated" }).click();
+    await page.locator(".tried", { hasText: "simulated" }).waitFor();
+    await page.screenshot({ path: `${PICTURES}job-again.png` });
+    expect(await seriousFindings(page)).toEqual([]);
+    const before = page.url();
+    await page.getByRole("button", { name: "Run for real", disabled: false }).click();
+    await page.waitForURL((url) => url.href !== before);
+    await page.getByText("There is no ship in the harbour.").first().waitFor();
+    expect(problems).toEqual([]);
+    await page.context().close();
+  });
+
+  test("issue 20.2 sessions have titles: in their list, in the palette, and in the name of their page", async () => {
+    const { page, problems } = await openPage(browser, scene, "/sessions");
+    const title = "Order two lamps and a desk, and tell me when they come.";
+    await page.getByText(title).first().waitFor();
+    await page.screenshot({ path: `${PICTURES}sessions-titles.png` });
+    await page.keyboard.press("Control+k");
+    const palette = page.getByRole("dialog", { name: "Go to" });
+    await page.keyboard.type("orders");
+    await palette.getByText(title).first().waitFor();
+    await page.screenshot({ path: `${PICTURES}palette-titles.png` });
+    await palette.getByRole("option", { name: "orders" }).first().click();
+    await page.getByRole("treegrid").waitFor();
+    expect(await page.title()).toContain("Order two lamps");
+    expect(await page.title()).toContain("orders");
+    expect(problems).toEqual([]);
+    await page.context().close();
+  });
+
+  test("issue 20.2 the screen of health says how many sessions each process has", async () => {
+    const { page } = await openPage(browser, scene, "/health");
+    await page.getByRole("heading", { name: "Sessions by process" }).waitFor();
+    await page.screenshot({ path: `${PICTURES}health-claims.png`, fullPage: true });
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.context().close();
+  });
 });
 
 /** How often the session itself has tried to reserve three lamps; its other work goes on beside the test. */

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { createAgent, createRuntime, defineTool, pure, readOnly, ToolError } from "haft";
+import { createAgent, createRuntime, defineTool, pure, readOnly, ToolError, type Model } from "haft";
 import { createServer, type Authenticator } from "haft/server";
 import { exampleEngine } from "haft/simulation";
 import { sqliteStore } from "haft/sqlite";
@@ -45,8 +45,11 @@ export async function openScene(): Promise<Scene> {
   const { key: readerKey } = await keys.add({ name: "Reader", scopes: ["read"] });
   const auth: Authenticator = await openServerAccess({ access: store.access }, systemPorts);
   const triggers = createTriggers();
-  const agents = { clerk: createAgent({ session: runtime.session("desk"), model: clerkModel(), triggers }) };
-  agents.clerk.start();
+  const agents = {
+    clerk: createAgent({ session: runtime.session("desk"), model: clerkModel(), triggers }),
+    writer: createAgent({ session: runtime.session("letters"), model: slowModel() }),
+  };
+  for (const agent of Object.values(agents)) agent.start();
   const start = () => createServer(runtime, { auth, dashboard: true, agents, triggers, limits: { graceMs: 50 }, version: "0.1.0" });
   let server = start();
   const { url, port } = await server.listen({ port: 0 });
@@ -63,7 +66,7 @@ export async function openScene(): Promise<Scene> {
     },
     async close() {
       await server.close();
-      await agents.clerk.stop();
+      await Promise.all(Object.values(agents).map((agent) => agent.stop()));
       await runtime.close();
       await rm(folder, { recursive: true, force: true });
     },
@@ -77,6 +80,24 @@ function clerkModel(): ReturnType<typeof scriptedModel> {
       ? { text: "I am looking it up.", calls: [{ name: "shop::price", input: { item: "lamp" } }] }
       : { text: "A lamp is 49.90 euros." },
   );
+}
+
+/** Writes a letter word by word. */
+function slowModel(): Model {
+  const whole = scriptedModel(() => ({ text: Array.from({ length: 60 }, (_, index) => `word${index + 1}`).join(" ") }));
+  return {
+    ...whole,
+    async *stream(request, options) {
+      for await (const event of whole.stream(request, options)) {
+        if (event.type !== "text-delta") yield event;
+        else
+          for (const text of event.text.split(/(?<= )/u)) {
+            yield { type: "text-delta", text };
+            await pause(100, undefined, { signal: options?.signal });
+          }
+      }
+    },
+  };
 }
 
 type Session = ReturnType<Scene["runtime"]["session"]>;
@@ -238,6 +259,16 @@ function shopTools(): ReturnType<typeof defineTool>[] {
           await pause(150, undefined, { signal });
         }
         return { boxes: 400 };
+      },
+    }),
+    defineTool({
+      name: "ship",
+      description: "Ships an order in the background; there is no ship.",
+      inputSchema: { type: "object", properties: { order: { type: "string" } }, required: ["order"] },
+      effects: { writes: ["harbour"] },
+      mode: "background",
+      execute: async () => {
+        throw new ToolError("execution_failed", "There is no ship in the harbour.");
       },
     }),
     defineTool({

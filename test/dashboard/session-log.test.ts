@@ -1,8 +1,8 @@
 /** Issue 20.3: what a timeline makes of a session's events. */
 import { describe, expect, test } from "vitest";
 import { stateOf } from "../../src/dashboard/timeline/call-entry.ts";
+import { mapColumns } from "../../src/dashboard/timeline/map-columns.ts";
 import { SessionLog } from "../../src/dashboard/timeline/session-log.ts";
-import { timeAxis } from "../../src/dashboard/timeline/time-axis.ts";
 import type { LogEvent } from "../../src/dashboard/server/log-event.ts";
 
 const place = { sessionId: "s", turnId: "t" };
@@ -30,6 +30,12 @@ function logOf(...events: readonly LogEvent[]): SessionLog {
   const log = new SessionLog();
   for (const event of events) log.add(event);
   return log;
+}
+
+/** Numbers from 0 to 1, the same each time. */
+function seeded(seed: number): () => number {
+  let state = seed;
+  return () => (state = (state * 16_807) % 2_147_483_647) / 2_147_483_647;
 }
 
 const ids = (log: SessionLog) =>
@@ -68,6 +74,33 @@ describe("issue 20.3 rows", () => {
     for (let index = 0; index < 100_000; index++)
       log.add(start(String(index), index, index % 10 === 9 ? { parentCallId: String(index - 9) } : {}));
     expect(log.rows()).toHaveLength(100_000);
+  });
+
+  test("issue 20.3 are shown at any depth, each below the call that made it", () => {
+    const log = logOf(
+      start("0", 0),
+      ...Array.from({ length: 5_000 }, (_, index) => start(String(index + 1), index + 1, { parentCallId: String(index) })),
+    );
+    expect(log.rows().map(({ entry, depth }) => [entry.id, depth])).toEqual(
+      Array.from({ length: 5_001 }, (_, index) => [String(index), index]),
+    );
+  });
+
+  test("issue 20.3 of calls that name each other as their parents are shown once each", () => {
+    expect(ids(logOf(start("a", 0, { parentCallId: "b" }), start("b", 1, { parentCallId: "a" })))).toEqual(["a", "-b"]);
+  });
+
+  test("issue 20.3 of a log that grows are those of the same log read whole", () => {
+    const random = seeded(5);
+    const events = Array.from({ length: 400 }, (_, index) =>
+      start(String(index), index, random() < 0.5 ? {} : { parentCallId: String(Math.floor(random() * index)) }),
+    );
+    const log = new SessionLog();
+    for (const [index, event] of events.entries()) {
+      log.add(event);
+      if (random() < 0.2) expect(ids(log)).toEqual(ids(logOf(...events.slice(0, index + 1))));
+    }
+    expect(new Set(ids(log)).size).toBe(400);
   });
 });
 
@@ -138,7 +171,7 @@ describe("issue 20.3 phases", () => {
 
 describe("issue 20.3 the axis of time", () => {
   test("folds a long time in which nothing began or ended, and keeps the rest in proportion", () => {
-    const axis = timeAxis(logOf(start("a", 0), end("a", 500), start("b", 60_500), end("b", 61_000)).entries(), 61_000);
+    const axis = logOf(start("a", 0), end("a", 500), start("b", 60_500), end("b", 61_000)).axis(61_000);
     expect(axis.pieces.map(({ folded, from, to }) => [folded, from, to])).toEqual([
       [false, 0, 500],
       [true, 500, 60_500],
@@ -149,12 +182,58 @@ describe("issue 20.3 the axis of time", () => {
 
   test("does not fold where every call takes long", () => {
     const events = [0, 1, 2, 3].flatMap((index) => [start(String(index), index * 60_000), end(String(index), index * 60_000 + 60_000)]);
-    expect(timeAxis(logOf(...events).entries(), 0).pieces.some(({ folded }) => folded)).toBe(false);
+    expect(
+      logOf(...events)
+        .axis(0)
+        .pieces.some(({ folded }) => folded),
+    ).toBe(false);
   });
 
   test("has a place for every moment, of no entries as well", () => {
-    expect(timeAxis([], 7).at(7)).toBe(0);
-    const axis = timeAxis(logOf(start("a", 10)).entries(), 10);
+    expect(logOf().axis(7).at(7)).toBe(0);
+    const axis = logOf(start("a", 10)).axis(10);
     expect([axis.at(-5), axis.at(10), axis.at(99)].every((at) => at >= 0 && at <= 1)).toBe(true);
+  });
+
+  test("issue 20.3 is the same for a log that grows, also where events tell times before those of earlier ones", () => {
+    const random = seeded(9);
+    const log = new SessionLog();
+    const events: LogEvent[] = [];
+    for (let index = 0; index < 300; index++) {
+      const at = Math.floor(index * 400 + random() * (random() < 0.1 ? 90_000 : 100));
+      events.push(start(String(index), at), end(String(index), at + Math.floor(random() * 500)));
+      for (const event of events.slice(-2)) log.add(event);
+      if (random() < 0.2) expect(log.axis(0).pieces).toEqual(logOf(...events).axis(0).pieces);
+    }
+    const { pieces } = log.axis(0);
+    expect(pieces.some(({ folded }) => folded)).toBe(true);
+    for (const [index, { from, start: place }] of pieces.entries())
+      expect([from, place]).toEqual([pieces[index - 1]?.to ?? from, pieces[index - 1]?.end ?? 0]);
+    expect(pieces.at(-1)?.end).toBeCloseTo(1);
+  });
+
+  test("issue 20.3 ends with what runs, and gives the moment of a place back", () => {
+    const axis = logOf(start("a", 0), end("a", 500), start("b", 60_500)).axis(61_000);
+    for (const time of [0, 250, 500, 10_000, 60_500, 60_750, 61_000]) expect(axis.timeAt(axis.at(time))).toBeCloseTo(time);
+  });
+});
+
+describe("issue 20.3 the map of the whole time", () => {
+  test("has in each column how many calls ran, and whether one failed", () => {
+    const log = logOf(
+      start("a", 0),
+      start("b", 25),
+      end("a", 50, { status: "error", error: { code: "timeout" } }),
+      end("b", 75),
+      start("c", 80),
+      end("c", 100),
+    );
+    expect(mapColumns(log, log.axis(0), 4)).toEqual({ running: [1, 2, 2, 2], failed: [false, false, true, false] });
+  });
+
+  test("has what still runs up to its end, and nothing of a log without calls", () => {
+    const log = logOf(start("a", 0), start("b", 50));
+    expect(mapColumns(log, log.axis(100), 4).running).toEqual([1, 1, 2, 2]);
+    expect(mapColumns(logOf(), logOf().axis(0), 2)).toEqual({ running: [0, 0], failed: [false, false] });
   });
 });

@@ -55,6 +55,8 @@ const WORDS = {
   "message-add": "message",
   "inbox-add": "inbox",
   "trigger-add": "trigger",
+  "trigger-pause": "trigger paused",
+  "trigger-resume": "trigger resumed",
   "trigger-remove": "trigger removed",
   "batch-start": "batch",
   "call-start": "call",

@@ -50,6 +50,75 @@ function follow(session: RuntimeSession, ports: FakePorts, store: FailingStore, 
 
 const tick: TriggerDefinition = { type: "timer", name: "tick", interval: 60, prompt: "tick" };
 
+describe("issue 20.2 a trigger that is paused", () => {
+  const hourly: TriggerDefinition = { type: "schedule", name: "hourly", hourlyAt: 0, zone: "UTC", catchUp: true, prompt: "hour" };
+  const minute = 60_000;
+
+  test("sends nothing, also after a restart, until it is resumed; a timer then begins a new interval", async () => {
+    const first = await begin();
+    await first.own.add(tick);
+    expect(await first.own.pause("tick")).toMatchObject({ id: "tick", paused: true, running: false });
+    await first.ports.clock.advance(5 * minute);
+    const second = await restart(first, {}, 3 * minute);
+    await second.ports.clock.advance(5 * minute);
+    expect([await second.heard(), second.own.get("tick")]).toEqual([[], expect.objectContaining({ paused: true, running: false })]);
+    const resumed = await second.own.resume("tick");
+    expect(resumed).toMatchObject({ running: true });
+    expect(resumed).not.toHaveProperty("paused");
+    await second.ports.clock.advance(minute - 1);
+    expect(await second.heard()).toEqual([]);
+    await second.ports.clock.advance(1);
+    expect(await second.heard()).toEqual(["tick"]);
+    const third = await restart(second);
+    await third.ports.clock.advance(minute);
+    expect(await third.heard()).toEqual(["tick", "tick"]);
+  });
+
+  test("has no next time, and does not make up for times of the pause", async () => {
+    const { own, ports, heard } = await begin();
+    await own.add(hourly);
+    await ports.clock.advance(60 * minute);
+    expect(await heard()).toEqual(["hour"]);
+    await own.pause("hourly");
+    expect(own.nextAt("hourly")).toBeUndefined();
+    await ports.clock.advance(150 * minute);
+    await own.resume("hourly");
+    expect(own.nextAt("hourly")).toBeGreaterThan(ports.clock.wallTime());
+    await ports.clock.advance(minute);
+    expect(await heard()).toEqual(["hour"]);
+    await ports.clock.advance(60 * minute);
+    expect(await heard()).toEqual(["hour", "hour"]);
+  });
+
+  test("is recorded once each, and one that is not there is undefined", async () => {
+    const { own, session } = await begin();
+    await own.add(tick);
+    await own.pause("tick");
+    await own.pause("tick");
+    await own.resume("tick");
+    await own.resume("tick");
+    expect([await own.pause("gone"), await own.resume("gone")]).toEqual([undefined, undefined]);
+    expect(session.log.map(({ type }) => type).filter((type) => type.startsWith("trigger-"))).toEqual([
+      "trigger-add",
+      "trigger-pause",
+      "trigger-resume",
+    ]);
+  });
+
+  test("receives nothing by another way either, and says when its pause is not stored yet", async () => {
+    const { own, ports, session, store, heard } = await begin();
+    await own.add(tick);
+    await session.setTriggerPaused("tick", true); // by somebody else than its manager
+    await ports.clock.advance(2 * minute);
+    expect(await heard()).toEqual([]);
+    await own.resume("tick");
+    store.durableError = new ToolError("store_failed", "The disk is full.");
+    await expect(own.pause("tick")).rejects.toMatchObject({ code: "store_failed" });
+    store.durableError = undefined;
+    expect(await own.pause("tick")).toMatchObject({ paused: true, running: false });
+  });
+});
+
 describe("F1.59 timers", () => {
   test("fire again and again, the first time after the interval", async () => {
     const { own, ports, heard } = await begin();

@@ -17,9 +17,9 @@ export function triggerLines({ chat, screen }: { readonly chat: Chat; readonly s
   return list.map((one) => `  ${oneLine(statusText(one), width - 2)}`);
 }
 
-function statusText({ id, type, settings, sent, error }: TriggerStatus): string {
-  const fails = error === undefined ? "" : `, fails: ${error}`;
-  return `${id}  ${type} ${safeJson(settings)}, ${plural(sent, "message")} sent${fails}`;
+function statusText({ id, type, settings, sent, paused, error }: TriggerStatus): string {
+  const state = `${paused === true ? ", paused" : ""}${error === undefined ? "" : `, fails: ${error}`}`;
+  return `${id}  ${type} ${safeJson(settings)}, ${plural(sent, "message")} sent${state}`;
 }
 
 /** Removes the trigger that is named. Resolves to the answer; never rejects. */

@@ -165,6 +165,8 @@ const FIELDS = {
   "message-add": { ...FACT, message, parentCallId: optional(id), principal: optional(id) },
   "inbox-add": { ...FACT, id, message, sender: optional(anyText), triggerId: optional(id), tick: optional(at), principal: optional(id) },
   "trigger-add": { ...FACT, id, kind: id, settings: jsonObject },
+  "trigger-pause": { ...FACT, id },
+  "trigger-resume": { ...FACT, id },
   "trigger-remove": { ...FACT, id },
   "batch-start": { ...FACT, turnId: id, callIds: ids, idempotencyKey: id, digest: id },
   "call-start": {

@@ -10,7 +10,7 @@ import { sessionPath, useGo } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
 import { Icon, Loading, Notice } from "../show/parts.tsx";
 import { AgentState, type Agent } from "./agent-state.tsx";
-import { ChatCall, ChatMessage } from "./chat-parts.tsx";
+import { ChatCall, ChatMessage, ChatWriting } from "./chat-parts.tsx";
 import { ChatLog } from "./chat-log.ts";
 
 export function AgentPanel({ name, agent }: { readonly name: string; readonly agent: Agent | undefined }): ReactNode {
@@ -90,7 +90,7 @@ function Conversation({ agent, followed }: { readonly agent: Agent; readonly fol
         </Notice>
       )}
       {!isReady && items.length === 0 && <Loading />}
-      {isReady && failure === undefined && items.length === 0 && log.waiting.size === 0 && (
+      {isReady && failure === undefined && items.length === 0 && log.waiting.size === 0 && log.writing === "" && (
         <Notice title="Nothing was said yet.">
           <Link href={sessionPath(agent.sessionId)}>Its session</Link> begins with the first message.
         </Notice>
@@ -109,6 +109,7 @@ function Conversation({ agent, followed }: { readonly agent: Agent; readonly fol
             <ChatCall key={`${entry.id} ${entry.result === undefined}`} entry={entry} log={log.calls} sessionId={agent.sessionId} />
           ),
         )}
+      {log.writing !== "" && <ChatWriting text={log.writing} />}
       {[...log.waiting].map(([id, text]) => (
         <div key={id} className="chat-message chat-user chat-waiting">
           <p className="chat-role">waits for the agent</p>

@@ -1,6 +1,7 @@
 /** A conversation with its calls in their place: those of a message stand below it. */
-import type { LogEvent } from "../server/log-event.ts";
-import { SessionLog, contentText, type Entry } from "../timeline/session-log.ts";
+import type { LogEvent, LogEventOf } from "../server/log-event.ts";
+import type { Entry } from "../timeline/entry.ts";
+import { SessionLog, contentText } from "../timeline/session-log.ts";
 
 /** Messages of a chat are shown whole, up to this. */
 const MAX_TEXT = 100_000;
@@ -10,11 +11,22 @@ export class ChatLog {
   readonly calls = new SessionLog({ maxText: MAX_TEXT });
   /** Messages that were received and are not part of the conversation yet, by their ids. */
   readonly waiting = new Map<string, string>();
+  /** The text of the message that is being written; its beginning is missing where the page was opened meanwhile. */
+  writing = "";
 
   add(event: LogEvent): void {
     this.calls.add(event);
+    if (event.type === "round-text") this.#write(event);
+    // One that is made in a call is no part of this conversation.
+    if (event.type === "round-end" && event.parentCallId === undefined) this.writing = "";
     if (event.type === "inbox-add") this.waiting.set(event.id, contentText(event.message.content, MAX_TEXT));
     if (event.type === "message-add" && event.message.inboxId !== undefined) this.waiting.delete(event.message.inboxId);
+  }
+
+  #write({ position, text, parentCallId }: LogEventOf<"round-text">): void {
+    if (parentCallId !== undefined || this.writing.length >= MAX_TEXT) return;
+    if (this.writing === "" && position > 0) this.writing = "…";
+    this.writing += text;
   }
 
   get version(): number {

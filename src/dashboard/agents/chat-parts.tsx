@@ -7,7 +7,8 @@ import { Badge } from "../show/parts.tsx";
 import { clockTime, plural, span } from "../show/words.ts";
 import { nameOf, stateOf, type CallEntry } from "../timeline/call-entry.ts";
 import { ORIGINS, stateWords } from "../timeline/origins.ts";
-import type { MessageEntry, SessionLog } from "../timeline/session-log.ts";
+import type { MessageEntry } from "../timeline/entry.ts";
+import type { SessionLog } from "../timeline/session-log.ts";
 
 export function ChatMessage({ entry: { role, text, at, voided } }: { readonly entry: MessageEntry }): ReactNode {
   const side = role === "assistant" ? "chat-agent" : role === "user" ? "chat-user" : "chat-other";
@@ -19,6 +20,18 @@ export function ChatMessage({ entry: { role, text, at, voided } }: { readonly en
       </p>
       <p className="prose">
         <Inert text={text === "" ? "–" : text} maxLength={20_000} />
+      </p>
+    </div>
+  );
+}
+
+/** A message that the model is writing. */
+export function ChatWriting({ text }: { readonly text: string }): ReactNode {
+  return (
+    <div className="chat-message chat-agent" aria-live="off">
+      <p className="chat-role">assistant</p>
+      <p className="prose">
+        <Inert text={text} maxLength={20_000} />
       </p>
     </div>
   );

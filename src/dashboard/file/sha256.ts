@@ -4,6 +4,7 @@ const K = constants(64, 1 / 3);
 const START = constants(8, 1 / 2);
 const WORDS = new Int32Array(64);
 const BLOCK = 64;
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
 let bytes = new Uint8Array(1 << 16);
 const encoder = new TextEncoder();
@@ -18,7 +19,9 @@ export function sha256(data: string | Uint8Array): string {
   view.setUint32(padded - 8, Math.floor(length / 2 ** 29));
   view.setUint32(padded - 4, (length * 8) >>> 0);
   for (let at = 0; at < padded; at += BLOCK) mix(state, view, at);
-  return [...state].map((word) => (word >>> 0).toString(16).padStart(8, "0")).join("");
+  let hex = "";
+  for (const word of state) for (let bits = 24; bits >= 0; bits -= 8) hex += HEX[(word >>> bits) & 0xff];
+  return hex;
 }
 
 /** Puts the data into the buffer, and says how many bytes it has. */

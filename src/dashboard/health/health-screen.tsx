@@ -1,8 +1,11 @@
 /** How the server is: whether it takes calls, what runs, how fast, what was given up. */
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef, type ReactNode } from "react";
+import { Link } from "wouter";
 import { failureOf } from "../server/failure-of.ts";
+import { nameOfProcess, useFleet } from "../processes/use-fleet.ts";
 import { useConnection, useInfo } from "../server/use-server.ts";
+import { processPath } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
 import { Badge, Fact, Loading, Notice, ScreenHead, Section } from "../show/parts.tsx";
 import { count, span } from "../show/words.ts";
@@ -44,6 +47,7 @@ export function HealthScreen(): ReactNode {
       )}
       {data === undefined && error === null && <Loading />}
       {data !== undefined && <Figures readings={data} />}
+      <Claims />
       <About />
     </>
   );
@@ -122,6 +126,31 @@ function CallTimes({ readings }: { readonly readings: readonly Reading[] }): Rea
         <Fact name="p50">{at(0.5)}</Fact>
         <Fact name="p90">{at(0.9)}</Fact>
         <Fact name="p99">{at(0.99)}</Fact>
+      </dl>
+    </Section>
+  );
+}
+
+/** The sessions that each process has claimed; nothing where the store is not shared. */
+function Claims(): ReactNode {
+  const { data } = useFleet();
+  const processes = data?.processes ?? [];
+  if (processes.length === 0) return null;
+  return (
+    <Section title="Sessions by process">
+      <dl className="facts facts-wide">
+        {processes.map((one) => (
+          <Fact
+            key={one.id}
+            name={
+              <Link href={processPath(one.id)}>
+                <Inert text={nameOfProcess(one)} maxLength={60} />
+              </Link>
+            }
+          >
+            {count(one.sessions)} {!one.alive && <Badge tone="bad">gone</Badge>}
+          </Fact>
+        ))}
       </dl>
     </Section>
   );

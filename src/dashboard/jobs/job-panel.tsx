@@ -12,6 +12,7 @@ import { Inert, TextBlock, ToolName } from "../show/inert.tsx";
 import { Fact, Icon, Loading, Notice, Section } from "../show/parts.tsx";
 import { count, fullTime } from "../show/words.ts";
 import { JobState, type Job } from "./job-state.tsx";
+import { RetryJob } from "./retry-job.tsx";
 
 const EVERY_MS = 1_500;
 const TAIL = 8_000;
@@ -44,6 +45,8 @@ export function JobPanel({ jobId }: { readonly jobId: string }): ReactNode {
   );
 }
 
+const WENT_WRONG: ReadonlySet<Job["state"]> = new Set(["error", "cancelled", "parked"]);
+
 function hasEnded({ state }: Job): boolean {
   return !["queued", "running", "waiting"].includes(state);
 }
@@ -73,6 +76,7 @@ function JobDetails({ job }: { readonly job: Job }): ReactNode {
       )}
       <Output job={job} />
       {job.result !== undefined && <ResultSection sessionId={job.sessionId} result={job.result} />}
+      {WENT_WRONG.has(job.state) && may("simulate") && <RetryJob key={job.id} job={job} />}
       <dl className="facts">
         <Fact name="Call">
           <Link href={sessionPath(job.sessionId, job.id)}>

@@ -8,7 +8,7 @@ import { agentPath, sessionPath, useGo } from "../show/address.ts";
 import { Inert, TextBlock } from "../show/inert.tsx";
 import { Fact, Icon, Notice, Section } from "../show/parts.tsx";
 import { count, fullTime } from "../show/words.ts";
-import { promptOf, ruleWords, type Schedule } from "./schedule.ts";
+import { noNextWords, promptOf, ruleWords, type Schedule } from "./schedule.ts";
 import { ScheduleState } from "./schedule-state.tsx";
 
 export function SchedulePanel({ schedule }: { readonly schedule: Schedule | undefined }): ReactNode {
@@ -50,7 +50,7 @@ function Details({ schedule }: { readonly schedule: Schedule }): ReactNode {
         <Fact name="Rule">
           <Inert text={ruleWords(schedule)} />
         </Fact>
-        <Fact name="Next">{nextAt === undefined ? "never" : fullTime(nextAt)}</Fact>
+        <Fact name="Next">{nextAt === undefined ? noNextWords(schedule) : fullTime(nextAt)}</Fact>
         {settings["catchUp"] === true && <Fact name="Missed times">made up for once</Fact>}
         <Fact name="Sent">{count(sent)}</Fact>
         <Fact name="Added">{fullTime(addedAt)}</Fact>
@@ -92,7 +92,12 @@ function Actions({ schedule }: { readonly schedule: Schedule }): ReactNode {
       go("/schedules");
     },
   });
-  const error = send.error ?? remove.error;
+  const pause = useMutation({
+    mutationFn: () =>
+      client.call(schedule.paused === true ? "resumeSchedule" : "pauseSchedule", { params: { scheduleId: id }, query: { sessionId } }),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ["schedules"] }),
+  });
+  const error = send.error ?? pause.error ?? remove.error;
   return (
     <div className="button-row section">
       {agent !== undefined && (
@@ -100,6 +105,9 @@ function Actions({ schedule }: { readonly schedule: Schedule }): ReactNode {
           Send the message now
         </button>
       )}
+      <button type="button" className="button" disabled={pause.isPending} onClick={() => pause.mutate()}>
+        {schedule.paused === true ? "Resume" : "Pause"}
+      </button>
       <button
         type="button"
         className="button button-danger"

@@ -15,6 +15,11 @@ export function ruleWords({ settings }: Schedule): string {
   return `${at()}, ${String(zone)}`;
 }
 
+/** In place of a next time. */
+export function noNextWords({ paused }: Schedule): string {
+  return paused === true ? "when it is resumed" : "never";
+}
+
 export function promptOf({ settings }: Schedule): string {
   return String(settings["prompt"] ?? "");
 }

@@ -10,7 +10,7 @@ import { Inert } from "../show/inert.tsx";
 import { Loading, Notice, ScreenHead } from "../show/parts.tsx";
 import { fullTime, shortTime, span } from "../show/words.ts";
 import { ListTable } from "../show/list-table.tsx";
-import { promptOf, ruleWords, type Schedule } from "./schedule.ts";
+import { noNextWords, promptOf, ruleWords, type Schedule } from "./schedule.ts";
 import { SchedulePanel } from "./schedule-panel.tsx";
 import { ScheduleState } from "./schedule-state.tsx";
 
@@ -88,7 +88,7 @@ function ScheduleTable({
             <Inert text={one.sessionId} maxLength={60} />
           </td>
           <td className="number">
-            <NextTime at={one.nextAt} now={now} />
+            <NextTime schedule={one} now={now} />
           </td>
         </tr>
       ))}
@@ -96,8 +96,9 @@ function ScheduleTable({
   );
 }
 
-function NextTime({ at, now }: { readonly at: number | undefined; readonly now: number }): ReactNode {
-  if (at === undefined) return <span className="muted">never</span>;
+function NextTime({ schedule, now }: { readonly schedule: Schedule; readonly now: number }): ReactNode {
+  const { nextAt: at } = schedule;
+  if (at === undefined) return <span className="muted">{noNextWords(schedule)}</span>;
   return (
     <time dateTime={new Date(at).toISOString()} title={fullTime(at)}>
       {shortTime(at, now)}

@@ -110,6 +110,11 @@ function SessionTable({ sessions }: { readonly sessions: readonly Placed[] }): R
               {depth > 0 && <span aria-label="branch">↳ </span>}
               <Inert text={session.id} maxLength={120} />
             </Link>
+            {session.title !== undefined && (
+              <span className="sub-line">
+                <Inert text={session.title} maxLength={140} />
+              </span>
+            )}
           </td>
           <td>
             <SessionState session={session} now={now} />

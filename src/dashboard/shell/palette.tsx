@@ -10,6 +10,7 @@ import { usePaused } from "../show/use-paused.ts";
 interface Entry {
   readonly kind: string;
   readonly name: string;
+  readonly title?: string | undefined;
   readonly run: () => void;
 }
 
@@ -109,6 +110,11 @@ function FoundList({ id, entries, active, onActive, onRun }: FoundProps): ReactN
         >
           <span className="palette-name">
             <Inert text={entry.name} maxLength={120} />
+            {entry.title !== undefined && (
+              <span className="sub-line">
+                <Inert text={entry.title} maxLength={80} />
+              </span>
+            )}
           </span>
           <span className="muted">{entry.kind}</span>
         </li>
@@ -134,7 +140,7 @@ function useEntries(words: string, screens: readonly (readonly [string, string])
         client.call("listSessions", { query, signal }),
         client.call("listTools", { query, signal }),
       ]);
-      return { sessions: sessions.map(({ id }) => id), tools: tools.map(({ name }) => name) };
+      return { sessions, tools: tools.map(({ name }) => name) };
     },
   });
   const wanted = words.toLowerCase().split(/\s+/u);
@@ -142,7 +148,7 @@ function useEntries(words: string, screens: readonly (readonly [string, string])
   return [
     ...actions.map(({ name, run }) => ({ kind: "action", name, run })).filter(fits),
     ...screens.map(([name, path]) => ({ kind: "screen", name, run: () => go(path) })).filter(fits),
-    ...(data?.sessions ?? []).map((name) => ({ kind: "session", name, run: () => go(sessionPath(name)) })).filter(fits),
+    ...(data?.sessions ?? []).map(({ id, title }) => ({ kind: "session", name: id, title, run: () => go(sessionPath(id)) })).filter(fits),
     ...(data?.tools ?? []).map((name) => ({ kind: "tool", name, run: () => go(toolPath(name)) })),
   ];
 }

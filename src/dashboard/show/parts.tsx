@@ -129,7 +129,7 @@ export function CopyButton({ label, text }: { readonly label: string; readonly t
 }
 
 /** A term and its value. */
-export function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }): ReactNode {
+export function Fact({ name, children }: { readonly name: ReactNode; readonly children: ReactNode }): ReactNode {
   return (
     <div className="fact">
       <dt>{name}</dt>

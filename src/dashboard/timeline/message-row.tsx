@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import { Inert } from "../show/inert.tsx";
 import { clockTime } from "../show/words.ts";
 import type { RowProps } from "./row-props.ts";
-import type { MessageEntry } from "./session-log.ts";
+import type { MessageEntry } from "./entry.ts";
 
 export function MessageRow({ entry, log }: RowProps & { readonly entry: MessageEntry }): ReactNode {
   return (

@@ -1,48 +1,35 @@
 /** Folds a session's events into what a timeline shows, outside of React: thousands of events cost one drawing. */
 import type { LogEvent, LogEventOf } from "../server/log-event.ts";
-import { endedPhases, newCall, type CallEntry, type Phase } from "./call-entry.ts";
-
-/** A message of the conversation. */
-export interface MessageEntry {
-  readonly kind: "message";
-  readonly id: string;
-  readonly at: number;
-  readonly role: string;
-  readonly text: string;
-  readonly voided?: string;
-  /** The calls of a message of the model. */
-  readonly callIds?: readonly string[];
-}
-
-export type Entry = CallEntry | MessageEntry;
-
-/** An entry in its place in the tree. */
-export interface Row {
-  readonly entry: Entry;
-  readonly depth: number;
-}
+import { endedPhases, newCall, type CallEntry, type CallResult, type Phase } from "./call-entry.ts";
+import type { Entry } from "./entry.ts";
+import { Moments } from "./moments.ts";
+import { RowTree, type Row } from "./row-tree.ts";
+import { AxisTimes, type TimeAxis } from "./time-axis.ts";
 
 const MAX_OUTPUTS = 200;
 const MAX_TEXT = 400;
-const MAX_DEPTH = 12;
 
 export class SessionLog {
   readonly calls = new Map<string, CallEntry>();
   /** Grows with each event. */
   version = 0;
-  /** The events of the log that were folded. */
-  events = 0;
   running = 0;
   failed = 0;
+  /** The first message of a user or the first tool that was called, whichever came first, as the list of sessions has it; "" before. */
+  title = "";
   /** Its source tells no times: places on the axis are turns. */
   isTimeless = false;
   /** Of a log from a file: its last moment, at which what has not ended stands still. */
   endAt: number | undefined;
   /** Longer texts are cut. */
   readonly maxText: number;
+  /** When calls began, ended, and failed. */
+  readonly starts = new Moments();
+  readonly ends = new Moments();
+  readonly failures = new Moments();
   readonly #entries: Entry[] = [];
-  #rows: Row[] = [];
-  #rowsOf = -1;
+  readonly #tree = new RowTree();
+  readonly #times = new AxisTimes();
 
   constructor({ maxText = MAX_TEXT }: { readonly maxText?: number } = {}) {
     this.maxText = maxText;
@@ -57,47 +44,45 @@ export class SessionLog {
 
   enter(entry: Entry): void {
     this.#entries.push(entry);
+    this.#tree.add(entry);
+    this.#times.add(entry.at);
+    if (this.title === "") this.title = titleOf(entry);
     if (entry.kind !== "call") return;
     this.calls.set(entry.id, entry);
+    this.starts.add(entry.at);
     this.running++;
   }
 
-  /** Everything in the order it began, calls that other calls made below those. */
-  rows(): readonly Row[] {
-    if (this.#rowsOf === this.#entries.length) return this.#rows;
-    this.#rowsOf = this.#entries.length;
-    this.#rows = treeOf(this.#entries, this.calls);
-    return this.#rows;
+  end(call: CallEntry, at: number, result: CallResult): void {
+    call.result = result;
+    call.endedAt = Math.max(at, call.at);
+    this.#times.add(call.endedAt);
+    this.ends.add(call.endedAt);
+    this.running--;
+    if (result.status !== "error") return;
+    this.failures.add(call.endedAt);
+    this.failed++;
   }
 
-  /** From the first entry to the last end. */
+  /** Everything in the order it began, calls that other calls made below those. The same array each time, which grows. */
+  rows(): readonly Row[] {
+    return this.#tree.rows();
+  }
+
+  /** @param now the end of what has not ended */
+  axis(now: number): TimeAxis {
+    return this.#times.axis(this.running > 0 || this.#entries.length === 0 ? now : undefined);
+  }
+
+  /** In the order in which they began. */
   entries(): readonly Entry[] {
     return this.#entries;
   }
 }
 
-function treeOf(entries: readonly Entry[], calls: ReadonlyMap<string, CallEntry>): Row[] {
-  const children = new Map<string, Entry[]>();
-  const roots: Entry[] = [];
-  for (const entry of entries) {
-    const parent = entry.kind === "call" ? entry.parentId : undefined;
-    const siblings = parent === undefined || !calls.has(parent) || parent === entry.id ? roots : childrenOf(children, parent);
-    siblings.push(entry);
-  }
-  if (children.size === 0) return roots.map((entry) => ({ entry, depth: 0 }));
-  const rows: Row[] = [];
-  const place = (entry: Entry, depth: number): void => {
-    rows.push({ entry, depth });
-    if (depth < MAX_DEPTH) for (const child of children.get(entry.id) ?? []) place(child, depth + 1);
-  };
-  for (const root of roots) place(root, 0);
-  return rows;
-}
-
-function childrenOf(children: Map<string, Entry[]>, parent: string): Entry[] {
-  const found = children.get(parent) ?? [];
-  if (found.length === 0) children.set(parent, found);
-  return found;
+function titleOf(entry: Entry): string {
+  if (entry.kind === "call") return entry.call.name;
+  return entry.role === "user" ? entry.text.trim().replaceAll(/\s+/gu, " ") : "";
 }
 
 type Folds = { readonly [Type in LogEvent["type"]]?: (log: SessionLog, event: LogEventOf<Type>) => void };
@@ -155,12 +140,9 @@ const FOLDS: Folds = {
   "call-end": (log, event) => {
     const call = log.calls.get(event.callId);
     if (call === undefined || call.result !== undefined) return;
-    call.result = event.result;
-    call.endedAt = Math.max(event.at, call.at);
     if (event.input !== undefined) call.input = event.input;
     call.phases = endedPhases(event, call.phases);
-    log.running--;
-    if (event.result.status === "error") log.failed++;
+    log.end(call, event.at, event.result);
   },
   "job-start": (log, { callId, mode }) => {
     const call = log.calls.get(callId);

@@ -1,5 +1,5 @@
 /** The place of each moment on a timeline: long stretches in which nothing began or ended are folded. */
-import type { Entry } from "./session-log.ts";
+import { Moments } from "./moments.ts";
 
 /** A piece of the axis between two moments. */
 export interface AxisPiece {
@@ -18,6 +18,13 @@ export interface TimeAxis {
   readonly pieces: readonly AxisPiece[];
   /** The place of a moment, from 0 to 1. */
   readonly at: (time: number) => number;
+  /** The moment of a place. */
+  readonly timeAt: (place: number) => number;
+}
+
+interface Stretch {
+  readonly from: number;
+  readonly to: number;
 }
 
 /** A stretch is folded when it is longer than this, and than most stretches are by far. */
@@ -27,62 +34,132 @@ const FOLD_OF_USUAL = 6;
 const FOLD_WIDTH = 0.06;
 const MAX_FOLDED = 0.4;
 
-/** @param now the end of what has not ended */
-export function timeAxis(entries: readonly Entry[], now: number): TimeAxis {
-  const moments = momentsOf(entries, now);
-  const pieces = piecesOf(moments, foldLimit(moments));
-  const first = moments[0] ?? now;
-  return { from: first, to: moments.at(-1) ?? first, pieces, at: (time) => placeOf(pieces, time) };
-}
+/** Steps of length for each doubling of it; the last step is longer than any stretch. */
+const LENGTHS_PER_DOUBLING = 8;
+const LENGTHS = 64 * LENGTHS_PER_DOUBLING;
 
-/** All beginnings and ends, in order. */
-function momentsOf(entries: readonly Entry[], now: number): Float64Array {
-  const moments = new Float64Array(entries.length * 2);
-  let length = 0;
-  for (const entry of entries) {
-    moments[length++] = entry.at;
-    moments[length++] = entry.kind === "message" ? entry.at : Math.max(entry.at, entry.endedAt ?? now);
+/** The moments at which something began or ended, and the stretches between them. */
+export class AxisTimes {
+  readonly #moments = new Moments();
+  /** How many stretches there are of about each length. */
+  readonly #lengths = new Uint32Array(LENGTHS);
+  #stretches = 0;
+  /** Those that may be folded. */
+  #long: Stretch[] = [];
+  /** How many of the moments were looked at, in which order of them. */
+  #seen = 0;
+  #sorts = 0;
+
+  add(time: number): void {
+    this.#moments.add(time);
   }
-  return moments.sort();
-}
 
-/** By the stretches that are usual here: where every call takes a minute, a minute is not long. */
-function foldLimit(moments: Float64Array): number {
-  const gaps = moments.slice(1).map((moment, index) => moment - (moments[index] ?? moment));
-  const usual = gaps.filter((gap) => gap > 0).sort();
-  return Math.max(LEAST_FOLD_MS, FOLD_OF_USUAL * (usual[Math.floor((usual.length - 1) / 2)] ?? 0));
-}
-
-function piecesOf(moments: Float64Array, limit: number): readonly AxisPiece[] {
-  const raw: { from: number; to: number; folded: boolean }[] = [];
-  for (const [index, to] of moments.entries()) {
-    const from = moments[index - 1] ?? to;
-    const last = raw.at(-1);
-    if (to - from > limit) raw.push({ from, to, folded: true });
-    else if (last === undefined || last.folded) raw.push({ from, to, folded: false });
-    else last.to = to;
+  /** @param now where the axis ends; left out, with the last moment */
+  axis(now?: number): TimeAxis {
+    this.#look();
+    const { length } = this.#moments;
+    if (length === 0) return axisOf([], now ?? 0, now ?? 0);
+    const last = this.#moments.at(length - 1);
+    const to = Math.max(last, now ?? last);
+    const limit = this.#foldLimit(to - last);
+    const folds = this.#long.filter((stretch) => stretch.to - stretch.from > limit);
+    if (to - last > limit) folds.push({ from: last, to });
+    return axisOf(folds, this.#moments.at(0), to);
   }
-  const folds = raw.filter(({ folded }) => folded).length;
-  const foldWidth = folds === 0 ? 0 : Math.min(FOLD_WIDTH, MAX_FOLDED / folds);
-  const open = raw.reduce((sum, { from, to, folded }) => sum + (folded ? 0 : Math.max(1, to - from)), 0);
+
+  #look(): void {
+    const sorts = this.#moments.sort();
+    if (sorts !== this.#sorts) {
+      this.#sorts = sorts;
+      this.#lengths.fill(0);
+      this.#stretches = this.#seen = 0;
+      this.#long = [];
+    }
+    for (; this.#seen < this.#moments.length; this.#seen++) {
+      const to = this.#moments.at(this.#seen);
+      const from = this.#seen === 0 ? to : this.#moments.at(this.#seen - 1);
+      if (to === from) continue;
+      const index = lengthIndex(to - from);
+      this.#lengths[index] = (this.#lengths[index] ?? 0) + 1;
+      this.#stretches++;
+      if (to - from > LEAST_FOLD_MS) this.#long.push({ from, to });
+    }
+  }
+
+  /** By the stretches that are usual here: where every call takes a minute, a minute is not long. */
+  #foldLimit(lastMs: number): number {
+    const lastIndex = lastMs > 0 ? lengthIndex(lastMs) : -1;
+    let left = (this.#stretches + (lastIndex < 0 ? 0 : 1) + 1) >> 1;
+    for (const [index, count] of this.#lengths.entries()) {
+      left -= index === lastIndex ? count + 1 : count;
+      if (left <= 0) return Math.max(LEAST_FOLD_MS, FOLD_OF_USUAL * 2 ** (index / LENGTHS_PER_DOUBLING));
+    }
+    return LEAST_FOLD_MS;
+  }
+}
+
+function lengthIndex(ms: number): number {
+  return Math.min(LENGTHS - 1, Math.max(0, Math.floor(Math.log2(ms) * LENGTHS_PER_DOUBLING)));
+}
+
+function axisOf(folds: readonly Stretch[], from: number, to: number): TimeAxis {
+  const pieces = piecesOf(folds, from, to);
+  const last = (start: (piece: AxisPiece) => boolean): AxisPiece | undefined => lastPiece(pieces, start);
+  return {
+    from,
+    to,
+    pieces,
+    at(time) {
+      const piece = last((one) => one.from <= time) ?? pieces[0];
+      return piece === undefined ? 0 : mapped(time, [piece.from, piece.to], [piece.start, piece.end]);
+    },
+    timeAt(place) {
+      const piece = last(({ start }) => start <= place) ?? pieces[0];
+      return piece === undefined ? from : mapped(place, [piece.start, piece.end], [piece.from, piece.to]);
+    },
+  };
+}
+
+/** The folds, and what is between them. */
+function piecesOf(folds: readonly Stretch[], from: number, to: number): readonly AxisPiece[] {
+  const raw: (Stretch & { readonly folded: boolean })[] = [];
+  let done = from;
+  for (const fold of folds) {
+    if (fold.from > done || raw.length === 0) raw.push({ from: done, to: fold.from, folded: false });
+    raw.push({ ...fold, folded: true });
+    done = fold.to;
+  }
+  if (to > done || raw.length === 0) raw.push({ from: done, to, folded: false });
+  const foldWidth = folds.length === 0 ? 0 : Math.min(FOLD_WIDTH, MAX_FOLDED / folds.length);
+  const open = raw.reduce((sum, piece) => sum + (piece.folded ? 0 : openMs(piece)), 0);
   let place = 0;
-  return raw.map(({ from, to, folded }) => {
+  return raw.map((piece) => {
     const start = place;
-    place += folded ? foldWidth : ((1 - folds * foldWidth) * Math.max(1, to - from)) / open;
-    return { from, to, start, end: place, folded };
+    place += piece.folded ? foldWidth : ((1 - folds.length * foldWidth) * openMs(piece)) / open;
+    return { ...piece, start, end: place };
   });
 }
 
-function placeOf(pieces: readonly AxisPiece[], time: number): number {
+function openMs({ from, to }: Stretch): number {
+  return Math.max(1, to - from);
+}
+
+/** The last of the pieces that begins early enough. */
+function lastPiece(pieces: readonly AxisPiece[], begins: (piece: AxisPiece) => boolean): AxisPiece | undefined {
   let low = 0;
-  let high = pieces.length - 1;
+  let high = pieces.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if ((pieces[middle]?.to ?? 0) < time) low = middle + 1;
+    const piece = pieces[middle];
+    if (piece !== undefined && begins(piece)) low = middle + 1;
     else high = middle;
   }
-  const piece = pieces[low];
-  if (piece === undefined) return 0;
-  const share = piece.to === piece.from ? 0 : (time - piece.from) / (piece.to - piece.from);
-  return piece.start + Math.min(1, Math.max(0, share)) * (piece.end - piece.start);
+  return pieces[low - 1];
+}
+
+type Range = readonly [from: number, to: number];
+
+function mapped(value: number, [from, to]: Range, [start, end]: Range): number {
+  const share = to === from ? 0 : (value - from) / (to - from);
+  return start + Math.min(1, Math.max(0, share)) * (end - start);
 }

@@ -1,11 +1,12 @@
 /** The rows of a timeline: a treegrid of which only what is in view exists. */
-import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
+import { useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import { handleRowKey } from "../show/row-keys.ts";
 import { zoomAfterKey } from "./brush.ts";
 import { CallRow } from "./call-row.tsx";
 import { MessageRow } from "./message-row.tsx";
-import type { Row, SessionLog } from "./session-log.ts";
+import { useRowsInView } from "./rows-in-view.ts";
+import type { Row } from "./row-tree.ts";
+import type { SessionLog } from "./session-log.ts";
 import type { TimeAxis } from "./time-axis.ts";
 import type { Zoom } from "./row-props.ts";
 
@@ -26,25 +27,19 @@ export interface GridProps {
 }
 
 const ROW_HEIGHT = 32;
-const OVERSCAN = 8;
 
 export function TimelineGrid(props: GridProps): ReactNode {
-  const { rows, callId, isFollowing } = props;
+  const { rows, version, callId, isFollowing } = props;
   const frame = useRef<HTMLDivElement>(null);
-  const [row, setRow] = useActiveRow(rows, callId);
-  const virtual = useVirtualizer({
-    count: rows.length,
-    getScrollElement: () => frame.current,
-    estimateSize: () => ROW_HEIGHT,
-    overscan: OVERSCAN,
-  });
+  const [row, setRow] = useActiveRow(rows, version, callId);
+  const { indexes, slots, scrollTo } = useRowsInView(frame, { count: rows.length, rowHeight: ROW_HEIGHT });
   useEffect(() => {
-    if (isFollowing && rows.length > 0) virtual.scrollToIndex(rows.length - 1);
-  }, [isFollowing, rows.length, virtual]);
+    if (isFollowing && rows.length > 0) scrollTo(rows.length - 1);
+  }, [isFollowing, rows.length, scrollTo]);
   useEffect(() => {
-    if (row >= 0 && !isFollowing) virtual.scrollToIndex(row);
+    if (row >= 0 && !isFollowing) scrollTo(row);
     // Only where the row was chosen in another way than by scrolling.
-  }, [row, isFollowing, virtual]);
+  }, [row, isFollowing, scrollTo]);
   return (
     <div
       ref={frame}
@@ -57,16 +52,17 @@ export function TimelineGrid(props: GridProps): ReactNode {
       tabIndex={0}
       onKeyDown={(event) => handleKey(event, props, row, setRow)}
     >
-      <div className="grid-rows" role="rowgroup" style={{ height: virtual.getTotalSize() }}>
-        {virtual.getVirtualItems().map(({ index, start }) => {
+      <div className="grid-rows" role="rowgroup" style={{ height: rows.length * ROW_HEIGHT }}>
+        {indexes.map((index) => {
           const one = rows[index];
+          // Elements of rows that went out of view become those of rows that came into it.
           return one === undefined ? null : (
             <GridRow
-              key={one.entry.id}
+              key={index % slots}
               {...props}
               one={one}
               index={index}
-              top={start}
+              top={index * ROW_HEIGHT}
               isActive={index === row}
               onChoose={() => setRow(index)}
             />
@@ -78,9 +74,12 @@ export function TimelineGrid(props: GridProps): ReactNode {
 }
 
 /** The row of the call in the address; keys move on from there. */
-function useActiveRow(rows: readonly Row[], callId: string | undefined): readonly [number, (row: number) => void] {
+function useActiveRow(rows: readonly Row[], version: number, callId: string | undefined): readonly [number, (row: number) => void] {
   const [row, setRow] = useState(-1);
-  const found = callId === undefined ? -1 : rows.findIndex(({ entry }) => entry.id === callId);
+  const found = useMemo(
+    () => (callId === undefined ? -1 : rows.findIndex(({ entry }) => entry.id === callId)),
+    [rows, version, callId], // the rows of a log are one array, which grows
+  );
   useEffect(() => {
     if (found >= 0) setRow(found);
   }, [found]);

@@ -12,13 +12,13 @@ import { useScreenActions } from "../show/screen-actions.ts";
 import { Badge, Icon, Loading, Notice, SearchField } from "../show/parts.tsx";
 import { count, plural, span } from "../show/words.ts";
 import { WHOLE } from "./brush.ts";
-import { nameOf } from "./call-entry.ts";
+import { nameOf, type CallEntry } from "./call-entry.ts";
 import { Legend } from "./legend.tsx";
 import { Minimap } from "./minimap.tsx";
 import { SaveMenu } from "./save-menu.tsx";
 import type { Zoom } from "./row-props.ts";
-import type { Row } from "./session-log.ts";
-import { timeAxis, type TimeAxis } from "./time-axis.ts";
+import type { Row } from "./row-tree.ts";
+import type { TimeAxis } from "./time-axis.ts";
 import { TimelineGrid } from "./timeline-grid.tsx";
 import { useRunningNow } from "./use-running-now.ts";
 
@@ -26,10 +26,11 @@ export function TimelineScreen({ sessionId, callId }: { readonly sessionId: stri
   const followed = useSessionLog(sessionId);
   const [words, setWords] = useAddressValue("q");
   const [follow, setFollow] = useAddressValue("follow");
-  useEffect(() => {
-    document.title = `${visible(sessionId, 60)} · Haft`;
-  }, [sessionId]);
   const { log, failure, isReady } = followed;
+  const { title } = log;
+  useEffect(() => {
+    document.title = [...(title === "" ? [] : [visible(title, 60)]), visible(sessionId, 60), "Haft"].join(" · ");
+  }, [sessionId, title]);
   useScreenActions([
     { name: follow === "yes" ? "Stop following this session" : "Follow this session", run: () => setFollow(follow === "yes" ? "" : "yes") },
   ]);
@@ -42,6 +43,11 @@ export function TimelineScreen({ sessionId, callId }: { readonly sessionId: stri
           </Link>
           <h1>
             <Inert text={sessionId} maxLength={80} />
+            {title !== "" && (
+              <span className="session-title">
+                <Inert text={title} maxLength={120} />
+              </span>
+            )}
           </h1>
           <Counts followed={followed} />
           <OwnerLink sessionId={sessionId} />
@@ -115,12 +121,12 @@ export function Timeline({ sessionId, followed: { log, version }, callId, words,
   const now = log.endAt ?? clock;
   const [zoom, setZoom] = useState<Zoom>(WHOLE);
   // The log is the same object at each drawing; its version says that it is another.
-  const axis = useMemo(() => timeAxis(log.entries(), now), [log, version, now]);
-  const rows = useMemo(() => log.rows().filter((row) => fits(row, words)), [log, version, words]);
+  const axis = useMemo(() => log.axis(now), [log, version, now]);
+  const rows = useMemo(() => rowsWith(words, log.rows()), [log, version, words]);
   const open = (id: string | undefined, replace: boolean): void => go(pathTo(id), { replace, keepQuery: true });
   return (
     <>
-      <Minimap entries={log.entries()} axis={axis} now={now} version={version} zoom={zoom} onZoom={setZoom} />
+      <Minimap log={log} axis={axis} version={version} zoom={zoom} onZoom={setZoom} />
       <Scale axis={axis} zoom={zoom} isTimeless={log.isTimeless} />
       <TimelineGrid
         rows={rows}
@@ -175,17 +181,16 @@ function busyTime({ pieces }: TimeAxis): number {
   return pieces.reduce((sum, { from, to, folded }) => sum + (folded ? 0 : to - from), 0);
 }
 
-function fits({ entry }: Row, words: string): boolean {
-  if (words === "") return true;
-  const text =
-    entry.kind === "message"
-      ? `${entry.role} ${entry.text}`
-      : [nameOf(entry), entry.result?.status ?? "running", entry.result?.error?.code, entry.result?.origin, entry.id, entry.undone].join(
-          " ",
-        );
-  const lower = text.toLowerCase();
-  return words
-    .toLowerCase()
-    .split(/\s+/u)
-    .every((word) => lower.includes(word));
+function rowsWith(words: string, rows: readonly Row[]): readonly Row[] {
+  if (words.trim() === "") return rows;
+  const wanted = words.toLowerCase().trim().split(/\s+/u);
+  return rows.filter(({ entry }) => {
+    const text = (entry.kind === "message" ? `${entry.role} ${entry.text}` : wordsOf(entry)).toLowerCase();
+    return wanted.every((word) => text.includes(word));
+  });
+}
+
+function wordsOf(entry: CallEntry): string {
+  const { id, result, undone = "" } = entry;
+  return `${nameOf(entry)} ${result?.status ?? "running"} ${result?.error?.code ?? ""} ${result?.origin ?? ""} ${id} ${undone}`;
 }

@@ -4,7 +4,7 @@ import { useNow } from "../server/now.ts";
 const EVERY_MS = 120;
 const CALM_MS = 1_000;
 /** With more calls each drawing takes a noticeable time. */
-const MANY = 5_000;
+const MANY = 20_000;
 
 export function useRunningNow(isRunning: boolean, calls: number): number {
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;

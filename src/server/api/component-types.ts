@@ -33,6 +33,8 @@ export interface ApiSession {
   readonly open: boolean;
   /** How many events it has. */
   readonly length: number;
+  /** The first message of a user or the first tool that was called, whichever came first; at most 200 characters. */
+  readonly title?: string;
   readonly simulated?: boolean;
   readonly createdAt?: number;
   readonly updatedAt?: number;

@@ -2,16 +2,17 @@
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
-import type { TriggerStatus } from "../../triggers/session-triggers.ts";
+import type { SessionTriggers, TriggerStatus } from "../../triggers/session-triggers.ts";
 import type { Triggers } from "../../triggers/triggers.ts";
 import { triggersOf } from "./agents.ts";
+import type { Principal } from "../auth/principal.ts";
 import type { ApiSchedule } from "./component-types.ts";
 import type { ApiServices, Handlers } from "./services.ts";
 import { checkSeen } from "./session-pool.ts";
 
 const TYPE = "schedule";
 
-export const scheduleHandlers: Handlers<"listSchedules" | "addSchedule" | "removeSchedule"> = {
+export const scheduleHandlers: Handlers<"listSchedules" | "addSchedule" | "pauseSchedule" | "resumeSchedule" | "removeSchedule"> = {
   async listSchedules({ runtime, principal, query }, services) {
     const { triggers } = services;
     if (triggers === undefined) return { schedules: [] };
@@ -29,18 +30,54 @@ export const scheduleHandlers: Handlers<"listSchedules" | "addSchedule" | "remov
     );
   },
 
-  async removeSchedule({ principal, params: { scheduleId }, query }, services) {
-    const triggers = triggersOf(services);
-    const sessionId = query.sessionId ?? principal.sessionId ?? sessionWith(scheduleId, triggers, services);
-    checkSeen(principal, sessionId);
-    const wasThere = await services.sessions.use(sessionId, (session) => {
-      const own = triggers.of(session);
-      return own.get(scheduleId)?.type === TYPE && own.remove(scheduleId);
+  pauseSchedule(request, services) {
+    return useSchedule(request, services, async ({ own, id, shown }) => shown(await own.pause(id)));
+  },
+
+  resumeSchedule(request, services) {
+    return useSchedule(request, services, async ({ own, id, shown }) => shown(await own.resume(id)));
+  },
+
+  removeSchedule(request, services) {
+    return useSchedule(request, services, async ({ own, id }) => {
+      if (!(await own.remove(id))) throw noSchedule(id);
+      return new Response(null, { status: 204 });
     });
-    if (wasThere) return new Response(null, { status: 204 });
-    throw noSchedule(scheduleId);
   },
 };
+
+interface ScheduleRequest {
+  readonly principal: Principal;
+  readonly params: { readonly scheduleId: string };
+  readonly query: { readonly sessionId?: string };
+}
+
+interface UsedSchedule {
+  readonly own: SessionTriggers;
+  readonly id: string;
+  /** @throws ToolError `not_found` for one that was removed meanwhile */
+  readonly shown: (status: TriggerStatus | undefined) => ApiSchedule;
+}
+
+/** @throws ToolError `not_found`, `conflict` by rejecting */
+async function useSchedule<Answer>(
+  { principal, params: { scheduleId: id }, query }: ScheduleRequest,
+  services: ApiServices,
+  use: (schedule: UsedSchedule) => Promise<Answer>,
+): Promise<Answer> {
+  const triggers = triggersOf(services);
+  const sessionId = query.sessionId ?? principal.sessionId ?? sessionWith(id, triggers, services);
+  checkSeen(principal, sessionId);
+  return services.sessions.use(sessionId, (session) => {
+    const own = triggers.of(session);
+    if (own.get(id)?.type !== TYPE) throw noSchedule(id);
+    const shown = (status: TriggerStatus | undefined): ApiSchedule => {
+      if (status === undefined) throw noSchedule(id);
+      return shownSchedule(triggers, session, status);
+    };
+    return use({ own, id, shown });
+  });
+}
 
 /** The one session that is open and has a schedule of this id. @throws ToolError `not_found`; `conflict` where several have */
 function sessionWith(scheduleId: string, triggers: Triggers, { runtime }: ApiServices): string {

@@ -13,6 +13,7 @@ import type { Metrics } from "./metrics.ts";
 import type { ServerSettings } from "./server-settings.ts";
 import type { SessionPool } from "./session-pool.ts";
 import type { UpstreamLogins } from "./upstream-logins.ts";
+import type { SessionTitles } from "./session-titles.ts";
 import type { Submissions } from "./submissions.ts";
 import type { WorkUnderWay } from "./work-under-way.ts";
 
@@ -21,6 +22,7 @@ export interface ApiServices {
   readonly runtime: Runtime;
   readonly store: Store | undefined;
   readonly sessions: SessionPool;
+  readonly titles: SessionTitles;
   readonly submissions: Submissions;
   /** Requests that another server of the store answers. */
   readonly passedOn: WorkUnderWay;

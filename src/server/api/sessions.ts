@@ -74,37 +74,31 @@ export const sessionHandlers: Handlers<SessionId> = {
     return shownOpen(session);
   },
 
-  async listSessions({ runtime, principal, query: { limit, cursor = "0", q = "" } }, { store }) {
+  async listSessions({ runtime, principal, query: { limit, cursor = "0", q = "" } }, { store, titles }) {
     const words = q.toLowerCase().split(/\s+/u);
     const fits = (id: string): boolean =>
       !id.startsWith(OWN_SESSION_PREFIX) &&
       (principal.sessionId ?? id) === id &&
       words.every((word) => word === "" || id.toLowerCase().includes(word));
     const offset = Number(cursor);
-    if (store === undefined)
-      return {
-        sessions:
-          offset === 0
-            ? runtime.sessions
-                .list()
-                .filter(({ id }) => fits(id))
-                .map(shownOpen)
-            : [],
-      };
+    if (store === undefined) {
+      const open = offset === 0 ? runtime.sessions.list().filter(({ id }) => fits(id)) : [];
+      return { sessions: await Promise.all(open.map((session) => titles.entitled(shownOpen(session), session))) };
+    }
     const { found, next } = await storedPage(store, { limit, offset, mostRead: q === "" ? limit : MOST_SEARCHED }, ({ sessionId }) =>
       fits(sessionId),
     );
-    const sessions = found.map((one) => shownStored(one, runtime.sessions.get(one.sessionId)));
+    const sessions = await Promise.all(found.map((one) => titles.entitled(shownStored(one, runtime.sessions.get(one.sessionId)))));
     return { sessions, ...(next === undefined ? {} : { next: String(next) }) };
   },
 
-  async getSession({ runtime, principal, params: { sessionId } }, { sessions }) {
+  async getSession({ runtime, principal, params: { sessionId } }, { sessions, titles }) {
     checkSeen(principal, sessionId);
     const stored = await sessions.stored(sessionId);
     const open = runtime.sessions.get(sessionId);
-    if (stored !== undefined) return shownStored(stored, open);
+    if (stored !== undefined) return titles.entitled(shownStored(stored, open));
     if (open === undefined) throw noSession(sessionId);
-    return shownOpen(open);
+    return titles.entitled(shownOpen(open), open);
   },
 
   async deleteSession({ runtime, principal, params: { sessionId } }, { sessions, store }) {

@@ -122,7 +122,7 @@ describe("C09 what is no sound event is refused, with its place and what was exp
   });
 
   function TYPES(): string {
-    return "session-start, message-add, inbox-add, trigger-add, trigger-remove, batch-start, call-start, call-intent, call-remote, approval-ask, approval-answer, state-change, call-end, job-start, job-run, job-output, job-input, job-end, output-keep, outcome-resolve, round-end, batch-rollback, branch-commit";
+    return "session-start, message-add, inbox-add, trigger-add, trigger-pause, trigger-resume, trigger-remove, batch-start, call-start, call-intent, call-remote, approval-ask, approval-answer, state-change, call-end, job-start, job-run, job-output, job-input, job-end, output-keep, outcome-resolve, round-end, batch-rollback, branch-commit";
   }
   function KINDS(): string {
     return '$.result.repairs[0].kind is "guessed"; expected one of parsed-json, fixed-json, coerced, defaulted, dropped, renamed';

@@ -21,7 +21,8 @@ async function serve(ids: readonly string[]) {
     await runtime.close();
   });
   for (const id of ids) await runtime.session(id).execute({ name: "a::nothing", input: {} });
-  return (path: string) => server.fetch(new Request(`http://127.0.0.1${path}`, { headers: { authorization: `Bearer ${TOKEN}` } }));
+  const get = (path: string) => server.fetch(new Request(`http://127.0.0.1${path}`, { headers: { authorization: `Bearer ${TOKEN}` } }));
+  return Object.assign(get, { runtime });
 }
 
 type Page = { readonly sessions: readonly { readonly id: string }[]; readonly next?: string };
@@ -46,4 +47,28 @@ test("issue 20.2 the metrics have a histogram of the time that calls took", asyn
   expect(text).toContain("# TYPE haft_call_seconds histogram");
   expect(text).toMatch(/^haft_call_seconds_bucket\{.*le="\+Inf".*\} 2$/mu);
   expect(text).toMatch(/^haft_call_seconds_count\{.*\} 2$/mu);
+});
+
+test("issue 20.2 a session has the first message of a user as its title, or the first tool that was called", async () => {
+  const get = await serve(["called"]);
+  const asked = get.runtime.session("asked");
+  await asked.addMessage({ role: "system", content: "Be short." });
+  await asked.addMessage({ role: "user", content: [{ type: "text", text: `  Two \n lamps ${"and a desk ".repeat(100)}` }] });
+  await asked.execute({ name: "a::nothing", input: {} });
+  await get.runtime.session("told").receive({ role: "user", content: "By an inbox" });
+  get.runtime.session("empty");
+  const titles = async (): Promise<ReadonlyMap<string, unknown>> => {
+    const { sessions } = (await (await get("/v1/sessions")).json()) as { readonly sessions: readonly Record<string, unknown>[] };
+    return new Map(sessions.map(({ id, title }) => [String(id), title]));
+  };
+  for (const found of [await titles(), await titles()]) {
+    expect([found.get("called"), found.get("told"), found.get("empty")]).toEqual(["a::nothing", "By an inbox", undefined]);
+    expect(found.get("asked")).toMatch(/^Two lamps and a desk .*…$/u);
+    expect(String(found.get("asked"))).toHaveLength(200);
+  }
+  expect(await (await get("/v1/sessions/called")).json()).toMatchObject({ title: "a::nothing" });
+  const again = get.runtime.session("empty-2");
+  expect((await titles()).get("empty-2")).toBeUndefined();
+  await again.addMessage({ role: "user", content: "Now" });
+  expect((await titles()).get("empty-2")).toBe("Now");
 });

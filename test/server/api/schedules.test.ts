@@ -35,6 +35,23 @@ test("issue 19.2 a schedule is added, listed over all sessions with its next tim
   expect((await client.call("listTriggers", { params: { sessionId: "desk" } })).triggers.map(({ id }) => id)).toEqual(["t"]);
 });
 
+test("issue 20.2 a schedule is paused and resumed, and the answer says so", async () => {
+  const api = await startApi();
+  const client = createClient({ url: api.url, token: TOKEN });
+  await client.call("addSchedule", { body: { sessionId: "desk", name: "morning", dailyAt: "07:30", zone: "UTC", prompt: "Look." } });
+  const params = { scheduleId: "morning" };
+  const paused = await client.call("pauseSchedule", { params });
+  expect(paused).toMatchObject({ id: "morning", sessionId: "desk", paused: true });
+  expect(paused).not.toHaveProperty("nextAt");
+  expect((await client.call("listSchedules")).schedules).toEqual([paused]);
+  expect(await client.call("pauseSchedule", { params })).toEqual(paused);
+  const resumed = await client.call("resumeSchedule", { params, query: { sessionId: "desk" } });
+  expect(resumed).not.toHaveProperty("paused");
+  expect(resumed.nextAt).toBeGreaterThan(Date.now());
+  for (const route of ["pauseSchedule", "resumeSchedule"] as const)
+    await expect(client.call(route, { params: { scheduleId: "none" } })).rejects.toMatchObject({ status: 404 });
+});
+
 test.each([
   ["two rules", { dailyAt: "07:30", hourlyAt: 5 }, "exactly one of"],
   ["no rule", {}, "exactly one of"],

@@ -4,6 +4,13 @@ import type { Routes } from "../route.ts";
 
 const sessionId = id("The session whose agent it wakes.");
 
+const place = {
+  params: { scheduleId: id("The id of a schedule.") },
+  query: { sessionId: id("Its session; needed where several have a schedule of this id, or the server does not have it open.") },
+  inSession: true,
+  example: { params: { scheduleId: "morning" }, query: { sessionId: "travel" } },
+} as const;
+
 export const scheduleRoutes = {
   listSchedules: {
     method: "GET",
@@ -41,15 +48,28 @@ export const scheduleRoutes = {
     keyed: true,
     example: { body: { sessionId: "travel", name: "morning", dailyAt: "07:30", zone: "Europe/Berlin", prompt: "Look at the notes." } },
   },
+  pauseSchedule: {
+    method: "POST",
+    path: "/v1/schedules/{scheduleId}/pause",
+    scope: "execute",
+    summary: "Pause a schedule: it sends no message until it is resumed, after a restart as well.",
+    answer: ref("Schedule"),
+    ...place,
+  },
+  resumeSchedule: {
+    method: "POST",
+    path: "/v1/schedules/{scheduleId}/resume",
+    scope: "execute",
+    summary: "Resume a schedule that was paused. Times that passed are not made up for.",
+    answer: ref("Schedule"),
+    ...place,
+  },
   removeSchedule: {
     method: "DELETE",
     path: "/v1/schedules/{scheduleId}",
     scope: "execute",
     summary: "Remove a schedule for good.",
-    params: { scheduleId: id("The id of a schedule.") },
-    query: { sessionId: id("Its session; needed where several have a schedule of this id, or the server does not have it open.") },
     status: 204,
-    inSession: true,
-    example: { params: { scheduleId: "morning" }, query: { sessionId: "travel" } },
+    ...place,
   },
 } as const satisfies Routes;

@@ -1,0 +1,80 @@
+/** Makes the call of a job that went wrong again: simulated first, then as a new call of the same session with the same input. */
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import type { AnswerOf, HaftClient } from "../../client/client.ts";
+import { InlineFailure } from "../server/inline-failure.tsx";
+import { useConnection, useMay } from "../server/use-server.ts";
+import { jobPath, useGo } from "../show/address.ts";
+import { Section } from "../show/parts.tsx";
+import { asJson } from "../tools/input-form.tsx";
+import { TriedResult } from "../tools/tried-result.tsx";
+import type { Job } from "./job-state.tsx";
+
+type Result = AnswerOf<"execute">["results"][number];
+
+export function RetryJob({ job }: { readonly job: Job }): ReactNode {
+  const { client } = useConnection();
+  const may = useMay();
+  const go = useGo();
+  const queries = useQueryClient();
+  const simulate = useMutation({ mutationFn: () => simulated(client, job) });
+  const run = useMutation({
+    mutationFn: () => runAgain(client, job),
+    onSuccess: async (result) => {
+      await queries.invalidateQueries({ queryKey: ["jobs"] });
+      if (result?.status === "pending") go(jobPath(result.callId), { keepQuery: true });
+    },
+  });
+  const isBusy = simulate.isPending || run.isPending;
+  const result = run.data ?? simulate.data;
+  return (
+    <Section title="Run it again">
+      <p className="muted">A new call with the same input in the same session, simulated first.</p>
+      <div className="button-row">
+        <button type="button" className="button" disabled={isBusy} onClick={() => simulate.mutate()}>
+          Run simulated
+        </button>
+        {may("execute") && (
+          <button
+            type="button"
+            className="button button-danger"
+            disabled={isBusy || simulate.data === undefined}
+            onClick={() => run.mutate()}
+          >
+            Run for real
+          </button>
+        )}
+      </div>
+      <InlineFailure error={run.error ?? simulate.error} />
+      {result !== undefined && <TriedResult result={result} />}
+    </Section>
+  );
+}
+
+async function callsOf(client: HaftClient, { id, sessionId, toolName }: Job) {
+  const { input, call } = await client.call("getCall", { params: { callId: id }, query: { sessionId } });
+  return [{ name: toolName, input: asJson(input ?? call.input ?? {}) }];
+}
+
+/** In a branch that is dropped, in which it is waited for. */
+async function simulated(client: HaftClient, job: Job): Promise<Result | undefined> {
+  const calls = await callsOf(client, job);
+  const branch = await client.call("forkSession", {
+    params: { sessionId: job.sessionId },
+    body: { simulated: true },
+    idempotencyKey: crypto.randomUUID(),
+  });
+  const params = { sessionId: branch.id };
+  try {
+    return (await client.call("executeInSession", { params, body: { calls, background: false } })).results[0];
+  } finally {
+    await client.call("discardSession", { params }).catch(() => {}); // the first error is reported
+  }
+}
+
+async function runAgain(client: HaftClient, job: Job): Promise<Result | undefined> {
+  const calls = await callsOf(client, job);
+  const body = { calls, ...(job.mode === "background" ? { background: true } : {}) };
+  return (await client.call("executeInSession", { params: { sessionId: job.sessionId }, body, idempotencyKey: crypto.randomUUID() }))
+    .results[0];
+}

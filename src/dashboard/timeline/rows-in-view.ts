@@ -1,0 +1,59 @@
+/** Which rows of a frame that scrolls are in view, and a few beside them. All rows have one height. */
+import { useCallback, useLayoutEffect, useState, type RefObject } from "react";
+import { flushSync } from "react-dom";
+
+const BESIDE = 4;
+
+interface View {
+  /** The first row of which something is seen, and how many there is room for. */
+  readonly first: number;
+  readonly room: number;
+}
+
+interface RowsInView {
+  readonly indexes: readonly number[];
+  /** No two of the rows have the same index by this modulus. */
+  readonly slots: number;
+  /** Scrolls as little as is needed for a row to be seen. */
+  readonly scrollTo: (index: number) => void;
+}
+
+export function useRowsInView(
+  frame: RefObject<HTMLElement | null>,
+  { count, rowHeight }: { readonly count: number; readonly rowHeight: number },
+): RowsInView {
+  const [view, setView] = useState<View>({ first: 0, room: 0 });
+  useLayoutEffect(() => {
+    const element = frame.current;
+    if (element === null) return;
+    const look = (): void =>
+      setView((last) => {
+        const first = Math.floor(element.scrollTop / rowHeight);
+        const room = Math.ceil(element.clientHeight / rowHeight) + 1;
+        return first === last.first && room === last.room ? last : { first, room };
+      });
+    const lookNow = (): void => flushSync(look); // in the frame that shows the new place
+    const sizes = new ResizeObserver(look);
+    look();
+    sizes.observe(element);
+    element.addEventListener("scroll", lookNow, { passive: true });
+    return () => {
+      sizes.disconnect();
+      element.removeEventListener("scroll", lookNow);
+    };
+  }, [frame, rowHeight]);
+  const scrollTo = useCallback(
+    (index: number) => {
+      const element = frame.current;
+      if (element === null) return;
+      const top = index * rowHeight;
+      if (top < element.scrollTop) element.scrollTop = top;
+      else element.scrollTop = Math.max(element.scrollTop, top + rowHeight - element.clientHeight);
+    },
+    [frame, rowHeight],
+  );
+  const first = Math.max(0, Math.min(view.first, count - view.room) - BESIDE);
+  const after = Math.min(count, view.first + view.room + BESIDE);
+  const indexes = Array.from({ length: Math.max(0, after - first) }, (_, index) => first + index);
+  return { indexes, slots: view.room + 2 * BESIDE, scrollTo };
+}

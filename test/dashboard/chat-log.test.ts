@@ -1,0 +1,31 @@
+/** Issue 20.2: what a chat with an agent makes of its session's events. */
+import { expect, test } from "vitest";
+import { ChatLog } from "../../src/dashboard/agents/chat-log.ts";
+import type { LogEvent } from "../../src/dashboard/server/log-event.ts";
+
+const place = { sessionId: "s", turnId: "t", at: 1 };
+
+function text(position: number, words: string, more: object = {}): LogEvent {
+  return { type: "round-text", ...place, position, text: words, ...more };
+}
+
+function end(content: string, more: object = {}): LogEvent {
+  const usage = { inputTokens: 1, outputTokens: 1 };
+  return { type: "round-end", ...place, callIds: [], message: { role: "assistant", content }, finish: "stop", usage, ...more };
+}
+
+test("issue 20.2 the text that is written grows, and its message takes its place", () => {
+  const log = new ChatLog();
+  for (const event of [text(0, "A lamp "), text(7, "is 49")]) log.add(event);
+  expect([log.writing, log.items()]).toEqual(["A lamp is 49", []]);
+  log.add(end("A lamp is 49.90 euros."));
+  expect([log.writing, log.items().length]).toEqual(["", 1]);
+});
+
+test("issue 20.2 text whose beginning was missed says so, and text of other agents in a call is left out", () => {
+  const log = new ChatLog();
+  for (const event of [text(7, "is 49"), text(0, "I search", { parentCallId: "c" }), end("Found.", { parentCallId: "c" })]) log.add(event);
+  expect(log.writing).toBe("…is 49");
+  log.add(end("A lamp is", { voided: "the model stopped" }));
+  expect(log.writing).toBe("");
+});
