@@ -179,8 +179,8 @@ test("issue 19.7 an authorization server that is gone is told to those who log i
   expect((await ask("one", "GET", "/v1/upstreams")).json).toEqual({ upstreams: [{ name: "tickets", state: "login-wanted" }] });
   const { status, json } = await ask("one", "POST", "/v1/upstreams/tickets/login");
   expect([status, json.code, json.detail]).toEqual([
-    503,
-    "unavailable",
+    502,
+    "network_error",
     expect.stringContaining('No login to MCP server "tickets" could be begun'),
   ]);
 });
