@@ -113,11 +113,10 @@ export class DatabaseLog implements EventLog, BufferedLog {
   }
 
   async #close(): Promise<void> {
-    const wait = this.whenDurable();
+    if (this.#failure !== undefined) throw this.#failure;
     this.#isClosed = true;
     try {
-      await wait;
-      await this.#parts.database.release([this.sessionId]);
+      await this.#parts.buffer.release(this, this.#length + 1);
     } catch (error: unknown) {
       this.#isClosed = this.#failure !== undefined;
       throw error;

@@ -21,6 +21,12 @@ export class KnownRecords {
     this.#written.set(sessionId, row);
   }
 
+  /** Forgets a record: its claim was given up. */
+  forget(sessionId: string): void {
+    this.#written.delete(sessionId);
+    this.#known.delete(sessionId);
+  }
+
   /** The transaction is committed. */
   confirm(): void {
     for (const [sessionId, row] of this.#written) {

@@ -33,6 +33,8 @@ export interface LogWrite {
   readonly events: readonly EventRow[];
   /** The changes that the events make to the rows of jobs, in order; undefined where there are none. */
   readonly jobs?: readonly JobChange[] | undefined;
+  /** The claim is given up with these events, or without any. One that is not held any more is ignored. */
+  readonly release?: boolean;
 }
 
 /** A session whose part of a group was left out, because its log can never be written again. */
@@ -79,8 +81,6 @@ export interface LogDatabase {
    */
   commit(writes: readonly LogWrite[]): Promise<readonly LogRefusal[]>;
   claim(request: ClaimRequest): Promise<ClaimAnswer>;
-  /** Gives up claims; those that are not held are ignored. */
-  release(sessionIds: readonly string[]): Promise<void>;
   read(request: ReadRequest): Promise<StoredPage>;
   list(options: CheckedListOptions): Promise<readonly StoredSession[]>;
   remove(sessionId: string): Promise<boolean>;

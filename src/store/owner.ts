@@ -48,6 +48,11 @@ export class Owner {
     return this.#id;
   }
 
+  /** Whether its row is there. */
+  get isRegistered(): boolean {
+    return this.#registered;
+  }
+
   /** Makes sure of the row, in the transaction that claims the first session. */
   async register(transaction: Transaction<Tables>): Promise<void> {
     if (this.#registered) return;

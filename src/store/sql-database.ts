@@ -84,14 +84,6 @@ export class SqlDatabase implements LogDatabase {
     });
   }
 
-  release(sessionIds: readonly string[]): Promise<void> {
-    return this.#do("could not give up a claim", async (tables) => {
-      if (this.#owner.id === undefined || sessionIds.length === 0) return;
-      const mine = tables.updateTable("haft_session").set({ owner: null }).where("owner", "=", this.#owner.id);
-      await mine.where("id", "in", sessionIds.map(storedText)).execute();
-    });
-  }
-
   read({ sessionId, from, limit }: ReadRequest): Promise<StoredPage> {
     return this.#do("could not be read", (tables) =>
       this.#look(tables, async (transaction) => {
