@@ -66,7 +66,14 @@ export interface ClaimRequest {
 /** Long logs are verified in several requests, so that other sessions are written in between. */
 export type ClaimAnswer =
   | { readonly claimed: false; readonly verified: number }
-  | { readonly claimed: true; readonly length: number; readonly options: LogOptions; readonly epoch: number };
+  | {
+      readonly claimed: true;
+      readonly length: number;
+      readonly options: LogOptions;
+      readonly epoch: number;
+      /** The whole log, where it was read with the claim. */
+      readonly page?: StoredPage;
+    };
 
 /** Of the creation of a session, which is its first claim. */
 export const FIRST_EPOCH = 1;
@@ -74,7 +81,7 @@ export const FIRST_EPOCH = 1;
 export interface LogDatabase {
   open(): Promise<void>;
   /**
-   * Writes all of a group or nothing, and resolves when it is durable.
+   * Writes a group, and resolves when all of it is durable. Where it rejects, each session's part is written whole or not at all.
    *
    * Events that a session already has, from a commit whose answer was lost, are not written again. A session that was claimed by
    * another owner, or is there already, is left out and named.

@@ -49,6 +49,11 @@ export class LogWriter {
     this.#groups = groups === undefined ? undefined : new GroupWrites({ schema: groups.schema, owner: parts.owner, records });
   }
 
+  /** Takes the record of a session that was claimed, so that the first append need not look it up. */
+  remember(sessionId: string, row: SessionTable): void {
+    this.#records.remember(sessionId, row);
+  }
+
   /** See `LogDatabase.commit`. Where one session keeps a group from being written, each is tried alone. */
   async commit(tables: Kysely<Tables>, writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
     const [first, ...others] = writes;

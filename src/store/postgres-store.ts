@@ -79,10 +79,11 @@ export function postgresStore(options: PostgresStoreOptions): Store {
   const { maxBufferedBytes = DEFAULT_BUFFERED_BYTES, ...rest } = options;
   const settings = checkPostgresSettings(rest);
   const connect = async () => (await import("./postgres-database.ts")).openPostgresDatabase(settings);
+  const notifier = settings.notify ? new PostgresNotifier(settings) : undefined;
   return storeInPostgres(settings, {
     connect,
     maxBufferedBytes: requireWhole("maxBufferedBytes", maxBufferedBytes, 1),
-    notifier: settings.notify ? new PostgresNotifier(settings) : undefined,
-    ...(settings.readOnly ? {} : { queue: bossQueue(settings) }),
+    notifier,
+    ...(settings.readOnly ? {} : { queue: bossQueue(settings, notifier) }),
   });
 }

@@ -11,6 +11,8 @@ import type { ClaimAnswer, ClaimRequest, LogDatabase, LogRefusal, LogWrite, Read
 import type { CheckedJobList, CheckedListOptions } from "./store-options.ts";
 import { runAccessOperation, type AccessOperation } from "./access-operations.ts";
 import { SqlAccess } from "./sql-access.ts";
+import { Gathered } from "./gathered.ts";
+import { GroupClaims, type ClaimedLog } from "./group-claims.ts";
 import { LogReader, type FoundSession } from "./log-reader.ts";
 import { LogStatements } from "./log-statements.ts";
 import { LogWriter } from "./log-writer.ts";
@@ -48,6 +50,8 @@ export class SqlDatabase implements LogDatabase {
   readonly #owner: Owner;
   readonly #cache: SqlCache;
   readonly #parts: StoreParts;
+  /** For a database that has an answer to wait for. */
+  readonly #claims: Gathered<string, ReadonlyMap<string, ClaimedLog>> | undefined;
 
   constructor(connection: SqlConnection, options: SqlDatabaseOptions) {
     const statements = new LogStatements(connection.tables);
@@ -63,6 +67,12 @@ export class SqlDatabase implements LogDatabase {
       artifacts: new SqlArtifacts(connection),
       leases: new SqlLeases(connection, this.#owner),
     };
+    this.#claims = connection.groups === undefined ? undefined : this.#groupClaims(connection.groups.schema);
+  }
+
+  #groupClaims(schema: string): Gathered<string, ReadonlyMap<string, ClaimedLog>> {
+    const claims = new GroupClaims({ schema, owner: this.#owner, reader: this.#reader });
+    return new Gathered((ids) => this.#do("could not claim sessions", (tables) => claims.claim(tables, ids)));
   }
 
   open(): Promise<void> {
@@ -73,13 +83,23 @@ export class SqlDatabase implements LogDatabase {
     return this.#do("could not be written", (tables) => this.#writer.commit(tables, writes));
   }
 
-  claim(request: ClaimRequest): Promise<ClaimAnswer> {
+  async claim(request: ClaimRequest): Promise<ClaimAnswer> {
+    const quick = request.takeOver || request.verified > 0 ? undefined : await this.#claims?.add(storedText(request.sessionId));
+    const claimed = quick?.get(storedText(request.sessionId));
+    if (claimed === undefined) return this.#claimAlone(request);
+    const { row, page } = claimed;
+    this.#writer.remember(request.sessionId, row);
+    return { claimed: true, length: row.length, options: optionsOf(row), epoch: row.epoch, page };
+  }
+
+  #claimAlone(request: ClaimRequest): Promise<ClaimAnswer> {
     return this.#do("could not claim a session", async (tables) => {
       const { verified, length } = await this.#look(tables, (transaction) => this.#verify(transaction, request));
       if (length - verified > VERIFIED_WITH_CLAIM) return { claimed: false, verified };
       const row = await tables.transaction().execute((transaction) => this.#take(transaction, { ...request, verified }));
       if (row === undefined) return { claimed: false, verified };
       this.#owner.confirm();
+      this.#writer.remember(request.sessionId, row);
       return { claimed: true, length: row.length, options: optionsOf(row), epoch: row.epoch };
     });
   }
