@@ -132,10 +132,10 @@ export class SqlDatabase implements LogDatabase {
     return this.#do("could not remove a session", async (tables) => {
       try {
         return await tables.transaction().execute(async (transaction) => {
-          const found = await this.#reader.find(transaction, storedText(sessionId));
-          if (found === undefined) return wasThere;
+          const id = storedText(sessionId);
+          if (!(await this.#takeFree(transaction, sessionId))) return wasThere;
           wasThere = true;
-          await this.#remove(transaction, sessionId, found.row);
+          await this.#remove(transaction, sessionId, id);
           return true;
         });
       } catch (error: unknown) {
@@ -144,10 +144,21 @@ export class SqlDatabase implements LogDatabase {
     });
   }
 
-  async #remove(transaction: Transaction<Tables>, sessionId: string, row: SessionTable): Promise<void> {
-    const { id } = row;
-    await this.#requireFree(transaction, sessionId, row);
-    if (!(await this.#fence(transaction, row))) await this.#requireStillFree(transaction, sessionId);
+  /** Makes a session this owner's own, so that no other can claim it until the transaction ends. False where there is none. */
+  async #takeFree(transaction: Transaction<Tables>, sessionId: string): Promise<boolean> {
+    for (let before: SessionTable | undefined; ;) {
+      const found = await this.#reader.find(transaction, storedText(sessionId));
+      if (found === undefined) return false;
+      const { row } = found;
+      await this.#requireFree(transaction, sessionId, row);
+      // One that is as it was when it could not be taken is a record that is missing
+      if (row.owner === before?.owner && row.epoch === before.epoch) return true;
+      if (await this.#fence(transaction, row)) return true;
+      before = row;
+    }
+  }
+
+  async #remove(transaction: Transaction<Tables>, sessionId: string, id: string): Promise<void> {
     const child = await transaction.selectFrom("haft_session").select("id").where("parent_id", "=", id).limit(1).executeTakeFirst();
     if (child !== undefined) throw hasBranches(sessionId, child.id);
     await transaction.deleteFrom("haft_event").where("session", "=", id).execute();
@@ -334,12 +345,6 @@ export class SqlDatabase implements LogDatabase {
     throw new ToolError("resource_busy", `Session ${JSON.stringify(sessionId)} is open in ${living.text}.`, {
       operatorHint: "Close it there, or claim it with takeOver: what is open there can then write no more.",
     });
-  }
-
-  /** For a session whose record was changed since it was found, or is missing. */
-  async #requireStillFree(transaction: Transaction<Tables>, sessionId: string): Promise<void> {
-    const found = await this.#reader.find(transaction, storedText(sessionId));
-    if (found !== undefined) await this.#requireFree(transaction, sessionId, found.row);
   }
 
   async #describe(transaction: Transaction<Tables>, row: SessionTable): Promise<StoredSession> {
