@@ -15,7 +15,8 @@ import type { Tables } from "./tables.ts";
 const MAX_KEY_BYTES = 2_000;
 const MAX_CONFLICTS = 10;
 const FIRST_WAIT_MS = 20;
-const MAX_WAIT_MS = 500;
+/** A server that is restarted again and again may be there for a second only. */
+const MAX_WAIT_MS = 200;
 
 /** @param pool opened when the first statement is run */
 export function connectPostgres(settings: PostgresSettings, pool: () => Promise<PostgresPool>): SqlConnection {
