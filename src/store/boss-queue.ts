@@ -107,6 +107,7 @@ class BossQueue implements SessionQueue {
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    for (const entries of this.#taking) entries.abandon();
     await this.#offers.whenSettled();
     const boss = await this.#opening?.catch(() => undefined);
     await boss?.stop({ graceful: false });

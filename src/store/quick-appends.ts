@@ -46,14 +46,18 @@ export class QuickAppends {
     const { sql, tables, records } = this.#parts;
     const row = records.recordFor(write);
     if (row === undefined) return false;
-    const events = rowsOf(write.events, row);
-    const last = events.at(-1);
-    if (last === undefined) return false; // a claim that is given up alone
     this.#statements ??= {
       insert: sql.prepare(insertEvent(tables)),
       move: sql.prepare(moveSession(tables)),
       release: sql.prepare(releaseSession(tables)),
     };
+    const events = rowsOf(write.events, row);
+    const last = events.at(-1);
+    if (last === undefined) {
+      if (write.release !== true) return false;
+      this.#statements.release([null, row.id, row.owner, row.epoch]);
+      return true;
+    }
     const session = movedRecord(row, last);
     if (this.#statements.move([...newValues(session), ...allValues(row)]) === 0) return false;
     const { insert } = this.#statements;

@@ -48,6 +48,14 @@ export class TakenEntries<Data extends object> {
     if (this.#free > 0) this.#lookIn(0);
   }
 
+  /** Takes no more, and lets go of what it holds: other processes take that when it was not touched for long enough. */
+  abandon(): void {
+    this.#isStopped = true;
+    this.#cancelLook?.();
+    this.#cancelTouch?.();
+  }
+
+  /** Takes no more. Resolves when all that were taken are returned. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#cancelLook?.();
@@ -75,18 +83,21 @@ export class TakenEntries<Data extends object> {
     const free = this.#free;
     if (free === 0) return;
     this.#isCalled = false;
-    this.#fetching = this.#fetch(free).then((count) => {
-      this.#fetching = undefined;
-      if (count === free) this.#isCalled = true; // there may be more
-      if (this.#free > 0) this.#lookIn(this.#isCalled ? GATHER_MS : this.#options.pollMs());
-    });
+    this.#fetching = this.#fetch(free);
   }
 
-  async #fetch(free: number): Promise<number> {
+  /** Never rejects. */
+  async #fetch(free: number): Promise<void> {
     const { boss, queue } = this.#options;
     const entries = (await this.#attempt(() => boss.fetch<Data>(queue, { batchSize: free }))) ?? [];
-    for (const entry of entries) this.#held.set(entry, this.#hold(entry));
-    return entries.length;
+    for (const entry of entries)
+      this.#held.set(
+        entry,
+        Promise.resolve().then(() => this.#hold(entry)),
+      );
+    this.#fetching = undefined;
+    if (entries.length === free) this.#isCalled = true; // there may be more
+    if (this.#free > 0) this.#lookIn(this.#isCalled ? GATHER_MS : this.#options.pollMs());
   }
 
   /** Never rejects. */
