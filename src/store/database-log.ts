@@ -92,7 +92,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
     return { ...rest, events: [...page.events, ...rest.events] };
   }
 
-  /** What was read with the claim, once, where that is what is asked for. */
+  /** The page that was read with the claim, once, where a caller asks for all of it. */
   #takePage({ from, limit }: Omit<ReadRequest, "sessionId">): StoredPage | undefined {
     const page = this.#page;
     this.#page = undefined;

@@ -1,4 +1,4 @@
-/** What the changes of a write come to for each job, so that one statement can make them: a row is written once in it. */
+/** Folds the changes of a write to one for each job, so that one statement can make them: a row is written once in it. */
 import type { JobChange } from "./job-changes.ts";
 import { storedText } from "./stored-text.ts";
 

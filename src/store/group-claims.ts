@@ -64,7 +64,7 @@ export class GroupClaims {
   }
 }
 
-/** A session that another statement writes just now is passed over. */
+/** A session that another statement writes just now is left out. */
 function claimStatement(schema: string) {
   const session = sql.id(schema, "haft_session");
   return sql<ClaimedRow>`

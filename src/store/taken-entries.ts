@@ -7,7 +7,9 @@ import { Gathered } from "./gathered.ts";
 /** Heartbeats of entries end after 10 seconds. */
 const TOUCH_EVERY_MS = 2_000;
 /** How long a place that is free waits for others, so that one statement takes sessions for all of them. */
-const GATHER_MS = 10;
+const GATHER_MS = 2;
+/** The pause before the next look where the last one found less than there was room for, and something was offered since. */
+const NEXT_MS = 20;
 
 export interface TakenEntriesOptions<Data extends object> {
   readonly boss: PgBoss;
@@ -28,6 +30,8 @@ export class TakenEntries<Data extends object> {
   #fetching: Promise<void> | undefined;
   /** Something may have come since the last look began. */
   #isCalled = false;
+  /** The last look found as much as there was room for. */
+  #isMore = false;
   #cancelLook: (() => void) | undefined;
   #lookAt = Infinity;
   #cancelTouch: (() => void) | undefined;
@@ -78,6 +82,10 @@ export class TakenEntries<Data extends object> {
     this.#cancelLook = clock.timer(() => this.#look(), waitMs, { background: true });
   }
 
+  #lookAgain(): void {
+    this.#lookIn(this.#isMore ? GATHER_MS : this.#isCalled ? NEXT_MS : this.#options.pollMs());
+  }
+
   #look(): void {
     this.#lookAt = Infinity;
     const free = this.#free;
@@ -96,8 +104,8 @@ export class TakenEntries<Data extends object> {
         Promise.resolve().then(() => this.#hold(entry)),
       );
     this.#fetching = undefined;
-    if (entries.length === free) this.#isCalled = true; // there may be more
-    if (this.#free > 0) this.#lookIn(this.#isCalled ? GATHER_MS : this.#options.pollMs());
+    this.#isMore = entries.length === free;
+    if (this.#free > 0) this.#lookAgain();
   }
 
   /** Never rejects. */
@@ -111,7 +119,7 @@ export class TakenEntries<Data extends object> {
     }
     this.#held.delete(entry);
     // A place is free, whether or not the entry is out of the queue
-    if (this.#isCalled) this.#lookIn(GATHER_MS);
+    this.#lookAgain();
     if (failure === undefined) await this.#done.add(entry);
     else await this.#attempt(() => boss.fail(queue, attemptOf(entry), failure));
   }
