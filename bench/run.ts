@@ -1,5 +1,5 @@
 /** `npm run bench`: Haft beside its peers and beside the bare limit, in one run, as ratios. Arguments choose parts: see PARTS. */
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
@@ -38,7 +38,8 @@ console.log(
 for (const part of PARTS) if (asked.length === 0 || asked.includes(part)) await runPart(part);
 
 function installPeers(): void {
-  if (existsSync(`${HERE}node_modules/.package-lock.json`)) return;
+  const installed = statSync(`${HERE}node_modules/.package-lock.json`, { throwIfNoEntry: false });
+  if (installed !== undefined && installed.mtimeMs >= statSync(`${HERE}package-lock.json`).mtimeMs) return;
   console.log("Installing the peers into bench/node_modules …");
   const child = spawnSync("npm", ["ci", "--ignore-scripts", "--loglevel=error"], { cwd: HERE, stdio: ["ignore", "ignore", "inherit"] });
   if (child.status !== 0) process.exit(1);

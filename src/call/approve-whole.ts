@@ -2,6 +2,7 @@
 import type { CoveredCall } from "../core/approval-store.ts";
 import { isToolError, type ToolError } from "../core/error.ts";
 import { approvalDigest, approvalId } from "../policy/approval-digest.ts";
+import { readEvents } from "../session/read-events.ts";
 import { definitionOf } from "../registry/definition-of.ts";
 import { plural } from "../core/base/wording.ts";
 import { askApproval } from "./ask-approval.ts";
@@ -40,7 +41,7 @@ export async function coverAgain(run: AdmittedCall): Promise<AdmittedCall> {
   const question = await questionOf(run);
   if (question?.status !== "allowed" || question.covers === undefined) return run;
   const covers = coversOf(run, question.covers);
-  for (const call of endedIn(run)) takeOne(covers, digestOf(run, call));
+  for (const call of await endedIn(run)) takeOne(covers, digestOf(run, call));
   run.covers = covers;
   return run;
 }
@@ -101,11 +102,13 @@ function takeOne(covers: Covers, digest: string): boolean {
   return left > 0;
 }
 
-/** The calls made in it, at any depth, that have ended. */
-function endedIn({ turn, callId }: AdmittedCall): readonly CoveredCall[] {
+/** The calls made in it, at any depth, that have ended. The oldest events of a long session may be in its store alone. */
+async function endedIn({ turn: { session }, callId }: AdmittedCall): Promise<readonly CoveredCall[]> {
+  const { eventLog, firstKept, log } = session;
+  const events = eventLog === undefined || firstKept === 0 ? log : readEvents(eventLog);
   const within = new Set([callId]);
   const ended: CoveredCall[] = [];
-  for (const event of turn.session.log) {
+  for await (const event of events) {
     if (event.type === "call-start" && event.parentCallId !== undefined && within.has(event.parentCallId)) within.add(event.callId);
     if (event.type === "call-end" && event.callId !== callId && within.has(event.callId) && event.input !== undefined)
       ended.push({ toolName: event.result.name, input: event.input });

@@ -8,7 +8,7 @@ export interface ProcessDescription {
   readonly name?: string;
   /** The kind of program: `serve`, `worker`, `cli`, or a word of your own. */
   readonly role?: string;
-  /** Where it is reached over HTTP, as `http://10.0.0.3:7420`: requests for the sessions that it has open are passed on to it. */
+  /** Where it is reached over HTTP, as `http://10.0.0.3:7420`: requests for the sessions that it has open are passed on to it. Empty: nowhere any more. */
   readonly address?: string;
   /** The version of the program. */
   readonly version?: string;
@@ -66,6 +66,12 @@ export function checkProcessDescription(given: ProcessDescription): ProcessDescr
   if (named.length > MAX_NAMES || !named.flat().every(isText)) throw wrong("definitions", "an object of strings");
   if (!Array.isArray(places) || places.length > MAX_NAMES || !places.every(isText)) throw wrong("places", "an array of strings");
   return given;
+}
+
+/** A description with what a process adds to it. */
+export function addToDescription(before: ProcessDescription, added: ProcessDescription): ProcessDescription {
+  const { address, ...rest } = { ...before, ...added };
+  return address === undefined || address === "" ? rest : { ...rest, address };
 }
 
 /** The usable part of a description that another process wrote, maybe of another version. */

@@ -13,8 +13,11 @@ export interface SessionQueue {
    * @throws ToolError `store_failed` where a package or a right is missing; `corrupt_record` for tables of another version. By rejecting
    */
   open(): Promise<void>;
-  /** Offers sessions. Those that wait, or that a process has taken and not returned, are not offered twice. */
-  offer(sessionIds: readonly string[]): Promise<void>;
+  /**
+   * Offers sessions. Those that wait, or that a process has taken and not returned, are not offered twice. Resolves to how many were neither, of
+   * all that were offered at the same time.
+   */
+  offer(sessionIds: readonly string[]): Promise<number>;
   /**
    * Takes sessions that are offered, so many at a time, until `stop`. One whose work rejects is taken again, by any process, after a wait that
    * grows to a minute; one whose process ends in the middle, after ten seconds.

@@ -42,6 +42,8 @@ export interface OpenCall {
   job: EarlierJob | undefined;
   /** The name under which its engine continues its work elsewhere. */
   remoteId: string | undefined;
+  /** Calls were made in it: it was allowed to run before. Those that it makes are asked about as ever. */
+  hasMadeCalls: boolean;
 }
 
 /** A call that counts only when messages of a model have ended well: its own, or that of the call it was made in. */
@@ -221,7 +223,10 @@ export class SessionFold {
       isOfModel: isInRound,
       job: undefined,
       remoteId: undefined,
+      hasMadeCalls: false,
     };
+    const outer = parentCallId === undefined ? undefined : this.#open.get(parentCallId);
+    if (outer !== undefined) outer.hasMadeCalls = true;
     this.#open.set(callId, opened);
     this.#nest(opened);
     this.#places.set(callId, new Set());

@@ -218,7 +218,7 @@ function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: Ta
     ...(options.data === undefined ? {} : { data: options.data }),
     ...omitUndefined({ background, principal: open.principal, ask: options.ask }),
     ...(options.allow === undefined ? {} : { visibility: visibilityOf(options.allow) }),
-    ...(hasMadeCalls(session, open) ? { approved: true } : {}),
+    ...(open.hasMadeCalls ? { approved: true } : {}),
   };
   const { intendedInput } = open;
   const asked = flag?.call ?? open.call;
@@ -240,11 +240,6 @@ function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: Ta
   else if (answerers instanceof ToolError) run.unreadable = answerers;
   else if (open.isRewritten && intendedInput === undefined) run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverMade(open);
   return run;
-}
-
-/** Whether it was allowed to run before: only then it has made calls. Those that it makes are asked about as ever. */
-function hasMadeCalls({ log }: RuntimeSession, { callId }: OpenCall): boolean {
-  return log.some((event) => event.type === "call-start" && event.parentCallId === callId);
 }
 
 /** The sources that were to answer it, or why they cannot: what was to be pretended is not done for real after a crash. */

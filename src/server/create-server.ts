@@ -265,7 +265,7 @@ class RuntimeServer implements HaftServer {
     const once = (): Promise<void> => (done ??= work());
     await Promise.all([...this.#closers.map((close) => close(once)), once()]);
     this.#stopCounting();
-    this.#member.stop();
+    await this.#member.stop();
     await this.#services.access.settled();
   }
 

@@ -61,10 +61,17 @@ export class FleetMember {
     this.#cancel = this.#options.clock.timer(() => void this.#tellChange(), CHANGE_MS, { background: true });
   }
 
-  stop(): void {
-    this.#isAnnounced = false;
+  /** The process may live on, but is reached no more. Never rejects. */
+  async stop(): Promise<void> {
     this.#cancel?.();
     this.#cancel = undefined;
+    if (!this.#isAnnounced) return;
+    this.#isAnnounced = false;
+    try {
+      await this.#options.runtime.store?.announce({ address: "" });
+    } catch (thrown: unknown) {
+      this.#options.log.warn(`Other processes were not told that this server is closed: ${describeThrown(thrown)}`);
+    }
   }
 
   async #tellChange(): Promise<void> {

@@ -2,6 +2,10 @@
 import type { ConstructorOptions, PgBoss } from "pg-boss";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { SessionQueue, TakeSessionsOptions, TakenSessions } from "../core/session-queue.ts";
+import { NOT_FOLLOWED, type StoreNotifier } from "../core/store-changes.ts";
+import { systemPorts } from "../core/system-ports.ts";
+import { Gathered } from "./gathered.ts";
+import { TakenEntries } from "./taken-entries.ts";
 import { originalText, storedKey, storedText } from "./stored-text.ts";
 import { shownUrl, type PostgresSettings } from "./postgres-settings.ts";
 
@@ -17,7 +21,6 @@ const OFFERED_AT_ONCE = 1_000;
 const HELD_SECONDS = 24 * 60 * 60;
 const QUEUE_OPTIONS = {
   policy: "exclusive", // by its key a session is in the queue once, waiting or taken
-  notify: true,
   expireInSeconds: HELD_SECONDS,
   heartbeatSeconds: 10,
   retryLimit: 1_000,
@@ -31,7 +34,6 @@ const QUEUE_OPTIONS = {
 const BOSS_OPTIONS = {
   max: 4,
   schedule: false,
-  useListenNotify: true,
   superviseIntervalSeconds: 1,
   monitorIntervalSeconds: 1,
   maintenanceIntervalSeconds: 60,
@@ -40,14 +42,9 @@ const BOSS_OPTIONS = {
   application_name: "haft",
 } as const satisfies ConstructorOptions;
 
-const WORK_OPTIONS = {
-  batchSize: 1,
-  /** Of queues whose notifications do not come through, as behind a pooler of connections. */
-  pollingIntervalSeconds: 0.5,
-  /** A worker that is busy when it is notified would otherwise sleep for 30 seconds. */
-  notifyPollingIntervalSeconds: 1,
-  heartbeatRefreshSeconds: 1,
-} as const;
+/** How often offers are looked for where no process tells of them, where they do, and that of those that failed and are due again. */
+const POLL_MS = 500;
+const POLL_LIVE_MS = 1_000;
 
 /** pg-boss keeps it as jsonb, which does not hold every text. */
 interface Offered {
@@ -55,63 +52,63 @@ interface Offered {
   readonly session: string;
 }
 
-/** Connects when it is opened. */
-export function bossQueue(settings: PostgresSettings): SessionQueue {
-  return new BossQueue(settings);
+/** Connects when it is opened. @param notifier tells other processes of offers; without one they look for them */
+export function bossQueue(settings: PostgresSettings, notifier?: StoreNotifier): SessionQueue {
+  return new BossQueue(settings, notifier);
 }
 
 class BossQueue implements SessionQueue {
   readonly #settings: PostgresSettings;
+  readonly #notifier: StoreNotifier | undefined;
   readonly #listeners = new Set<(error: unknown) => void>();
-  readonly #gathered = new Set<string>();
+  readonly #taking = new Set<TakenEntries<Offered>>();
+  /** Offers that come while a statement is under way go together with the next. */
+  readonly #offers = new Gathered((ids: readonly string[]) => this.#insert([...new Set(ids)]));
   #opening: Promise<PgBoss> | undefined;
-  #sending: Promise<void> = Promise.resolve();
-  /** Sends what is gathered, once that is done. */
-  #next: Promise<void> | undefined;
   #isClosed = false;
 
-  constructor(settings: PostgresSettings) {
+  constructor(settings: PostgresSettings, notifier: StoreNotifier | undefined) {
     this.#settings = settings;
+    this.#notifier = notifier;
   }
 
   async open(): Promise<void> {
     await this.#whenOpen();
   }
 
-  /** Offers that come while a statement is under way go together with the next. */
-  offer(sessionIds: readonly string[]): Promise<void> {
-    if (sessionIds.length === 0) return Promise.resolve();
-    for (const id of sessionIds) this.#gathered.add(id);
-    return (this.#next ??= this.#sending.then(() => this.#send()));
+  offer(sessionIds: readonly string[]): Promise<number> {
+    return sessionIds.length === 0 ? Promise.resolve(0) : this.#offers.add(...sessionIds);
   }
 
   async take(work: (sessionId: string) => Promise<void>, { concurrency, onError }: TakeSessionsOptions): Promise<TakenSessions> {
     const boss = await this.#whenOpen();
     this.#listeners.add(onError);
-    const ids = await Promise.all(Array.from({ length: concurrency }, () => this.#takeOneByOne(boss, work)));
+    const follower = this.#notifier?.follow(({ parts }) => void (parts.includes("queue") && entries.call())) ?? NOT_FOLLOWED;
+    const { clock, random } = systemPorts;
+    const entries = new TakenEntries<Offered>({
+      boss,
+      queue: QUEUE,
+      work: ({ session }) => work(originalText(session)),
+      concurrency,
+      clock,
+      onError: (error) => onError(this.#explain(error)),
+      pollMs: () => (follower.isLive ? POLL_LIVE_MS : POLL_MS) * (0.75 + random.next() / 2), // processes that began together do not look together
+    });
+    this.#taking.add(entries);
     return {
       stop: async () => {
-        await Promise.all(ids.map((id) => boss.offWork(QUEUE, { id, wait: true })));
+        await entries.stop();
+        follower.stop();
+        this.#taking.delete(entries);
         this.#listeners.delete(onError);
       },
     };
   }
 
-  /** Each has an id of its own: of several with one id, only the first could be told to look for the next session at once. */
-  async #takeOneByOne(boss: PgBoss, work: (sessionId: string) => Promise<void>): Promise<string> {
-    const id = await boss.work<Offered>(QUEUE, WORK_OPTIONS, async (jobs) => {
-      try {
-        for (const { data } of jobs) await work(originalText(data.session));
-      } finally {
-        boss.notifyWorker(id);
-      }
-    });
-    return id;
-  }
-
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#sending;
+    for (const entries of this.#taking) entries.abandon();
+    await this.#offers.whenSettled();
     const boss = await this.#opening?.catch(() => undefined);
     await boss?.stop({ graceful: false });
   }
@@ -147,26 +144,22 @@ class BossQueue implements SessionQueue {
     return boss;
   }
 
-  #send(): Promise<void> {
-    const ids = [...this.#gathered];
-    this.#gathered.clear();
-    this.#next = undefined;
-    const sent = this.#insert(ids);
-    this.#sending = sent.catch(() => {}); // its callers get the error
-    return sent;
-  }
-
-  async #insert(ids: readonly string[]): Promise<void> {
+  async #insert(ids: readonly string[]): Promise<number> {
     const boss = await this.#whenOpen();
+    let count = 0;
     try {
       for (let from = 0; from < ids.length; from += OFFERED_AT_ONCE) {
         const part = ids.slice(from, from + OFFERED_AT_ONCE);
         const offered = part.map((id) => ({ data: { session: storedText(id) }, singletonKey: storedKey(id, KEY_BYTES) }));
-        await boss.insert(QUEUE, offered);
+        count += (await boss.insert(QUEUE, offered, { returnId: true }))?.length ?? 0;
       }
     } catch (thrown: unknown) {
       throw this.#explain(thrown);
     }
+    if (count === 0) return 0;
+    this.#notifier?.note({ parts: ["queue"], sessionIds: [] });
+    for (const entries of this.#taking) entries.call(); // own notifications are not received
+    return count;
   }
 
   #tell(error: unknown): void {

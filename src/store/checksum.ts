@@ -3,6 +3,9 @@
  * moved or added without the next one showing it. They show damage, not forgery: a writer of the file can compute them.
  */
 import { hash } from "node:crypto";
+import type { LogOptions } from "../core/store.ts";
+import type { LogWrite } from "./log-database.ts";
+import { storedText, storedTime } from "./stored-text.ts";
 import type { CacheTable, EventTable, SessionTable } from "./tables.ts";
 
 /** 22 characters of base64url: 132 bits of the SHA-256. */
@@ -32,6 +35,19 @@ export function sessionChecksum(session: Omit<SessionTable, "checksum" | "owner"
   return digest(
     `haft session 1\n${id}\n${parent_id ?? ""}\n${parent_length}\n${created_at}\n${durability}\n${updated_at}\n${length}\n${head}`,
   );
+}
+
+/** The record of a log that begins, without events of its own. @param parentSum of the last event that it shares with its parent, else empty */
+export function newRecord(
+  { sessionId, epoch, create: { at, durability, parent } }: Pick<LogWrite, "sessionId" | "epoch"> & { readonly create: LogOptions },
+  { owner, parentSum = "" }: { readonly owner: string | null; readonly parentSum?: string },
+): SessionTable {
+  const parentId = parent === undefined ? null : storedText(parent.sessionId);
+  const root = { id: storedText(sessionId), parent_id: parentId, parent_length: parent?.length ?? 0 };
+  const created = storedTime(at);
+  const head = rootChecksum(root, parentSum);
+  const session = { ...root, created_at: created, durability, updated_at: created, length: root.parent_length, head };
+  return { ...session, checksum: sessionChecksum(session), owner, epoch };
 }
 
 /** A session's record when the log ends with this event. */

@@ -5,7 +5,7 @@ import type { EventLog, EventPage, LogOptions, ReadOptions } from "../core/store
 import { readStoredPage, writeEvent } from "./event-text.ts";
 import { jobChanges } from "./job-changes.ts";
 import { joinPieces } from "./json-pieces.ts";
-import type { LogDatabase } from "./log-database.ts";
+import type { LogDatabase, ReadRequest, StoredPage } from "./log-database.ts";
 import { checkReadOptions } from "./store-options.ts";
 import type { BufferedLog, WriteBuffer } from "./write-buffer.ts";
 
@@ -16,6 +16,8 @@ export interface DatabaseLogParts {
   readonly length: number;
   /** That of its claim. */
   readonly epoch: number;
+  /** All of that, where it was read with the claim. It is kept until it is read, or something is appended. */
+  readonly page?: StoredPage | undefined;
   readonly buffer: WriteBuffer;
   readonly database: LogDatabase;
   /** Called once, when the claim was given up. */
@@ -29,6 +31,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
   readonly options: LogOptions;
   readonly epoch: number;
   readonly #parts: DatabaseLogParts;
+  #page: StoredPage | undefined;
   #length: number;
   #failure: ToolError | undefined;
   #isClosed = false;
@@ -40,6 +43,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
     this.epoch = parts.epoch;
     this.#parts = parts;
     this.#length = parts.length;
+    this.#page = parts.page;
   }
 
   get length(): number {
@@ -56,6 +60,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
     if (this.#isClosed)
       throw new ToolError("store_failed", `Session ${JSON.stringify(this.sessionId)} was closed; nothing can be added to its log.`);
     if (events.length === 0) return;
+    this.#page = undefined;
     const jobs = jobChanges(this.sessionId, events);
     const rows = events.map(writeEvent);
     this.#parts.buffer.add(this, { from: this.#length + 1, rows, ...(jobs.length === 0 ? {} : { jobs }) });
@@ -79,12 +84,19 @@ export class DatabaseLog implements EventLog, BufferedLog {
     const { from, limit } = checkReadOptions(options);
     if (from > this.#length - this.#parts.buffer.waiting(this).length) return this.#readWaiting(from, limit);
     const { sessionId } = this;
-    const page = readStoredPage(await this.#parts.database.read({ sessionId, from, limit }), from);
+    const page = readStoredPage(this.#takePage({ from, limit }) ?? (await this.#parts.database.read({ sessionId, from, limit })), from);
     const behind = from + page.events.length;
     if (page.damage !== undefined || page.events.length === limit || behind > this.#length) return page;
     if (page.next !== undefined || !this.#isWaiting(behind)) return { ...page, next: behind };
     const rest = this.#readWaiting(behind, limit - page.events.length);
     return { ...rest, events: [...page.events, ...rest.events] };
+  }
+
+  /** The page that was read with the claim, once, where a caller asks for all of it. */
+  #takePage({ from, limit }: Omit<ReadRequest, "sessionId">): StoredPage | undefined {
+    const page = this.#page;
+    this.#page = undefined;
+    return from === 1 && page !== undefined && page.bodies.length <= limit ? page : undefined;
   }
 
   /** True when the event at a position is in the buffer; it may have been written since the page was read. */
@@ -113,11 +125,10 @@ export class DatabaseLog implements EventLog, BufferedLog {
   }
 
   async #close(): Promise<void> {
-    const wait = this.whenDurable();
+    if (this.#failure !== undefined) throw this.#failure;
     this.#isClosed = true;
     try {
-      await wait;
-      await this.#parts.database.release([this.sessionId]);
+      await this.#parts.buffer.release(this, this.#length + 1);
     } catch (error: unknown) {
       this.#isClosed = this.#failure !== undefined;
       throw error;

@@ -17,6 +17,7 @@ import { NOT_FOLLOWED, type StoreChange, type StoreFollower, type StoreNotifier 
 import { guardParts, type StoreOperation } from "./store-operations.ts";
 import { DatabaseLog, type DatabaseLogParts } from "./database-log.ts";
 import { readStoredPage } from "./event-text.ts";
+import { Gathered } from "./gathered.ts";
 import { guardCache } from "./guarded-cache.ts";
 import { FIRST_EPOCH, type LogDatabase, type LogRefusal, type LogWrite } from "./log-database.ts";
 import {
@@ -125,7 +126,8 @@ export class DatabaseStore implements Store {
 
   async #operate(operation: StoreOperation): Promise<unknown> {
     const answer = await this.#database.operate(operation);
-    if (operation.part === "approvals" && WAITED_FOR.has(operation.method))
+    const isChanged = answer !== false && answer !== 0;
+    if (isChanged && operation.part === "approvals" && WAITED_FOR.has(operation.method))
       this.#options.notifier?.note({ parts: ["approvals"], sessionIds: [] });
     return answer;
   }
@@ -231,6 +233,7 @@ export class DatabaseStore implements Store {
   #jobStore(): JobStore {
     const database = this.#database;
     const options = this.#options;
+    const cancelRequests = new Gathered(() => database.jobCancelRequests(undefined));
     return {
       list: async (query = {}) => {
         const checked = checkJobList(query);
@@ -247,7 +250,7 @@ export class DatabaseStore implements Store {
       },
       cancelRequests: async () => {
         await this.open();
-        return database.jobCancelRequests(undefined);
+        return cancelRequests.add();
       },
       unattended: async (options = {}) => {
         const checked = checkUnattended(options);
@@ -278,12 +281,13 @@ export class DatabaseStore implements Store {
     };
   }
 
-  #log(sessionId: string, { options, length, epoch }: Pick<DatabaseLogParts, "options" | "length" | "epoch">): DatabaseLog {
+  #log(sessionId: string, { options, length, epoch, page }: Pick<DatabaseLogParts, "options" | "length" | "epoch" | "page">): DatabaseLog {
     const log: DatabaseLog = new DatabaseLog({
       sessionId,
       options,
       length,
       epoch,
+      page,
       buffer: this.#buffer,
       database: this.#database,
       onClose: () => {

@@ -50,10 +50,6 @@ export class InThreadDatabase implements LogDatabase {
     return this.#opened.claim(request);
   }
 
-  async release(sessionIds: readonly string[]): Promise<void> {
-    return this.#opened.release(sessionIds);
-  }
-
   async read(request: ReadRequest): Promise<StoredPage> {
     return this.#opened.read(request);
   }

@@ -21,12 +21,21 @@ export class KnownRecords {
     this.#written.set(sessionId, row);
   }
 
+  /** Takes a record as a transaction that is committed left it. */
+  remember(sessionId: string, row: SessionTable): void {
+    this.#known.delete(sessionId); // so that it goes to the end
+    this.#known.set(sessionId, row);
+  }
+
+  /** Forgets a record: its claim was given up. */
+  forget(sessionId: string): void {
+    this.#written.delete(sessionId);
+    this.#known.delete(sessionId);
+  }
+
   /** The transaction is committed. */
   confirm(): void {
-    for (const [sessionId, row] of this.#written) {
-      this.#known.delete(sessionId); // so that it goes to the end
-      this.#known.set(sessionId, row);
-    }
+    for (const [sessionId, row] of this.#written) this.remember(sessionId, row);
     for (const sessionId of this.#known.keys()) {
       if (this.#known.size <= MAX_KNOWN) return;
       this.#known.delete(sessionId);

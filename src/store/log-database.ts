@@ -33,6 +33,8 @@ export interface LogWrite {
   readonly events: readonly EventRow[];
   /** The changes that the events make to the rows of jobs, in order; undefined where there are none. */
   readonly jobs?: readonly JobChange[] | undefined;
+  /** The claim is given up with these events, or without any. One that is not held any more is ignored. */
+  readonly release?: boolean;
 }
 
 /** A session whose part of a group was left out, because its log can never be written again. */
@@ -64,7 +66,14 @@ export interface ClaimRequest {
 /** Long logs are verified in several requests, so that other sessions are written in between. */
 export type ClaimAnswer =
   | { readonly claimed: false; readonly verified: number }
-  | { readonly claimed: true; readonly length: number; readonly options: LogOptions; readonly epoch: number };
+  | {
+      readonly claimed: true;
+      readonly length: number;
+      readonly options: LogOptions;
+      readonly epoch: number;
+      /** The whole log, where it was read with the claim. */
+      readonly page?: StoredPage;
+    };
 
 /** Of the creation of a session, which is its first claim. */
 export const FIRST_EPOCH = 1;
@@ -72,15 +81,13 @@ export const FIRST_EPOCH = 1;
 export interface LogDatabase {
   open(): Promise<void>;
   /**
-   * Writes all of a group or nothing, and resolves when it is durable.
+   * Writes a group, and resolves when all of it is durable. Where it rejects, each session's part is written whole or not at all.
    *
    * Events that a session already has, from a commit whose answer was lost, are not written again. A session that was claimed by
    * another owner, or is there already, is left out and named.
    */
   commit(writes: readonly LogWrite[]): Promise<readonly LogRefusal[]>;
   claim(request: ClaimRequest): Promise<ClaimAnswer>;
-  /** Gives up claims; those that are not held are ignored. */
-  release(sessionIds: readonly string[]): Promise<void>;
   read(request: ReadRequest): Promise<StoredPage>;
   list(options: CheckedListOptions): Promise<readonly StoredSession[]>;
   remove(sessionId: string): Promise<boolean>;

@@ -74,6 +74,17 @@ export class LogReader {
     return page.result();
   }
 
+  /** The whole log of a session without a parent from its events, in order; undefined where that is not what its record says. */
+  pageOf(row: SessionTable, events: readonly StoredEvent[]): StoredPage | undefined {
+    const found = checkRow(row.id, row);
+    if (found.damage !== undefined || row.parent_id !== null || events.length !== row.length) return undefined;
+    const page = new Page(1, row.length + 1, found);
+    page.previous = rootChecksum(row, "");
+    for (const event of events) if (!page.isOver) page.take(event);
+    const result = page.result();
+    return result.damage === undefined && result.next === undefined ? result : undefined;
+  }
+
   /** Oldest first; those that end before the position are left out. */
   async #segments(tables: Kysely<Tables>, found: FoundSession, from: number): Promise<readonly Segment[]> {
     const segments: Segment[] = [];

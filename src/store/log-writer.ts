@@ -3,9 +3,9 @@ import type { Kysely, Transaction } from "kysely";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { LogOptions } from "../core/store.ts";
 import { plural } from "../core/base/wording.ts";
-import { movedRecord, rootChecksum, sessionChecksum } from "./checksum.ts";
+import { movedRecord, newRecord, rootChecksum } from "./checksum.ts";
 import { rowsOf } from "./event-rows.ts";
-import { GroupAppends } from "./group-appends.ts";
+import { GroupWrites } from "./group-writes.ts";
 import { spellBranchPoint, type LogRefusal, type LogWrite } from "./log-database.ts";
 import { KnownRecords } from "./known-records.ts";
 import type { LogReader } from "./log-reader.ts";
@@ -14,7 +14,7 @@ import type { LogStatements } from "./log-statements.ts";
 import type { Owner } from "./owner.ts";
 import { QuickAppends } from "./quick-appends.ts";
 import type { SqlConnection } from "./sql-connection.ts";
-import { storedText, storedTime } from "./stored-text.ts";
+import { storedText } from "./stored-text.ts";
 import type { SessionTable, Tables } from "./tables.ts";
 import { withParameters } from "./with-parameters.ts";
 
@@ -35,7 +35,7 @@ export class LogWriter {
   /** For a database that answers at once. */
   readonly #quick: QuickAppends | undefined;
   /** For one that has an answer to wait for. */
-  readonly #groups: GroupAppends | undefined;
+  readonly #groups: GroupWrites | undefined;
 
   constructor(parts: LogWriterParts) {
     this.#connection = parts.connection;
@@ -44,9 +44,14 @@ export class LogWriter {
     this.#owner = parts.owner;
     const { immediate: sql, groups, tables } = parts.connection;
     this.#jobs = new JobStatements(tables);
-    const shared = { tables, jobs: this.#jobs, records: this.#records };
-    this.#quick = sql === undefined ? undefined : new QuickAppends({ sql, ...shared });
-    this.#groups = groups === undefined ? undefined : new GroupAppends({ schema: groups.schema, owner: parts.owner, ...shared });
+    const records = this.#records;
+    this.#quick = sql === undefined ? undefined : new QuickAppends({ sql, tables, jobs: this.#jobs, records });
+    this.#groups = groups === undefined ? undefined : new GroupWrites({ schema: groups.schema, owner: parts.owner, records });
+  }
+
+  /** Takes the record of a session that was claimed, so that the first append need not look it up. */
+  remember(sessionId: string, row: SessionTable): void {
+    this.#records.remember(sessionId, row);
   }
 
   /** See `LogDatabase.commit`. Where one session keeps a group from being written, each is tried alone. */
@@ -67,7 +72,7 @@ export class LogWriter {
   /** A second time, because another process may have written what was in the way. */
   async #commitAlone(tables: Kysely<Tables>, write: LogWrite): Promise<readonly LogRefusal[]> {
     try {
-      return await this.#commit(tables, [write]);
+      return await this.#commitInTransaction(tables, [write]);
     } catch (error: unknown) {
       if (!this.#isOfOne(error)) throw error;
       return [refusal(write, this.#connection.isUnfit(error) ? unfit(write, error) : littered(write))];
@@ -79,13 +84,18 @@ export class LogWriter {
   }
 
   async #commit(tables: Kysely<Tables>, writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
-    if (this.#quick?.writeAll(writes) === true || (await this.#groups?.writeAll(tables, writes)) === true) return [];
+    if (this.#quick?.writeAll(writes) === true) return [];
+    const left = (await this.#groups?.write(tables, writes)) ?? writes;
+    return left.length === 0 ? [] : await this.#commitInTransaction(tables, left);
+  }
+
+  async #commitInTransaction(tables: Kysely<Tables>, writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
     const creates = writes.some((write) => write.create !== undefined);
     const refusals = await tables.transaction().execute(async (transaction) => {
       if (creates) await this.#owner.register(transaction);
       this.#records.begin();
       const refused: LogRefusal[] = [];
-      for (const write of (await this.#groups?.append(transaction, writes)) ?? writes) {
+      for (const write of writes) {
         const { parent } = write.create ?? {};
         const isOrphan = parent !== undefined && refused.some(({ sessionId }) => sessionId === parent.sessionId);
         const error = isOrphan && parent !== undefined ? orphan(write, spellBranchPoint(parent)) : await this.#write(transaction, write);
@@ -101,18 +111,39 @@ export class LogWriter {
   /** Returns why a session's part is left out. */
   async #write(transaction: Transaction<Tables>, write: LogWrite): Promise<ToolError | undefined> {
     if (this.#quick?.append(write) === true) return undefined;
-    const id = storedText(write.sessionId);
-    const found = await this.#reader.find(transaction, id);
+    const isReleaseAlone = write.release === true && write.events.length === 0 && write.create === undefined;
+    const error = isReleaseAlone ? undefined : await this.#writeEvents(transaction, write);
+    if (write.release === true && error === undefined) await this.#release(transaction, write);
+    return error;
+  }
+
+  async #writeEvents(transaction: Transaction<Tables>, write: LogWrite): Promise<ToolError | undefined> {
+    const found = await this.#reader.find(transaction, storedText(write.sessionId));
     if (found === undefined) {
       return write.create === undefined ? removed(write) : this.#create(transaction, write, write.create);
     }
-    if (found.row.owner !== this.#owner.id || found.row.epoch !== write.epoch)
-      return write.create === undefined ? this.#takenOver(transaction, write, found.row) : duplicate(write);
+    const { row } = found;
+    if (row.owner !== this.#owner.id || row.epoch !== write.epoch) {
+      if (write.release === true && (await this.#isWritten(transaction, write, row))) return undefined;
+      return write.create === undefined ? this.#takenOver(transaction, write, row) : duplicate(write);
+    }
     if (found.damage !== undefined) return new ToolError("corrupt_record", `Session ${name(write)} cannot be written: ${found.damage}.`);
-    return this.#append(transaction, write, found.row);
+    return this.#append(transaction, write, row);
   }
 
-  async #create(transaction: Transaction<Tables>, write: LogWrite, { at, durability, parent }: LogOptions): Promise<ToolError | undefined> {
+  async #release(transaction: Transaction<Tables>, { sessionId, epoch }: LogWrite): Promise<void> {
+    await transaction
+      .updateTable("haft_session")
+      .set({ owner: null })
+      .where("id", "=", storedText(sessionId))
+      .where("owner", "=", this.#owner.id ?? "")
+      .where("epoch", "=", epoch)
+      .execute();
+    this.#records.forget(sessionId);
+  }
+
+  async #create(transaction: Transaction<Tables>, write: LogWrite, create: LogOptions): Promise<ToolError | undefined> {
+    const { parent } = create;
     let parentSum: string | undefined = "";
     if (parent !== undefined) {
       const found = await this.#reader.find(transaction, storedText(parent.sessionId));
@@ -120,11 +151,7 @@ export class LogWriter {
       parentSum = hasIt ? await this.#reader.checksumAt(transaction, found.row, parent.length) : undefined;
       if (parentSum === undefined) return orphan(write, spellBranchPoint(parent));
     }
-    const root = { id: storedText(write.sessionId), parent_id: parentOf(parent), parent_length: parent?.length ?? 0 };
-    const head = rootChecksum(root, parentSum);
-    const created = storedTime(at);
-    const session = { ...root, created_at: created, durability, updated_at: created, length: root.parent_length, head };
-    const row: SessionTable = { ...session, checksum: sessionChecksum(session), owner: this.#owner.id ?? null, epoch: write.epoch };
+    const row = newRecord({ ...write, create }, { owner: this.#owner.id ?? null, parentSum });
     await transaction.insertInto("haft_session").values(row).execute();
     return this.#append(transaction, write, row);
   }
@@ -161,7 +188,14 @@ export class LogWriter {
     const before = await this.#reader.checksumAt(transaction, row, from - 1);
     if (before === undefined) return false;
     const head = from - 1 === row.parent_length ? rootChecksum(row, before) : before;
-    return rowsOf(events.slice(0, there), { ...row, length: from - 1, head }).at(-1)?.checksum === row.head;
+    const last = rowsOf(events.slice(0, there), { ...row, length: from - 1, head }).at(-1);
+    const stored = last?.position === row.length ? row.head : await this.#reader.checksumAt(transaction, row, from - 1 + there);
+    return last !== undefined && last.checksum === stored;
+  }
+
+  /** Whether all events of a write are there: its claim was given up with them, and the answer was lost. */
+  async #isWritten(transaction: Transaction<Tables>, write: LogWrite, row: SessionTable): Promise<boolean> {
+    return write.events.length > 0 && (await this.#isThere(transaction, write, { row, there: write.events.length }));
   }
 
   async #takenOver(transaction: Transaction<Tables>, write: LogWrite, row: SessionTable): Promise<ToolError> {
@@ -171,10 +205,6 @@ export class LogWriter {
       operatorHint: "Claim the session again to continue it.",
     });
   }
-}
-
-function parentOf(parent: LogOptions["parent"]): string | null {
-  return parent === undefined ? null : storedText(parent.sessionId);
 }
 
 function name({ sessionId }: LogWrite): string {

@@ -1,6 +1,6 @@
 /** The one process that can use a store in memory. */
 import { hostname } from "node:os";
-import { NAMED_SESSIONS, type ProcessDescription, type StoredProcess } from "../core/process-store.ts";
+import { NAMED_SESSIONS, addToDescription, type ProcessDescription, type StoredProcess } from "../core/process-store.ts";
 import { systemPorts } from "../core/system-ports.ts";
 
 export class MemoryProcess {
@@ -9,7 +9,7 @@ export class MemoryProcess {
   #description: ProcessDescription | undefined;
 
   announce(description: ProcessDescription): void {
-    this.#description = { ...this.#description, ...description };
+    this.#description = addToDescription(this.#description ?? {}, description);
   }
 
   /** @param open the sessions that are open, the last used first */

@@ -1,7 +1,7 @@
 /** The owners of open sessions: one row for each store object, kept fresh while its process lives. */
 import { hostname } from "node:os";
 import { type Kysely, type Transaction, sql } from "kysely";
-import type { ProcessDescription } from "../core/process-store.ts";
+import { addToDescription, type ProcessDescription } from "../core/process-store.ts";
 import { readMark } from "./feed-mark.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import type { OwnerTable, Tables } from "./tables.ts";
@@ -48,6 +48,11 @@ export class Owner {
     return this.#id;
   }
 
+  /** Whether its row is there. */
+  get isRegistered(): boolean {
+    return this.#registered;
+  }
+
   /** Makes sure of the row, in the transaction that claims the first session. */
   async register(transaction: Transaction<Tables>): Promise<void> {
     if (this.#registered) return;
@@ -69,7 +74,7 @@ export class Owner {
 
   /** Adds to the description of this owner's process. */
   async announce(tables: Kysely<Tables>, description: ProcessDescription): Promise<void> {
-    this.#description = { ...this.#description, ...description };
+    this.#description = addToDescription(this.#description, description);
     this.#startedAt ??= await this.#now(tables);
     if (this.#registered) return this.beat(tables);
     await tables.transaction().execute((transaction) => this.register(transaction));

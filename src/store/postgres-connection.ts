@@ -15,7 +15,8 @@ import type { Tables } from "./tables.ts";
 const MAX_KEY_BYTES = 2_000;
 const MAX_CONFLICTS = 10;
 const FIRST_WAIT_MS = 20;
-const MAX_WAIT_MS = 500;
+/** A server that is restarted again and again may be there for a second only. */
+const MAX_WAIT_MS = 200;
 
 /** @param pool opened when the first statement is run */
 export function connectPostgres(settings: PostgresSettings, pool: () => Promise<PostgresPool>): SqlConnection {
@@ -69,14 +70,21 @@ export async function attemptAgain<Result>(
   work: () => Promise<Result>,
   { retryMs, clock }: { readonly retryMs: number; readonly clock: Clock },
 ): Promise<Result> {
-  const until = clock.now() + retryMs;
+  let until: number | undefined;
   let conflicts = 0;
-  for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
+  for (let waitMs = FIRST_WAIT_MS; ;) {
     try {
       return await work();
     } catch (error: unknown) {
-      if (isTransactionConflict(error) ? ++conflicts > MAX_CONFLICTS : !isLost(error) || clock.now() + waitMs > until) throw error;
+      if (isTransactionConflict(error)) {
+        if (++conflicts > MAX_CONFLICTS) throw error;
+        continue;
+      }
+      if (!isLost(error)) throw error;
+      until ??= clock.now() + retryMs; // a connection whose other end vanished may show it late
+      if (clock.now() + waitMs > until) throw error;
     }
-    if (conflicts === 0) await new Promise<void>((resolve) => void clock.timer(resolve, waitMs));
+    await new Promise<void>((resolve) => void clock.timer(resolve, waitMs));
+    waitMs = Math.min(2 * waitMs, MAX_WAIT_MS);
   }
 }

@@ -41,6 +41,7 @@ export function postgresUrlProblem(text: unknown): string | undefined {
 export function checkPostgresSettings(given: Partial<PostgresSettings>): PostgresSettings {
   const problem = postgresUrlProblem(given.url);
   if (given.url === undefined || problem !== undefined) throw new ToolError("invalid_argument", problem ?? "");
+  const leaseMs = requireWhole("leaseMs", given.leaseMs ?? LEASE_MS, 100);
   return {
     url: given.url,
     schema: checkSchemaName(given.schema ?? "haft"),
@@ -48,8 +49,8 @@ export function checkPostgresSettings(given: Partial<PostgresSettings>): Postgre
     connectTimeoutMs: requireWhole("connectTimeoutMs", given.connectTimeoutMs ?? 5_000, 1),
     answerTimeoutMs: requireWhole("answerTimeoutMs", given.answerTimeoutMs ?? 60_000, 1),
     lockTimeoutMs: requireWhole("lockTimeoutMs", given.lockTimeoutMs ?? 5_000, 1),
-    retryMs: requireWhole("retryMs", given.retryMs ?? 10_000, 0),
-    leaseMs: requireWhole("leaseMs", given.leaseMs ?? LEASE_MS, 100),
+    retryMs: requireWhole("retryMs", given.retryMs ?? leaseMs, 0),
+    leaseMs,
     migrate: requireBoolean("migrate", given.migrate ?? true),
     notify: requireBoolean("notify", given.notify ?? true),
     readOnly: requireBoolean("readOnly", given.readOnly ?? false),

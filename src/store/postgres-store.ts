@@ -24,7 +24,10 @@ export interface PostgresStoreOptions {
   readonly answerTimeoutMs?: number;
   /** How long a statement waits for another process that writes the same row, in milliseconds. @default 5_000 */
   readonly lockTimeoutMs?: number;
-  /** How long what failed because the connection was lost is tried again, in milliseconds; 0 = not at all. @default 10_000 */
+  /**
+   * How long what failed because the connection was lost is tried again, in milliseconds from when that showed; 0 = not at all. After `leaseMs` of
+   * silence another process may have the session. @default `leaseMs`
+   */
   readonly retryMs?: number;
   /**
    * After so many milliseconds of silence, by the database's clock, another process may claim what this one has open. The same in all
@@ -79,10 +82,11 @@ export function postgresStore(options: PostgresStoreOptions): Store {
   const { maxBufferedBytes = DEFAULT_BUFFERED_BYTES, ...rest } = options;
   const settings = checkPostgresSettings(rest);
   const connect = async () => (await import("./postgres-database.ts")).openPostgresDatabase(settings);
+  const notifier = settings.notify ? new PostgresNotifier(settings) : undefined;
   return storeInPostgres(settings, {
     connect,
     maxBufferedBytes: requireWhole("maxBufferedBytes", maxBufferedBytes, 1),
-    notifier: settings.notify ? new PostgresNotifier(settings) : undefined,
-    ...(settings.readOnly ? {} : { queue: bossQueue(settings) }),
+    notifier,
+    ...(settings.readOnly ? {} : { queue: bossQueue(settings, notifier) }),
   });
 }

@@ -24,7 +24,7 @@ export interface QuickAppendsParts {
 export class QuickAppends {
   readonly #parts: QuickAppendsParts;
   /** Made when first needed, because the tables may have to be made before. */
-  #statements: { readonly insert: RunStatement; readonly move: RunStatement } | undefined;
+  #statements: { readonly insert: RunStatement; readonly move: RunStatement; readonly release: RunStatement } | undefined;
   readonly #preparedJobs = new Map<CompiledQuery, RunStatement>();
 
   constructor(parts: QuickAppendsParts) {
@@ -46,16 +46,25 @@ export class QuickAppends {
     const { sql, tables, records } = this.#parts;
     const row = records.recordFor(write);
     if (row === undefined) return false;
+    this.#statements ??= {
+      insert: sql.prepare(insertEvent(tables)),
+      move: sql.prepare(moveSession(tables)),
+      release: sql.prepare(releaseSession(tables)),
+    };
     const events = rowsOf(write.events, row);
     const last = events.at(-1);
-    if (last === undefined) return false;
-    this.#statements ??= { insert: sql.prepare(insertEvent(tables)), move: sql.prepare(moveSession(tables)) };
+    if (last === undefined) {
+      if (write.release !== true) return false;
+      this.#statements.release([null, row.id, row.owner, row.epoch]);
+      return true;
+    }
     const session = movedRecord(row, last);
     if (this.#statements.move([...newValues(session), ...allValues(row)]) === 0) return false;
     const { insert } = this.#statements;
     for (const { session, position, at, type, call_id, body, checksum } of events)
       insert([session, position, at, type, call_id, body, checksum]);
     if (write.jobs !== undefined) this.#writeJobs(row.id, write.jobs);
+    if (write.release === true) this.#statements.release([null, row.id, row.owner, row.epoch]);
     records.note(write.sessionId, session);
     return true;
   }
@@ -72,6 +81,12 @@ export class QuickAppends {
 function insertEvent(tables: Kysely<Tables>) {
   const event = { session: "", position: 0, at: 0, type: "", call_id: null, body: "", checksum: "" };
   return tables.insertInto("haft_event").values(event).compile();
+}
+
+/** Parameters: null, id, owner and epoch. */
+function releaseSession(tables: Kysely<Tables>) {
+  const mine = tables.updateTable("haft_session").set({ owner: null });
+  return mine.where("id", "=", "").where("owner", "=", "").where("epoch", "=", 0).compile();
 }
 
 /** Parameters: `newValues` of the session as it is to be, `allValues` of it as it is known. */

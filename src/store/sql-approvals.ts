@@ -11,6 +11,7 @@ import type {
 } from "../core/approval-store.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import { ToolError } from "../core/error.ts";
+import { Gathered } from "./gathered.ts";
 import { answerText, readApproval, readPreview, readRule } from "./approval-rows.ts";
 import type { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
@@ -27,10 +28,16 @@ const PRUNED_AT_ONCE = 10_000;
 export class SqlApprovals implements ApprovalStore {
   readonly #connection: SqlConnection;
   readonly #owner: Owner;
+  /** The questions of sessions that wait, for those that are resumed at the same time. */
+  readonly #openIn: Gathered<string, readonly Pick<ApprovalTable, "id" | "owner" | "session">[]>;
 
   constructor(connection: SqlConnection, owner: Owner) {
     this.#connection = connection;
     this.#owner = owner;
+    this.#openIn = new Gathered((sessions) => {
+      const open = connection.tables.selectFrom("haft_approval").select(["id", "owner", "session"]).where("status", "=", "open");
+      return open.where("session", "in", [...sessions]).execute();
+    });
   }
 
   async put(question: NewApproval): Promise<ApprovalRecord> {
@@ -109,14 +116,9 @@ export class SqlApprovals implements ApprovalStore {
   }
 
   async withdrawAbandoned({ sessionId, at }: { readonly sessionId: string; readonly at: number }): Promise<number> {
-    const { tables } = this.#connection;
-    const open = await tables
-      .selectFrom("haft_approval")
-      .select(["id", "owner"])
-      .where("session", "=", storedText(sessionId))
-      .where("status", "=", "open")
-      .execute();
-    return this.#withdraw(await this.#abandoned(open), at);
+    const session = storedText(sessionId);
+    const open = (await this.#openIn.add(session)).filter((row) => row.session === session);
+    return open.length === 0 ? 0 : this.#withdraw(await this.#abandoned(open), at);
   }
 
   async rules({ now, sessionId }: { readonly now: number; readonly sessionId?: string }): Promise<readonly ApprovalRule[]> {

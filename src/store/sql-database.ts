@@ -1,7 +1,7 @@
 /** Sessions, claims and the cache in SQL tables: the same statements for every database that Kysely speaks. */
 import type { Kysely, Transaction } from "kysely";
 import { ToolError, isToolError } from "../core/error.ts";
-import type { CacheRecord, LogOptions, StoredSession } from "../core/store.ts";
+import type { CacheRecord, StoredSession } from "../core/store.ts";
 import { sessionChecksum } from "./checksum.ts";
 import type { FeedPage, ReadFeedOptions } from "../core/store-feed.ts";
 import type { ProcessDescription, StoredProcess } from "../core/process-store.ts";
@@ -11,12 +11,15 @@ import type { ClaimAnswer, ClaimRequest, LogDatabase, LogRefusal, LogWrite, Read
 import type { CheckedJobList, CheckedListOptions } from "./store-options.ts";
 import { runAccessOperation, type AccessOperation } from "./access-operations.ts";
 import { SqlAccess } from "./sql-access.ts";
-import { LogReader, type FoundSession } from "./log-reader.ts";
+import { Gathered } from "./gathered.ts";
+import { GroupClaims, type ClaimedLog } from "./group-claims.ts";
+import { LogReader } from "./log-reader.ts";
 import { LogStatements } from "./log-statements.ts";
 import { LogWriter } from "./log-writer.ts";
 import { requireAccess, requireApprovals, requireFeed, requireJobs, requireProcesses } from "./migrate.ts";
 import { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
+import { SessionClaims, claimedAs, lookAt, notFound, optionsOf } from "./session-claims.ts";
 import { SqlApprovals, removeApprovals } from "./sql-approvals.ts";
 import { SqlCache } from "./sql-cache.ts";
 import { latestMark, readFeed, settledNumber } from "./sql-feed.ts";
@@ -35,11 +38,6 @@ export interface SqlDatabaseOptions {
   readonly prepare: (connection: SqlConnection) => Promise<void>;
 }
 
-/** So many events of a log are verified at a time, while others may write in between. */
-const VERIFIED_AT_ONCE = 5_000;
-/** So many may be left for the transaction that claims. */
-const VERIFIED_WITH_CLAIM = 500;
-
 export class SqlDatabase implements LogDatabase {
   readonly #connection: SqlConnection;
   readonly #options: SqlDatabaseOptions;
@@ -48,6 +46,9 @@ export class SqlDatabase implements LogDatabase {
   readonly #owner: Owner;
   readonly #cache: SqlCache;
   readonly #parts: StoreParts;
+  readonly #claims: SessionClaims;
+  /** For a database that has an answer to wait for. */
+  readonly #groupClaims: Gathered<string, ReadonlyMap<string, ClaimedLog>> | undefined;
 
   constructor(connection: SqlConnection, options: SqlDatabaseOptions) {
     const statements = new LogStatements(connection.tables);
@@ -63,6 +64,11 @@ export class SqlDatabase implements LogDatabase {
       artifacts: new SqlArtifacts(connection),
       leases: new SqlLeases(connection, this.#owner),
     };
+    const parts = { owner: this.#owner, reader: this.#reader };
+    this.#claims = new SessionClaims({ ...parts, onClaim: (sessionId, row) => this.#writer.remember(sessionId, row) });
+    if (connection.groups === undefined) return;
+    const claims = new GroupClaims({ ...parts, schema: connection.groups.schema });
+    this.#groupClaims = new Gathered((ids) => this.#do("could not claim sessions", (tables) => claims.claim(tables, ids)));
   }
 
   open(): Promise<void> {
@@ -73,28 +79,17 @@ export class SqlDatabase implements LogDatabase {
     return this.#do("could not be written", (tables) => this.#writer.commit(tables, writes));
   }
 
-  claim(request: ClaimRequest): Promise<ClaimAnswer> {
-    return this.#do("could not claim a session", async (tables) => {
-      const { verified, length } = await this.#look(tables, (transaction) => this.#verify(transaction, request));
-      if (length - verified > VERIFIED_WITH_CLAIM) return { claimed: false, verified };
-      const row = await tables.transaction().execute((transaction) => this.#take(transaction, { ...request, verified }));
-      if (row === undefined) return { claimed: false, verified };
-      this.#owner.confirm();
-      return { claimed: true, length: row.length, options: optionsOf(row), epoch: row.epoch };
-    });
-  }
-
-  release(sessionIds: readonly string[]): Promise<void> {
-    return this.#do("could not give up a claim", async (tables) => {
-      if (this.#owner.id === undefined || sessionIds.length === 0) return;
-      const mine = tables.updateTable("haft_session").set({ owner: null }).where("owner", "=", this.#owner.id);
-      await mine.where("id", "in", sessionIds.map(storedText)).execute();
-    });
+  async claim(request: ClaimRequest): Promise<ClaimAnswer> {
+    const id = storedText(request.sessionId);
+    const claimed = request.takeOver || request.verified > 0 ? undefined : (await this.#groupClaims?.add(id))?.get(id);
+    if (claimed === undefined) return this.#do("could not claim a session", (tables) => this.#claims.claim(tables, request));
+    this.#writer.remember(request.sessionId, claimed.row);
+    return claimedAs(claimed.row, claimed.page);
   }
 
   read({ sessionId, from, limit }: ReadRequest): Promise<StoredPage> {
     return this.#do("could not be read", (tables) =>
-      this.#look(tables, async (transaction) => {
+      lookAt(tables, async (transaction) => {
         const found = await this.#reader.find(transaction, storedText(sessionId));
         if (found === undefined) throw notFound(sessionId);
         return this.#reader.read(transaction, found, { from, limit });
@@ -104,7 +99,7 @@ export class SqlDatabase implements LogDatabase {
 
   list({ sessionId, limit, offset }: CheckedListOptions): Promise<readonly StoredSession[]> {
     return this.#do("could not list its sessions", (tables) =>
-      this.#look(tables, async (transaction) => {
+      lookAt(tables, async (transaction) => {
         const all = transaction.selectFrom("haft_session").selectAll();
         const named = sessionId === undefined ? all : all.where("id", "=", storedText(sessionId));
         const newest = named.orderBy("updated_at", "desc").orderBy("id");
@@ -120,10 +115,10 @@ export class SqlDatabase implements LogDatabase {
     return this.#do("could not remove a session", async (tables) => {
       try {
         return await tables.transaction().execute(async (transaction) => {
-          const found = await this.#reader.find(transaction, storedText(sessionId));
-          if (found === undefined) return wasThere;
+          const id = storedText(sessionId);
+          if (!(await this.#claims.takeFree(transaction, sessionId))) return wasThere;
           wasThere = true;
-          await this.#remove(transaction, sessionId, found.row);
+          await this.#remove(transaction, sessionId, id);
           return true;
         });
       } catch (error: unknown) {
@@ -132,10 +127,7 @@ export class SqlDatabase implements LogDatabase {
     });
   }
 
-  async #remove(transaction: Transaction<Tables>, sessionId: string, row: SessionTable): Promise<void> {
-    const { id } = row;
-    await this.#requireFree(transaction, sessionId, row);
-    if (!(await this.#fence(transaction, row))) await this.#requireStillFree(transaction, sessionId);
+  async #remove(transaction: Transaction<Tables>, sessionId: string, id: string): Promise<void> {
     const child = await transaction.selectFrom("haft_session").select("id").where("parent_id", "=", id).limit(1).executeTakeFirst();
     if (child !== undefined) throw hasBranches(sessionId, child.id);
     await transaction.deleteFrom("haft_event").where("session", "=", id).execute();
@@ -158,7 +150,7 @@ export class SqlDatabase implements LogDatabase {
     return this.#do("could not be read", async (tables) => {
       try {
         const settled = await settledNumber(this.#connection);
-        return await this.#look(tables, (transaction) => read(transaction, settled));
+        return await lookAt(tables, (transaction) => read(transaction, settled));
       } catch (thrown: unknown) {
         if (!isToolError(thrown)) await requireFeed(this.#connection);
         throw thrown;
@@ -169,7 +161,7 @@ export class SqlDatabase implements LogDatabase {
   jobList(options: CheckedJobList): Promise<readonly StoredJob[]> {
     return this.#do("could not list its jobs", async (tables) => {
       try {
-        return await this.#look(tables, (transaction) => listJobs(transaction, this.#owner, options));
+        return await lookAt(tables, (transaction) => listJobs(transaction, this.#owner, options));
       } catch (thrown: unknown) {
         await requireJobs(this.#connection);
         throw thrown;
@@ -238,7 +230,7 @@ export class SqlDatabase implements LogDatabase {
 
   processes(): Promise<readonly StoredProcess[]> {
     return this.#do("could not list its processes", (tables) =>
-      requireProcesses(this.#connection).then(() => this.#look(tables, (transaction) => listProcesses(transaction, this.#owner))),
+      requireProcesses(this.#connection).then(() => lookAt(tables, (transaction) => listProcesses(transaction, this.#owner))),
     );
   }
 
@@ -259,77 +251,6 @@ export class SqlDatabase implements LogDatabase {
     }
   }
 
-  /** Continues to verify a log that may be claimed. */
-  async #verify(transaction: Transaction<Tables>, request: ClaimRequest): Promise<{ readonly verified: number; readonly length: number }> {
-    const { row } = await this.#claimable(transaction, request);
-    if (row.length - request.verified <= VERIFIED_WITH_CLAIM) return { verified: request.verified, length: row.length };
-    return { verified: await this.#verifyPage(transaction, request), length: row.length };
-  }
-
-  /** Undefined when another claim was quicker: whether it may be claimed must be asked again. */
-  async #take(transaction: Transaction<Tables>, request: ClaimRequest): Promise<SessionTable | undefined> {
-    const before = await this.#claimable(transaction, request);
-    await this.#owner.register(transaction);
-    if (!(await this.#fence(transaction, before.row))) return undefined;
-    const { row } = await this.#claimable(transaction, { ...request, takeOver: true }); // as its last owner left it
-    let verified = request.verified;
-    while (verified < row.length) verified = await this.#verifyPage(transaction, { ...request, verified });
-    return row;
-  }
-
-  /** Makes a session this owner's own, if it is still as it was found. From then on no other owner can write it. */
-  async #fence(transaction: Transaction<Tables>, { id, owner, epoch }: SessionTable): Promise<boolean> {
-    const { numUpdatedRows } = await transaction
-      .updateTable("haft_session")
-      .set({ owner: this.#owner.id ?? null, epoch: epoch + 1 })
-      .where("id", "=", id)
-      .where("epoch", "=", epoch)
-      .where("owner", "is not distinct from", owner)
-      .executeTakeFirst();
-    return numUpdatedRows === 1n;
-  }
-
-  async #claimable(transaction: Transaction<Tables>, { sessionId, takeOver }: ClaimRequest): Promise<FoundSession> {
-    const found = await this.#reader.find(transaction, storedText(sessionId));
-    if (found === undefined) throw notFound(sessionId);
-    if (!takeOver) await this.#requireFree(transaction, sessionId, found.row);
-    if (found.damage !== undefined) throw damaged(sessionId, await this.#soundLength(transaction, found), found.damage);
-    return found;
-  }
-
-  /** Returns up to where the log is sound. */
-  async #verifyPage(transaction: Transaction<Tables>, { sessionId, verified }: ClaimRequest): Promise<number> {
-    const found = await this.#reader.find(transaction, storedText(sessionId));
-    if (found === undefined) throw notFound(sessionId);
-    const page = await this.#reader.read(transaction, found, { from: verified + 1, limit: VERIFIED_AT_ONCE });
-    const sound = verified + page.bodies.length;
-    if (page.damage !== undefined) throw damaged(sessionId, sound, `event ${page.damage.position}: ${page.damage.reason}`);
-    return sound;
-  }
-
-  async #soundLength(transaction: Transaction<Tables>, found: FoundSession): Promise<number> {
-    for (let sound = 0; ;) {
-      const page = await this.#reader.read(transaction, found, { from: sound + 1, limit: VERIFIED_AT_ONCE });
-      sound += page.bodies.length;
-      if (page.next === undefined) return sound;
-    }
-  }
-
-  async #requireFree(transaction: Transaction<Tables>, sessionId: string, { owner }: SessionTable): Promise<void> {
-    if (owner === null || owner === this.#owner.id) return;
-    const living = await this.#owner.describe(transaction, owner);
-    if (living === undefined) return;
-    throw new ToolError("resource_busy", `Session ${JSON.stringify(sessionId)} is open in ${living.text}.`, {
-      operatorHint: "Close it there, or claim it with takeOver: what is open there can then write no more.",
-    });
-  }
-
-  /** For a session whose record was changed since it was found, or is missing. */
-  async #requireStillFree(transaction: Transaction<Tables>, sessionId: string): Promise<void> {
-    const found = await this.#reader.find(transaction, storedText(sessionId));
-    if (found !== undefined) await this.#requireFree(transaction, sessionId, found.row);
-  }
-
   async #describe(transaction: Transaction<Tables>, row: SessionTable): Promise<StoredSession> {
     const owner = row.owner === null ? undefined : await this.#owner.describe(transaction, row.owner);
     const { parent } = optionsOf(row);
@@ -341,11 +262,6 @@ export class SqlDatabase implements LogDatabase {
       ...omitUndefined({ parent, openedBy: owner?.text, openedIn: owner?.id, openedAt: owner?.address }),
       ...(sessionChecksum(row) === row.checksum ? {} : { damage: "its record does not have the checksum it should have" }),
     };
-  }
-
-  /** Several statements that see the same state of the tables. */
-  #look<Result>(tables: Kysely<Tables>, look: (transaction: Transaction<Tables>) => Promise<Result>): Promise<Result> {
-    return tables.transaction().setIsolationLevel("repeatable read").setAccessMode("read only").execute(look);
   }
 
   async #do<Result>(failure: string, run: (tables: Kysely<Tables>) => Promise<Result>): Promise<Result> {
@@ -374,21 +290,6 @@ export class SqlDatabase implements LogDatabase {
       hint: "A process that was stopped in the middle of a write holds the lock until it continues or ends. Waiting writes are tried again with the next call.",
     });
   }
-}
-
-function optionsOf({ created_at, durability, parent_id, parent_length }: SessionTable): LogOptions {
-  const parent = parent_id === null ? {} : { parent: { sessionId: readableText(parent_id), length: parent_length } };
-  return { at: created_at, durability: durability === "async" ? "async" : "sync", ...parent };
-}
-
-function notFound(sessionId: string): ToolError {
-  return new ToolError("not_found", `The store has no session ${JSON.stringify(sessionId)}.`);
-}
-
-function damaged(sessionId: string, sound: number, reason: string): ToolError {
-  return new ToolError("corrupt_record", `Session ${JSON.stringify(sessionId)} is damaged behind its first ${sound} events (${reason}).`, {
-    hint: "Those can be read: export them, and continue in a new session.",
-  });
 }
 
 function hasBranches(sessionId: string, child: string): ToolError {

@@ -77,10 +77,6 @@ export class WorkerDatabase implements LogDatabase {
     return this.#ask("claim", request);
   }
 
-  release(sessionIds: readonly string[]): Promise<void> {
-    return this.#ask("release", sessionIds);
-  }
-
   read(request: ReadRequest): Promise<StoredPage> {
     return this.#ask("read", request);
   }

@@ -28,6 +28,8 @@ interface Entry {
   readonly from: number;
   readonly rows: readonly EventRow[];
   readonly jobs: readonly JobChange[] | undefined;
+  /** The claim is given up. It is the last entry of its log, and is left out once it could not be written. */
+  readonly release: boolean;
   readonly bytes: number;
   /** Made when a caller waits. */
   durable: PromiseWithResolvers<void> | undefined;
@@ -74,11 +76,25 @@ export class WriteBuffer {
     // A whole answer kept with its result is a convenience: what must be recorded after it needs the room.
     const isOptional = rows.length > 0 && rows.every(({ type }) => type === "output-keep");
     if (this.#bytes + (isOptional ? bytes : 0) >= this.#options.maxBytes) throw this.#overflow(bytes);
-    const entry: Entry = { log, create, from, rows, jobs, bytes, durable: undefined, isDropped: false };
-    this.#entries.push(entry);
-    this.#newest.set(log, entry);
-    this.#bytes += bytes;
+    this.#push({ log, create, from, rows, jobs, release: false, bytes, durable: undefined, isDropped: false });
     this.#scheduleLater();
+  }
+
+  /**
+   * Gives up the claim of a log behind all that it appended, from a position on. Resolves when that is durable. Rejects as `whenDurable`
+   * does, and then the claim is held as before.
+   */
+  release(log: BufferedLog, from: number): Promise<void> {
+    const durable = Promise.withResolvers<void>();
+    this.#push({ log, create: undefined, from, rows: [], jobs: undefined, release: true, bytes: ENTRY_BYTES, durable, isDropped: false });
+    this.#schedule();
+    return durable.promise;
+  }
+
+  #push(entry: Entry): void {
+    this.#entries.push(entry);
+    this.#newest.set(entry.log, entry);
+    this.#bytes += entry.bytes;
   }
 
   /** Resolves when all that a log appended is durable; undefined when nothing of it waits. */
@@ -183,6 +199,17 @@ export class WriteBuffer {
       entry.durable?.reject(error);
       entry.durable = undefined;
     }
+    for (const entry of this.#entries) if (entry.release) this.#withdraw(entry);
+  }
+
+  /** Takes a release out again: its caller knows, and the log may be used on. */
+  #withdraw(entry: Entry): void {
+    entry.isDropped = true;
+    this.#bytes -= entry.bytes;
+    this.#entries = this.#entries.filter((other) => other !== entry);
+    const before = this.#entries.findLast(({ log }) => log === entry.log);
+    if (before === undefined) this.#newest.delete(entry.log);
+    else this.#newest.set(entry.log, before);
   }
 
   #lose(entry: Entry, error: ToolError): void {
@@ -204,15 +231,16 @@ export class WriteBuffer {
 
 /** A group by session; within one, in order. */
 function writesOf(group: readonly Entry[]): readonly LogWrite[] {
-  const writes = new Map<BufferedLog, { create?: LogOptions; from: number; events: EventRow[]; jobs?: readonly JobChange[] | undefined }>();
-  for (const { log, create, from, rows, jobs } of group) {
-    const write = writes.get(log);
+  const writes = new Map<BufferedLog, { -readonly [Key in keyof LogWrite]: LogWrite[Key] } & { readonly events: EventRow[] }>();
+  for (const { log, create, from, rows, jobs, release } of group) {
+    let write = writes.get(log);
     if (write === undefined) {
-      writes.set(log, { ...(create === undefined ? {} : { create }), from, events: [...rows], ...(jobs === undefined ? {} : { jobs }) });
-      continue;
+      write = { sessionId: log.sessionId, epoch: log.epoch, ...(create === undefined ? {} : { create }), from, events: [] };
+      writes.set(log, write);
     }
     for (const row of rows) write.events.push(row);
-    if (jobs !== undefined) write.jobs = [...(write.jobs ?? []), ...jobs];
+    if (jobs !== undefined) write.jobs = write.jobs === undefined ? jobs : [...write.jobs, ...jobs];
+    if (release) write.release = true;
   }
-  return [...writes].map(([{ sessionId, epoch }, write]) => ({ sessionId, epoch, ...write }));
+  return [...writes.values()];
 }

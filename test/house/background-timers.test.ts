@@ -35,10 +35,12 @@ const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
   "src/server/mcp/tasks/task-stream.ts": "looks at a task for a stream, whose connection keeps the process alive",
   "src/server/mcp/tasks/tasks.ts": "forgets a task that is over",
   "src/server/webhooks/webhook-sender.ts": "tries a delivery again, which the store keeps",
-  "src/server/worker/create-worker.ts": "looks for sessions whose process is gone; the queue's connection keeps the process alive",
+  "src/server/worker/create-worker.ts": "looks for sessions whose process is gone; the queue keeps the process alive",
   "src/store/database-store.ts": "closes a log again whose store did not answer",
   "src/store/postgres-notifier.ts":
     "tells other processes what was written, and connects again; the calls that wrote it keep the process alive",
+  "src/store/taken-entries.ts":
+    "looks for sessions that are offered, and keeps those that are held; the queue's own timers keep the process alive",
   "src/triggers/channel-trigger.ts": "looks whether the inbox of an agent has room again",
   "src/triggers/running-trigger.ts": "starts a trigger again that failed; one that works keeps the process alive itself where it has to",
 };

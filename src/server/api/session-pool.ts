@@ -31,6 +31,8 @@ const OWN_KEPT_MS = KEYED_REQUEST_KEPT_MS;
 const HOUR_MS = 60 * 60 * 1_000;
 
 export class SessionPool {
+  /** A session stays open for the next request. */
+  readonly closes = false;
   readonly #options: SessionPoolOptions;
   /** Those that the server took up or began, the one that was used longest ago first. */
   readonly #held = new Map<string, Held>();

@@ -9,7 +9,7 @@ import { systemPorts } from "../../core/system-ports.ts";
 import { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { untilOver } from "../api/until-over.ts";
-import { untilJobsEnd } from "./until-jobs-end.ts";
+import { untilEndsAreDurable, untilNoJobRuns } from "./until-jobs-end.ts";
 
 /** Options of `createWorker`. */
 export interface WorkerOptions {
@@ -17,7 +17,7 @@ export interface WorkerOptions {
   readonly concurrency?: number;
   /** Sessions that it leaves to others, such as those of agents that the program runs. @default none */
   readonly except?: readonly string[];
-  /** How often it looks for sessions whose process is gone, in milliseconds. Integer ≥ 100. @default 2_000 */
+  /** How often it looks for sessions whose process is gone, in milliseconds; a quarter as often while all of them are in the queue. Integer ≥ 100. @default 2_000 */
   readonly lookMs?: number;
   /** How long `stop` lets jobs under way end before it hands them over, in milliseconds. @default 10_000 */
   readonly graceMs?: number;
@@ -52,12 +52,16 @@ export interface WorkerCounts {
 
 /** Opens sessions for a worker, and closes them. @internal */
 export interface SessionHolder {
+  /** A session is closed when the work in it is done, before `use` resolves. */
+  readonly closes: boolean;
   /** Does the work in a session, which stays open meanwhile. @throws ToolError `not_found`, `resource_busy`. By rejecting */
   use(id: string, work: (session: RuntimeSession) => Promise<void>): Promise<void>;
 }
 
 const OPTIONS: OptionNames<WorkerOptions> = { concurrency: true, except: true, lookMs: true, graceMs: true, ports: true };
 const DEFAULTS = { concurrency: 10, lookMs: 2_000, graceMs: 10_000 } as const;
+/** The longest pause between two looks, in `lookMs`. */
+const MAX_PAUSES = 4;
 /** The shortest time between two looks at the store. */
 const LOOK = { ...MILLISECONDS, min: 100, integer: true };
 
@@ -84,6 +88,7 @@ export function checkWorkerOptions({ concurrency, lookMs, graceMs, ...rest }: Wo
 /** Resumes sessions itself, and closes them as soon as they have nothing to do. */
 function ownSessions(runtime: Runtime): SessionHolder {
   return {
+    closes: true,
     async use(id, work) {
       const session = await runtime.resume(id);
       try {
@@ -111,6 +116,8 @@ export class StoreWorker implements HaftWorker {
   #taking: TakenSessions | undefined;
   #stopTimer: (() => void) | undefined;
   #looking: Promise<void> | undefined;
+  /** The pause before the next look, in `lookMs`. */
+  #pauses = 1;
   #starting: Promise<void> | undefined;
   #ended: Promise<void> | undefined;
   #complaint: string | undefined;
@@ -178,12 +185,15 @@ export class StoreWorker implements HaftWorker {
     } catch (thrown: unknown) {
       this.#complain(thrown);
     }
-    if (this.#ended === undefined) this.#stopTimer = this.#clock.timer(() => this.#look(), this.#settings.lookMs, { background: true });
+    if (this.#ended === undefined)
+      this.#stopTimer = this.#clock.timer(() => this.#look(), this.#settings.lookMs * this.#pauses, { background: true });
   }
 
+  /** Where all that it finds is in the queue already, it looks less and less often: a long queue is no work for processes that only look at it. */
   async #offerUnattended(): Promise<void> {
-    const ids = await this.#store.jobs.unattended();
-    await this.#queue.offer(ids.filter((id) => !this.#isLeft(id)));
+    const ids = (await this.#store.jobs.unattended()).filter((id) => !this.#isLeft(id));
+    const isKnown = (await this.#queue.offer(ids)) === 0 && ids.length > 0;
+    this.#pauses = isKnown ? Math.min(2 * this.#pauses, MAX_PAUSES) : 1;
   }
 
   /** It is open here, or is not to be. */
@@ -214,7 +224,9 @@ export class StoreWorker implements HaftWorker {
     this.#held.add(session);
     this.#counts.taken++;
     try {
-      if (await untilJobsEnd(session, { jobs: this.#runtime.jobs, signal: this.#stopping.signal })) return true;
+      const { signal } = this.#stopping;
+      const { jobs } = this.#runtime;
+      if (await (this.#sessions.closes ? untilNoJobRuns(session, signal) : untilEndsAreDurable(session, { jobs, signal }))) return true;
       await this.#runtime.sessions.handOver(session.id);
       this.#counts.left++;
       await this.#queue.offer([session.id]);

@@ -13,7 +13,7 @@ export interface JobsWait extends Pick<Runtime, "jobs"> {
  *
  * @throws ToolError `conflict` where another process has taken the session over; `store_failed`. By rejecting
  */
-export async function untilJobsEnd(session: RuntimeSession, { jobs: all, signal }: JobsWait): Promise<boolean> {
+export async function untilEndsAreDurable(session: RuntimeSession, { jobs: all, signal }: JobsWait): Promise<boolean> {
   try {
     for (let { jobs } = session; jobs.length > 0; jobs = session.jobs) await Promise.all(jobs.map(({ id }) => all.wait(id, { signal })));
     return true;
@@ -21,4 +21,27 @@ export async function untilJobsEnd(session: RuntimeSession, { jobs: all, signal 
     if (signal.aborted && ToolError.fromUnknown(thrown).code === "cancelled") return false;
     throw thrown;
   }
+}
+
+/**
+ * Resolves to true when no job of the session is left, and to false when the signal aborts. For a session that is closed next: its `close` writes the
+ * ends of the jobs in one transaction with the end of its claim, and rejects where they are lost.
+ */
+export async function untilNoJobRuns(session: RuntimeSession, signal: AbortSignal): Promise<boolean> {
+  const over = Promise.withResolvers<void>();
+  let running = new Set(session.jobs.map(({ id }) => id));
+  const look = (): void => {
+    if (running.size === 0) running = new Set(session.jobs.map(({ id }) => id)); // those that began meanwhile
+    if (running.size === 0 || signal.aborted) over.resolve();
+  };
+  const stop = session.onJob(({ id, endedAt }) => {
+    if (endedAt !== undefined) running.delete(id);
+    look();
+  });
+  signal.addEventListener("abort", look, { once: true });
+  look();
+  await over.promise;
+  signal.removeEventListener("abort", look);
+  stop();
+  return running.size === 0;
 }

@@ -191,6 +191,45 @@ test("issue 18 a program that was approved once, killed half-way, is resumed wit
   expect([booked, asked]).toEqual([["train", "hotel", "car"], ["program::run_program"]]);
 });
 
+test("issue 21 a program that is resumed is asked about a call more often than was shown, also where memory has forgotten those that have ended", async () => {
+  const reached = gate();
+  const asked: string[] = [];
+  const booked: string[] = [];
+  const start = (store: FailingStore, process: number): TestRuntime => {
+    let ids = 0;
+    const book = tool("book", ({ item }) => (booked.push(String(item)), { number: 1 }), { effects: BOOKING });
+    const look = tool(
+      "look",
+      (_input, { simulated }) => (simulated ? "enough" : process > 0 ? "more" : (reached.open(), new Promise(() => {}))),
+      {
+        effects: { reads: ["x"] },
+      },
+    );
+    return testRuntime({
+      toolsets: [{ name: "trip", tools: [book, look] }, programToolset({ approve: "whole" })],
+      standIn,
+      store,
+      keepEvents: 1,
+      ports: { ids: { next: (prefix: string) => `${prefix}_${process}_${++ids}` } },
+      approval: { approve: ({ toolName }) => (asked.push(toolName), "allow-once") },
+    });
+  };
+  const store = new FailingStore();
+  const code =
+    "await tools.trip.book({ item: 'train' }); if (await tools.trip.look() === 'more') await tools.trip.book({ item: 'train' }); return 3;";
+  void start(store, 0)
+    .runtime.session("s")
+    .execute(program(code))
+    .catch(() => {});
+  await reached.promise;
+  await store.logs.get("s")?.whenDurable();
+  await start(store.crash(), 1).runtime.resume("s");
+  expect([booked, asked]).toEqual([
+    ["train", "train"],
+    ["program::run_program", "trip::book"],
+  ]);
+});
+
 test("issue 18 any composite tool can be approved as a whole, also one around another", async () => {
   const asked: Asked[] = [];
   const booked: string[] = [];

@@ -74,7 +74,7 @@ async function startNode(folder: string, { name, address = true, places = [], to
     const isJson = answer.headers.get("content-type")?.includes("json") === true;
     return { status: answer.status, json: text === "" ? undefined : isJson ? JSON.parse(text) : text };
   };
-  return { url, gate, warnings, ask, runtime };
+  return { url, gate, warnings, ask, runtime, server };
 }
 
 test("issue 21.6 each server lists all processes of the store, with the sessions that each has open", async () => {
@@ -108,6 +108,18 @@ test("issue 21.6 each server lists all processes of the store, with the sessions
   expect((await two.ask("GET", "/v1/sessions/shop")).json.openedIn).toBe(json.processes[0].id);
   expect((await one.ask("GET", "/metrics")).json).toMatch(/^haft_sessions_open\{node="one"\} 1$/mu);
   expect((await two.ask("GET", "/metrics")).json).toMatch(/^haft_http_requests_total\{operation="getFleet",status="2xx",node="two"\} 1$/mu);
+});
+
+test("issue 21.2 a server that is closed is reached no more, though its program lives", async () => {
+  const folder = await newFolder();
+  const [one, two] = [await startNode(folder, { name: "one" }), await startNode(folder, { name: "two" })];
+  await one.server.close();
+  const { json } = await two.ask("GET", "/v1/fleet");
+  const known: readonly { readonly name: string; readonly alive: boolean; readonly address?: string }[] = json.processes;
+  expect(known.map(({ name, alive, address }) => [name, alive, address])).toEqual([
+    ["one", true, undefined],
+    ["two", true, two.url],
+  ]);
 });
 
 test("issue 21 bad input: two processes with different definitions are told apart at the start, and whenever they are listed", async () => {

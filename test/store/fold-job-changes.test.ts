@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import { foldJobChanges } from "../../src/store/fold-job-changes.ts";
+import type { JobChange } from "../../src/store/job-changes.ts";
+
+const start = { type: "start", id: "a", toolName: "t", mode: "background", notify: true, at: 1, isQueued: true } as const;
+const end = { type: "end", id: "a", toolName: "t", state: "done", at: 9, errorCode: null } as const;
+
+/** Of the one job that they are of. */
+function folded(...changes: readonly JobChange[]) {
+  const [job] = foldJobChanges('"s"', changes);
+  return [job?.state, job?.starts, job?.start?.at, job?.end?.at];
+}
+
+test.each([
+  ["begins", [start], ["queued", 0, 1, undefined]],
+  ["begins and runs", [start, { type: "run", id: "a", starts: 1 }], ["running", 1, 1, undefined]],
+  ["begins and has ended", [start, { type: "run", id: "a", starts: 1 }, end], ["done", 1, 1, 9]],
+  ["runs again", [{ type: "run", id: "a", starts: 2 }], ["running", 2, undefined, undefined]],
+  ["asks", [{ type: "ask", id: "a" }], ["waiting", undefined, undefined, undefined]],
+  [
+    "asks and is answered",
+    [
+      { type: "ask", id: "a" },
+      { type: "answer", id: "a" },
+    ],
+    ["running", undefined, undefined, undefined],
+  ],
+  ["is answered, and runs where it was waiting", [{ type: "answer", id: "a" }], [undefined, undefined, undefined, undefined]],
+  ["has ended, whatever comes then", [end, { type: "run", id: "a", starts: 3 }], ["done", undefined, undefined, 9]],
+] as const)("issue 21 the changes of a job that %s come to one", (_, changes, expected) => {
+  expect(folded(...changes)).toEqual(expected);
+});
+
+test("issue 21 the changes of several jobs are kept apart", () => {
+  const jobs = foldJobChanges('"s"', [start, { ...start, id: "b" }, end]);
+  expect(jobs.map(({ id, state }) => [id, state])).toEqual([
+    ['"a"', "done"],
+    ['"b"', "queued"],
+  ]);
+});

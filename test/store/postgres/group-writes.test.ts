@@ -1,0 +1,138 @@
+/** What is written to PostgreSQL in one statement, and what becomes of it when its answer is lost or another process is in the way. */
+import type { PostgresPool, PostgresPoolClient } from "kysely";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import type { Store } from "../../../src/core/store.ts";
+import { openPostgresDatabase } from "../../../src/store/postgres-database.ts";
+import { postgresPool } from "../../../src/store/postgres-pool.ts";
+import { checkPostgresSettings } from "../../../src/store/postgres-settings.ts";
+import { storeInPostgres } from "../../../src/store/store-in-postgres.ts";
+import { message, messages } from "../../../src/testing/store-case.ts";
+import { postgresPrograms, startPostgres, type PostgresServer } from "./server.ts";
+
+const START = 120_000;
+
+interface Watch {
+  /** Texts of the statements that were run. */
+  readonly texts: string[];
+  /** Called before each; what it throws is the answer. */
+  before: (text: string) => Promise<void> | void;
+  /** Called after each; what it throws is the answer, though it was run. */
+  after: (text: string) => Promise<void> | void;
+}
+
+describe.skipIf(postgresPrograms === undefined)("issue 21 groups of writes over one PostgreSQL server:", { timeout: START }, () => {
+  let running: PostgresServer | undefined;
+  beforeAll(async () => {
+    running = await startPostgres({}, "trust");
+  }, START);
+  afterAll(() => running?.remove());
+
+  function storeOf(schema: string): { readonly store: Store; readonly watch: Watch } {
+    const settings = checkPostgresSettings({ url: running?.url ?? "", schema });
+    const watch: Watch = { texts: [], before: () => {}, after: () => {} };
+    const pool = async () => watchedPool(await postgresPool(settings), watch);
+    const store = storeInPostgres(settings, { connect: async () => openPostgresDatabase(settings, pool), maxBufferedBytes: 64e6 });
+    onTestFinished(() => store.close().catch(() => {}));
+    return { store, watch };
+  }
+
+  async function begun(store: Store, id: string): Promise<void> {
+    const log = store.create(id, { at: 1, durability: "sync" });
+    log.append([message(id, 1)]);
+    await log.close();
+  }
+
+  test("sessions that begin, go on and are closed in one moment are one statement, and a claim reads its log with another", async () => {
+    const { store, watch } = storeOf("counted");
+    await store.open();
+    await begun(store, "first"); // its owner is known from then on
+    const open = store.create("open", { at: 1, durability: "sync" });
+    open.append([message("open", 1)]);
+    await open.whenDurable();
+    watch.texts.length = 0;
+    const made = store.create("made", { at: 1, durability: "sync" });
+    made.append(messages("made", 1, 3));
+    open.append([message("open", 2)]);
+    await Promise.all([made.close(), open.close()]);
+    expect(watch.texts.map((text) => text.trim().slice(0, 10))).toEqual(["with moved"]);
+    watch.texts.length = 0;
+    const again = await Promise.all([store.claim("made"), store.claim("open")]);
+    expect(await Promise.all(again.map(async (log) => (await log.read()).events.length))).toEqual([3, 2]);
+    again[0]?.append([message("made", 4)]);
+    await again[0]?.whenDurable();
+    expect(watch.texts.map((text) => text.trim().slice(0, 10))).toEqual(["with free ", "with moved"]);
+    expect((await store.read("made")).events).toHaveLength(4);
+  });
+
+  test("a log that was closed, and whose answer was lost, is closed and has everything once, also where another has claimed it since", async () => {
+    const { store, watch } = storeOf("lost");
+    const other = storeOf("lost").store;
+    await store.open();
+    await begun(store, "first");
+    await begun(other, "second");
+    for (const isClaimed of [false, true]) {
+      const id = `shop ${isClaimed}`;
+      const log = store.create(id, { at: 1, durability: "sync" });
+      log.append([message(id, 1)]);
+      await log.whenDurable();
+      log.append(messages(id, 2, 3));
+      watch.after = async (text) => {
+        if (!text.includes("moved as")) return;
+        watch.after = () => {};
+        if (isClaimed) (await other.claim(id)).append([message(id, 4)]);
+        throw Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
+      };
+      await log.close();
+      const [listed] = await store.list({ sessionId: id });
+      expect(listed?.openedBy === undefined).toBe(!isClaimed);
+      expect((await store.read(id)).events.slice(0, 3)).toEqual(messages(id, 1, 3));
+    }
+  });
+
+  test("a session that is claimed while it is removed is gone or claimed, never both", async () => {
+    const { store, watch } = storeOf("removed");
+    const { store: other } = storeOf("removed");
+    await store.open();
+    await begun(other, "second");
+    await begun(store, "shop");
+    let claiming: Promise<unknown> | undefined;
+    watch.before = async (text) => {
+      if (text.startsWith("update") && text.includes('"epoch" =')) {
+        watch.before = claimBeforeDeletion;
+        await (await other.claim("shop")).close(); // the first try to take it finds another epoch
+      }
+    };
+    async function claimBeforeDeletion(text: string): Promise<void> {
+      if (!text.startsWith("delete")) return;
+      watch.before = () => {};
+      claiming = other.claim("shop").catch((error: unknown) => error);
+      await Promise.race([claiming, untilOneWaits()]);
+    }
+    expect(await store.remove("shop")).toBe(true);
+    expect(await claiming).toMatchObject({ code: "not_found" });
+    expect(await running?.execute("select session from removed.haft_event where session = '\"shop\"'")).toEqual([]);
+  });
+
+  async function untilOneWaits(): Promise<void> {
+    const question = "select 1 from pg_stat_activity where wait_event_type = 'Lock'";
+    while ((await running?.execute(question))?.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+});
+
+function watchedPool(pool: PostgresPool, watch: Watch): PostgresPool {
+  return {
+    options: {},
+    end: () => pool.end(),
+    async connect() {
+      const client = await pool.connect();
+      const query = async (text: string, parameters: readonly unknown[]): Promise<unknown> => {
+        watch.texts.push(text);
+        await watch.before(text);
+        const answer = await client.query(text, parameters);
+        await watch.after(text);
+        return answer;
+      };
+      return { query, release: () => client.release() } as unknown as PostgresPoolClient;
+    },
+  };
+}
