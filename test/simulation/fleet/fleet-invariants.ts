@@ -11,6 +11,8 @@ import { LEASE_MS } from "./node-database.ts";
 interface Line {
   length: number;
   owner: string | null;
+  /** The owner that the last commit may be of: a claim may end with the events that it writes. */
+  writer: string | null;
   epoch: number;
   readonly open: Set<string>;
   readonly ended: Map<string, string>;
@@ -100,6 +102,8 @@ export class FleetInvariants {
       if (Number(epoch) < line.epoch) throw new Broken(12, `the epoch of ${sessionId} was ${line.epoch}, and is ${String(epoch)}.`);
       if (Number(epoch) > line.epoch && line.epoch > 0) this.#seen("session claimed again");
       if (before !== null && now !== null && now !== before) this.#checkTakeover(life, sessionId, before);
+      const wasBegun = line.epoch === 0 ? (this.#server.ownerOf.get(life) ?? null) : null;
+      line.writer = now ?? (Number(epoch) === line.epoch ? before : wasBegun);
       line.owner = now;
       line.epoch = Number(epoch);
     }
@@ -121,7 +125,7 @@ export class FleetInvariants {
       this.#sequence = Number(row["sequence"]);
       const line = this.#lineOf(String(row["session"]));
       const place = `event ${String(row["position"])} of ${String(row["session"])}`;
-      if (line.owner !== this.#server.ownerOf.get(life)) throw new Broken(12, `${place} was written by node ${life}, which has no claim.`);
+      if (line.writer !== this.#server.ownerOf.get(life)) throw new Broken(12, `${place} was written by node ${life}, which has no claim.`);
       if (Number(row["position"]) !== line.length + 1) throw new Broken(5, `${place} was written behind event ${line.length}.`);
       line.length++;
       this.#checkCall(line, row, place);
@@ -152,7 +156,10 @@ export class FleetInvariants {
   #lineOf(sessionId: string): Line {
     let line = this.#lines.get(sessionId);
     if (line === undefined)
-      this.#lines.set(sessionId, (line = { length: 0, owner: null, epoch: 0, open: new Set(), ended: new Map(), jobs: new Set() }));
+      this.#lines.set(
+        sessionId,
+        (line = { length: 0, owner: null, writer: null, epoch: 0, open: new Set(), ended: new Map(), jobs: new Set() }),
+      );
     return line;
   }
 
