@@ -114,7 +114,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./fleet-command.ts")).fleetCommand,
   },
   mcp: {
-    usage: "[login | logout <toolset>]",
+    usage: "[login | logout]",
     summary: "Serve the tools to an MCP client.",
     example: "haft mcp",
     load: async () => (await import("./mcp-command.ts")).mcpCommand,

@@ -92,9 +92,14 @@ const request: fc.Arbitrary<FuzzedRequest> = fc.constantFrom(...OPERATION_IDS.fi
     }));
 });
 
+/** Not every object has a text: `toString` may be a field of it. */
+function textOf(value: unknown): string {
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
 function texts(parameters: Parameters, optional: readonly string[]): fc.Arbitrary<Readonly<Record<string, string>>> {
   const fields = Object.entries(parameters).map(
-    ([name, schema]) => [name, name.endsWith("Ms") ? fc.constant("0") : valueOf(schema).map(String)] as const,
+    ([name, schema]) => [name, name.endsWith("Ms") ? fc.constant("0") : valueOf(schema).map(textOf)] as const,
   );
   const required = Object.keys(parameters).filter((name) => !optional.includes(name) || name.endsWith("Ms"));
   return fc.record(Object.fromEntries(fields), { requiredKeys: required });
