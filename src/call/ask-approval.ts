@@ -4,6 +4,7 @@ import type { CoveredCall, EnclosingCall } from "../core/approval-store.ts";
 import type { ApprovalNote } from "../core/approvals.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
+import { principalIdOf } from "../core/principal-id.ts";
 import { undecided } from "../policy/approval-refusals.ts";
 import { waitFor } from "../policy/deadline.ts";
 import { definitionOf } from "../registry/definition-of.ts";
@@ -73,9 +74,7 @@ function keepNote(run: AdmittedCall, reason: string, note: ApprovalNote): Promis
 
 /** The principal whose call it is, else the agent. */
 function askerOf({ options, parts }: AdmittedCall): string | undefined {
-  const { principal } = options.data;
-  const id: unknown = typeof principal === "object" && principal !== null && "id" in principal ? principal.id : undefined;
-  return typeof id === "string" ? id : parts.agentName;
+  return principalIdOf(options.data) ?? parts.agentName;
 }
 
 function enclosing({ turn }: AdmittedCall): { readonly within?: readonly EnclosingCall[] } {

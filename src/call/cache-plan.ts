@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { canonicalJson } from "../core/base/canonical-json.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { CacheScope, CacheSettings } from "../core/tool.ts";
+import { principalIdOf } from "../core/principal-id.ts";
 import type { Flight } from "../policy/flight.ts";
 import type { CachedAnswer, CachePartition } from "../policy/result-cache.ts";
 import type { StoredResults } from "../policy/stored-results.ts";
@@ -42,6 +43,7 @@ export class CachePlan {
   readonly scope: CacheScope;
   readonly ttlMs: number | undefined;
   readonly #identity: readonly string[];
+  readonly #isPerUser: boolean;
   readonly #registered: RegisteredTool;
   readonly #prefix: string;
   #storedPrefix: string | undefined;
@@ -51,6 +53,7 @@ export class CachePlan {
     this.scope = settings.scope;
     this.ttlMs = settings.ttlMs;
     this.#identity = [...(settings.identity ?? [])];
+    this.#isPerUser = registered.toolset.engine?.perUser ?? false;
     this.#registered = registered;
     this.#prefix = `${number}:`;
   }
@@ -63,13 +66,14 @@ export class CachePlan {
   /**
    * The text that calls have in common exactly when they are equal; undefined when no other call is known to be equal.
    *
-   * A number, an array and an object, one after the other: each says itself where it ends, so no two calls run together.
+   * A number, arrays and an object, one after the other: each says itself where it ends, so no two calls run together.
    */
   keyOf(input: JsonObject, { data, variation }: VariedCall): string | undefined {
     const varied = variation === "" ? "" : canonicalJson(variation);
-    if (this.#identity.length === 0) return this.#prefix + canonicalJson(input) + varied;
+    const user = this.#isPerUser ? canonicalJson([principalIdOf(data) ?? null]) : "";
+    if (this.#identity.length === 0) return this.#prefix + user + canonicalJson(input) + varied;
     const identity = identityText(this.#identity, data);
-    return identity === undefined ? undefined : this.#prefix + identity + canonicalJson(input) + varied;
+    return identity === undefined ? undefined : this.#prefix + user + identity + canonicalJson(input) + varied;
   }
 
   /** The same for a store: short, and equal in every process whose tool has this name and these schemas. */

@@ -11,6 +11,8 @@ export interface Engine {
   readonly kind: string;
   /** `sequential`: a call starts when every earlier call of its batch has settled. @default "parallel" */
   readonly order?: "parallel" | "sequential";
+  /** Answers differ by the principal of a call: results in a cache are kept for each principal by itself. @default false */
+  readonly perUser?: boolean;
   /**
    * Where it keeps what it remembers of a session. `value`: in `context.state` only, which forks, rolls back and is stored with
    * the session. `remote`: in a place of its own (a browser, a shell): in a branch only reads reach it, unless it has

@@ -23,6 +23,7 @@ export function perSession(makeEngine: () => Engine): Engine {
 class PerSessionEngine implements Engine {
   readonly kind: string;
   readonly order: "parallel" | "sequential";
+  readonly perUser: boolean;
   readonly effectFree: boolean;
   readonly open?: (context: EngineContext) => Promise<readonly Tool[]>;
   readonly attach?: NonNullable<Engine["attach"]>;
@@ -40,6 +41,7 @@ class PerSessionEngine implements Engine {
     this.#lister = lister;
     this.kind = lister.kind;
     this.order = lister.order ?? "parallel";
+    this.perUser = lister.perUser ?? false;
     this.effectFree = lister.effectFree ?? false;
     this.open = (context) => this.#open(context);
     if (lister.attach !== undefined)

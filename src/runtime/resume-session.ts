@@ -7,6 +7,7 @@ import { isJsonObject } from "../core/base/json.ts";
 import { isReal, type AnswerSource } from "../core/answer-source.ts";
 import { resumeCalls } from "../call/batch.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
+import { principalIdOf } from "../core/principal-id.ts";
 import { takeBackgroundFlag } from "../call/background-flag.ts";
 import { CallRun } from "../call/call-run.ts";
 import type { CallOptions } from "../call/call-options.ts";
@@ -208,6 +209,11 @@ function inOrder({ registry }: RuntimeSession, open: readonly OpenCall[]): reado
   ];
 }
 
+/** The data of the one that resumes the session, with the principal that the call was made for. */
+function dataOf({ principal: id }: OpenCall, data: ResumeParts["data"]): ResumeParts["data"] {
+  return id === undefined || (data !== undefined && principalIdOf(data) === id) ? data : { ...data, principal: { id } };
+}
+
 function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: TakeUpParts): CallRun {
   const answerers = open.answerFrom === undefined ? undefined : answerersOf(session, open.call, open.answerFrom);
   const flag = open.isOfModel ? takeBackgroundFlag(open.call, session.registry) : undefined;
@@ -215,8 +221,7 @@ function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: Ta
   const callOptions = {
     ...options.callOptions,
     ...(answerers instanceof ToolError ? {} : { answerers }),
-    ...(options.data === undefined ? {} : { data: options.data }),
-    ...omitUndefined({ background, principal: open.principal, ask: options.ask }),
+    ...omitUndefined({ data: dataOf(open, options.data), background, principal: open.principal, ask: options.ask }),
     ...(options.allow === undefined ? {} : { visibility: visibilityOf(options.allow) }),
     ...(open.hasMadeCalls ? { approved: true } : {}),
   };

@@ -341,3 +341,22 @@ test("F3.15 what a call remembered in the state, and what it refers to, is not p
   }
   expect(runs).toBe(4);
 });
+
+test("issue 19.7 what an engine answers by the user is kept for each principal by itself, whatever the scope", async () => {
+  const engine: Engine = {
+    kind: "test",
+    perUser: true,
+    call: async (_request, { data }) => (data["principal"] as { readonly id: string } | undefined)?.id ?? null,
+  };
+  const read = { name: "whoami", description: "", inputSchema: {}, effects: readOnly("file:/a"), cache: "runtime" } as const;
+  const { runtime } = testRuntime({ toolsets: [{ name: "tickets", engine, tools: [read] }] });
+  const ask = (id?: string) =>
+    runtime.execute({ name: "tickets::whoami" }, id === undefined ? {} : { data: { principal: { id, scopes: new Set(["execute"]) } } });
+  await Promise.all([ask("one"), ask("two"), ask()]);
+  const again = [await ask("one"), await ask("two"), await ask()];
+  expect(again.map(({ origin, output }) => [origin, output])).toEqual([
+    ["cache", "one"],
+    ["cache", "two"],
+    ["cache", null],
+  ]);
+});

@@ -40,8 +40,9 @@ export function directMcp(mcp: HttpGateway, services: Services, { trusted }: { r
   const handler = mcp.direct(MCP_PATH, {
     trusts: (head) => head.headers.get("origin") === null && distrustOf(head, trusted) === undefined,
     async callerOf(request) {
-      const principal = await access.authenticate(request.toRequest());
+      const principal = await access.authenticate(request.toRequest()).catch(() => undefined); // asked again, and told
       if (principal === undefined || !hasScope(principal, "execute") || principal.sessionId !== undefined) return undefined;
+      if (!limits.mayTake(principal.id)) return undefined; // before its body is read
       principals.set(request, principal);
       return callerOf(principal);
     },
@@ -99,10 +100,11 @@ class CountedReply implements DirectReply {
     this.#reply.event(text);
   }
 
-  news(text: string): void {
-    this.#count(text);
+  news(text: string): boolean {
     this.#unwatch ??= this.#watched();
-    this.#reply.news(text);
+    const isSent = this.#reply.news(text);
+    if (isSent) this.#count(text);
+    return isSent;
   }
 
   end(status: number): void {

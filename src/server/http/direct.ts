@@ -29,8 +29,8 @@ export interface DirectReply {
   json(status: number, text: string): void;
   /** Opens an event stream with the first event. */
   event(text: string): void;
-  /** As `event`, for news that the next ones replace: while the client does not read, the latest is kept for it and no other. */
-  news(text: string): void;
+  /** As `event`, for news that the next ones replace: while the client does not read, the latest is kept for it and no other. Returns whether they are sent now. */
+  news(text: string): boolean;
   /** Ends an event stream; without one, an answer of this status that has no body. */
   end(status: number): void;
 }
@@ -126,11 +126,15 @@ export class NodeReply implements DirectReply {
     this.#outgoing.write(`event: message\ndata: ${text}\n\n`);
   }
 
-  news(text: string): void {
+  news(text: string): boolean {
     const outgoing = this.#outgoing;
-    if (outgoing.writableLength < MAX_UNREAD_BYTES) return this.event(text);
+    if (outgoing.writableLength < MAX_UNREAD_BYTES) {
+      this.event(text);
+      return true;
+    }
     if (this.#latest === undefined && !this.#isOver) outgoing.once("drain", () => this.#catchUp());
     this.#latest = text;
+    return false;
   }
 
   #catchUp(): void {

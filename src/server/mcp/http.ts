@@ -44,8 +44,8 @@ const DRAIN_MS = 1_000;
 /** The message around an input may take a few levels more than the input itself. */
 const MAX_DEPTH = 80;
 
-/** Lets plain calls in that come to a port. What it lets in no further is refused in the usual way. */
-interface DirectDoor {
+/** Decides which plain calls of a port are answered at once. The others are answered, or refused, in the usual way. */
+interface DirectAccess {
   trusts(head: RequestHead): boolean;
   callerOf(request: DirectRequest): Promise<Caller | undefined>;
   /** Called once the call is known to be plain, right before it runs. */
@@ -84,26 +84,26 @@ export class HttpGateway {
   }
 
   /** Answers plain calls at a path without a `Request`. @param door by default that of `handle` */
-  direct(path: string, door: DirectDoor = this.#ownDoor()): DirectHandler {
+  direct(path: string, access: DirectAccess = this.#ownAccess()): DirectHandler {
     const target = targetOf({ url: path });
     return {
       takes: (head) =>
         head.url === target &&
         isPlainHead(head.headers) &&
         Number(head.headers.get("content-length")) <= this.settings.maxBodyBytes &&
-        door.trusts(head) &&
+        access.trusts(head) &&
         this.#refuseForm(head) === undefined,
       answer: async (request, read, reply) => {
-        const caller = await door.callerOf(request);
+        const caller = await access.callerOf(request);
         if (caller === undefined) return false;
         const text = await read();
         if (text === undefined) return true; // the client has gone
-        return await this.#answerDirect(text, caller, { request, reply, begins: () => door.begins(request, caller) });
+        return await this.#answerDirect(text, caller, { request, reply, begins: () => access.begins(request, caller) });
       },
     };
   }
 
-  #ownDoor(): DirectDoor {
+  #ownAccess(): DirectAccess {
     return {
       trusts: (head) => this.refuse(head) === undefined,
       callerOf: async (request) => {
@@ -117,7 +117,9 @@ export class HttpGateway {
 
   async #answerDirect(text: string, caller: Caller, exchange: DirectExchange): Promise<boolean> {
     if (this.#closing) return false;
-    const { gateway, direct } = await (this.#parts ??= this.#start());
+    const parts = await (this.#parts ??= this.#start()).catch(() => undefined); // tried again, and told
+    if (parts === undefined) return false;
+    const { gateway, direct } = parts;
     let body: JsonValue;
     try {
       body = parseJson(text, { maxDepth: MAX_DEPTH });

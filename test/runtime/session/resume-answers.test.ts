@@ -118,3 +118,17 @@ test("I11 what a call was to be answered by is read back from a store and a reco
   expect(readEvent(said, "line 1")).toEqual(said);
   expect(() => readEvent({ ...start, answerFrom: ["magic"] }, "line 1")).toThrow(expect.objectContaining({ code: "corrupt_record" }));
 });
+
+test("issue 19.7 a call that is run again after a crash has the principal that it was made for, whoever resumes it", async () => {
+  const store = new FailingStore();
+  const effects = { writes: ["money"], idempotent: true };
+  const before = testRuntime({ store, tools: [tool("pay", never, { effects })] });
+  const principal = { id: "key:alice", scopes: new Set(["execute"]) };
+  void before.runtime.session("s").execute({ name: "pay" }, { principal: principal.id, data: { principal } });
+  await settle();
+  await store.logs.get("s")?.whenDurable();
+  const again = tool("pay", (_input, { data }) => (data["principal"] as { readonly id: string }).id, { effects });
+  const { runtime } = testRuntime({ store: store.crash(), tools: [again] });
+  const session = await runtime.resume("s", { data: { principal: { id: "key:bob" } } });
+  expect(session.history.map(({ result }) => result?.output)).toEqual(["key:alice"]);
+});

@@ -3,6 +3,7 @@ import { request as httpRequest } from "node:http";
 import { createRuntime, defineTool, pure } from "haft";
 import { createServer, openServerAccess, staticToken, Keys, type ServerLimits } from "haft/server";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { ToolError } from "../../../src/core/error.ts";
 import { systemPorts } from "../../../src/core/system-ports.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { MemoryLog } from "../../../src/testing/fake-ports.ts";
@@ -21,7 +22,14 @@ interface Sending {
   readonly input?: object;
 }
 
-async function open({ limits = {}, corsOrigins = [] }: { readonly limits?: ServerLimits; readonly corsOrigins?: readonly string[] } = {}) {
+interface Opening {
+  readonly limits?: ServerLimits;
+  readonly corsOrigins?: readonly string[];
+  /** Asked for each request. */
+  readonly authenticate?: () => Promise<undefined>;
+}
+
+async function open({ limits = {}, corsOrigins = [], authenticate = async () => undefined }: Opening = {}) {
   const gate = Promise.withResolvers<void>();
   const say = defineTool({
     name: "say",
@@ -47,6 +55,7 @@ async function open({ limits = {}, corsOrigins = [] }: { readonly limits?: Serve
   const { access } = memoryStore();
   const log = new MemoryLog();
   const others = [
+    { authenticate },
     staticToken({ token: TOKEN, id: "one" }),
     staticToken({ token: "a-token-that-only-reads", id: "reader", scopes: ["read"] }),
   ];
@@ -160,6 +169,27 @@ test("issue 19.5 a call in the direct way is one request of its principal, its b
   expect((await large("t__say")).status).toBe(429);
   const { direct: tooLarge } = await open({ limits: { maxBodyBytes: 1_000 } });
   expect((await tooLarge("t__say", { input: { text: "x".repeat(3_000) } })).status).toBe(413);
+});
+
+test("issue 19.5 a call in the direct way beyond the limits of its principal is refused before its body has come", async () => {
+  const { direct, url } = await open({ limits: { maxRequestsPerMinute: 1 } });
+  expect((await direct("t__say")).status).toBe(200);
+  const status = await new Promise((resolve, reject) => {
+    const headers = { ...headersOf("t__say", TOKEN), "content-length": 100_000 };
+    const outgoing = httpRequest(`${url}/mcp`, { method: "POST", headers }, (incoming) => {
+      resolve(incoming.statusCode);
+      outgoing.destroy();
+    });
+    outgoing.on("error", reject).write("{");
+  });
+  expect(status).toBe(429);
+});
+
+test("issue 19.6 a call in the direct way is told when who sends it cannot be found out, as in the usual way", async () => {
+  const { direct, usual } = await open({ authenticate: () => Promise.reject(new ToolError("store_failed", "The database is away.")) });
+  const answered = await direct("t__say");
+  expect(answered.status).toBe(503);
+  expect(shown(answered)).toEqual(shown(await usual("t__say")));
 });
 
 test("issue 19.5 a call in the direct way is in the metrics, and a session key is refused", async () => {

@@ -9,6 +9,7 @@ import type { Tool } from "../../../core/tool.ts";
 import { guardedFetch } from "../../../net/guarded-fetch.ts";
 import { httpClient } from "../../../net/http-client.ts";
 import { within } from "../../../processes/pause.ts";
+import { principalIdOf } from "../../../core/principal-id.ts";
 import { isNamed } from "../call-error.ts";
 import { loadClient } from "../connect.ts";
 import { clientOptions } from "../http-wire.ts";
@@ -36,6 +37,7 @@ interface Connection {
 
 export class PerUserEngine implements Engine {
   readonly kind = "mcp";
+  readonly perUser = true;
   readonly #options: McpUrlOptions;
   readonly #auth: McpUserLoginAuth | McpTokenExchangeAuth;
   readonly #makeEngine: (options: McpUrlOptions) => Engine;
@@ -271,7 +273,5 @@ async function closed({ opening }: Connection): Promise<void> {
 
 /** The principal that a server found, else the person at this machine. */
 function userOf({ data }: ToolContext): string {
-  const { principal } = data;
-  const id: unknown = typeof principal === "object" && principal !== null && "id" in principal ? principal.id : undefined;
-  return typeof id === "string" ? id : LOCAL_USER;
+  return principalIdOf(data) ?? LOCAL_USER;
 }
