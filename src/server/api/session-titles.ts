@@ -1,6 +1,6 @@
 /** Titles of sessions for lists: the beginning of a log, read once and kept. */
 import type { SessionEvent } from "../../core/event.ts";
-import type { Store } from "../../core/store.ts";
+import type { EventPage, Store } from "../../core/store.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import type { ApiSession } from "./component-types.ts";
 
@@ -55,18 +55,19 @@ export class SessionTitles {
 
   /** "" where the log cannot be read now: the session is listed all the same, and the next list looks again. */
   async #look({ id, createdAt }: ApiSession, open: RuntimeSession | undefined): Promise<string> {
-    const events = await this.#beginning(id, open);
-    if (events === undefined) return "";
+    const beginning = await this.#beginning(id, open);
+    if (beginning === undefined) return "";
+    const { events, damage } = beginning;
     const title = titleIn(events);
-    this.#keep(id, { createdAt, title, lookedAt: events.length });
+    // No more can be read of a damaged log
+    this.#keep(id, { createdAt, title, lookedAt: damage === undefined ? events.length : LOOKED_AT });
     return title;
   }
 
   /** Undefined where it cannot be read. */
-  async #beginning(id: string, open: RuntimeSession | undefined): Promise<readonly SessionEvent[] | undefined> {
-    if (this.#store === undefined) return open?.log.slice(0, LOOKED_AT);
-    const page = await this.#store.read(id, { limit: LOOKED_AT }).catch(() => undefined);
-    return page?.events;
+  async #beginning(id: string, open: RuntimeSession | undefined): Promise<Pick<EventPage, "events" | "damage"> | undefined> {
+    if (this.#store === undefined) return { events: open?.log.slice(0, LOOKED_AT) ?? [] };
+    return this.#store.read(id, { limit: LOOKED_AT }).catch(() => undefined);
   }
 
   async #inTurn(look: () => Promise<string>): Promise<string> {

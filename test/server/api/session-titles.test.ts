@@ -54,6 +54,16 @@ test("issue 20.2 a short log without a title is read again only when it has beco
   expect(reads).toEqual(["short", "short"]);
 });
 
+test("issue 20.2 a log that is damaged near its beginning is read once for its title", async () => {
+  const { store, reads } = watched(async () => {});
+  store.create("damaged", { at: 1, durability: "sync" }).append([said("damaged", "system")]);
+  const read = store.read.bind(store);
+  store.read = async (id, options) => ({ ...(await read(id, options)), damage: { position: 2, reason: "its checksum is another" } });
+  const titles = new SessionTitles(store);
+  for (const _ of [1, 2]) expect(await titles.entitled(session("damaged", 10))).toEqual(session("damaged", 10));
+  expect(reads).toEqual(["damaged"]);
+});
+
 test("issue 20.2 few logs are read at a time for the titles of all lists together, and each once", async () => {
   const held = gate();
   let [now, most] = [0, 0];
