@@ -1,6 +1,6 @@
 /**
- * Claims sessions that no process has open, several of them by one statement, which reads their logs as well. Short logs that share no events
- * with a parent are claimed so; any other session, and one whose log does not bear out its checksums, is left to a claim of its own.
+ * Claims sessions that no process has open, several of them by one statement, which reads their logs as well. Only short logs
+ * that share no events with a parent are claimed this way. Other sessions, and those whose logs do not match their checksums, are claimed one by one.
  */
 import { sql, type CompiledQuery, type Kysely } from "kysely";
 import type { StoredPage } from "./log-database.ts";

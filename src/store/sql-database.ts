@@ -11,6 +11,7 @@ import type { ClaimAnswer, ClaimRequest, LogDatabase, LogRefusal, LogWrite, Read
 import type { CheckedJobList, CheckedListOptions } from "./store-options.ts";
 import { runAccessOperation, type AccessOperation } from "./access-operations.ts";
 import { SqlAccess } from "./sql-access.ts";
+import { DoubtfulClaims } from "./doubtful-claims.ts";
 import { Gathered } from "./gathered.ts";
 import { GroupClaims, type ClaimedLog } from "./group-claims.ts";
 import { LogReader } from "./log-reader.ts";
@@ -47,6 +48,7 @@ export class SqlDatabase implements LogDatabase {
   readonly #cache: SqlCache;
   readonly #parts: StoreParts;
   readonly #claims: SessionClaims;
+  readonly #doubtful: DoubtfulClaims;
   /** For a database that has an answer to wait for. */
   readonly #groupClaims: Gathered<string, ReadonlyMap<string, ClaimedLog>> | undefined;
 
@@ -65,6 +67,7 @@ export class SqlDatabase implements LogDatabase {
       leases: new SqlLeases(connection, this.#owner),
     };
     const parts = { owner: this.#owner, reader: this.#reader };
+    this.#doubtful = new DoubtfulClaims(this.#owner);
     this.#claims = new SessionClaims({ ...parts, onClaim: (sessionId, row) => this.#writer.remember(sessionId, row) });
     if (connection.groups === undefined) return;
     const claims = new GroupClaims({ ...parts, schema: connection.groups.schema });
@@ -76,11 +79,16 @@ export class SqlDatabase implements LogDatabase {
   }
 
   commit(writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
+    for (const { sessionId, create } of writes) if (create !== undefined) this.#doubtful.forget(storedText(sessionId));
     return this.#do("could not be written", (tables) => this.#writer.commit(tables, writes));
   }
 
-  async claim(request: ClaimRequest): Promise<ClaimAnswer> {
+  claim(request: ClaimRequest): Promise<ClaimAnswer> {
     const id = storedText(request.sessionId);
+    return this.#doubtful.watch(id, () => this.#claim(id, request));
+  }
+
+  async #claim(id: string, request: ClaimRequest): Promise<ClaimAnswer> {
     const claimed = request.takeOver || request.verified > 0 ? undefined : (await this.#groupClaims?.add(id))?.get(id);
     if (claimed === undefined) return this.#do("could not claim a session", (tables) => this.#claims.claim(tables, request));
     this.#writer.remember(request.sessionId, claimed.row);
@@ -234,9 +242,10 @@ export class SqlDatabase implements LogDatabase {
     );
   }
 
-  /** Says that this owner lives; to be called every `HEARTBEAT_MS`. */
-  beat(): Promise<void> {
-    return this.#do("could not say that it is in use", (tables) => this.#owner.beat(tables));
+  /** Says that this owner lives, and gives up claims that may have been made though their answers were lost; to be called every `HEARTBEAT_MS`. */
+  async beat(): Promise<void> {
+    await this.#do("could not say that it is in use", (tables) => this.#owner.beat(tables));
+    await this.#do("could not give up a claim", (tables) => this.#doubtful.giveUp(tables));
   }
 
   async close(): Promise<void> {

@@ -24,7 +24,10 @@ export interface TakenEntriesOptions<Data extends object> {
 
 export class TakenEntries<Data extends object> {
   readonly #options: TakenEntriesOptions<Data>;
-  readonly #held = new Map<Job<Data>, Promise<void>>();
+  /** Those whose work is not over. */
+  readonly #held = new Set<Job<Data>>();
+  /** One for each that is not out of the queue. */
+  readonly #holds = new Set<Promise<void>>();
   /** Done, and not yet out of the queue. */
   readonly #done: Gathered<Job<Data>, void>;
   #fetching: Promise<void> | undefined;
@@ -36,6 +39,7 @@ export class TakenEntries<Data extends object> {
   #lookAt = Infinity;
   #cancelTouch: (() => void) | undefined;
   #isStopped = false;
+  #isAbandoned = false;
 
   constructor(options: TakenEntriesOptions<Data>) {
     this.#options = options;
@@ -55,6 +59,7 @@ export class TakenEntries<Data extends object> {
   /** Takes no more, and lets go of what it holds: other processes take that when it was not touched for long enough. */
   abandon(): void {
     this.#isStopped = true;
+    this.#isAbandoned = true;
     this.#cancelLook?.();
     this.#cancelTouch?.();
   }
@@ -64,8 +69,7 @@ export class TakenEntries<Data extends object> {
     this.#isStopped = true;
     this.#cancelLook?.();
     await this.#fetching;
-    await Promise.all(this.#held.values());
-    await this.#done.whenSettled();
+    await Promise.all(this.#holds);
     this.#cancelTouch?.();
   }
 
@@ -98,12 +102,13 @@ export class TakenEntries<Data extends object> {
   async #fetch(free: number): Promise<void> {
     const { boss, queue } = this.#options;
     const entries = (await this.#attempt(() => boss.fetch<Data>(queue, { batchSize: free }))) ?? [];
-    for (const entry of entries)
-      this.#held.set(
-        entry,
-        Promise.resolve().then(() => this.#hold(entry)),
-      );
     this.#fetching = undefined;
+    if (this.#isAbandoned) return;
+    for (const entry of entries) {
+      this.#held.add(entry);
+      const hold = this.#hold(entry).finally(() => this.#holds.delete(hold));
+      this.#holds.add(hold);
+    }
     this.#isMore = entries.length === free;
     if (this.#free > 0) this.#lookAgain();
   }
@@ -128,9 +133,9 @@ export class TakenEntries<Data extends object> {
   #touchLater(): void {
     const { boss, queue, clock } = this.#options;
     const touch = async (): Promise<void> => {
-      const held = [...this.#held.keys()].map(attemptOf);
+      const held = [...this.#held].map(attemptOf);
       if (held.length > 0) await this.#attempt(() => boss.touch(queue, held));
-      if (!this.#isStopped || this.#held.size > 0) this.#touchLater();
+      if (!this.#isAbandoned && (!this.#isStopped || this.#held.size > 0)) this.#touchLater();
     };
     this.#cancelTouch = clock.timer(() => void touch(), TOUCH_EVERY_MS, { background: true });
   }

@@ -45,8 +45,8 @@ const MAX_GROUP_BYTES = 4 * 1024 * 1024;
 
 /**
  * Events that a caller waits for are sent as soon as the code that runs has ended, with all that was appended before; the others at
- * the end of the event loop's turn, so that a call that ends within its turn takes one commit. Events appended while a group is under
- * way goes with the next.
+ * the end of the event loop's turn, so that a call that ends within its turn takes one commit. Events appended while a group is being
+ * written are written with the next one.
  *
  * A group that cannot be written stays where it is, before everything later. Every wait rejects, and the next append or wait tries
  * again: nothing is lost or written twice, and nothing is tried again for ever.

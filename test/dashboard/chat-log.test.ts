@@ -29,3 +29,13 @@ test("issue 20.2 text whose beginning was missed says so, and text of other agen
   log.add(end("A lamp is", { voided: "the model stopped" }));
   expect(log.writing).toBe("");
 });
+
+test("issue 20.2 a message that was cut off is not joined with the next, and missed parts are marked", () => {
+  const log = new ChatLog();
+  for (const event of [text(0, "An old half"), text(0, "A "), text(2, "new text")]) log.add(event);
+  expect(log.writing).toBe("A new text");
+  log.add(text(20, "goes on"));
+  expect(log.writing).toBe("A new text…goes on");
+  log.add(text(3, "another"));
+  expect(log.writing).toBe("…another");
+});

@@ -11,22 +11,31 @@ export class ChatLog {
   readonly calls = new SessionLog({ maxText: MAX_TEXT });
   /** Messages that were received and are not part of the conversation yet, by their ids. */
   readonly waiting = new Map<string, string>();
-  /** The text of the message that is being written; its beginning is missing where the page was opened meanwhile. */
+  /** The text of the message that is being written, with "…" in place of parts that were missed: the page may have been opened meanwhile. */
   writing = "";
+  /** How many characters of that message were written. */
+  #written = 0;
 
   add(event: LogEvent): void {
     this.calls.add(event);
     if (event.type === "round-text") this.#write(event);
     // One that is made in a call is no part of this conversation.
-    if (event.type === "round-end" && event.parentCallId === undefined) this.writing = "";
+    if (event.type === "round-end" && event.parentCallId === undefined) this.#begin();
     if (event.type === "inbox-add") this.waiting.set(event.id, contentText(event.message.content, MAX_TEXT));
     if (event.type === "message-add" && event.message.inboxId !== undefined) this.waiting.delete(event.message.inboxId);
   }
 
   #write({ position, text, parentCallId }: LogEventOf<"round-text">): void {
-    if (parentCallId !== undefined || this.writing.length >= MAX_TEXT) return;
-    if (this.writing === "" && position > 0) this.writing = "…";
-    this.writing += text;
+    if (parentCallId !== undefined) return;
+    // Of another message: the one before was cut off and has no end
+    if (position < this.#written) this.#begin();
+    if (this.writing.length < MAX_TEXT) this.writing += position > this.#written ? `…${text}` : text;
+    this.#written = position + text.length;
+  }
+
+  #begin(): void {
+    this.writing = "";
+    this.#written = 0;
   }
 
   get version(): number {

@@ -1,6 +1,6 @@
 /** Titles of sessions for lists: the beginning of a log, read once and kept. */
 import type { SessionEvent } from "../../core/event.ts";
-import type { Store } from "../../core/store.ts";
+import type { EventPage, Store } from "../../core/store.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import type { ApiSession } from "./component-types.ts";
 
@@ -9,11 +9,24 @@ const LOOKED_AT = 6;
 const MAX_CHARS = 200;
 /** So many titles are kept. */
 const MAX_KEPT = 10_000;
+/** So many logs are read at a time, for all requests together. */
+const READ_AT_ONCE = 8;
+
+interface Title {
+  /** When the session began that has it: another one may have its id later. */
+  readonly createdAt: number | undefined;
+  /** "" where the events that were looked at have none. */
+  readonly title: string;
+  /** How many events were looked at. */
+  readonly lookedAt: number;
+}
 
 export class SessionTitles {
   readonly #store: Store | undefined;
-  /** By the ids of sessions, of those that began then; "" where the beginning of the log has none. */
-  readonly #kept = new Map<string, { readonly createdAt: number | undefined; readonly title: string }>();
+  /** By the ids of sessions. */
+  readonly #kept = new Map<string, Title>();
+  #reading = 0;
+  readonly #waiting: (() => void)[] = [];
 
   constructor(store: Store | undefined) {
     this.#store = store;
@@ -25,23 +38,51 @@ export class SessionTitles {
     return title === "" ? session : { ...session, title };
   }
 
-  async #titleOf({ id, createdAt, length, damage }: ApiSession, open: RuntimeSession | undefined): Promise<string> {
+  async #titleOf(session: ApiSession, open: RuntimeSession | undefined): Promise<string> {
+    const known = this.#known(session);
+    if (known !== undefined) return known;
+    if (session.damage !== undefined || session.length === 0) return "";
+    // Another request may have looked while this one waited
+    return this.#inTurn(async () => this.#known(session) ?? (await this.#look(session, open)));
+  }
+
+  /** Undefined where it was not looked for, or events were added since. */
+  #known({ id, createdAt, length }: ApiSession): string | undefined {
     const kept = this.#kept.get(id);
-    if (kept !== undefined && kept.createdAt === createdAt) return kept.title;
-    if (damage !== undefined || length === 0) return "";
-    const title = titleIn(await this.#beginning(id, open));
-    if (title !== "" || length >= LOOKED_AT) this.#keep(id, { createdAt, title });
+    if (kept === undefined || kept.createdAt !== createdAt) return undefined;
+    return kept.title !== "" || kept.lookedAt >= Math.min(length, LOOKED_AT) ? kept.title : undefined;
+  }
+
+  /** "" where the log cannot be read now: the session is listed all the same, and the next list looks again. */
+  async #look({ id, createdAt }: ApiSession, open: RuntimeSession | undefined): Promise<string> {
+    const beginning = await this.#beginning(id, open);
+    if (beginning === undefined) return "";
+    const { events, damage } = beginning;
+    const title = titleIn(events);
+    // No more can be read of a damaged log
+    this.#keep(id, { createdAt, title, lookedAt: damage === undefined ? events.length : LOOKED_AT });
     return title;
   }
 
-  /** Empty where it cannot be read: the session is listed all the same. */
-  async #beginning(id: string, open: RuntimeSession | undefined): Promise<readonly SessionEvent[]> {
-    if (this.#store === undefined) return open?.log.slice(0, LOOKED_AT) ?? [];
-    const page = await this.#store.read(id, { limit: LOOKED_AT }).catch(() => undefined);
-    return page?.events ?? [];
+  /** Undefined where it cannot be read. */
+  async #beginning(id: string, open: RuntimeSession | undefined): Promise<Pick<EventPage, "events" | "damage"> | undefined> {
+    if (this.#store === undefined) return { events: open?.log.slice(0, LOOKED_AT) ?? [] };
+    return this.#store.read(id, { limit: LOOKED_AT }).catch(() => undefined);
   }
 
-  #keep(id: string, kept: { readonly createdAt: number | undefined; readonly title: string }): void {
+  async #inTurn(look: () => Promise<string>): Promise<string> {
+    if (this.#reading < READ_AT_ONCE) this.#reading++;
+    else await new Promise<void>((resolve) => void this.#waiting.push(resolve));
+    try {
+      return await look();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#reading--;
+      else next(); // it takes this place
+    }
+  }
+
+  #keep(id: string, kept: Title): void {
     this.#kept.delete(id);
     this.#kept.set(id, kept);
     const [oldest] = this.#kept.keys();

@@ -113,6 +113,40 @@ describe.skipIf(postgresPrograms === undefined)("issue 21 groups of writes over 
     expect(await running?.execute("select session from removed.haft_event where session = '\"shop\"'")).toEqual([]);
   });
 
+  test.for([
+    ["with others", "with free"],
+    ["alone", "commit"],
+  ] as const)("a claim %s whose answer is lost for good is given up with the next beat, and never a later one", async ([, statement]) => {
+    const schema = statement.replaceAll(" ", "_");
+    const { store: other } = storeOf(schema);
+    await other.open();
+    await begun(other, "known");
+    await begun(other, "shop");
+    const settings = checkPostgresSettings({ url: running?.url ?? "", schema, retryMs: 0 });
+    const watch: Watch = { texts: [], before: () => {}, after: () => {} };
+    const database = openPostgresDatabase(settings, async () => watchedPool(await postgresPool(settings), watch));
+    onTestFinished(() => database.close());
+    const claim = (sessionId: string) => database.claim({ sessionId, takeOver: false, verified: 0 });
+    const loseOne = async (sessionId: string): Promise<void> => {
+      watch.texts.length = 0;
+      watch.after = (text) => {
+        const isClaimed = watch.texts.some((one) => /^\s*(?:update|with free)/u.test(one));
+        if (isClaimed && text.trim().startsWith(statement)) throw Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
+      };
+      await expect(claim(sessionId)).rejects.toMatchObject({ code: "store_failed" });
+      watch.after = () => {};
+    };
+    if (statement === "with free") await claim("known"); // from then on several are claimed by one statement
+    await loseOne("shop");
+    await expect(other.claim("shop")).rejects.toMatchObject({ code: "resource_busy" });
+    await database.beat();
+    await (await other.claim("shop")).close();
+    await loseOne("shop");
+    expect(await claim("shop")).toMatchObject({ claimed: true, length: 1 });
+    await database.beat();
+    await expect(other.claim("shop")).rejects.toMatchObject({ code: "resource_busy" });
+  });
+
   async function untilOneWaits(): Promise<void> {
     const question = "select 1 from pg_stat_activity where wait_event_type = 'Lock'";
     while ((await running?.execute(question))?.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
