@@ -6,6 +6,7 @@ import { ToolError, describeThrown } from "../../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../../core/base/json.ts";
 import { parseJson } from "../../../core/base/parse-json.ts";
 import { systemCode } from "../../../core/base/system-code.ts";
+import type { Log } from "../../../core/ports.ts";
 import { replaceFile } from "../../../documents/replace-file.ts";
 
 /** A user of one server; the gateway itself, as a client of its authorization server, has the user "". */
@@ -41,8 +42,12 @@ export function memoryLogins(): LoginStore {
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 
-/** One file for each login. Every method rejects with `store_failed` for what cannot be read or written. */
-export function loginFiles(folder: string): LoginStore {
+/**
+ * One file for each login. Every method rejects with `store_failed` for what cannot be read or written; `users` leaves out a file that
+ * cannot be read, and warns of it once.
+ */
+export function loginFiles(folder: string, log: Log): LoginStore {
+  const reported = new Set<string>();
   const pathOf = (key: LoginKey): string => join(folder, `${nameOf(key)}.json`);
   const read = async (path: string): Promise<{ readonly key: LoginKey; readonly value: JsonObject } | undefined> => {
     try {
@@ -50,6 +55,15 @@ export function loginFiles(folder: string): LoginStore {
     } catch (thrown: unknown) {
       if (systemCode(thrown) === "ENOENT") return undefined;
       throw ToolError.fromUnknown(thrown, "store_failed");
+    }
+  };
+  const readOrSkip: typeof read = async (path) => {
+    try {
+      return await read(path);
+    } catch (thrown: unknown) {
+      if (!reported.has(path)) log.warn(`A file in the folder of logins is skipped: ${describeThrown(thrown)}`, { path });
+      reported.add(path);
+      return undefined;
     }
   };
   return {
@@ -66,7 +80,7 @@ export function loginFiles(folder: string): LoginStore {
     delete: (key) => rm(pathOf(key), { force: true }),
     async users(server) {
       const names = await readdir(folder).catch(() => []);
-      const entries = await Promise.all(names.filter((name) => name.endsWith(".json")).map((name) => read(join(folder, name))));
+      const entries = await Promise.all(names.filter((name) => name.endsWith(".json")).map((name) => readOrSkip(join(folder, name))));
       return entries.flatMap((entry) => (entry?.key.server === server && entry.key.user !== "" ? [entry.key.user] : []));
     },
   };

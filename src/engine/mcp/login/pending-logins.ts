@@ -12,6 +12,8 @@ export interface PendingLogin extends LoginKey {
   readonly done: PromiseWithResolvers<void>;
   /** The cookie of the browser that continued; undefined until one does. */
   browser: string | undefined;
+  /** Whether its code is being exchanged: it is not exchanged twice. */
+  isEnding: boolean;
 }
 
 const MAX_PENDING = 10_000;
@@ -46,18 +48,18 @@ export class PendingLogins {
     const done = Promise.withResolvers<void>();
     done.promise.catch(() => undefined); // there may be no waiting call
     const expiresAt = this.#clock.now() + this.#loginMs;
-    const pending: PendingLogin = { server, user, id: newSecret(), request, expiresAt, done, browser: undefined };
+    const pending: PendingLogin = { server, user, id: newSecret(), request, expiresAt, done, browser: undefined, isEnding: false };
     this.forget(pending);
     this.#pending.set(nameOf(pending), pending);
     return pending;
   }
 
-  /** Ends one that may come back no more: the caller says how it ended. */
+  /** Removes a login that has ended. The caller settles its `done`. */
   take(pending: PendingLogin): void {
-    this.#pending.delete(nameOf(pending));
+    if (this.#pending.get(nameOf(pending)) === pending) this.#pending.delete(nameOf(pending));
   }
 
-  /** Ends one without an outcome. */
+  /** Removes the login of a user that has not ended. */
   forget(key: LoginKey): void {
     const pending = this.#pending.get(nameOf(key));
     this.#pending.delete(nameOf(key));

@@ -152,8 +152,7 @@ export class PerUserEngine implements Engine {
         hint: "Ask the user to log in to it, then call again.",
         operatorHint: `The user ${JSON.stringify(user)} has no valid token for ${server}: log in with haft mcp login ${server}`,
       });
-    await logins.begin(server, user);
-    const pending = logins.pending({ server, user });
+    const pending = await logins.needed({ server, user });
     if (pending === undefined) return; // they have just logged in
     const address = logins.addressOf(pending);
     const answer = await context.ask({ message: `The server ${server} wants you to log in.`, url: address });

@@ -3,16 +3,16 @@ import type { AuthProvider, FetchLike } from "@modelcontextprotocol/client";
 import { ToolError, describeThrown } from "../../../core/error.ts";
 import { checkKnownKeys } from "../../../core/known-keys.ts";
 import { untilAborted } from "../../../core/base/until-aborted.ts";
-import { causesOf } from "../../../core/base/causes.ts";
-import { isJsonObject } from "../../../core/base/json.ts";
-import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { MILLISECONDS, checkNumber } from "../../../core/base/number-bounds.ts";
 import type { Clock, Log } from "../../../core/ports.ts";
 import { redactor, type Redact } from "../../../core/base/redact.ts";
 import { systemPorts } from "../../../core/system-ports.ts";
 import { isSameSecret, newSecret } from "../../../net/secret.ts";
+import { authorize, notBegun, type Challenge } from "./authorize.ts";
+import { LoginFlows, fetchUntil } from "./login-flows.ts";
 import { endPage, questionPage } from "./login-pages.ts";
 import { loginFiles, memoryLogins, type LoginKey, type LoginStore } from "./login-store.ts";
+import { redactTokens, tokensIn, type Tokens } from "./login-tokens.ts";
 import { PendingLogins, cookieIn, cookieOf, nameOf, type PendingLogin } from "./pending-logins.ts";
 import { revokeToken } from "./revoke-token.ts";
 import { UserProvider, type LoginClient, type LoginRequest, type UserProviderOptions } from "./user-provider.ts";
@@ -55,19 +55,11 @@ export interface LoginServer {
   onLogin(user: string): void;
 }
 
-/** The tokens of a user who has logged in, and how long they last. */
-interface Tokens {
-  readonly access_token: string;
-  readonly refresh_token?: string;
-  /** In milliseconds since 1970. */
-  readonly expiresAt?: number;
-  /** That of the client that got them. */
-  readonly redirectUrl?: string;
-}
-
-interface Challenge {
-  readonly resourceMetadataUrl?: URL | undefined;
-  readonly scope?: string | undefined;
+/** A refusal of a server. */
+interface Refusal {
+  /** The token that was sent; undefined where there was none. */
+  readonly token: string | undefined;
+  readonly challenge: Challenge;
 }
 
 const LOGIN_PATH = "/upstreams/login";
@@ -91,8 +83,7 @@ export class UserLogins {
   readonly #pending: PendingLogins;
   /** Flows that ask an authorization server, by user and server. */
   readonly #asking = new Map<string, Promise<void>>();
-  /** The last flow of each server: two at a time would register two clients. */
-  readonly #queues = new Map<string, Promise<unknown>>();
+  readonly #flows: LoginFlows;
   readonly #renewedAt = new Map<string, number>();
   #origin: string | undefined;
 
@@ -101,10 +92,11 @@ export class UserLogins {
     const { origin, folder, loginMs, ports = {} } = options;
     checkNumber(loginMs, "loginMs", MILLISECONDS);
     if (origin !== undefined) this.serveAt(origin);
-    this.#store = folder === undefined ? memoryLogins() : loginFiles(folder);
     this.#clock = ports.clock ?? systemPorts.clock;
-    this.#pending = new PendingLogins({ clock: this.#clock, loginMs: loginMs ?? DEFAULT_LOGIN_MS });
     this.#log = ports.log ?? systemPorts.log;
+    this.#flows = new LoginFlows(this.#clock);
+    this.#store = folder === undefined ? memoryLogins() : loginFiles(folder, this.#log);
+    this.#pending = new PendingLogins({ clock: this.#clock, loginMs: loginMs ?? DEFAULT_LOGIN_MS });
   }
 
   /**
@@ -151,7 +143,12 @@ export class UserLogins {
     );
   }
 
-  /** Begins a login. Resolves to the address that the user opens in a browser. @throws ToolError `not_found`, `unavailable`. By rejecting */
+  /**
+   * Begins a login. Resolves to the address that the user opens in a browser. A user who is logged in stays so until another login ends.
+   *
+   * @throws ToolError `not_found`; `unavailable` where none can begin, or none is needed because the token of the user was renewed. By
+   * rejecting
+   */
   async begin(server: string, user: string): Promise<string> {
     const key = { server, user };
     const known = this.#serverOf(server);
@@ -159,8 +156,9 @@ export class UserLogins {
       throw new ToolError("unavailable", `A login to MCP server "${server}" cannot begin here: there is no page for it.`, {
         operatorHint: "Give UserLogins the origin at which its pages are served.",
       });
-    const pending = this.pending(key) ?? (await this.#begun(key, known, {}));
-    if (pending === undefined) throw new ToolError("unavailable", `The MCP server ${JSON.stringify(server)} gave a token without a login.`);
+    const pending = this.pending(key) ?? (await this.#begun(key, known));
+    if (pending === undefined)
+      throw new ToolError("unavailable", `${JSON.stringify(user)} is logged in to MCP server "${server}" already: the token was renewed.`);
     return this.addressOf(pending);
   }
 
@@ -168,14 +166,21 @@ export class UserLogins {
   async logout(server: string, user: string): Promise<boolean> {
     const key = { server, user };
     const { url, sdk, fetch } = this.#serverOf(server);
-    const tokens = await this.#tokens(key);
     this.#pending.forget(key);
+    const tokens = await this.#flows.run(server, async () => {
+      const kept = await this.#tokens(key);
+      if (kept !== undefined) await this.#store.delete(this.#stored(key));
+      return kept;
+    });
     if (tokens === undefined) return false;
-    await this.#store.delete(this.#stored(key));
     const provider = this.#provider(key, { state: newSecret(), redirectUrl: tokens.redirectUrl ?? this.#callbackUrl() ?? "" });
-    await revokeToken({ url, sdk, fetch, provider, tokens }).catch((thrown: unknown) =>
-      this.#log.warn(`A token for MCP server "${server}" was forgotten, and not revoked: ${redactTokens(tokens)(describeThrown(thrown))}`),
-    );
+    await this.#flows
+      .limited((signal) => revokeToken({ url, sdk, fetch: fetchUntil(fetch, signal), provider, tokens }))
+      .catch((thrown: unknown) =>
+        this.#log.warn(
+          `A token for MCP server "${server}" was forgotten, and not revoked: ${redactTokens(tokens)(describeThrown(thrown))}`,
+        ),
+      );
     return true;
   }
 
@@ -213,6 +218,11 @@ export class UserLogins {
     return this.#pending.get(key);
   }
 
+  /** @internal The login of a user whose call was sent without a valid token; undefined where they have logged in since. */
+  async needed(key: LoginKey): Promise<PendingLogin | undefined> {
+    return this.pending(key) ?? (await this.#begun(key, this.#serverOf(key.server), { token: undefined, challenge: {} }));
+  }
+
   /** @internal */
   addressOf({ id }: PendingLogin): string {
     return `${this.#origin ?? ""}${LOGIN_PATH}?id=${id}`;
@@ -225,56 +235,61 @@ export class UserLogins {
 
   /** @internal The tokens of one user, renewed when they are refused. */
   tokenSource(key: LoginKey): AuthProvider {
+    let sent: string | undefined;
     return {
-      token: async () => (await this.#tokens(key))?.access_token,
+      token: async () => (sent = (await this.#tokens(key))?.access_token),
       onUnauthorized: async ({ response }) => {
+        const token = sent;
         const server = this.#serverOf(key.server);
         const renewedAt = this.#renewedAt.get(nameOf(key));
         if (renewedAt !== undefined && this.#clock.now() - renewedAt < JUST_RENEWED_MS) return;
         const challenge = server.sdk.extractWWWAuthenticateParams(response);
-        await (this.#asking.get(nameOf(key)) ?? this.#ask(key, server, challenge));
+        await (this.#asking.get(nameOf(key)) ?? this.#ask(key, server, { token, challenge }));
         if ((await this.#tokens(key)) === undefined) throw new server.sdk.UnauthorizedError();
       },
     };
   }
 
-  #ask(key: LoginKey, server: LoginServer, challenge: Challenge): Promise<void> {
+  #ask(key: LoginKey, server: LoginServer, refusal: Refusal): Promise<void> {
     const name = nameOf(key);
     const asking = (async () => {
       const hasTokens = (await this.#tokens(key)) !== undefined;
       if (!hasTokens && (this.pending(key) !== undefined || !this.takesLogins)) return;
-      await this.#begun(key, server, challenge);
+      await this.#begun(key, server, refusal);
     })().finally(() => this.#asking.delete(name));
     this.#asking.set(name, asking);
     return asking;
   }
 
-  /** Renews the tokens; the login that is needed where that cannot be and there are pages. */
-  async #begun(key: LoginKey, server: LoginServer, challenge: Challenge): Promise<PendingLogin | undefined> {
-    const own = this.#callbackUrl();
-    // They are renewed by the client that got them: it may be that of another process, such as a command at a terminal.
-    const redirectUrl = (await this.#tokens(key))?.redirectUrl ?? own;
-    if (redirectUrl === undefined) return undefined;
-    const provider = this.#provider(key, { state: newSecret(), redirectUrl });
-    const asked = (this.#queues.get(key.server) ?? Promise.resolve()).then(async () => {
-      const { url, sdk, fetch } = server;
-      return await sdk.auth(provider, { serverUrl: url, fetchFn: fetch, ...definedOf(challenge) });
-    });
-    this.#queues.set(
-      key.server,
-      asked.catch(() => undefined),
-    );
-    const result = await asked.catch((thrown: unknown) => {
+  /**
+   * Renews the tokens; the login that is needed where that cannot be and there are pages. Undefined where there are tokens that were not
+   * refused. Those that were not refused are kept: they may be valid.
+   */
+  async #begun(key: LoginKey, server: LoginServer, refusal?: Refusal): Promise<PendingLogin | undefined> {
+    const flow = async (signal: AbortSignal): Promise<PendingLogin | undefined> => {
+      const tokens = await this.#tokens(key);
+      if (refusal !== undefined && tokens !== undefined && tokens.access_token !== refusal.token) return undefined;
+      const own = this.#callbackUrl();
+      // They are renewed by the client that got them: it may be that of another process, such as a command at a terminal.
+      const redirectUrl = tokens?.redirectUrl ?? own;
+      if (redirectUrl === undefined) return undefined;
+      const options = { server, challenge: refusal?.challenge, signal };
+      let request = await authorize(this.#provider(key, { state: newSecret(), redirectUrl }), options);
+      if (request === undefined) {
+        this.#renewedAt.set(nameOf(key), this.#clock.now());
+        return undefined;
+      }
+      if (refusal !== undefined && (await this.#tokens(key))?.access_token === refusal.token) await this.#store.delete(this.#stored(key));
+      if (own === undefined) return undefined;
+      if (redirectUrl !== own) {
+        const provider = this.#provider(key, { state: newSecret(), redirectUrl: own });
+        request = await authorize(provider, { ...options, forceReauthorization: true });
+      }
+      return this.pending(key) ?? (request && this.#pending.hold(key, request));
+    };
+    return await this.#flows.run(key.server, flow).catch((thrown: unknown) => {
       throw notBegun(key.server, thrown);
     });
-    if (result === "AUTHORIZED") {
-      this.#renewedAt.set(nameOf(key), this.#clock.now());
-      return undefined;
-    }
-    const { request } = provider;
-    if (request === undefined) throw new ToolError("unavailable", `MCP server "${key.server}" began no login.`);
-    await this.#store.delete(this.#stored(key)); // they were refused
-    return redirectUrl === own ? this.#pending.hold(key, request) : await this.#begun(key, server, challenge);
   }
 
   #asked(params: URLSearchParams): Response {
@@ -302,12 +317,12 @@ export class UserLogins {
   async #ended(request: Request, params: URLSearchParams): Promise<Response> {
     const state = params.get("state") ?? "";
     const pending = this.#pending.find((each) => isSameSecret(each.request.state, state));
-    if (pending === undefined) return unknownLogin();
+    if (pending === undefined || pending.isEnding) return unknownLogin();
     const held = cookieIn(request.headers.get("cookie") ?? "", cookieOf(pending));
     if (pending.browser === undefined || held === undefined || !isSameSecret(held, pending.browser))
       return endPage(403, "Not logged in", "This login continued in another browser, or cookies are not kept here.");
     const { server, user } = pending;
-    this.#pending.take(pending);
+    pending.isEnding = true;
     try {
       await this.#exchange(pending, params);
     } catch (thrown: unknown) {
@@ -316,6 +331,8 @@ export class UserLogins {
       this.#log.warn(`A login to MCP server "${server}" failed: ${reason}`);
       pending.done.reject(new ToolError("permission_denied", `The login to MCP server "${server}" failed.`, { outcome: "not_started" }));
       return endPage(400, "Not logged in", `The login to ${server} failed. Begin it again; the log of the server says why it failed.`);
+    } finally {
+      this.#pending.take(pending);
     }
     pending.done.resolve();
     this.#servers.get(server)?.onLogin(user);
@@ -329,7 +346,8 @@ export class UserLogins {
     if (code === null) throw new ToolError("permission_denied", "the authorization server sent no code");
     const provider = this.#provider({ server, user }, { state: request.state, redirectUrl: this.#callbackUrl() ?? "" }, request);
     const iss = params.get("iss");
-    await sdk.auth(provider, { serverUrl: url, fetchFn: fetch, authorizationCode: code, ...(iss === null ? {} : { iss }) });
+    const answer = { authorizationCode: code, ...(iss === null ? {} : { iss }) };
+    await this.#flows.run(server, (signal) => sdk.auth(provider, { serverUrl: url, fetchFn: fetchUntil(fetch, signal), ...answer }));
     this.#renewedAt.delete(nameOf({ server, user }));
   }
 
@@ -355,17 +373,7 @@ export class UserLogins {
   }
 
   async #tokens(key: LoginKey): Promise<Tokens | undefined> {
-    const kept = await this.#store.get(this.#stored(key));
-    const tokens = kept?.["tokens"];
-    if (!isJsonObject(tokens) || typeof tokens["access_token"] !== "string") return undefined;
-    const { access_token, refresh_token } = tokens;
-    const { expiresAt, redirectUrl } = kept ?? {};
-    return {
-      access_token,
-      ...(typeof refresh_token === "string" ? { refresh_token } : {}),
-      ...(typeof expiresAt === "number" ? { expiresAt } : {}),
-      ...(typeof redirectUrl === "string" ? { redirectUrl } : {}),
-    };
+    return tokensIn(await this.#store.get(this.#stored(key)));
   }
 
   #serverOf(name: string): LoginServer {
@@ -375,24 +383,6 @@ export class UserLogins {
   }
 }
 
-/** An error of ours that the official client has wrapped says more than the wrapper. */
-function notBegun(server: string, thrown: unknown): ToolError {
-  const inner = [...causesOf(thrown)].find((each): each is ToolError => each instanceof ToolError);
-  const { code, operatorHint } = inner ?? ToolError.fromUnknown(thrown, "unavailable");
-  const reason = describeThrown(inner ?? thrown).replace(/\.$/u, "");
-  const options = { outcome: "not_started", cause: thrown, ...(operatorHint === undefined ? {} : { operatorHint }) } as const;
-  return new ToolError(code, `No login to MCP server "${server}" could be begun: ${reason}.`, options);
-}
-
 function unknownLogin(): Response {
   return endPage(400, "Login not known", "This login has ended, took too long, or was never begun. Begin it again.");
-}
-
-function redactTokens(tokens: { readonly access_token: string; readonly refresh_token?: string } | undefined): Redact {
-  const { access_token: token = "", refresh_token: refresh = "" } = tokens ?? {};
-  return redactor({ token, "refresh token": refresh });
-}
-
-function definedOf({ resourceMetadataUrl, scope }: Challenge): { resourceMetadataUrl?: URL; scope?: string } {
-  return omitUndefined({ resourceMetadataUrl, scope });
 }

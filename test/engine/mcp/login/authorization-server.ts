@@ -26,8 +26,16 @@ export interface AuthorizationServer {
   /** Ends a user's tokens, as time, the user or an operator would there. */
   end(account: string, kinds: readonly ("AccessToken" | "RefreshToken")[]): Promise<void>;
   isValid(refreshToken: string): Promise<boolean>;
+  /** Has the requests to a path wait. */
+  hold(path: "/token" | "/token/revocation"): Held;
   /** Answers no more. */
   stop(): Promise<void>;
+}
+
+export interface Held {
+  /** Resolves when the first request waits. */
+  readonly arrived: Promise<void>;
+  release(): void;
 }
 
 export interface AuthorizationServerOptions {
@@ -83,7 +91,12 @@ export async function authorizationServer(options: AuthorizationServerOptions = 
     },
     ["subject_token", "subject_token_type", "resource", "scope"],
   );
+  let held: { readonly path: string; readonly arrived: () => void; readonly released: Promise<void> } | undefined;
   provider.use(async (context, next) => {
+    if (context.path === held?.path) {
+      held.arrived();
+      await held.released;
+    }
     await next();
     const { body } = context;
     if (context.path !== "/token" || !isJsonObject(body)) return;
@@ -126,6 +139,11 @@ export async function authorizationServer(options: AuthorizationServerOptions = 
         const found = [await provider.AccessToken.find(value), await provider.RefreshToken.find(value)];
         for (const token of found) if (token?.accountId === account && kinds.some((kind) => kind === token.kind)) await token.destroy();
       }
+    },
+    hold(path) {
+      const [arrived, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      held = { path, arrived: arrived.resolve, released: released.promise };
+      return { arrived: arrived.promise, release: released.resolve };
     },
     stop: () =>
       new Promise<void>((resolve) => {

@@ -1,0 +1,44 @@
+/** Renews the tokens of a user, or begins a login where that is not possible. */
+import type { FetchLike } from "@modelcontextprotocol/client";
+import { ToolError, describeThrown } from "../../../core/error.ts";
+import { causesOf } from "../../../core/base/causes.ts";
+import { omitUndefined } from "../../../core/base/omit-undefined.ts";
+import { fetchUntil } from "./login-flows.ts";
+import type { LoginRequest, UserProvider } from "./user-provider.ts";
+
+type ClientModule = typeof import("@modelcontextprotocol/client");
+
+/** The answer of a server to a call without a valid token. */
+export interface Challenge {
+  readonly resourceMetadataUrl?: URL | undefined;
+  readonly scope?: string | undefined;
+}
+
+export interface Authorization {
+  readonly server: { readonly url: URL; readonly sdk: ClientModule; readonly fetch: FetchLike };
+  readonly challenge: Challenge | undefined;
+  readonly signal: AbortSignal;
+  /** Whether a login begins although there may be tokens that could be renewed. @default false */
+  readonly forceReauthorization?: boolean;
+}
+
+/** Resolves to undefined where the provider has new tokens. @throws ToolError, and the reason of the signal. By rejecting */
+export async function authorize(provider: UserProvider, options: Authorization): Promise<LoginRequest | undefined> {
+  const { server, challenge: { resourceMetadataUrl, scope } = {}, signal, forceReauthorization = false } = options;
+  const fetchFn = fetchUntil(server.fetch, signal);
+  const challenge = omitUndefined({ resourceMetadataUrl, scope });
+  if ((await server.sdk.auth(provider, { serverUrl: server.url, fetchFn, forceReauthorization, ...challenge })) === "AUTHORIZED")
+    return undefined;
+  signal.throwIfAborted(); // a renewal that was not answered was not refused
+  if (provider.request === undefined) throw new ToolError("unavailable", "It began no login.");
+  return provider.request;
+}
+
+/** An error of ours that the official client has wrapped says more than the wrapper. */
+export function notBegun(server: string, thrown: unknown): ToolError {
+  const inner = [...causesOf(thrown)].find((each): each is ToolError => each instanceof ToolError);
+  const { code, operatorHint } = inner ?? ToolError.fromUnknown(thrown, "unavailable");
+  const reason = describeThrown(inner ?? thrown).replace(/\.$/u, "");
+  const options = { outcome: "not_started", cause: thrown, ...(operatorHint === undefined ? {} : { operatorHint }) } as const;
+  return new ToolError(code, `No login to MCP server "${server}" could be begun: ${reason}.`, options);
+}

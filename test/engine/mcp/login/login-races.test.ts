@@ -1,0 +1,118 @@
+/** Logins, renewals and logouts of one user at the same time, and authorization servers that do not answer. */
+import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { resultText } from "../../../../src/core/result.ts";
+import { Browser } from "./browser.ts";
+import { ADDRESS, gateway } from "./gateway.ts";
+
+const REFRESHES = [{ refreshes: true }, { refreshes: false }] as const;
+
+test.each(REFRESHES)("issue 19.7 a login that is begun while another one ends removes no token, with %o", async (authority) => {
+  const { logins, runtime, call, addressOf } = await gateway({ authority });
+  const address = await addressOf("user-1");
+  const original = logins.response.bind(logins);
+  const begun: Promise<string>[] = [];
+  logins.response = (request) => {
+    const answer = original(request);
+    if (request.url.includes("callback")) begun.push(addressOf("user-1"), call("user-1", "tickets::login"));
+    return answer;
+  };
+  expect((await new Browser("ada").logIn(address)).status).toBe(200);
+  expect(await begun[0]).toMatch(ADDRESS);
+  expect(await begun[1]).not.toContain("unavailable");
+  expect((await logins.list("user-1"))[0]?.loggedIn).toBe(true);
+  await runtime.refresh();
+  expect(await call("user-1")).toBe("ada");
+});
+
+test("issue 19.7 a call while the code of its user is exchanged waits for the login, and the code is exchanged once", async () => {
+  const { authority, runtime, addressOf } = await gateway();
+  const browser = new Browser("ada");
+  const { url } = await browser.logIn(await addressOf("user-1"), { stop: ({ pathname }) => pathname === "/upstreams/callback" });
+  const held = authority.hold("/token");
+  const page = browser.open(url);
+  await held.arrived;
+  expect((await browser.open(url)).status).toBe(400);
+  const result = await runtime.execute(
+    { name: "tickets::login", input: {} },
+    {
+      data: { principal: { id: "user-1" } },
+      ask: () => {
+        held.release();
+        return { action: "accept" };
+      },
+    },
+  );
+  expect([resultText(result), (await page).status]).toEqual(["You are logged in: look at the tools again.", 200]);
+  expect(authority.asked.length).toBe(1);
+});
+
+test.each(REFRESHES)("issue 19.7 a login of a user who is logged in leaves the valid token, with %o", async (authority) => {
+  const { logins, call, logIn, addressOf } = await gateway({ authority });
+  await logIn("user-1", "ada");
+  const key = { server: "tickets", user: "user-1" };
+  expect(await logins.needed(key)).toBeUndefined();
+  const begun = addressOf("user-1");
+  await (authority.refreshes
+    ? expect(begun).rejects.toThrow('"user-1" is logged in to MCP server "tickets" already')
+    : expect(begun).resolves.toMatch(ADDRESS));
+  expect((await logins.list("user-1"))[0]?.loggedIn).toBe(true);
+  expect(await call("user-1")).toBe("ada");
+});
+
+test("issue 19.7 a renewal that is not answered ends in time, keeps the login, and holds up no other user", async () => {
+  const { authority, logins, logIn, addressOf } = await gateway({ haste: 100 });
+  await logIn("user-1", "ada");
+  const held = authority.hold("/token");
+  const renewal = addressOf("user-1");
+  const other = addressOf("user-2");
+  await expect(renewal).rejects.toThrow("it did not answer in time");
+  expect(await other).toMatch(ADDRESS);
+  expect((await logins.list("user-1"))[0]?.loggedIn).toBe(true);
+  held.release();
+});
+
+test("issue 19.7 a logout ends in time where the authorization server does not answer", async () => {
+  const { authority, logins, log, logIn } = await gateway({ haste: 100 });
+  await logIn("user-1", "ada");
+  const held = authority.hold("/token/revocation");
+  expect(await logins.logout("tickets", "user-1")).toBe(true);
+  expect(log.lines.map(({ message }) => message)).toEqual([expect.stringMatching(/not revoked: .*did not answer in time/u)]);
+  expect((await logins.list("user-1"))[0]?.loggedIn).toBe(false);
+  held.release();
+});
+
+test("issue 19.7 a user who logs out during a renewal is logged out, and the renewed token is revoked", async () => {
+  const { authority, logins, call, logIn } = await gateway();
+  await logIn("user-1", "ada");
+  await authority.end("ada", ["AccessToken"]);
+  const held = authority.hold("/token");
+  const called = call("user-1");
+  await held.arrived;
+  const logout = logins.logout("tickets", "user-1");
+  for (let turn = 0; turn < 5; turn++) await setImmediate();
+  held.release();
+  expect(await logout).toBe(true);
+  await called;
+  expect((await logins.list("user-1"))[0]?.loggedIn).toBe(false);
+  expect(authority.given.length).toBe(4);
+  expect(await authority.isValid(authority.given.at(-1) ?? "")).toBe(false);
+});
+
+test("issue 19.7 files in the folder of logins that are not logins are skipped, and reported once", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "haft-"));
+  const { runtime, log, logIn, call } = await gateway({ logins: { folder } });
+  await logIn("user-1", "ada");
+  await writeFile(join(folder, "zz.json"), '{"token": "secret');
+  await mkdir(join(folder, "aa.json"));
+  await runtime.refresh();
+  await runtime.refresh();
+  expect(runtime.registry.names("tickets")).toEqual(["tickets::whoami"]);
+  expect(await call("user-1")).toBe("ada");
+  const skipped = log.lines.filter(({ message }) => message.includes("in the folder of logins is skipped"));
+  expect(skipped.map(({ fields }) => String(fields["path"])).toSorted()).toEqual([join(folder, "aa.json"), join(folder, "zz.json")]);
+  expect(JSON.stringify(skipped)).not.toContain("secret");
+});
