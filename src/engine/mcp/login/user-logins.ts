@@ -144,7 +144,8 @@ export class UserLogins {
   }
 
   /**
-   * Begins a login. Resolves to the address that the user opens in a browser. A user who is logged in stays so until another login ends.
+   * Begins a login. Resolves to the address that the user opens in a browser. A user who is logged in keeps the token, unless
+   * its renewal is refused.
    *
    * @throws ToolError `not_found`; `unavailable` where none can begin, or none is needed because the token of the user was renewed. By
    * rejecting

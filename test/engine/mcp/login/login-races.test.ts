@@ -64,7 +64,7 @@ test.each(REFRESHES)("issue 19.7 a login of a user who is logged in leaves the v
 });
 
 test("issue 19.7 a renewal that is not answered ends in time, keeps the login, and holds up no other user", async () => {
-  const { authority, logins, logIn, addressOf } = await gateway({ haste: 100 });
+  const { authority, logins, logIn, addressOf } = await gateway({ haste: 20 });
   await logIn("user-1", "ada");
   const held = authority.hold("/token");
   const renewal = addressOf("user-1");
@@ -76,7 +76,7 @@ test("issue 19.7 a renewal that is not answered ends in time, keeps the login, a
 });
 
 test("issue 19.7 a logout ends in time where the authorization server does not answer", async () => {
-  const { authority, logins, log, logIn } = await gateway({ haste: 100 });
+  const { authority, logins, log, logIn } = await gateway({ haste: 20 });
   await logIn("user-1", "ada");
   const held = authority.hold("/token/revocation");
   expect(await logins.logout("tickets", "user-1")).toBe(true);
