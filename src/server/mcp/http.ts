@@ -83,7 +83,7 @@ export class HttpGateway {
     return this.#refuseForm(request) ?? this.#answer(request, caller);
   }
 
-  /** Answers plain calls at a path without a `Request`. @param door by default that of `handle` */
+  /** Answers plain calls at a path without a `Request`. @param access by default that of `handle` */
   direct(path: string, access: DirectAccess = this.#ownAccess()): DirectHandler {
     const target = targetOf({ url: path });
     return {
