@@ -8,7 +8,7 @@ import type { Command, CommandContext } from "../command.ts";
 import { quietPorts, withRuntime, type OpenRuntime } from "../open-runtime.ts";
 import { readPort } from "../read-port.ts";
 import { safeJson, safeText } from "../terminal-text.ts";
-import { checkHasLogins, checkServer } from "./server-logins.ts";
+import { checkHasLogins, isLoggedIn } from "./server-logins.ts";
 
 export const logIn: Command = {
   name: "mcp login",
@@ -28,12 +28,11 @@ export const logIn: Command = {
   async run(context) {
     const [name = ""] = context.args;
     const port = readPort(context.options.port ?? "0", "--port");
-    return await withRuntime(context, { only: name, onConfig: checkHasLogins }, async ({ logins }) => {
-      await checkServer(logins, { name, user: LOCAL_USER });
-      const isLoggedIn = (await logins.list(LOCAL_USER)).some(({ server, loggedIn }) => server === name && loggedIn);
-      if (!isLoggedIn) await logInHere(context, logins, { name, port });
-      if (context.options.json) context.out.write(`${safeJson({ server: name, loggedIn: true, before: isLoggedIn })}\n`);
-      else context.out.print(isLoggedIn ? alreadyText(name) : `logged in to ${safeText(name)}`);
+    return await withRuntime(context, { only: name, onConfig: checkHasLogins }, async (open) => {
+      const before = await isLoggedIn(open, name);
+      if (!before) await logInHere(context, open.logins, { name, port });
+      if (context.options.json) context.out.write(`${safeJson({ server: name, loggedIn: true, before })}\n`);
+      else context.out.print(before ? alreadyText(name) : `logged in to ${safeText(name)}`);
       return 0;
     });
   },

@@ -3,7 +3,7 @@ import { LOCAL_USER } from "../../engine/mcp/login/login-store.ts";
 import type { Command } from "../command.ts";
 import { withRuntime } from "../open-runtime.ts";
 import { safeJson, safeText } from "../terminal-text.ts";
-import { checkHasLogins, checkServer } from "./server-logins.ts";
+import { checkHasLogins, isLoggedIn } from "./server-logins.ts";
 
 export const logOut: Command = {
   name: "mcp logout",
@@ -15,9 +15,9 @@ export const logOut: Command = {
   examples: ["haft mcp logout tickets"],
   async run(context) {
     const [name = ""] = context.args;
-    const wasLoggedIn = await withRuntime(context, { only: name, onConfig: checkHasLogins }, async ({ logins }) => {
-      await checkServer(logins, { name, user: LOCAL_USER });
-      return await logins.logout(name, LOCAL_USER);
+    const wasLoggedIn = await withRuntime(context, { only: name, onConfig: checkHasLogins }, async (open) => {
+      await isLoggedIn(open, name); // a login that has ended is logged out of as well
+      return await open.logins.logout(name, LOCAL_USER);
     });
     if (context.options.json) context.out.write(`${safeJson({ server: name, loggedOut: wasLoggedIn })}\n`);
     else context.out.print(wasLoggedIn ? `logged out of ${safeText(name)}` : `you were not logged in to ${safeText(name)}`);

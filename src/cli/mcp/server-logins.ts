@@ -5,6 +5,7 @@ import { nearNames } from "../../core/base/near-names.ts";
 import { ToolError } from "../../core/error.ts";
 import { buildLogins, loginOrigin, loginServers, type LoginsBuildOptions } from "../../config/build-logins.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
+import { LOCAL_USER } from "../../engine/mcp/login/login-store.ts";
 import type { UserLogins } from "../../engine/mcp/login/user-logins.ts";
 import { isLocalAddress } from "../../server/mcp/http-options.ts";
 import type { CommandContext } from "../command.ts";
@@ -38,10 +39,16 @@ export function checkHasLogins(config: LoadedConfig): void {
   });
 }
 
-/** @throws ToolError `invalid_argument` for a name that no such server has. By rejecting */
-export async function checkServer(logins: UserLogins, { name, user }: { readonly name: string; readonly user: string }): Promise<void> {
-  const names = (await logins.list(user)).map(({ server }) => server);
-  if (names.includes(name)) return;
+interface ServersAndLogins {
+  readonly config: LoadedConfig;
+  readonly logins: UserLogins;
+}
+
+/** Whether the person at this terminal is logged in to a server. @throws ToolError `invalid_argument` for a name that no such server has. By rejecting */
+export async function isLoggedIn({ logins, config }: ServersAndLogins, name: string): Promise<boolean> {
+  const found = (await logins.list(LOCAL_USER)).find(({ server }) => server === name);
+  if (found !== undefined) return found.loggedIn;
+  const names = loginServers(config);
   const [near] = nearNames(name, names);
   throw new ToolError("invalid_argument", `${JSON.stringify(name)} is no server that users log in to.`, {
     hint: near === undefined ? `There are: ${names.join(", ")}.` : `Did you mean ${JSON.stringify(near)}?`,

@@ -3,13 +3,9 @@ import { nearNames } from "../../core/base/near-names.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { untilAborted } from "../../core/base/until-aborted.ts";
 import { ToolError } from "../../core/error.ts";
-import { within } from "../../processes/pause.ts";
 import type { ApiRequest } from "./api-request.ts";
 import type { ApiServices, Handlers } from "./services.ts";
 import type { UpstreamLogins } from "./upstream-logins.ts";
-
-/** So long may an authorization server take to be found. */
-const BEGIN_MS = 10_000;
 
 export const upstreamHandlers: Handlers<"listUpstreams" | "logInToUpstream" | "logOutOfUpstream"> = {
   async listUpstreams(request, services) {
@@ -17,14 +13,11 @@ export const upstreamHandlers: Handlers<"listUpstreams" | "logInToUpstream" | "l
   },
 
   async logInToUpstream(request, services) {
-    const { principal, signal: outer } = request;
-    const { logins, clock } = services;
+    const { principal, signal } = request;
+    const { logins } = services;
     const upstream = await upstreamOf(request, services);
-    if (upstream.loggedIn) return stateOf(upstream);
-    const address = await within({ clock, limitMs: BEGIN_MS, outer }, (signal) =>
-      untilAborted(logins?.begin(upstream.server, principal.id) ?? Promise.resolve(undefined), signal),
-    );
-    return { ...stateOf(upstream), ...omitUndefined({ address }) };
+    if (upstream.loggedIn || logins === undefined) return stateOf(upstream);
+    return { ...stateOf(upstream), address: await untilAborted(logins.begin(upstream.server, principal.id), signal) };
   },
 
   async logOutOfUpstream(request, services) {

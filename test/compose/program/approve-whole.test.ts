@@ -158,25 +158,33 @@ describe("issue 18 F4.40 a program that is approved as a whole", () => {
   });
 });
 
-test("issue 18 a program that was approved once, killed half-way, is resumed without another question and does nothing twice", async () => {
+/** Processes with tools that book and look. The first stands still as it looks, in the real run alone: a simulation runs what only reads. */
+function trips(more: RuntimeOptions = {}) {
   const reached = gate();
   const asked: string[] = [];
   const booked: string[] = [];
   const start = (store: FailingStore, process: number): TestRuntime => {
     let ids = 0;
     const book = tool("book", ({ item }) => (booked.push(String(item)), { number: 1 }), { effects: BOOKING });
-    // It only reads, so a simulation runs it: the first process stands still in the real run alone.
-    const look = tool("look", (_input, { simulated }) => (process > 0 || simulated ? "ok" : (reached.open(), new Promise(() => {}))), {
-      effects: { reads: ["x"] },
-    });
+    const look = tool(
+      "look",
+      (_input, { simulated }) => (simulated ? "enough" : process > 0 ? "more" : (reached.open(), new Promise(() => {}))),
+      { effects: { reads: ["x"] } },
+    );
     return testRuntime({
       toolsets: [{ name: "trip", tools: [book, look] }, programToolset({ approve: "whole" })],
       standIn,
       store,
       ports: { ids: { next: (prefix: string) => `${prefix}_${process}_${++ids}` } },
       approval: { approve: ({ toolName }) => (asked.push(toolName), "allow-once") },
+      ...more,
     });
   };
+  return { reached, asked, booked, start };
+}
+
+test("issue 18 a program that was approved once, killed half-way, is resumed without another question and does nothing twice", async () => {
+  const { reached, asked, booked, start } = trips();
   const store = new FailingStore();
   const session = start(store, 0).runtime.session("s");
   const code =
@@ -192,28 +200,7 @@ test("issue 18 a program that was approved once, killed half-way, is resumed wit
 });
 
 test("issue 21 a program that is resumed is asked about a call more often than was shown, also where memory has forgotten those that have ended", async () => {
-  const reached = gate();
-  const asked: string[] = [];
-  const booked: string[] = [];
-  const start = (store: FailingStore, process: number): TestRuntime => {
-    let ids = 0;
-    const book = tool("book", ({ item }) => (booked.push(String(item)), { number: 1 }), { effects: BOOKING });
-    const look = tool(
-      "look",
-      (_input, { simulated }) => (simulated ? "enough" : process > 0 ? "more" : (reached.open(), new Promise(() => {}))),
-      {
-        effects: { reads: ["x"] },
-      },
-    );
-    return testRuntime({
-      toolsets: [{ name: "trip", tools: [book, look] }, programToolset({ approve: "whole" })],
-      standIn,
-      store,
-      keepEvents: 1,
-      ports: { ids: { next: (prefix: string) => `${prefix}_${process}_${++ids}` } },
-      approval: { approve: ({ toolName }) => (asked.push(toolName), "allow-once") },
-    });
-  };
+  const { reached, asked, booked, start } = trips({ keepEvents: 1 });
   const store = new FailingStore();
   const code =
     "await tools.trip.book({ item: 'train' }); if (await tools.trip.look() === 'more') await tools.trip.book({ item: 'train' }); return 3;";
