@@ -22,6 +22,9 @@ const CIRCLES = -1;
 export class SqlLeases implements LeaseStore {
   readonly #connection: SqlConnection;
   readonly #owner: Owner;
+  /** The slots of requests whose update failed: its last statement may be on its way, and put them in line when they were given back. */
+  readonly #doubtful = new Map<string, readonly number[]>();
+  #forgotTheDead = false;
 
   constructor(connection: SqlConnection, owner: Owner) {
     this.#connection = connection;
@@ -30,7 +33,8 @@ export class SqlLeases implements LeaseStore {
 
   async update({ released, wanted }: LeaseUpdate): Promise<readonly LeaseAnswer[]> {
     const { tables } = this.#connection;
-    if (wanted.length === 0) {
+    const doubtful = released.flatMap((ticket) => this.#doubtful.get(ticket) ?? []);
+    if (wanted.length === 0 && doubtful.length === 0) {
       await giveBack(tables, released);
       return [];
     }
@@ -38,13 +42,23 @@ export class SqlLeases implements LeaseStore {
       const waiting = await this.#stillWaiting(tables, wanted);
       if (waiting !== undefined) return waiting;
     }
-    const answers = await tables.transaction().execute(async (transaction) => {
-      await this.#owner.register(transaction);
-      await giveBack(transaction, released);
-      return this.#take(transaction, wanted);
-    });
-    this.#owner.confirm();
-    return answers;
+    try {
+      const answers = await tables.transaction().execute(async (transaction) => {
+        await this.#owner.register(transaction);
+        if (!this.#forgotTheDead) await forgetTheDead(transaction);
+        // One that failed holds its slots until it is over, whichever way.
+        if (doubtful.length > 0) await lockSlots(transaction, ascending(doubtful));
+        await giveBack(transaction, released);
+        return wanted.length === 0 ? [] : this.#take(transaction, wanted);
+      });
+      this.#owner.confirm();
+      this.#forgotTheDead = true;
+      for (const ticket of [...released, ...wanted.map((request) => request.ticket)]) this.#doubtful.delete(ticket);
+      return answers;
+    } catch (error: unknown) {
+      for (const request of wanted) this.#doubtful.set(request.ticket, slotsOf(request));
+      throw error;
+    }
   }
 
   async list(): Promise<readonly StoredLease[]> {
@@ -143,13 +157,22 @@ export async function removeLeases(tables: Kysely<Tables>, owner: string): Promi
   await tables.deleteFrom("haft_lease").where("owner", "=", owner).execute();
 }
 
+/** Leases of owners that were forgotten stand in no way, but would stay until someone wants the same. */
+async function forgetTheDead(transaction: Transaction<Tables>): Promise<void> {
+  await transaction.deleteFrom("haft_lease").where("owner", "not in", transaction.selectFrom("haft_owner").select("id")).execute();
+}
+
 /** Of two requests that close a circle from both ends, the first keeps its place. */
 function lockedFor(wanted: readonly LeaseRequest[], slots: readonly number[]): readonly number[] {
   return wanted.some(({ within, callId }) => within !== callId) ? [CIRCLES, ...slots] : slots;
 }
 
 function slotsOfAll(wanted: readonly LeaseRequest[]): readonly number[] {
-  return [...new Set(wanted.flatMap(slotsOf))].toSorted((one, other) => one - other);
+  return ascending(wanted.flatMap(slotsOf));
+}
+
+function ascending(slots: readonly number[]): readonly number[] {
+  return [...new Set(slots)].toSorted((one, other) => one - other);
 }
 
 async function giveBack(tables: Kysely<Tables>, tickets: readonly string[]): Promise<void> {

@@ -1,5 +1,6 @@
 import { createServer, connect, type Socket } from "node:net";
 import { once } from "node:events";
+import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { postgresStore, type PostgresStoreOptions } from "../../../src/store/postgres-store.ts";
 import type { Store } from "../../../src/core/store.ts";
@@ -167,6 +168,33 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     await proxy.close();
   });
 
+  test("issue 21 no lock outlives its call: a lease whose commit arrives after it was given back does not stay", async () => {
+    const proxy = await stoppableProxy(Number(new URL(server().url).port));
+    const url = server().url.replace(/:\d+\//u, `:${proxy.port}/`);
+    const store = storeOf({ url, schema: "late" });
+    await store.open();
+    const lease = (ticket: string) => ({
+      ticket,
+      callId: `call of ${ticket}`,
+      reads: [],
+      writes: ["stock"],
+      commutative: false,
+      overtakes: false,
+      within: `call of ${ticket}`,
+    });
+    await store.leases.update({ released: [], wanted: [lease("first")] });
+    await store.leases.update({ released: ["first"], wanted: [] });
+    const arrive = proxy.holdBack("commit");
+    await expect(store.leases.update({ released: [], wanted: [lease("second")] })).rejects.toMatchObject({ code: "store_failed" });
+    const givenBack = store.leases.update({ released: ["second"], wanted: [] });
+    await pause(300);
+    arrive();
+    await givenBack;
+    expect(await store.leases.list()).toEqual([]);
+    await store.close();
+    await proxy.close();
+  });
+
   test("an id that no index holds is refused, and the sessions beside it are written", async () => {
     const store = storeOf({ schema: "longids" });
     const long =
@@ -234,8 +262,17 @@ async function eventsOf(store: Store, sessionId: string) {
 /** Passes bytes on, until the connections that there are fall silent. New ones work. */
 async function stoppableProxy(port: number) {
   const open = new Set<Socket>();
+  const waiting: string[] = [];
+  const held: (() => void)[] = [];
   const proxy = createServer((from) => {
     const to = connect(port, "127.0.0.1");
+    from.prependListener("data", (bytes: Buffer) => {
+      const at = waiting.findIndex((word) => bytes.includes(word));
+      if (at === -1) return;
+      waiting.splice(at, 1);
+      from.unpipe(to).destroy();
+      held.push(() => to.end(bytes));
+    });
     for (const [one, other] of [
       [from, to],
       [to, from],
@@ -249,6 +286,11 @@ async function stoppableProxy(port: number) {
   const address = proxy.address();
   return {
     port: typeof address === "object" && address !== null ? address.port : 0,
+    /** Ends the connection of the next message with a word, which only comes to the server when the function is called. */
+    holdBack(word: string): () => void {
+      waiting.push(word);
+      return () => held.shift()?.();
+    },
     silence() {
       for (const socket of open) socket.unpipe().pause();
     },
