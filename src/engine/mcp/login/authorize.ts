@@ -35,16 +35,15 @@ export async function authorize(provider: UserProvider, options: Authorization):
   const renewal = watchRenewal(fetchUntil(server.fetch, signal));
   const fetchFn = renewal.fetch;
   const challenge = omitUndefined({ resourceMetadataUrl, scope });
-  if ((await server.sdk.auth(provider, { serverUrl: server.url, fetchFn, forceReauthorization, ...challenge })) === "AUTHORIZED")
-    return undefined;
+  try {
+    const way = await server.sdk.auth(provider, { serverUrl: server.url, fetchFn, forceReauthorization, ...challenge });
+    if (way === "AUTHORIZED") return undefined;
+  } catch (thrown: unknown) {
+    throw renewal.error() ?? thrown;
+  }
   signal.throwIfAborted();
-  const fault = renewal.fault();
-  if (fault !== undefined)
-    throw new ToolError("unavailable", `The token could not be renewed now: ${fault}.`, {
-      retryable: true,
-      outcome: "not_started",
-      operatorHint: "The login is kept. Where the authorization server never renews it, log out and in again.",
-    });
+  const failed = renewal.error();
+  if (failed !== undefined) throw failed;
   if (provider.request === undefined) throw new ToolError("unavailable", "It began no login.");
   return provider.request;
 }
@@ -53,7 +52,7 @@ export async function authorize(provider: UserProvider, options: Authorization):
 const PASSING: ReadonlySet<JsonValue | undefined> = new Set(["server_error", "temporarily_unavailable", "slow_down"]);
 
 /** The official client begins a login after every renewal that fails, and does not say why it failed. */
-function watchRenewal(fetch: FetchLike): { readonly fetch: FetchLike; fault(): string | undefined } {
+function watchRenewal(fetch: FetchLike): { readonly fetch: FetchLike; error(): ToolError | undefined } {
   let fault: string | undefined;
   const renew: FetchLike = async (url, init) => {
     try {
@@ -71,8 +70,16 @@ function watchRenewal(fetch: FetchLike): { readonly fetch: FetchLike; fault(): s
   };
   return {
     fetch: (url, init) => (isRenewal(init?.body) ? renew(url, init) : fetch(url, init)),
-    fault: () => fault,
+    error: () => (fault === undefined ? undefined : notRenewed(fault)),
   };
+}
+
+function notRenewed(fault: string): ToolError {
+  return new ToolError("unavailable", `The token could not be renewed now: ${fault}.`, {
+    retryable: true,
+    outcome: "not_started",
+    operatorHint: "The login is kept. Where the authorization server never renews it, log out and in again.",
+  });
 }
 
 function isRenewal(body: unknown): boolean {

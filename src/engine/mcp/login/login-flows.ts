@@ -26,6 +26,7 @@ export class LoginFlows {
     const before = this.#last.get(server) ?? Promise.resolve();
     const running = this.limited(async (outer) => {
       await untilAborted(before, outer);
+      outer.throwIfAborted();
       return await within({ clock: this.#clock, limitMs: TURN_MS, outer }, flow);
     });
     // One that has given up waiting has not begun: the next waits for those before it all the same.
