@@ -95,6 +95,7 @@ function kindOfNews(frame: string): string | undefined {
     return undefined;
   }
   if (!isJsonObject(message) || !NEWS.has(message["method"])) return undefined;
-  const { progressToken = null, uri = null } = isJsonObject(message["params"]) ? message["params"] : ({} as Record<string, never>); // nothing to read
+  const { params } = message;
+  const { progressToken = null, uri = null } = isJsonObject(params) ? params : {};
   return JSON.stringify([message["method"] ?? null, progressToken, uri]);
 }
