@@ -182,7 +182,7 @@ export function noRoute(method: string, path: string): HttpError {
 
 function matches(template: string, path: string): boolean {
   const [steps, given] = [template.split("/"), path.split("/")];
-  return steps.length === given.length && steps.every((step, at) => step.startsWith("{") || step === given[at]);
+  return steps.length === given.length && steps.every((step, at) => (step.startsWith("{") ? given[at] !== "" : step === given[at]));
 }
 
 /** The template with what was given where it has parameters, so that only the rest counts as misspelt. */

@@ -5,6 +5,7 @@ import type { JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { authInfoOf, callerIn } from "./auth-info.ts";
+import { boundedStream } from "./bounded-stream.ts";
 import { DirectCalls, type DirectExchange } from "./direct-calls.ts";
 import { Gateway, noSession } from "./gateway.ts";
 import { readBody } from "../http/body.ts";
@@ -182,14 +183,15 @@ export class HttpGateway {
   async #pass(request: Request, body: JsonValue | undefined, caller: Caller): Promise<Response> {
     const { gateway, modern, sessions } = await (this.#parts ??= this.#start());
     const { method, headers, signal } = request;
-    if (method !== "POST" || (await gateway.sdk.isLegacyRequest(request, body))) return sessions.handle(request, body, caller);
+    if (method !== "POST" || (await gateway.sdk.isLegacyRequest(request, body)))
+      return boundedStream(await sessions.handle(request, body, caller));
     const differing = this.#refuseParams(gateway, headers, body);
     if (differing !== undefined) return differing;
     const watched = listenedTo(body).map((uri) => gateway.announcer.watch(uri));
     const release = (): void => {
       for (const stop of watched) stop();
     };
-    const answered = await modern.fetch(request, { parsedBody: body, authInfo: authInfoOf(caller) });
+    const answered = boundedStream(await modern.fetch(request, { parsedBody: body, authInfo: authInfoOf(caller) }));
     const isStream = answered.headers.get("content-type")?.startsWith("text/event-stream") === true;
     const { tasks, settings } = gateway;
     const response =

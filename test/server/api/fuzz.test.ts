@@ -23,11 +23,24 @@ const MESSAGES = [
 
 const anyText = fc.oneof(fc.constantFrom(...WORDS), fc.string({ minLength: 1, maxLength: 20, unit: "binary" }));
 
+/** JSON that readers of other languages stumble over. */
+const HARD: readonly unknown[] = [
+  2 ** 53,
+  1e308,
+  -1e308,
+  0.5,
+  "\ud800",
+  "a\u0000b",
+  "x".repeat(5_000),
+  Object.fromEntries([["__proto__", { strict: true }]]),
+  { constructor: null, toString: 1 },
+];
+
 /** Values of a schema, most of them as it says. */
 function valueOf(schema: object): fc.Arbitrary<unknown> {
   const { type, enum: words, properties = {}, items, pattern, $ref } = schema as Schema;
   if ($ref !== undefined) return fc.record({ name: anyText, input: fc.jsonValue({ maxDepth: 2 }) }, { requiredKeys: ["name"] });
-  const odd = fc.jsonValue({ maxDepth: 2 });
+  const odd = fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.constantFrom(...HARD));
   const usual: fc.Arbitrary<unknown> =
     words !== undefined
       ? fc.constantFrom(...words)

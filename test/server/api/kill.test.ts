@@ -129,6 +129,60 @@ test.runIf(inCI)(
   () => drill(1_000, 10),
 );
 
+test.runIf(inCI)(
+  `issue 19.2 kill -9 in the middle of a commit: it is there as a whole or not at all, and the effect is there once ${IN_CI}`,
+  { timeout: 600_000 },
+  async () => {
+    const project = await newProject();
+    const client = createClient({ url: `http://127.0.0.1:${project.port}`, token: TOKEN, maxAttempts: 1 });
+    let server = await serve(project);
+    await client.call("createSession", { body: { id: "shop" } });
+    for (let round = 0; round < 6; round++) {
+      const branch = `branch-${round}`;
+      await client.call("forkSession", { params: { sessionId: "shop" }, body: { id: branch } });
+      const [params, body] = [{ sessionId: branch }, { calls: [{ name: "bank::pay", input: { id: `c${round}` } }] }];
+      await client.call("executeInSession", { params, body, idempotencyKey: `c${round}` });
+      const committed = client.call("commitSession", { params }).then(
+        () => true,
+        () => false,
+      );
+      await new Promise((resolve) => setTimeout(resolve, round * 4));
+      await killed(server);
+      const wasAnswered = await committed;
+      server = await serve(project);
+      const isThere = async (): Promise<boolean> =>
+        JSON.stringify(await client.call("getSnapshot", { params: { sessionId: "shop" } })).includes(`"c${round}"`);
+      const before = await isThere();
+      if (wasAnswered) expect(before).toBe(true);
+      // The branch has ended with its process, committed or not, and every later request says so.
+      for (let again = 0; again < 2; again++)
+        await expect(client.call("commitSession", { params })).rejects.toThrow(`There is no session "${branch}"`);
+      expect(await isThere()).toBe(before);
+    }
+    const effects = (await readFile(join(project.folder, "effects.log"), "utf8")).trim().split("\n");
+    expect(effects).toEqual(["c0", "c1", "c2", "c3", "c4", "c5"]);
+  },
+);
+
+test.runIf(inCI)(
+  `issue 19.5 kill -9 right behind the answer to a revocation: the key of a session is refused from then on ${IN_CI}`,
+  { timeout: 240_000 },
+  async () => {
+    const project = await newProject();
+    const client = createClient({ url: `http://127.0.0.1:${project.port}`, token: TOKEN });
+    const server = await serve(project);
+    await client.call("createSession", { body: { id: "shop" } });
+    const made = await client.call("createSessionKey", { params: { sessionId: "shop" }, body: { name: "page", scopes: ["read"] } });
+    const read = async (): Promise<number> =>
+      (await fetch(`http://127.0.0.1:${project.port}/v1/sessions/shop`, { headers: { authorization: `Bearer ${made.key}` } })).status;
+    expect(await read()).toBe(200);
+    await client.call("revokeSessionKey", { params: { sessionId: "shop", keyId: made.id } });
+    await killed(server);
+    await serve(project);
+    expect(await read()).toBe(401);
+  },
+);
+
 test("issue 19.6 SIGTERM ends a server in order, with the exit code 0", { timeout: 240_000 }, async () => {
   const project = await newProject();
   const server = await serve(project);

@@ -179,8 +179,9 @@ export class PerUserEngine implements Engine {
     if (!this.#isListed) this.#context?.changed();
   }
 
-  /** Undefined while no user is logged in. */
+  /** Undefined while no user is logged in. @throws ToolError where tools were listed before and may be again: they are kept. By rejecting */
   async #listedForUser(signal: AbortSignal): Promise<readonly Tool[] | undefined> {
+    let passing: ToolError | undefined;
     const { logins } = this.#auth.type === "user-login" ? this.#auth : { logins: undefined };
     const server = this.#context?.toolset ?? "";
     for (const user of (await logins?.users(server)) ?? []) {
@@ -189,8 +190,11 @@ export class PerUserEngine implements Engine {
         return this.#isListed ? ((await engine.list?.(signal)) ?? tools) : tools;
       } catch (thrown: unknown) {
         this.#context?.log.debug(`MCP server "${server}" did not list its tools to a user: ${describeThrown(thrown)}`);
+        const error = ToolError.fromUnknown(thrown, "unavailable");
+        if (error.retryable) passing = error;
       }
     }
+    if (this.#isListed && passing !== undefined) throw passing;
     return undefined;
   }
 

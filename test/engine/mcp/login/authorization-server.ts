@@ -28,6 +28,8 @@ export interface AuthorizationServer {
   isValid(refreshToken: string): Promise<boolean>;
   /** Has the requests to a path wait. */
   hold(path: "/token" | "/token/revocation"): Held;
+  /** Has the token endpoint answer so, or cut the connection; undefined: as it is. */
+  fail(how: { readonly status: number; readonly body: string } | "cut" | undefined): void;
   /** Answers no more. */
   stop(): Promise<void>;
 }
@@ -106,8 +108,11 @@ export async function authorizationServer(options: AuthorizationServerOptions = 
     for (const name of ["access_token", "refresh_token"]) if (typeof body[name] === "string") given.push(body[name]);
   });
   const answer = provider.callback();
+  let failure: Parameters<AuthorizationServer["fail"]>[0];
   http.on("request", (request, response) => {
     void (async () => {
+      if (request.url === "/token" && failure !== undefined)
+        return failure === "cut" ? void response.destroy() : void response.writeHead(failure.status).end(failure.body);
       if (request.url?.startsWith("/interaction/") !== true) return answer(request, response);
       const account = /account=(\w+)/u.exec(request.headers.cookie ?? "")?.[1] ?? "nobody";
       const { prompt, params, grantId, session } = await provider.interactionDetails(request, response);
@@ -145,6 +150,7 @@ export async function authorizationServer(options: AuthorizationServerOptions = 
       held = { path, arrived: arrived.resolve, released: released.promise };
       return { arrived: arrived.promise, release: released.resolve };
     },
+    fail: (how) => void (failure = how),
     stop: () =>
       new Promise<void>((resolve) => {
         http.close(() => resolve());

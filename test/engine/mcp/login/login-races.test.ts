@@ -5,6 +5,8 @@ import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { resultText } from "../../../../src/core/result.ts";
+import { LoginFlows } from "../../../../src/engine/mcp/login/login-flows.ts";
+import { FakeClock } from "../../../../src/testing/fake-ports.ts";
 import { Browser } from "./browser.ts";
 import { ADDRESS, gateway } from "./gateway.ts";
 
@@ -73,6 +75,62 @@ test("issue 19.7 a renewal that is not answered ends in time, keeps the login, a
   expect(await other).toMatch(ADDRESS);
   expect((await logins.list("user-1"))[0]?.loggedIn).toBe(true);
   held.release();
+});
+
+const PASSING_FAILURES = [
+  { status: 503, body: "down for maintenance" },
+  { status: 500, body: '{"error":"server_error"}' },
+  { status: 400, body: '{"error":"temporarily_unavailable"}' },
+  { status: 429, body: "{}" },
+  { status: 404, body: "<html>" },
+  { status: 200, body: '{"access_token":' },
+  "cut",
+] as const;
+
+test.each(PASSING_FAILURES)("issue 19.7 a renewal that fails by %j keeps the login, and is tried again with the next call", async (how) => {
+  const { authority, logins, runtime, call, logIn, addressOf } = await gateway({ runtime: { maxAttempts: 1 } });
+  await logIn("user-1", "ada");
+  await authority.end("ada", ["AccessToken"]);
+  authority.fail(how);
+  const result = await runtime.execute({ name: "tickets::whoami", input: {} }, { data: { principal: { id: "user-1" } } });
+  expect(result).toMatchObject({ status: "error", error: { code: "unavailable", retryable: true, outcome: "not_started" } });
+  expect(resultText(result)).toContain("could not be renewed now");
+  await expect(addressOf("user-1")).rejects.toThrow("could not be renewed now");
+  expect((await logins.list("user-1"))[0]?.loggedIn).toBe(true);
+  authority.fail(undefined);
+  expect(await call("user-1")).toBe("ada");
+});
+
+test("issue 19.7 a renewal that is refused ends the login", async () => {
+  const { authority, logins, call, logIn } = await gateway();
+  await logIn("user-1", "ada");
+  await authority.end("ada", ["AccessToken", "RefreshToken"]);
+  expect(await call("user-1")).toMatch(ADDRESS);
+  expect((await logins.list("user-1"))[0]?.loggedIn).toBe(false);
+});
+
+test("issue 19.7 a flow that waits behind others that get no answer is over in its own time, and holds up none behind it", async () => {
+  const clock = new FakeClock();
+  const flows = new LoginFlows(clock);
+  const begun: string[] = [];
+  const hangs = (name: string) => (signal: AbortSignal) => {
+    begun.push(name);
+    return new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+  };
+  const ends: string[] = [];
+  const run = (name: string): Promise<void> =>
+    flows.run("tickets", hangs(name)).catch(() => void ends.push(`${name} at ${clock.now() - start}`));
+  const start = clock.now();
+  const all = [run("one"), run("two")];
+  await clock.advance(1_000);
+  all.push(run("three"), run("four"));
+  await clock.advance(14_000);
+  await clock.advance(15_000);
+  expect(begun).toEqual(["one", "two", "three"]);
+  await clock.advance(1_000);
+  await Promise.all(all);
+  expect(ends.toSorted()).toEqual(["four at 31000", "one at 15000", "three at 31000", "two at 30000"]);
+  expect(await flows.run("tickets", () => Promise.resolve("answered"))).toBe("answered");
 });
 
 test("issue 19.7 a logout ends in time where the authorization server does not answer", async () => {

@@ -1,0 +1,101 @@
+/** Event streams of the SDK, which writes them whether they are read or not: for a client that does not read, news take the place of one another. */
+import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
+import { parseJson } from "../../core/base/parse-json.ts";
+
+/** With so many bytes unread, of news of one kind the latest is kept. */
+const MAX_UNREAD_BYTES = 65_536;
+/** Those of which the latest says all. */
+const NEWS: ReadonlySet<JsonValue | undefined> = new Set([
+  "notifications/progress",
+  "notifications/message",
+  "notifications/tools/list_changed",
+  "notifications/prompts/list_changed",
+  "notifications/resources/list_changed",
+  "notifications/resources/updated",
+]);
+
+/** The same answer, whose unread news are bounded; answers and questions all come. Other answers than event streams are returned as they are. */
+export function boundedStream(response: Response): Response {
+  const { body, headers } = response;
+  if (body === null || headers.get("content-type")?.startsWith("text/event-stream") !== true) return response;
+  return new Response(new BoundedStream(body).readable, response);
+}
+
+class BoundedStream {
+  readonly readable: ReadableStream<Uint8Array>;
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #encoder = new TextEncoder();
+  /** News that wait until more has been read, the oldest kind first. */
+  readonly #latest = new Map<string, string>();
+  #isOver = false;
+
+  constructor(source: ReadableStream<Uint8Array>) {
+    this.#reader = source.getReader();
+    this.readable = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => void this.#copy(controller),
+        pull: (controller) => this.#catchUp(controller),
+        cancel: (reason) => {
+          this.#isOver = true;
+          return this.#reader.cancel(reason);
+        },
+      },
+      new ByteLengthQueuingStrategy({ highWaterMark: MAX_UNREAD_BYTES }),
+    );
+  }
+
+  async #copy(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    const decoder = new TextDecoder();
+    let rest = "";
+    try {
+      for (;;) {
+        const { done, value } = await this.#reader.read();
+        if (this.#isOver) return;
+        if (done) break;
+        const frames = (rest + decoder.decode(value, { stream: true })).split("\n\n");
+        rest = frames.pop() ?? "";
+        for (const frame of frames) this.#take(`${frame}\n\n`, controller);
+      }
+      this.#catchUp(controller);
+      if (rest !== "") controller.enqueue(this.#encoder.encode(rest));
+      controller.close();
+    } catch (thrown: unknown) {
+      if (!this.#isOver) controller.error(thrown);
+    } finally {
+      this.#isOver = true;
+    }
+  }
+
+  #take(frame: string, controller: ReadableStreamDefaultController<Uint8Array>): void {
+    if ((controller.desiredSize ?? 0) <= 0) {
+      if (frame.startsWith(":")) return; // shows that the stream is alive to one that reads
+      const kind = kindOfNews(frame);
+      if (kind !== undefined) return void this.#latest.set(kind, frame);
+    }
+    this.#catchUp(controller);
+    controller.enqueue(this.#encoder.encode(frame));
+  }
+
+  #catchUp(controller: ReadableStreamDefaultController<Uint8Array>): void {
+    if (this.#latest.size === 0) return;
+    const frames = [...this.#latest.values()].join("");
+    this.#latest.clear();
+    controller.enqueue(this.#encoder.encode(frames));
+  }
+}
+
+/** Undefined for what is no news, or cannot be read. */
+function kindOfNews(frame: string): string | undefined {
+  const data = frame.split("\n").find((line) => line.startsWith("data: "));
+  if (data === undefined) return undefined;
+  let message: JsonValue;
+  try {
+    message = parseJson(data.slice("data: ".length), { maxChars: Infinity });
+  } catch {
+    return undefined;
+  }
+  if (!isJsonObject(message) || !NEWS.has(message["method"])) return undefined;
+  const { params } = message;
+  const { progressToken = null, uri = null } = isJsonObject(params) ? params : {};
+  return JSON.stringify([message["method"] ?? null, progressToken, uri]);
+}

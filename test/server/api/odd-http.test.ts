@@ -1,0 +1,131 @@
+/** Bytes that are no usual request, over a plain socket: each gets an answer that says what would work, nothing starts, and equal ones get the same. */
+import { connect } from "node:net";
+import { expect, test } from "vitest";
+import { TOKEN, startApi } from "./api-server.ts";
+
+const AUTH = `Host: localhost\r\nAuthorization: Bearer ${TOKEN}\r\n`;
+const JSON_TYPE = "Content-Type: application/json\r\n";
+const CALL = JSON.stringify({ calls: [{ name: "notes::add", input: { text: "never" } }] });
+
+function post(body: string, { path = "/v1/execute", headers = "" } = {}): string {
+  return `POST ${path} HTTP/1.1\r\n${AUTH}${JSON_TYPE}${headers}Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`;
+}
+
+function get(path: string, { method = "GET", version = "1.1", headers = "" } = {}): string {
+  return `${method} ${path} HTTP/${version}\r\n${AUTH}${headers}Connection: close\r\n\r\n`;
+}
+
+/** What the server sends until it closes, or waits for more; "silence" where it does neither. */
+function exchange(port: number, sent: string): Promise<string> {
+  return new Promise((resolve) => {
+    let text = "";
+    const socket = connect(port, "127.0.0.1", () => socket.write(sent, "latin1"));
+    const end = (what: string): void => {
+      socket.destroy();
+      resolve(what);
+    };
+    socket.setTimeout(5_000).on("timeout", () => end(text === "" ? "silence" : text));
+    socket
+      .setEncoding("utf8")
+      .on("data", (chunk: string) => {
+        text += chunk;
+        socket.setTimeout(300);
+      })
+      .on("close", () => end(text))
+      .on("error", () => end(text));
+  });
+}
+
+const ODD: readonly (readonly [string, string, number | "closed"])[] = [
+  ["a path with two slashes at its front", get("//v1/info"), 404],
+  ["a path that ends with a slash", get("/v1/tools/"), 404],
+  ["a slash that is encoded", get("/v1/tools/notes%2Fadd"), 404],
+  ["E11 a path that climbs", get("/v1/../../etc/passwd"), 404],
+  ["E11 an encoded path that climbs", get("/v1/tools/%2e%2e%2f%2e%2e%2fetc"), 404],
+  ["E11 a NUL that is encoded", get("/v1/tools/a%00b"), 404],
+  ["an encoding that is none", get("/v1/tools/%ff%zz"), 404],
+  ["an encoding that is cut", get("/v1/sessions/%"), 404],
+  ["a path of 8,000 characters", get(`/v1/tools/${"a".repeat(8_000)}`), 400],
+  ["HTTP/1.0 without a host", "GET /v1/info HTTP/1.0\r\n\r\n", 403],
+  ["HTTP/1.0", get("/v1/info", { version: "1.0" }), 200],
+  ["HEAD", get("/v1/info", { method: "HEAD" }), 200],
+  ["OPTIONS", get("/v1/info", { method: "OPTIONS" }), 405],
+  ["TRACE", get("/v1/info", { method: "TRACE" }), 405],
+  ["a method of its own", get("/v1/info", { method: "PROPFIND" }), 405],
+  ["E16 CONNECT", "CONNECT evil.example:443 HTTP/1.1\r\nHost: localhost\r\n\r\n", "closed"],
+  [
+    "E17 a WebSocket without a token",
+    "GET /v1/events HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
+    401,
+  ],
+  [
+    "E17 a WebSocket of another origin",
+    "GET /mcp HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
+    403,
+  ],
+  ["E16 two lengths", post(CALL, { headers: "Content-Length: 3\r\n" }), 400],
+  ["E16 a length and chunks", post(CALL, { headers: "Transfer-Encoding: chunked\r\n" }), 400],
+  ["E16 a line that ends with LF alone", `GET /v1/info HTTP/1.1\nHost: localhost\n\n`, 400],
+  ["two tokens", get("/v1/tools", { headers: "Authorization: Bearer other\r\n" }), 200],
+  [
+    "two keys for one request",
+    post(CALL, { headers: "Idempotency-Key: a\r\nIdempotency-Key: b\r\nContent-Type: text/plain\r\n" }).replace(JSON_TYPE, ""),
+    415,
+  ],
+  ["headers without end", get("/v1/info", { headers: `X-A: ${"a".repeat(20_000)}\r\n` }), 431],
+  ["a NUL in a header", get("/v1/info", { headers: "X-A: a\u0000b\r\n" }), 400],
+  ["a body without a type", post(CALL).replace(JSON_TYPE, ""), 415],
+  ["a body that is not UTF-8", post('{"calls":[{"name":"notes::add\u00ff","input":{"text":"never"},"x":1}]}'), 400],
+  ["an unpaired surrogate as a field", post('{"calls":[{"name":"notes::list"}],"\\ud800":1}'), 400],
+  ["a number that no double is", post('{"calls":[{"name":"notes::list"}],"waitMs":1e999}'), 400],
+  ["a number that is no integer", post('{"calls":[{"name":"notes::list"}],"waitMs":0.5}'), 400],
+  ["a key that is there twice", post('{"calls":[{"name":"notes::list"}],"calls":[]}'), 400],
+  ["__proto__ as a field", post('{"calls":[{"name":"notes::list"}],"__proto__":{"strict":true}}'), 400],
+  ["constructor as a field", post('{"calls":[{"name":"notes::list","constructor":{}}]}'), 400],
+  ["JSON nested 100,000 times", post(`{"calls":${"[".repeat(100_000)}${"]".repeat(100_000)}}`), 413],
+  ["a parameter __proto__", get("/v1/tools?__proto__=1"), 400],
+  ["a parameter that is not UTF-8", get("/v1/tools?q=%ff%fe&limit=%00"), 400],
+  ["a limit beyond every integer", get("/v1/tools?limit=99999999999999999999"), 400],
+];
+
+test("issue 19 E16 E17 odd requests over a socket get a problem that says what would work, the same each time, and start nothing", async () => {
+  const api = await startApi();
+  const { port } = api.listener;
+  const seen: unknown[] = [];
+  for (const [what, sent, status] of ODD) {
+    const [answer, again] = [await exchange(port, sent), await exchange(port, sent)];
+    const [head = "", ...rest] = answer.split("\r\n\r\n");
+    const got = answer === "" ? "closed" : answer === "silence" ? answer : Number(head.split(" ")[1]);
+    const isTheSame = answer.replace(/^date: .*$/imu, "") === again.replace(/^date: .*$/imu, "");
+    const byParser = got === "closed" || (got === 400 && !/content-type/iu.test(head)) || got === 431;
+    const isProblem = typeof got !== "number" || got < 400 || byParser || /application\/problem\+json/u.test(head);
+    seen.push({
+      what,
+      got,
+      isTheSame,
+      isProblem,
+      ...(got === status && isTheSame && isProblem ? {} : { head, body: rest.join().slice(0, 300) }),
+    });
+  }
+  expect(seen).toEqual(ODD.map(([what, , got]) => ({ what, got, isTheSame: true, isProblem: true })));
+  expect(api.added).toEqual([]);
+});
+
+test("issue 19 requests that are sent at once over one connection are each answered, in their order", async () => {
+  const api = await startApi();
+  const one = (path: string): string => `GET ${path} HTTP/1.1\r\n${AUTH}\r\n`;
+  const answer = await exchange(api.listener.port, `${one("/v1/tools?limit=1")}${one("/v1/nothing")}${one("/healthz")}${get("/v1/info")}`);
+  expect([...answer.matchAll(/HTTP\/1\.1 (\d+)/gu)].map(([, status]) => status)).toEqual(["200", "404", "200", "200"]);
+});
+
+test("issue 19 half a body starts nothing, and a client that has gone leaves the server as it was", async () => {
+  const api = await startApi();
+  const body = `${CALL.slice(0, -1)} `;
+  const half = `POST /v1/execute HTTP/1.1\r\n${AUTH}${JSON_TYPE}Content-Length: ${body.length + 50}\r\n\r\n${body}`;
+  await new Promise<void>((resolve) => {
+    const socket = connect(api.listener.port, "127.0.0.1", () => socket.write(half, () => setTimeout(() => socket.destroy(), 20)));
+    socket.on("close", () => resolve()).on("error", () => {});
+  });
+  expect((await api.ask("GET", "/v1/info")).status).toBe(200);
+  expect(api.added).toEqual([]);
+});
