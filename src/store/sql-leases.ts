@@ -157,7 +157,7 @@ export async function removeLeases(tables: Kysely<Tables>, owner: string): Promi
   await tables.deleteFrom("haft_lease").where("owner", "=", owner).execute();
 }
 
-/** Leases of owners that were forgotten stand in no way, but would stay until someone wants the same. */
+/** Leases of owners that were forgotten do not block, but would stay until a call wants the same. */
 async function forgetTheDead(transaction: Transaction<Tables>): Promise<void> {
   await transaction.deleteFrom("haft_lease").where("owner", "not in", transaction.selectFrom("haft_owner").select("id")).execute();
 }

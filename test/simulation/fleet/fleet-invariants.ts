@@ -230,7 +230,7 @@ export class FleetInvariants {
           throw new Broken(11, `${tag} is said to be done, and was not.`);
       }
     }
-    // Those of a node that was killed stand in no way; whoever wants the same, or starts a day later, removes them.
+    // Those of a node that was killed do not block; a call that wants the same, or a process that starts a day later, removes them.
     const [lease] = this.#server.rows("select ticket from haft_lease where owner not in (select id from haft_owner)");
     if (lease !== undefined) throw new Broken(14, `the lease ${String(lease["ticket"])} is left.`);
     const [owner] = this.#server.rows("select id from haft_session where owner in (select id from haft_owner)");
