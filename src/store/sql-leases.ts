@@ -14,6 +14,13 @@ interface OwnedEntry extends LineEntry {
   readonly owner: string;
 }
 
+/** Requests, the slots of their keys, which are locked, and the fence of what is granted. */
+interface Taking {
+  readonly wanted: readonly LeaseRequest[];
+  readonly slots: readonly number[];
+  readonly fence: number;
+}
+
 /** So many rows fit into one statement of every database. */
 const ROWS_AT_ONCE = 1_000;
 /** A slot that no key has: requests that may close a circle take it, one after the other. */
@@ -42,14 +49,18 @@ export class SqlLeases implements LeaseStore {
       const waiting = await this.#stillWaiting(tables, wanted);
       if (waiting !== undefined) return waiting;
     }
+    const slots = slotsOfAll(wanted);
+    // An update that failed holds its slots until it is over, whichever way.
+    const locked = lockedFor(wanted, ascending([...slots, ...doubtful]));
     try {
       const answers = await tables.transaction().execute(async (transaction) => {
         await this.#owner.register(transaction);
         if (!this.#forgotTheDead) await forgetTheDead(transaction);
-        // One that failed holds its slots until it is over, whichever way.
-        if (doubtful.length > 0) await lockSlots(transaction, ascending(doubtful));
+        const fence = await lockSlots(transaction, locked);
         await giveBack(transaction, released);
-        return wanted.length === 0 ? [] : this.#take(transaction, wanted);
+        const taken = await this.#take(transaction, { wanted, slots, fence });
+        await raiseFences(transaction, locked, fence);
+        return taken;
       });
       this.#owner.confirm();
       this.#forgotTheDead = true;
@@ -91,10 +102,8 @@ export class SqlLeases implements LeaseStore {
     return gone.length > 0 ? undefined : answers;
   }
 
-  async #take(transaction: Transaction<Tables>, wanted: readonly LeaseRequest[]): Promise<readonly LeaseAnswer[]> {
-    const slots = slotsOfAll(wanted);
-    const locked = lockedFor(wanted, slots);
-    const fence = await lockSlots(transaction, locked);
+  async #take(transaction: Transaction<Tables>, { wanted, slots, fence }: Taking): Promise<readonly LeaseAnswer[]> {
+    if (wanted.length === 0) return [];
     const entries = await this.#livingEntries(transaction, slots);
     const known = new Map(entries.map((entry) => [entry.ticket, entry]));
     let place = entries.reduce((most, entry) => Math.max(most, entry.place), 0);
@@ -128,7 +137,6 @@ export class SqlLeases implements LeaseStore {
     const before = entries.filter(({ ticket }) => granted.has(ticket)).map(({ ticket }) => ticket);
     if (before.length > 0) await transaction.updateTable("haft_lease").set({ fence }).where("ticket", "in", before).execute();
     await giveBack(transaction, [...left]);
-    await raiseFences(transaction, locked, fence);
     return answers;
   }
 

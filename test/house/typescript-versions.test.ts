@@ -164,7 +164,7 @@ describe.runIf(inCI)(`the declarations of the package ${IN_CI}`, () => {
     expect(output.split("\n").filter((line) => line.includes("error TS") && !ofOthers(line))).toEqual([]);
   });
 
-  // By the newest alone, which takes a tenth of the time. What a type extends must be right in both.
+  // By the newest alone, which takes a third of the time. What a type extends must be right in both.
   const exactness = [
     ["with", true],
     ["without", false],

@@ -15,6 +15,12 @@ function get(path: string, { method = "GET", version = "1.1", headers = "" } = {
   return `${method} ${path} HTTP/${version}\r\n${AUTH}${headers}Connection: close\r\n\r\n`;
 }
 
+function upgrade(path: string, headers = ""): string {
+  const webSocket =
+    "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n";
+  return `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}${webSocket}\r\n`;
+}
+
 /** What the server sends until it closes, or waits for more; "silence" where it does neither. */
 function exchange(port: number, sent: string): Promise<string> {
   return new Promise((resolve) => {
@@ -53,16 +59,8 @@ const ODD: readonly (readonly [string, string, number | "closed"])[] = [
   ["TRACE", get("/v1/info", { method: "TRACE" }), 405],
   ["a method of its own", get("/v1/info", { method: "PROPFIND" }), 405],
   ["E16 CONNECT", "CONNECT evil.example:443 HTTP/1.1\r\nHost: localhost\r\n\r\n", "closed"],
-  [
-    "E17 a WebSocket without a token",
-    "GET /v1/events HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
-    401,
-  ],
-  [
-    "E17 a WebSocket of another origin",
-    "GET /mcp HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
-    403,
-  ],
+  ["E17 a WebSocket without a token", upgrade("/v1/events"), 401],
+  ["E17 a WebSocket of another origin", upgrade("/mcp", "Origin: http://evil.example\r\n"), 403],
   ["E16 two lengths", post(CALL, { headers: "Content-Length: 3\r\n" }), 400],
   ["E16 a length and chunks", post(CALL, { headers: "Transfer-Encoding: chunked\r\n" }), 400],
   ["E16 a line that ends with LF alone", `GET /v1/info HTTP/1.1\nHost: localhost\n\n`, 400],

@@ -33,15 +33,15 @@ export interface Authorization {
 export async function authorize(provider: UserProvider, options: Authorization): Promise<LoginRequest | undefined> {
   const { server, challenge: { resourceMetadataUrl, scope } = {}, signal, forceReauthorization = false } = options;
   const renewal = watchRenewal(fetchUntil(server.fetch, signal));
-  const fetchFn = renewal.fetch;
   const challenge = omitUndefined({ resourceMetadataUrl, scope });
   try {
-    const way = await server.sdk.auth(provider, { serverUrl: server.url, fetchFn, forceReauthorization, ...challenge });
+    const way = await server.sdk.auth(provider, { serverUrl: server.url, fetchFn: renewal.fetch, forceReauthorization, ...challenge });
     if (way === "AUTHORIZED") return undefined;
   } catch (thrown: unknown) {
+    signal.throwIfAborted();
     throw renewal.error() ?? thrown;
   }
-  signal.throwIfAborted();
+  signal.throwIfAborted(); // a renewal that was not answered was not refused
   const failed = renewal.error();
   if (failed !== undefined) throw failed;
   if (provider.request === undefined) throw new ToolError("unavailable", "It began no login.");
