@@ -266,21 +266,18 @@ async function stoppableProxy(port: number) {
   const held: (() => void)[] = [];
   const proxy = createServer((from) => {
     const to = connect(port, "127.0.0.1");
-    from.prependListener("data", (bytes: Buffer) => {
+    from.on("data", (bytes: Buffer) => {
       const at = waiting.findIndex((word) => bytes.includes(word));
-      if (at === -1) return;
+      if (at === -1) return void to.write(bytes);
       waiting.splice(at, 1);
-      from.unpipe(to).destroy();
       held.push(() => to.end(bytes));
+      from.removeAllListeners("end").destroy();
     });
-    for (const [one, other] of [
-      [from, to],
-      [to, from],
-    ] as const) {
-      open.add(one);
-      one.pipe(other);
-      one.on("error", () => other.destroy());
-    }
+    from.on("end", () => to.end());
+    to.pipe(from);
+    from.on("error", () => to.destroy());
+    to.on("error", () => from.destroy());
+    open.add(from).add(to);
   }).listen(0, "127.0.0.1");
   await once(proxy, "listening");
   const address = proxy.address();
