@@ -1,4 +1,5 @@
 /** `haft mcp login`: the person at this terminal logs in to an MCP server. */
+import type { LoadedConfig } from "../../config/load-config.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 import { LOCAL_USER } from "../../engine/mcp/login/login-store.ts";
 import { distrustOf } from "../../server/http/guard.ts";
@@ -8,7 +9,7 @@ import type { Command, CommandContext } from "../command.ts";
 import { quietPorts, withRuntime, type OpenRuntime } from "../open-runtime.ts";
 import { readPort } from "../read-port.ts";
 import { safeJson, safeText } from "../terminal-text.ts";
-import { checkHasLogins, isLoggedIn } from "./server-logins.ts";
+import { checkLoginServer } from "./server-logins.ts";
 
 export const logIn: Command = {
   name: "mcp login",
@@ -28,9 +29,10 @@ export const logIn: Command = {
   async run(context) {
     const [name = ""] = context.args;
     const port = readPort(context.options.port ?? "0", "--port");
-    return await withRuntime(context, { only: name, onConfig: checkHasLogins }, async (open) => {
-      const before = await isLoggedIn(open, name);
-      if (!before) await logInHere(context, open.logins, { name, port });
+    const onConfig = (config: LoadedConfig): void => checkLoginServer(config, name);
+    return await withRuntime(context, { only: name, onConfig }, async ({ logins }) => {
+      const before = (await logins.list(LOCAL_USER)).some(({ server, loggedIn }) => server === name && loggedIn);
+      if (!before) await logInHere(context, logins, { name, port });
       if (context.options.json) context.out.write(`${safeJson({ server: name, loggedIn: true, before })}\n`);
       else context.out.print(before ? alreadyText(name) : `logged in to ${safeText(name)}`);
       return 0;

@@ -1,9 +1,10 @@
 /** `haft mcp logout`: ends the login of the person at this terminal. */
+import type { LoadedConfig } from "../../config/load-config.ts";
 import { LOCAL_USER } from "../../engine/mcp/login/login-store.ts";
 import type { Command } from "../command.ts";
 import { withRuntime } from "../open-runtime.ts";
 import { safeJson, safeText } from "../terminal-text.ts";
-import { checkHasLogins, isLoggedIn } from "./server-logins.ts";
+import { checkLoginServer } from "./server-logins.ts";
 
 export const logOut: Command = {
   name: "mcp logout",
@@ -15,10 +16,8 @@ export const logOut: Command = {
   examples: ["haft mcp logout tickets"],
   async run(context) {
     const [name = ""] = context.args;
-    const wasLoggedIn = await withRuntime(context, { only: name, onConfig: checkHasLogins }, async (open) => {
-      await isLoggedIn(open, name); // a login that has ended is logged out of as well
-      return await open.logins.logout(name, LOCAL_USER);
-    });
+    const onConfig = (config: LoadedConfig): void => checkLoginServer(config, name);
+    const wasLoggedIn = await withRuntime(context, { only: name, onConfig }, ({ logins }) => logins.logout(name, LOCAL_USER));
     if (context.options.json) context.out.write(`${safeJson({ server: name, loggedOut: wasLoggedIn })}\n`);
     else context.out.print(wasLoggedIn ? `logged out of ${safeText(name)}` : `you were not logged in to ${safeText(name)}`);
     return 0;

@@ -5,7 +5,6 @@ import { nearNames } from "../../core/base/near-names.ts";
 import { ToolError } from "../../core/error.ts";
 import { buildLogins, loginOrigin, loginServers, type LoginsBuildOptions } from "../../config/build-logins.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
-import { LOCAL_USER } from "../../engine/mcp/login/login-store.ts";
 import type { UserLogins } from "../../engine/mcp/login/user-logins.ts";
 import { isLocalAddress } from "../../server/mcp/http-options.ts";
 import type { CommandContext } from "../command.ts";
@@ -31,24 +30,14 @@ export function servePages(logins: UserLogins, config: LoadedConfig, listenedAt:
   logins.serveAt(loginOrigin(config) ?? new URL(listenedAt).origin);
 }
 
-/** @throws ToolError `invalid_argument` for a configuration without such servers */
-export function checkHasLogins(config: LoadedConfig): void {
-  if (loginServers(config).length > 0) return;
-  throw new ToolError("invalid_argument", `Users log in to no server of ${config.path}.`, {
-    hint: 'A toolset of type mcp whose users log in has auth = { type = "user-login" }.',
-  });
-}
-
-interface ServersAndLogins {
-  readonly config: LoadedConfig;
-  readonly logins: UserLogins;
-}
-
-/** Whether the person at this terminal is logged in to a server. @throws ToolError `invalid_argument` for a name that no such server has. By rejecting */
-export async function isLoggedIn({ logins, config }: ServersAndLogins, name: string): Promise<boolean> {
-  const found = (await logins.list(LOCAL_USER)).find(({ server }) => server === name);
-  if (found !== undefined) return found.loggedIn;
+/** @throws ToolError `invalid_argument` for a name that no server of the configuration has which users log in to */
+export function checkLoginServer(config: LoadedConfig, name: string): void {
   const names = loginServers(config);
+  if (names.includes(name)) return;
+  if (names.length === 0)
+    throw new ToolError("invalid_argument", `Users log in to no server of ${config.path}.`, {
+      hint: 'A toolset of type mcp whose users log in has auth = { type = "user-login" }.',
+    });
   const [near] = nearNames(name, names);
   throw new ToolError("invalid_argument", `${JSON.stringify(name)} is no server that users log in to.`, {
     hint: near === undefined ? `There are: ${names.join(", ")}.` : `Did you mean ${JSON.stringify(near)}?`,
