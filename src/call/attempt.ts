@@ -13,7 +13,7 @@ import { writeEnded } from "./announce-write.ts";
 import { attachTo, goesOnElsewhere, noteRemote } from "./attach-to-work.ts";
 import { beginEngineSession } from "./begin-engine-session.ts";
 import { endRead, leaveFlight, readAnswered, type Found } from "./cached-read.ts";
-import type { AdmittedCall } from "./call-run.ts";
+import { CallRun, type AdmittedCall } from "./call-run.ts";
 import { noteAbandoned, noteAttempt, noteWait } from "./call-timing.ts";
 import { withinLayer } from "./caller-layer.ts";
 import { driveGenerator, isTalk } from "./drive-generator.ts";
@@ -172,7 +172,7 @@ function invoke<Result>(run: AdmittedCall, after: After<Result>): Result | Promi
   if (refusal !== undefined) return after(run, notStarted(run, refusal));
   const timeoutMs = run.job !== undefined && !run.plan.hasOwnTimeout ? 0 : settings.timeoutMs;
   const endsAt = Math.min(timeoutMs === 0 ? Infinity : startedAt + timeoutMs, run.deadlineAt);
-  if (run.attempts++ === 0 && run.isReal) run.plan.budget.requests++;
+  if (run.attempts++ === 0 && run.isReal) countRequest(run);
   run.parts.counters.attempts++;
   run.attemptAt = startedAt;
   const context = new AttemptContext(run, run.attempts, endsAt);
@@ -192,6 +192,23 @@ function invoke<Result>(run: AdmittedCall, after: After<Result>): Result | Promi
   const ending = Promise.withResolvers<Result>();
   run.awaited = ending;
   return settleWithin(run, work, new AttemptOutcome(run, context, after), { endsAt, now, ending });
+}
+
+/** A call that is made again because the one around it is tried again is a retry for what it asks: retries within retries do not multiply. */
+function countRequest({ plan, turn, madeBy }: AdmittedCall): void {
+  const caller = madeBy ?? turn.madeIn;
+  if (caller !== undefined && isTriedAgain(caller)) plan.budget.noteRetry();
+  else plan.budget.requests++;
+}
+
+/** Whether it, or a call around it, is past its first attempt. */
+function isTriedAgain(call: object): boolean {
+  let around: object | undefined = call;
+  while (around instanceof CallRun) {
+    if (around.attempts > 1) return true;
+    around = around.madeBy ?? around.turn.madeIn;
+  }
+  return false;
 }
 
 /** The work to wait for; undefined when the answer is here. Only a third-party engine returns remote jobs. */

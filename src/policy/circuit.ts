@@ -13,7 +13,7 @@ export interface CircuitSettings {
   readonly openMs?: number;
   /** How many calls at a time try out a half-open circuit; as many must succeed to close it. Integer ≥ 1. @default 1 */
   readonly probes?: number;
-  /** Open only when at least this share of the calls in the window failed, from 0 to 1. @default 0.5 */
+  /** Open only when at least this share of the calls in the window failed, from 0 to 1; or all for half a second, 20 at least. @default 0.5 */
   readonly minimumRate?: number;
 }
 
@@ -21,12 +21,16 @@ export type CircuitState = "open" | "half-open" | "closed";
 export type CircuitOutcome = "success" | "failure" | "ignored";
 
 const BUCKETS = 10;
+/** So many failures in a row, over this time at least, open a circuit however many calls of its window succeeded before. */
+const STREAK = 20;
+const STREAK_MS = 500;
 const MAX_CAUSES = 5;
 
 /**
  * Guards one dependency.
  *
- * Failures are counted in a rolling window, so successes in between do not hide them. Every call that was
+ * Failures are counted in a rolling window, so successes in between do not hide them. What was busy and well until it went down would count as well
+ * for half a window: 20 failures in a row, or `failures` of them where that is more, open the circuit as well, once they go on for half a second. Every call that was
  * admitted must be recorded once; a probe that is not recorded within `openMs` is given up for another.
  * While open, what earlier calls report is ignored; while half-open it counts like a probe's.
  */
@@ -43,6 +47,9 @@ export class Circuit {
   readonly #successBuckets = Array.from({ length: BUCKETS }, () => 0);
   #failures = 0;
   #successes = 0;
+  /** Failures since the latest success, and when the first of them was. */
+  #streak = 0;
+  #streakAt = 0;
   #bucket = 0;
   #bucketEndsAt: number;
   #state: CircuitState = "closed";
@@ -101,12 +108,15 @@ export class Circuit {
     if (outcome === "success") {
       this.#successBuckets[this.#bucket] = (this.#successBuckets[this.#bucket] ?? 0) + 1;
       this.#successes++;
+      this.#streak = 0;
       return;
     }
     this.#failureBuckets[this.#bucket] = (this.#failureBuckets[this.#bucket] ?? 0) + 1;
     this.#failures++;
+    if (this.#streak++ === 0) this.#streakAt = now;
     const rate = this.#failures / (this.#failures + this.#successes);
-    if (this.#failures >= this.#threshold && rate >= this.#minimumRate) this.#open(now);
+    if (this.#failures < this.#threshold) return;
+    if (rate >= this.#minimumRate || (this.#streak >= STREAK && now - this.#streakAt >= STREAK_MS)) this.#open(now);
   }
 
   /** Moves to the bucket of `now`, forgetting those that left the window. */
@@ -158,6 +168,7 @@ export class Circuit {
     this.#successBuckets.fill(0);
     this.#failures = 0;
     this.#successes = 0;
+    this.#streak = 0;
     this.#causes.length = 0;
   }
 

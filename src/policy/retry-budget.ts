@@ -51,6 +51,12 @@ export class RetryBudget {
     return true;
   }
 
+  /** Counts a retry that is made anyway: a call within another that is tried again. */
+  noteRetry(): void {
+    this.#fade();
+    this.#retries++;
+  }
+
   #fade(): void {
     const now = this.#clock.now();
     const elapsedMs = now - this.#weighedAt;

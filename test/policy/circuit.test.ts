@@ -47,6 +47,32 @@ describe("F3.36 a closed circuit", () => {
     expect(circuit.state).toBe("open");
   });
 
+  test("opens for 20 failures in a row that go on for half a second, however many calls succeeded before", async () => {
+    const { clock, circuit } = setUp();
+    call(circuit, "success", 1_000);
+    call(circuit, "failure", 60); // all at once, as the calls of one message
+    await clock.advance(499);
+    call(circuit, "failure");
+    expect(circuit.state).toBe("closed");
+    await clock.advance(1);
+    call(circuit, "failure");
+    expect(circuit.state).toBe("open");
+  });
+
+  test("stays closed while successes lie between, or failures in a row are few", async () => {
+    const { clock, circuit } = setUp();
+    call(circuit, "success", 1_000);
+    for (let count = 0; count < 40; count++) {
+      call(circuit, "failure", 5);
+      await clock.advance(100);
+      call(circuit, "success");
+    }
+    call(circuit, "failure", 10);
+    await clock.advance(500);
+    call(circuit, "failure", 9);
+    expect(circuit.state).toBe("closed");
+  });
+
   test("forgets failures that have left the window, a tenth at a time", async () => {
     const { clock, circuit } = setUp();
     call(circuit, "failure", 2);

@@ -65,7 +65,7 @@ test("an answer larger than a quarter of the room is not kept, and a new one und
   expect(makeCache({ maxBytes: 0 }).cache.keep({ partition, key: "k" }, answer(""), ALWAYS)).toBe(false);
 });
 
-test.each([-1, 1.5, Number.NaN, Infinity, "64"])("maxBytes %s is refused with invalid_argument", (maxBytes) => {
+test.each([-1, 1.5, Number.NaN, Infinity, "64"])("C13 maxBytes %s is refused with invalid_argument", (maxBytes) => {
   const make: () => ResultCache = () => Reflect.construct(ResultCache, [{ maxBytes }, { clock: fakePorts().clock, store: undefined }]);
   expect(make).toThrow(expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining("maxBytes") }));
 });

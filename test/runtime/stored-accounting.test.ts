@@ -83,7 +83,7 @@ test("L02 what was acknowledged by a SQLite store is there after it was opened a
   expect([...found.values()]).toEqual(Array.from({ length: SESSIONS * 200 }, (_, n) => expected(n)));
 }, 60_000);
 
-test("L10 a long session keeps the latest events in memory, and all of them can be paged through and resumed", async () => {
+test("C11 L10 a long session keeps the latest events in memory, and all of them can be paged through and resumed", async () => {
   const path = join(folder, "l10.db");
   const runtime = createRuntime({ store: sqliteStore({ path }), tools: [work], circuit: false, keepEvents: 100, durability: "async" });
   const session = runtime.session("long");

@@ -337,7 +337,7 @@ describe("what goes out", () => {
 const CLIENTS = inCI ? 500 : 50;
 
 test(
-  `L20 ${CLIENTS} clients with equal request ids and 20 calls each get their own answers, also while some go away`,
+  `C08 L20 ${CLIENTS} clients with equal request ids and 20 calls each get their own answers, also while some go away`,
   { timeout: 240_000 },
   async () => {
     const { runtime } = await openRuntime({ tools: [echo] });

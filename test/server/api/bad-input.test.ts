@@ -194,7 +194,7 @@ const WRONG: readonly WrongRequest[] = [
   { what: "a commit of what is no branch", path: "/v1/sessions/desk/commit", status: 409, code: "conflict", says: /not a branch/u },
 ];
 
-test("issue 19 bad input is answered with a problem that says what would work, and starts nothing", async () => {
+test("issue 19 E19 bad input is answered with a problem that says what would work, and starts nothing", async () => {
   const api = await startApi();
   for (const { what, method = "POST", path = "/v1/execute", options, status, code, says } of WRONG) {
     const { text, headers, json, status: got } = await api.ask(method, path, options);

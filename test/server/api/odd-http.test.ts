@@ -86,7 +86,7 @@ const ODD: readonly (readonly [string, string, number | "closed"])[] = [
   ["a limit beyond every integer", get("/v1/tools?limit=99999999999999999999"), 400],
 ];
 
-test("issue 19 E16 E17 odd requests over a socket get a problem that says what would work, the same each time, and start nothing", async () => {
+test("issue 19 E11 E16 E17 odd requests over a socket get a problem that says what would work, the same each time, and start nothing", async () => {
   const api = await startApi();
   const { port } = api.listener;
   const seen: unknown[] = [];

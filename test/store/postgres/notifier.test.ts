@@ -81,7 +81,7 @@ describe.skipIf(SKIPPED)(`issue 21.2 processes tell each other what they wrote $
     expect([seen.told, other.told]).toEqual([[], []]);
   });
 
-  test("many sessions at once are told as any, in notifications that PostgreSQL takes", async () => {
+  test("I07 many sessions at once are told as any, in notifications that PostgreSQL takes", async () => {
     const [one, other] = [storeOf("many"), storeOf("many")];
     await one.open();
     const seen = await followed(other);

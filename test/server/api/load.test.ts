@@ -1,0 +1,38 @@
+/** Load on a server in a process of its own that is too much, hostile, or long: `scripts/server-load.ts`, in short. */
+import { expect, onTestFinished, test } from "vitest";
+import { IN_CI, inCI } from "../../ci.ts";
+import { LoadedServer, guard, hostile, overload, soak } from "../../../scripts/server-load.ts";
+
+async function startServer(connections?: number): Promise<LoadedServer> {
+  const server = await LoadedServer.start(connections);
+  onTestFinished(() => server.stop());
+  return server;
+}
+
+test.runIf(inCI)(`issue 19 L12 what is too much is refused with a time to wait, and what is not refused runs once ${IN_CI}`, async () => {
+  const { phases, ran } = await overload(await startServer(), 5);
+  expect(phases.filter(({ other, refusedWithoutWait }) => other + refusedWithoutWait > 0)).toEqual([]);
+  expect(phases.reduce((sum, { accepted }) => sum + accepted, 0)).toBe(ran);
+  expect(phases.find(({ phase }) => phase === "5×")?.refused).toBeGreaterThan(0);
+  expect(phases.at(-1)?.accepted).toBeGreaterThan(0);
+});
+
+test.runIf(inCI)(`issue 19 L15 hostile requests are refused, and calls of others run beside them ${IN_CI}`, async () => {
+  const { wrong, othersFailed } = await guard(await startServer(), 3);
+  expect([wrong, othersFailed]).toEqual([[], 0]);
+});
+
+test(`issue 19 L21 each request has its own answer, though one in a hundred is hostile`, async () => {
+  const { wrong } = await hostile(await startServer(64), inCI ? 20_000 : 500);
+  expect(wrong).toEqual([]);
+});
+
+test.runIf(inCI)(`issue 19 L18 sessions that come and go leave neither timers nor files behind ${IN_CI}`, async () => {
+  const {
+    wrong,
+    uses: [early, late],
+  } = await soak(await startServer(), 10, 100);
+  expect(wrong).toEqual([]);
+  expect(late.timers).toBeLessThanOrEqual(early.timers + 2);
+  expect(late.fileHandles).toBeLessThanOrEqual(early.fileHandles + 64); // one for each connection that the client keeps
+});
