@@ -3,9 +3,10 @@ import { describe, expect, test } from "vitest";
 import type { Tool } from "../../src/core/tool.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
 import { seededRandom } from "../../src/testing/fake-ports.ts";
+import { repeated } from "../ci.ts";
 import { testRuntime, tool } from "./bench-runtime.ts";
 
-const CALLERS = 2_000;
+const CALLERS = repeated(2_000);
 const SECOND_MS = 1_000;
 /** Each caller asks once in so many seconds; they are spread over them. */
 const EVERY_S = 10;
