@@ -210,9 +210,12 @@ function failure({ name, signal, redact }: ConnectOptions, transport: StdioTrans
 }
 
 function httpFailure({ name, signal, redact }: ConnectOptions, server: McpUrlOptions, error: unknown): ToolError {
+  const inner = innerToolError(error);
+  const retryable = inner?.code === "unavailable" && inner.retryable;
   const said = (reason: string, hints: Parameters<typeof hintsOf>[0] = {}): ToolError =>
     redactError(
       new ToolError("unavailable", `MCP server "${name}" could not be opened: ${printable(reason).replace(/\.$/u, "")}.`, {
+        retryable,
         ...hintsOf(hints),
         cause: error,
       }),
@@ -221,7 +224,6 @@ function httpFailure({ name, signal, redact }: ConnectOptions, server: McpUrlOpt
   if (signal.aborted) return said("it did not answer in time");
   const refusal = credentialProblem(server, error);
   if (refusal !== undefined) return said(refusal.reason, refusal);
-  const inner = innerToolError(error);
   if (inner !== undefined) return said(inner.message, inner);
   const status = statusOf(error);
   if (status !== 404 && status !== 405) return said(describeThrown(error).slice(0, MAX_QUOTED));

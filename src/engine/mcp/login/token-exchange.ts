@@ -1,14 +1,18 @@
 /** Tokens of users by RFC 8693: the authorization server gives one for a token that the user's identity provider has given. */
 import type { AuthProvider, OAuthClientProvider, StoredOAuthTokens } from "@modelcontextprotocol/client";
-import { ToolError } from "../../../core/error.ts";
+import { causesOf } from "../../../core/base/causes.ts";
+import { ToolError, describeThrown } from "../../../core/error.ts";
 import type { Clock } from "../../../core/ports.ts";
 import type { McpTokenExchangeAuth } from "../options.ts";
 import type { LoginServer } from "./user-logins.ts";
+import { watchTokenRequests } from "./watch-token-requests.ts";
 
 type TokenExchange = Omit<McpTokenExchangeAuth, "type" | "listWith">;
 
 const GRANT = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
+/** @see https://www.rfc-editor.org/rfc/rfc8693#section-2.2.2 */
+const REFUSALS: ReadonlySet<unknown> = new Set(["invalid_grant", "invalid_request", "invalid_target", "invalid_scope", "access_denied"]);
 /** Sooner than it expires, so that it is still good when it arrives. */
 const EARLY_MS = 10_000;
 /** A token that is refused so soon after it was got was sent before. */
@@ -57,9 +61,33 @@ export class ExchangedTokens implements AuthProvider {
 
   async #exchange(): Promise<void> {
     const { url, sdk, fetch } = this.#server;
-    await sdk.auth(this.#provider, { serverUrl: url, fetchFn: fetch });
+    const requests = watchTokenRequests(fetch, GRANT);
+    try {
+      await sdk.auth(this.#provider, { serverUrl: url, fetchFn: requests.fetch });
+    } catch (thrown: unknown) {
+      throw requests.fault === undefined ? refused(thrown) : notExchanged(requests.fault, thrown);
+    }
     this.#renewedAt = this.#clock.now();
   }
+}
+
+function notExchanged(fault: string, cause: unknown): ToolError {
+  return new ToolError("unavailable", `The token of the user could not be exchanged now: ${fault}.`, {
+    retryable: true,
+    outcome: "not_started",
+    cause,
+  });
+}
+
+/** An error by which the authorization server refuses the user; any other as it is. */
+function refused(thrown: unknown): unknown {
+  const code = [...causesOf(thrown)].find((each) => each instanceof Error && "code" in each && REFUSALS.has(each.code));
+  if (code === undefined) return thrown;
+  return new ToolError("permission_denied", `The token of the user was not exchanged: ${describeThrown(thrown)}`, {
+    retryable: false,
+    outcome: "not_started",
+    cause: thrown,
+  });
 }
 
 class ExchangeProvider implements OAuthClientProvider {

@@ -8,7 +8,7 @@ import {
   OAuthError,
   OAuthErrorCode,
 } from "@modelcontextprotocol/server";
-import { Provider, type Configuration } from "oidc-provider";
+import { Provider, errors, type Configuration } from "oidc-provider";
 import { onTestFinished } from "vitest";
 import { isJsonObject } from "../../../../src/core/base/json.ts";
 
@@ -80,7 +80,7 @@ export async function authorizationServer(options: AuthorizationServerOptions = 
     async (context) => {
       const { client, params } = context.oidc;
       const subject = String(params?.["subject_token"]);
-      if (client === undefined || !subject.startsWith("id-of-")) throw new Error("invalid subject token");
+      if (client === undefined || !subject.startsWith("id-of-")) throw new errors.InvalidGrant("the subject token is not valid");
       const accountId = subject.slice("id-of-".length);
       const resource = String(params?.["resource"]);
       const grant = new provider.Grant({ accountId, clientId: client.clientId });

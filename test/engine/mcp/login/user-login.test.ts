@@ -163,7 +163,8 @@ test("issue 19.7 tokens in a folder outlive the process, in files of this user a
   expect(resultText(result)).toBe("ada");
 });
 
-test("issue 19.7 tokens of users are exchanged where they cannot log in, each for its own user", async () => {
+/** A runtime whose users' tokens are exchanged by an authorization server. */
+async function exchangingRuntime() {
   const client = {
     client_id: "gateway",
     client_secret: "a-secret-of-the-gateway",
@@ -181,22 +182,48 @@ test("issue 19.7 tokens of users are exchanged where they cannot log in, each fo
     listWith: { type: "client-credentials", ...own, scope: "tickets" },
     subjectToken: (user: string) => {
       if (user === "local") throw new Error("nobody is known here");
-      return `id-of-${user}`;
+      return user === "mallory" ? "stolen" : `id-of-${user}`;
     },
   } as const;
   const runtime = createRuntime({
     toolsets: [mcpToolset("tickets", { url: tickets.url, auth, allowPrivate: [new URL(authority.issuer).host] })],
     ports: { log },
+    maxAttempts: 1,
   });
   onTestFinished(async () => void (await runtime.close()));
   expect((await runtime.open()).failed).toEqual([]);
-  const call = async (user?: string): Promise<string> =>
-    resultText(
-      await runtime.execute({ name: "tickets::whoami", input: {} }, user === undefined ? {} : { data: { principal: { id: user } } }),
-    );
-  expect(await Promise.all([call("ada"), call("grace"), call("ada")])).toEqual(["ada", "grace", "ada"]);
-  expect(await call()).toContain("nobody is known here");
+  const call = (user?: string) =>
+    runtime.execute({ name: "tickets::whoami", input: {} }, user === undefined ? {} : { data: { principal: { id: user } } });
+  return { authority, log, call };
+}
+
+test("issue 19.7 tokens of users are exchanged where they cannot log in, each for its own user", async () => {
+  const { authority, log, call } = await exchangingRuntime();
+  const said = async (user?: string): Promise<string> => resultText(await call(user));
+  expect(await Promise.all([said("ada"), said("grace"), said("ada")])).toEqual(["ada", "grace", "ada"]);
+  expect(await said()).toContain("nobody is known here");
   for (const token of authority.given) expect(JSON.stringify(log.lines).includes(token)).toBe(false);
+});
+
+test.each([{ status: 503, body: "down" }, { status: 400, body: '{"error":"temporarily_unavailable"}' }, "cut"] as const)(
+  "issue 19.7 an exchange that fails in passing by %j can be tried again, and the next call does",
+  async (how) => {
+    const { authority, call } = await exchangingRuntime();
+    authority.fail(how);
+    const { error } = await call("ada");
+    expect(error).toMatchObject({ code: "unavailable", retryable: true, outcome: "not_started" });
+    expect(error?.message).toContain("could not be exchanged now");
+    authority.fail(undefined);
+    expect(resultText(await call("ada"))).toBe("ada");
+  },
+);
+
+test("issue 19.7 an exchange that is refused says so, and is not worth another try", async () => {
+  const { call } = await exchangingRuntime();
+  const { error } = await call("mallory");
+  expect(error).toMatchObject({ code: "unavailable", retryable: false, outcome: "not_started" });
+  expect(error?.message).toContain("could not be opened: The token of the user was not exchanged: ");
+  expect(error?.message).not.toContain("stolen");
 });
 
 test("issue 19.7 settings of logins that cannot work are refused at once", () => {
