@@ -14,6 +14,12 @@ export function isSameSecret(one: string, other: string): boolean {
   return timingSafeEqual(digestOf(one), digestOf(other));
 }
 
+/** As `isSameSecret` for one secret that many texts are compared with: it is hashed once. */
+export function secretCheck(secret: string): (given: string) => boolean {
+  const digest = digestOf(secret);
+  return (given) => timingSafeEqual(digestOf(given), digest);
+}
+
 /** SHA-256 in hex. */
 export function hashOf(text: string): string {
   return hash("sha256", text);

@@ -2,7 +2,6 @@
 import type { Agent } from "../compose/agent.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
-import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Clock, Ids, Log } from "../core/ports.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import { visibilityOf, type VisibilityRules } from "../policy/visibility.ts";
@@ -13,7 +12,7 @@ import { agentHandlers } from "./api/agents.ts";
 import { approvalHandlers } from "./api/approvals.ts";
 import { callHandlers } from "./api/calls.ts";
 import { drain } from "./api/drain.ts";
-import { errorResponse } from "./api/error-response.ts";
+import { errorAnswer } from "./api/error-answer.ts";
 import { fleetHandlers } from "./api/fleet.ts";
 import { jobHandlers } from "./api/jobs.ts";
 import { KeyedAnswers } from "./api/keyed-answers.ts";
@@ -21,7 +20,9 @@ import { Limits } from "./api/limits.ts";
 import { Metrics } from "./api/metrics.ts";
 import { MCP_PATH, answerMcp, directMcp } from "./api/mcp-mount.ts";
 import { noteRefused } from "./api/refused.ts";
-import { makeRouter } from "./api/router.ts";
+import { directApi } from "./api/direct-front.ts";
+import { answerFetch } from "./api/fetch-front.ts";
+import { makeRouter, type ApiRouter } from "./api/router.ts";
 import { serverHandlers } from "./api/server-state.ts";
 import { serverSettings, type ServerLimits } from "./api/server-settings.ts";
 import { scheduleHandlers } from "./api/schedules.ts";
@@ -44,7 +45,7 @@ import { EventHub } from "./events/event-hub.ts";
 import { FleetMember, type ServerProcess } from "./fleet-member.ts";
 import { distrustOf, type Trusted } from "./http/guard.ts";
 import { HttpError } from "./http/http-error.ts";
-import { listenOn, type FetchHandler } from "./http/listen.ts";
+import { listenOn } from "./http/listen.ts";
 import { securityHeaders } from "./http/security-headers.ts";
 import { HttpGateway } from "./mcp/http.ts";
 import { LOCAL_NAMES, isLocalAddress } from "./mcp/http-options.ts";
@@ -168,7 +169,7 @@ class RuntimeServer implements HaftServer {
   readonly #stopCounting: () => void;
   readonly #member: FleetMember;
   #worker: StoreWorker | undefined;
-  #router: Promise<FetchHandler> | undefined;
+  #router: Promise<ApiRouter> | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(runtime: Runtime, options: ServerOptions) {
@@ -215,13 +216,11 @@ class RuntimeServer implements HaftServer {
       const page = this.#dashboard?.response(request);
       if (page !== undefined) return page;
       this.#router ??= this.#makeRouter();
-      return await (
-        await this.#router
-      )(request);
+      return await answerFetch(await this.#router, request);
     } catch (thrown: unknown) {
-      const response = errorResponse(thrown, this.#services);
-      noteRefused(access, { request, status: response.status, thrown });
-      return response;
+      const answer = errorAnswer(thrown, this.#services);
+      noteRefused(access, { request, status: answer.status, thrown });
+      return answer.toResponse();
     }
   }
 
@@ -231,10 +230,12 @@ class RuntimeServer implements HaftServer {
       throw new ToolError("invalid_argument", `A server on ${host} can be reached by others, and needs allowedHosts.`, {
         hint: "Name the hosts that it is reached by, or leave host out to be reached from this machine only.",
       });
-    await (this.#router ??= this.#makeRouter()); // at once, so that a missing package is not found out by the first client
+    const router = await (this.#router ??= this.#makeRouter()); // at once, so that a missing package is not found out by the first client
     const { clock, log } = this.#services;
-    const direct = this.#mcp === undefined ? undefined : directMcp(this.#mcp, this.#services, { trusted: this.#trusted });
-    const listener = await listenOn((request) => this.fetch(request), { port, host, clock, log, ...omitUndefined({ direct }) });
+    const trusted = this.#trusted;
+    const direct = [directApi(router, { trusted, secured: this.#secured })];
+    if (this.#mcp !== undefined) direct.push(directMcp(this.#mcp, this.#services, { trusted }));
+    const listener = await listenOn((request) => this.fetch(request), { port, host, clock, log, direct });
     this.#closers.push((work) => listener.close(work));
     if (announced !== undefined) this.#trusted.allowedHosts.push(announced.hostname);
     const reached = address === false ? undefined : (announced?.origin ?? listener.origin);
@@ -269,7 +270,7 @@ class RuntimeServer implements HaftServer {
     await this.#services.access.settled();
   }
 
-  #makeRouter(): Promise<FetchHandler> {
+  #makeRouter(): Promise<ApiRouter> {
     const { clock, ids, log, store } = this.#services;
     const about = { name: this.#options.name ?? "haft", version: this.#options.version ?? "0.0.0" };
     return makeRouter({

@@ -8,6 +8,7 @@ import type { AnswerOf } from "../api.ts";
 import type { ApiServices, Handlers } from "./services.ts";
 import { checkSeen, refuseSessionKey } from "./session-pool.ts";
 import { eventsOf } from "./sessions.ts";
+import { noContent } from "./answers.ts";
 
 type AgentId =
   | "listAgents"
@@ -88,7 +89,7 @@ export const agentHandlers: Handlers<AgentId> = {
     const triggers = triggersOf(services);
     const wasThere = await services.sessions.use(sessionId, (session) => triggers.of(session).remove(triggerId));
     if (!wasThere) throw new ToolError("not_found", `The session has no trigger ${JSON.stringify(triggerId.slice(0, 200))}.`);
-    return new Response(null, { status: 204 });
+    return noContent();
   },
 };
 

@@ -2,7 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import type { ToolResult } from "../../core/result.ts";
 import { problemOf } from "../http/problem.ts";
-import { wholeResponse } from "../http/whole-text.ts";
+import { WholeAnswer } from "../http/whole-answer.ts";
 import type { ApiResult } from "./component-types.ts";
 import type { Waited } from "./submissions.ts";
 
@@ -13,13 +13,13 @@ export function shownResult(result: ToolResult): ApiResult {
 }
 
 /** JSON that is sent as it is. A client that repeats requests by itself would run its calls twice; the router forbids that. */
-export function jsonResponse(body: unknown, status: number = 200, headers: Readonly<Record<string, string>> = {}): Response {
-  const text = JSON.stringify(body);
-  const length = String(Buffer.byteLength(text));
-  return wholeResponse(text, {
-    status,
-    headers: { "content-type": "application/json", "content-length": length, "cache-control": "no-store", ...headers },
-  });
+export function jsonAnswer(body: unknown, status: number = 200, headers: Readonly<Record<string, string>> = {}): WholeAnswer {
+  return new WholeAnswer(status, { "content-type": "application/json", "cache-control": "no-store", ...headers }, JSON.stringify(body));
+}
+
+/** 204: it is done, and there is nothing to say. */
+export function noContent(): WholeAnswer {
+  return new WholeAnswer(204, {}, "");
 }
 
 /**
@@ -27,14 +27,14 @@ export function jsonResponse(body: unknown, status: number = 200, headers: Reado
  *
  * @throws ToolError why the batch failed as a whole
  */
-export function batchResponse(waited: Waited, sessionId: string | undefined): Response {
+export function batchAnswer(waited: Waited, sessionId: string | undefined): WholeAnswer {
   if ("submissionId" in waited) {
     const query = sessionId === undefined ? "" : `?sessionId=${encodeURIComponent(sessionId)}`;
     const location = `/v1/submissions/${encodeURIComponent(waited.submissionId)}${query}`;
-    return jsonResponse({ submissionId: waited.submissionId, location }, 202, { location, "retry-after": "1" });
+    return jsonAnswer({ submissionId: waited.submissionId, location }, 202, { location, "retry-after": "1" });
   }
   if ("thrown" in waited.outcome) throw ToolError.fromUnknown(waited.outcome.thrown);
-  return jsonResponse(waited.outcome.answer);
+  return jsonAnswer(waited.outcome.answer);
 }
 
 /** A page of a list, and the cursor of the next. */

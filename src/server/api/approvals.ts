@@ -8,6 +8,7 @@ import type { Principal } from "../auth/principal.ts";
 import type { AnswerOf } from "../api.ts";
 import type { Handlers } from "./services.ts";
 import { checkSeen, refuseSessionKey } from "./session-pool.ts";
+import { noContent } from "./answers.ts";
 
 type ApprovalId =
   | "listApprovals"
@@ -89,7 +90,7 @@ export const approvalHandlers: Handlers<ApprovalId> = {
 
   async revokeApprovalRule({ runtime, principal, params: { ruleId } }) {
     refuseSessionKey(principal);
-    if (await runtime.approvals.revokeRule(ruleId)) return new Response(null, { status: 204 });
+    if (await runtime.approvals.revokeRule(ruleId)) return noContent();
     throw new ToolError("not_found", `There is no approval rule ${JSON.stringify(ruleId.slice(0, 200))}.`, {
       hint: "GET /v1/approval-rules lists them.",
     });

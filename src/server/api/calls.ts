@@ -13,9 +13,11 @@ import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { storedEvents } from "../../session/read-events.ts";
 import type { SessionDiff } from "../../session/session-diff.ts";
 import type { BodyOf } from "../api.ts";
-import { batchResponse, shownResult } from "./answers.ts";
+import type { WholeAnswer } from "../http/whole-answer.ts";
+import { batchAnswer, shownResult } from "./answers.ts";
 import { readMessage, type MessageCalls, type ReadMessageOptions } from "./message-calls.ts";
 import { answerElsewhere } from "./forward.ts";
+import type { SentRequest } from "./api-request.ts";
 import type { ApiServices, Handlers, RequestOf } from "./services.ts";
 import { OWN_SESSION_PREFIX, checkSeen, refuseSessionKey } from "./session-pool.ts";
 
@@ -67,7 +69,7 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
 
   async getSubmission({ principal, params: { submissionId }, query: { waitMs, sessionId }, signal, request }, services) {
     const waited = await services.submissions.wait(submissionId, { principalId: principal.id, waitMs, signal });
-    if (waited !== undefined) return batchResponse(waited, sessionId);
+    if (waited !== undefined) return batchAnswer(waited, sessionId);
     const elsewhere = await answerElsewhere(request, services, { what: "The calls may run" });
     if (elsewhere !== undefined) return elsewhere;
     throw new ToolError("not_found", `There is no submission ${JSON.stringify(submissionId)}, or it ended too long ago.`, {
@@ -115,7 +117,7 @@ export const callHandlers: Handlers<BatchId | "getSubmission" | "getCall" | "can
 };
 
 /** Another process of the store has cancelled it: its id does not say where it runs. */
-async function cancelledElsewhere(request: Request, body: JsonObject, services: ApiServices): Promise<boolean> {
+async function cancelledElsewhere(request: SentRequest, body: JsonObject, services: ApiServices): Promise<boolean> {
   const fits = async (answer: Response): Promise<boolean> => {
     const { cancelled } = (await answer.json()) as { readonly cancelled?: unknown }; // as this route answers
     return cancelled === true;
@@ -150,7 +152,7 @@ async function inBatch(
   { principal, body, runtime: { registry } }: Pick<RequestOf<BatchId>, "principal" | "body" | "runtime">,
   { services, sessionId }: { readonly services: ApiServices; readonly sessionId?: string },
   work: (batch: Batch) => Promise<BatchEnd>,
-): Promise<Response> {
+): Promise<WholeAnswer> {
   const { limits, submissions } = services;
   const { waitMs = DEFAULT_WAIT_MS } = body;
   const options = optionsOf({ principal, body }, services);
@@ -160,7 +162,7 @@ async function inBatch(
     const { results, diff } = await work({ calls, options });
     return { results: results.map(shownResult), ...omitUndefined({ messages: encode?.(results), diff }) };
   };
-  return batchResponse(await submissions.run(principal.id, waitMs, () => run().finally(end)), sessionId);
+  return batchAnswer(await submissions.run(principal.id, waitMs, () => run().finally(end)), sessionId);
 }
 
 /** Those of the request, or of the message in it. @throws ToolError `invalid_argument`, `too_large` */

@@ -1,7 +1,9 @@
 /** Counts the bytes of requests and answers as they pass. */
+import type { HeaderReader } from "../http/direct.ts";
+import { WholeAnswer } from "../http/whole-answer.ts";
 
 /** Counts bytes that have passed. */
-type Count = (bytes: number) => void;
+export type Count = (bytes: number) => void;
 
 /** A request whose body is counted: at once where its length is declared, else as it is read. */
 export function countedRequest(request: Request, count: Count): Request {
@@ -23,9 +25,16 @@ export function countedResponse(response: Response, count: Count): Response {
   return response;
 }
 
-function declaredLength(headers: Headers): number | undefined {
+export function declaredLength(headers: HeaderReader): number | undefined {
   const text = headers.get("content-length") ?? "";
   return /^\d{1,15}$/u.test(text) ? Number(text) : undefined;
+}
+
+/** The same for an answer of the API. */
+export function countedAnswer(answer: WholeAnswer | Response, count: Count): WholeAnswer | Response {
+  if (!(answer instanceof WholeAnswer)) return countedResponse(answer, count);
+  count(answer.bytes);
+  return answer;
 }
 
 function counted(body: ReadableStream<Uint8Array>, count: Count): ReadableStream<Uint8Array> {

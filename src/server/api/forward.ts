@@ -5,6 +5,7 @@ import type { Store } from "../../core/store.ts";
 import { neverConnected } from "../../net/network-failure.ts";
 import { CONNECTION_HEADERS } from "../../net/request-head.ts";
 import { API, type OperationId } from "../api.ts";
+import type { SentRequest } from "./api-request.ts";
 import type { Route } from "./route.ts";
 import type { ApiServices } from "./services.ts";
 
@@ -27,7 +28,12 @@ export interface Destination {
  *
  * @throws ToolError `unavailable` where that process cannot be reached, and where no process has the place. By rejecting
  */
-export async function forwarded(id: OperationId, request: Request, to: Destination, services: ApiServices): Promise<Response | undefined> {
+export async function forwarded(
+  id: OperationId,
+  request: SentRequest,
+  to: Destination,
+  services: ApiServices,
+): Promise<Response | undefined> {
   const { inSession, query = {} }: Route = API[id];
   const { store, runtime, passedOn } = services;
   if (store === undefined || wasForwarded(request)) return undefined;
@@ -66,7 +72,7 @@ export interface AnswerElsewhereOptions extends Omit<SendOptions, "address"> {
  * @throws ToolError `unavailable` where none has it and one could not be asked. By rejecting
  */
 export async function answerElsewhere(
-  request: Request,
+  request: SentRequest,
   { store }: ApiServices,
   { fits, ...options }: AnswerElsewhereOptions,
 ): Promise<Response | undefined> {
@@ -85,8 +91,8 @@ export async function answerElsewhere(
 }
 
 /** It was passed on by another process, and is passed on no further. */
-function wasForwarded(request: Request): boolean {
-  return request.headers.has(FORWARDED);
+function wasForwarded({ headers }: SentRequest): boolean {
+  return headers.get(FORWARDED) !== null;
 }
 
 /** @throws ToolError `unavailable`. By rejecting */
@@ -114,7 +120,8 @@ export interface SendOptions {
 }
 
 /** Sends a request to another process as it is. @throws ToolError `unavailable`. By rejecting */
-async function send(request: Request, { address, what, body: read, timeoutMs }: SendOptions): Promise<Response> {
+async function send(sent: SentRequest, { address, what, body: read, timeoutMs }: SendOptions): Promise<Response> {
+  const request = sent.whole();
   const { pathname, search } = new URL(request.url);
   const target = new URL(address);
   target.pathname = pathname;

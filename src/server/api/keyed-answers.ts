@@ -8,16 +8,20 @@ import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Clock, Ids, Log } from "../../core/ports.ts";
 import { API, type OperationId } from "../api.ts";
 import type { Principal } from "../auth/principal.ts";
+import type { RequestHead } from "../http/direct.ts";
 import { HttpError } from "../http/http-error.ts";
+import { WholeAnswer } from "../http/whole-answer.ts";
 import type { ReadRequest } from "./read-request.ts";
 import type { Route } from "./route.ts";
 
 interface Asked {
   readonly id: OperationId;
   readonly principal: Principal;
-  readonly request: Request;
+  readonly request: RequestHead;
   readonly read: ReadRequest;
 }
+
+type Answer = WholeAnswer | Response;
 
 /** The first answer to a keyed request. */
 interface Kept {
@@ -62,7 +66,7 @@ export class KeyedAnswers {
   }
 
   /** @param work is given the scoped key; undefined where the request has none. @throws ToolError `conflict`, `invalid_argument`; as the work */
-  async answer(keyed: Asked, work: (key: string | undefined) => Promise<Response>): Promise<Response> {
+  async answer(keyed: Asked, work: (key: string | undefined) => Promise<Answer>): Promise<Answer> {
     const given = keyed.request.headers.get(HEADER);
     if (given === null) return work(undefined);
     checkKey(given);
@@ -73,18 +77,18 @@ export class KeyedAnswers {
       if (running.fingerprint !== fingerprint) throw otherContent();
       return replayed(await running.kept);
     }
-    let response: Response | undefined;
-    const kept = this.#run({ key, fingerprint, keyed }, async () => (response = await work(key)));
+    let answer: Answer | undefined;
+    const kept = this.#run({ key, fingerprint, keyed }, async () => (answer = await work(key)));
     this.#running.set(key, { fingerprint, kept });
     try {
       const done = await kept;
-      return response === undefined ? replayed(done) : responseOf(done);
+      return answer === undefined ? replayed(done) : answerOf(done);
     } finally {
       this.#running.delete(key);
     }
   }
 
-  async #run({ key, fingerprint, keyed }: Attempt, work: () => Promise<Response>): Promise<Kept> {
+  async #run({ key, fingerprint, keyed }: Attempt, work: () => Promise<Answer>): Promise<Kept> {
     const { access, ids, log } = this.#options;
     this.#forget();
     const hold = { key, holder: ids.next("holder") };
@@ -141,15 +145,16 @@ export class KeyedAnswers {
   }
 
   /** Does the work and keeps its answer. */
-  async #done(key: string, work: () => Promise<Response>): Promise<Kept> {
+  async #done(key: string, work: () => Promise<Answer>): Promise<Kept> {
     const { access, log } = this.#options;
-    const response = await work();
+    const answer = await work();
+    const { status } = answer;
     const headers = HEADERS.flatMap((name): [string, string][] => {
-      const value = response.headers.get(name);
-      return value === null ? [] : [[name, value]];
+      const value = answer instanceof Response ? answer.headers.get(name) : answer.headers[name];
+      return value === null || value === undefined ? [] : [[name, value]];
     });
-    const kept = { status: response.status, headers, body: await response.text() };
-    if (response.status === 202) return kept; // what it will come to is asked for again
+    const kept = { status, headers, body: answer instanceof Response ? await answer.text() : answer.text };
+    if (status === 202) return kept; // what it will come to is asked for again
     await access
       .answerRequest({ key, answer: JSON.stringify(kept) })
       .catch((thrown: unknown) => log.warn(`An answer could not be kept: ${describeThrown(thrown)}`)); // it was done
@@ -200,14 +205,12 @@ function keptOf(text: string): Kept {
   throw new ToolError("corrupt_record", "The first answer to this request is damaged.");
 }
 
-function responseOf({ status, headers, body }: Kept): Response {
-  return new Response(status === 204 ? null : body, { status, headers: headers.map(([name, value]): [string, string] => [name, value]) });
+function answerOf({ status, headers, body }: Kept): WholeAnswer {
+  return new WholeAnswer(status, Object.fromEntries(headers), body);
 }
 
-function replayed(kept: Kept): Response {
-  const response = responseOf(kept);
-  response.headers.set("idempotency-replayed", "true");
-  return response;
+function replayed(kept: Kept): WholeAnswer {
+  return answerOf(kept).with("idempotency-replayed", "true");
 }
 
 function otherContent(): ToolError {

@@ -2,7 +2,7 @@
 import { hasScope, type Principal } from "../auth/principal.ts";
 import { distrustOf, type Trusted } from "../http/guard.ts";
 import type { DirectHandler, DirectReply, DirectRequest } from "../http/direct.ts";
-import { SECURITY_HEADERS } from "../http/security-headers.ts";
+import { plainHeaders } from "../http/security-headers.ts";
 import type { HttpGateway } from "../mcp/http.ts";
 import type { Caller } from "../mcp/serving.ts";
 import { countedRequest, countedResponse } from "./counted-bytes.ts";
@@ -40,7 +40,7 @@ export function directMcp(mcp: HttpGateway, services: Services, { trusted }: { r
   const handler = mcp.direct(MCP_PATH, {
     trusts: (head) => head.headers.get("origin") === null && distrustOf(head, trusted) === undefined,
     async callerOf(request) {
-      const principal = await access.authenticate(request.toRequest()).catch(() => undefined); // asked again, and told
+      const principal = await access.sender(request).catch(() => undefined); // asked again, and told
       if (principal === undefined || !hasScope(principal, "execute") || principal.sessionId !== undefined) return undefined;
       if (!limits.mayTake(principal.id)) return undefined; // before its body is read
       principals.set(request, principal);
@@ -54,10 +54,13 @@ export function directMcp(mcp: HttpGateway, services: Services, { trusted }: { r
     },
   });
   return {
-    headers: (trusted.corsOrigins ?? []).length === 0 ? SECURITY_HEADERS : { ...SECURITY_HEADERS, vary: "origin" },
-    takes: (head) => handler.takes(head),
-    answer: (request, read, reply) =>
-      handler.answer(request, read, new CountedReply(reply, services, { request, principal: () => principals.get(request) })),
+    headers: plainHeaders(trusted),
+    take(head) {
+      const answer = handler.take(head);
+      if (answer === undefined) return undefined;
+      return (request, read, reply) =>
+        answer(request, read, new CountedReply(reply, services, { request, principal: () => principals.get(request) }));
+    },
   };
 }
 

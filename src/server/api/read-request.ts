@@ -5,8 +5,9 @@ import { parseJson } from "../../core/base/parse-json.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { compileSchema, type SchemaProblem, type Validator } from "../../schema/compile-schema.ts";
 import { API, OPERATION_IDS, type OperationId } from "../api.ts";
-import { readBody } from "../http/body.ts";
+import type { RequestHead } from "../http/direct.ts";
 import { HttpError } from "../http/http-error.ts";
+import type { SentRequest } from "./api-request.ts";
 import { COMPONENTS } from "./components.ts";
 import type { Parameters, Route } from "./route.ts";
 
@@ -31,7 +32,7 @@ const compiled = new Map<OperationId, Validators>();
 /** @throws ToolError `invalid_argument`, `too_large`; HttpError 415. By rejecting */
 export async function readRequest(
   id: OperationId,
-  request: Request,
+  request: SentRequest,
   { params, maxBodyBytes }: { readonly params: Readonly<Record<string, string>>; readonly maxBodyBytes: number },
 ): Promise<ReadRequest> {
   const route: Route = API[id];
@@ -88,15 +89,15 @@ function withDefaults(declared: Parameters, query: JsonObject): JsonObject {
 }
 
 async function readJson(
-  request: Request,
+  request: SentRequest,
   { maxBodyBytes, isOptional }: { readonly maxBodyBytes: number; readonly isOptional: boolean },
 ): Promise<JsonValue> {
   if (isOptional && request.headers.get("content-type") === null) {
-    const text = await readBody(request, maxBodyBytes);
+    const text = await request.text(maxBodyBytes);
     if (text === "") return {};
   }
   checkType(request, "application/json");
-  const text = await readBody(request, maxBodyBytes);
+  const text = await request.text(maxBodyBytes);
   if (text === undefined) throw new ToolError("too_large", `The body is larger than ${maxBodyBytes} bytes.`);
   if (text === "" && isOptional) return {};
   try {
@@ -109,7 +110,7 @@ async function readJson(
 }
 
 /** Parameters other than UTF-8 as the charset could make others read it differently; a form of a page cannot send these types. @throws HttpError 415 */
-function checkType({ headers }: Request, wanted: string): void {
+function checkType({ headers }: RequestHead, wanted: string): void {
   const [type = "", ...parameters] = (headers.get("content-type") ?? "")
     .toLowerCase()
     .split(";")

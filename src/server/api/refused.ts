@@ -2,13 +2,14 @@
 import { ToolError } from "../../core/error.ts";
 import type { Principal, Scope } from "../auth/principal.ts";
 import type { ServerAccess } from "../auth/server-access.ts";
+import type { HeadRequest, RequestHead } from "../http/direct.ts";
 import { HttpError } from "../http/http-error.ts";
 
 /** A request that is not let in; access has kept it already. */
 class Denied extends HttpError {}
 
 /** The sender of a request that has the scope. @throws HttpError 401 and 403. By rejecting */
-export async function admitted(access: ServerAccess, request: Request, scope: Scope): Promise<Principal> {
+export async function admitted(access: ServerAccess, request: Request | HeadRequest, scope: Scope): Promise<Principal> {
   const { principal, denial } = await access.admit(request, { scope });
   if (denial === undefined) return principal;
   const { status, reason, hint, challenge } = denial;
@@ -23,7 +24,7 @@ export function noteRefused(
     status,
     thrown,
     principal,
-  }: { readonly request: Request; readonly status: number; readonly thrown: unknown; readonly principal?: string | undefined },
+  }: { readonly request: RequestHead; readonly status: number; readonly thrown: unknown; readonly principal?: string | undefined },
 ): void {
   if ((status !== 403 && status !== 429) || thrown instanceof Denied) return;
   access.noteRefusal({ request, status, reason: ToolError.fromUnknown(thrown).message, principal });

@@ -1,17 +1,19 @@
 /** Finds the route of a request, authenticates its sender, validates it, and calls its handler. */
-import type { Context, Hono } from "hono";
+import type { TrieRouter } from "hono/router/trie-router";
 import { isJsonObject } from "../../core/base/json.ts";
 import { ToolError } from "../../core/error.ts";
 import { API, OPERATION_IDS, type OperationId } from "../api.ts";
 import type { Principal } from "../auth/principal.ts";
 import { continueTrace } from "../continue-trace.ts";
-import type { ApiRequest } from "./api-request.ts";
-import { jsonResponse } from "./answers.ts";
-import { countedRequest, countedResponse } from "./counted-bytes.ts";
-import { errorResponse } from "./error-response.ts";
+import type { RequestHead } from "../http/direct.ts";
+import { WholeAnswer } from "../http/whole-answer.ts";
+import type { ApiRequest, SentRequest } from "./api-request.ts";
+import { jsonAnswer } from "./answers.ts";
+import { countedAnswer } from "./counted-bytes.ts";
+import { errorAnswer } from "./error-answer.ts";
 import { forwarded, type Destination } from "./forward.ts";
 import type { KeyedAnswers } from "./keyed-answers.ts";
-import { noRoute, readRequest } from "./read-request.ts";
+import { noRoute, readRequest, type ReadRequest } from "./read-request.ts";
 import { admitted, noteRefused } from "./refused.ts";
 import type { Route } from "./route.ts";
 import type { ApiServices, Handlers } from "./services.ts";
@@ -22,26 +24,65 @@ export interface RouterParts {
   readonly keyed: KeyedAnswers;
 }
 
+/** A client that repeats such a request by itself would run its calls twice. */
+const NO_RETRY = { "x-should-retry": "false" } as const;
+
 /** The principal of requests to routes that need none. */
 const ANYBODY: Principal = Object.freeze({ id: "anybody", name: "anybody", scopes: new Set<never>() });
 
-type AnyHandler = (request: ApiRequest & { readonly idempotencyKey: string | undefined }, services: ApiServices) => unknown;
+type AnyHandler = (request: Keyed, services: ApiServices) => unknown;
 
-/** Loads Hono. @throws ToolError `unavailable` without it. By rejecting */
-export async function makeRouter(parts: RouterParts): Promise<(request: Request) => Promise<Response>> {
-  const { Hono } = await loadHono();
-  const app: Hono = new Hono();
-  for (const id of OPERATION_IDS) {
-    const { method, path }: Route = API[id];
-    app.on(method, path.replaceAll(/\{([A-Za-z]+)\}/gu, ":$1"), (context) => answerRoute(id, context, parts));
-  }
-  app.notFound(({ req }) => errorResponse(noRoute(req.method, req.path), parts.services));
-  return async (request) => app.fetch(request);
+/** The route of a request, and the parameters in its path. */
+export interface FoundRoute {
+  readonly id: OperationId;
+  readonly params: Readonly<Record<string, string>>;
 }
 
-async function loadHono(): Promise<typeof import("hono")> {
+/** Answers requests by the table of routes, whichever server they came to. */
+export interface ApiRouter {
+  /** Undefined where the table has none. `HEAD` is answered as `GET`. */
+  find(head: RequestHead): FoundRoute | undefined;
+  /** The answer to a request for which there is no route. */
+  nothingAt(head: RequestHead): WholeAnswer;
+  /** Never rejects. */
+  answer(found: FoundRoute, request: SentRequest): Promise<WholeAnswer | Response>;
+}
+
+/** Loads the router of Hono. @throws ToolError `unavailable` without it. By rejecting */
+export async function makeRouter(parts: RouterParts): Promise<ApiRouter> {
+  const { TrieRouter, getPath, tryDecodeURIComponent } = await loadHono();
+  const routes = new TrieRouter<OperationId>();
+  for (const id of OPERATION_IDS) {
+    const { method, path }: Route = API[id];
+    routes.add(method, path.replaceAll(/\{([A-Za-z]+)\}/gu, ":$1"), id);
+  }
+  return {
+    find(head) {
+      const [[match]] = routes.match(head.method === "HEAD" ? "GET" : head.method, getPath(head));
+      if (match === undefined) return undefined;
+      const params: Record<string, string> = {};
+      for (const [name, value] of Object.entries(match[1])) params[name] = tryDecodeURIComponent(String(value));
+      return { id: match[0], params };
+    },
+    nothingAt: (head) => errorAnswer(noRoute(head.method, getPath(head)), parts.services),
+    answer: (found, request) => answerRoute(found, request, parts),
+  };
+}
+
+interface HonoRouter {
+  readonly TrieRouter: typeof TrieRouter;
+  readonly getPath: (request: Pick<RequestHead, "url">) => string;
+  readonly tryDecodeURIComponent: (text: string) => string;
+}
+
+async function loadHono(): Promise<HonoRouter> {
   try {
-    return await import("hono");
+    const [{ TrieRouter: Router }, { getPath, tryDecodeURIComponent }] = await Promise.all([
+      import("hono/router/trie-router"),
+      import("hono/utils/url"),
+    ]);
+    // It reads the address alone.
+    return { TrieRouter: Router, getPath: getPath as HonoRouter["getPath"], tryDecodeURIComponent };
   } catch (thrown: unknown) {
     throw new ToolError("unavailable", "The HTTP API needs the package hono, which is not installed.", {
       operatorHint: "npm install hono",
@@ -50,27 +91,28 @@ async function loadHono(): Promise<typeof import("hono")> {
   }
 }
 
-async function answerRoute(id: OperationId, context: Context, parts: RouterParts): Promise<Response> {
+async function answerRoute(found: FoundRoute, request: SentRequest, parts: RouterParts): Promise<WholeAnswer | Response> {
+  const { id } = found;
   const { services } = parts;
   const { clock, metrics } = services;
   const startedAt = clock.now();
   let end: (() => void) | undefined;
-  let response: Response;
+  let response: WholeAnswer | Response;
   let principal: Principal | undefined;
   try {
-    principal = await principalOf(id, context.req.raw, services);
+    principal = await principalOf(id, request, services);
     if (principal !== ANYBODY) end = services.limits.begin(principal.id, "requests");
-    response = await answer(id, context, { parts, principal, request: countedFor(principal, context.req.raw, services) });
+    response = await answer(found, { parts, principal, request: countedFor(principal, request, services) });
   } catch (thrown: unknown) {
-    response = errorResponse(thrown, services);
-    noteRefused(services.access, { request: context.req.raw, status: response.status, thrown, principal: principal?.id });
+    response = errorAnswer(thrown, services);
+    noteRefused(services.access, { request, status: response.status, thrown, principal: principal?.id });
   } finally {
     end?.();
   }
   metrics.note(id, response.status, clock.now() - startedAt);
   if (principal === undefined || principal === ANYBODY) return response;
   const { id: principalId } = principal;
-  return countedResponse(response, (bytes) => services.limits.spendBytes(principalId, bytes));
+  return countedAnswer(response, (bytes) => services.limits.spendBytes(principalId, bytes));
 }
 
 /** An agent that runs in another process of the store is known there by the name of its session. */
@@ -78,12 +120,12 @@ function sessionOfAgent(name: string | undefined, { agents }: ApiServices): stri
   return name === undefined ? undefined : (agents.get(name)?.session.id ?? name);
 }
 
-function countedFor(principal: Principal, request: Request, { limits }: ApiServices): Request {
-  return principal === ANYBODY ? request : countedRequest(request, (bytes) => limits.spendBytes(principal.id, bytes));
+function countedFor(principal: Principal, request: SentRequest, { limits }: ApiServices): SentRequest {
+  return principal === ANYBODY ? request : request.counted((bytes) => limits.spendBytes(principal.id, bytes));
 }
 
 /** @throws HttpError 401 and 403; ToolError `rate_limited`. By rejecting */
-async function principalOf(id: OperationId, request: Request, { access, limits }: ApiServices): Promise<Principal> {
+async function principalOf(id: OperationId, request: SentRequest, { access, limits }: ApiServices): Promise<Principal> {
   const { scope }: Route = API[id];
   if (scope === "none") return ANYBODY;
   const principal = await admitted(access, request, scope);
@@ -96,17 +138,38 @@ function namesSession({ inSession, path }: Route): boolean {
   return inSession === true && !/\{(?:sessionId|agentName)\}/u.test(path);
 }
 
+type Keyed = ApiRequest & { readonly idempotencyKey: string | undefined };
+
+/** Its signal is asked for by those who wait for it alone. */
+function validRequest(
+  { params, query, body }: ReadRequest,
+  of: Pick<Keyed, "principal" | "runtime" | "request" | "idempotencyKey">,
+): Keyed {
+  const { principal, runtime, request, idempotencyKey } = of;
+  return {
+    params,
+    query,
+    body,
+    principal,
+    runtime,
+    request,
+    idempotencyKey,
+    get signal() {
+      return request.signal;
+    },
+  };
+}
+
 async function answer(
-  id: OperationId,
-  { req }: Context,
-  { parts, principal, request }: { readonly parts: RouterParts; readonly principal: Principal; readonly request: Request },
-): Promise<Response> {
+  { id, params }: FoundRoute,
+  { parts, principal, request }: { readonly parts: RouterParts; readonly principal: Principal; readonly request: SentRequest },
+): Promise<WholeAnswer | Response> {
   const { services, handlers, keyed } = parts;
   const route: Route = API[id];
   if (services.stopping() && route.method === "POST")
     throw new ToolError("unavailable", "The server is stopping.", { retryable: true, outcome: "not_started", retryAfterMs: 1_000 });
-  const place = req.query("place");
-  const inPath = req.param("sessionId") ?? sessionOfAgent(req.param("agentName"), services);
+  const place = request.url.includes("place=") ? (new URL(request.url).searchParams.get("place") ?? undefined) : undefined;
+  const inPath = params["sessionId"] ?? sessionOfAgent(params["agentName"], services);
   // A request of a session key for another session is not passed on: the answer would say that there is such a session.
   const isSeen = (sessionId: string | undefined): boolean =>
     principal.sessionId === undefined || sessionId === undefined || principal.sessionId === sessionId;
@@ -114,7 +177,7 @@ async function answer(
     isSeen(to.sessionId) ? forwarded(id, request, to, services) : undefined;
   const early = namesSession(route) ? undefined : await passOn({ sessionId: inPath, place });
   if (early !== undefined) return early;
-  const read = await readRequest(id, request, { params: req.param(), maxBodyBytes: services.settings.maxBodyBytes });
+  const read = await readRequest(id, request, { params, maxBodyBytes: services.settings.maxBodyBytes });
   if (namesSession(route)) {
     const { sessionId = principal.sessionId } = { ...read.query, ...(isJsonObject(read.body) ? read.body : {}) };
     const elsewhere = await passOn({ sessionId: typeof sessionId === "string" ? sessionId : undefined, place, body: read.body });
@@ -122,16 +185,20 @@ async function answer(
   }
   // The table says of each operation what its handler takes: here all are one.
   const handler = handlers[id] as AnyHandler;
-  const work = async (idempotencyKey: string | undefined): Promise<Response> => {
+  const work = async (idempotencyKey: string | undefined): Promise<WholeAnswer | Response> => {
     const { runtime } = services;
     const given = await continueTrace(
       runtime,
       (name) => request.headers.get(name) ?? undefined,
-      () => handler({ ...read, principal, runtime, signal: request.signal, request, idempotencyKey }, services),
+      () => handler(validRequest(read, { principal, runtime, request, idempotencyKey }), services),
     );
-    const response = given instanceof Response ? given : jsonResponse(given, route.status);
-    if (route.method !== "GET" && !response.headers.has("x-should-retry")) response.headers.set("x-should-retry", "false");
-    return response;
+    const isRead = route.method === "GET";
+    if (given instanceof Response) {
+      if (!isRead && !given.headers.has("x-should-retry")) given.headers.set("x-should-retry", "false");
+      return given;
+    }
+    if (!(given instanceof WholeAnswer)) return jsonAnswer(given, route.status, isRead ? {} : NO_RETRY);
+    return isRead || given.headers["x-should-retry"] !== undefined ? given : given.with("x-should-retry", "false");
   };
   if (route.keyed !== true) return work(undefined);
   return keyed.answer({ id, principal, request, read }, work);

@@ -9,6 +9,7 @@ import type { Principal } from "../auth/principal.ts";
 import type { ApiSchedule } from "./component-types.ts";
 import type { ApiServices, Handlers } from "./services.ts";
 import { checkSeen } from "./session-pool.ts";
+import { noContent } from "./answers.ts";
 
 const TYPE = "schedule";
 
@@ -41,7 +42,7 @@ export const scheduleHandlers: Handlers<"listSchedules" | "addSchedule" | "pause
   removeSchedule(request, services) {
     return useSchedule(request, services, async ({ own, id }) => {
       if (!(await own.remove(id))) throw noSchedule(id);
-      return new Response(null, { status: 204 });
+      return noContent();
     });
   },
 };

@@ -2,7 +2,7 @@
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { Store } from "../../core/store.ts";
-import { jsonResponse } from "./answers.ts";
+import { jsonAnswer } from "./answers.ts";
 import { openApiDocument } from "./openapi.ts";
 import type { Handlers } from "./services.ts";
 
@@ -45,7 +45,7 @@ export function serverHandlers(about: {
         headers: { "content-type": "text/plain; version=0.0.4", "cache-control": "no-store" },
       }),
 
-    getOpenApi: () => jsonResponse(openApiDocument(about)),
+    getOpenApi: () => jsonAnswer(openApiDocument(about)),
   };
 }
 

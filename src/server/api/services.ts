@@ -6,6 +6,7 @@ import type { Runtime } from "../../runtime/runtime.ts";
 import type { ServerAccess } from "../auth/server-access.ts";
 import type { Triggers } from "../../triggers/triggers.ts";
 import type { AnswerOf, BodyOf, OperationId, ParamsOf, QueryOf } from "../api.ts";
+import type { WholeAnswer } from "../http/whole-answer.ts";
 import type { ApiRequest } from "./api-request.ts";
 import type { EventHub } from "../events/event-hub.ts";
 import type { Limits } from "./limits.ts";
@@ -51,11 +52,11 @@ export type RequestOf<Id extends OperationId> = ApiRequest<ParamsOf<Id>, QueryOf
   readonly idempotencyKey: string | undefined;
 };
 
-/** Answers one operation: the JSON of its answer, or a whole response. @throws ToolError for a request that fails as a whole. By rejecting */
+/** Answers one operation: the JSON of its answer, an answer that is whole, or a response such as a stream. @throws ToolError for a request that fails as a whole. By rejecting */
 export type Handler<Id extends OperationId> = (
   request: RequestOf<Id>,
   services: ApiServices,
-) => Promise<AnswerOf<Id> | Response> | AnswerOf<Id> | Response;
+) => Promise<AnswerOf<Id> | WholeAnswer | Response> | AnswerOf<Id> | WholeAnswer | Response;
 
 /** The handlers of some operations. */
 export type Handlers<Ids extends OperationId = OperationId> = { readonly [Id in Ids]: Handler<Id> };

@@ -1,6 +1,7 @@
 /** The handlers of the keys of one session. */
 import { refuseSessionKey } from "./session-pool.ts";
 import type { Handlers } from "./services.ts";
+import { noContent } from "./answers.ts";
 
 export const sessionKeyHandlers: Handlers<"createSessionKey" | "revokeSessionKey"> = {
   async createSessionKey({ principal, params: { sessionId }, body }, { access, sessions }) {
@@ -14,6 +15,6 @@ export const sessionKeyHandlers: Handlers<"createSessionKey" | "revokeSessionKey
   async revokeSessionKey({ principal, params: { sessionId, keyId } }, { access }) {
     refuseSessionKey(principal);
     await access.revokeSessionKey({ id: keyId, sessionId }, principal);
-    return new Response(null, { status: 204 });
+    return noContent();
   },
 };

@@ -13,6 +13,8 @@ import { limitedText } from "./limited-text.ts";
 import type { ApiServices, Handlers, RequestOf } from "./services.ts";
 import { OWN_SESSION_PREFIX, checkNewId, checkSeen, noSession, refuseSessionKey } from "./session-pool.ts";
 import { streamResponse } from "./stream-response.ts";
+import { noContent } from "./answers.ts";
+import { acceptsStream } from "./accepts-stream.ts";
 
 type SessionId =
   | "createSession"
@@ -192,7 +194,10 @@ export const sessionHandlers: Handlers<SessionId> = {
     refuseSessionKey(principal);
     if (store === undefined)
       throw new ToolError("unavailable", "The server has no store to take a recording into.", { hint: "Give the runtime a store." });
-    return importRecording(store, limitedText(request, settings.maxRecordingBytes), { checkId: checkNewId, ...omitUndefined({ id }) });
+    return importRecording(store, limitedText(request.whole(), settings.maxRecordingBytes), {
+      checkId: checkNewId,
+      ...omitUndefined({ id }),
+    });
   },
 };
 
@@ -205,10 +210,6 @@ export async function eventsOf(
   const { query, request: raw } = request;
   if (!acceptsStream(raw)) return services.events.page(sessionId, query);
   return streamResponse(request, services, { sessionId }, raw.headers.get("last-event-id") ?? query.after);
-}
-
-function acceptsStream({ headers }: Request): boolean {
-  return (headers.get("accept") ?? "").toLowerCase().includes("text/event-stream");
 }
 
 function openBranch(session: RuntimeSession | undefined, id: string): RuntimeSession {
@@ -250,8 +251,4 @@ function shownStored(
 async function* encoded(lines: AsyncIterable<string>): AsyncGenerator<Uint8Array, void, undefined> {
   const encoder = new TextEncoder();
   for await (const line of lines) yield encoder.encode(line);
-}
-
-function noContent(): Response {
-  return new Response(null, { status: 204 });
 }

@@ -6,6 +6,7 @@ import { ToolError } from "../../core/error.ts";
 import type { ApiRequest } from "./api-request.ts";
 import type { ApiServices, Handlers } from "./services.ts";
 import type { UpstreamLogins } from "./upstream-logins.ts";
+import { noContent } from "./answers.ts";
 
 export const upstreamHandlers: Handlers<"listUpstreams" | "logInToUpstream" | "logOutOfUpstream"> = {
   async listUpstreams(request, services) {
@@ -23,7 +24,7 @@ export const upstreamHandlers: Handlers<"listUpstreams" | "logInToUpstream" | "l
   async logOutOfUpstream(request, services) {
     const { server } = await upstreamOf(request, services);
     await services.logins?.logout(server, request.principal.id);
-    return new Response(null, { status: 204 });
+    return noContent();
   },
 };
 

@@ -5,6 +5,7 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Clock, Log } from "../../core/ports.ts";
+import type { RequestHead } from "../http/direct.ts";
 import { bearerToken } from "./credentials.ts";
 import { IssuerKeys, requireSafe } from "./issuer-keys.ts";
 import { SCOPES, type Authenticator, type Principal, type Scope } from "./principal.ts";
@@ -87,8 +88,12 @@ class IssuerTokens implements Authenticator {
     this.#parts = parts;
   }
 
-  async authenticate(request: Request): Promise<Principal | undefined> {
-    const token = bearerToken(request);
+  authenticate(request: Request): Promise<Principal | undefined> {
+    return this.authenticateHead(request);
+  }
+
+  async authenticateHead(head: RequestHead): Promise<Principal | undefined> {
+    const token = bearerToken(head);
     // Other kinds of credentials are for other authenticators: three parts, or it is none of these.
     if (token === undefined || token.split(".").length !== 3) return undefined;
     try {

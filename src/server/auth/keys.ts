@@ -12,6 +12,7 @@ import { nearNames } from "../../core/base/near-names.ts";
 import type { RuleSubject } from "../../policy/access-rules.ts";
 import type { PermissionRules } from "../../policy/permission.ts";
 import { visibilityOf } from "../../policy/visibility.ts";
+import type { RequestHead } from "../http/direct.ts";
 import { bearerToken } from "./credentials.ts";
 import { hashOf, isSameSecret } from "../../net/secret.ts";
 import { SCOPES, hasScope, type Authenticator, type Principal, type Scope } from "./principal.ts";
@@ -200,8 +201,13 @@ export class Keys implements Authenticator {
     await this.revoke(id);
   }
 
-  async authenticate(request: Request): Promise<Principal | undefined> {
-    const token = bearerToken(request);
+  authenticate(request: Request): Promise<Principal | undefined> {
+    return this.authenticateHead(request);
+  }
+
+  /** @internal */
+  async authenticateHead(head: RequestHead): Promise<Principal | undefined> {
+    const token = bearerToken(head);
     const [, id = "", secret = ""] = KEY.exec(token ?? "") ?? [];
     if (token === undefined || id === "") return undefined;
     const digest = hashOf(token);

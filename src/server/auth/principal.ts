@@ -1,6 +1,7 @@
 /** The senders of requests, and the scopes that say what each may do. */
 import type { JsonObject } from "../../core/base/json.ts";
 import type { RuleSubject } from "../../policy/access-rules.ts";
+import type { HeadRequest, RequestHead } from "../http/direct.ts";
 import type { PermissionRules } from "../../policy/permission.ts";
 
 /** `admin` includes all others; none of the others includes another. */
@@ -32,11 +33,24 @@ export interface Authenticator {
   /** Undefined = no (or wrong) credentials: answered with 401. Never throws for what a request holds. */
   authenticate(request: Request): Promise<Principal | undefined>;
   /**
+   * The same for one that looks at nothing but the head of a request: the server then makes no `Request` of every request over HTTP.
+   *
+   * @internal
+   */
+  authenticateHead?(head: RequestHead): Promise<Principal | undefined>;
+  /**
    * Whether the credentials of a principal that was let in were revoked since: asked once a second while it has streams open. True for principals of others.
    *
    * @default they hold until `expiresAt` of the principal
    */
   isValid?(principal: Principal): Promise<boolean>;
+}
+
+/** Asks an authenticator, with no more of the request than it looks at. */
+export function senderOf(authenticator: Authenticator, request: Request | HeadRequest): Promise<Principal | undefined> {
+  return (
+    authenticator.authenticateHead?.(request) ?? authenticator.authenticate(request instanceof Request ? request : request.toRequest())
+  );
 }
 
 /** Whether a principal may do what needs this scope. */
@@ -46,6 +60,13 @@ export function hasScope({ scopes }: Principal, scope: Scope): boolean {
 
 /** Asks one authenticator after the other; the first that knows the sender decides. Without any, no sender is known. */
 export function firstOf(...authenticators: readonly Authenticator[]): Authenticator {
+  const authenticateHead = async (head: RequestHead): Promise<Principal | undefined> => {
+    for (const authenticator of authenticators) {
+      const principal = await authenticator.authenticateHead?.(head);
+      if (principal !== undefined) return principal;
+    }
+    return undefined;
+  };
   return {
     async authenticate(request) {
       for (const authenticator of authenticators) {
@@ -54,6 +75,7 @@ export function firstOf(...authenticators: readonly Authenticator[]): Authentica
       }
       return undefined;
     },
+    ...(authenticators.every(({ authenticateHead }) => authenticateHead !== undefined) ? { authenticateHead } : {}),
     async isValid(principal) {
       for (const authenticator of authenticators) if ((await authenticator.isValid?.(principal)) === false) return false;
       return true;

@@ -3,10 +3,11 @@ import type { AccessStore, RefusedRequest } from "../../core/access-store.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { describeThrown } from "../../core/error.ts";
 import type { Clock, Log } from "../../core/ports.ts";
+import type { RequestHead } from "../http/direct.ts";
 
 /** A refusal, as the server knows it. */
 export interface Refusal {
-  readonly request: Request;
+  readonly request: RequestHead;
   readonly status: number;
   readonly reason: string;
   /** The id of the principal, where one was found. */

@@ -12,7 +12,8 @@ import { challenge, metadataUrl, resourceMetadata } from "./challenge.ts";
 import { CredentialWatch } from "./credential-watch.ts";
 import { issuerTokens, type IssuerTokensOptions } from "./issuer-tokens.ts";
 import { Keys, type DelegatedSessionKey, type IssuedKey } from "./keys.ts";
-import { SCOPES, firstOf, hasScope, type Authenticator, type Principal, type Scope } from "./principal.ts";
+import type { HeadRequest, RequestHead } from "../http/direct.ts";
+import { SCOPES, firstOf, hasScope, senderOf, type Authenticator, type Principal, type Scope } from "./principal.ts";
 import { RefusalLog, type Refusal } from "./refusal-log.ts";
 
 /** An issuer of tokens, and the private addresses where its keys may be. */
@@ -112,6 +113,11 @@ export class ServerAccess implements Authenticator {
     return this.#authenticator.authenticate(request);
   }
 
+  /** As `authenticate`, of a request that may be no `Request` yet. */
+  sender(request: Request | HeadRequest): Promise<Principal | undefined> {
+    return senderOf(this.#authenticator, request);
+  }
+
   async isValid(principal: Principal): Promise<boolean> {
     return (await this.#authenticator.isValid?.(principal)) ?? true;
   }
@@ -122,8 +128,8 @@ export class ServerAccess implements Authenticator {
   }
 
   /** Finds the sender of a request and whether it has the scope. Keeps the refusal where it has not. */
-  async admit(request: Request, { scope, from }: { readonly scope: Scope; readonly from?: string }): Promise<Admission> {
-    const principal = await this.authenticate(request);
+  async admit(request: Request | HeadRequest, { scope, from }: { readonly scope: Scope; readonly from?: string }): Promise<Admission> {
+    const principal = await this.sender(request);
     if (principal !== undefined && hasScope(principal, scope)) return { principal };
     const denial = principal === undefined ? this.#unknown(request) : this.#lacking(principal, scope);
     this.noteRefusal({ request, status: denial.status, reason: denial.reason, principal: principal?.id, from });
@@ -181,8 +187,8 @@ export class ServerAccess implements Authenticator {
     await this.#refusals?.settled();
   }
 
-  #unknown(request: Request): Denial {
-    const isGiven = request.headers.has("authorization");
+  #unknown({ headers }: RequestHead): Denial {
+    const isGiven = headers.get("authorization") !== null;
     const resourceUrl = this.#metadataUrl?.href;
     return {
       status: 401,

@@ -1,8 +1,9 @@
 /** One secret that all clients share, for a server of one person. */
 import { ToolError } from "../../core/error.ts";
 import { bearerToken } from "./credentials.ts";
-import { isSameSecret } from "../../net/secret.ts";
-import { SCOPES, type Authenticator, type Scope } from "./principal.ts";
+import { secretCheck } from "../../net/secret.ts";
+import type { RequestHead } from "../http/direct.ts";
+import { SCOPES, type Authenticator, type Principal, type Scope } from "./principal.ts";
 
 /** The name of the sender of one fixed token, and its scopes. */
 export interface StaticTokenOptions {
@@ -21,9 +22,8 @@ export function staticToken({ token, id = "local", scopes = SCOPES }: StaticToke
   if (typeof token !== "string" || token.length < LEAST_LENGTH)
     throw new ToolError("invalid_argument", `The token of a server has at least ${LEAST_LENGTH} characters.`);
   const principal = Object.freeze({ id, name: id, scopes: new Set(scopes) });
-  return {
-    async authenticate(request) {
-      return isSameSecret(bearerToken(request) ?? "", token) ? principal : undefined;
-    },
-  };
+  const isToken = secretCheck(token);
+  const authenticate = async (head: Pick<RequestHead, "headers">): Promise<Principal | undefined> =>
+    isToken(bearerToken(head) ?? "") ? principal : undefined;
+  return { authenticate, authenticateHead: authenticate };
 }

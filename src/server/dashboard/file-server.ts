@@ -1,6 +1,6 @@
 /** Serves one file to the dashboard, which shows it without a runtime: the page, the file, and nothing else. */
 import { HttpError } from "../http/http-error.ts";
-import { errorResponse } from "../api/error-response.ts";
+import { errorAnswer } from "../api/error-answer.ts";
 import { bearerToken } from "../auth/credentials.ts";
 import { isSameSecret } from "../../net/secret.ts";
 import { distrustOf } from "../http/guard.ts";
@@ -35,7 +35,7 @@ export async function serveFile(options: FileServerOptions): Promise<FileServer>
       try {
         return await answer(request, page, options);
       } catch (thrown: unknown) {
-        return errorResponse(thrown, ports);
+        return errorAnswer(thrown, ports).toResponse();
       }
     });
   const listener = await listenOn(handler, { port, host: "127.0.0.1", clock: ports.clock, log: ports.log });

@@ -1,6 +1,9 @@
 /** Answers the usual requests with Node's own objects: a `Request` and a `Response` of the platform cost more than most calls. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../core/ports.ts";
+import { bytesOf, requestOf, targetOf } from "./node-request.ts";
+import type { WholeAnswer } from "./whole-answer.ts";
+import { writeResponse } from "./write-response.ts";
 
 /** The parts of a request that come before its body. A `Request` is one as well. */
 export interface RequestHead {
@@ -14,13 +17,19 @@ export interface HeaderReader {
   get(name: string): string | null;
 }
 
+/** The head of a request, and the `Request` of it for those that need one. */
+export interface HeadRequest extends RequestHead {
+  /** Without its body. */
+  toRequest(): Request;
+}
+
 /** A request that may be answered without a `Request`. */
-export interface DirectRequest extends RequestHead {
+export interface DirectRequest extends HeadRequest {
   /** Aborts when the client has gone, or with `cancel`. */
   readonly signal: AbortSignal;
   cancel(): void;
-  /** The same for those that need one, without its body. */
-  toRequest(): Request;
+  /** With its body, which is then read from it alone where nothing has read it. */
+  whole(): Request;
 }
 
 /** Writes one answer. What is written after its end, or when the client has gone, is dropped. */
@@ -35,27 +44,81 @@ export interface DirectReply {
   end(status: number): void;
 }
 
-export interface DirectHandler {
+/** The same for any answer. */
+export interface WholeReply extends DirectReply {
+  whole(answer: WholeAnswer): void;
+  response(response: Response, gone: AbortSignal): Promise<void>;
+}
+
+/**
+ * Answers one request. Resolves to false, with nothing written, for one that is to be answered in the usual way.
+ *
+ * @param read the whole body as text, to be asked for once the caller is known; undefined when the client has gone before its end
+ */
+export type DirectAnswer<Reply = WholeReply> = (
+  request: DirectRequest,
+  read: () => Promise<string | undefined>,
+  reply: Reply,
+) => Promise<boolean>;
+
+export interface DirectHandler<Reply = WholeReply> {
   /** Those of every answer. @default none */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Whether a request with this head may be one for `answer`. Its body has a declared length and is not read yet. */
-  takes(head: RequestHead): boolean;
-  /**
-   * Resolves to false, with nothing written, for a request that is to be answered in the usual way.
-   *
-   * @param read the whole body as text, to be asked for once the caller is known; undefined when the client has gone before its end
-   */
-  answer(request: DirectRequest, read: () => Promise<string | undefined>, reply: DirectReply): Promise<boolean>;
+  /** The answer to a request with this head; undefined where it has none. The body has a declared length, or there is none, and is not read yet. */
+  take(head: RequestHead): DirectAnswer<Reply> | undefined;
 }
 
-/** The target of a request is a path: the server's own name is not asked for. */
-export function targetOf({ url = "/" }: Pick<IncomingMessage, "url">): string {
-  return `http://server.invalid${url.startsWith("/") ? url : "/"}`;
+/** A request of Node's. The signal is made when it is asked for first. */
+export class NodeRequest implements HeadRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: HeaderReader;
+  /** Of its body, once that has been read. */
+  text: string | undefined;
+  readonly #incoming: IncomingMessage;
+  #gone: AbortController | undefined;
+  #isGone = false;
+
+  constructor(incoming: IncomingMessage) {
+    this.#incoming = incoming;
+    this.method = incoming.method ?? "GET";
+    this.url = targetOf(incoming);
+    this.headers = readerOf(incoming);
+  }
+
+  get signal(): AbortSignal {
+    if (this.#gone === undefined) {
+      this.#gone = new AbortController();
+      if (this.#isGone) this.#gone.abort(GONE);
+    }
+    return this.#gone.signal;
+  }
+
+  cancel(): void {
+    this.#isGone = true;
+    this.#gone?.abort(GONE);
+  }
+
+  /** The whole body as text; undefined when the client has gone before its end. */
+  async read(): Promise<string | undefined> {
+    const bytes = await bytesOf(this.#incoming);
+    this.text = bytes === undefined ? undefined : UTF8.decode(bytes);
+    return this.text;
+  }
+
+  toRequest(): Request {
+    return requestOf(this.#incoming, this.signal, "");
+  }
+
+  whole(): Request {
+    return requestOf(this.#incoming, this.signal, this.text);
+  }
 }
 
-export function headOf(incoming: IncomingMessage): RequestHead {
-  return { method: incoming.method ?? "GET", url: targetOf(incoming), headers: readerOf(incoming) };
-}
+const UTF8 = new TextDecoder("utf-8");
+
+/** Made once: a new one with each answer costs as much as the answer. */
+export const GONE = new DOMException("The connection is closed.", "AbortError");
 
 function readerOf({ headers }: IncomingMessage): HeaderReader {
   return {
@@ -64,23 +127,6 @@ function readerOf({ headers }: IncomingMessage): HeaderReader {
       return value === undefined ? null : typeof value === "string" ? value : value.join(", ");
     },
   };
-}
-
-/** The whole body as text; undefined when the client has gone before its end. */
-export async function textOf(incoming: IncomingMessage): Promise<string | undefined> {
-  const bytes = await bytesOf(incoming);
-  return bytes === undefined ? undefined : new TextDecoder("utf-8").decode(bytes);
-}
-
-/** The whole body; undefined when the client has gone before its end. */
-export function bytesOf(incoming: IncomingMessage): Promise<Uint8Array | undefined> {
-  return new Promise((resolve) => {
-    if (incoming.destroyed) return resolve(undefined); // it says so no more
-    const chunks: Uint8Array[] = [];
-    incoming.on("data", (chunk: Uint8Array) => chunks.push(chunk));
-    incoming.once("end", () => resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)));
-    incoming.once("close", () => resolve(undefined));
-  });
 }
 
 /** With so many bytes unread, news wait until the client has read them all. */
@@ -114,6 +160,22 @@ export class NodeReply implements DirectReply {
     this.#isOver = true;
     this.#outgoing.writeHead(status, { ...this.#headers, "content-type": "application/json", "content-length": Buffer.byteLength(text) });
     this.#outgoing.end(text);
+  }
+
+  whole({ status, headers, text, bytes }: WholeAnswer): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    const outgoing = this.#outgoing;
+    const head: Record<string, string | number> = { ...this.#headers, ...headers };
+    if (status !== 204) head["content-length"] = bytes;
+    if (outgoing.req.complete) outgoing.writeHead(status, head).end(text);
+    else outgoing.writeHead(status, { ...head, connection: "close" }).end(text, () => outgoing.req.destroy()); // the rest of its body is not wanted
+  }
+
+  async response(response: Response, gone: AbortSignal): Promise<void> {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    await writeResponse(response, this.#outgoing, gone);
   }
 
   event(text: string): void {

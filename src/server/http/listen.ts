@@ -1,11 +1,12 @@
 /** Answers the requests that come to a port, by any function from `Request` to `Response`. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import { Readable } from "node:stream";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { http } from "../../net/node-http.ts";
-import { wholeText } from "./whole-text.ts";
-import { NodeReply, bytesOf, headOf, targetOf, textOf, type DirectHandler } from "./direct.ts";
+import { GONE, NodeReply, NodeRequest, type DirectHandler } from "./direct.ts";
+import { requestOf } from "./node-request.ts";
+import { writeResponse } from "./write-response.ts";
 
 /** Answers one request. Its signal aborts when the client has gone. */
 export type FetchHandler = (request: Request) => Promise<Response>;
@@ -16,8 +17,8 @@ export interface ListenOptions {
   readonly host: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** Asked first about requests with a body of a declared length. @default every request is for the handler */
-  readonly direct?: DirectHandler;
+  /** Asked first, in turn, about requests without a body or with one of a declared length. @default every request is for the handler */
+  readonly direct?: readonly DirectHandler[];
 }
 
 /** A port that is listened on. */
@@ -36,7 +37,7 @@ const LIMITS = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsChec
 const DRAIN_MS = 1_000;
 
 /** @throws ToolError `unavailable` for a port that cannot be used. By rejecting */
-export async function listenOn(handler: FetchHandler, { port, host, clock, log, direct }: ListenOptions): Promise<PortListener> {
+export async function listenOn(handler: FetchHandler, { port, host, clock, log, direct = [] }: ListenOptions): Promise<PortListener> {
   const answering = new Set<Promise<void>>();
   const server = http.createServer(LIMITS, (incoming, outgoing) => {
     const answered = answer({ handler, direct, clock }, { incoming, outgoing }).catch((error: unknown) => {
@@ -81,33 +82,31 @@ interface HttpExchange {
 
 interface Answerers {
   readonly handler: FetchHandler;
-  readonly direct: DirectHandler | undefined;
+  readonly direct: readonly DirectHandler[];
   readonly clock: Clock;
 }
 
 async function answer({ handler, direct, clock }: Answerers, exchange: HttpExchange): Promise<void> {
-  const { incoming } = exchange;
-  const head = headOf(incoming);
-  if (direct === undefined || incoming.headers["content-length"] === undefined || !direct.takes(head)) return await pass(handler, exchange);
-  let text: string | undefined;
-  const read = async (): Promise<string | undefined> => (text = await textOf(incoming));
-  const { outgoing } = exchange;
-  const gone = new AbortController();
-  const closed = new Promise<void>((resolve) => {
-    outgoing.once("close", () => {
-      if (!outgoing.writableFinished) gone.abort();
-      resolve();
+  const { incoming, outgoing } = exchange;
+  const { headers } = incoming;
+  if (headers["content-length"] === undefined && headers["transfer-encoding"] !== undefined) return await pass(handler, exchange);
+  const request = new NodeRequest(incoming);
+  for (const { take, headers: own } of direct) {
+    const taken = take(request);
+    if (taken === undefined) continue;
+    const closed = new Promise<void>((resolve) => {
+      outgoing.once("close", () => {
+        if (!outgoing.writableFinished) request.cancel();
+        resolve();
+      });
     });
-  });
-  outgoing.on("error", () => gone.abort());
-  const { signal } = gone;
-  const request = { ...head, signal, cancel: () => gone.abort(), toRequest: () => toRequest(incoming, signal, "") };
-  if (await direct.answer(request, read, new NodeReply(outgoing, { clock, headers: direct.headers }))) await closed;
-  else await pass(handler, exchange, text);
+    outgoing.on("error", () => request.cancel());
+    if (await taken(request, () => request.read(), new NodeReply(outgoing, { clock, ...omitUndefined({ headers: own }) })))
+      return await closed;
+    return await pass(handler, exchange, request.text);
+  }
+  await pass(handler, exchange);
 }
-
-/** Made once: a new one with each answer costs as much as the answer. */
-const GONE = new DOMException("The connection is closed.", "AbortError");
 
 /** @param read the body, where it has been read */
 async function pass(handler: FetchHandler, { incoming, outgoing }: HttpExchange, read?: string): Promise<void> {
@@ -116,80 +115,5 @@ async function pass(handler: FetchHandler, { incoming, outgoing }: HttpExchange,
   outgoing.on("close", abort);
   outgoing.on("error", abort);
   if (outgoing.destroyed) abort();
-  const response = await handler(toRequest(incoming, gone.signal, read));
-  outgoing.writeHead(response.status, { ...Object.fromEntries(response.headers), ...(incoming.complete ? {} : { connection: "close" }) });
-  const text = incoming.method === "HEAD" ? undefined : wholeText(response);
-  if (text === undefined && response.body !== null && incoming.method !== "HEAD") await copy(response.body, outgoing, gone.signal);
-  await ended(outgoing, { text, gone: gone.signal });
-  if (!incoming.complete) incoming.destroy(); // what is left of its body is not wanted
-}
-
-const WITH_BODY: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
-
-function toRequest(incoming: IncomingMessage, signal: AbortSignal, text: string | undefined): Request {
-  const headers = new Headers();
-  for (const [name, value] of Object.entries(incoming.headers)) {
-    if (value !== undefined) headers.set(name, typeof value === "string" ? value : value.join(", "));
-  }
-  const { method = "GET" } = incoming;
-  const target = targetOf(incoming);
-  if (!WITH_BODY.has(method)) return new Request(target, { method: method === "TRACE" ? "OPTIONS" : method, headers, signal });
-  if (text !== undefined) return new Request(target, { method, headers, signal, body: text });
-  const isSmall = Number(headers.get("content-length") ?? Infinity) <= MAX_SMALL_BODY;
-  // Node's streams are those of the standard; their types say it in other words.
-  const body = isSmall ? smallBody(incoming) : (Readable.toWeb(incoming) as ReadableStream<Uint8Array>);
-  return new Request(target, { method, headers, signal, body, duplex: "half" });
-}
-
-/** In bytes. */
-const MAX_SMALL_BODY = 65_536;
-
-/** In one piece, once it is wanted: an adapter of streams costs more than the body. */
-function smallBody(incoming: IncomingMessage): ReadableStream<Uint8Array> {
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const bytes = await bytesOf(incoming);
-        if (bytes === undefined) return controller.error(new Error("The client has gone."));
-        if (bytes.length > 0) controller.enqueue(bytes);
-        controller.close();
-      },
-    },
-    { highWaterMark: 0 },
-  );
-}
-
-/** No faster than the client reads. */
-async function copy(body: ReadableStream<Uint8Array>, outgoing: ServerResponse, gone: AbortSignal): Promise<void> {
-  const reader = body.getReader();
-  const stop = (): void => void reader.cancel().catch(() => {});
-  if (gone.aborted) stop();
-  gone.addEventListener("abort", stop, { once: true });
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done || gone.aborted) return;
-      if (!outgoing.write(value)) await drained(outgoing, gone);
-    }
-  } finally {
-    gone.removeEventListener("abort", stop);
-  }
-}
-
-/** Resolves when the last of it has been handed to the system, or it is not read. */
-function ended(outgoing: ServerResponse, { text, gone }: { readonly text: string | undefined; readonly gone: AbortSignal }): Promise<void> {
-  if (gone.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    gone.addEventListener("abort", () => resolve(), { once: true });
-    if (text === undefined) outgoing.end(resolve);
-    else outgoing.end(text, resolve);
-  });
-}
-
-function drained(outgoing: ServerResponse, gone: AbortSignal): Promise<void> {
-  if (gone.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    outgoing.once("drain", resolve);
-    gone.addEventListener("abort", () => resolve(), { once: true });
-  });
+  await writeResponse(await handler(requestOf(incoming, gone.signal, read)), outgoing, gone.signal);
 }

@@ -3,6 +3,7 @@ import { ERROR_CODES, type ErrorCode, type Outcome } from "../../core/error-code
 import type { ErrorInfo } from "../../core/error.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { visibleText } from "../../core/base/visible-text.ts";
+import { WholeAnswer } from "./whole-answer.ts";
 
 /** An error as `application/problem+json`: no stack, no cause. */
 export interface Problem {
@@ -53,11 +54,12 @@ export function problemOf(error: ErrorInfo, { status, callId }: ProblemOptions =
 }
 
 /** A problem as the answer to a request as a whole. */
-export function problemResponse(problem: Problem, headers: Readonly<Record<string, string>> = {}): Response {
-  return new Response(JSON.stringify(problem), {
-    status: problem.status,
-    headers: { "content-type": PROBLEM_TYPE, "cache-control": "no-store", ...headers },
-  });
+export function problemAnswer(problem: Problem, headers: Readonly<Record<string, string>> = {}): WholeAnswer {
+  return new WholeAnswer(
+    problem.status,
+    { "content-type": PROBLEM_TYPE, "cache-control": "no-store", ...headers },
+    JSON.stringify(problem),
+  );
 }
 
 function titleOf(code: ErrorCode): string {

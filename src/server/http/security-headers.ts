@@ -28,6 +28,11 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   "cache-control": "no-store",
 };
 
+/** Those of every answer to a request that no page has sent, where pages of these origins may read answers. */
+export function plainHeaders({ corsOrigins = [] }: SecurityHeadersOptions): Readonly<Record<string, string>> {
+  return corsOrigins.length === 0 ? SECURITY_HEADERS : { ...SECURITY_HEADERS, vary: "origin" };
+}
+
 const ALLOWED_METHODS = "GET, POST, PUT, PATCH, DELETE";
 const ALLOWED_HEADERS = "authorization, content-type, idempotency-key, last-event-id, mcp-protocol-version, mcp-session-id";
 const EXPOSED_HEADERS = "location, retry-after, x-should-retry, www-authenticate, mcp-session-id";

@@ -9,7 +9,8 @@ import { boundedStream } from "./bounded-stream.ts";
 import { DirectCalls, type DirectExchange } from "./direct-calls.ts";
 import { Gateway, noSession } from "./gateway.ts";
 import { readBody } from "../http/body.ts";
-import { targetOf, type DirectHandler, type DirectRequest, type HeaderReader, type RequestHead } from "../http/direct.ts";
+import type { DirectAnswer, DirectHandler, DirectReply, DirectRequest, HeaderReader, RequestHead } from "../http/direct.ts";
+import { targetOf } from "../http/node-request.ts";
 import { refusal, refuseForm, refuseUntrusted } from "../http/guard.ts";
 import { httpSettingsOf, type HttpSettings, type McpHttpOptions } from "./http-options.ts";
 import { HttpSessions } from "./http-sessions.ts";
@@ -17,7 +18,7 @@ import { settingsOf } from "./options.ts";
 import { paramHeaderProblem, toolCallOf } from "./param-headers.ts";
 import { isPlainHead } from "./plain-call.ts";
 import { loadServer } from "./sdk.ts";
-import { hasScope } from "../auth/principal.ts";
+import { hasScope, senderOf } from "../auth/principal.ts";
 import { LOCAL_CALLER, type Caller } from "./serving.ts";
 import { listenedTo } from "./listened.ts";
 import { listenedTasks } from "./tasks/task-listens.ts";
@@ -85,22 +86,24 @@ export class HttpGateway {
   }
 
   /** Answers plain calls at a path without a `Request`. @param access by default that of `handle` */
-  direct(path: string, access: DirectAccess = this.#ownAccess()): DirectHandler {
+  direct(path: string, access: DirectAccess = this.#ownAccess()): DirectHandler<DirectReply> {
     const target = targetOf({ url: path });
+    const answer: DirectAnswer<DirectReply> = async (request, read, reply) => {
+      const caller = await access.callerOf(request);
+      if (caller === undefined) return false;
+      const text = await read();
+      if (text === undefined) return true; // the client has gone
+      return await this.#answerDirect(text, caller, { request, reply, begins: () => access.begins(request, caller) });
+    };
     return {
-      takes: (head) =>
+      take: (head) =>
         head.url === target &&
         isPlainHead(head.headers) &&
         Number(head.headers.get("content-length")) <= this.settings.maxBodyBytes &&
         access.trusts(head) &&
-        this.#refuseForm(head) === undefined,
-      answer: async (request, read, reply) => {
-        const caller = await access.callerOf(request);
-        if (caller === undefined) return false;
-        const text = await read();
-        if (text === undefined) return true; // the client has gone
-        return await this.#answerDirect(text, caller, { request, reply, begins: () => access.begins(request, caller) });
-      },
+        this.#refuseForm(head) === undefined
+          ? answer
+          : undefined,
     };
   }
 
@@ -109,7 +112,7 @@ export class HttpGateway {
       trusts: (head) => this.refuse(head) === undefined,
       callerOf: async (request) => {
         if (this.settings.authenticator === undefined) return LOCAL_CALLER;
-        const caller = await this.#callerOf(request.toRequest());
+        const caller = await this.#callerOf(request);
         return caller instanceof Response ? undefined : caller;
       },
       begins: () => true,
@@ -170,10 +173,10 @@ export class HttpGateway {
   }
 
   /** The caller, or the refusal of one that may not call tools. */
-  async #callerOf(request: Request): Promise<Caller | Response> {
+  async #callerOf(request: Request | DirectRequest): Promise<Caller | Response> {
     const { authenticator } = this.settings;
     if (authenticator === undefined) return LOCAL_CALLER;
-    const principal = await authenticator.authenticate(request);
+    const principal = await senderOf(authenticator, request);
     if (principal === undefined) return refusal(401, "These credentials are not known here.", { "www-authenticate": "Bearer" });
     if (hasScope(principal, "execute")) return { id: principal.id, principal };
     const challenge = 'Bearer error="insufficient_scope", scope="execute"';

@@ -57,6 +57,6 @@ export async function listen(runtime: Runtime, options: McpListenOptions): Promi
     const isElsewhere = pathname !== path;
     return gateway.refuse(request) ?? (isElsewhere ? refusal(404, "There is nothing here.") : gateway.handle(request));
   };
-  const listener = await listenOn(answer, { port, host, clock, log, direct: gateway.direct(path) });
+  const listener = await listenOn(answer, { port, host, clock, log, direct: [gateway.direct(path)] });
   return { port: listener.port, url: `${listener.origin}${path}`, close: () => listener.close(() => gateway.close()) };
 }

@@ -3,7 +3,8 @@ import { ERROR_CODES, type ErrorCode } from "../../core/error-codes.ts";
 import { ToolError, errorInfo } from "../../core/error.ts";
 import type { Ids, Log } from "../../core/ports.ts";
 import { HttpError } from "../http/http-error.ts";
-import { problemOf, problemResponse } from "../http/problem.ts";
+import { problemAnswer, problemOf } from "../http/problem.ts";
+import type { WholeAnswer } from "../http/whole-answer.ts";
 
 /** Codes of requests that are wrong, whose column speaks of calls of a program. */
 const STATUS: Partial<Record<ErrorCode, number>> = { invalid_argument: 400, cancelled: 409, corrupt_record: 422, execution_failed: 500 };
@@ -12,7 +13,7 @@ const STATUS: Partial<Record<ErrorCode, number>> = { invalid_argument: 400, canc
 const FOR_OPERATORS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["store_failed", "execution_failed", "invalid_config"]);
 
 /** @param thrown whatever a handler threw */
-export function errorResponse(thrown: unknown, { log, ids }: { readonly log: Log; readonly ids: Ids }): Response {
+export function errorAnswer(thrown: unknown, { log, ids }: { readonly log: Log; readonly ids: Ids }): WholeAnswer {
   const error = ToolError.fromUnknown(thrown);
   const status = error instanceof HttpError ? error.status : (STATUS[error.code] ?? ERROR_CODES[error.code].http);
   const { retryAfterMs } = error;
@@ -24,10 +25,10 @@ export function errorResponse(thrown: unknown, { log, ids }: { readonly log: Log
     // Clients that repeat such answers by themselves would repeat what was begun.
     "x-should-retry": error.retryable && error.outcome === "not_started" ? "true" : "false",
   };
-  if (!FOR_OPERATORS.has(error.code)) return problemResponse(problemOf(errorInfo(error), { status }), headers);
+  if (!FOR_OPERATORS.has(error.code)) return problemAnswer(problemOf(errorInfo(error), { status }), headers);
   const name = ids.next("error");
   log.warn(`A request failed (${name}): ${error.message}`);
   const shown = { code: error.code, retryable: error.retryable, outcome: error.outcome };
   const message = `${error.code === "store_failed" ? "The store cannot be used now" : "The request failed"}. The server's log has it as ${name}.`;
-  return problemResponse(problemOf({ ...shown, message }, { status }), headers);
+  return problemAnswer(problemOf({ ...shown, message }, { status }), headers);
 }

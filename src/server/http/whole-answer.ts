@@ -1,0 +1,31 @@
+/** An answer whose text is known before any of it is sent. */
+import { Buffer } from "node:buffer";
+import { wholeResponse } from "./whole-text.ts";
+
+export class WholeAnswer {
+  readonly status: number;
+  /** By lower-case name, without the length. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Empty with 204. */
+  readonly text: string;
+  /** The length of the text in UTF-8. */
+  readonly bytes: number;
+
+  constructor(status: number, headers: Readonly<Record<string, string>>, text: string) {
+    this.status = status;
+    this.headers = headers;
+    this.text = text;
+    this.bytes = Buffer.byteLength(text);
+  }
+
+  /** The same with one more header. */
+  with(name: string, value: string): WholeAnswer {
+    return new WholeAnswer(this.status, { ...this.headers, [name]: value }, this.text);
+  }
+
+  toResponse(): Response {
+    const { status, headers, text, bytes } = this;
+    if (status === 204) return new Response(null, { status, headers });
+    return wholeResponse(text, { status, headers: { ...headers, "content-length": String(bytes) } });
+  }
+}

@@ -1,0 +1,48 @@
+/** Writes a response of the platform to a client of Node's. */
+import type { ServerResponse } from "node:http";
+import { wholeText } from "./whole-text.ts";
+
+/** Resolves when the last of it has been handed to the system, or it is not read. @param gone aborts when the client has gone */
+export async function writeResponse(response: Response, outgoing: ServerResponse, gone: AbortSignal): Promise<void> {
+  const incoming = outgoing.req;
+  outgoing.writeHead(response.status, { ...Object.fromEntries(response.headers), ...(incoming.complete ? {} : { connection: "close" }) });
+  const text = incoming.method === "HEAD" ? undefined : wholeText(response);
+  if (text === undefined && response.body !== null && incoming.method !== "HEAD") await copy(response.body, outgoing, gone);
+  await ended(outgoing, { text, gone });
+  if (!incoming.complete) incoming.destroy(); // what is left of its body is not wanted
+}
+
+/** No faster than the client reads. */
+async function copy(body: ReadableStream<Uint8Array>, outgoing: ServerResponse, gone: AbortSignal): Promise<void> {
+  const reader = body.getReader();
+  const stop = (): void => void reader.cancel().catch(() => {});
+  if (gone.aborted) stop();
+  gone.addEventListener("abort", stop, { once: true });
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done || gone.aborted) return;
+      if (!outgoing.write(value)) await drained(outgoing, gone);
+    }
+  } finally {
+    gone.removeEventListener("abort", stop);
+  }
+}
+
+/** Resolves when the last of it has been handed to the system, or it is not read. */
+function ended(outgoing: ServerResponse, { text, gone }: { readonly text: string | undefined; readonly gone: AbortSignal }): Promise<void> {
+  if (gone.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    gone.addEventListener("abort", () => resolve(), { once: true });
+    if (text === undefined) outgoing.end(resolve);
+    else outgoing.end(text, resolve);
+  });
+}
+
+function drained(outgoing: ServerResponse, gone: AbortSignal): Promise<void> {
+  if (gone.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    outgoing.once("drain", resolve);
+    gone.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
