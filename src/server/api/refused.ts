@@ -10,7 +10,7 @@ class Denied extends HttpError {}
 
 /** The sender of a request that has the scope. @throws HttpError 401 and 403. By rejecting */
 export async function admitted(access: ServerAccess, request: Request | HeadRequest, scope: Scope): Promise<Principal> {
-  const { principal, denial } = await access.admit(request, { scope });
+  const { principal, denial } = await access.admitHead(request, { scope });
   if (denial === undefined) return principal;
   const { status, reason, hint, challenge } = denial;
   throw new Denied(status, "permission_denied", reason, { hint, headers: { "www-authenticate": challenge } });

@@ -192,14 +192,19 @@ async function answer(
       (name) => request.headers.get(name) ?? undefined,
       () => handler(validRequest(read, { principal, runtime, request, idempotencyKey }), services),
     );
-    const isRead = route.method === "GET";
-    if (given instanceof Response) {
-      if (!isRead && !given.headers.has("x-should-retry")) given.headers.set("x-should-retry", "false");
-      return given;
-    }
-    if (!(given instanceof WholeAnswer)) return jsonAnswer(given, route.status, isRead ? {} : NO_RETRY);
-    return isRead || given.headers["x-should-retry"] !== undefined ? given : given.with("x-should-retry", "false");
+    return answerOf(given, route);
   };
   if (route.keyed !== true) return work(undefined);
   return keyed.answer({ id, principal, request, read }, work);
+}
+
+/** The answer of a route, made of the value that its handler gave. */
+function answerOf(given: unknown, { method, status }: Route): WholeAnswer | Response {
+  const isRead = method === "GET";
+  if (given instanceof Response) {
+    if (!isRead && !given.headers.has("x-should-retry")) given.headers.set("x-should-retry", "false");
+    return given;
+  }
+  if (!(given instanceof WholeAnswer)) return jsonAnswer(given, status, isRead ? {} : NO_RETRY);
+  return isRead || given.headers["x-should-retry"] !== undefined ? given : given.with("x-should-retry", "false");
 }

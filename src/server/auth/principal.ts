@@ -75,7 +75,7 @@ export function firstOf(...authenticators: readonly Authenticator[]): Authentica
       }
       return undefined;
     },
-    ...(authenticators.every(({ authenticateHead }) => authenticateHead !== undefined) ? { authenticateHead } : {}),
+    ...(authenticators.every((authenticator) => authenticator.authenticateHead !== undefined) ? { authenticateHead } : {}),
     async isValid(principal) {
       for (const authenticator of authenticators) if ((await authenticator.isValid?.(principal)) === false) return false;
       return true;

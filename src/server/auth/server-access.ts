@@ -113,7 +113,7 @@ export class ServerAccess implements Authenticator {
     return this.#authenticator.authenticate(request);
   }
 
-  /** As `authenticate`, of a request that may be no `Request` yet. */
+  /** @internal As `authenticate`, of a request that may be no `Request` yet. */
   sender(request: Request | HeadRequest): Promise<Principal | undefined> {
     return senderOf(this.#authenticator, request);
   }
@@ -128,7 +128,12 @@ export class ServerAccess implements Authenticator {
   }
 
   /** Finds the sender of a request and whether it has the scope. Keeps the refusal where it has not. */
-  async admit(request: Request | HeadRequest, { scope, from }: { readonly scope: Scope; readonly from?: string }): Promise<Admission> {
+  admit(request: Request, options: { readonly scope: Scope; readonly from?: string }): Promise<Admission> {
+    return this.admitHead(request, options);
+  }
+
+  /** @internal As `admit`, of a request that may be no `Request` yet. */
+  async admitHead(request: Request | HeadRequest, { scope, from }: { readonly scope: Scope; readonly from?: string }): Promise<Admission> {
     const principal = await this.sender(request);
     if (principal !== undefined && hasScope(principal, scope)) return { principal };
     const denial = principal === undefined ? this.#unknown(request) : this.#lacking(principal, scope);

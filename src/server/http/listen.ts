@@ -91,8 +91,8 @@ async function answer({ handler, direct, clock }: Answerers, exchange: HttpExcha
   const { headers } = incoming;
   if (headers["content-length"] === undefined && headers["transfer-encoding"] !== undefined) return await pass(handler, exchange);
   const request = new NodeRequest(incoming);
-  for (const { take, headers: own } of direct) {
-    const taken = take(request);
+  for (const taker of direct) {
+    const taken = taker.take(request);
     if (taken === undefined) continue;
     const closed = new Promise<void>((resolve) => {
       outgoing.once("close", () => {
@@ -101,7 +101,7 @@ async function answer({ handler, direct, clock }: Answerers, exchange: HttpExcha
       });
     });
     outgoing.on("error", () => request.cancel());
-    if (await taken(request, () => request.read(), new NodeReply(outgoing, { clock, ...omitUndefined({ headers: own }) })))
+    if (await taken(request, () => request.read(), new NodeReply(outgoing, { clock, ...omitUndefined({ headers: taker.headers }) })))
       return await closed;
     return await pass(handler, exchange, request.text);
   }
