@@ -1,5 +1,6 @@
 /** How a server lets requests in: the authenticators, the rules for tools, the challenges, and the list of what was refused. */
 import type { AccessStore } from "../../core/access-store.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Clock, Log } from "../../core/ports.ts";
@@ -128,8 +129,8 @@ export class ServerAccess implements Authenticator {
   }
 
   /** Finds the sender of a request and whether it has the scope. Keeps the refusal where it has not. */
-  admit(request: Request, options: { readonly scope: Scope; readonly from?: string }): Promise<Admission> {
-    return this.admitHead(request, options);
+  admit(request: Request, { scope, from }: { readonly scope: Scope; readonly from?: string }): Promise<Admission> {
+    return this.admitHead(request, { scope, ...omitUndefined({ from }) });
   }
 
   /** @internal As `admit`, of a request that may be no `Request` yet. */
