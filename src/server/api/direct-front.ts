@@ -1,7 +1,7 @@
 /** Answers requests of the API with Node's own objects, by the table of routes: a `Request` and a `Response` of the platform cost more than most calls. */
-import { ToolError } from "../../core/error.ts";
 import { API } from "../api.ts";
 import type { DirectHandler, DirectRequest, RequestHead } from "../http/direct.ts";
+import { clientHasGone } from "../http/body.ts";
 import { distrustOf, type Trusted } from "../http/guard.ts";
 import { plainHeaders, type securityHeaders } from "../http/security-headers.ts";
 import { WholeAnswer } from "../http/whole-answer.ts";
@@ -68,8 +68,7 @@ class ReadOnce implements SentRequest {
   async text(maxBytes: number): Promise<string | undefined> {
     if ((declaredLength(this.headers) ?? 0) > maxBytes) return undefined;
     const text = await this.#read();
-    if (text === undefined) throw new ToolError("cancelled", "The client has gone.", { outcome: "not_started" });
-    return text;
+    return text ?? clientHasGone();
   }
 
   toRequest(): Request {

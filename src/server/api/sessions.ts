@@ -66,12 +66,7 @@ export const sessionHandlers: Handlers<SessionId> = {
     checkNewId(id);
     sessions.checkRoom();
     const session = runtime.session(id, from === undefined ? {} : { from });
-    try {
-      if (store !== undefined) await session.snapshot(); // it waits until the store has taken the session in
-    } catch (thrown: unknown) {
-      await session.close().catch(() => {}); // the first error is reported
-      throw thrown;
-    }
+    if (store !== undefined) await takenIn(session);
     sessions.hold(session);
     return shownOpen(session);
   },
@@ -112,7 +107,7 @@ export const sessionHandlers: Handlers<SessionId> = {
     return noContent();
   },
 
-  async forkSession({ principal, params: { sessionId }, body: { id, simulated, at } }, { sessions }) {
+  async forkSession({ principal, params: { sessionId }, body: { id, simulated, at } }, { sessions, store }) {
     checkSeen(principal, sessionId);
     refuseSessionKey(principal); // a branch is another session: it could neither use nor end it
     checkNewId(id);
@@ -120,6 +115,7 @@ export const sessionHandlers: Handlers<SessionId> = {
       sessions.checkRoom();
       const options = omitUndefined({ id, simulated });
       const branch = at === undefined ? session.fork(options) : await session.forkAt(at, options);
+      if (store !== undefined) await takenIn(branch);
       sessions.hold(branch);
       return shownOpen(branch);
     });
@@ -210,6 +206,16 @@ export async function eventsOf(
   const { query, request: raw } = request;
   if (!acceptsStream(raw)) return services.events.page(sessionId, query);
   return streamResponse(request, services, { sessionId }, raw.headers.get("last-event-id") ?? query.after);
+}
+
+/** Resolves when the store has taken it in: the next request for it may come to another process. */
+async function takenIn(session: RuntimeSession): Promise<void> {
+  try {
+    await session.snapshot();
+  } catch (thrown: unknown) {
+    await session.close().catch(() => {}); // the first error is reported
+    throw thrown;
+  }
 }
 
 function openBranch(session: RuntimeSession | undefined, id: string): RuntimeSession {

@@ -1,7 +1,8 @@
 /** Reads a request's body, no further than it may be long. */
 import { Buffer } from "node:buffer";
+import { ToolError } from "../../core/error.ts";
 
-/** Its text; undefined when it is longer. Bytes beyond the limit are not read. */
+/** Its text; undefined when it is longer. Bytes beyond the limit are not read. @throws ToolError `cancelled` when the client goes before its end. By rejecting */
 export async function readBody({ headers, body }: Request, maxBytes: number): Promise<string | undefined> {
   const declared = headers.get("content-length");
   if (declared !== null && !(Number(declared) <= maxBytes)) return undefined;
@@ -10,10 +11,15 @@ export async function readBody({ headers, body }: Request, maxBytes: number): Pr
   let length = 0;
   const reader = body.getReader();
   for (;;) {
-    const { done, value } = await reader.read();
+    const { done, value } = await reader.read().catch(clientHasGone);
     if (done) return new TextDecoder("utf-8").decode(Buffer.concat(chunks));
     length += value.byteLength;
     if (length > maxBytes) return undefined;
     chunks.push(value);
   }
+}
+
+/** A body breaks off for no other reason. */
+export function clientHasGone(cause?: unknown): never {
+  throw new ToolError("cancelled", "The client has gone.", { outcome: "not_started", cause });
 }

@@ -1,11 +1,12 @@
 /** Answers the requests that come to a port, by any function from `Request` to `Response`. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { ToolError, describeThrown } from "../../core/error.ts";
+import { ToolError, describeThrown, errorInfo } from "../../core/error.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { http } from "../../net/node-http.ts";
 import { GONE, NodeReply, NodeRequest, type DirectHandler } from "./direct.ts";
-import { requestOf } from "./node-request.ts";
+import { requestOf, settleTarget } from "./node-request.ts";
+import { problemAnswer, problemOf } from "./problem.ts";
 import { writeResponse } from "./write-response.ts";
 
 /** Answers one request. Its signal aborts when the client has gone. */
@@ -88,6 +89,7 @@ interface Answerers {
 
 async function answer({ handler, direct, clock }: Answerers, exchange: HttpExchange): Promise<void> {
   const { incoming, outgoing } = exchange;
+  if (!settleTarget(incoming)) return refuseHosts(outgoing);
   const { headers } = incoming;
   if (headers["content-length"] === undefined && headers["transfer-encoding"] !== undefined) return await pass(handler, exchange);
   const request = new NodeRequest(incoming);
@@ -106,6 +108,12 @@ async function answer({ handler, direct, clock }: Answerers, exchange: HttpExcha
     return await pass(handler, exchange, request.text);
   }
   await pass(handler, exchange);
+}
+
+function refuseHosts(outgoing: ServerResponse): void {
+  const error = new ToolError("invalid_argument", "The request names several hosts.", { hint: "Send one Host header." });
+  const { status, headers, text } = problemAnswer(problemOf(errorInfo(error), { status: 400 }));
+  outgoing.writeHead(status, { ...headers, connection: "close" }).end(text);
 }
 
 /** @param read the body, where it has been read */

@@ -2,6 +2,27 @@
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 
+/**
+ * Puts the target of a request where its readers look for it: an absolute one is a path, and a host in place of that of the header.
+ *
+ * @returns false for a request with several hosts, which could be taken for one of another server
+ * @see https://www.rfc-editor.org/rfc/rfc9112#section-3.2
+ */
+export function settleTarget(incoming: IncomingMessage): boolean {
+  const { url = "/", headers, rawHeaders } = incoming;
+  if (!url.startsWith("/")) {
+    const absolute = /^https?:\/\/([^/?#]*)(.*)$/iu.exec(url);
+    if (absolute !== null) headers.host = absolute[1];
+    incoming.url = absolute === null ? "/" : (absolute[2] ?? "").replace(/^(?!\/)/u, "/");
+  }
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index];
+    if (name?.length === "host".length && name.toLowerCase() === "host") hosts++;
+  }
+  return hosts <= 1;
+}
+
 /** The target of a request is a path: the server's own name is not asked for. */
 export function targetOf({ url = "/" }: Pick<IncomingMessage, "url">): string {
   return `http://server.invalid${url.startsWith("/") ? url : "/"}`;
