@@ -47,6 +47,24 @@ test("issue 19.6 without a store, keyed requests are answered once as well", asy
   expect(api.added).toEqual(["Buy milk"]);
 });
 
+test("issue 19.6 a branch that is gone since the first answer to its keyed commit, or end, is answered for again", async () => {
+  const api = await startApi();
+  const [commit, discard] = ["commit", "discard"].map((what) => async (branch: string) => {
+    const { status, text } = await api.ask("POST", `/v1/sessions/${branch}/${what}`, { headers: { "idempotency-key": "one" } });
+    return { status, text };
+  });
+  for (const [act, branch, status] of [
+    [commit, "kept", 200],
+    [discard, "dropped", 204],
+  ] as const) {
+    await api.ask("POST", "/v1/sessions/desk/fork", { body: { id: branch } });
+    const first = await act?.(branch);
+    expect(first?.status).toBe(status);
+    expect(await act?.(branch)).toEqual(first);
+    expect((await api.ask("POST", `/v1/sessions/${branch}/commit`)).status).toBe(404);
+  }
+});
+
 /** Two servers, as of two processes, over one file. */
 function twoServers() {
   const path = temporaryFile();
