@@ -5,6 +5,7 @@ import { parseJson } from "../../core/base/parse-json.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { compileSchema, type SchemaProblem, type Validator } from "../../schema/compile-schema.ts";
 import { API, OPERATION_IDS, type OperationId } from "../api.ts";
+import { CLIENT_JSON } from "../http/body.ts";
 import type { RequestHead } from "../http/direct.ts";
 import { HttpError } from "../http/http-error.ts";
 import type { SentRequest } from "./api-request.ts";
@@ -17,9 +18,6 @@ export interface ReadRequest {
   readonly query: JsonObject;
   readonly body: JsonValue | undefined;
 }
-
-/** The envelope of an input may take a few levels more than the input itself. */
-const MAX_DEPTH = 80;
 
 interface Validators {
   readonly params: Validator;
@@ -101,11 +99,12 @@ async function readJson(
   if (text === undefined) throw new ToolError("too_large", `The body is larger than ${maxBodyBytes} bytes.`);
   if (text === "" && isOptional) return {};
   try {
-    return parseJson(text, { maxDepth: MAX_DEPTH });
+    return parseJson(text, CLIENT_JSON);
   } catch (thrown: unknown) {
     const { code, hint } = ToolError.fromUnknown(thrown);
-    const message = `The body is not JSON: ${describeThrown(thrown)}`;
-    throw new ToolError(code === "too_large" ? code : "invalid_argument", message, hint === undefined ? {} : { hint });
+    const isTooLarge = code === "too_large";
+    const message = `The body ${isTooLarge ? "cannot be read" : "is not JSON"}: ${describeThrown(thrown)}`;
+    throw new ToolError(isTooLarge ? code : "invalid_argument", message, hint === undefined ? {} : { hint });
   }
 }
 

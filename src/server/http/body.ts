@@ -2,6 +2,12 @@
 import { Buffer } from "node:buffer";
 import { ToolError } from "../../core/error.ts";
 
+/**
+ * How the JSON of clients is read. The message around an input may take a few levels more than the input itself. An object with more than 1,000
+ * keys costs many times as much for each as a small one: 100,000 of them would keep the event loop for a third of a second.
+ */
+export const CLIENT_JSON = { maxDepth: 80, maxWideKeys: 20_000 } as const;
+
 /** Its text; undefined when it is longer. Bytes beyond the limit are not read. @throws ToolError `cancelled` when the client goes before its end. By rejecting */
 export async function readBody({ headers, body }: Request, maxBytes: number): Promise<string | undefined> {
   const declared = headers.get("content-length");

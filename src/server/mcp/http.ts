@@ -8,7 +8,7 @@ import { authInfoOf, callerIn } from "./auth-info.ts";
 import { boundedStream } from "./bounded-stream.ts";
 import { DirectCalls, type DirectExchange } from "./direct-calls.ts";
 import { Gateway, noSession } from "./gateway.ts";
-import { readBody } from "../http/body.ts";
+import { CLIENT_JSON, readBody } from "../http/body.ts";
 import type { DirectAnswer, DirectHandler, DirectReply, DirectRequest, HeaderReader, RequestHead } from "../http/direct.ts";
 import { targetOf } from "../http/node-request.ts";
 import { refusal, refuseForm, refuseUntrusted } from "../http/guard.ts";
@@ -43,8 +43,6 @@ const INVALID_REQUEST = -32_600;
 const HEADER_MISMATCH = -32_020;
 /** The longest wait for work that ignores its cancellation. */
 const DRAIN_MS = 1_000;
-/** The message around an input may take a few levels more than the input itself. */
-const MAX_DEPTH = 80;
 
 /** Decides which plain calls of a port are answered at once. The others are answered, or refused, in the usual way. */
 interface DirectAccess {
@@ -126,7 +124,7 @@ export class HttpGateway {
     const { gateway, direct } = parts;
     let body: JsonValue;
     try {
-      body = parseJson(text, { maxDepth: MAX_DEPTH });
+      body = parseJson(text, CLIENT_JSON);
     } catch {
       return false; // read again, and refused
     }
@@ -140,7 +138,7 @@ export class HttpGateway {
       const text = await readBody(request, this.settings.maxBodyBytes);
       if (text === undefined) return refusal(413, "The body is too large.");
       try {
-        body = parseJson(text, { maxDepth: MAX_DEPTH });
+        body = parseJson(text, CLIENT_JSON);
       } catch (error: unknown) {
         return refusal(400, describeThrown(error), {}, PARSE_ERROR);
       }

@@ -15,6 +15,10 @@ function get(path: string, { method = "GET", version = "1.1", headers = "" } = {
   return `${method} ${path} HTTP/${version}\r\n${AUTH}${headers}Connection: close\r\n\r\n`;
 }
 
+function wide(keys: number): string {
+  return Array.from({ length: keys }, (_, key) => `"k${key}":1`).join(",");
+}
+
 function upgrade(path: string, headers = ""): string {
   const webSocket =
     "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n";
@@ -86,6 +90,7 @@ const ODD: readonly (readonly [string, string, number | "closed"])[] = [
   ["__proto__ as a field", post('{"calls":[{"name":"notes::list"}],"__proto__":{"strict":true}}'), 400],
   ["constructor as a field", post('{"calls":[{"name":"notes::list","constructor":{}}]}'), 400],
   ["JSON nested 100,000 times", post(`{"calls":${"[".repeat(100_000)}${"]".repeat(100_000)}}`), 413],
+  ["A06 an object of 100,000 keys", post(`{"calls":[{"name":"notes::list","input":{${wide(100_000)}}}]}`), 413],
   ["a parameter __proto__", get("/v1/tools?__proto__=1"), 400],
   ["a parameter that is not UTF-8", get("/v1/tools?q=%ff%fe&limit=%00"), 400],
   ["a limit beyond every integer", get("/v1/tools?limit=99999999999999999999"), 400],
