@@ -1,14 +1,16 @@
 /**
- * Calls through a gateway: `node scripts/gateway-load.mjs [--seconds 10] [--concurrent 32] [--serve] [--direct | --alone]`.
+ * Calls through a gateway: `node scripts/gateway-load.mjs [--seconds 10] [--concurrent 32] [--serve] [--direct | --proxy | --alone | --beside]`.
  *
  * Client, gateway and upstream are three processes on loopback, as they are where they are used. Prints calls a second, p50, p99, failures, and the
  * processor time and memory of the gateway; `--seconds 600` shows whether it stays flat. `--serve` puts `createServer`, which
- * `haft serve` runs, in place of `listenMcp`; `--direct` leaves the gateway out; `--alone` sends one call after another, in turn
- * through the gateway and directly, and prints what the gateway adds to a call. Build first.
+ * `haft serve` runs, in place of `listenMcp`; `--direct` leaves the gateway out, and `--proxy` puts a bare proxy in its place, which
+ * passes bodies on and reads none: what any process in between costs here. `--alone` sends one call after another, in turn directly,
+ * through the bare proxy and through the gateway, and prints what each adds to a call; `--beside` loads the three in turn, in short
+ * rounds, and prints the medians of the rounds. Build first.
  */
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { request as httpRequest, Agent } from "node:http";
+import { createServer as createHttpServer, request as httpRequest, Agent } from "node:http";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
@@ -18,7 +20,9 @@ const { values } = parseArgs({
     concurrent: { type: "string", default: "32" },
     direct: { type: "boolean", default: false },
     serve: { type: "boolean", default: false },
+    proxy: { type: "boolean", default: false },
     alone: { type: "boolean", default: false },
+    beside: { type: "boolean", default: false },
     role: { type: "string" },
     upstream: { type: "string", default: "" },
   },
@@ -44,6 +48,28 @@ async function serve(toolsets, door) {
   const runtime = createRuntime({ toolsets: await toolsets() });
   await runtime.open();
   const { url } = door === "serve" ? await served(runtime) : await listenMcp(runtime, { port: 0 });
+  report(url);
+}
+
+/** Passes every request on as it is, over connections that stay open. */
+async function serveProxy() {
+  const { hostname, port, pathname: path } = new URL(values.upstream);
+  const onward = new Agent({ keepAlive: true, maxSockets: Infinity });
+  const server = createHttpServer((incoming, outgoing) => {
+    const { method, headers } = incoming;
+    const sent = httpRequest({ hostname, port, path, method, headers, agent: onward }, (answer) => {
+      outgoing.writeHead(answer.statusCode, answer.headers);
+      answer.pipe(outgoing);
+    });
+    sent.on("error", () => outgoing.destroy());
+    incoming.pipe(sent);
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  report(`http://127.0.0.1:${server.address().port}/mcp`);
+}
+
+/** Says where a process is reached and, when asked, what it uses. */
+function report(url) {
   process.on("message", (message) => {
     if (message === "end") process.exit(0);
     globalThis.gc?.();
@@ -122,10 +148,10 @@ function call(url, name) {
   });
 }
 
-async function load(url, name) {
+async function load(url, name, forSeconds = Number(values.seconds)) {
   const latencies = [];
   let failed = 0;
-  const until = performance.now() + Number(values.seconds) * 1_000;
+  const until = performance.now() + forSeconds * 1_000;
   const worker = async () => {
     while (performance.now() < until) {
       const begin = performance.now();
@@ -137,63 +163,96 @@ async function load(url, name) {
   await Promise.all(Array.from({ length: Number(values.concurrent) }, worker));
   const seconds = (performance.now() - begin) / 1_000;
   latencies.sort((one, other) => one - other);
-  const at = (share) => latencies[Math.floor(latencies.length * share)]?.toFixed(2);
-  return { rate: Math.round(latencies.length / seconds), p50: at(0.5), p99: at(0.99), failed, calls: latencies.length };
+  const [p50, p99] = [0.5, 0.99].map((share) => at(latencies, share).toFixed(2));
+  return { rate: Math.round(latencies.length / seconds), p50, p99, failed, calls: latencies.length };
 }
 
-/** In turn, so that what else happens on the machine falls on both. */
-async function alone({ direct, through }) {
-  const ways = [
-    { url: direct, name: "echo__say", latencies: [] },
-    { url: through, name: "far__echo__say", latencies: [] },
-  ];
+const at = (sorted, share) => sorted[Math.floor(sorted.length * share)] ?? 0;
+
+/** In turn, so that what else happens on the machine falls on all. */
+async function alone(ways) {
+  const latencies = new Map(ways.map((way) => [way, []]));
   let failed = 0;
   const until = performance.now() + Number(values.seconds) * 1_000;
   while (performance.now() < until)
-    for (const { url, name, latencies } of ways) {
+    for (const way of ways) {
       const begin = performance.now();
-      if (!(await call(url, name))) failed++;
-      latencies.push(performance.now() - begin);
+      if (!(await call(way.url, way.tool))) failed++;
+      latencies.get(way).push(performance.now() - begin);
     }
-  const [own, gateway] = ways.map(({ latencies }) => latencies.sort((one, other) => one - other));
-  for (const [what, share] of [
+  for (const times of latencies.values()) times.sort((one, other) => one - other);
+  const [direct, ...others] = ways.map((way) => ({ what: way.what, times: latencies.get(way) }));
+  for (const [name, share] of [
     ["p50", 0.5],
     ["p99", 0.99],
   ]) {
-    const [without, with_] = [own, gateway].map((latencies) => latencies[Math.floor(latencies.length * share)]);
-    console.log(
-      `${what}: ${without.toFixed(2)} ms directly, ${with_.toFixed(2)} ms through the gateway: it adds ${(with_ - without).toFixed(2)} ms`,
-    );
+    const without = at(direct.times, share);
+    const added = others.map(({ what, times }) => {
+      const taken = at(times, share);
+      return `${taken.toFixed(2)} ms ${what}, which adds ${(taken - without).toFixed(2)} ms`;
+    });
+    console.log(`${name}: ${without.toFixed(2)} ms ${direct.what}; ${added.join("; ")}`);
   }
-  console.log(`${failed} of ${own.length + gateway.length} calls failed`);
+  console.log(`${failed} of ${direct.times.length * ways.length} calls failed`);
   return failed;
 }
 
-if (values.role === "upstream") await serve(upstreamTools);
-else if (values.role === "gateway") await serve(gatewayTools, values.serve ? "serve" : "mcp");
-else {
-  const upstream = await start("upstream");
-  const gateway = values.direct ? undefined : await start("gateway", upstream.url);
-  const { url, child } = gateway ?? upstream;
-  const tool = gateway === undefined ? "echo__say" : "far__echo__say";
-  for (let warm = 0; warm < 200; warm++) await call(url, tool);
-  if (values.alone && gateway !== undefined) {
-    for (let warm = 0; warm < 200; warm++) await call(upstream.url, "echo__say");
-    const failed = await alone({ direct: upstream.url, through: url });
-    agent.destroy();
-    gateway.child.send("end");
-    upstream.child.send("end");
-    process.exit(failed === 0 ? 0 : 1);
+/** One second each, in turn. */
+async function beside(ways) {
+  const rounds = [];
+  let failed = 0;
+  const until = performance.now() + Number(values.seconds) * 1_000;
+  while (performance.now() < until) {
+    const rates = [];
+    for (const { url, tool } of ways) {
+      const loaded = await load(url, tool, 1);
+      failed += loaded.failed;
+      rates.push(loaded.rate);
+    }
+    rounds.push(rates);
+    console.log(rates.map((rate, index) => `${rate}/s ${ways[index].what}`).join("; "));
   }
+  const median = (numbers) =>
+    at(
+      numbers.toSorted((one, other) => one - other),
+      0.5,
+    );
+  for (const [index, { what }] of ways.entries()) {
+    const share = median(rounds.map((rates) => rates[index] / rates[0]));
+    console.log(`median: ${median(rounds.map((rates) => rates[index]))} calls/s ${what}, ${(100 * share).toFixed(0)} % of ${ways[0].what}`);
+  }
+  console.log(`${failed} calls failed`);
+  return failed;
+}
+
+async function main() {
+  const upstream = await start("upstream");
+  const isOne = !values.alone && !values.beside;
+  const proxy = isOne && !values.proxy ? undefined : await start("proxy", upstream.url);
+  const gateway = isOne && (values.direct || values.proxy) ? undefined : await start("gateway", upstream.url);
+  const ways = [
+    { what: "directly", tool: "echo__say", who: "server", ...upstream },
+    { what: "through a bare proxy", tool: "echo__say", who: "proxy", ...proxy },
+    { what: "through the gateway", tool: "far__echo__say", who: "gateway", ...gateway },
+  ].filter(({ url }) => url !== undefined);
+  for (const { url, tool } of ways) for (let warm = 0; warm < 500; warm++) await call(url, tool);
+  const failed = isOne ? await loaded(ways.at(-1)) : await (values.alone ? alone(ways) : beside(ways));
+  agent.destroy();
+  for (const { child } of ways.toReversed()) child.send("end");
+  return failed;
+}
+
+async function loaded({ url, tool, who, child }) {
   const before = await usage(child);
   const { rate, p50, p99, failed, calls } = await load(url, tool);
   console.log(`${rate} calls/s, p50 ${p50} ms, p99 ${p99} ms, ${failed} of ${calls} failed`);
   const after = await usage(child);
-  const who = gateway === undefined ? "server" : "gateway";
   console.log(`processor time of the ${who}: ${Math.round((after.cpu - before.cpu) / calls)} µs a call`);
   console.log(`memory of the ${who}: ${before.rss} MB (heap ${before.heap} MB) before, ${after.rss} MB (heap ${after.heap} MB) after`);
-  agent.destroy();
-  gateway?.child.send("end");
-  upstream.child.send("end");
-  process.exitCode = failed === 0 ? 0 : 1;
+  return failed;
 }
+
+if (values.role === "upstream") await serve(upstreamTools);
+else if (values.role === "proxy") await serveProxy();
+else if (values.role === "gateway") await serve(gatewayTools, values.serve ? "serve" : "mcp");
+else process.exitCode = (await main()) === 0 ? 0 : 1;
