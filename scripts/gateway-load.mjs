@@ -1,12 +1,13 @@
 /**
- * Calls through a gateway: `node scripts/gateway-load.mjs [--seconds 10] [--concurrent 32] [--serve] [--direct | --proxy | --alone | --beside]`.
+ * Calls through a gateway: `node scripts/gateway-load.mjs [--seconds 10] [--warm 5] [--concurrent 32] [--serve] [--direct | --proxy | --alone | --beside]`.
  *
  * Client, gateway and upstream are three processes on loopback, as they are where they are used. Prints calls a second, p50, p99, failures, and the
  * processor time and memory of the gateway; `--seconds 600` shows whether it stays flat. `--serve` puts `createServer`, which
  * `haft serve` runs, in place of `listenMcp`; `--direct` leaves the gateway out, and `--proxy` puts a bare proxy in its place, which
  * passes bodies on and reads none: what any process in between costs here. `--alone` sends one call after another, in turn directly,
  * through the bare proxy and through the gateway, and prints what each adds to a call; `--beside` loads the three in turn, in short
- * rounds, and prints the medians of the rounds. Build first.
+ * rounds, and prints the medians of the rounds. Each way is loaded for `--warm` seconds first, unmeasured: until some ten thousand calls
+ * were made, most of the time goes into compiling. Build first.
  */
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -18,6 +19,7 @@ const { values } = parseArgs({
   options: {
     seconds: { type: "string", default: "10" },
     concurrent: { type: "string", default: "32" },
+    warm: { type: "string", default: "5" },
     direct: { type: "boolean", default: false },
     serve: { type: "boolean", default: false },
     proxy: { type: "boolean", default: false },
@@ -235,7 +237,7 @@ async function main() {
     { what: "through a bare proxy", tool: "echo__say", who: "proxy", ...proxy },
     { what: "through the gateway", tool: "far__echo__say", who: "gateway", ...gateway },
   ].filter(({ url }) => url !== undefined);
-  for (const { url, tool } of ways) for (let warm = 0; warm < 500; warm++) await call(url, tool);
+  for (const { url, tool } of ways) await load(url, tool, Number(values.warm));
   const failed = isOne ? await loaded(ways.at(-1)) : await (values.alone ? alone(ways) : beside(ways));
   agent.destroy();
   for (const { child } of ways.toReversed()) child.send("end");
