@@ -49,15 +49,10 @@ export class CappedResponse implements HttpResponse {
   }
 
   async bytes(): Promise<Uint8Array> {
-    const pieces: Uint8Array[] = [];
-    let chunks: Uint8Array[] = [];
-    for await (const chunk of this.body) {
-      if (chunks.push(chunk) < PIECE_CHUNKS) continue;
-      pieces.push(Buffer.concat(chunks));
-      chunks = [];
-    }
-    const [first] = chunks;
-    return pieces.length === 0 && chunks.length === 1 && first !== undefined ? first : Buffer.concat([...pieces, ...chunks]);
+    const joined = new Pieces();
+    if (!this.#isDecodedOrCapped()) await this.#collect(joined);
+    else for await (const chunk of this.body) joined.add(chunk);
+    return joined.whole();
   }
 
   discard(): void {
@@ -66,10 +61,9 @@ export class CappedResponse implements HttpResponse {
   }
 
   async *#read(): AsyncGenerator<Uint8Array> {
-    if (this.#isTaken) throw new ToolError("invalid_argument", "The body of an answer can be read once; it was read or given up before.");
-    this.#isTaken = true;
+    this.#take();
     const message = this.#message;
-    const { maxBytes, server, endedBy } = this.#options;
+    const { maxBytes, server } = this.#options;
     const meter = this.#meter();
     try {
       if (this.#saysTooMuch()) throw tooLarge(server, maxBytes);
@@ -79,11 +73,46 @@ export class CappedResponse implements HttpResponse {
       }
       if (message.errored !== null) throw message.errored;
     } catch (error: unknown) {
-      const failure = networkFailure(server, message.errored ?? error, "unknown");
-      throw failure.code === "network_error" ? (endedBy() ?? failure) : failure;
+      throw this.#failure(error);
     } finally {
       if (!message.readableEnded) message.destroy();
     }
+  }
+
+  /** As `#read` for a body that is kept as it comes: an iterator costs more than a small body. */
+  async #collect(joined: Pieces): Promise<void> {
+    this.#take();
+    const message = this.#message;
+    const { maxBytes, server } = this.#options;
+    try {
+      if (this.#saysTooMuch()) throw tooLarge(server, maxBytes);
+      if (message.readableEnded) return;
+      if (message.destroyed) throw brokenOff();
+      await new Promise<void>((resolve, reject) => {
+        let bytes = 0;
+        message.on("data", (chunk: Uint8Array) => {
+          if ((bytes += chunk.byteLength) > maxBytes) reject(tooLarge(server, maxBytes));
+          else joined.add(chunk);
+        });
+        message.once("end", resolve);
+        message.once("error", reject);
+        message.once("close", () => reject(brokenOff()));
+      });
+    } catch (error: unknown) {
+      if (!message.readableEnded) message.destroy();
+      throw this.#failure(error);
+    }
+  }
+
+  #take(): void {
+    if (this.#isTaken) throw new ToolError("invalid_argument", "The body of an answer can be read once; it was read or given up before.");
+    this.#isTaken = true;
+  }
+
+  #failure(error: unknown): ToolError {
+    const { server, endedBy } = this.#options;
+    const failure = networkFailure(server, this.#message.errored ?? error, "unknown");
+    return failure.code === "network_error" ? (endedBy() ?? failure) : failure;
   }
 
   /** A function that takes each chunk and says how many bytes count so far. */
@@ -112,6 +141,10 @@ export class CappedResponse implements HttpResponse {
     }
   }
 
+  #isDecodedOrCapped(): boolean {
+    return this.#isCappedByEvent() || (this.#hasBody() && this.headers.has("content-encoding"));
+  }
+
   #isCappedByEvent(): boolean {
     return this.#options.capEachEvent && isEventStream(this.headers);
   }
@@ -125,6 +158,28 @@ export class CappedResponse implements HttpResponse {
   #hasBody(): boolean {
     return this.#options.method !== "HEAD" && this.status !== 204 && this.status !== 304;
   }
+}
+
+/** The chunks of a body, in order. */
+class Pieces {
+  readonly #pieces: Uint8Array[] = [];
+  #chunks: Uint8Array[] = [];
+
+  add(chunk: Uint8Array): void {
+    if (this.#chunks.push(chunk) < PIECE_CHUNKS) return;
+    this.#pieces.push(Buffer.concat(this.#chunks));
+    this.#chunks = [];
+  }
+
+  whole(): Uint8Array {
+    const [first] = this.#chunks;
+    if (this.#pieces.length === 0 && this.#chunks.length === 1 && first !== undefined) return first;
+    return Buffer.concat([...this.#pieces, ...this.#chunks]);
+  }
+}
+
+function brokenOff(): Error {
+  return Object.assign(new Error("The body ended early."), { code: "ERR_STREAM_PREMATURE_CLOSE" });
 }
 
 /** Gives up a body: reads on in the background when little is left, else closes the connection. */

@@ -28,6 +28,7 @@ const MODERN_VERSION = "2026-07-28";
 /** A name that a header carries as it is. */
 const PLAIN_NAME = /^[\w.-]{1,256}$/u;
 const PARAMETER = /^mcp-param-/iu;
+const UTF8 = new TextDecoder();
 const IS_JSON = /^application\/json(?:;|$)/u;
 
 export function directTransport(Base: TransportClass, path: DirectPath, args: TransportArguments): StreamableHTTPClientTransport {
@@ -80,7 +81,7 @@ async function wholeText(path: DirectPath, answer: HttpResponse, options: SendOp
   try {
     const bytes = await answer.bytes();
     path.onReceived(bytes.length);
-    return new TextDecoder().decode(bytes);
+    return UTF8.decode(bytes);
   } catch (error: unknown) {
     if (options?.requestSignal?.aborted !== true) path.onReceived(0, describeThrown(error));
     throw failure("terminated", error, options);
@@ -190,7 +191,7 @@ export class PreparedClient implements HttpClient {
 
   #take(body: Uint8Array | undefined): HttpResponse | undefined {
     if (this.#prepared.size === 0 || body === undefined) return undefined;
-    const text = new TextDecoder().decode(body);
+    const text = UTF8.decode(body);
     const answer = this.#prepared.get(text);
     this.#prepared.delete(text);
     return answer;

@@ -87,7 +87,9 @@ export class Relay implements Transport {
   request(request: RelayRequest): Promise<unknown> {
     const { method, signal } = request;
     const id = this.#nextId++;
-    const stream = this.hasPerRequestStream ? new AbortController() : undefined;
+    // The modern era takes the end of the stream for a cancellation, and the caller's own signal ends it; the older one is told first.
+    const stream = this.hasPerRequestStream && this.envelope === undefined ? new AbortController() : undefined;
+    const requestSignal = stream?.signal ?? (this.hasPerRequestStream ? signal : undefined);
     return new Promise<unknown>((resolve, reject) => {
       const stop = (): void => {
         if (this.#take(id) === undefined) return;
@@ -103,7 +105,7 @@ export class Relay implements Transport {
         onProgress: request.onProgress,
       });
       const options = {
-        ...omitUndefined({ headers: request.headers, requestSignal: stream?.signal }),
+        ...omitUndefined({ headers: request.headers, requestSignal }),
         onRequestStreamEnd: () => this.#take(id)?.reject(new ConnectionLost("its answer broke off")),
       };
       this.#inner.send({ jsonrpc: "2.0", id, method, params: this.#wrapped(request, id) }, options).catch((error: unknown) => {
@@ -118,9 +120,9 @@ export class Relay implements Transport {
     return { ...params, _meta: { ...this.envelope, ...own, ...(onProgress === undefined ? {} : { progressToken: id }) } };
   }
 
-  /** Over HTTP the modern era takes the end of the stream for it; the older one needs a notification. */
+  /** Tells the server, where the end of the stream does not. */
   #cancel(id: number, stream: AbortController | undefined): void {
-    if (this.envelope !== undefined && stream !== undefined) return stream.abort();
+    if (this.hasPerRequestStream && stream === undefined) return;
     const meta = this.envelope === undefined ? {} : { _meta: { ...this.envelope } };
     const told = this.#inner.send({
       jsonrpc: "2.0",
