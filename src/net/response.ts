@@ -96,7 +96,9 @@ export class CappedResponse implements HttpResponse {
         });
         message.once("end", resolve);
         message.once("error", reject);
-        message.once("close", () => reject(brokenOff()));
+        message.once("close", () => {
+          if (!message.readableEnded) reject(brokenOff());
+        });
       });
     } catch (error: unknown) {
       if (!message.readableEnded) message.destroy();
