@@ -182,6 +182,24 @@ describe("F08 endless bodies", () => {
     await isClosed;
   });
 
+  test.each([
+    ["cancelled while it is read", "cancelled"],
+    ["cancelled before it is read", "cancelled"],
+    ["given up while it is read", "network_error"],
+  ])("F08 a slow body that is wanted whole and %s ends as %s, and its connection is closed", async (when, code) => {
+    const { promise: isClosed, resolve: closed } = Promise.withResolvers<void>();
+    const server = await httpServer((_request, response) => void response.on("close", closed).write("a"));
+    const client = testClient({ allowPrivate: [server.host] });
+    const stop = new AbortController();
+    const answer = await client.request(toRequest(server.at("/"), { signal: stop.signal }));
+    if (when === "cancelled before it is read") stop.abort();
+    const failure = failureOf(answer.bytes());
+    if (when === "given up while it is read") answer.discard();
+    else stop.abort();
+    expect(await failure).toMatchObject({ code, outcome: "unknown" });
+    await isClosed;
+  });
+
   test("F08 leaving the loop or giving the answer up closes the connection", async () => {
     for (const giveUp of ["break", "discard"]) {
       let closed: () => void = () => {};
