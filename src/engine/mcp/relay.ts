@@ -87,7 +87,7 @@ export class Relay implements Transport {
   request(request: RelayRequest): Promise<unknown> {
     const { method, signal } = request;
     const id = this.#nextId++;
-    // The modern era takes the end of the stream for a cancellation, and the caller's own signal ends it; the older one is told first.
+    // The modern era takes the end of the stream for a cancellation, and the caller's own signal ends it; the older one needs a notification first.
     const stream = this.hasPerRequestStream && this.envelope === undefined ? new AbortController() : undefined;
     const requestSignal = stream?.signal ?? (this.hasPerRequestStream ? signal : undefined);
     return new Promise<unknown>((resolve, reject) => {
