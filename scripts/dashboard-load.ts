@@ -1,7 +1,8 @@
 /**
  * Figures of the dashboard under load, in Debian's Chromium: `node --conditions=haft-source scripts/dashboard-load.ts [options]`.
  *
- * `--seconds <n>` of a live session (10), `--rate <n>` events a second (1000), `--calls <n>` of the recording that is opened (100000);
+ * `--seconds <n>` of a live session (10), `--rate <n>` events a second (1000), `--calls <n>` of the recording and the stored session
+ * that are opened (100000);
  * `--hour` lets a call report progress afterwards, as often as an hour of that rate has seconds and events, twenty times as fast.
  */
 import { mkdtempSync, rmSync } from "node:fs";
@@ -14,8 +15,10 @@ import { parseArgs } from "node:util";
 import { createRuntime, defineTool, pure } from "haft";
 import { writeRecording } from "haft/recording";
 import { createServer, staticToken } from "haft/server";
+import { sqliteStore } from "haft/sqlite";
 import { chromium, type Browser, type Page } from "playwright-core";
 import type { SessionEvent } from "../src/core/event.ts";
+import { importRecording } from "../src/runtime/import-recording.ts";
 import { buildDashboard } from "./dashboard.ts";
 
 const TOKEN = "dashboard-load-token";
@@ -72,7 +75,9 @@ const reports = defineTool({
     return null;
   },
 });
-const runtime = createRuntime({ toolsets: [{ name: "load", tools: [nothing, reports] }] });
+const folder = mkdtempSync(join(tmpdir(), "haft-load-"));
+const store = sqliteStore({ path: join(folder, "sessions.db") });
+const runtime = createRuntime({ toolsets: [{ name: "load", tools: [nothing, reports] }], store });
 const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), dashboard: true });
 const { url } = await server.listen({ port: 0 });
 const browser = await chromium.launch({
@@ -81,11 +86,14 @@ const browser = await chromium.launch({
 });
 try {
   if (Number(values.seconds) > 0) await live(browser, { seconds: Number(values.seconds), rate: Number(values.rate), isHour: values.hour });
+  await plainRows(browser, Number(values.calls));
   await largeFile(browser, Number(values.calls));
+  await storedSession(browser, Number(values.calls));
 } finally {
   await browser.close();
   await server.close();
   await runtime.close();
+  rmSync(folder, { recursive: true, force: true });
 }
 
 interface Live {
@@ -154,30 +162,73 @@ async function hour(page: Page, session: ReturnType<typeof runtime.session>, rat
 
 /** A recording with so many calls, opened from a file. */
 async function largeFile(browser: Browser, calls: number): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), "haft-load-"));
-  try {
-    const path = join(folder, "large.jsonl");
-    await writeFile(path, writeRecording(manyEvents(calls), { sessionId: "large", exportedAt: 0 }));
-    const page = await openPage(browser, "/file");
-    await page.getByText("Drop a file here").waitFor();
-    await watchFrames(page);
-    const startedAt = performance.now();
-    await page.locator("input[type=file]").setInputFiles(path);
-    await page.getByRole("row").first().waitFor();
-    const paintedMs = performance.now() - startedAt;
-    await page.getByText("reading", { exact: true }).waitFor({ state: "detached", timeout: 300_000 });
-    const wholeMs = performance.now() - startedAt;
-    console.log(`recording: ${calls} calls, first rows after ${paintedMs.toFixed(0)} ms, whole after ${wholeMs.toFixed(0)} ms`);
-    console.log(`  frames while it is read: ${await frames(page)}`);
-    await pause(1_000);
-    await watchFrames(page);
-    await page.evaluate(SCROLL);
-    console.log(`  frames of a scroll: ${await frames(page)}`);
-    console.log(`  heap: ${await heapOf(page)} MB`);
-    await page.context().close();
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const path = join(folder, "large.jsonl");
+  await writeFile(path, writeRecording(manyEvents(calls), { sessionId: "large", exportedAt: 0 }));
+  const page = await openPage(browser, "/file");
+  await page.getByText("Drop a file here").waitFor();
+  const opened = timesOfOpening(page, calls);
+  await watchFrames(page);
+  await page.locator("input[type=file]").setInputFiles(path);
+  console.log(`recording: ${calls} calls, ${await opened}`);
+  await scrolled(page);
+}
+
+/** The same as a session of the server's store, opened by its address. */
+async function storedSession(browser: Browser, calls: number): Promise<void> {
+  await importRecording(store, writeRecording(manyEvents(calls), { sessionId: "large", exportedAt: 0 }));
+  const page = await openPage(browser, "/sessions");
+  await page.getByRole("link", { name: "large" }).waitFor();
+  const opened = timesOfOpening(page, calls);
+  await watchFrames(page);
+  await page.getByRole("link", { name: "large" }).click();
+  console.log(`stored session: ${calls} calls, ${await opened}`);
+  await scrolled(page);
+}
+
+/** The least that a scroll costs here: as many rows of one text each, in place of those that went out of view. */
+async function plainRows(browser: Browser, calls: number): Promise<void> {
+  const page = await (await browser.newContext({ viewport: { width: 1360, height: 800 } })).newPage();
+  await page.evaluate(`{
+    const grid = document.body.appendChild(document.createElement("div"));
+    grid.setAttribute("role", "treegrid");
+    grid.style = "height: 640px; overflow: auto; contain: strict";
+    const all = grid.appendChild(document.createElement("div"));
+    all.style = "position: relative; height: ${calls * 32}px";
+    const rows = Array.from({ length: 30 }, () => all.appendChild(document.createElement("div")));
+    for (const row of rows) row.style = "position: absolute; inset-inline: 0; top: 0; height: 32px; contain: strict";
+    const place = () => {
+      const first = Math.floor(grid.scrollTop / 32);
+      for (let index = first; index < first + 30; index++) {
+        const row = rows[index % 30];
+        row.textContent = "load::tool_" + (index % 7) + " " + index;
+        row.style.transform = "translateY(" + index * 32 + "px)";
+      }
+    };
+    grid.addEventListener("scroll", place);
+    place();
+  }`);
+  console.log(`plain rows: ${calls}`);
+  await scrolled(page);
+}
+
+/** From now on: until rows are seen, and until all calls are counted in the head of the page. */
+async function timesOfOpening(page: Page, calls: number): Promise<string> {
+  const startedAt = performance.now();
+  await page.getByRole("treegrid").getByRole("row").first().waitFor();
+  const paintedMs = performance.now() - startedAt;
+  await page.getByText(`${calls.toLocaleString("en-US")} calls`).waitFor({ timeout: 300_000 });
+  await page.getByText("reading", { exact: true }).waitFor({ state: "detached", timeout: 300_000 });
+  const wholeMs = performance.now() - startedAt;
+  return `first rows after ${paintedMs.toFixed(0)} ms, whole after ${wholeMs.toFixed(0)} ms\n  frames until then: ${await frames(page)}`;
+}
+
+async function scrolled(page: Page): Promise<void> {
+  await pause(1_000);
+  await watchFrames(page);
+  await page.evaluate(SCROLL);
+  console.log(`  frames of a scroll: ${await frames(page)}`);
+  console.log(`  heap: ${await heapOf(page)} MB`);
+  await page.context().close();
 }
 
 /** In the order of their times, as a log has them: a call begins every 3 ms and takes 20. */
