@@ -14,6 +14,10 @@ function end(content: string, more: object = {}): LogEvent {
   return { type: "round-end", ...place, callIds: [], message: { role: "assistant", content }, finish: "stop", usage, ...more };
 }
 
+function said(content: string, more: object = {}): LogEvent {
+  return { type: "message-add", ...place, message: { role: "user", content }, ...more };
+}
+
 test("issue 20.2 the text that is written grows, and its message takes its place", () => {
   const log = new ChatLog();
   for (const event of [text(0, "A lamp "), text(7, "is 49")]) log.add(event);
@@ -38,4 +42,12 @@ test("issue 20.2 a message that was cut off is not joined with the next, and mis
   expect(log.writing).toBe("A new text…goes on");
   log.add(text(3, "another"));
   expect(log.writing).toBe("…another");
+});
+
+test("issue 20.2 a message that was cut off makes room for the next message of a user", () => {
+  const log = new ChatLog();
+  for (const event of [text(0, "A lamp "), said("Again, please.", { parentCallId: "c" })]) log.add(event);
+  expect(log.writing).toBe("A lamp ");
+  log.add(said("Again, please."));
+  expect([log.writing, log.items().length]).toEqual(["", 2]);
 });

@@ -14,6 +14,9 @@ import { omitUndefined } from "../base/omit-undefined.ts";
 const LINE_LIMITS = { ...EVENT_LIMITS, maxDepth: EVENT_LIMITS.maxDepth + 4, maxChars: MAX_LINE_CHARS };
 const SUM_LENGTH = `,"sum":"${"0".repeat(64)}"}`.length;
 
+/** A line without a dollar sign, in whatever spelling, refers to no body. */
+const MAY_REFER = /\$|\\u0024/u;
+
 const HASH = textLike(/^[0-9a-f]{64}$/u, "a SHA-256 in hex");
 const HEADER = shape({ haft: oneOf(["recording"]), sessionId: textOf(1, MAX_ID_LENGTH), exportedAt: numberOf(-8.64e15, 8.64e15) });
 const BODY = shape({ body: HASH, text: anyText, part: optional(count), parts: optional(count) });
@@ -68,8 +71,11 @@ export class RecordingDecoder {
     const fields = this.#parse(line);
     this.#verify(line);
     if (this.#openBody !== undefined || Object.hasOwn(fields, "body")) return this.#takeBody(fields);
-    if (Object.hasOwn(fields, "event")) return this.#takeEvent(fields["event"] ?? null);
-    if (Object.hasOwn(fields, "large")) return this.#takeEvent(this.#parseLarge(fields));
+    if (Object.hasOwn(fields, "event")) {
+      const event = fields["event"] ?? null;
+      return this.#takeEvent(MAY_REFER.test(line) ? this.#attached(event) : event);
+    }
+    if (Object.hasOwn(fields, "large")) return this.#takeEvent(this.#attached(this.#parseLarge(fields)));
     return this.#takeEnd(fields);
   }
 
@@ -136,11 +142,12 @@ export class RecordingDecoder {
     }
   }
 
-  #takeEvent(detached: JsonValue): SessionEvent {
-    const event = readEvent(
-      attachBodies(detached, (hash) => this.#find(hash)),
-      `line ${this.#line}`,
-    );
+  #attached(detached: JsonValue): JsonValue {
+    return attachBodies(detached, (hash) => this.#find(hash));
+  }
+
+  #takeEvent(attached: JsonValue): SessionEvent {
+    const event = readEvent(attached, `line ${this.#line}`);
     this.#events++;
     this.#waitingChars = 0;
     this.#window.trim();

@@ -2,7 +2,8 @@
 import type { SessionEvent } from "../event.ts";
 import type { Sha256 } from "./bodies.ts";
 import { RecordingDecoder } from "./decoder.ts";
-import { MAX_LINE_CHARS, type RecordingHeader } from "./format.ts";
+import type { RecordingHeader } from "./format.ts";
+import { LineSplitter } from "./line-splitter.ts";
 
 /** Text in pieces of any length, or whole. */
 export type RecordingSource = string | Iterable<string> | AsyncIterable<string>;
@@ -68,44 +69,4 @@ async function* linesOf(source: RecordingSource, decoder: RecordingDecoder): Asy
 function* linesOfText(text: string, splitter: LineSplitter): Generator<string, void, undefined> {
   yield* splitter.push(text);
   yield* splitter.rest();
-}
-
-/** Cuts text into lines, however it is cut into pieces, and keeps no more than one line. */
-class LineSplitter {
-  readonly #decoder: RecordingDecoder;
-  #line = "";
-  #started = false;
-
-  constructor(decoder: RecordingDecoder) {
-    this.#decoder = decoder;
-  }
-
-  *push(chunk: string): Generator<string, void, undefined> {
-    let start = 0;
-    if (!this.#started && chunk !== "") {
-      this.#started = true;
-      if (chunk.startsWith("\ufeff")) start = 1;
-    }
-    for (let end = chunk.indexOf("\n", start); end >= 0; end = chunk.indexOf("\n", start)) {
-      this.#extend(chunk.slice(start, end));
-      yield this.#take();
-      start = end + 1;
-    }
-    this.#extend(chunk.slice(start));
-  }
-
-  *rest(): Generator<string, void, undefined> {
-    if (this.#line !== "") yield this.#take();
-  }
-
-  #extend(text: string): void {
-    if (this.#line.length + text.length > MAX_LINE_CHARS) throw this.#decoder.tooLong();
-    this.#line += text;
-  }
-
-  #take(): string {
-    const line = this.#line;
-    this.#line = "";
-    return line.endsWith("\r") ? line.slice(0, -1) : line;
-  }
 }

@@ -109,7 +109,7 @@ function Conversation({ agent, followed }: { readonly agent: Agent; readonly fol
             <ChatCall key={`${entry.id} ${entry.result === undefined}`} entry={entry} log={log.calls} sessionId={agent.sessionId} />
           ),
         )}
-      {log.writing !== "" && <ChatWriting text={log.writing} />}
+      {log.writing !== "" && <ChatWriting text={log.writing} isRunning={agent.state === "running"} />}
       {[...log.waiting].map(([id, text]) => (
         <div key={id} className="chat-message chat-user chat-waiting">
           <p className="chat-role">waits for the agent</p>

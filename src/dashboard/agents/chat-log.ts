@@ -19,8 +19,8 @@ export class ChatLog {
   add(event: LogEvent): void {
     this.calls.add(event);
     if (event.type === "round-text") this.#write(event);
-    // One that is made in a call is no part of this conversation.
-    if (event.type === "round-end" && event.parentCallId === undefined) this.#begin();
+    // One that is made in a call is no part of this conversation. What follows a message that was cut off takes its place.
+    if ((event.type === "round-end" || event.type === "message-add") && event.parentCallId === undefined) this.#begin();
     if (event.type === "inbox-add") this.waiting.set(event.id, contentText(event.message.content, MAX_TEXT));
     if (event.type === "message-add" && event.message.inboxId !== undefined) this.waiting.delete(event.message.inboxId);
   }

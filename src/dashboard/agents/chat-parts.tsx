@@ -1,5 +1,5 @@
 /** The parts of a conversation: what was said, and calls with what they answered. */
-import type { ReactNode } from "react";
+import { useEffect, useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { approvalPath, sessionPath } from "../show/address.ts";
 import { Inert, JsonBlock, ToolName } from "../show/inert.tsx";
@@ -25,11 +25,23 @@ export function ChatMessage({ entry: { role, text, at, voided } }: { readonly en
   );
 }
 
-/** A message that the model is writing. */
-export function ChatWriting({ text }: { readonly text: string }): ReactNode {
+/** So long is nothing written when a message counts as cut off: the list of agents may be behind the text. */
+const STILL_MS = 3_000;
+
+/** A message that the model is writing, or that was cut off. */
+export function ChatWriting({ text, isRunning }: { readonly text: string; readonly isRunning: boolean }): ReactNode {
+  const [still, setStill] = useState<string>();
+  useEffect(() => {
+    if (isRunning) return;
+    const timer = setTimeout(() => setStill(text), STILL_MS);
+    return () => clearTimeout(timer);
+  }, [text, isRunning]);
   return (
     <div className="chat-message chat-agent" aria-live="off">
-      <p className="chat-role">assistant</p>
+      <p className="chat-role">
+        assistant
+        {still === text && !isRunning && <Badge tone="warn">cut off</Badge>}
+      </p>
       <p className="prose">
         <Inert text={text} maxLength={20_000} />
       </p>

@@ -2,8 +2,11 @@
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { ToolError } from "../../core/error.ts";
-import { openRecording } from "../../core/recording/open-recording.ts";
+import { RecordingDecoder } from "../../core/recording/decoder.ts";
+import { LineSplitter } from "../../core/recording/line-splitter.ts";
+import { nextTask, SLICE_MS } from "../show/next-task.ts";
 import { count } from "../show/words.ts";
+import type { LogEvent } from "../server/log-event.ts";
 import { SessionLog } from "../timeline/session-log.ts";
 import { conversationLog } from "./conversation-log.ts";
 import { turnsOf } from "./conversation.ts";
@@ -38,8 +41,6 @@ const MAX_PROBLEMS = 20;
 const LIMITS = { maxChars: MAX_CHARS, maxDepth: 256, maxNodes: 8_000_000, longIntegers: "round" } as const;
 /** The first characters of a file say its kind. Spaces before them are skipped, so many at most. */
 const MAX_START = 1024 * 1024;
-/** So long may reading keep the page from drawing. */
-const SLICE_MS = 12;
 
 const HINT =
   "It may be a recording of Haft (JSON Lines), or JSON or JSON Lines with messages of OpenAI or Anthropic, items of OpenAI's Responses, or contents of Gemini.";
@@ -74,22 +75,38 @@ async function* recording(name: string, pieces: AsyncIterable<string>): AsyncGen
     problems,
     isWhole,
   });
+  const decoder = new RecordingDecoder(sha256);
+  const lines = new LineSplitter(decoder);
+  let isBegun = false;
+  const take = (line: string | undefined): void => {
+    if (!isBegun) {
+      part.name = decoder.start(line).sessionId;
+      isBegun = true;
+    } else if (line !== undefined) enter(log, decoder.next(line));
+  };
   try {
-    const { header, events } = await openRecording(pieces, sha256);
-    part.name = header.sessionId;
     let sliceAt = performance.now();
-    for await (const event of events) {
-      log.add(event);
-      log.endAt = Math.max(log.endAt ?? event.at, event.at);
-      if (performance.now() - sliceAt < SLICE_MS) continue;
-      yield made(false);
-      await new Promise((resolve) => setTimeout(resolve)); // the page draws, and takes keys
-      sliceAt = performance.now();
-    }
+    for await (const piece of pieces)
+      for (const line of lines.push(piece)) {
+        take(line);
+        if (performance.now() - sliceAt < SLICE_MS) continue;
+        yield made(false);
+        await nextTask(); // the page draws, and takes keys
+        sliceAt = performance.now();
+      }
+    for (const line of lines.rest()) take(line);
+    if (!isBegun) take(undefined);
+    decoder.finish();
     yield made(true);
   } catch (thrown: unknown) {
     yield made(true, [problemOf(thrown)]);
   }
+}
+
+function enter(log: SessionLog, event: LogEvent | undefined): void {
+  if (event === undefined) return;
+  log.add(event);
+  log.endAt = Math.max(log.endAt ?? event.at, event.at);
 }
 
 function conversations(name: string, text: string): OpenedFile {

@@ -1,6 +1,7 @@
 /** Follows a session's events into what a screen folds them to, and draws at most once a frame, large logs more seldom. */
 import { useEffect, useState } from "react";
 import { drawingPauseMs } from "../show/drawing-pace.ts";
+import { nextTask, SLICE_MS } from "../show/next-task.ts";
 import { failureOf } from "./failure-of.ts";
 import type { LogEvent } from "./log-event.ts";
 import { useConnection } from "./use-server.ts";
@@ -25,7 +26,7 @@ const QUIET_MS = 150;
 
 /** @param makeLog the same function at each drawing */
 export function useFoldedLog<Log extends Foldable>(sessionId: string, makeLog: () => Log): Followed<Log> {
-  const { client } = useConnection();
+  const connection = useConnection();
   const [state, setState] = useState<Followed<Log>>(() => emptyLog(makeLog()));
   useEffect(() => {
     const stop = new AbortController();
@@ -49,13 +50,17 @@ export function useFoldedLog<Log extends Foldable>(sessionId: string, makeLog: (
     };
     const settle = (): void => draw({ isReady: true });
     const follow = async (): Promise<void> => {
-      await client.call("getSession", { params: { sessionId }, signal: stop.signal });
+      await connection.client.call("getSession", { params: { sessionId }, signal: stop.signal });
       quiet = setTimeout(settle, QUIET_MS);
-      for await (const { event } of client.follow(sessionId, { live: true, signal: stop.signal })) {
-        log.add(event);
-        if (quiet !== undefined) clearTimeout(quiet);
+      let sliceAt = performance.now();
+      for await (const events of connection.follow(sessionId, stop.signal)) {
+        for (const { event } of events) log.add(event);
+        clearTimeout(quiet);
         quiet = setTimeout(settle, QUIET_MS);
         drawSoon();
+        if (performance.now() - sliceAt < SLICE_MS) continue;
+        await nextTask(); // pieces that have come already are read in one task otherwise
+        sliceAt = performance.now();
       }
     };
     setState(emptyLog(log));
@@ -68,7 +73,7 @@ export function useFoldedLog<Log extends Foldable>(sessionId: string, makeLog: (
       if (quiet !== undefined) clearTimeout(quiet);
       if (paused !== undefined) clearTimeout(paused);
     };
-  }, [client, sessionId, makeLog]);
+  }, [connection, sessionId, makeLog]);
   return state;
 }
 
