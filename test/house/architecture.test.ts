@@ -78,8 +78,10 @@ test("issue 20.1 the dashboard knows the server only by the client, reads files 
       .map(({ specifier }) => (specifier.startsWith(".") ? resolvePath(path, specifier) : specifier))
       .filter((target) => target.startsWith("node:") || (target.startsWith("src/") && !target.startsWith("src/dashboard/"))),
   );
-  const core = ["base/json.ts", "base/parse-json.ts", "error.ts", "recording/open-recording.ts"].map((name) => `src/core/${name}`);
-  expect(new Set(outside)).toEqual(new Set(["src/client/client.ts", ...core]));
+  const core = ["base/json.ts", "base/parse-json.ts", "error.ts", "recording/decoder.ts", "recording/line-splitter.ts"].map(
+    (name) => `src/core/${name}`,
+  );
+  expect(new Set(outside)).toEqual(new Set(["src/client/client.ts", "src/client/event-follower.ts", ...core]));
 });
 
 describe("the checker catches", () => {

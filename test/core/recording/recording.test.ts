@@ -109,7 +109,6 @@ describe("what stands where", () => {
   });
 
   test("a long text of an output, an input and a call is written once", async () => {
-    const text = "long ".repeat(400);
     const events: readonly SessionEvent[] = [
       { type: "call-start", ...FACT, callId: "c", turnId: "t", call: { name: "a::b", input: { text } } },
       { ...answer("c", { nested: [text] }), input: { text } } as SessionEvent,
@@ -197,3 +196,16 @@ function* piecesOf(text: string, lengths: readonly number[]): Generator<string> 
     at += length;
   }
 }
+
+test("issue 20 a reference to a long text is one however its dollar sign is spelled", async () => {
+  const event = say("long ".repeat(400));
+  const lines = await write([event]);
+  let sum = "";
+  const spelled = lines.map((line) => {
+    const open = line.replace(/,"sum":"[0-9a-f]{64}"\}\n$/u, "").replace('"$body"', String.raw`"\u0024body"`);
+    sum = hash("sha256", sum + open);
+    return `${open},"sum":"${sum}"}\n`;
+  });
+  expect(spelled.some((line) => line.includes(String.raw`\u0024body`))).toBe(true);
+  expect(parseRecording(spelled.join("")).events).toEqual([event]);
+});
