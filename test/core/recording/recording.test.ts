@@ -109,6 +109,7 @@ describe("what stands where", () => {
   });
 
   test("a long text of an output, an input and a call is written once", async () => {
+    const text = "long ".repeat(400);
     const events: readonly SessionEvent[] = [
       { type: "call-start", ...FACT, callId: "c", turnId: "t", call: { name: "a::b", input: { text } } },
       { ...answer("c", { nested: [text] }), input: { text } } as SessionEvent,
