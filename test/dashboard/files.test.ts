@@ -245,9 +245,14 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 files in a browser ${IN
     await scene.runtime.session("appears-live").execute([{ name: "shop::price", input: { item: "lamp" } }]);
     await page.getByRole("link", { name: "appears-live" }).waitFor({ timeout: 3_000 });
     const searched = page.waitForRequest((request) => new URL(request.url()).searchParams.get("q") === "live app");
-    await page.getByLabel("Find by id").fill("live app");
+    await page.getByLabel("Find by id or title").fill("live app");
     await searched;
     await page.getByRole("link", { name: "orders", exact: true }).waitFor({ state: "detached" });
+    await page.getByLabel("Find by id or title").fill("appears PRICE"); // of the id, and of its title
+    await page.getByRole("link", { name: "appears-live" }).waitFor();
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox").fill("PRICE appears");
+    await page.getByRole("option", { name: /appears-live/u }).waitFor();
     await page.context().close();
   });
 });

@@ -10,7 +10,7 @@ import { useConnection, useConnectionState } from "../server/use-server.ts";
 import { sessionPath, useAddressValue } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
 import { Badge, Loading, Moment, Notice, ScreenHead, SearchField } from "../show/parts.tsx";
-import { count, fullTime, shortTime } from "../show/words.ts";
+import { count, fullTime, holdsWords, MAX_WORDS, shortTime } from "../show/words.ts";
 import { usePaused } from "../show/use-paused.ts";
 import { ListTable } from "../show/list-table.tsx";
 
@@ -23,7 +23,7 @@ export function SessionsScreen(): ReactNode {
   const { client } = useConnection();
   const { isLive } = useConnectionState();
   const [words, setWords] = useAddressValue("q");
-  const searched = usePaused(words.trim());
+  const searched = usePaused(words.trim().slice(0, MAX_WORDS));
   const [show, setShow] = useAddressValue("show");
   const { data, error, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
     queryKey: ["sessions", searched],
@@ -41,11 +41,12 @@ export function SessionsScreen(): ReactNode {
     document.title = "Sessions · Haft";
   }, []);
   const all = data?.pages.flatMap(({ sessions }) => sessions) ?? [];
+  const searchedCount = data?.pages.at(-1)?.searched;
   const found = placed(all.filter((session) => fits(session, words, show)));
   return (
     <>
       <ScreenHead title="Sessions">
-        <SearchField label="Find by id" value={words} onChange={setWords} />
+        <SearchField label="Find by id or title" value={words} onChange={setWords} />
         <label className="choice">
           <span className="visually-hidden">Which sessions</span>
           <select value={show} onChange={({ target }) => setShow(target.value)}>
@@ -63,9 +64,12 @@ export function SessionsScreen(): ReactNode {
       {data !== undefined && found.length === 0 && <NoSessions isFiltered={all.length > 0 || searched !== ""} />}
       {found.length > 0 && <SessionTable sessions={found} />}
       {hasNextPage && (
-        <button type="button" className="button list-more" disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
-          Older sessions
-        </button>
+        <div className="list-more">
+          {searchedCount !== undefined && <p className="muted">Searched the latest {count(searchedCount)} sessions.</p>}
+          <button type="button" className="button" disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+            {searchedCount === undefined ? "Older sessions" : "Search older sessions"}
+          </button>
+        </div>
       )}
     </>
   );
@@ -151,11 +155,7 @@ function fits(session: Session, words: string, show: string): boolean {
   if (show === "open" && !session.open) return false;
   if (show === "branches" && session.parent === undefined) return false;
   if (show === "damaged" && session.damage === undefined) return false;
-  const id = session.id.toLowerCase();
-  return words
-    .toLowerCase()
-    .split(/\s+/u)
-    .every((word) => id.includes(word));
+  return holdsWords(`${session.id}\n${session.title ?? ""}`, words);
 }
 
 const MAX_DEPTH = 20;

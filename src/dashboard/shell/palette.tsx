@@ -2,9 +2,10 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useEffect, useId, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import { useConnection, useConnectionState } from "../server/use-server.ts";
-import { sessionPath, toolPath, useGo } from "../show/address.ts";
+import { sessionPath, sessionsPath, toolPath, useGo } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
 import { screenActions } from "../show/screen-actions.ts";
+import { holdsWords, MAX_WORDS } from "../show/words.ts";
 import { usePaused } from "../show/use-paused.ts";
 
 interface Entry {
@@ -129,26 +130,26 @@ function useEntries(words: string, screens: readonly (readonly [string, string])
   const { client } = useConnection();
   const { key } = useConnectionState();
   const [actions] = useState(screenActions);
-  const q = usePaused(words.trim());
+  const q = usePaused(words.trim().slice(0, MAX_WORDS));
   const { data } = useQuery({
     queryKey: ["palette", q],
     enabled: key !== undefined,
     placeholderData: keepPreviousData,
     queryFn: async ({ signal }) => {
       const query = { limit: FOUND, ...(q === "" ? {} : { q }) };
-      const [{ sessions }, { tools }] = await Promise.all([
+      const [{ sessions, searched, next }, { tools }] = await Promise.all([
         client.call("listSessions", { query, signal }),
         client.call("listTools", { query, signal }),
       ]);
-      return { sessions, tools: tools.map(({ name }) => name) };
+      return { sessions, tools: tools.map(({ name }) => name), isMore: searched !== undefined && next !== undefined };
     },
   });
-  const wanted = words.toLowerCase().split(/\s+/u);
-  const fits = ({ name }: { readonly name: string }): boolean => wanted.every((word) => name.toLowerCase().includes(word));
+  const fits = ({ name, title = "" }: Pick<Entry, "name" | "title">): boolean => holdsWords(`${name}\n${title}`, words);
   return [
     ...actions.map(({ name, run }) => ({ kind: "action", name, run })).filter(fits),
     ...screens.map(([name, path]) => ({ kind: "screen", name, run: () => go(path) })).filter(fits),
     ...(data?.sessions ?? []).map(({ id, title }) => ({ kind: "session", name: id, title, run: () => go(sessionPath(id)) })).filter(fits),
     ...(data?.tools ?? []).map((name) => ({ kind: "tool", name, run: () => go(toolPath(name)) })),
+    ...(data?.isMore === true ? [{ kind: "search", name: `More sessions with “${q}”`, run: () => go(sessionsPath(q)) }] : []),
   ];
 }

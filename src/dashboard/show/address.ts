@@ -27,6 +27,11 @@ export function useGo(): (path: string, options?: { readonly replace?: boolean; 
   return (path, { replace = false, keepQuery = false } = {}) => navigate(keepQuery ? path + window.location.search : path, { replace });
 }
 
+/** The list of sessions that hold these words. */
+export function sessionsPath(words: string): string {
+  return `/sessions?${new URLSearchParams({ q: words }).toString()}`;
+}
+
 export function sessionPath(sessionId: string, callId?: string): string {
   const session = `/sessions/${encodeURIComponent(sessionId)}`;
   return callId === undefined ? session : `${session}/calls/${encodeURIComponent(callId)}`;

@@ -30,6 +30,18 @@ export function span(ms: number): string {
   return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
+/** So many characters of what was typed are sent to search for. */
+export const MAX_WORDS = 1_000;
+
+/** Whether a text holds all the words, in any order and case. */
+export function holdsWords(text: string, words: string): boolean {
+  const lower = text.toLowerCase();
+  return words
+    .toLowerCase()
+    .split(/\s+/u)
+    .every((word) => lower.includes(word));
+}
+
 export function ago(at: number, now: number): string {
   const ms = now - at;
   if (ms < 5_000) return "now";

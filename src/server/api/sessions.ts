@@ -31,33 +31,45 @@ type SessionId =
   | "exportRecording"
   | "importRecording";
 
-/** So many sessions are looked through for one page of a search, a part at a time. */
-const MOST_SEARCHED = 20_000;
-const SEARCHED_AT_ONCE = 1_000;
+/** So many sessions are looked through for one page of a search, a part at a time: the title of each may have to be read. */
+const MOST_SEARCHED = 2_000;
+const SEARCHED_AT_ONCE = 500;
 
 interface StoredPage {
-  readonly found: readonly StoredSession[];
+  readonly found: readonly ApiSession[];
+  /** How many of the newest sessions were looked at, with those of the pages before. */
+  readonly searched: number;
   /** The offset of the next page. */
-  readonly next: number | undefined;
+  readonly next?: number;
 }
 
+interface PageRange {
+  readonly limit: number;
+  readonly offset: number;
+  readonly mostRead: number;
+  readonly signal: AbortSignal;
+}
+
+/** @param find the session as it is listed; undefined for one that is not wanted */
 async function storedPage(
   store: Store,
-  { limit, offset, mostRead }: { readonly limit: number; readonly offset: number; readonly mostRead: number },
-  fits: (session: StoredSession) => boolean,
+  { limit, offset, mostRead, signal }: PageRange,
+  find: (session: StoredSession) => Promise<ApiSession | undefined>,
 ): Promise<StoredPage> {
-  const found: StoredSession[] = [];
+  const found: ApiSession[] = [];
   const size = Math.min(mostRead, SEARCHED_AT_ONCE);
   for (let at = offset; at < offset + mostRead; at += size) {
+    signal.throwIfAborted();
     const read = await store.list({ limit: size + 1, offset: at });
-    for (const [index, session] of read.slice(0, size).entries()) {
-      if (!fits(session)) continue;
-      if (found.length === limit) return { found, next: at + index };
+    const looked = await Promise.all(read.slice(0, size).map(find));
+    for (const [index, session] of looked.entries()) {
+      if (session === undefined) continue;
+      if (found.length === limit) return { found, searched: at + index, next: at + index };
       found.push(session);
     }
-    if (read.length <= size) return { found, next: undefined };
+    if (read.length <= size) return { found, searched: at + read.length };
   }
-  return { found, next: offset + mostRead };
+  return { found, searched: offset + mostRead, next: offset + mostRead };
 }
 
 export const sessionHandlers: Handlers<SessionId> = {
@@ -71,22 +83,32 @@ export const sessionHandlers: Handlers<SessionId> = {
     return shownOpen(session);
   },
 
-  async listSessions({ runtime, principal, query: { limit, cursor = "0", q = "" } }, { store, titles }) {
-    const words = q.toLowerCase().split(/\s+/u);
-    const fits = (id: string): boolean =>
-      !id.startsWith(OWN_SESSION_PREFIX) &&
-      (principal.sessionId ?? id) === id &&
-      words.every((word) => word === "" || id.toLowerCase().includes(word));
+  async listSessions({ runtime, principal, query: { limit, cursor = "0", q = "" }, signal }, { store, titles }) {
+    const isSeen = (id: string): boolean => !id.startsWith(OWN_SESSION_PREFIX) && (principal.sessionId ?? id) === id;
+    const fits = searchFor(q);
     const offset = Number(cursor);
     if (store === undefined) {
-      const open = offset === 0 ? runtime.sessions.list().filter(({ id }) => fits(id)) : [];
-      return { sessions: await Promise.all(open.map((session) => titles.entitled(shownOpen(session), session))) };
+      const open = offset === 0 ? runtime.sessions.list().filter(({ id }) => isSeen(id)) : [];
+      const sessions = await Promise.all(open.map((session) => titles.entitled(shownOpen(session), session)));
+      return { sessions: sessions.filter(fits), ...(q === "" ? {} : { searched: sessions.length }) };
     }
-    const { found, next } = await storedPage(store, { limit, offset, mostRead: q === "" ? limit : MOST_SEARCHED }, ({ sessionId }) =>
-      fits(sessionId),
+    const shown = (one: StoredSession): Promise<ApiSession> => titles.entitled(shownStored(one, runtime.sessions.get(one.sessionId)));
+    // The session of that very id is found at once, however old it is, and not a second time.
+    const named = q === "" || offset > 0 ? [] : (await store.list({ sessionId: q })).filter(({ sessionId }) => isSeen(sessionId));
+    const { found, searched, next } = await storedPage(
+      store,
+      { limit: limit - named.length, offset, mostRead: q === "" ? limit : MOST_SEARCHED, signal },
+      async (one) => {
+        if (!isSeen(one.sessionId) || one.sessionId === q) return undefined;
+        const session = await shown(one);
+        return fits(session) ? session : undefined;
+      },
     );
-    const sessions = await Promise.all(found.map((one) => titles.entitled(shownStored(one, runtime.sessions.get(one.sessionId)))));
-    return { sessions, ...(next === undefined ? {} : { next: String(next) }) };
+    return {
+      sessions: [...(await Promise.all(named.map(shown))), ...found],
+      ...(q === "" ? {} : { searched }),
+      ...(next === undefined ? {} : { next: String(next) }),
+    };
   },
 
   async getSession({ runtime, principal, params: { sessionId } }, { sessions, titles }) {
@@ -196,6 +218,15 @@ export const sessionHandlers: Handlers<SessionId> = {
     });
   },
 };
+
+/** Whether the id and the title of a session hold all the words, each in either, in any order and case. */
+function searchFor(q: string): (session: ApiSession) => boolean {
+  const words = q.toLowerCase().split(/\s+/u);
+  return ({ id, title = "" }) => {
+    const text = `${id}\n${title}`.toLowerCase();
+    return words.every((word) => text.includes(word));
+  };
+}
 
 /** The events of one session: a page, or the stream for those who ask for one. */
 export async function eventsOf(

@@ -1,12 +1,13 @@
 /** Issue 20: all sessions are searched by the server, and the time of calls is counted. */
 import { createRuntime, defineTool, pure } from "haft";
 import { createServer, staticToken } from "haft/server";
-import { memoryStore } from "haft/store";
+import { sqliteStore } from "haft/sqlite";
+import { memoryStore, type Store } from "haft/store";
 import { expect, onTestFinished, test } from "vitest";
 
 const TOKEN = "a-token-of-enough-letters";
 
-async function serve(ids: readonly string[]) {
+async function serve(ids: readonly string[], store: Store | "none" = memoryStore()) {
   const nothing = defineTool({
     name: "nothing",
     description: "Does nothing.",
@@ -14,7 +15,7 @@ async function serve(ids: readonly string[]) {
     effects: pure,
     execute: () => null,
   });
-  const runtime = createRuntime({ store: memoryStore(), toolsets: [{ name: "a", tools: [nothing] }] });
+  const runtime = createRuntime({ ...(store === "none" ? {} : { store }), toolsets: [{ name: "a", tools: [nothing] }] });
   const server = createServer(runtime, { auth: staticToken({ token: TOKEN }) });
   onTestFinished(async () => {
     await server.close();
@@ -38,7 +39,70 @@ test("issue 20.2 words find sessions behind the first page, in any order and cas
     cursor = page.next;
   }
   expect([found.toSorted(), pages]).toEqual([["Trip to 0", "Trip to 10", "Trip to 15", "Trip to 20", "Trip to 5"], 3]);
-  expect(await (await get("/v1/sessions?q=nowhere")).json()).toEqual({ sessions: [] });
+  expect(await (await get("/v1/sessions?q=nowhere")).json()).toEqual({ sessions: [], searched: 25 });
+});
+
+for (const [name, makeStore] of [
+  ["memory", () => memoryStore()],
+  ["SQLite", () => sqliteStore({ path: ":memory:" })],
+  ["no store", () => "none" as const],
+] as const)
+  test(`issue 20.2 words find sessions by title as well, as they are written (${name})`, async () => {
+    const get = await serve([], makeStore());
+    const titles = ["Two lamps, 50% off", "snake_case and\u0000NUL", "a \u202egnp.exe", "Ein Tisch für Zoë"];
+    for (const [index, content] of titles.entries()) await get.runtime.session(`s${index}`).addMessage({ role: "user", content });
+    const found = async (q: string) => {
+      const answer = (await (await get(`/v1/sessions?q=${encodeURIComponent(q)}`)).json()) as Page;
+      expect(answer).toMatchObject({ searched: 4 });
+      expect(answer.next).toBeUndefined();
+      return answer.sessions.map(({ id }) => id).toSorted();
+    };
+    expect(await found("LAMPS two")).toEqual(["s0"]);
+    expect(await found("s0 lamps")).toEqual(["s0"]); // one word of the id, one of the title
+    expect(await found("%")).toEqual(["s0"]);
+    expect(await found("_")).toEqual(["s1"]);
+    expect(await found("\u0000")).toEqual(["s1"]);
+    expect(await found("\u202e")).toEqual(["s2"]);
+    expect(await found("FÜR")).toEqual(["s3"]);
+    expect(await found(" ")).toEqual(["s0", "s1", "s2", "s3"]);
+    expect(await found("'; drop table sessions; --")).toEqual([]);
+  });
+
+test("issue 20.2 a search with no words, and one with too many, is refused with what it takes", async () => {
+  const get = await serve([]);
+  for (const q of ["", "x".repeat(10_240)]) {
+    const response = await get(`/v1/sessions?q=${q}`);
+    expect(response.status).toBe(400);
+    expect(await response.text()).toMatch(/"q"|\bq\b/u);
+  }
+});
+
+test("issue 20.2 a page of a search looks through 2,000 sessions, says so, and goes on at its cursor; the session of that very id comes first, once", async () => {
+  const get = await serve([]);
+  const store = get.runtime.store;
+  const logs = Array.from({ length: 2_100 }, (_, index) => {
+    const log = store?.create(`s${index}`, { at: index, durability: "sync" });
+    const content = index === 3 ? "the lamp" : "a desk";
+    log?.append([{ type: "message-add", sessionId: `s${index}`, at: index, message: { role: "user", content } }]);
+    return log?.close();
+  });
+  await Promise.all(logs);
+  const ask = async (query: string) => (await (await get(`/v1/sessions?${query}`)).json()) as Page;
+  const first = await ask("q=lamp");
+  expect(first).toEqual({ sessions: [], searched: 2_000, next: "2000" });
+  const second = await ask("q=lamp&cursor=2000");
+  expect(second).toMatchObject({ sessions: [{ id: "s3", title: "the lamp" }], searched: 2_100 });
+  expect(second.next).toBeUndefined();
+  const named = await ask("q=s3&limit=1");
+  expect(named.sessions.map(({ id }) => id)).toEqual(["s3"]);
+  const ids: string[] = named.sessions.map(({ id }) => id);
+  for (let { next } = named; next !== undefined;) {
+    const page = await ask(`q=s3&limit=700&cursor=${next}`);
+    ids.push(...page.sessions.map(({ id }) => id));
+    next = page.next;
+  }
+  const all = Array.from({ length: 2_100 }, (_, index) => `s${index}`).filter((id) => id.includes("s3"));
+  expect(ids.toSorted()).toEqual(all.toSorted());
 });
 
 test("issue 20.2 the metrics have a histogram of the time that calls took", async () => {

@@ -28,9 +28,16 @@ export const sessionRoutes = {
     scope: "read",
     summary: "List sessions, the newest first.",
     description:
-      "With words, all sessions of the store are looked through; a page may then have fewer entries than its limit, and none, and still a next one.",
-    query: { ...page, q: text("Words that the id holds, in any order.", { minLength: 1, maxLength: 1_000 }) },
-    answer: answer({ sessions: array(ref("Session")), next: text("The cursor of the next page.") }, ["sessions"]),
+      "With words, a page looks through at most 2,000 sessions; it may then have fewer entries than its limit, and none, and still a next one. A session whose id is q comes first.",
+    query: { ...page, q: text("Words that the id or the title holds, in any order and case.", { minLength: 1, maxLength: 1_000 }) },
+    answer: answer(
+      {
+        sessions: array(ref("Session")),
+        searched: integer("With words, how many of the newest sessions were looked through up to here.", 0, Number.MAX_SAFE_INTEGER),
+        next: text("The cursor of the next page."),
+      },
+      ["sessions"],
+    ),
     example: { query: { limit: "10" } },
   },
   getSession: {
