@@ -137,6 +137,12 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     example: "haft jobs list",
     load: async () => (await import("./jobs-command.ts")).jobsCommand,
   },
+  schedules: {
+    usage: "<command>",
+    summary: "List, pause and resume the schedules of agents.",
+    example: "haft schedules list",
+    load: async () => (await import("./schedules-command.ts")).schedulesCommand,
+  },
   keys: {
     usage: "<command>",
     summary: "Add, list and revoke the keys of a server.",

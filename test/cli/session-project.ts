@@ -69,6 +69,7 @@ export interface HereOptions {
   /** Columns of a terminal; left out = the output goes to a pipe. */
   readonly columns?: number;
   readonly signal?: AbortSignal;
+  readonly environment?: Readonly<Record<string, string>>;
   /** Called with all of its standard output so far, each time there is more. */
   readonly onOutput?: (stdout: string) => void;
 }
@@ -88,7 +89,7 @@ export class SessionProject {
   /** Runs one command line; no colours. Names of files are to be whole paths, except that of the configuration. */
   async haft(
     args: readonly string[],
-    { input = "", ask, columns, signal = new AbortController().signal, onOutput }: HereOptions = {},
+    { input = "", ask, columns, signal = new AbortController().signal, environment, onOutput }: HereOptions = {},
   ): Promise<Finished> {
     const output = { stdout: "", stderr: "" };
     const screen = (name: "stdout" | "stderr") => ({
@@ -104,7 +105,7 @@ export class SessionProject {
       stderr: screen("stderr"),
       stdin: typeof input === "string" ? Readable.from([Buffer.from(input)]) : input,
       ask,
-      environment: { NO_COLOR: "1" },
+      environment: { NO_COLOR: "1", ...environment },
       signal,
     });
     return { exitCode, ...output };

@@ -79,14 +79,12 @@ test("issue 20.2 a search with no words, and one with too many, is refused with 
 
 test("issue 20.2 a page of a search looks through 2,000 sessions, says so, and goes on at its cursor; the session of that very id comes first, once", async () => {
   const get = await serve([]);
-  const store = get.runtime.store;
-  const logs = Array.from({ length: 2_100 }, (_, index) => {
-    const log = store?.create(`s${index}`, { at: index, durability: "sync" });
+  for (let index = 0; index < 2_100; index++) {
+    const log = get.runtime.store?.create(`s${index}`, { at: index, durability: "sync" });
     const content = index === 3 ? "the lamp" : "a desk";
     log?.append([{ type: "message-add", sessionId: `s${index}`, at: index, message: { role: "user", content } }]);
-    return log?.close();
-  });
-  await Promise.all(logs);
+    await log?.close();
+  }
   const ask = async (query: string) => (await (await get(`/v1/sessions?${query}`)).json()) as Page;
   const first = await ask("q=lamp");
   expect(first).toEqual({ sessions: [], searched: 2_000, next: "2000" });

@@ -1,0 +1,122 @@
+/** `haft schedules` over a store that no process has open, and one that a server does. */
+import { createRuntime } from "haft";
+import { createServer, staticToken } from "haft/server";
+import { sqliteStore } from "haft/sqlite";
+import { createTriggers } from "haft/triggers";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { PATIENCE_MS } from "./run-haft.ts";
+import { SessionProject, jsonLines, timeless, type HereOptions } from "./session-project.ts";
+
+const TOKEN = "a-token-of-enough-letters";
+
+class ScheduleProject extends SessionProject {
+  readonly triggers = createTriggers();
+  readonly runtime = createRuntime({ store: sqliteStore({ path: this.path("haft.db"), synchronous: "normal" }) });
+
+  constructor() {
+    super();
+    onTestFinished(async () => void (await this.runtime.close()));
+  }
+
+  async add(sessionId: string, name: string, rule: object = { dailyAt: "07:30" }): Promise<void> {
+    const session = this.runtime.sessions.get(sessionId) ?? this.runtime.session(sessionId);
+    await this.triggers.of(session).add({ type: "schedule", name, zone: "UTC", prompt: "Look at the\u001b[31m notes.", ...rule });
+  }
+
+  schedules(args: readonly string[], options?: HereOptions) {
+    return this.haft(["schedules", ...args, "--store", this.path("haft.db")], options);
+  }
+}
+
+async function closedProject(): Promise<ScheduleProject> {
+  const project = new ScheduleProject();
+  await project.add("travel", "morning");
+  await project.add("travel", "often", { everyMinutes: 5 });
+  await project.add("desk", "morning", { cron: "0 9 * * 1" });
+  await project.triggers.of(project.runtime.session("clock")).add({ type: "timer", name: "tick", interval: 60, prompt: "x" });
+  await project.runtime.close();
+  return project;
+}
+
+describe("haft schedules", { timeout: PATIENCE_MS }, () => {
+  test("issue 20.2 pause and resume write to the store what a restart keeps; once more changes nothing", async () => {
+    const project = await closedProject();
+    const length = () => project.withStore(async (store) => (await store.list({ sessionId: "travel" }))[0]?.length);
+    const before = Number(await length());
+    const paused = await project.schedules(["pause", "often"]);
+    expect(paused).toEqual({ exitCode: 0, stderr: "", stdout: "paused the schedule often of the session travel\n" });
+    expect(await project.schedules(["pause", "often"])).toMatchObject({ exitCode: 0, stdout: "the schedule often is paused already\n" });
+    expect(await length()).toBe(before + 1);
+    const [shown, ...rest] = jsonLines((await project.schedules(["list", "--session", "travel", "--json"])).stdout).toReversed();
+    expect(shown).toEqual(
+      expect.objectContaining({
+        id: "often",
+        sessionId: "travel",
+        paused: true,
+        sent: 0,
+        settings: expect.objectContaining({ everyMinutes: 5 }),
+      }),
+    );
+    expect(shown).not.toHaveProperty("nextAt");
+    expect(rest).toEqual([expect.objectContaining({ id: "morning", nextAt: expect.any(Number) })]);
+    const resumed = await project.schedules(["resume", "often", "--json"]);
+    expect(jsonLines(resumed.stdout)).toEqual([expect.objectContaining({ id: "often", nextAt: expect.any(Number) })]);
+    expect((await project.schedules(["resume", "often"])).stdout).toBe("the schedule often is active already\n");
+    expect(await length()).toBe(before + 2);
+  });
+
+  test("issue 20.2 list prints one line a schedule, safe for a terminal, and no other triggers", async () => {
+    const project = await closedProject();
+    await project.schedules(["pause", "often"]);
+    const { stdout, stderr, exitCode } = await project.schedules(["list"]);
+    expect([exitCode, stderr]).toEqual([0, ""]);
+    expect(stdout).not.toContain("\u001b");
+    const [often = "", ...others] = timeless(stdout).trimEnd().split("\n").toSorted().toReversed();
+    expect(often).toMatch(/^often    paused  when it is resumed, every 5 minutes UTC, session travel, not running, 0 messages sent, Look/u);
+    expect(others[0]).toMatch(/^morning  active  <time>, daily at 07:30 UTC, session travel/u);
+    expect(others[1]).toMatch(/^morning  active  <time>, cron 0 9 \* \* 1 UTC, session desk/u);
+    expect(others).toHaveLength(2);
+    const narrow = await project.schedules(["list"], { columns: 60 });
+    for (const line of narrow.stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(60);
+  });
+
+  test("issue 20.2 an id that several sessions have, a wrong id and a wrong session are named with what would work", async () => {
+    const project = await closedProject();
+    const several = await project.schedules(["pause", "morning"]);
+    expect(several.exitCode).not.toBe(0);
+    expect(several.stderr).toMatch(/Several sessions have a schedule "morning".*--session/su);
+    expect((await project.schedules(["pause", "morning", "--session", "desk"])).exitCode).toBe(0);
+    const wrong = await project.schedules(["resume", "offen"]);
+    expect(wrong.stderr).toMatch(/There is no schedule "offen".*Did you mean often\?/su);
+    expect((await project.schedules(["pause", "tick"])).stderr).toContain('There is no schedule "tick".');
+    const session = await project.schedules(["list", "--session", "travle"]);
+    expect(session.stderr).toMatch(/There is no session "travle".*Did you mean "travel"\?/su);
+    expect([wrong.exitCode, session.exitCode]).toEqual([4, 4]);
+    expect((await project.haft(["schedules", "puase", "x"])).stderr).toContain("pause");
+  });
+
+  test("issue 20.2 a server that has the session open is asked with the key of HAFT_TOKEN; without one it is named", async () => {
+    const project = new ScheduleProject();
+    const { runtime, triggers } = project;
+    await project.add("travel", "morning");
+    const own = () => triggers.of(runtime.sessions.get("travel") ?? runtime.session("travel")).get("morning");
+    const alone = await project.schedules(["pause", "morning"]);
+    expect(alone.stderr).toMatch(/"travel" is open in process \d+.*which announced no address/su);
+    const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), triggers });
+    onTestFinished(() => server.close());
+    await server.listen({ port: 0, address: true });
+    const unkeyed = await project.schedules(["pause", "morning"]);
+    expect(unkeyed.stderr).toMatch(/the server at http:\/\/127\.0\.0\.1:\d+.*HAFT_TOKEN/su);
+    const refused = await project.schedules(["pause", "morning"], { environment: { HAFT_TOKEN: "another-token-of-letters" } });
+    expect(refused.stderr).toMatch(/permission_denied|The server at/u);
+    expect(own()?.paused).toBeUndefined();
+    const environment = { HAFT_TOKEN: TOKEN };
+    const paused = await project.schedules(["pause", "morning"], { environment });
+    expect(paused).toEqual({ exitCode: 0, stderr: "", stdout: "paused the schedule morning of the session travel\n" });
+    expect(own()?.paused).toBe(true);
+    const resumed = await project.schedules(["resume", "morning"], { environment });
+    expect(timeless(resumed.stdout)).toBe("resumed the schedule morning of the session travel; it is due next at <time>\n");
+    expect(own()?.paused).toBeUndefined();
+    for (const { exitCode } of [alone, unkeyed, refused]) expect(exitCode).not.toBe(0);
+  });
+});
