@@ -18,7 +18,8 @@ export class EventStreamParser {
   /** The messages that are whole with this piece. */
   push(piece: Uint8Array): readonly StreamMessage[] {
     const messages: StreamMessage[] = [];
-    const lines = (this.#rest + this.#decoder.decode(piece, { stream: true })).split(/\r\n|\n|\r(?!$)/u);
+    const text = this.#rest + this.#decoder.decode(piece, { stream: true });
+    const lines = text.includes("\r") ? text.split(/\r\n|\n|\r(?!$)/u) : text.split("\n"); // the latter is many times as fast
     this.#rest = lines.pop() ?? "";
     for (const line of lines) {
       if (line !== "") this.#take(line);

@@ -47,7 +47,25 @@ export const fileStore = new FileStore();
 
 /** A file that was chosen or dropped. */
 export function openLocalFile(file: File): Promise<void> {
-  return fileStore.open({ name: file.name, pieces: decoded(file.stream()) });
+  return fileStore.open({ name: file.name, pieces: textOf(file) });
+}
+
+/** A stream of the file would come in pieces so small that most of the time is waited for them. */
+const PIECE_BYTES = 1024 * 1024;
+
+async function* textOf(file: File): AsyncGenerator<string, void, undefined> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let ahead = file.slice(0, PIECE_BYTES).arrayBuffer();
+  for (let end = PIECE_BYTES; ; end += PIECE_BYTES) {
+    const piece = await ahead;
+    const isLast = end >= file.size;
+    if (!isLast) {
+      ahead = file.slice(end, end + PIECE_BYTES).arrayBuffer(); // while this piece is used
+      ahead.catch(() => {}); // reported when it is waited for
+    }
+    yield decoder.decode(piece, { stream: !isLast });
+    if (isLast) return;
+  }
 }
 
 const TOKEN_NAME = "haft-file-token";
