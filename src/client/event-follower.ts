@@ -1,7 +1,7 @@
 /** Follows an event stream over lost connections, with the cursor of what was received. */
 import type { RuntimeEvent } from "../core/event.ts";
 import { errorOf } from "./api-error.ts";
-import { EventStreamParser, type StreamMessage } from "./event-stream-parser.ts";
+import { EventStreamParser } from "./event-stream-parser.ts";
 import { wait } from "./wait.ts";
 
 /** How events are followed. */
@@ -40,11 +40,6 @@ export class EventFollower {
 
   /** @throws ApiError for an answer that a new attempt would not change */
   async *events(): AsyncGenerator<ReceivedEvent, void, undefined> {
-    for await (const events of this.pieces()) yield* events;
-  }
-
-  /** The same events, those that came together as one array. @throws ApiError for an answer that a new attempt would not change */
-  async *pieces(): AsyncGenerator<readonly ReceivedEvent[], void, undefined> {
     const left = new AbortController();
     const { signal } = this.#options;
     const stop = (): void => left.abort();
@@ -62,7 +57,7 @@ export class EventFollower {
     }
   }
 
-  async *#connection(signal: AbortSignal): AsyncGenerator<readonly ReceivedEvent[], void, undefined> {
+  async *#connection(signal: AbortSignal): AsyncGenerator<ReceivedEvent, void, undefined> {
     const response = await this.#connect(signal);
     if (response?.body === null || response === undefined) return;
     const parser = new EventStreamParser();
@@ -71,13 +66,15 @@ export class EventFollower {
       for (;;) {
         const { done, value } = await reader.read();
         if (done) return;
-        const messages = parser.push(value);
-        if (messages.length === 0) continue;
-        this.#delayMs = FIRST_DELAY_MS;
-        const last = messages.findIndex(({ type }) => type === "gap" || type === "draining");
-        const events = (last < 0 ? messages : messages.slice(0, last)).flatMap((message) => this.#received(message));
-        if (events.length > 0) yield events;
-        if (last >= 0) return; // it continues from the cursor
+        for (const { id, data, type } of parser.push(value)) {
+          this.#delayMs = FIRST_DELAY_MS;
+          if (type === "gap" || type === "draining") return; // it continues from the cursor
+          const position = id === undefined ? undefined : Number(id);
+          if (position !== undefined && position <= this.#position) continue;
+          if (position === undefined && this.#options.live !== true) continue;
+          if (position !== undefined) this.#position = position;
+          yield { event: JSON.parse(data) as RuntimeEvent, ...(position === undefined ? {} : { position }) }; // as the server writes it
+        }
       }
     } catch (thrown: unknown) {
       if (signal.aborted || thrown instanceof TypeError) return; // the connection is lost
@@ -85,16 +82,6 @@ export class EventFollower {
     } finally {
       await reader.cancel().catch(() => {}); // it is lost already
     }
-  }
-
-  /** Nothing for an event that came before, or that is not wanted. */
-  #received({ id, data }: StreamMessage): ReceivedEvent[] {
-    const position = id === undefined ? undefined : Number(id);
-    if (position === undefined ? this.#options.live !== true : position <= this.#position) return [];
-    const event = JSON.parse(data) as RuntimeEvent; // as the server writes it
-    if (position === undefined) return [{ event }];
-    this.#position = position;
-    return [{ event, position }];
   }
 
   /** Undefined when there was no answer, or one that may be another the next time. */

@@ -81,7 +81,7 @@ test("issue 20.1 the dashboard knows the server only by the client, reads files 
   const core = ["base/json.ts", "base/parse-json.ts", "error.ts", "recording/decoder.ts", "recording/line-splitter.ts"].map(
     (name) => `src/core/${name}`,
   );
-  expect(new Set(outside)).toEqual(new Set(["src/client/client.ts", "src/client/event-follower.ts", ...core]));
+  expect(new Set(outside)).toEqual(new Set(["src/client/client.ts", ...core]));
 });
 
 describe("the checker catches", () => {

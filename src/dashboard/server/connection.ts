@@ -1,6 +1,5 @@
 /** The client of the page, the key that it uses, and whether the server answers. */
-import { createClient, type HaftClient, type ReceivedEvent } from "../../client/client.ts";
-import { EventFollower } from "../../client/event-follower.ts";
+import { createClient, type HaftClient } from "../../client/client.ts";
 
 const KEY_NAME = "haft-key";
 const READ_ONLY_NAME = "haft-read-only";
@@ -69,14 +68,6 @@ export class Connection {
   setReadOnly(readOnly: boolean): void {
     sessionStorage.setItem(READ_ONLY_NAME, readOnly ? "yes" : "no");
     this.#set({ readOnly });
-  }
-
-  /** The events of a session from the first on, and what is not part of its log as well; those that came together as one array. */
-  follow(sessionId: string, signal: AbortSignal): AsyncGenerator<readonly ReceivedEvent[], void, undefined> {
-    const url = `${this.url}/v1/sessions/${encodeURIComponent(sessionId)}/events`;
-    const open = (headers: Readonly<Record<string, string>>, until: AbortSignal): Promise<Response> =>
-      this.#fetch(url, { headers: { ...headers, authorization: `Bearer ${this.#state.key ?? ""}` }, signal: until });
-    return new EventFollower(open, { live: true, signal }).pieces();
   }
 
   /** Says each time that an event of these types happened, until the signal aborts. A connection that is lost is made again. */

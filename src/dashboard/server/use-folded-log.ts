@@ -26,7 +26,7 @@ const QUIET_MS = 150;
 
 /** @param makeLog the same function at each drawing */
 export function useFoldedLog<Log extends Foldable>(sessionId: string, makeLog: () => Log): Followed<Log> {
-  const connection = useConnection();
+  const { client } = useConnection();
   const [state, setState] = useState<Followed<Log>>(() => emptyLog(makeLog()));
   useEffect(() => {
     const stop = new AbortController();
@@ -50,16 +50,16 @@ export function useFoldedLog<Log extends Foldable>(sessionId: string, makeLog: (
     };
     const settle = (): void => draw({ isReady: true });
     const follow = async (): Promise<void> => {
-      await connection.client.call("getSession", { params: { sessionId }, signal: stop.signal });
+      await client.call("getSession", { params: { sessionId }, signal: stop.signal });
       quiet = setTimeout(settle, QUIET_MS);
       let sliceAt = performance.now();
-      for await (const events of connection.follow(sessionId, stop.signal)) {
-        for (const { event } of events) log.add(event);
-        clearTimeout(quiet);
-        quiet = setTimeout(settle, QUIET_MS);
+      for await (const { event } of client.follow(sessionId, { live: true, signal: stop.signal })) {
+        log.add(event);
         drawSoon();
         if (performance.now() - sliceAt < SLICE_MS) continue;
-        await nextTask(); // pieces that have come already are read in one task otherwise
+        clearTimeout(quiet);
+        quiet = setTimeout(settle, QUIET_MS);
+        await nextTask(); // events that have come already are read in one task otherwise
         sliceAt = performance.now();
       }
     };
@@ -73,7 +73,7 @@ export function useFoldedLog<Log extends Foldable>(sessionId: string, makeLog: (
       if (quiet !== undefined) clearTimeout(quiet);
       if (paused !== undefined) clearTimeout(paused);
     };
-  }, [connection, sessionId, makeLog]);
+  }, [client, sessionId, makeLog]);
   return state;
 }
 
