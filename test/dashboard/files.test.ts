@@ -251,7 +251,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 files in a browser ${IN
     await page.getByLabel("Find by id or title").fill("appears PRICE"); // of the id, and of its title
     await page.getByRole("link", { name: "appears-live" }).waitFor();
     await page.keyboard.press("Control+k");
-    await page.getByRole("combobox").fill("PRICE appears");
+    await page.getByRole("combobox", { name: "Screen, session" }).fill("PRICE appears");
     await page.getByRole("option", { name: /appears-live/u }).waitFor();
     await page.context().close();
   });
