@@ -1,7 +1,7 @@
 /** A request of the HTTP API: as it was sent, and as its handler gets it, with its sender and its validated parts. */
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { Principal } from "../auth/principal.ts";
-import type { HeadRequest } from "../http/direct.ts";
+import type { HeadRequest } from "../http/request-head.ts";
 import type { Count } from "./counted-bytes.ts";
 
 /** A request before anything of it is judged, whichever server it came to. Its body is read once. */

@@ -1,5 +1,5 @@
 /** Counts the bytes of requests and answers as they pass. */
-import type { HeaderReader } from "../http/direct.ts";
+import type { HeaderReader } from "../http/request-head.ts";
 import { WholeAnswer } from "../http/whole-answer.ts";
 
 /** Counts bytes that have passed. */

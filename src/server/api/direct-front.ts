@@ -1,6 +1,7 @@
 /** Answers requests of the API with Node's own objects, by the table of routes: a `Request` and a `Response` of the platform cost more than most calls. */
 import { API } from "../api.ts";
-import type { DirectHandler, DirectRequest, RequestHead } from "../http/direct.ts";
+import type { DirectHandler, DirectRequest } from "../http/direct.ts";
+import type { RequestHead } from "../http/request-head.ts";
 import { clientHasGone } from "../http/body.ts";
 import { distrustOf, type Trusted } from "../http/guard.ts";
 import { plainHeaders, type securityHeaders } from "../http/security-headers.ts";

@@ -8,7 +8,7 @@ import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Clock, Ids, Log } from "../../core/ports.ts";
 import { API, type OperationId } from "../api.ts";
 import type { Principal } from "../auth/principal.ts";
-import type { RequestHead } from "../http/direct.ts";
+import type { RequestHead } from "../http/request-head.ts";
 import { HttpError } from "../http/http-error.ts";
 import { WholeAnswer } from "../http/whole-answer.ts";
 import type { ReadRequest } from "./read-request.ts";

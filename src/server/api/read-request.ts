@@ -6,7 +6,7 @@ import { ToolError, describeThrown } from "../../core/error.ts";
 import { compileSchema, type SchemaProblem, type Validator } from "../../schema/compile-schema.ts";
 import { API, OPERATION_IDS, type OperationId } from "../api.ts";
 import { CLIENT_JSON } from "../http/body.ts";
-import type { RequestHead } from "../http/direct.ts";
+import type { RequestHead } from "../http/request-head.ts";
 import { HttpError } from "../http/http-error.ts";
 import type { SentRequest } from "./api-request.ts";
 import { COMPONENTS } from "./components.ts";

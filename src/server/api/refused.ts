@@ -2,7 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import type { Principal, Scope } from "../auth/principal.ts";
 import type { ServerAccess } from "../auth/server-access.ts";
-import type { HeadRequest, RequestHead } from "../http/direct.ts";
+import type { HeadRequest, RequestHead } from "../http/request-head.ts";
 import { HttpError } from "../http/http-error.ts";
 
 /** A request that is not let in; access has kept it already. */

@@ -5,7 +5,7 @@ import { ToolError } from "../../core/error.ts";
 import { API, OPERATION_IDS, type OperationId } from "../api.ts";
 import type { Principal } from "../auth/principal.ts";
 import { continueTrace } from "../continue-trace.ts";
-import type { RequestHead } from "../http/direct.ts";
+import type { RequestHead } from "../http/request-head.ts";
 import { WholeAnswer } from "../http/whole-answer.ts";
 import type { ApiRequest, SentRequest } from "./api-request.ts";
 import { jsonAnswer } from "./answers.ts";

@@ -1,6 +1,6 @@
 /** The credentials of a request: its bearer token. */
 
-import type { RequestHead } from "../http/direct.ts";
+import type { RequestHead } from "../http/request-head.ts";
 
 /** A longer one is no token of an issuer, and costs nothing. */
 const MAX_TOKEN_LENGTH = 8_192;

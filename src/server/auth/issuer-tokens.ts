@@ -5,7 +5,7 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Clock, Log } from "../../core/ports.ts";
-import type { RequestHead } from "../http/direct.ts";
+import type { RequestHead } from "../http/request-head.ts";
 import { bearerToken } from "./credentials.ts";
 import { IssuerKeys, requireSafe } from "./issuer-keys.ts";
 import { SCOPES, type Authenticator, type Principal, type Scope } from "./principal.ts";

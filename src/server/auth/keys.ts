@@ -12,7 +12,7 @@ import { nearNames } from "../../core/base/near-names.ts";
 import type { RuleSubject } from "../../policy/access-rules.ts";
 import type { PermissionRules } from "../../policy/permission.ts";
 import { visibilityOf } from "../../policy/visibility.ts";
-import type { RequestHead } from "../http/direct.ts";
+import type { RequestHead } from "../http/request-head.ts";
 import { bearerToken } from "./credentials.ts";
 import { hashOf, isSameSecret } from "../../net/secret.ts";
 import { SCOPES, hasScope, type Authenticator, type Principal, type Scope } from "./principal.ts";

@@ -1,7 +1,7 @@
 /** The senders of requests, and the scopes that say what each may do. */
 import type { JsonObject } from "../../core/base/json.ts";
 import type { RuleSubject } from "../../policy/access-rules.ts";
-import type { HeadRequest, RequestHead } from "../http/direct.ts";
+import type { HeadRequest, RequestHead } from "../http/request-head.ts";
 import type { PermissionRules } from "../../policy/permission.ts";
 
 /** `admin` includes all others; none of the others includes another. */

@@ -3,7 +3,7 @@ import type { AccessStore, RefusedRequest } from "../../core/access-store.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { describeThrown } from "../../core/error.ts";
 import type { Clock, Log } from "../../core/ports.ts";
-import type { RequestHead } from "../http/direct.ts";
+import type { RequestHead } from "../http/request-head.ts";
 
 /** A refusal, as the server knows it. */
 export interface Refusal {

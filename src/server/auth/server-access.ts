@@ -13,7 +13,7 @@ import { challenge, metadataUrl, resourceMetadata } from "./challenge.ts";
 import { CredentialWatch } from "./credential-watch.ts";
 import { issuerTokens, type IssuerTokensOptions } from "./issuer-tokens.ts";
 import { Keys, type DelegatedSessionKey, type IssuedKey } from "./keys.ts";
-import type { HeadRequest, RequestHead } from "../http/direct.ts";
+import type { HeadRequest, RequestHead } from "../http/request-head.ts";
 import { SCOPES, firstOf, hasScope, senderOf, type Authenticator, type Principal, type Scope } from "./principal.ts";
 import { RefusalLog, type Refusal } from "./refusal-log.ts";
 

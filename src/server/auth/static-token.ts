@@ -2,7 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import { bearerToken } from "./credentials.ts";
 import { secretCheck } from "../../net/secret.ts";
-import type { RequestHead } from "../http/direct.ts";
+import type { RequestHead } from "../http/request-head.ts";
 import { SCOPES, type Authenticator, type Principal, type Scope } from "./principal.ts";
 
 /** The name of the sender of one fixed token, and its scopes. */

@@ -2,26 +2,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../core/ports.ts";
 import { bytesOf, requestOf, targetOf } from "./node-request.ts";
+import type { HeadRequest, HeaderReader, RequestHead } from "./request-head.ts";
 import type { WholeAnswer } from "./whole-answer.ts";
 import { writeResponse } from "./write-response.ts";
-
-/** The parts of a request that come before its body. A `Request` is one as well. */
-export interface RequestHead {
-  readonly method: string;
-  readonly url: string;
-  readonly headers: HeaderReader;
-}
-
-/** The headers of a request, as `Headers` reads them. */
-export interface HeaderReader {
-  get(name: string): string | null;
-}
-
-/** The head of a request, and the `Request` of it for those that need one. */
-export interface HeadRequest extends RequestHead {
-  /** Without its body. */
-  toRequest(): Request;
-}
 
 /** A request that may be answered without a `Request`. */
 export interface DirectRequest extends HeadRequest {

@@ -1,7 +1,7 @@
 /** Checks the origin, host and form of every HTTP request before its body is read. */
 import { isSameSecret } from "../../net/secret.ts";
 import type { HttpSettings } from "../mcp/http-options.ts";
-import type { RequestHead } from "./direct.ts";
+import type { RequestHead } from "./request-head.ts";
 
 /** Which hosts and pages a server answers. */
 export interface Trusted {

@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
-import type { HeaderReader } from "../http/direct.ts";
+import type { HeaderReader } from "../http/request-head.ts";
 
 interface ParamHeader {
   readonly header: string;

@@ -1,6 +1,6 @@
 /** Tells a plain `tools/call` of the revision 2026-07-28 from every other request: no retry, no extras, headers that agree. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import type { HeaderReader } from "../http/direct.ts";
+import type { HeaderReader } from "../http/request-head.ts";
 import type { RequestId } from "./serving.ts";
 
 /** The revision whose requests say themselves what they need. */
