@@ -6,9 +6,9 @@ import { resumeSchedule } from "./schedules/resume-schedule.ts";
 
 export const schedulesCommand: GroupBody = {
   details: [
-    "A schedule wakes the agent of its session at times of the clock. It is kept in the",
-    "session's log, in the store that --store names, or that the configuration names",
-    "by a table [store], and runs while an agent of the session does.",
+    "A schedule wakes the agent of its session at times of the clock. It is kept in",
+    "the session's log, in the store that --store names, or that the configuration",
+    "names by a table [store], and runs while an agent of the session does.",
   ],
   commands: [listSchedules, pauseSchedule, resumeSchedule],
 };

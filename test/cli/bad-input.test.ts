@@ -21,7 +21,7 @@ describe.concurrent("a wrong command line exits with 2 and says what would work"
     [
       ["dance"],
       'There is no command "dance".',
-      "Commands: chat, run, call, chain, generate, list, search, info, check, lock, trust, init, import, serve, worker, fleet, mcp, sessions, store, jobs, keys, audit, approvals, open, replay. See haft --help.",
+      "Commands: chat, run, call, chain, generate, list, search, info, check, lock, trust, init, import, serve, worker, fleet, mcp, sessions, store, jobs, schedules, keys, audit, approvals, open, replay. See haft --help.",
     ],
     [["list", "--jsn"], "There is no option --jsn.", "Did you mean --json?"],
     [["list", "--yes"], "haft list takes no --yes.", "See haft list --help."],
