@@ -135,8 +135,13 @@ export class LoadedServer {
     return use;
   }
 
-  /** Sends one request, and reads its whole answer. */
-  ask(method: string, path: string, sent: Sent = {}): Promise<Answer> {
+  /** Sends one request, and reads its whole answer. One that meets a kept connection which the server has just closed is sent again. */
+  async ask(method: string, path: string, sent: Sent = {}): Promise<Answer> {
+    const answer = await this.#send(method, path, sent);
+    return answer.wasClosed === true ? this.#send(method, path, sent) : answer;
+  }
+
+  #send(method: string, path: string, sent: Sent): Promise<Answer> {
     const body = sent.raw ?? (sent.body === undefined ? undefined : JSON.stringify(sent.body));
     const headers = {
       authorization: `Bearer ${TOKEN}`,
@@ -153,7 +158,9 @@ export class LoadedServer {
         response.on("end", end).on("error", end);
       });
       request.on("socket", () => (at = performance.now())); // the wait for a connection is the client's own
-      request.on("error", ({ message }) => resolve({ status: 0, text: message, ms: performance.now() - at, retryAfter: undefined }));
+      request.on("error", ({ message }) =>
+        resolve({ status: 0, text: message, ms: performance.now() - at, retryAfter: undefined, wasClosed: request.reusedSocket }),
+      );
       request.end(body);
     });
   }
@@ -182,6 +189,8 @@ interface Answer {
   readonly text: string;
   readonly ms: number;
   readonly retryAfter: string | undefined;
+  /** The connection was kept from an earlier request, and broke before an answer. */
+  readonly wasClosed?: boolean;
 }
 
 /** What became of the requests of one phase. */
