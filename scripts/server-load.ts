@@ -546,7 +546,11 @@ async function main(): Promise<void> {
   const [name = "", folder = ""] = positionals;
   if (name === "serve") return serve(folder);
   const scenario = SCENARIOS[name];
-  if (scenario === undefined) throw new Error(`Say which: ${Object.keys(SCENARIOS).join(", ")}.`);
+  if (scenario === undefined) {
+    console.error(`There is no scenario ${JSON.stringify(name)}. Say which: ${Object.keys(SCENARIOS).join(", ")}.`);
+    process.exitCode = 2;
+    return;
+  }
   const server = await LoadedServer.start(name === "hostile" ? 64 : 512);
   try {
     if (!(await scenario(server, values.seconds === undefined ? undefined : Number(values.seconds)))) process.exitCode = 1;

@@ -2,7 +2,7 @@
 import { API } from "../api.ts";
 import type { DirectHandler, DirectRequest } from "../http/direct.ts";
 import type { RequestHead } from "../http/request-head.ts";
-import { clientHasGone } from "../http/body.ts";
+import { clientGone } from "../http/body.ts";
 import { distrustOf, type Trusted } from "../http/guard.ts";
 import { plainHeaders, type securityHeaders } from "../http/security-headers.ts";
 import { WholeAnswer } from "../http/whole-answer.ts";
@@ -69,7 +69,8 @@ class ReadOnce implements SentRequest {
   async text(maxBytes: number): Promise<string | undefined> {
     if ((declaredLength(this.headers) ?? 0) > maxBytes) return undefined;
     const text = await this.#read();
-    return text ?? clientHasGone();
+    if (text === undefined) throw clientGone();
+    return text;
   }
 
   toRequest(): Request {

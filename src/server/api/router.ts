@@ -5,6 +5,7 @@ import { ToolError } from "../../core/error.ts";
 import { API, OPERATION_IDS, type OperationId } from "../api.ts";
 import type { Principal } from "../auth/principal.ts";
 import { continueTrace } from "../continue-trace.ts";
+import { clientGone } from "../http/body.ts";
 import type { RequestHead } from "../http/request-head.ts";
 import { WholeAnswer } from "../http/whole-answer.ts";
 import type { ApiRequest, SentRequest } from "./api-request.ts";
@@ -103,7 +104,8 @@ async function answerRoute(found: FoundRoute, request: SentRequest, parts: Route
     principal = await principalOf(id, request, services);
     if (principal !== ANYBODY) end = services.limits.begin(principal.id, "requests");
     response = await answer(found, { parts, principal, request: countedFor(principal, request, services) });
-  } catch (thrown: unknown) {
+  } catch (caught: unknown) {
+    const thrown = caught === request.signal.reason ? clientGone(caught) : caught; // it failed for no other reason
     response = errorAnswer(thrown, services);
     noteRefused(services.access, { request, status: response.status, thrown, principal: principal?.id });
   } finally {
@@ -168,7 +170,7 @@ async function answer(
   const route: Route = API[id];
   if (services.stopping() && route.method === "POST")
     throw new ToolError("unavailable", "The server is stopping.", { retryable: true, outcome: "not_started", retryAfterMs: 1_000 });
-  const place = request.url.includes("place=") ? (new URL(request.url).searchParams.get("place") ?? undefined) : undefined;
+  const place = request.url.includes("?") ? (new URL(request.url).searchParams.get("place") ?? undefined) : undefined;
   const inPath = params["sessionId"] ?? sessionOfAgent(params["agentName"], services);
   // A request of a session key for another session is not passed on: the answer would say that there is such a session.
   const isSeen = (sessionId: string | undefined): boolean =>

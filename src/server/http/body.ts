@@ -17,7 +17,9 @@ export async function readBody({ headers, body }: Request, maxBytes: number): Pr
   let length = 0;
   const reader = body.getReader();
   for (;;) {
-    const { done, value } = await reader.read().catch(clientHasGone);
+    const { done, value } = await reader.read().catch((cause: unknown) => {
+      throw clientGone(cause); // a body breaks off for no other reason
+    });
     if (done) return new TextDecoder("utf-8").decode(Buffer.concat(chunks));
     length += value.byteLength;
     if (length > maxBytes) return undefined;
@@ -25,7 +27,7 @@ export async function readBody({ headers, body }: Request, maxBytes: number): Pr
   }
 }
 
-/** A body breaks off for no other reason. */
-export function clientHasGone(cause?: unknown): never {
-  throw new ToolError("cancelled", "The client has gone.", { outcome: "not_started", cause });
+/** Why a request is not answered whose client did not wait. */
+export function clientGone(cause?: unknown): ToolError {
+  return new ToolError("cancelled", "The client has gone.", { outcome: "not_started", cause });
 }

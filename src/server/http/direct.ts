@@ -132,7 +132,10 @@ export class NodeReply implements DirectReply {
   /** News that wait. */
   #latest: string | undefined;
 
-  constructor(outgoing: ServerResponse, { clock, headers }: { readonly clock: Clock; readonly headers?: DirectHandler["headers"] }) {
+  constructor(
+    outgoing: ServerResponse,
+    { clock, headers }: { readonly clock: Clock; readonly headers?: DirectHandler["headers"] | undefined },
+  ) {
     this.#outgoing = outgoing;
     this.#clock = clock;
     this.#headers = headers;

@@ -1,6 +1,5 @@
 /** Answers the requests that come to a port, by any function from `Request` to `Response`. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError, describeThrown, errorInfo } from "../../core/error.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { http } from "../../net/node-http.ts";
@@ -103,8 +102,7 @@ async function answer({ handler, direct, clock }: Answerers, exchange: HttpExcha
       });
     });
     outgoing.on("error", () => request.cancel());
-    if (await taken(request, () => request.read(), new NodeReply(outgoing, { clock, ...omitUndefined({ headers: taker.headers }) })))
-      return await closed;
+    if (await taken(request, () => request.read(), new NodeReply(outgoing, { clock, headers: taker.headers }))) return await closed;
     return await pass(handler, exchange, request.text);
   }
   await pass(handler, exchange);

@@ -236,8 +236,10 @@ test("issue 21.4 a place that no process has is said, and nothing is run", async
   const ran: string[] = [];
   const one = await startNode(folder, { name: "one", toolsets: [deskTools(ran)] });
   const calls = { calls: [{ name: "desk::scan", input: {} }] };
-  const { status, json } = await one.ask("POST", "/v1/execute?place=desk", calls);
-  expect([status, json.code, json.outcome]).toEqual([503, "unavailable", "not_started"]);
+  for (const query of ["place=desk", "pl%61ce=desk"]) {
+    const { status, json } = await one.ask("POST", `/v1/execute?${query}`, calls);
+    expect([status, json.code, json.outcome]).toEqual([503, "unavailable", "not_started"]);
+  }
   const [refused] = (await one.ask("POST", "/v1/execute", calls)).json.results;
   expect(refused.problem.detail).toContain("which no process has now");
   expect(ran).toEqual([]);

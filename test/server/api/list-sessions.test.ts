@@ -3,6 +3,7 @@ import { createRuntime, defineTool, pure } from "haft";
 import { createServer, staticToken } from "haft/server";
 import { sqliteStore } from "haft/sqlite";
 import { memoryStore, type Store } from "haft/store";
+import { MemoryLog } from "haft/testing";
 import { expect, onTestFinished, test } from "vitest";
 
 const TOKEN = "a-token-of-enough-letters";
@@ -16,14 +17,16 @@ async function serve(ids: readonly string[], store: Store | "none" = memoryStore
     execute: () => null,
   });
   const runtime = createRuntime({ ...(store === "none" ? {} : { store }), toolsets: [{ name: "a", tools: [nothing] }] });
-  const server = createServer(runtime, { auth: staticToken({ token: TOKEN }) });
+  const log = new MemoryLog();
+  const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), ports: { log } });
   onTestFinished(async () => {
     await server.close();
     await runtime.close();
   });
   for (const id of ids) await runtime.session(id).execute({ name: "a::nothing", input: {} });
-  const get = (path: string) => server.fetch(new Request(`http://127.0.0.1${path}`, { headers: { authorization: `Bearer ${TOKEN}` } }));
-  return Object.assign(get, { runtime });
+  const get = (path: string, init: RequestInit = {}) =>
+    server.fetch(new Request(`http://127.0.0.1${path}`, { ...init, headers: { authorization: `Bearer ${TOKEN}` } }));
+  return Object.assign(get, { runtime, log });
 }
 
 type Page = { readonly sessions: readonly { readonly id: string }[]; readonly next?: string };
@@ -40,6 +43,12 @@ test("issue 20.2 words find sessions behind the first page, in any order and cas
   }
   expect([found.toSorted(), pages]).toEqual([["Trip to 0", "Trip to 10", "Trip to 15", "Trip to 20", "Trip to 5"], 3]);
   expect(await (await get("/v1/sessions?q=nowhere")).json()).toEqual({ sessions: [], searched: 25 });
+});
+
+test("issue 20.2 a search that is given up, as with each key that is typed, is no failure of the server", async () => {
+  const get = await serve(["one"]);
+  const answer = await get("/v1/sessions?q=one", { signal: AbortSignal.abort() });
+  expect([answer.status, get.log.lines]).toEqual([409, []]);
 });
 
 for (const [name, makeStore] of [
