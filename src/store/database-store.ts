@@ -43,6 +43,8 @@ export interface DatabaseStoreOptions {
   readonly notifier?: StoreNotifier | undefined;
   /** @default that of the system */
   readonly clock?: Clock;
+  /** Whether the database takes a commit before it has answered the last, and makes them one after the other. @default false */
+  readonly takesCommitsAhead?: boolean;
   /** Closed with the store. */
   readonly queue?: SessionQueue;
 }
@@ -83,7 +85,11 @@ export class DatabaseStore implements Store {
     this.queue = options.queue;
     this.#options = options;
     this.#database = database;
-    this.#buffer = new WriteBuffer({ commit: (writes) => this.#commit(writes), maxBytes: options.maxBufferedBytes });
+    this.#buffer = new WriteBuffer({
+      commit: (writes) => this.#commit(writes),
+      maxBytes: options.maxBufferedBytes,
+      clock: options.takesCommitsAhead === true ? (options.clock ?? systemPorts.clock) : undefined,
+    });
     this.cache = guardCache(cacheOf(database), () => this.open());
     this.jobs = this.#jobStore();
     this.access = guardAccess({

@@ -6,6 +6,7 @@ import { cacheChecksum } from "./checksum.ts";
 import { generationsOfWrite, resourcesAround, versionOf, type Generation } from "./resource-versions.ts";
 import { originalText, originalTexts, storedKey, storedText, storedTexts, storedTime } from "./stored-text.ts";
 import type { CacheTable, CounterTable, GenerationTable, Tables } from "./tables.ts";
+import type { ImmediateSql, RunStatement } from "./sql-connection.ts";
 import { withParameters } from "./with-parameters.ts";
 
 /** When there are more rows of generations, all are forgotten, and the cache with them; looked at once in so many writes. */
@@ -18,16 +19,29 @@ const MAX_AROUND = 16_384;
 /** The row whose `self` is added to every version. No resource is stored as empty text. */
 const BASE = "";
 
+export interface SqlCacheOptions {
+  /** Of all entries together. */
+  readonly maxBytes: number;
+  /** That of the connection. */
+  readonly maxKeyBytes: number;
+  /** That of the connection. */
+  readonly immediate: ImmediateSql | undefined;
+}
+
 export class SqlCache {
   readonly #maxBytes: number;
   readonly #maxKeyBytes: number;
+  readonly #immediate: ImmediateSql | undefined;
   readonly #findGenerations = new Map<number, CompiledQuery<GenerationTable>>();
   #findEntry: CompiledQuery<CacheTable> | undefined;
+  #addToGeneration: CompiledQuery | undefined;
+  #runAddToGeneration: RunStatement | undefined;
   #writes = 0;
 
-  constructor(maxBytes: number, maxKeyBytes: number) {
+  constructor({ maxBytes, maxKeyBytes, immediate }: SqlCacheOptions) {
     this.#maxBytes = maxBytes;
     this.#maxKeyBytes = maxKeyBytes;
+    this.#immediate = immediate;
   }
 
   /** An entry that is replaced between the two looks was still right at the second. */
@@ -82,22 +96,24 @@ export class SqlCache {
 
   async invalidate(tables: Kysely<Tables>, resources: readonly string[]): Promise<void> {
     if (resources.length === 0) return;
+    // In one order everywhere: of two that write the same rows, neither waits for the other for ever
+    const additions = [...generationsOfWrite(resources)]
+      .map(([resource, { self, below }]) => [this.#key(resource), self, below, self, below] as const)
+      .sort(([one], [other]) => (one < other ? -1 : 1));
+    const isLook = this.#writes++ % WRITES_BETWEEN_LOOKS === 0;
+    const query = (this.#addToGeneration ??= addToGeneration(tables));
+    const sql = this.#immediate;
+    if (sql?.isFree === true && !isLook) {
+      const run = (this.#runAddToGeneration ??= sql.prepare(query));
+      sql.write(() => {
+        for (const addition of additions) run(addition);
+        return true;
+      });
+      return;
+    }
     await tables.transaction().execute(async (transaction) => {
-      const written = [...generationsOfWrite(resources)].map(([resource, added]) => ({ resource: this.#key(resource), ...added }));
-      // In one order everywhere: of two that write the same rows, neither waits for the other for ever
-      for (const { resource, self, below } of written.sort((one, other) => (one.resource < other.resource ? -1 : 1))) {
-        await transaction
-          .insertInto("haft_generation")
-          .values({ resource, self, below })
-          .onConflict((conflict) =>
-            conflict.column("resource").doUpdateSet((update) => ({
-              self: update("haft_generation.self", "+", self),
-              below: update("haft_generation.below", "+", below),
-            })),
-          )
-          .execute();
-      }
-      if (this.#writes++ % WRITES_BETWEEN_LOOKS === 0) await forgetGenerations(transaction);
+      for (const addition of additions) await transaction.executeQuery(withParameters(query, addition));
+      if (isLook) await forgetGenerations(transaction);
     });
   }
 
@@ -122,6 +138,20 @@ export class SqlCache {
     }
     return left;
   }
+}
+
+/** Parameters: the resource, what is added to `self` and to `below`, and both again. */
+function addToGeneration(tables: Kysely<Tables>): CompiledQuery {
+  return tables
+    .insertInto("haft_generation")
+    .values({ resource: "", self: 0, below: 0 })
+    .onConflict((conflict) =>
+      conflict.column("resource").doUpdateSet((update) => ({
+        self: update("haft_generation.self", "+", 0),
+        below: update("haft_generation.below", "+", 0),
+      })),
+    )
+    .compile();
 }
 
 function storedEntry({ body, resources, versions, storedAt, expiresAt }: CacheRecord, key: string): CacheTable {

@@ -59,7 +59,11 @@ export class SqlDatabase implements LogDatabase {
     this.#reader = new LogReader(connection, statements);
     this.#owner = new Owner(connection);
     this.#writer = new LogWriter({ connection, statements, reader: this.#reader, owner: this.#owner });
-    this.#cache = new SqlCache(options.maxCacheBytes, connection.maxKeyBytes);
+    this.#cache = new SqlCache({
+      maxBytes: options.maxCacheBytes,
+      maxKeyBytes: connection.maxKeyBytes,
+      immediate: connection.immediate,
+    });
     this.#parts = {
       approvals: new SqlApprovals(connection, this.#owner),
       webhooks: new SqlWebhooks(connection),

@@ -66,6 +66,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     outlivesProcess: !inMemory,
     place,
     readOnly,
+    takesCommitsAhead: workerFile !== undefined,
     maxBufferedBytes: requireWhole("maxBufferedBytes", options.maxBufferedBytes ?? DEFAULT_BUFFERED_BYTES, 1),
   });
 }

@@ -1,5 +1,6 @@
-/** Appended events that are not durable yet: written in groups, one at a time, in the order in which they were appended. */
+/** Appended events that are not durable yet: written in groups, one after the other, in the order in which they were appended. */
 import { ToolError } from "../core/error.ts";
+import type { Clock } from "../core/ports.ts";
 import type { LogOptions } from "../core/store.ts";
 import type { JobChange } from "./job-changes.ts";
 import { bytesOfPieces } from "./json-pieces.ts";
@@ -10,6 +11,8 @@ export interface WriteBufferOptions {
   readonly commit: (writes: readonly LogWrite[]) => Promise<readonly LogRefusal[]>;
   /** Most bytes that may wait: UTF-8 JSON, and 200 for each append. */
   readonly maxBytes: number;
+  /** Set where `commit` may be called again before it has answered, and writes one group after the other. Tells how long they take. */
+  readonly clock?: Pick<Clock, "now"> | undefined;
 }
 
 /** A log that writes through the buffer. */
@@ -33,6 +36,8 @@ interface Entry {
   readonly bytes: number;
   /** Made when a caller waits. */
   durable: PromiseWithResolvers<void> | undefined;
+  /** Sent, and not answered. */
+  isUnderWay: boolean;
   /** Given up, perhaps while it is under way. */
   isDropped: boolean;
 }
@@ -42,6 +47,11 @@ const ENTRY_BYTES = 200;
 /** A group is closed when it has so much; one append may have more. */
 const MAX_GROUP_ROWS = 4_096;
 const MAX_GROUP_BYTES = 4 * 1024 * 1024;
+/** A group that is sent while another is under way is of at least so many sessions. */
+const LEAST_AHEAD = 16;
+/** Sending ahead costs the database a second flush; it pays where making the calls of a group takes more than this share of writing it. */
+const SHARE_OF_CALLS = 1 / 3;
+const NEW = { isUnderWay: false, isDropped: false } as const;
 
 /**
  * Events that a caller waits for are sent as soon as the code that runs has ended, with all that was appended before; the others at
@@ -57,7 +67,15 @@ export class WriteBuffer {
   /** The newest entry of each log that has one. */
   readonly #newest = new Map<BufferedLog, Entry>();
   #bytes = 0;
-  #group: Promise<void> | undefined;
+  /** One, or two where the second is sent ahead. */
+  #groupsUnderWay = 0;
+  readonly #sessionsUnderWay = new Set<string>();
+  /** When the last answer came; undefined once the event loop's turn that it came in has ended. */
+  #answeredAt: number | undefined;
+  /** When the newest group was sent, or the one before it answered, if that was later. */
+  #begunAt = 0;
+  /** How long the last group took to be written, in milliseconds. */
+  #tookMs = 0;
   #isDue = false;
   /** Set while a group is due at the end of the event loop's turn. */
   #later: NodeJS.Immediate | undefined;
@@ -76,7 +94,7 @@ export class WriteBuffer {
     // A whole answer kept with its result is a convenience: what must be recorded after it needs the room.
     const isOptional = rows.length > 0 && rows.every(({ type }) => type === "output-keep");
     if (this.#bytes + (isOptional ? bytes : 0) >= this.#options.maxBytes) throw this.#overflow(bytes);
-    this.#push({ log, create, from, rows, jobs, release: false, bytes, durable: undefined, isDropped: false });
+    this.#push({ log, create, from, rows, jobs, release: false, bytes, durable: undefined, ...NEW });
     this.#scheduleLater();
   }
 
@@ -86,7 +104,7 @@ export class WriteBuffer {
    */
   release(log: BufferedLog, from: number): Promise<void> {
     const durable = Promise.withResolvers<void>();
-    this.#push({ log, create: undefined, from, rows: [], jobs: undefined, release: true, bytes: ENTRY_BYTES, durable, isDropped: false });
+    this.#push({ log, create: undefined, from, rows: [], jobs: undefined, release: true, bytes: ENTRY_BYTES, durable, ...NEW });
     this.#schedule();
     return durable.promise;
   }
@@ -138,7 +156,7 @@ export class WriteBuffer {
   }
 
   #schedule(): void {
-    if (this.#isDue || this.#group !== undefined) return;
+    if (this.#isDue || this.#groupsUnderWay >= this.#mostUnderWay) return;
     this.#isDue = true;
     queueMicrotask(() => {
       this.#isDue = false;
@@ -147,30 +165,69 @@ export class WriteBuffer {
   }
 
   #scheduleLater(): void {
-    if (this.#later !== undefined || this.#isDue || this.#group !== undefined) return;
+    if (this.#later !== undefined || this.#isDue || this.#groupsUnderWay > 0) return;
     this.#later = setImmediate(() => this.#send());
+  }
+
+  get #mostUnderWay(): 1 | 2 {
+    return this.#options.clock === undefined ? 1 : 2;
   }
 
   #send(): void {
     clearImmediate(this.#later);
     this.#later = undefined;
-    if (this.#group !== undefined || this.#entries.length === 0) return;
+    if (this.#groupsUnderWay >= this.#mostUnderWay) return;
+    const isAhead = this.#groupsUnderWay > 0;
+    if (isAhead && !this.#paysAhead()) return;
     const group = this.#nextGroup();
-    this.#group = this.#write(group).finally(() => {
-      this.#group = undefined;
-      if (this.#problem === undefined) this.#send();
-    });
+    if (group.length === 0) return;
+    const logs = new Set(group.map(({ log }) => log));
+    if (isAhead) {
+      if (logs.size >= LEAST_AHEAD) this.#dispatch(group);
+    } else if (logs.size >= 2 * LEAST_AHEAD && this.#paysAhead()) {
+      const half = new Set([...logs].slice(0, logs.size / 2));
+      this.#dispatch(group.filter(({ log }) => half.has(log)));
+      this.#send();
+    } else {
+      this.#dispatch(group);
+    }
   }
 
+  /** Whether the calls that the last answer let go on have taken as long as the database needs for a good part of a group. */
+  #paysAhead(): boolean {
+    const { clock } = this.#options;
+    return clock !== undefined && this.#answeredAt !== undefined && clock.now() - this.#answeredAt > this.#tookMs * SHARE_OF_CALLS;
+  }
+
+  /** The oldest that are not under way, up to the first that must wait for one that is. */
   #nextGroup(): readonly Entry[] {
-    let [count, rows, bytes] = [0, 0, 0];
+    const group: Entry[] = [];
+    let [rows, bytes] = [0, 0];
     for (const entry of this.#entries) {
+      if (entry.isUnderWay) continue;
       rows += entry.rows.length;
       bytes += entry.bytes;
-      if (count > 0 && (rows > MAX_GROUP_ROWS || bytes > MAX_GROUP_BYTES)) break;
-      count++;
+      if (group.length > 0 && (rows > MAX_GROUP_ROWS || bytes > MAX_GROUP_BYTES)) break;
+      if (this.#mustWait(entry)) break;
+      group.push(entry);
     }
-    return this.#entries.slice(0, count);
+    return group;
+  }
+
+  #mustWait({ log, create }: Entry): boolean {
+    const parent = create?.parent?.sessionId;
+    return this.#sessionsUnderWay.has(log.sessionId) || (parent !== undefined && this.#sessionsUnderWay.has(parent));
+  }
+
+  #dispatch(group: readonly Entry[]): void {
+    if (this.#groupsUnderWay++ === 0) this.#begunAt = this.#options.clock?.now() ?? 0;
+    for (const entry of group) {
+      entry.isUnderWay = true;
+      this.#sessionsUnderWay.add(entry.log.sessionId);
+    }
+    void this.#write(group).finally(() => {
+      if (this.#problem === undefined) this.#send();
+    });
   }
 
   async #write(group: readonly Entry[]): Promise<void> {
@@ -178,11 +235,13 @@ export class WriteBuffer {
     try {
       refusals = await this.#options.commit(writesOf(group));
     } catch (error: unknown) {
+      this.#noteAnswer(group);
       return this.#stay(ToolError.fromUnknown(error, "store_failed"));
     }
+    this.#noteAnswer(group);
     this.#problem = undefined;
-    const done = group.filter((entry) => !entry.isDropped);
-    this.#entries = this.#entries.slice(done.length);
+    const done = new Set(group.filter((entry) => !entry.isDropped));
+    this.#entries = this.#entries.filter((entry) => !done.has(entry));
     const refused = new Map(refusals.map(({ sessionId, error }) => [sessionId, new ToolError(error.code, error.message, error)]));
     for (const entry of done) {
       this.#bytes -= entry.bytes;
@@ -193,13 +252,30 @@ export class WriteBuffer {
     }
   }
 
+  #noteAnswer(group: readonly Entry[]): void {
+    this.#groupsUnderWay--;
+    for (const entry of group) {
+      entry.isUnderWay = false;
+      this.#sessionsUnderWay.delete(entry.log.sessionId);
+    }
+    const now = this.#options.clock?.now();
+    if (now === undefined) return;
+    this.#tookMs = now - this.#begunAt;
+    this.#begunAt = now;
+    this.#answeredAt = now;
+    setImmediate(() => {
+      if (this.#answeredAt === now) this.#answeredAt = undefined;
+    });
+  }
+
   #stay(error: ToolError): void {
     this.#problem = error;
-    for (const entry of this.#entries) {
+    const staying = this.#entries.filter(({ isUnderWay }) => !isUnderWay);
+    for (const entry of staying) {
       entry.durable?.reject(error);
       entry.durable = undefined;
     }
-    for (const entry of this.#entries) if (entry.release) this.#withdraw(entry);
+    for (const entry of staying) if (entry.release) this.#withdraw(entry);
   }
 
   /** Takes a release out again: its caller knows, and the log may be used on. */

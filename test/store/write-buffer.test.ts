@@ -172,6 +172,88 @@ test("what is given up is not written, unless it is under way already", async ()
   expect(disk.written).toEqual({ a: [1], b: [1, 2] });
 });
 
+describe("calls of many sessions that wait for the same group", () => {
+  test("are made while another group is written, and no session is in both", async () => {
+    const disk = new Disk();
+    await callTogether(disk, { sessions: 64, rounds: 20, clock: clockThatMoves() }).done;
+    expect(disk.mostUnderWay).toBe(2);
+    // The first group has all of them; from then on each half goes by itself
+    expect(disk.groups.map((group) => group.length)).toEqual([64, ...Array.from({ length: 38 }, () => 32)]);
+    expect(disk.written).toEqual(Object.fromEntries(range(1, 64).map((id) => [`s${id}`, range(1, 40)])));
+  });
+
+  test.each([
+    ["the database takes one group at a time", { sessions: 64, clock: undefined }],
+    ["making them takes no time beside writing them", { sessions: 64, clock: { now: () => 0 } }],
+    ["there are few of them", { sessions: 31, clock: clockThatMoves() }],
+  ])("go into one group where %s", async (_, options) => {
+    const disk = new Disk();
+    await callTogether(disk, { ...options, rounds: 10 }).done;
+    expect([disk.mostUnderWay, disk.groups.map((group) => group.length)]).toEqual([1, Array.from({ length: 10 }, () => options.sessions)]);
+  });
+
+  test("a branch waits for the group that its parent is in", async () => {
+    const disk = new Disk();
+    const branch = new TestLog("branch");
+    const { buffer, done } = callTogether(disk, {
+      sessions: 64,
+      rounds: 6,
+      clock: clockThatMoves(),
+      beforeCall: ({ sessionId }, round) => {
+        if (sessionId !== "s64" || round !== 4) return;
+        const create = { at: 1, durability: "sync", parent: { sessionId: "s1", length: 1 } } as const;
+        buffer.add(branch, { create, from: 1, rows: [{ at: 1, type: "message-add", callId: undefined, body: "0" }] });
+      },
+    });
+    await done;
+    await buffer.flush();
+    expect([disk.mostUnderWay, disk.written["branch"]]).toEqual([2, [1]]);
+  });
+
+  test("I11 L05 lose nothing and double nothing, whichever commits fail, before or after they did their work", async () => {
+    for (let seed = 1; seed <= 40; seed++) {
+      const disk = new Disk();
+      const random = seededRandom(seed);
+      disk.failWhen(() => (random.next() < 0.2 ? (random.next() < 0.5 ? "before" : "after") : undefined));
+      const { buffer, done } = callTogether(disk, { sessions: 48, rounds: 12, clock: clockThatMoves() });
+      await done;
+      disk.failWhen(() => undefined);
+      await buffer.flush().catch(() => buffer.flush()); // one that was under way may still fail
+      expect(disk.written).toEqual(Object.fromEntries(range(1, 48).map((id) => [`s${id}`, range(1, 24)])));
+      expect(disk.mostUnderWay).toBe(2);
+    }
+  });
+});
+
+interface CallTogetherOptions {
+  readonly sessions: number;
+  readonly rounds: number;
+  readonly clock: { now(): number } | undefined;
+  readonly beforeCall?: (log: BufferedLog, round: number) => void;
+}
+
+/** Every session appends the two events of a call and waits for them, then makes its next call; a wait that fails goes on as well. */
+function callTogether(disk: Disk, { sessions, rounds, clock, beforeCall }: CallTogetherOptions) {
+  const buffer = new WriteBuffer({ commit: (writes) => disk.commit(writes), maxBytes: 1e9, clock });
+  const makeCalls = async (log: BufferedLog): Promise<void> => {
+    for (let round = 0; round < rounds; round++) {
+      beforeCall?.(log, round);
+      add(buffer, log, 2 * round + 1);
+      await Promise.resolve();
+      add(buffer, log, 2 * round + 2);
+      await isDurable(buffer.whenDurable(log));
+    }
+  };
+  const done = Promise.all(range(1, sessions).map((id) => makeCalls(new TestLog(`s${id}`))));
+  return { buffer, done };
+}
+
+/** Every reading is one later: the calls of a group take about as long as writing it. */
+function clockThatMoves() {
+  let time = 0;
+  return { now: () => time++ };
+}
+
 class TestLog implements BufferedLog {
   readonly sessionId: string;
   readonly epoch = 1;
@@ -186,11 +268,14 @@ class TestLog implements BufferedLog {
   }
 }
 
-/** What a database does with groups, without one. */
+/** What a database does with groups, one after the other, without one. */
 class Disk {
   readonly groups: string[][] = [];
   readonly written: Record<string, number[]> = {};
   tries = 0;
+  mostUnderWay = 0;
+  readonly #underWay = new Set<readonly LogWrite[]>();
+  #last: Promise<unknown> = Promise.resolve();
   readonly #refused = new Set<string>();
   #failure: (attempt: number) => "before" | "after" | undefined = () => undefined;
 
@@ -208,7 +293,18 @@ class Disk {
   }
 
   async commit(writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
-    const failure = this.#failure(++this.tries);
+    const others = new Set([...this.#underWay].flat().map(({ sessionId }) => sessionId));
+    expect(writes.filter(({ sessionId, create }) => others.has(sessionId) || others.has(create?.parent?.sessionId ?? ""))).toEqual([]);
+    this.#underWay.add(writes);
+    this.mostUnderWay = Math.max(this.mostUnderWay, this.#underWay.size);
+    const attempt = ++this.tries;
+    const written = this.#last.then(() => this.#write(writes, attempt)).finally(() => this.#underWay.delete(writes));
+    this.#last = written.catch(() => {}); // its caller gets the error
+    return written;
+  }
+
+  async #write(writes: readonly LogWrite[], attempt: number): Promise<readonly LogRefusal[]> {
+    const failure = this.#failure(attempt);
     await turns();
     if (failure === "before") throw full;
     this.groups.push(writes.map(({ sessionId, from, events }) => `${sessionId} ${from}-${from + events.length - 1}`));
