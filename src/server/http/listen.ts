@@ -6,6 +6,7 @@ import { http } from "../../net/node-http.ts";
 import { GONE, NodeReply, NodeRequest, type DirectHandler } from "./direct.ts";
 import { requestOf, settleTarget } from "./node-request.ts";
 import { problemAnswer, problemOf } from "./problem.ts";
+import { plainHeaders } from "./security-headers.ts";
 import { writeResponse } from "./write-response.ts";
 
 /** Answers one request. Its signal aborts when the client has gone. */
@@ -111,7 +112,7 @@ async function answer({ handler, direct, clock }: Answerers, exchange: HttpExcha
 function refuseHosts(outgoing: ServerResponse): void {
   const error = new ToolError("invalid_argument", "The request names several hosts.", { hint: "Send one Host header." });
   const { status, headers, text } = problemAnswer(problemOf(errorInfo(error), { status: 400 }));
-  outgoing.writeHead(status, { ...headers, connection: "close" }).end(text);
+  outgoing.writeHead(status, { ...plainHeaders({}), ...headers, connection: "close" }).end(text);
 }
 
 /** @param read the body, where it has been read */
