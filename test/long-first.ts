@@ -3,6 +3,8 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** The longest, in this order; the others follow as vitest has them: by what they took before, or else by their size. */
 const LONGEST = [
+  "server/worker/workers",
+  "server/fleet/fleet-drill",
   "dashboard/screens",
   "conformance/client",
   "store/processes",
@@ -17,9 +19,14 @@ const LONGEST = [
   "server/api/kill",
   "store/postgres/processes",
   "simulation/simulation",
+  "simulation/fleet/fleet",
+  "cli/worker",
   "house/examples",
   "processes/program/hostile-programs",
   "store/postgres/contract",
+  "server/api/load",
+  "engine/example-cases",
+  "engine/openapi/relaxed-answers",
 ].map((name) => `/test/${name}.test.ts`);
 
 export class LongFirst extends BaseSequencer {
