@@ -116,7 +116,8 @@ export class Circuit {
     if (this.#streak++ === 0) this.#streakAt = now;
     const rate = this.#failures / (this.#failures + this.#successes);
     if (this.#failures < this.#threshold) return;
-    if (rate >= this.#minimumRate || (this.#streak >= STREAK && now - this.#streakAt >= STREAK_MS)) this.#open(now);
+    const isDown = this.#streak >= Math.max(STREAK, this.#threshold) && now - this.#streakAt >= STREAK_MS;
+    if (isDown || rate >= this.#minimumRate) this.#open(now);
   }
 
   /** Moves to the bucket of `now`, forgetting those that left the window. */

@@ -46,15 +46,22 @@ export class RetryBudget {
   /** Takes one retry out of the budget; false when there is none left. */
   tryRetry(): boolean {
     this.#fade();
-    if (this.#retries + 1 > Math.max(this.#reserve, this.requests * this.#ratio)) return false;
+    if (this.#retries + 1 > this.#most()) return false;
     this.#retries++;
     return true;
   }
 
-  /** Counts a retry that is made anyway: a call within another that is tried again. */
+  /**
+   * Counts a retry that is made anyway: a call within another that is tried again. Beyond twice of what is allowed none is counted, so that
+   * one call with many inside takes the retries of others for no longer than `windowMs`.
+   */
   noteRetry(): void {
     this.#fade();
-    this.#retries++;
+    this.#retries = Math.max(this.#retries, Math.min(this.#retries + 1, 2 * (this.#most() - 1)));
+  }
+
+  #most(): number {
+    return Math.max(this.#reserve, this.requests * this.#ratio);
   }
 
   #fade(): void {

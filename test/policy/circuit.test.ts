@@ -59,6 +59,17 @@ describe("F3.36 a closed circuit", () => {
     expect(circuit.state).toBe("open");
   });
 
+  test("wants as many in a row as `failures` says, where that is more than 20", async () => {
+    const { clock, circuit } = setUp({ failures: 100 });
+    call(circuit, "success", 1_000);
+    call(circuit, "failure", 98);
+    await clock.advance(500);
+    call(circuit, "failure");
+    expect(circuit.state).toBe("closed");
+    call(circuit, "failure");
+    expect(circuit.state).toBe("open");
+  });
+
   test("stays closed while successes lie between, or failures in a row are few", async () => {
     const { clock, circuit } = setUp();
     call(circuit, "success", 1_000);

@@ -86,3 +86,14 @@ test.each([
 ])("the options %o are refused", (options, message) => {
   expect(() => new RetryBudget({ clock: new FakeClock(), ...options })).toThrow(message);
 });
+
+test("L13 a call that is tried again with a thousand calls inside takes the retries of others for no longer than the window", async () => {
+  const clock = new FakeClock();
+  const budget = new RetryBudget({ clock });
+  budget.requests += 100;
+  for (let call = 0; call < 1_000; call++) budget.noteRetry();
+  expect(budget.tryRetry()).toBe(false);
+  await clock.advance(30_000);
+  budget.requests += 100;
+  expect(budget.tryRetry()).toBe(true);
+});
