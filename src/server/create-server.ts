@@ -233,8 +233,8 @@ class RuntimeServer implements HaftServer {
     const router = await (this.#router ??= this.#makeRouter()); // at once, so that a missing package is not found out by the first client
     const { clock, log } = this.#services;
     const trusted = this.#trusted;
-    const direct = [directApi(router, { trusted, secured: this.#secured })];
-    if (this.#mcp !== undefined) direct.push(directMcp(this.#mcp, this.#services, { trusted }));
+    const direct = this.#services.access.looksAtHeadAlone ? [directApi(router, { trusted, secured: this.#secured })] : [];
+    if (this.#mcp !== undefined && direct.length > 0) direct.push(directMcp(this.#mcp, this.#services, { trusted }));
     const listener = await listenOn((request) => this.fetch(request), { port, host, clock, log, direct });
     this.#closers.push((work) => listener.close(work));
     if (announced !== undefined) this.#trusted.allowedHosts.push(announced.hostname);

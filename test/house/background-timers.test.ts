@@ -29,6 +29,7 @@ const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
   "src/server/events/event-hub.ts": "writes to streams that are quiet",
   "src/server/fleet-member.ts": "tells other processes of tools that have changed",
   "src/server/http/direct.ts": "keeps a quiet stream open, whose connection keeps the process alive",
+  "src/server/http/end-early.ts": "waits for the rest of a request that is answered, whose connection keeps the process alive",
   "src/server/mcp/http-sessions.ts": "ends a client's session that is idle",
   "src/server/mcp/suspensions.ts": "cancels work that no client came back for",
   "src/server/mcp/tasks/task-call.ts": "starts a call as a background job, which is no timer",

@@ -27,7 +27,7 @@ export function countedResponse(response: Response, count: Count): Response {
 
 export function declaredLength(headers: HeaderReader): number | undefined {
   const text = headers.get("content-length") ?? "";
-  return /^\d{1,15}$/u.test(text) ? Number(text) : undefined;
+  return /^\d+$/u.test(text) ? Number(text) : undefined;
 }
 
 /** The same for an answer of the API. */

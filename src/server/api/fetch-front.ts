@@ -9,7 +9,9 @@ export async function answerFetch(router: ApiRouter, request: Request): Promise<
   const found = router.find(request);
   const answer = found === undefined ? router.nothingAt(request) : await router.answer(found, new FetchRequest(request));
   const response = answer instanceof WholeAnswer ? answer.toResponse() : answer;
-  return request.method === "HEAD" ? new Response(null, response) : response;
+  if (request.method !== "HEAD") return response;
+  await response.body?.cancel(); // such as a stream, which is not read
+  return new Response(null, response);
 }
 
 class FetchRequest implements SentRequest {

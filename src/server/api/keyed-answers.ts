@@ -40,7 +40,7 @@ const HEADER = "idempotency-key";
 const MAX_KEY_LENGTH = 255;
 const FORGET_EVERY_MS = 60 * 60 * 1_000;
 /** Headers of an answer that are given again. */
-const HEADERS = ["content-type", "location", "cache-control", "x-should-retry"] as const;
+const HEADERS = ["content-type", "location", "cache-control", "retry-after", "x-should-retry"] as const;
 
 export interface KeyedAnswersOptions {
   readonly clock: Clock;

@@ -23,7 +23,9 @@ export async function answerMcp(mcp: HttpGateway, request: Request, services: Se
   limits.take(principal.id);
   refuseSessionKey(principal);
   const count = (bytes: number): void => limits.spendBytes(principal.id, bytes);
-  const response = countedResponse(await mcp.answer(countedRequest(request, count), callerOf(principal)), count);
+  // A body that is declared to be longer than it may be is not read
+  const countSent = (bytes: number): void => count(bytes <= mcp.settings.maxBodyBytes ? bytes : 0);
+  const response = countedResponse(await mcp.answer(countedRequest(request, countSent), callerOf(principal)), count);
   metrics.note("mcp", response.status, clock.now() - startedAt);
   const { body } = response;
   if (body === null || response.headers.get("content-type")?.startsWith("text/event-stream") !== true) return response;

@@ -91,12 +91,10 @@ async function readJson(
   { maxBodyBytes, isOptional }: { readonly maxBodyBytes: number; readonly isOptional: boolean },
 ): Promise<JsonValue> {
   if (isOptional && request.headers.get("content-type") === null) {
-    const text = await request.text(maxBodyBytes);
-    if (text === "") return {};
+    if ((await readText(request, maxBodyBytes)) === "") return {};
   }
   checkType(request, "application/json");
-  const text = await request.text(maxBodyBytes);
-  if (text === undefined) throw new ToolError("too_large", `The body is larger than ${maxBodyBytes} bytes.`);
+  const text = await readText(request, maxBodyBytes);
   if (text === "" && isOptional) return {};
   try {
     return parseJson(text, CLIENT_JSON);
@@ -106,6 +104,13 @@ async function readJson(
     const message = `The body ${isTooLarge ? "cannot be read" : "is not JSON"}: ${describeThrown(thrown)}`;
     throw new ToolError(isTooLarge ? code : "invalid_argument", message, hint === undefined ? {} : { hint });
   }
+}
+
+/** @throws ToolError `too_large`. By rejecting */
+async function readText(request: SentRequest, maxBodyBytes: number): Promise<string> {
+  const text = await request.text(maxBodyBytes);
+  if (text === undefined) throw new ToolError("too_large", `The body is larger than ${maxBodyBytes} bytes.`);
+  return text;
 }
 
 /** Parameters other than UTF-8 as the charset could make others read it differently; a form of a page cannot send these types. @throws HttpError 415 */

@@ -103,7 +103,7 @@ async function answerRoute(found: FoundRoute, request: SentRequest, parts: Route
   try {
     principal = await principalOf(id, request, services);
     if (principal !== ANYBODY) end = services.limits.begin(principal.id, "requests");
-    response = await answer(found, { parts, principal, request: countedFor(principal, request, services) });
+    response = await answer(found, { parts, principal, request: countedFor(id, request, { principal, services }) });
   } catch (caught: unknown) {
     const thrown = caught === request.signal.reason ? clientGone(caught) : caught; // it failed for no other reason
     response = errorAnswer(thrown, services);
@@ -122,8 +122,18 @@ function sessionOfAgent(name: string | undefined, { agents }: ApiServices): stri
   return name === undefined ? undefined : (agents.get(name)?.session.id ?? name);
 }
 
-function countedFor(principal: Principal, request: SentRequest, { limits }: ApiServices): SentRequest {
-  return principal === ANYBODY ? request : request.counted((bytes) => limits.spendBytes(principal.id, bytes));
+/** A body that is declared to be longer than it may be is not read, and not counted. */
+function countedFor(id: OperationId, request: SentRequest, { principal, services }: CountedFor): SentRequest {
+  if (principal === ANYBODY) return request;
+  const { limits, settings } = services;
+  const { bodyType }: Route = API[id];
+  const most = bodyType === undefined ? settings.maxBodyBytes : settings.maxRecordingBytes;
+  return request.counted((bytes) => limits.spendBytes(principal.id, bytes <= most ? bytes : 0));
+}
+
+interface CountedFor {
+  readonly principal: Principal;
+  readonly services: ApiServices;
 }
 
 /** @throws HttpError 401 and 403; ToolError `rate_limited`. By rejecting */

@@ -8,7 +8,7 @@ import type { Clock, Log } from "../../core/ports.ts";
 import type { RequestHead } from "../http/request-head.ts";
 import { bearerToken } from "./credentials.ts";
 import { IssuerKeys, requireSafe } from "./issuer-keys.ts";
-import { SCOPES, type Authenticator, type Principal, type Scope } from "./principal.ts";
+import { SCOPES, byHeadAlone, type Authenticator, type Principal, type Scope } from "./principal.ts";
 
 /** An issuer of tokens, and the tokens of it that count. */
 export interface IssuerTokensOptions {
@@ -79,6 +79,10 @@ interface TokenParts extends IssuerTokensPorts {
 }
 
 class IssuerTokens implements Authenticator {
+  static {
+    byHeadAlone(this.prototype);
+  }
+
   readonly #options: IssuerTokensOptions;
   readonly #parts: TokenParts;
   #saidAt = -Infinity;

@@ -15,7 +15,7 @@ import { visibilityOf } from "../../policy/visibility.ts";
 import type { RequestHead } from "../http/request-head.ts";
 import { bearerToken } from "./credentials.ts";
 import { hashOf, isSameSecret } from "../../net/secret.ts";
-import { SCOPES, hasScope, type Authenticator, type Principal, type Scope } from "./principal.ts";
+import { SCOPES, byHeadAlone, hasScope, type Authenticator, type Principal, type Scope } from "./principal.ts";
 
 /** A key that is to be made. */
 export interface NewKey {
@@ -94,6 +94,10 @@ interface KnownKey {
  * A key is 32 random bytes: nothing guesses them, so one round of salted SHA-256 keeps them at rest, and a request costs microseconds.
  */
 export class Keys implements Authenticator {
+  static {
+    byHeadAlone(this.prototype);
+  }
+
   readonly #access: AccessStore;
   readonly #clock: Clock;
   readonly #cacheMs: number;

@@ -46,11 +46,28 @@ export interface Authenticator {
   isValid?(principal: Principal): Promise<boolean>;
 }
 
+/** The functions that find a sender by the head of a request alone. */
+const HEAD_ALONE = new WeakSet<object>();
+
+/** Says of an authenticator, or of the prototype of some, that what it has now looks at the head alone. What replaces it or wraps it does not. */
+export function byHeadAlone<Asked extends Authenticator>(authenticator: Asked): Asked {
+  HEAD_ALONE.add(functionOf(authenticator));
+  return authenticator;
+}
+
+/** Whether an authenticator wants nothing of a request but its head, and was not made another one by a spread or a subclass. */
+export function looksAtHeadAlone(authenticator: Authenticator): boolean {
+  return authenticator.authenticateHead !== undefined && HEAD_ALONE.has(functionOf(authenticator));
+}
+
+function functionOf(authenticator: Authenticator): object {
+  return Reflect.get(authenticator, "authenticate");
+}
+
 /** Asks an authenticator, with no more of the request than it looks at. */
 export function senderOf(authenticator: Authenticator, request: Request | HeadRequest): Promise<Principal | undefined> {
-  return (
-    authenticator.authenticateHead?.(request) ?? authenticator.authenticate(request instanceof Request ? request : request.toRequest())
-  );
+  const byHead = looksAtHeadAlone(authenticator) ? authenticator.authenticateHead?.(request) : undefined;
+  return byHead ?? authenticator.authenticate(request instanceof Request ? request : request.toRequest());
 }
 
 /** Whether a principal may do what needs this scope. */
@@ -67,18 +84,19 @@ export function firstOf(...authenticators: readonly Authenticator[]): Authentica
     }
     return undefined;
   };
-  return {
-    async authenticate(request) {
-      for (const authenticator of authenticators) {
-        const principal = await authenticator.authenticate(request);
-        if (principal !== undefined) return principal;
-      }
-      return undefined;
-    },
-    ...(authenticators.every((authenticator) => authenticator.authenticateHead !== undefined) ? { authenticateHead } : {}),
+  const authenticate = async (request: Request): Promise<Principal | undefined> => {
+    for (const authenticator of authenticators) {
+      const principal = await authenticator.authenticate(request);
+      if (principal !== undefined) return principal;
+    }
+    return undefined;
+  };
+  const first: Authenticator = {
+    authenticate,
     async isValid(principal) {
       for (const authenticator of authenticators) if ((await authenticator.isValid?.(principal)) === false) return false;
       return true;
     },
   };
+  return authenticators.every(looksAtHeadAlone) ? byHeadAlone({ ...first, authenticateHead }) : first;
 }

@@ -14,7 +14,7 @@ import { CredentialWatch } from "./credential-watch.ts";
 import { issuerTokens, type IssuerTokensOptions } from "./issuer-tokens.ts";
 import { Keys, type DelegatedSessionKey, type IssuedKey } from "./keys.ts";
 import type { HeadRequest, RequestHead } from "../http/request-head.ts";
-import { SCOPES, firstOf, hasScope, senderOf, type Authenticator, type Principal, type Scope } from "./principal.ts";
+import { SCOPES, firstOf, hasScope, looksAtHeadAlone, senderOf, type Authenticator, type Principal, type Scope } from "./principal.ts";
 import { RefusalLog, type Refusal } from "./refusal-log.ts";
 
 /** An issuer of tokens, and the private addresses where its keys may be. */
@@ -112,6 +112,11 @@ export class ServerAccess implements Authenticator {
 
   authenticate(request: Request): Promise<Principal | undefined> {
     return this.#authenticator.authenticate(request);
+  }
+
+  /** @internal Whether requests need no more than a head for their senders to be found. */
+  get looksAtHeadAlone(): boolean {
+    return looksAtHeadAlone(this.#authenticator);
   }
 
   /** @internal As `authenticate`, of a request that may be no `Request` yet. */

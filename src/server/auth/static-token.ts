@@ -3,7 +3,7 @@ import { ToolError } from "../../core/error.ts";
 import { bearerToken } from "./credentials.ts";
 import { secretCheck } from "../../net/secret.ts";
 import type { RequestHead } from "../http/request-head.ts";
-import { SCOPES, type Authenticator, type Principal, type Scope } from "./principal.ts";
+import { SCOPES, byHeadAlone, type Authenticator, type Principal, type Scope } from "./principal.ts";
 
 /** The name of the sender of one fixed token, and its scopes. */
 export interface StaticTokenOptions {
@@ -25,5 +25,5 @@ export function staticToken({ token, id = "local", scopes = SCOPES }: StaticToke
   const isToken = secretCheck(token);
   const authenticate = async (head: Pick<RequestHead, "headers">): Promise<Principal | undefined> =>
     isToken(bearerToken(head) ?? "") ? principal : undefined;
-  return { authenticate, authenticateHead: authenticate };
+  return byHeadAlone({ authenticate, authenticateHead: authenticate });
 }

@@ -4,6 +4,7 @@ import type { Clock } from "../../core/ports.ts";
 import { bytesOf, requestOf, targetOf } from "./node-request.ts";
 import type { HeadRequest, HeaderReader, RequestHead } from "./request-head.ts";
 import type { WholeAnswer } from "./whole-answer.ts";
+import { endEarly } from "./end-early.ts";
 import { writeResponse } from "./write-response.ts";
 
 /** A request that may be answered without a `Request`. */
@@ -155,13 +156,13 @@ export class NodeReply implements DirectReply {
     const head: Record<string, string | number> = { ...this.#headers, ...headers };
     if (status !== 204) head["content-length"] = bytes;
     if (outgoing.req.complete) outgoing.writeHead(status, head).end(text);
-    else outgoing.writeHead(status, { ...head, connection: "close" }).end(text, () => outgoing.req.destroy()); // the rest of its body is not wanted
+    else void endEarly(outgoing.writeHead(status, { ...head, connection: "close" }), text, this.#clock);
   }
 
   async response(response: Response, gone: AbortSignal): Promise<void> {
     if (this.#isOver) return;
     this.#isOver = true;
-    await writeResponse(response, this.#outgoing, gone);
+    await writeResponse(response, this.#outgoing, { gone, clock: this.#clock });
   }
 
   event(text: string): void {

@@ -3,6 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { ToolError, describeThrown, errorInfo } from "../../core/error.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { http } from "../../net/node-http.ts";
+import { endEarly } from "./end-early.ts";
 import { GONE, NodeReply, NodeRequest, type DirectHandler } from "./direct.ts";
 import { requestOf, settleTarget } from "./node-request.ts";
 import { problemAnswer, problemOf } from "./problem.ts";
@@ -89,9 +90,10 @@ interface Answerers {
 
 async function answer({ handler, direct, clock }: Answerers, exchange: HttpExchange): Promise<void> {
   const { incoming, outgoing } = exchange;
-  if (!settleTarget(incoming)) return refuseHosts(outgoing);
+  if (!settleTarget(incoming)) return await refuseHosts(outgoing, clock);
   const { headers } = incoming;
-  if (headers["content-length"] === undefined && headers["transfer-encoding"] !== undefined) return await pass(handler, exchange);
+  if (headers["content-length"] === undefined && headers["transfer-encoding"] !== undefined)
+    return await pass({ handler, clock }, exchange);
   const request = new NodeRequest(incoming);
   for (const taker of direct) {
     const taken = taker.take(request);
@@ -104,23 +106,23 @@ async function answer({ handler, direct, clock }: Answerers, exchange: HttpExcha
     });
     outgoing.on("error", () => request.cancel());
     if (await taken(request, () => request.read(), new NodeReply(outgoing, { clock, headers: taker.headers }))) return await closed;
-    return await pass(handler, exchange, request.text);
+    return await pass({ handler, clock }, exchange, request.text);
   }
-  await pass(handler, exchange);
+  await pass({ handler, clock }, exchange);
 }
 
-function refuseHosts(outgoing: ServerResponse): void {
+function refuseHosts(outgoing: ServerResponse, clock: Clock): Promise<void> {
   const error = new ToolError("invalid_argument", "The request names several hosts.", { hint: "Send one Host header." });
   const { status, headers, text } = problemAnswer(problemOf(errorInfo(error), { status: 400 }));
-  outgoing.writeHead(status, { ...plainHeaders({}), ...headers, connection: "close" }).end(text);
+  return endEarly(outgoing.writeHead(status, { ...plainHeaders({}), ...headers, connection: "close" }), text, clock);
 }
 
 /** @param read the body, where it has been read */
-async function pass(handler: FetchHandler, { incoming, outgoing }: HttpExchange, read?: string): Promise<void> {
+async function pass({ handler, clock }: Omit<Answerers, "direct">, { incoming, outgoing }: HttpExchange, read?: string): Promise<void> {
   const gone = new AbortController();
   const abort = (): void => gone.abort(GONE);
   outgoing.on("close", abort);
   outgoing.on("error", abort);
   if (outgoing.destroyed) abort();
-  await writeResponse(await handler(requestOf(incoming, gone.signal, read)), outgoing, gone.signal);
+  await writeResponse(await handler(requestOf(incoming, gone.signal, read)), outgoing, { gone: gone.signal, clock });
 }

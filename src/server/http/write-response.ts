@@ -1,15 +1,23 @@
 /** Writes a response of the platform to a client of Node's. */
 import type { ServerResponse } from "node:http";
+import type { Clock } from "../../core/ports.ts";
+import { endEarly } from "./end-early.ts";
 import { wholeText } from "./whole-text.ts";
 
-/** Resolves when the last of it has been handed to the system, or it is not read. @param gone aborts when the client has gone */
-export async function writeResponse(response: Response, outgoing: ServerResponse, gone: AbortSignal): Promise<void> {
+interface WriteResponsePorts {
+  /** Aborts when the client has gone. */
+  readonly gone: AbortSignal;
+  readonly clock: Clock;
+}
+
+/** Resolves when the last of it has been handed to the system, or it is not read. */
+export async function writeResponse(response: Response, outgoing: ServerResponse, { gone, clock }: WriteResponsePorts): Promise<void> {
   const incoming = outgoing.req;
   outgoing.writeHead(response.status, { ...Object.fromEntries(response.headers), ...(incoming.complete ? {} : { connection: "close" }) });
   const text = incoming.method === "HEAD" ? undefined : wholeText(response);
   if (text === undefined && response.body !== null && incoming.method !== "HEAD") await copy(response.body, outgoing, gone);
-  await ended(outgoing, { text, gone });
-  if (!incoming.complete) incoming.destroy(); // what is left of its body is not wanted
+  if (incoming.complete || gone.aborted) return await ended(outgoing, { text, gone });
+  await endEarly(outgoing, text ?? "", clock);
 }
 
 /** No faster than the client reads. */
@@ -24,6 +32,8 @@ async function copy(body: ReadableStream<Uint8Array>, outgoing: ServerResponse, 
       if (done || gone.aborted) return;
       if (!outgoing.write(value)) await drained(outgoing, gone);
     }
+  } catch (thrown: unknown) {
+    if (!gone.aborted) throw thrown; // its source ends with the client
   } finally {
     gone.removeEventListener("abort", stop);
   }

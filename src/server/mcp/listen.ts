@@ -2,6 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
+import { looksAtHeadAlone } from "../auth/principal.ts";
 import { distrustOf, refusal } from "../http/guard.ts";
 import { listenOn } from "../http/listen.ts";
 import { HttpGateway } from "./http.ts";
@@ -57,6 +58,7 @@ export async function listen(runtime: Runtime, options: McpListenOptions): Promi
     const isElsewhere = pathname !== path;
     return gateway.refuse(request) ?? (isElsewhere ? refusal(404, "There is nothing here.") : gateway.handle(request));
   };
-  const listener = await listenOn(answer, { port, host, clock, log, direct: [gateway.direct(path)] });
+  const direct = authenticator === undefined || looksAtHeadAlone(authenticator) ? [gateway.direct(path)] : [];
+  const listener = await listenOn(answer, { port, host, clock, log, direct });
   return { port: listener.port, url: `${listener.origin}${path}`, close: () => listener.close(() => gateway.close()) };
 }

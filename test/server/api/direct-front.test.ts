@@ -148,15 +148,37 @@ test("issue 19.5 requests in the direct way are one of their principal's minute 
   expect([(await byPort(small, execute)).status, (await byPort(small, execute)).status]).toEqual([200, 429]);
 });
 
-test("issue 19.5 an authenticator of a program gets a whole Request, with headers and address", async () => {
+test("issue 19.5 an authenticator of a program gets a whole Request, with headers, address and body", async () => {
   const seen: string[] = [];
   const own = {
     async authenticate(request: Request): Promise<undefined> {
-      seen.push(`${request instanceof Request} ${request.method} ${new URL(request.url).pathname} ${request.headers.has("x-own")}`);
+      const what = [request.method, new URL(request.url).pathname, request.headers.has("x-own"), await request.clone().text()];
+      seen.push(what.join(" "));
     },
   };
   const api = await startApi({ ...options, auth: firstOf(own, staticToken({ token: TOKEN })) });
-  const passed = vi.spyOn(api.server, "fetch");
   expect((await byPort(api, { ...execute, headers: { ...withToken, "x-own": "1" } })).status).toBe(200);
-  expect([seen, passed.mock.calls.length]).toEqual([["true POST /v1/execute true"], 0]);
+  expect(seen).toEqual([`POST /v1/execute true ${execute.body}`]);
+});
+
+test("issue 19.5 an authenticator that was made of another one is asked itself, alone and among others", async () => {
+  const asked: string[] = [];
+  const refusing = {
+    ...staticToken({ token: TOKEN }),
+    async authenticate({ url }: Request): Promise<undefined> {
+      asked.push(new URL(url).pathname);
+    },
+  };
+  for (const auth of [refusing, firstOf(refusing, staticToken({ token: "another-token-for-tests" }))]) {
+    const api = await startApi({ ...options, auth });
+    expect((await byPort(api, { ...execute, headers: withToken })).status).toBe(401);
+    expect((await byFetch(api, { ...execute, headers: withToken })).status).toBe(401);
+  }
+  expect(asked).toEqual(Array.from({ length: 4 }, () => "/v1/execute"));
+});
+
+test("issue 19.3 HEAD of a stream holds no place of those who read it", async () => {
+  const api = await startApi({ ...options, limits: { maxStreams: 2 } });
+  const head = { method: "HEAD", path: "/v1/events", headers: { ...withToken, accept: "text/event-stream" } };
+  for (let take = 0; take < 4; take++) expect((await byFetch(api, head)).status).toBe(200);
 });

@@ -157,3 +157,14 @@ function leaveUnanswered(path: string): void {
   file.exec("update haft_request set answer = null, holder = 'dead'");
   file.close();
 }
+
+test("issue 19.6 a keyed request that goes on says as well when to ask again", async () => {
+  const api = await startApi();
+  const body = { calls: [{ name: "notes::wait", input: {} }], waitMs: 1 };
+  const [plain, keyed] = [
+    await api.ask("POST", "/v1/execute", { body }),
+    await api.ask("POST", "/v1/execute", { body, headers: { "idempotency-key": "a" } }),
+  ];
+  expect([plain.status, plain.headers.get("retry-after")]).toEqual([202, "1"]);
+  expect([keyed.status, keyed.headers.get("retry-after")]).toEqual([202, "1"]);
+});

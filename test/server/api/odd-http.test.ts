@@ -11,6 +11,11 @@ function post(body: string, { path = "/v1/execute", headers = "" } = {}): string
   return `POST ${path} HTTP/1.1\r\n${AUTH}${JSON_TYPE}${headers}Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`;
 }
 
+/** A body that is promised and does not come. */
+function endless(path: string, length: string, headers = ""): string {
+  return `POST ${path} HTTP/1.1\r\n${AUTH}${JSON_TYPE}${headers}Content-Length: ${length}\r\n\r\n`;
+}
+
 function get(path: string, { method = "GET", version = "1.1", headers = "" } = {}): string {
   return `${method} ${path} HTTP/${version}\r\n${AUTH}${headers}Connection: close\r\n\r\n`;
 }
@@ -81,6 +86,13 @@ const ODD: readonly (readonly [string, string, number | "closed"])[] = [
   ],
   ["headers without end", get("/v1/info", { headers: `X-A: ${"a".repeat(20_000)}\r\n` }), 431],
   ["a NUL in a header", get("/v1/info", { headers: "X-A: a\u0000b\r\n" }), 400],
+  ["A06 a length of eight digits behind zeros", endless("/v1/execute", "0000000000099999999"), 413],
+  ["A06 a length of sixteen digits", endless("/v1/execute", "1000000000000000"), 413],
+  ["A06 a length of fifteen digits", endless("/v1/execute", "999999999999999"), 413],
+  ["A06 such a length from a page", endless("/v1/execute", "999999999999999", "Origin: http://localhost\r\n"), 413],
+  ["A06 such a length to the MCP server", endless("/mcp", "999999999999999", "Accept: application/json, text/event-stream\r\n"), 413],
+  ["A06 such a length of a body that may be missing", endless("/v1/sessions", "999999999999999").replace(JSON_TYPE, ""), 413],
+  ["what its sender asks next", get("/v1/tools?limit=1"), 200],
   ["a body without a type", post(CALL).replace(JSON_TYPE, ""), 415],
   ["a body that is not UTF-8", post('{"calls":[{"name":"notes::add\u00ff","input":{"text":"never"},"x":1}]}'), 400],
   ["an unpaired surrogate as a field", post('{"calls":[{"name":"notes::list"}],"\\ud800":1}'), 400],
@@ -106,7 +118,8 @@ test("issue 19 E11 E16 E17 odd requests over a socket get a problem that says wh
     const got = answer === "" ? "closed" : answer === "silence" ? answer : Number(head.split(" ")[1]);
     const isTheSame = answer.replace(/^date: .*$/imu, "") === again.replace(/^date: .*$/imu, "");
     const byParser = got === "closed" || (got === 400 && !/content-type/iu.test(head)) || got === 431;
-    const isProblem = typeof got !== "number" || got < 400 || byParser || /application\/problem\+json/u.test(head);
+    const isOfMcp = sent.startsWith("POST /mcp ") && answer.includes('"jsonrpc":"2.0","error":');
+    const isProblem = typeof got !== "number" || got < 400 || byParser || /application\/problem\+json/u.test(head) || isOfMcp;
     const isGuarded = typeof got !== "number" || byParser || /^x-content-type-options: nosniff\r?$/imu.test(head);
     seen.push({
       what,

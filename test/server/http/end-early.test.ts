@@ -1,0 +1,63 @@
+/** Answers that come before the end of their requests, and streams whose readers leave. */
+import { connect } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
+import { systemPorts } from "../../../src/core/system-ports.ts";
+import { listenOn } from "../../../src/server/http/listen.ts";
+import { MemoryLog } from "../../../src/testing/fake-ports.ts";
+import { TOKEN, startApi } from "../api/api-server.ts";
+
+/** Sends all of a request, and resolves with what came back; rejects where the connection was reset. */
+function send(port: number, head: string, body: Buffer): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = "";
+    const socket = connect(port, "127.0.0.1", () => {
+      socket.write(`${head}Content-Length: ${body.length}\r\n\r\n`);
+      socket.write(body);
+    });
+    socket.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+    socket.on("error", reject).on("close", () => resolve(text));
+  });
+}
+
+const LARGE = Buffer.alloc(8 * 1024 * 1024, " ");
+
+test.each([
+  ["without a right token", "/v1/execute", "Host: localhost\r\nAuthorization: Bearer wrong\r\n", 401],
+  ["that is too large", "/v1/execute", `Host: localhost\r\nAuthorization: Bearer ${TOKEN}\r\n`, 413],
+  ["of a page", "/v1/execute", `Host: localhost\r\nOrigin: http://localhost\r\nAuthorization: Bearer ${TOKEN}\r\n`, 413],
+  ["to the MCP server", "/mcp", `Host: localhost\r\nAuthorization: Bearer wrong\r\n`, 401],
+  ["to several hosts", "/v1/execute", `Host: localhost\r\nHost: evil.example\r\n`, 400],
+])("issue 19 a request %s gets its answer while it is still being sent", async (_, path, headers, status) => {
+  const { listener } = await startApi();
+  for (let take = 0; take < 5; take++) {
+    const head = `POST ${path} HTTP/1.1\r\n${headers}Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n`;
+    expect((await send(listener.port, head, LARGE)).split(" ")[1]).toBe(String(status));
+  }
+});
+
+test("issue 19 a reader who leaves a stream that comes from elsewhere is no failed request", async () => {
+  const log = new MemoryLog();
+  const { clock } = systemPorts;
+  const ended = Promise.withResolvers<void>();
+  const handler = async ({ signal }: Request): Promise<Response> => {
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        controller.enqueue(Buffer.from("data: 1\n\n"));
+        signal.addEventListener("abort", () => {
+          controller.error(signal.reason); // as the body of `fetch` does
+          ended.resolve();
+        });
+      },
+    });
+    return new Response(body, { headers: { "content-type": "text/event-stream" } });
+  };
+  const listener = await listenOn(handler, { port: 0, host: "127.0.0.1", clock, log });
+  onTestFinished(() => listener.close(async () => {}));
+  const socket = connect(listener.port, "127.0.0.1", () => socket.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+  socket.on("data", (chunk) => {
+    if (String(chunk).includes("data: 1")) socket.destroy();
+  });
+  await ended.promise;
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(log.lines).toEqual([]);
+});
