@@ -38,6 +38,8 @@ interface Entry {
   durable: PromiseWithResolvers<void> | undefined;
   /** Sent, and not answered. */
   isUnderWay: boolean;
+  /** Sent once and not written, as far as is known. */
+  wasSent: boolean;
   /** Given up, perhaps while it is under way. */
   isDropped: boolean;
 }
@@ -51,7 +53,7 @@ const MAX_GROUP_BYTES = 4 * 1024 * 1024;
 const LEAST_AHEAD = 16;
 /** Sending ahead costs the database a second flush; it pays where making the calls of a group takes more than this share of writing it. */
 const SHARE_OF_CALLS = 1 / 3;
-const NEW = { isUnderWay: false, isDropped: false } as const;
+const NEW = { isUnderWay: false, wasSent: false, isDropped: false } as const;
 
 /**
  * Events that a caller waits for are sent as soon as the code that runs has ended, with all that was appended before; the others at
@@ -76,10 +78,14 @@ export class WriteBuffer {
   #begunAt = 0;
   /** How long the last group took to be written, in milliseconds. */
   #tookMs = 0;
+  /** With fewer entries, the group that could be sent ahead was looked at and is of too few sessions. */
+  #leastAhead = 0;
   #isDue = false;
   /** Set while a group is due at the end of the event loop's turn. */
   #later: NodeJS.Immediate | undefined;
   #problem: ToolError | undefined;
+  /** How many groups could not be written so far. */
+  #failures = 0;
 
   constructor(options: WriteBufferOptions) {
     this.#options = options;
@@ -137,8 +143,9 @@ export class WriteBuffer {
   async flush(): Promise<void> {
     for (let last = this.#entries.at(-1); last !== undefined; last = this.#entries.at(-1)) {
       this.#schedule();
-      await (last.durable ??= Promise.withResolvers()).promise.catch((error: unknown) => {
-        if (this.#entries.length > 0 && this.#problem === error) throw error;
+      const failures = this.#failures;
+      await (last.durable ??= Promise.withResolvers()).promise.catch(() => {
+        if (this.#entries.length > 0 && this.#failures !== failures && this.#problem !== undefined) throw this.#problem;
       });
     }
   }
@@ -178,12 +185,13 @@ export class WriteBuffer {
     this.#later = undefined;
     if (this.#groupsUnderWay >= this.#mostUnderWay) return;
     const isAhead = this.#groupsUnderWay > 0;
-    if (isAhead && !this.#paysAhead()) return;
+    if (isAhead && (this.#entries.length < this.#leastAhead || !this.#paysAhead())) return;
     const group = this.#nextGroup();
     if (group.length === 0) return;
     const logs = new Set(group.map(({ log }) => log));
     if (isAhead) {
       if (logs.size >= LEAST_AHEAD) this.#dispatch(group);
+      else this.#leastAhead = this.#entries.length + LEAST_AHEAD - logs.size;
     } else if (logs.size >= 2 * LEAST_AHEAD && this.#paysAhead()) {
       const half = new Set([...logs].slice(0, logs.size / 2));
       this.#dispatch(group.filter(({ log }) => half.has(log)));
@@ -199,17 +207,28 @@ export class WriteBuffer {
     return clock !== undefined && this.#answeredAt !== undefined && clock.now() - this.#answeredAt > this.#tookMs * SHARE_OF_CALLS;
   }
 
-  /** The oldest that are not under way, up to the first that must wait for one that is. */
+  /**
+   * The oldest that are not under way, up to the first that must wait for one that is. What was sent of a log before is sent together
+   * again: it may be written already, and then a part of it would be in the place of other events.
+   */
   #nextGroup(): readonly Entry[] {
     const group: Entry[] = [];
     let [rows, bytes] = [0, 0];
+    let logs: ReadonlySet<BufferedLog> | undefined;
     for (const entry of this.#entries) {
       if (entry.isUnderWay) continue;
-      rows += entry.rows.length;
-      bytes += entry.bytes;
-      if (group.length > 0 && (rows > MAX_GROUP_ROWS || bytes > MAX_GROUP_BYTES)) break;
-      if (this.#mustWait(entry)) break;
-      group.push(entry);
+      if (logs === undefined) {
+        rows += entry.rows.length;
+        bytes += entry.bytes;
+        const isFull = group.length > 0 && (rows > MAX_GROUP_ROWS || bytes > MAX_GROUP_BYTES);
+        if (!isFull && !this.#mustWait(entry)) {
+          group.push(entry);
+          continue;
+        }
+        if (!group.some(({ wasSent }) => wasSent)) break;
+        logs = new Set(group.map(({ log }) => log));
+      }
+      if (entry.wasSent && logs.has(entry.log)) group.push(entry);
     }
     return group;
   }
@@ -223,6 +242,7 @@ export class WriteBuffer {
     if (this.#groupsUnderWay++ === 0) this.#begunAt = this.#options.clock?.now() ?? 0;
     for (const entry of group) {
       entry.isUnderWay = true;
+      entry.wasSent = true;
       this.#sessionsUnderWay.add(entry.log.sessionId);
     }
     void this.#write(group).finally(() => {
@@ -254,6 +274,7 @@ export class WriteBuffer {
 
   #noteAnswer(group: readonly Entry[]): void {
     this.#groupsUnderWay--;
+    this.#leastAhead = 0;
     for (const entry of group) {
       entry.isUnderWay = false;
       this.#sessionsUnderWay.delete(entry.log.sessionId);
@@ -270,6 +291,7 @@ export class WriteBuffer {
 
   #stay(error: ToolError): void {
     this.#problem = error;
+    this.#failures++;
     const staying = this.#entries.filter(({ isUnderWay }) => !isUnderWay);
     for (const entry of staying) {
       entry.durable?.reject(error);

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
 import type { EventRow, LogRefusal, LogWrite } from "../../src/store/log-database.ts";
@@ -13,7 +14,7 @@ test("an append that nobody waits for goes at the end of the event loop's turn, 
   add(buffer, log, 3);
   await turns();
   expect(disk.tries).toBe(0);
-  await new Promise<void>((resolve) => setImmediate(resolve));
+  await setImmediate();
   expect(disk.tries).toBe(1);
   add(buffer, log, 4);
   add(buffer, log, 5);
@@ -210,6 +211,56 @@ describe("calls of many sessions that wait for the same group", () => {
     expect([disk.mostUnderWay, disk.written["branch"]]).toEqual([2, [1]]);
   });
 
+  test("I11 what was sent of a session is sent together again, although the limits of a group would cut it elsewhere", async () => {
+    const disk = new Disk();
+    const { buffer, logs } = await readyToOverlap(disk, 32);
+    disk.failWhen((attempt) => (attempt === 2 || attempt === 3 ? "after" : undefined));
+    for (const log of logs) add(buffer, log, ...range(1, 100));
+    for (const log of logs.toReversed().slice(0, 16)) add(buffer, log, ...range(101, 200));
+    await Promise.all(logs.map((log) => isDurable(buffer.whenDurable(log))));
+    await setImmediate(); // then the next group goes as one, and is cut at its limits
+    await buffer.flush();
+    expect([disk.mostUnderWay, logs.flatMap(({ lost }) => lost)]).toEqual([2, []]);
+    expect(disk.written).toMatchObject({ s1: range(1, 100), s32: range(1, 200) });
+  });
+
+  test("I11 what was sent of a session is sent together again, although a branch between must wait now", async () => {
+    const disk = new Disk();
+    const { buffer, logs } = await readyToOverlap(disk, 40);
+    disk.failWhen((attempt) => (attempt === 2 ? "after" : undefined));
+    const branch = new TestLog("branch");
+    const create = { at: 1, durability: "sync", parent: { sessionId: "s40", length: 0 } } as const;
+    for (const log of logs.slice(0, 19)) add(buffer, log, 1);
+    buffer.add(branch, { create, from: 1, rows: [{ at: 1, type: "message-add", callId: undefined, body: "0" }] });
+    for (const log of logs.slice(0, 19)) add(buffer, log, 2);
+    for (const log of logs.slice(19)) add(buffer, log, 1);
+    const waitTwice = async (log: BufferedLog): Promise<boolean> =>
+      (await isDurable(buffer.whenDurable(log))) || isDurable(buffer.whenDurable(log));
+    await Promise.all([branch, ...logs].map(waitTwice));
+    await buffer.flush();
+    expect([disk.mostUnderWay, logs.flatMap(({ lost }) => lost)]).toEqual([2, []]);
+    expect(disk.written).toMatchObject({ s1: [1, 2], s19: [1, 2], s40: [1], branch: [1] });
+  });
+
+  test("a flush rejects when both groups fail at once, each with an error of its own", async () => {
+    let isDown = false;
+    let tries = 0;
+    const commit = async (): Promise<readonly LogRefusal[]> => {
+      tries++;
+      if (isDown && tries < 1_000) throw new ToolError("store_failed", `Down at try ${tries}.`);
+      return [];
+    };
+    const buffer = new WriteBuffer({ commit, maxBytes: 1e9, clock: clockThatMoves() });
+    const first = new TestLog("first");
+    add(buffer, first, 1);
+    await buffer.whenDurable(first);
+    isDown = true;
+    for (let id = 0; id < 32; id++) add(buffer, new TestLog(`s${id}`), 1);
+    add(buffer, new TestLog("large"), ...range(1, 5_000)); // in neither group
+    await expect(buffer.flush()).rejects.toMatchObject({ code: "store_failed" });
+    expect(tries).toBe(3);
+  });
+
   test("I11 L05 lose nothing and double nothing, whichever commits fail, before or after they did their work", async () => {
     for (let seed = 1; seed <= 40; seed++) {
       const disk = new Disk();
@@ -246,6 +297,15 @@ function callTogether(disk: Disk, { sessions, rounds, clock, beforeCall }: CallT
   };
   const done = Promise.all(range(1, sessions).map((id) => makeCalls(new TestLog(`s${id}`))));
   return { buffer, done };
+}
+
+/** A buffer whose next group is sent in two halves, and logs that are empty. */
+async function readyToOverlap(disk: Disk, sessions: number) {
+  const buffer = new WriteBuffer({ commit: (writes) => disk.commit(writes), maxBytes: 1e9, clock: clockThatMoves() });
+  const first = new TestLog("first");
+  add(buffer, first, 1);
+  await buffer.whenDurable(first);
+  return { buffer, logs: range(1, sessions).map((id) => new TestLog(`s${id}`)) };
 }
 
 /** Every reading is one later: the calls of a group take about as long as writing it. */
@@ -312,6 +372,8 @@ class Disk {
     for (const { sessionId, from, events } of accepted ?? []) {
       const log = (this.written[sessionId] ??= []);
       expect(from).toBeLessThanOrEqual(log.length + 1);
+      // As the writer of a store: a part that is smaller than what is there is in the place of other events
+      expect(log.length + 1 - from).toBeLessThanOrEqual(events.length);
       log.push(...events.slice(log.length + 1 - from).map(({ at }) => at));
     }
     if (failure === "after") throw full;
