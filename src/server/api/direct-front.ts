@@ -67,8 +67,7 @@ class ReadOnce implements SentRequest {
   }
 
   async text(maxBytes: number): Promise<string | undefined> {
-    const declared = this.headers.get("content-length");
-    if (declared !== null && !(Number(declared) <= maxBytes)) return undefined;
+    if ((declaredLength(this.headers) ?? 0) > maxBytes) return undefined;
     const text = await this.#read();
     if (text === undefined) throw clientGone();
     return text;
