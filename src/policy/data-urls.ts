@@ -13,8 +13,12 @@ const MIN_IMAGE_CHARS = 16;
 /** Base64 of fewer characters, some 96 bytes, is shown as it is: no more than an id takes. */
 const MIN_FILE_CHARS = 128;
 
+/** An image without a longer name for its type, such as `data:image/x;base64,`, has the shortest URL that counts. */
+const LEAST_URL_CHARS = "data:image/x;base64,".length + MIN_IMAGE_CHARS;
+
 /** False for a text that holds no data URL; a text for which it is true may hold one. */
 export function mayHoldData(text: string): boolean {
+  if (text.length < LEAST_URL_CHARS) return false;
   return text.includes("base64,") || text.includes("BASE64,") || (/base64\s{0,8},/iu.test(text) && MARK_ONCE.test(text));
 }
 

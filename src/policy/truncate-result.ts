@@ -4,6 +4,7 @@ import type { ContentPart } from "../core/content.ts";
 import { fileData } from "../core/data-uri.ts";
 import { DEFAULT_MAX_DEPTH, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import { plural } from "../core/base/wording.ts";
+import { whileWritten } from "../core/base/written-json.ts";
 import { partText } from "../core/result.ts";
 
 export interface ShownResult {
@@ -67,6 +68,15 @@ function truncateJson(output: JsonValue, maxBytes: number, readHint: (totalBytes
   const text = JSON.stringify(output);
   const totalBytes = Buffer.byteLength(text);
   if (totalBytes <= maxBytes) return whole(output, undefined, totalBytes);
+  return whileWritten(output, text, () => cutJson(output, { text, totalBytes }, maxBytes, readHint));
+}
+
+function cutJson(
+  output: JsonValue,
+  { text, totalBytes }: { readonly text: string; readonly totalBytes: number },
+  maxBytes: number,
+  readHint: (totalBytes: number) => string,
+): ShownResult {
   const kept = shrink(output, maxBytes, 0);
   const shownBytes = Buffer.byteLength(JSON.stringify(kept));
   if (shownBytes > maxBytes || typeof kept !== "object" || kept === null) return truncateText(output, text, maxBytes, readHint);

@@ -17,7 +17,7 @@ import type { CallRunner } from "./run-calls.ts";
 import { addMessage, recordReceived } from "./add-message.ts";
 import { commitBranch } from "./commit-branch.ts";
 import { SessionFold } from "./fold-events.ts";
-import { readEvents, take } from "../session/read-events.ts";
+import { readEventPages, readEvents, take } from "../session/read-events.ts";
 import { byEngine, byToolset, type ToolsetEngines } from "./engines-by-toolset.ts";
 import { findOutput } from "./find-output.ts";
 import { forgetBranch } from "./forget-branch.ts";
@@ -132,7 +132,7 @@ export class Sessions implements SessionHost {
     let session: RuntimeSession | undefined;
     try {
       const fold = new SessionFold(this.#keep, id, this.#parts.faults.mayHit(this.#parts.registry));
-      for await (const event of readEvents(eventLog)) fold.apply(event);
+      for await (const events of readEventPages(eventLog)) for (const event of events) fold.apply(event);
       session = this.#begin({ id, ...around, eventLog, ...fold.start });
       const callOptions = this.#options.runner.callOptions({});
       await resumeSession(session, fold, { ...options, callOptions, cancelled: await cancelRequestsIn(store, id, fold) });

@@ -6,7 +6,7 @@ import type { StoredJob } from "../core/job-store.ts";
 import type { Clock } from "../core/ports.ts";
 import type { EventLog, Store } from "../core/store.ts";
 import { nearNames } from "../core/base/near-names.ts";
-import { readEvents } from "../session/read-events.ts";
+import { readEventPages } from "../session/read-events.ts";
 import { endOpenCall } from "./end-open-call.ts";
 import { SessionFold, type OpenCall } from "./fold-events.ts";
 import { cancelledJob } from "./resume-jobs.ts";
@@ -78,7 +78,7 @@ async function endInLog(
   { id, reason, at }: { readonly id: string; readonly reason: string; readonly at: number },
 ): Promise<boolean> {
   const fold = new SessionFold(1, log.sessionId);
-  for await (const event of readEvents(log)) fold.apply(event);
+  for await (const events of readEventPages(log)) for (const event of events) fold.apply(event);
   const job = fold.open.find((call) => call.callId === id && call.job !== undefined);
   if (job === undefined) return false;
   const { sessionId } = log;

@@ -4,7 +4,7 @@ import type { Ports } from "../core/ports.ts";
 import type { Store, StoredSession } from "../core/store.ts";
 import { pausing } from "../session/inbox-events.ts";
 import { Inbox, isInboxEvent, type StoredTrigger } from "../session/inbox.ts";
-import { readEvents } from "../session/read-events.ts";
+import { readEventPages } from "../session/read-events.ts";
 
 /** The triggers of a session, in the order they were added. @throws ToolError `not_found`, `corrupt_record` */
 export async function storedTriggers(store: Store, { sessionId, parent }: StoredSession): Promise<readonly StoredTrigger[]> {
@@ -40,8 +40,8 @@ export async function pauseStoredTrigger(
 }
 
 /** The triggers of the session that it is a branch of stay with that one. */
-async function inboxOf(log: Parameters<typeof readEvents>[0], from = 0): Promise<Inbox> {
+async function inboxOf(log: Parameters<typeof readEventPages>[0], from = 0): Promise<Inbox> {
   const inbox = new Inbox();
-  for await (const event of readEvents(log, from)) if (isInboxEvent(event)) inbox.notice(event);
+  for await (const events of readEventPages(log, from)) for (const event of events) if (isInboxEvent(event)) inbox.notice(event);
   return inbox;
 }

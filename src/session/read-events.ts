@@ -5,24 +5,56 @@ import type { EventPage, ReadOptions, Store } from "../core/store.ts";
 
 const PAGE = 1_000;
 
+/** As much of a log as is read of it at once. */
+interface ReadableLog {
+  readonly sessionId: string;
+  read(options: ReadOptions): Promise<EventPage>;
+}
+
 /**
  * Reads a log from a position on, which counts from 0, the oldest event first.
  *
  * @throws ToolError `corrupt_record` after the last event before a damage
  */
-export async function* readEvents(
-  log: { readonly sessionId: string; read(options: ReadOptions): Promise<EventPage> },
-  from: number = 0,
-): AsyncGenerator<SessionEvent> {
-  let ahead: Promise<EventPage> | undefined = log.read({ from: from + 1, limit: PAGE });
-  while (ahead !== undefined) {
-    const page: EventPage = await ahead;
-    const { damage, next } = page;
-    // The store reads the next page while this one is used.
-    ahead = damage !== undefined || next === undefined ? undefined : log.read({ from: next, limit: PAGE });
-    ahead?.catch(() => {}); // reported when it is waited for
-    yield* page.events;
+export async function* readEvents(log: ReadableLog, from: number = 0): AsyncGenerator<SessionEvent> {
+  for await (const events of readEventPages(log, from)) yield* events;
+}
+
+/** The same, in the pages that the store gives. */
+export async function* readEventPages(log: ReadableLog, from: number = 0): AsyncGenerator<readonly SessionEvent[]> {
+  const ahead = new PagesAhead(log);
+  let page = await log.read({ from: from + 1, limit: PAGE });
+  for (;;) {
+    const { events, damage, next } = page;
+    // The store reads on while this page is used.
+    const following = damage !== undefined || next === undefined ? undefined : ahead.take(next, events.length === PAGE);
+    if (events.length > 0) yield events;
     if (damage !== undefined) throw damaged(log.sessionId, damage.position, damage.reason);
+    if (following === undefined) return;
+    page = await following;
+  }
+}
+
+/** Two pages, so that the store has one to read while the answer with the other is parsed. */
+class PagesAhead {
+  readonly #log: ReadableLog;
+  #guess: { readonly from: number; readonly page: Promise<EventPage> } | undefined;
+
+  constructor(log: ReadableLog) {
+    this.#log = log;
+  }
+
+  /** @param isFull the page before it was: then this one may be as well, which says where the one behind it begins */
+  take(from: number, isFull: boolean): Promise<EventPage> {
+    const page = this.#guess?.from === from ? this.#guess.page : this.#read(from);
+    this.#guess = isFull ? { from: from + PAGE, page: this.#read(from + PAGE) } : undefined;
+    return page;
+  }
+
+  #read(from: number): Promise<EventPage> {
+    const page = this.#log.read({ from, limit: PAGE });
+    page.catch(() => {}); // reported where it is waited for, if it is
+    return page;
   }
 }
 

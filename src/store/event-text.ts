@@ -17,7 +17,10 @@ export function writeEvent(event: SessionEvent): EventRow {
   return { at: storedTime(event.at), type: event.type, callId: callIdOf(event), body: bodyOf(event) };
 }
 
-/** In pieces where a long string is left to the database's thread to write as JSON: that takes too long in one that has others to answer. */
+/**
+ * In pieces where a long string is left to the database's thread to write as JSON, which takes too long in one that has others to answer, and
+ * where an answer was written as JSON before.
+ */
 function bodyOf(event: SessionEvent): string | JsonPieces {
   const pieces = tryEncode(event, piecesOf);
   if (pieces !== undefined && mostChars(pieces) <= EVENT_LIMITS.maxChars) {

@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
 import type { SessionEvent } from "../../src/core/event.ts";
+import type { JsonValue } from "../../src/core/base/json.ts";
+import { whileWritten, writtenJson } from "../../src/core/base/written-json.ts";
 import type { ContentPart } from "../../src/core/content.ts";
 import { writeEvent } from "../../src/store/event-text.ts";
 import { bytesOfPieces, joinPieces, mostChars } from "../../src/store/json-pieces.ts";
@@ -7,7 +9,7 @@ import { bytesOfPieces, joinPieces, mostChars } from "../../src/store/json-piece
 const LONG = `"quoted" \\ é € \u{1f600} \ud800 \u0000\n`.repeat(20_000);
 const image: ContentPart = { type: "image", data: "aGk=", mediaType: "image/png" };
 
-function keep(whole: { readonly output?: string; readonly content?: readonly ContentPart[] }): SessionEvent {
+function keep(whole: { readonly output?: JsonValue; readonly content?: readonly ContentPart[] }): SessionEvent {
   return { type: "output-keep", callId: "c", sessionId: "s", turnId: "t", at: 1, toolName: "look", ...whole } as SessionEvent;
 }
 
@@ -31,4 +33,24 @@ test.each<[string, SessionEvent]>([
 test("an event without a long text, and one that could come to more characters than can be read, are written in one piece", () => {
   expect(writeEvent(keep({ output: "short" })).body).toBe(JSON.stringify(keep({ output: "short" })));
   expect(typeof writeEvent(keep({ output: "x".repeat(23_000_000) })).body).toBe("string");
+});
+
+test("an answer whose JSON is at hand is not written again, and is a piece of its own only as long as it is", () => {
+  const output = Object.freeze([Object.freeze({ "a\u2028": `"\ud800` }), 1]);
+  const event = keep({ output, content: [image] });
+  const { body } = whileWritten(output, JSON.stringify(output), () => writeEvent(event));
+  expect(body).toContainEqual({ json: JSON.stringify(output) });
+  expect(JSON.parse(joinPieces(body))).toEqual(event);
+  expect(writeEvent(event).body).toBe(JSON.stringify(event));
+});
+
+test("a value that is no object has no text at hand, and work that throws leaves none", () => {
+  const output = [1];
+  expect(whileWritten(7, "7", () => writtenJson(7))).toBeUndefined();
+  expect(() =>
+    whileWritten(output, "[1]", () => {
+      throw new Error("no");
+    }),
+  ).toThrow("no");
+  expect(writtenJson(output)).toBeUndefined();
 });
