@@ -134,8 +134,8 @@ export class RepeatGuard {
     const track = this.#tracks.get(key);
     if (track === undefined) return undefined;
     const oldest = this.#calls - this.#window;
-    track.equal = track.equal.filter((at) => at > oldest);
-    track.refused = track.refused.filter((at) => at > oldest);
+    track.equal = after(oldest, track.equal);
+    track.refused = after(oldest, track.refused);
     if (track.equal.length > 0) return track;
     this.#tracks.delete(key);
     return undefined;
@@ -146,6 +146,12 @@ export class RepeatGuard {
     this.#tracks.set(key, track);
     if (this.#tracks.size > 2 * this.#window) for (const known of this.#tracks.keys()) this.#current(known);
   }
+}
+
+/** Those of these calls, counted up, that came later. */
+function after(oldest: number, calls: number[]): number[] {
+  const [first = Infinity] = calls;
+  return first > oldest ? calls : calls.filter((at) => at > oldest);
 }
 
 const ADVICE = "change the input, use another tool, or answer with what you have.";

@@ -71,6 +71,8 @@ export class WriteBuffer {
   #bytes = 0;
   /** One, or two where the second is sent ahead. */
   #groupsUnderWay = 0;
+  /** Resolves when none is under way any more. */
+  #idle: PromiseWithResolvers<void> | undefined;
   readonly #sessionsUnderWay = new Set<string>();
   /** When the last answer came; undefined once the event loop's turn that it came in has ended. */
   #answeredAt: number | undefined;
@@ -139,14 +141,17 @@ export class WriteBuffer {
     return this.#newest.has(log);
   }
 
-  /** Resolves when nothing waits. Rejects as soon as a group cannot be written. */
+  /** Resolves when nothing waits. Rejects when a group cannot be written, and then none is under way. */
   async flush(): Promise<void> {
     for (let last = this.#entries.at(-1); last !== undefined; last = this.#entries.at(-1)) {
       this.#schedule();
       const failures = this.#failures;
-      await (last.durable ??= Promise.withResolvers()).promise.catch(() => {
+      try {
+        await (last.durable ??= Promise.withResolvers()).promise;
+      } catch {
+        await this.#idle?.promise; // what is under way may be written yet
         if (this.#entries.length > 0 && this.#failures !== failures && this.#problem !== undefined) throw this.#problem;
-      });
+      }
     }
   }
 
@@ -239,7 +244,10 @@ export class WriteBuffer {
   }
 
   #dispatch(group: readonly Entry[]): void {
-    if (this.#groupsUnderWay++ === 0) this.#begunAt = this.#options.clock?.now() ?? 0;
+    if (this.#groupsUnderWay++ === 0) {
+      this.#begunAt = this.#options.clock?.now() ?? 0;
+      this.#idle = Promise.withResolvers();
+    }
     for (const entry of group) {
       entry.isUnderWay = true;
       entry.wasSent = true;
@@ -273,7 +281,10 @@ export class WriteBuffer {
   }
 
   #noteAnswer(group: readonly Entry[]): void {
-    this.#groupsUnderWay--;
+    if (--this.#groupsUnderWay === 0) {
+      this.#idle?.resolve();
+      this.#idle = undefined;
+    }
     this.#leastAhead = 0;
     for (const entry of group) {
       entry.isUnderWay = false;

@@ -261,6 +261,16 @@ describe("calls of many sessions that wait for the same group", () => {
     expect(tries).toBe(3);
   });
 
+  test("a flush that rejects for one of two groups waits for the other, which is written", async () => {
+    const disk = new Disk();
+    const { buffer, logs } = await readyToOverlap(disk, 32);
+    disk.failWhen((attempt) => (attempt === 2 || attempt > 3 ? "before" : undefined));
+    for (const log of logs) add(buffer, log, 1);
+    add(buffer, new TestLog("large"), ...range(1, 5_000)); // in neither group
+    await expect(buffer.flush()).rejects.toBe(full);
+    expect([disk.mostUnderWay, logs.filter((log) => buffer.holds(log)).length, Object.keys(disk.written).length]).toEqual([2, 16, 17]);
+  });
+
   test("I11 L05 lose nothing and double nothing, whichever commits fail, before or after they did their work", async () => {
     for (let seed = 1; seed <= 40; seed++) {
       const disk = new Disk();
