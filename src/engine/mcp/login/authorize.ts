@@ -5,7 +5,7 @@ import { causesOf } from "../../../core/base/causes.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { fetchUntil } from "./login-flows.ts";
 import type { LoginRequest, UserProvider } from "./user-provider.ts";
-import { watchTokenRequests } from "./watch-token-requests.ts";
+import { tokenError, watchTokenRequests, type WatchedRequests } from "./watch-token-requests.ts";
 
 type ClientModule = typeof import("@modelcontextprotocol/client");
 
@@ -26,8 +26,8 @@ export interface Authorization {
 /**
  * Resolves to undefined where the provider has new tokens.
  *
- * @throws ToolError `unavailable`, retryable, for a renewal that the authorization server neither granted nor refused; the reason of the signal. By
- * rejecting
+ * @throws ToolError `unavailable`, retryable, for a renewal that the authorization server neither granted nor refused; `permission_denied` for
+ * one whose address is not allowed; the reason of the signal. By rejecting
  */
 export async function authorize(provider: UserProvider, options: Authorization): Promise<LoginRequest | undefined> {
   const { server, challenge: { resourceMetadataUrl, scope } = {}, signal, forceReauthorization = false } = options;
@@ -46,10 +46,8 @@ export async function authorize(provider: UserProvider, options: Authorization):
   return provider.request;
 }
 
-function notRenewed(fault: string): ToolError {
-  return new ToolError("unavailable", `The token could not be renewed now: ${fault}.`, {
-    retryable: true,
-    outcome: "not_started",
+function notRenewed(fault: NonNullable<WatchedRequests["fault"]>): ToolError {
+  return tokenError("The token could not be renewed", fault, {
     operatorHint: "The login is kept. Where the authorization server never renews it, log out and in again.",
   });
 }

@@ -5,7 +5,7 @@ import { ToolError, describeThrown } from "../../../core/error.ts";
 import type { Clock } from "../../../core/ports.ts";
 import type { McpTokenExchangeAuth } from "../options.ts";
 import type { LoginServer } from "./user-logins.ts";
-import { watchTokenRequests } from "./watch-token-requests.ts";
+import { tokenError, watchTokenRequests } from "./watch-token-requests.ts";
 
 type TokenExchange = Omit<McpTokenExchangeAuth, "type" | "listWith">;
 
@@ -65,18 +65,11 @@ export class ExchangedTokens implements AuthProvider {
     try {
       await sdk.auth(this.#provider, { serverUrl: url, fetchFn: requests.fetch });
     } catch (thrown: unknown) {
-      throw requests.fault === undefined ? refused(thrown) : notExchanged(requests.fault, thrown);
+      const { fault } = requests;
+      throw fault === undefined ? refused(thrown) : tokenError("The token of the user could not be exchanged", fault, { cause: thrown });
     }
     this.#renewedAt = this.#clock.now();
   }
-}
-
-function notExchanged(fault: string, cause: unknown): ToolError {
-  return new ToolError("unavailable", `The token of the user could not be exchanged now: ${fault}.`, {
-    retryable: true,
-    outcome: "not_started",
-    cause,
-  });
 }
 
 /** An error by which the authorization server refuses the user; any other as it is. */

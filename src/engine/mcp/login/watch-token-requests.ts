@@ -1,6 +1,7 @@
 /** Tells failures in passing of an authorization server from its refusals, which the official client does not. */
 import type { FetchLike } from "@modelcontextprotocol/client";
-import { describeThrown } from "../../../core/error.ts";
+import { causesOf } from "../../../core/base/causes.ts";
+import { ToolError, describeThrown, isToolError, type ToolErrorOptions } from "../../../core/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../core/base/json.ts";
 import { parseJson } from "../../../core/base/parse-json.ts";
 
@@ -10,13 +11,35 @@ const PASSING: ReadonlySet<JsonValue | undefined> = new Set(["server_error", "te
 /** Requests for tokens that are watched on their way. */
 export interface WatchedRequests {
   readonly fetch: FetchLike;
-  /** Why the latest one was neither granted nor refused, as the end of a sentence; undefined where it was, or none was sent. */
-  readonly fault: string | undefined;
+  /** Why the latest one was neither granted nor refused; undefined where it was, or none was sent. */
+  readonly fault: TokenFault | undefined;
+}
+
+interface TokenFault {
+  /** As the end of a sentence. */
+  readonly reason: string;
+  /** Set where the request was not sent, because its address is not allowed here. */
+  readonly notAllowed?: ToolError | undefined;
+}
+
+/** What a call is told of a token that it did not get. @param what that was to be done, such as "The token could not be renewed" */
+export function tokenError(
+  what: string,
+  { reason, notAllowed }: TokenFault,
+  options: Pick<ToolErrorOptions, "operatorHint" | "cause">,
+): ToolError {
+  const { operatorHint = options.operatorHint } = notAllowed ?? {};
+  return new ToolError(notAllowed?.code ?? "unavailable", `${what}${notAllowed === undefined ? " now" : ""}: ${reason}.`, {
+    retryable: notAllowed === undefined,
+    outcome: "not_started",
+    cause: options.cause,
+    ...(operatorHint === undefined ? {} : { operatorHint }),
+  });
 }
 
 /** Watches the requests of one grant type. */
 export function watchTokenRequests(fetch: FetchLike, grantType: string): WatchedRequests {
-  let fault: string | undefined;
+  let fault: TokenFault | undefined;
   const ask: FetchLike = async (url, init) => {
     try {
       const response = await fetch(url, init);
@@ -24,10 +47,12 @@ export function watchTokenRequests(fetch: FetchLike, grantType: string): Watched
       const body = objectIn(text);
       const { error } = body;
       const isRefused = typeof error === "string" && !PASSING.has(error);
-      fault = isRefused || (response.ok && typeof body["access_token"] === "string") ? undefined : `it answered ${response.status}`;
+      const isGranted = response.ok && typeof body["access_token"] === "string";
+      fault = isRefused || isGranted ? undefined : { reason: `it answered ${response.status}` };
       return new Response(text, response);
     } catch (thrown: unknown) {
-      fault = describeThrown(thrown).replace(/\.$/u, "");
+      const notAllowed = [...causesOf(thrown)].find((each): each is ToolError => isToolError(each) && each.code === "permission_denied");
+      fault = { reason: describeThrown(notAllowed ?? thrown).replace(/\.$/u, ""), notAllowed };
       throw thrown;
     }
   };
