@@ -22,7 +22,7 @@ interface TokenFault {
   readonly notAllowed?: ToolError | undefined;
 }
 
-/** What a call is told of a token that it did not get. @param what that was to be done, such as "The token could not be renewed" */
+/** The error of a call whose token was neither granted nor refused. @param what failed, such as "The token could not be renewed" */
 export function tokenError(
   what: string,
   { reason, notAllowed }: TokenFault,
