@@ -27,6 +27,14 @@ test("every guide, concept, reference page and decision is linked from the index
   expect(pages.filter((path) => !index.includes(`](${path.slice("docs/".length)})`))).toEqual([]);
 });
 
+test("the README says what each import of the package is for", () => {
+  const { exports } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+  const imports = Object.keys(exports).filter((path) => !path.endsWith(".json"));
+  const readme = documents.get("README.md") ?? "";
+  expect(imports.length).toBeGreaterThan(20);
+  expect(imports.filter((path) => !readme.includes(`\`haft${path.slice(1)}\``))).toEqual([]);
+});
+
 test("the page of error codes is what `npm run docs` makes of the table", () => {
   expect(readFileSync(new URL("../../docs/reference/errors.md", import.meta.url), "utf8")).toBe(errorsPage());
 });
