@@ -57,7 +57,7 @@ const run = promisify(execFile);
 export async function findBubblewrap(signal: AbortSignal): Promise<Bubblewrap> {
   if (process.platform !== "linux")
     throw unavailable(`The sandbox needs Linux and bubblewrap; this is ${process.platform}.`, `Use Linux, ${OR_NONE}`);
-  const path = findProgram("bwrap", process.env["PATH"] ?? "");
+  const path = findProgram("bwrap", systemFirst(process.env["PATH"] ?? ""));
   if (path === undefined) throw unavailable('The sandbox needs bubblewrap, and there is no "bwrap" here.', `${INSTALL}, ${OR_NONE}`);
   const options = { timeout: TRY_MS, signal, env: { PATH: process.env["PATH"] ?? "" } };
   const help = await run(path, ["--help"], options).then(
@@ -90,7 +90,7 @@ export function sandboxArguments(
     ...(more.seccompFd === undefined ? [] : ["--seccomp", String(more.seccompFd)]),
     ...mounts(found, policy),
     ...byDepth(readable).flatMap((path) => ["--ro-bind", path, path]),
-    ...byDepth([workspace, ...writable]).flatMap((path) => ["--bind", path, path]),
+    ...outermost([workspace, ...writable]).flatMap((path) => ["--bind", path, path]),
     ...more.exceptions.flatMap(exceptionArguments),
     "--remount-ro",
     "/",
@@ -104,6 +104,15 @@ export function sandboxArguments(
 export function findProgram(name: string, path: string): string | undefined {
   const candidates = name.includes("/") ? [name] : path.split(delimiter).map((folder) => join(folder, name));
   return candidates.find((candidate) => isAbsolute(candidate) && isExecutable(candidate));
+}
+
+/** In `PATH` there may be folders that a model can write to, such as `node_modules/.bin`: what runs outside of the sandbox is looked for in those of the system first. */
+export function systemFirst(path: string): string {
+  const isOfUser = (folder: string): number => (/^(?:\/usr(?:\/local)?)?\/s?bin\/?$/u.test(folder) ? 0 : 1);
+  return path
+    .split(delimiter)
+    .toSorted((one, other) => isOfUser(one) - isOfUser(other))
+    .join(delimiter);
 }
 
 function isExecutable(path: string): boolean {
@@ -148,6 +157,11 @@ function exceptionArguments({ path, kind, fd, isFolder }: Exception): readonly s
 /** Outer folders first, so that what lies inside of them is put over them. */
 function byDepth(paths: readonly string[]): readonly string[] {
   return paths.toSorted((one, other) => one.length - other.length);
+}
+
+/** Without those that lie in another: an earlier program may have put a link in their place, which a mount would follow out of the sandbox. */
+function outermost(paths: readonly string[]): readonly string[] {
+  return paths.filter((path) => !paths.some((other) => path.startsWith(`${other}/`)));
 }
 
 /**

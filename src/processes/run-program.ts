@@ -77,15 +77,15 @@ const LAST_OUTPUT_MS = 250;
 const THREADS_PER_PROCESS = 16;
 const MAX_OPEN_FILES = 4_096;
 
-/** Sets the limits that the kernel holds for each process, then becomes the program. `-` = no limit. */
+/** Sets the limits that the kernel holds for each process, then becomes the program. `-` = no limit. The last is whether standard error is part of the output. */
 const WITH_LIMITS = `
 ulimit -c 0
 ulimit -n "$1" 2>/dev/null
 [ "$2" = - ] || ulimit -d "$2" 2>/dev/null
 [ "$3" = - ] || ulimit -f "$3" 2>/dev/null
 [ "$4" = - ] || ulimit -u "$4" 2>/dev/null || ulimit -p "$4" 2>/dev/null
-shift 4
-exec 2>&1
+[ "$5" = - ] || exec 2>&1
+shift 5
 exec "$@"
 `;
 
@@ -161,11 +161,11 @@ class Program {
   }
 
   #start(): ChildProcess {
-    const { program, args, folder, environment, stdin, sandbox, merged } = this.#options;
+    const { program, args, folder, environment, stdin, sandbox } = this.#options;
     const exceptions = sandbox?.exceptions ?? [];
     const filter = sandbox === undefined ? undefined : seccompFilter();
     const inherited = exceptions.filter(({ kind }) => kind !== "hidden").map(({ fd }) => fd);
-    const command = [...(merged ? this.#limited() : []), program, ...args];
+    const command = [...this.#limited(), program, ...args];
     const argv = sandbox === undefined ? command : [sandbox.bubblewrap.path, ...this.#sandboxed(sandbox, filter !== undefined), ...command];
     const [file = program, ...rest] = argv;
     const [name = "", value = ""] = this.#mark.split("=");
@@ -200,10 +200,10 @@ class Program {
 
   /** Outside of a sandbox the kernel would count every process of the user. */
   #limited(): readonly string[] {
-    const { limits, sandbox } = this.#options;
+    const { limits, sandbox, merged } = this.#options;
     const processes = sandbox === undefined ? "-" : String(limits.maxProcesses * THREADS_PER_PROCESS);
     const numbers = [MAX_OPEN_FILES, Math.ceil(limits.maxMemoryBytes / 1024), Math.ceil(limits.maxFileBytes / 512)].map(String);
-    return ["/bin/sh", "-c", WITH_LIMITS, "haft", ...numbers, processes];
+    return ["/bin/sh", "-c", WITH_LIMITS, "haft", ...numbers, processes, merged ? "merged" : "-"];
   }
 
   #started(child: ChildProcess): Promise<TreeRoot> {

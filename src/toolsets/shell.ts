@@ -1,6 +1,6 @@
 /** Toolsets that run what a model writes: commands of a shell, and Python. @packageDocumentation */
 import { execFile } from "node:child_process";
-import { dirname } from "node:path";
+import { basename, dirname, join, resolve, sep } from "node:path";
 import { promisify } from "node:util";
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
@@ -12,6 +12,8 @@ import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
+import { findProgram } from "../processes/bubblewrap.ts";
+import { canonicalPath, isInsideFolder } from "./files/workspace-path.ts";
 import { PROGRAM_OPTIONS, programSettings, type ProgramOptions, type ProgramSettings } from "./programs/program-options.ts";
 import { BEYOND_MS, ProgramRunner, programEffects, type ProgramCall } from "./programs/program-runner.ts";
 import { waitsFor } from "./programs/waiting-commands.ts";
@@ -26,7 +28,10 @@ export interface ShellOptions extends ProgramOptions {
 
 /** Options of `pythonToolset`. */
 export interface PythonOptions extends ProgramOptions {
-  /** The interpreter: a name, or the path of one such as `.venv/bin/python`. @default "python3" */
+  /**
+   * The interpreter: a name, or the path of one such as `.venv/bin/python`. One in the workspace is
+   * run in the sandbox only, and may be that of a virtual environment. @default "python3"
+   */
   readonly python?: string;
 }
 
@@ -82,7 +87,7 @@ export function pythonToolset(options: PythonOptions): Toolset {
     tools: [pythonTool(settings)],
     engine: programEngine("python", runner, {
       async open({ signal }) {
-        const found = await findPython(python, signal);
+        const found = await findPython(python, settings, signal);
         interpreter = found.path;
         runner.allowReading(found.folders);
       },
@@ -203,10 +208,34 @@ const ASK_PYTHON =
 const INSTALL_PYTHON =
   'Install Python ("apt install python3", "dnf install python3", "brew install python"), or name the interpreter: python = "…".';
 
-/** The interpreter itself, where a name may be that of a script that chooses one, and the folders that it reads. */
-async function findPython(python: string, signal: AbortSignal): Promise<{ readonly path: string; readonly folders: readonly string[] }> {
+interface Interpreter {
+  readonly path: string;
+  /** Folders that it reads. */
+  readonly folders: readonly string[];
+}
+
+/**
+ * The interpreter that a name or a path means. One in the workspace, which a model can change, is run in the sandbox only: what it reads is
+ * said by the Python of the system that it is a link to, as in a virtual environment.
+ */
+async function findPython(python: string, settings: ProgramSettings, signal: AbortSignal): Promise<Interpreter> {
+  const path = python.includes(sep) ? resolve(python) : findProgram(python, process.env["PATH"] ?? "");
+  if (settings.sandbox === "none" || path === undefined) return askPython(python, signal);
+  const target = canonicalPath(path);
+  const isOfSystem = !isChangeable(target, settings);
+  if (isOfSystem && !isChangeable(join(canonicalPath(dirname(path)), basename(path)), settings)) return askPython(python, signal);
+  const { folders } = isOfSystem && /^python[\d.]*$/u.test(basename(target)) ? await askPython(target, signal, "-S") : { folders: [] };
+  return { path, folders };
+}
+
+function isChangeable(path: string, { root, writable }: ProgramSettings): boolean {
+  return [root, ...writable].some((folder) => isInsideFolder(path, folder));
+}
+
+/** Asks an interpreter, where a name may be that of a script that chooses one. Nothing of the user or of the folder is loaded by it. */
+async function askPython(python: string, signal: AbortSignal, ...more: readonly string[]): Promise<Interpreter> {
   const { PATH = "", HOME = "" } = process.env;
-  const said = await promisify(execFile)(python, ["-c", ASK_PYTHON], { signal, env: { PATH, HOME }, timeout: 30_000 }).then(
+  const said = await promisify(execFile)(python, ["-I", ...more, "-c", ASK_PYTHON], { signal, env: { PATH, HOME }, timeout: 30_000 }).then(
     ({ stdout }) => stdout,
     (error: unknown) => {
       const reason = Reflect.get(Object(error), "code") === "ENOENT" ? "it was not found" : "it does not run Python code";

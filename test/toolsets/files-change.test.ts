@@ -1,4 +1,4 @@
-import { readdirSync, symlinkSync, utimesSync } from "node:fs";
+import { chmodSync, readdirSync, symlinkSync, utimesSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { filesToolset } from "../../src/toolsets/files.ts";
@@ -33,6 +33,17 @@ describe("F1.33 read before write", () => {
     );
     expect(workspace.text("a.json")).toBe('{"a":1,"b":1}');
   });
+
+  test.skipIf(process.getuid?.() === 0).each(CHANGES)(
+    "F1.33 %s of a file that is read-only is refused (skipped: root may write it)",
+    async (name, input) => {
+      const workspace = new TemporaryWorkspace({ "a.json": '{"a":1}' });
+      await workspace.call("read", { path: "a.json" });
+      chmodSync(`${workspace.root}/a.json`, 0o444);
+      expect((await workspace.refusal(name, { ...input, path: "a.json" })).code).toBe("permission_denied");
+      expect(workspace.text("a.json")).toBe('{"a":1}');
+    },
+  );
 
   test("F1.33 a change that keeps size and time is noticed, and so is a new time alone", async () => {
     const workspace = new TemporaryWorkspace({ "a.txt": "one", "b.txt": "one" });
@@ -162,6 +173,8 @@ describe("F1.66 edit", () => {
     ["overlaps counted once", "aaa", { old: "aa", new: "b", replaceAll: true }, "ba"],
     ["deletion", "a\nb\nc\n", { old: "b\n", new: "" }, "a\nc\n"],
     ["Windows line ends kept", "a\r\nb\r\nc\r\n", { old: "a\nb", new: "x\ny\nz" }, "x\r\ny\r\nz\r\nc\r\n"],
+    ["the line ends of most lines", "a\nb\r\nc\nd\n", { old: "c", new: "c1\nc2" }, "a\nb\r\nc1\nc2\nd\n"],
+    ["Windows line ends next to others", "a\nb\r\nc\r\nd\n", { old: "b\nc", new: "x\ny" }, "a\nx\r\ny\r\nd\n"],
     ["a byte order mark kept", "\ufeffa", { old: "a", new: "b" }, "\ufeffb"],
   ])("F1.66 %s", async (_what, content, input, after) => {
     expect((await edit(content, input))[1]).toBe(after);
@@ -192,12 +205,29 @@ describe("F1.66 edit", () => {
       "@@ -2 +2,2 @@\n-b\n\\ No newline at end of file\n+B\n+c\n\\ No newline at end of file\n",
       "a\nB\nc",
     ],
+    [
+      "hunks that only add, without lines around them",
+      "1\n2\n3\n4\n5\n6\n",
+      "@@ -1,0 +2 @@\n+x\n@@ -3,0 +5 @@\n+y\n@@ -5,0 +8 @@\n+z\n",
+      "1\nx\n2\n3\ny\n4\n5\nz\n6\n",
+    ],
+    [
+      "a hunk that only adds, and one that its line decides on",
+      "a\nb\na\nb\na\n",
+      "@@ -1,0 +2 @@\n+x\n@@ -3 +4 @@\n-a\n+A\n",
+      "a\nx\nb\nA\nb\na\n",
+    ],
+    ["the last line end added", "a\nb", "@@ -2 +2 @@\n-b\n\\ No newline at end of file\n+b\n", "a\nb\n"],
+    ["the last line end taken away", "a\nb\n", "@@ -2 +2 @@\n-b\n+b\n\\ No newline at end of file\n", "a\nb"],
+    ["Windows line ends, the last one added", "a\r\nb", "@@ -2 +2 @@\n-b\n\\ No newline at end of file\n+c\n", "a\r\nc\r\n"],
+    ["Windows line ends without the last", "a\r\nb", "@@ -2 +2 @@\n-b\n+c\n", "a\r\nc"],
+    ["Windows line ends without the last, and a line more", "a\r\nb", "@@ -2 +2,2 @@\n b\n+c\n", "a\r\nb\r\nc"],
     ["Windows line ends", "a\r\nb\r\n", "@@ -1,2 +1,3 @@\n a\n+new\n b\n", "a\r\nnew\r\nb\r\n"],
     ["lines that look like the marks of a diff", "-- x\n++ y\n", "@@ -1,2 +1,2 @@\n--- x\n+-- z\n ++ y\n", "-- z\n++ y\n"],
   ])("F1.66 a unified diff: %s", async (_what, content, diff, after) => {
     const [text, written] = await edit(content, { diff });
     expect(written).toBe(after);
-    expect(text).toMatch(/^Updated a\.txt: [12] hunks?, the first at line \d\.$/u);
+    expect(text).toMatch(/^Updated a\.txt: [123] hunks?, the first at line \d\.$/u);
   });
 
   test.each([

@@ -50,7 +50,8 @@ describe("F1.72 notebook_read", () => {
   });
 
   test.each([
-    ["not JSON", "{", /is not a notebook: Not valid JSON/u],
+    ["not JSON", "{", /cannot be read as a notebook: Not valid JSON/u],
+    ["one with digits that a number cannot keep", '{"nbformat": 4, "x": 12345678901234567890}', /would lose digits\.$/u],
     ["an array", "[]", /is not a JSON object/u],
     ["an old one", { nbformat: 3, worksheets: [] }, /its nbformat is 3, and only 4 is supported/u],
     ["one without cells", { nbformat: 4, cells: {} }, /"cells" is not an array/u],

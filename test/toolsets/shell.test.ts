@@ -41,8 +41,20 @@ describe("F1.64 a command that is refused or fails", () => {
       "printf 'git commit'",
       "while read l; do echo $l; done < a.txt",
       "cat <<E\nx\nE",
+      "cat > notes.md <<'EOF'\nSome notes\nmore to come\nEOF",
+      'cat <<-"E" > b.txt\n\twatch the logs\n\tE\necho x',
+      "echo 'Fix it\n\nmore details'",
+      'echo "first\nselect\n name\nfrom t"',
+      "echo 'a; less b' \"it's; vim c\"",
+      "echo it\\'s; echo 'more'",
     ];
     for (const command of commands) expect([command, (await bash(runtime, command)).status]).toEqual([command, "ok"]);
+  });
+
+  test("a command that would wait is named as it was written, with what is quoted in it", async () => {
+    const runtime = await openedRuntime({ root: folderWith(), sandbox: "none" });
+    const { error } = await bash(runtime, `echo 'vim x'; vim "my file" 'b c'`);
+    expect(error?.message).toBe(`The command "vim \\"my file\\" 'b c'" is not run: it needs a terminal, and there is none.`);
   });
 
   test("an exit code other than 0 is an error that keeps output and code", async () => {

@@ -92,6 +92,22 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
   });
 
   test.each([
+    ["text/html", '<meta charset="windows-1251">', [0xcf, 0xf0, 0xe8, 0xe2, 0xe5, 0xf2], "Привет"],
+    ["text/html", '<META http-equiv="Content-Type" content="text/html; charset=Shift_JIS">', [0x93, 0xfa, 0x96, 0x7b], "日本"],
+    ["text/html; charset=utf-8", '<meta charset="windows-1251">', [...Buffer.from("日本")], "日本"],
+    ["text/html", '<meta charset="of-none">', [...Buffer.from("日本")], "日本"],
+    ["application/xhtml+xml", '<?xml version="1.0" encoding="iso-8859-2"?>', [0xb1, 0xe6], "ąć"],
+  ])("F1.69 a page of the type %s with %s is read in its encoding", async (type, head, bytes, text) => {
+    const isProlog = head.startsWith("<?");
+    const before = isProlog ? `${head}<html><head></head><body><p>` : `<html><head>${head}</head><body><p>`;
+    const { fetchPage } = await bench(
+      send(type, Buffer.concat([Buffer.from(before), Buffer.from(bytes), Buffer.from("</p></body></html>")])),
+    );
+    const result = await fetchPage("/");
+    expect(resultText(result), JSON.stringify(result.error)).toContain(text);
+  });
+
+  test.each([
     ["a private address", "http://127.0.0.1:9/", "permission_denied"],
     ["the metadata service", "http://169.254.169.254/latest", "permission_denied"],
     ["a name that means this machine", "http://localhost:9/", "permission_denied"],

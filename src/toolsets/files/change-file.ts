@@ -1,6 +1,6 @@
 /** The one way a file is changed: read before, compared, written to a temporary file, and put in place in one step. */
 import type { Stats } from "node:fs";
-import { constants, lstat, open, rename, rm, type FileHandle } from "node:fs/promises";
+import { access, constants, lstat, open, rename, rm, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import type { ToolContext } from "../../core/context.ts";
 import { ToolError } from "../../core/error.ts";
@@ -108,6 +108,8 @@ interface Replacement {
 async function replace(place: Place, replacement: Replacement): Promise<Fingerprint> {
   const parent = await openParent(place);
   try {
+    // the rename would not ask, and who made a file read-only means it
+    if (replacement.before !== undefined) await access(childPath(parent, place), constants.W_OK);
     const temporary = join(parent.path, temporaryName(replacement.context));
     const stats = await writeTemporary(temporary, replacement);
     try {

@@ -117,12 +117,13 @@ function parseDocument(text: string, shown: string): JsonValue {
   }
 }
 
-/** With the indentation, the byte order mark and the last line end that the file had. */
+/** With the indentation, the byte order mark and the line ends that the file had. */
 export function writeDocument(document: JsonValue, before: string | undefined): string {
   if (before === undefined) return `${JSON.stringify(document, null, DEFAULT_INDENT)}\n`;
   const indent = /^[[{]\r?\n([ \t]{1,10})\S/u.exec(withoutMark(before))?.[1] ?? (before.includes("\n") ? DEFAULT_INDENT : "");
   const mark = before.startsWith("\ufeff") ? "\ufeff" : "";
-  return `${mark}${JSON.stringify(document, null, indent)}${before.endsWith("\n") ? "\n" : ""}`;
+  const text = `${JSON.stringify(document, null, indent)}${before.endsWith("\n") ? "\n" : ""}`;
+  return mark + (before.includes("\r\n") ? text.replaceAll("\n", "\r\n") : text);
 }
 
 /** Without the byte order mark. */

@@ -5,6 +5,8 @@ import type { EditOutcome } from "./text-edit.ts";
 interface DiffLine {
   readonly mark: " " | "-" | "+";
   readonly text: string;
+  /** The file ends with it, without a line end: `\ No newline at end of file`. */
+  isUnended?: true;
 }
 
 interface Hunk {
@@ -26,8 +28,8 @@ const COPY_EXACTLY = "Read the file and copy the lines around the change exactly
 export function applyDiff(text: string, diff: string): EditOutcome {
   const hunks = readHunks(diff);
   if ("problem" in hunks) return hunks;
-  const lines = text.split("\n");
   const ending = text.includes("\r\n") ? "\r" : "";
+  const lines = `${text}${ending}`.split("\n"); // the last line as the others, and its end taken off again
   const written: string[] = [];
   let from = 0;
   let shift = 0;
@@ -35,7 +37,7 @@ export function applyDiff(text: string, diff: string): EditOutcome {
   for (const [index, hunk] of hunks.entries()) {
     const at = placeOf(hunk, lines, { from, shift });
     if (typeof at !== "number") return { problem: `hunk ${index + 1} ${at.problem}`, hint: at.hint };
-    if (hunk.line !== undefined) shift = at + 1 - hunk.line;
+    if (hunk.line !== undefined) shift = at - startOf(hunk, hunk.line);
     firstLine ??= at + 1 + hunk.lines.findIndex(({ mark }) => mark !== " ");
     while (from < at) written.push(lines[from++] ?? "");
     for (const line of hunk.lines) {
@@ -44,7 +46,16 @@ export function applyDiff(text: string, diff: string): EditOutcome {
       else from++;
     }
   }
-  return { text: [...written, ...lines.slice(from)].join("\n"), replacements: hunks.length, line: firstLine ?? 1 };
+  const joined = [...written, ...lines.slice(from)].join("\n");
+  const whole = ending !== "" && joined.endsWith("\r") ? joined.slice(0, -1) : joined;
+  return { text: withEnd(whole, hunks, `${ending}\n`), replacements: hunks.length, line: firstLine ?? 1 };
+}
+
+/** With the line end that hunks give to the file's last line, or take from it. */
+function withEnd(text: string, hunks: readonly Hunk[], lineEnd: string): string {
+  const unended = new Set(hunks.flatMap(({ lines }) => lines.flatMap(({ mark, isUnended }) => (isUnended === true ? [mark] : []))));
+  if (unended.has("+") && !unended.has("-")) return text.replace(/\r?\n$/u, "");
+  return unended.has("-") && !unended.has("+") && text !== "" && !text.endsWith("\n") ? text + lineEnd : text;
 }
 
 /** Lines before the first hunk name the file, as the call does already. */
@@ -56,8 +67,11 @@ function readHunks(diff: string): readonly Hunk[] | Problem {
     const hunk = hunks.at(-1);
     if (head !== null) hunks.push({ line: head[1] === undefined ? undefined : Number(head[1]), lines: [] });
     else if (line.startsWith("diff --git ") && hunk !== undefined) return unusable("it changes more than one file");
-    else if (hunk === undefined || line.startsWith("\\")) continue;
-    else if (line === "") hunk.lines.push({ mark: " ", text: "" }); // the space of an empty line is easily lost
+    else if (hunk === undefined) continue;
+    else if (line.startsWith("\\")) {
+      const last = hunk.lines.at(-1);
+      if (last !== undefined) last.isUnended = true;
+    } else if (line === "") hunk.lines.push({ mark: " ", text: "" }); // the space of an empty line is easily lost
     else if (line.startsWith(" ") || line.startsWith("-") || line.startsWith("+"))
       hunk.lines.push({ mark: line.startsWith(" ") ? " " : line.startsWith("-") ? "-" : "+", text: line.slice(1) });
     else return unusable(`${JSON.stringify(line.slice(0, 80))} begins with neither a space, "-" nor "+"`);
@@ -85,7 +99,7 @@ interface SearchFrom {
 /** Index of the line that the hunk begins at. */
 function placeOf(hunk: Hunk, lines: readonly string[], { from, shift }: SearchFrom): number | Problem {
   const old = hunk.lines.filter(({ mark }) => mark !== "+").map(({ text }) => text);
-  const said = hunk.line === undefined ? undefined : hunk.line - 1 + shift;
+  const said = hunk.line === undefined ? undefined : startOf(hunk, hunk.line) + shift;
   if (old.length === 0) return insertionPlace(said, lines, from);
   const places: number[] = [];
   for (let at = from; at + old.length <= lines.length; at++)
@@ -102,9 +116,12 @@ function placeOf(hunk: Hunk, lines: readonly string[], { from, shift }: SearchFr
   };
 }
 
-/** A hunk that only adds says after which line. */
-function insertionPlace(said: number | undefined, lines: readonly string[], from: number): number | Problem {
-  const at = said === undefined ? undefined : said + 1;
+/** Index of the line that a hunk says it begins at; one that only adds says after which line. */
+function startOf({ lines }: Hunk, line: number): number {
+  return lines.every(({ mark }) => mark === "+") ? line : line - 1;
+}
+
+function insertionPlace(at: number | undefined, lines: readonly string[], from: number): number | Problem {
   if (at !== undefined && at >= from && at <= lines.length) return at;
   return { problem: "only adds lines, and names no line of the file before them", hint: COPY_EXACTLY };
 }

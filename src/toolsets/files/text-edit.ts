@@ -52,7 +52,12 @@ function withLineEndsOf(text: string, edit: TextEdit): { readonly old: string; r
   const plain = { old: edit.old, replacement: edit.new };
   if (!edit.old.includes("\n") && !edit.new.includes("\n")) return plain;
   if (!text.includes("\r\n") || edit.old.includes("\r\n") || (edit.old.includes("\n") && text.includes(edit.old))) return plain;
+  if (!edit.old.includes("\n") && 2 * linesOf(text, "\r\n") < linesOf(text, "\n")) return plain;
   return { old: withWindowsLineEnds(edit.old), replacement: withWindowsLineEnds(edit.new) };
+}
+
+function linesOf(text: string, lineEnd: string): number {
+  return text.split(lineEnd).length - 1;
 }
 
 function withWindowsLineEnds(text: string): string {

@@ -53,7 +53,7 @@ export class Workspace {
     this.#guard = options.guard;
     this.#allowed = options.allowSensitive.map(compileGlob);
     // a folder that holds the whole workspace is no place in it
-    this.#protected = (options.protect ?? []).map(canonical).filter((path) => !isInsideFolder(this.root, path));
+    this.#protected = (options.protect ?? []).map(canonicalPath).filter((path) => !isInsideFolder(this.root, path));
   }
 
   /** The resource key of a path: a pure function of its text, so that links are not followed. */
@@ -169,12 +169,12 @@ function keptFrom(shown: string, what: "read" | "changed", sensitivity: Sensitiv
 }
 
 /** With all links followed, as far as the path exists. */
-function canonical(path: string): string {
+export function canonicalPath(path: string): string {
   const absolute = resolve(path);
   try {
     return realpathSync.native(absolute);
   } catch {
-    return dirname(absolute) === absolute ? absolute : join(canonical(dirname(absolute)), basename(absolute));
+    return dirname(absolute) === absolute ? absolute : join(canonicalPath(dirname(absolute)), basename(absolute));
   }
 }
 

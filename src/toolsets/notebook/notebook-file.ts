@@ -53,7 +53,7 @@ function documentOf(text: string, shown: string): JsonValue {
     const { code, message } = ToolError.fromUnknown(thrown);
     if (code === "too_large")
       throw new ToolError("too_large", `${JSON.stringify(shown)}: ${message}`, { outcome: "failed", cause: thrown });
-    throw notNotebook(shown, message);
+    throw notNotebook(shown, message.replace(/\.$/u, ""));
   }
 }
 
@@ -64,7 +64,7 @@ function checkedCell(cell: JsonValue, index: number, shown: string): JsonObject 
 }
 
 function notNotebook(shown: string, reason: string): ToolError {
-  return new ToolError("execution_failed", `${JSON.stringify(shown)} is not a notebook: ${reason}.`, {
+  return new ToolError("execution_failed", `${JSON.stringify(shown)} cannot be read as a notebook: ${reason}.`, {
     outcome: "failed",
     hint: "Notebooks are .ipynb files of Jupyter, nbformat 4.",
   });

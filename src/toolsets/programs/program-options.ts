@@ -6,6 +6,7 @@ import { COUNT, checkNumber, type Bounds } from "../../core/base/number-bounds.t
 import { describeThrown, ToolError } from "../../core/error.ts";
 import type { OptionNames } from "../../core/known-keys.ts";
 import { compileGlob, type PathMatcher } from "../files/glob-pattern.ts";
+import { canonicalPath } from "../files/workspace-path.ts";
 
 /** `bubblewrap`: programs run in the sandbox of that name. `none`: they may do all that this process may. */
 export type SandboxKind = "bubblewrap" | "none";
@@ -107,7 +108,7 @@ export function programSettings(options: ProgramOptions): ProgramSettings {
     writable: write.map((path) => existing(path, "write")),
     env,
     allowed: allowSensitive.map(compileGlob),
-    protect,
+    protect: protect.map(canonicalPath),
     timeoutMs: Math.min(timeoutMs, maxTimeoutMs),
     maxTimeoutMs,
     maxMemoryBytes,

@@ -9,7 +9,7 @@ import type { Clock } from "../../core/ports.ts";
 import { findBubblewrap, findProgram, type Bubblewrap } from "../../processes/bubblewrap.ts";
 import { runProgram, type ProgramEnd, type ProgramLimits, type Stop } from "../../processes/run-program.ts";
 import type { ProgramSettings } from "./program-options.ts";
-import { openExceptions, sensitivePaths, shownPaths } from "./protected-paths.ts";
+import { openExceptions, sensitivePaths, shownPaths, type ProtectedWorkspace } from "./protected-paths.ts";
 
 export interface ProgramCall extends ProgramStart {
   /** A noun for messages: `command`, `program`. */
@@ -146,9 +146,7 @@ export class ProgramRunner {
           ? {}
           : { sandbox: { bubblewrap: this.#bubblewrap, policy: this.#policy(), exceptions: opened.exceptions } }),
       });
-      const before = new Set(found?.map(({ path }) => path));
-      const made = found === undefined ? [] : sensitivePaths(workspace).flatMap(({ path }) => (before.has(path) ? [] : [path]));
-      return { ...end, limits, madeFiles: made.length === 0 ? "" : shownPaths(root, made) };
+      return { ...end, limits, madeFiles: found === undefined ? "" : madeSince(found, workspace) };
     } finally {
       opened?.close();
     }
@@ -180,6 +178,17 @@ export class ProgramRunner {
       .filter((folder) => seen.some((path) => folder === path || folder.startsWith(`${path}/`)));
     const folders = this.#readable.map((folder) => `${folder}/bin`);
     return [...new Set([...own, ...folders, ...SYSTEM_PATH])].join(delimiter);
+  }
+}
+
+/** The sensitive paths that were made since these were found, shown. */
+function madeSince(found: ReturnType<typeof sensitivePaths>, workspace: ProtectedWorkspace): string {
+  const before = new Set(found.map(({ path }) => path));
+  try {
+    const made = sensitivePaths(workspace).flatMap(({ path }) => (before.has(path) ? [] : [path]));
+    return made.length === 0 ? "" : shownPaths(workspace.root, made);
+  } catch {
+    return "more than can be looked through"; // it has run, and its answer counts
   }
 }
 

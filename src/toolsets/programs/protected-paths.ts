@@ -1,6 +1,7 @@
 /** The paths in a workspace that a sandboxed program may not change, or not even read. */
 import { closeSync, constants, fstatSync, openSync, readdirSync, readlinkSync, type Dirent } from "node:fs";
 import { basename, dirname, join, relative, sep } from "node:path";
+import { ToolError } from "../../core/error.ts";
 import type { Exception } from "../../processes/bubblewrap.ts";
 import type { PathMatcher } from "../files/glob-pattern.ts";
 import { sensitivityOf } from "../files/sensitive-paths.ts";
@@ -15,34 +16,49 @@ export interface ProtectedWorkspace {
 /** Folders of other people's code, in which names like `package.json` are found by the thousand. */
 const PASSED_OVER: ReadonlySet<string> = new Set(["node_modules", ".venv", "venv", "vendor", "target", "dist", "build"]);
 const MAX_DEPTH = 3;
-const MAX_ENTRIES = 20_000;
+/** Of version control, whose many folders hold no file by name of a person. */
+const OWN_FILES: ReadonlySet<string> = new Set([".git", ".hg", ".svn"]);
+const MAX_ENTRIES = 200_000;
 /** Each is a mount and an open file while the program runs. */
-const MAX_EXCEPTIONS = 200;
+const MAX_EXCEPTIONS = 500;
+
+interface Level {
+  readonly folder: readonly string[];
+  readonly isReadOnly: boolean;
+}
 
 interface Found {
   readonly path: string;
   readonly kind: "hidden" | "readOnly";
 }
 
-/** Sensitive files and folders, those nearest to the root first: at most three folders deep, no links. */
+/**
+ * Sensitive files and folders, those nearest to the root first: at most three folders deep, no links.
+ *
+ * @throws ToolError `limit_exceeded` where there is too much to look at: a program could make so many files that the others are not found
+ */
 export function sensitivePaths({ root, allowed }: ProtectedWorkspace): readonly Found[] {
   const found: Found[] = [];
   let entries = 0;
-  let level: readonly string[][] = [[]];
+  let level: readonly Level[] = [{ folder: [], isReadOnly: false }];
   for (let depth = 0; depth < MAX_DEPTH; depth++) {
-    const next: string[][] = [];
-    for (const folder of level) {
+    const next: Level[] = [];
+    for (const { folder, isReadOnly } of level) {
       for (const entry of entriesOf(join(root, ...folder))) {
-        if (++entries > MAX_ENTRIES) return found;
+        if (++entries > MAX_ENTRIES) throw tooMuch(`entries`, MAX_ENTRIES);
         const segments = [...folder, entry.name];
         const sensitivity = entry.isSymbolicLink() ? undefined : sensitivityOf(segments, basename(root));
-        if (sensitivity !== undefined && !allowed.some((allows) => allows(segments) || allows([...segments, "x"])))
-          found.push({ path: join(root, ...segments), kind: sensitivity === "credentials" ? "hidden" : "readOnly" });
-        else if (entry.isDirectory() && !PASSED_OVER.has(entry.name)) next.push(segments);
+        const isKept = sensitivity !== undefined && !allowed.some((allows) => allows(segments) || allows([...segments, "x"]));
+        const kind = sensitivity === "credentials" ? "hidden" : "readOnly";
+        // what lies in a folder that is read-only is so as well
+        if (isKept && (kind === "hidden" || !isReadOnly)) found.push({ path: join(root, ...segments), kind });
+        const isClosed = (isKept && kind === "hidden") || OWN_FILES.has(entry.name) || PASSED_OVER.has(entry.name);
+        if (entry.isDirectory() && !isClosed) next.push({ folder: segments, isReadOnly: isReadOnly || isKept });
       }
     }
     level = next;
   }
+  if (found.length > MAX_EXCEPTIONS) throw tooMuch("files that are protected", MAX_EXCEPTIONS);
   return found;
 }
 
@@ -52,7 +68,7 @@ export function openExceptions(
   found: readonly Found[],
 ): { readonly exceptions: readonly Exception[]; readonly close: () => void } {
   const own = protect.filter((path) => path.startsWith(root + sep)).map((path): Found => ({ path, kind: "readOnly" }));
-  const wanted = [...own, ...found].slice(0, MAX_EXCEPTIONS);
+  const wanted = [...own, ...found];
   const kinds = new Map<string, Exception["kind"]>(wanted.toReversed().map(({ path, kind }) => [path, kind]));
   for (const { path } of wanted)
     for (let folder = dirname(path); folder !== root && folder.startsWith(root); folder = dirname(folder))
@@ -60,11 +76,20 @@ export function openExceptions(
   const exceptions: Exception[] = [];
   // A folder comes before what lies in it, or its mount would cover that.
   for (const [path, kind] of [...kinds].toSorted(([one], [other]) => one.length - other.length)) {
-    const inside = exceptions.some((outer) => outer.kind !== "pinned" && path.startsWith(outer.path + sep));
+    const inside = exceptions.some(
+      (outer) => (outer.kind === "hidden" || (outer.kind === "readOnly" && kind !== "hidden")) && path.startsWith(outer.path + sep),
+    );
     const opened = inside ? undefined : openAsItIs(path);
     if (opened !== undefined) exceptions.push({ path, kind, ...opened });
   }
   return { exceptions, close: () => exceptions.forEach(({ fd }) => closeSync(fd)) };
+}
+
+function tooMuch(what: string, most: number): ToolError {
+  return new ToolError("limit_exceeded", `The workspace has more than ${most} ${what} in three folders' depth. Nothing was run.`, {
+    outcome: "not_started",
+    operatorHint: "Take a smaller root, or let files through with allowSensitive.",
+  });
 }
 
 /** The paths below the root as messages name them. */

@@ -55,10 +55,25 @@ const WAITING: readonly Waiting[] = [
   { pattern: /^cat\s*$/u, reason: "its input is empty", instead: "Name a file." },
 ];
 
+/** Quoted text, whose second mark may be missing, and any other character behind a backslash. */
+const QUOTED = /\\[^]|'[^']*'?|"(?:\\[^]|[^"\\])*"?/gu;
+
 /** The part of a command that would wait, and the reason. Judged by its text alone: this helps a model, and guards nothing. */
 export function waitsFor(command: string): { readonly part: string; readonly reason: string; readonly instead: string } | undefined {
-  if (/<<|<|\|/u.test(command)) return waitsAlone(command.split(/&&|\|\||;|\n/u).filter((part) => !/[<|]/u.test(part)));
-  return waitsAlone(command.split(/&&|;|\n/u));
+  const masked = withoutTexts(command);
+  const found = /<<|<|\|/u.test(masked)
+    ? waitsAlone(masked.split(/&&|\|\||;|\n/u).filter((part) => !/[<|]/u.test(part)))
+    : waitsAlone(masked.split(/&&|;|\n/u));
+  if (found === undefined) return undefined;
+  const at = masked.indexOf(found.part);
+  return { ...found, part: command.slice(at, at + found.part.length) };
+}
+
+/** Quoted text as letters, so that its length stays, and nothing from the first text between marks (`<<EOF`) on: both are data, and no command. */
+function withoutTexts(command: string): string {
+  const unquoted = command.replaceAll(QUOTED, (part) => (part.startsWith("\\") ? part : "x".repeat(part.length)));
+  const [before = ""] = unquoted.split(/<<-?\s*\w/u, 1);
+  return before.length < unquoted.length ? `${before}<` : before;
 }
 
 function waitsAlone(parts: readonly string[]): ReturnType<typeof waitsFor> {

@@ -1,0 +1,161 @@
+/** What programs leave in the workspace must not undo the sandbox of those that come later, nor be run outside of it. */
+import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, symlinkSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { basename, delimiter, join } from "node:path";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { resultText } from "../../../src/core/result.ts";
+import type { Runtime } from "../../../src/runtime/runtime.ts";
+import { findProgram, systemFirst } from "../../../src/processes/bubblewrap.ts";
+import { HAS_PYTHON, HAS_SANDBOX, SANDBOX, bash, folderWith, openedRuntime } from "./program-room.ts";
+
+afterEach(() => vi.unstubAllEnvs());
+
+const said = async (runtime: Runtime, command: string): Promise<string> => resultText(await bash(runtime, command, 30));
+
+/** A program that says where it ran, by a file outside of the workspace, which the sandbox does not have. */
+function tellTale(outside: string): string {
+  return `#!/bin/sh\nid > ${outside}/ran\nexit 0\n`;
+}
+
+function putFirst(folder: string): void {
+  vi.stubEnv("PATH", `${folder}${delimiter}${process.env["PATH"]}`);
+}
+
+describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspace${SANDBOX}`, { timeout: 60_000 }, () => {
+  test("a writable folder in another one is not followed out of the workspace when a link is put in its place", async () => {
+    const root = folderWith({ "a/sub/x": "" }, "/var/tmp");
+    const up = join("a/sub", "..")
+      .split("/")
+      .concat(root.split("/").slice(1))
+      .map(() => "..")
+      .join("/");
+    for (const options of [
+      { root, write: [join(root, "a/sub")] },
+      { root: join(root, "a/sub"), write: [root] },
+    ]) {
+      const runtime = await openedRuntime(options);
+      await bash(runtime, `cd ${root}; mv a b; mkdir a; ln -s ${up}/etc a/sub`);
+      const text = await said(
+        runtime,
+        `cd ${root}; ls a/sub/shadow; test -w /etc/passwd && echo WRITABLE; grep ' /etc ' /proc/self/mounts; true`,
+      );
+      expect(text).not.toMatch(/WRITABLE|\/etc ext|rw,/u);
+      await bash(runtime, `cd ${root}; rm -r a; mv b a`);
+      await runtime.close();
+    }
+  });
+
+  test("bubblewrap, and what watches over programs, are those of the system, whatever the folders of the workspace in PATH have", async () => {
+    const outside = folderWith({}, "/var/tmp");
+    const root = folderWith(Object.fromEntries(["bwrap", "sleep", "grep"].map((name) => [`bin/${name}`, tellTale(outside)])), "/var/tmp");
+    for (const name of readdirSync(join(root, "bin"))) chmodSync(join(root, "bin", name), 0o755);
+    putFirst(join(root, "bin"));
+    expect(findProgram("bwrap", systemFirst(process.env["PATH"] ?? ""))).not.toContain(root);
+    const runtime = await openedRuntime({ root });
+    expect(await said(runtime, "ls /var/tmp; echo in")).toContain("in\n");
+    expect(existsSync(join(outside, "ran"))).toBe(false);
+  });
+
+  test.skipIf(!HAS_PYTHON)("an interpreter in the workspace is run in the sandbox only", async () => {
+    const outside = folderWith({}, "/var/tmp");
+    const root = folderWith({ "own/bin/python3": tellTale(outside) }, "/var/tmp");
+    chmodSync(join(root, "own/bin/python3"), 0o755);
+    putFirst(join(root, "own/bin"));
+    const byName = await openedRuntime({ root }, { python: true });
+    await byName.execute({ name: "python::python", input: { code: "print(1)" } });
+    expect(existsSync(join(outside, "ran"))).toBe(false);
+  });
+
+  test.skipIf(!HAS_PYTHON)("a virtual environment in the workspace works", async () => {
+    const root = folderWith({}, "/var/tmp");
+    if (spawnSync("python3", ["-m", "venv", "--without-pip", join(root, ".venv")]).status !== 0) return;
+    putFirst(join(root, ".venv/bin"));
+    const runtime = await openedRuntime({ root }, { python: true });
+    const code = "import sys; print(sys.prefix)";
+    expect(resultText(await runtime.execute({ name: "python::python", input: { code } }))).toBe(`${join(root, ".venv")}\n`);
+  });
+
+  test.skipIf(!HAS_PYTHON)("modules that a model left for the user do not run when the interpreter is asked for its folders", async () => {
+    const outside = folderWith({}, "/var/tmp");
+    const version = spawnSync("python3", ["-c", "import sys; print('%d.%d' % sys.version_info[:2])"], { encoding: "utf8" }).stdout.trim();
+    const code = `import os; open(${JSON.stringify(join(outside, "ran"))}, "w")\n`;
+    const home = folderWith({ [`.local/lib/python${version}/site-packages/x.pth`]: code }, "/var/tmp");
+    vi.stubEnv("HOME", home);
+    const runtime = await openedRuntime({ root: folderWith({}, "/var/tmp") }, { python: true });
+    await runtime.execute({ name: "python::python", input: { code: "print(1)" } });
+    expect(existsSync(join(outside, "ran"))).toBe(false);
+  });
+
+  test("protection does not end where a program makes very many files that are protected", async () => {
+    const root = folderWith({ "app/.env": "KEY=hunter2\n", ".git/config": "", "package.json": "{}" }, "/var/tmp");
+    mkdirSync(join(root, ".git/hooks"));
+    const attack = "cat app/.env; echo x > .git/hooks/pre-commit; echo y > package.json; true";
+    for (const [count, isRun] of [
+      [220, true],
+      [600, false],
+    ] as const) {
+      const runtime = await openedRuntime({ root });
+      await bash(runtime, `for i in $(seq 1 ${count}); do : > .env.$i; done`);
+      const result = await bash(runtime, attack);
+      expect([count, result.error?.code]).toEqual([count, isRun ? undefined : "limit_exceeded"]);
+      expect(JSON.stringify(result)).not.toContain("hunter2");
+      await runtime.close();
+    }
+    expect([existsSync(join(root, ".git/hooks/pre-commit")), readFileSync(join(root, "package.json"), "utf8")]).toEqual([false, "{}"]);
+  });
+
+  test("a program that makes more of them than can be looked through keeps its answer", async () => {
+    const root = folderWith({}, "/var/tmp");
+    const runtime = await openedRuntime({ root });
+    const text = await said(runtime, "for i in $(seq 1 600); do : > .env.$i; done; echo done");
+    expect(text).toMatch(/^done\n[^]*made files that other programs run or obey.*: more than can be looked through\]$/u);
+  });
+
+  test("credentials in folders that other programs obey cannot be read, and the folders stay read-only", async () => {
+    const secrets = [
+      ".devcontainer/.env",
+      ".cargo/credentials.toml",
+      ".claude/.credentials.json",
+      ".vscode/.env",
+      ".codex/auth.json",
+      "app/.vscode/prod.key",
+    ];
+    const root = folderWith(
+      Object.fromEntries([...secrets, ".vscode/settings.json"].map((path) => [path, `content of ${path}`])),
+      "/var/tmp",
+    );
+    const runtime = await openedRuntime({ root });
+    const text = await said(
+      runtime,
+      `cat ${secrets.join(" ")} .vscode/settings.json; echo x > .vscode/new; echo x > .vscode/settings.json; true`,
+    );
+    expect(text).toContain("content of .vscode/settings.json");
+    for (const path of secrets) expect(text).not.toContain(`content of ${path}`);
+    expect(readdirSync(join(root, ".vscode"))).toEqual([".env", "settings.json"]);
+    expect(readFileSync(join(root, ".vscode/settings.json"), "utf8")).toBe("content of .vscode/settings.json");
+  });
+
+  test("what is protected is so by whatever path it is named", async () => {
+    const root = folderWith({ "locked.toml": "as it was", "other.toml": "as it was" }, "/var/tmp");
+    const link = join(folderWith({}, "/var/tmp"), basename(root));
+    symlinkSync(root, link);
+    const relative = join(
+      ...process
+        .cwd()
+        .split("/")
+        .slice(1)
+        .map(() => ".."),
+      root.slice(1),
+      "other.toml",
+    );
+    const runtime = await openedRuntime({ root, protect: [join(link, "locked.toml"), relative] });
+    await bash(runtime, "echo x > locked.toml; echo x > other.toml");
+    expect(["locked.toml", "other.toml"].map((name) => readFileSync(join(root, name), "utf8"))).toEqual(["as it was", "as it was"]);
+  });
+});
+
+test("folders of the system come first, in their order, and the others stay", () => {
+  expect(systemFirst(["/w/node_modules/.bin", "/usr/local/bin", "/opt/x/bin", "/usr/bin/", "/bin"].join(delimiter))).toBe(
+    ["/usr/local/bin", "/usr/bin/", "/bin", "/w/node_modules/.bin", "/opt/x/bin"].join(delimiter),
+  );
+});
