@@ -2,6 +2,7 @@
 import { parseArgs } from "node:util";
 import { ToolError } from "../core/error.ts";
 import { nearNames } from "../core/base/near-names.ts";
+import { shellWord } from "./shell-word.ts";
 
 export interface CommandLine {
   readonly command: string | undefined;
@@ -198,9 +199,17 @@ function checkOption({ name, rawName, value, inlineValue }: OptionToken): Option
   }
   // "--config --json" is a value that was forgotten; "--config=--json" is a strange file name.
   if (value === undefined || value === "" || (inlineValue !== true && value.startsWith("-") && value !== "-")) {
-    throw new ToolError("invalid_argument", `${rawName} needs a value.`, { hint: `For example: --${name} ${option.example}` });
+    throw new ToolError("invalid_argument", `${rawName} needs a value.`, {
+      hint: `${inlineHint(name, value)}For example: --${name} ${option.example}`,
+    });
   }
   return name;
+}
+
+/** For a value that begins as an option does, and is none. */
+function inlineHint(name: string, value: string | undefined): string {
+  if (value === undefined || !value.startsWith("-") || isOption(value.replace(/^-+/u, "").split("=", 1)[0] ?? "")) return "";
+  return `A value that begins with - is written in one piece: ${shellWord(`--${name}=${value}`)}. `;
 }
 
 function isOption(name: string): name is OptionName {

@@ -7,6 +7,7 @@ import { withStore } from "./open-store.ts";
 import { timeText } from "./sessions/session-words.ts";
 import { columnFor, duration, oneLine, safeJson, safeText } from "./terminal-text.ts";
 import { padColumns } from "./text-width.ts";
+import { throwIfBroken } from "./throw-if-broken.ts";
 
 const EVERY_MS = 2_000;
 /** One and a half times as long as a process that lives takes to say so. */
@@ -35,6 +36,7 @@ export const fleetCommand: CommandBody = {
       do print(context, await store.processes());
       while (context.options.watch && (await isTime(context.signal)));
     });
+    throwIfBroken(context.signal);
     return 0;
   },
 };

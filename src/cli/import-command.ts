@@ -94,7 +94,12 @@ async function writeOut({ out, options, signal }: CommandContext, toolsets: Read
   }
   const isJson = extname(options.out).toLowerCase() === ".json";
   const text = isJson ? `${JSON.stringify({ toolsets }, undefined, 2)}\n` : tomlOf(toolsets);
-  await writeFileWhole(options.out, pieces(text), { force: options.overwrite, signal });
+  await writeFileWhole(options.out, pieces(text), {
+    force: options.overwrite,
+    forceOption: "--overwrite",
+    takesOutput: true,
+    signal,
+  });
   if (options.json) out.write(`${safeJson({ file: options.out, toolsets: Object.keys(toolsets) })}\n`);
   else out.print(`${safeText(options.out)}: written`);
 }

@@ -6,6 +6,7 @@ import { findConfig } from "../config/load-config.ts";
 import { ToolError, operatorText } from "../core/error.ts";
 import { findProvider, nearProviders } from "../model/providers.ts";
 import type { CommandBody, CommandContext } from "./command.ts";
+import { shellWord } from "./shell-word.ts";
 import { safeJson, safeText } from "./terminal-text.ts";
 import { writeFileWhole } from "./write-file.ts";
 
@@ -40,9 +41,13 @@ export const initCommand: CommandBody = {
     if (existsSync(out) && !overwrite)
       throw new ToolError("invalid_argument", `${out} is there already.`, { hint: "Give --overwrite to replace it." });
     const answers = await answersOf(context, folder);
-    await writeFileWhole(out, pieces(configText(answers, schemaOf(folder))), { force: overwrite, signal: context.signal });
+    await writeFileWhole(out, pieces(configText(answers, schemaOf(folder))), {
+      force: overwrite,
+      forceOption: "--overwrite",
+      signal: context.signal,
+    });
     if (json) context.out.write(`${safeJson({ file: out, ...answers, model: answers.model ?? null })}\n`);
-    else context.out.print(`${safeText(out)}: written\n\n${nextSteps(answers)}`);
+    else context.out.print(`${safeText(out)}: written\n\n${nextSteps(answers, out)}`);
     return 0;
   },
 };
@@ -173,13 +178,16 @@ function commented(isOff: boolean, text: string): string {
   return isOff ? text.replaceAll(/^(?!#|$)/gmu, "# ") : text;
 }
 
-function nextSteps({ model, shell }: Answers): string {
-  return [
-    ...(shell ? ["haft trust   once, because models may run commands"] : []),
-    "haft list    the tools",
-    ...(model === undefined ? [] : ["haft chat    talk with the model"]),
-    "haft check   whether everything opens",
-  ].join("\n");
+function nextSteps({ model, shell }: Answers, out: string): string {
+  const steps = [
+    ...(shell ? [["trust", "once, because models may run commands"]] : []),
+    ["list", "the tools"],
+    ...(model === undefined ? [] : [["chat", "talk with the model"]]),
+    ["check", "whether everything opens"],
+  ];
+  const config = out === FILE ? "" : ` --config ${shellWord(out)}`;
+  const longest = Math.max(...steps.map(([command = ""]) => command.length));
+  return steps.map(([command = "", what = ""]) => `haft ${`${command}${config}`.padEnd(longest + config.length)}   ${what}`).join("\n");
 }
 
 async function* pieces(text: string): AsyncGenerator<string> {

@@ -3,7 +3,8 @@ import { readFile } from "node:fs/promises";
 import { Readable, Writable } from "node:stream";
 import { ERROR_CODES } from "../core/error-codes.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
-import { ToolError, describeThrown, isToolError } from "../core/error.ts";
+import { untilAborted } from "../core/base/until-aborted.ts";
+import { ToolError, describeThrown } from "../core/error.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import { listenMcp, serveMcpStdio, type McpListenOptions } from "../server/mcp.ts";
@@ -18,6 +19,7 @@ import { quietPorts, withRuntime, type OpenRuntime } from "./open-runtime.ts";
 import { packageVersion } from "./package-version.ts";
 import type { Screen } from "./terminal-text.ts";
 import { readPort } from "./read-port.ts";
+import { throwIfBroken } from "./throw-if-broken.ts";
 
 /** The token that HTTP clients must send. */
 const TOKEN_VARIABLE = "HAFT_MCP_TOKEN";
@@ -67,8 +69,7 @@ export const mcpCommand: CommandBody = {
       const exit = await (port === undefined
         ? overStdio(context, runtime, options)
         : overHttp(context, open, { ...options, ...(await httpOptions(context)), port }));
-      const reason: unknown = context.signal.aborted ? context.signal.reason : undefined;
-      if (isToolError(reason) && reason.code !== "cancelled") throw reason; // it was not stopped, it broke
+      throwIfBroken(context.signal);
       return exit;
     });
   },
@@ -123,18 +124,23 @@ function refuseHttpOptions({ options }: CommandContext): void {
     throw new ToolError("invalid_argument", `--${given} is for a server over HTTP.`, { hint: "Add --http <port>, or leave it out." });
 }
 
-async function httpOptions({ options, environment }: CommandContext): Promise<Pick<McpListenOptions, "host" | "allowedHosts" | "token">> {
+async function httpOptions({
+  options,
+  environment,
+  signal,
+}: CommandContext): Promise<Pick<McpListenOptions, "host" | "allowedHosts" | "token">> {
   const { host, allowedHost, tokenFile: file } = options;
-  const token = file === undefined ? environment[TOKEN_VARIABLE] : await tokenIn(file);
+  const token = file === undefined ? environment[TOKEN_VARIABLE] : await tokenIn(file, signal);
   return omitUndefined({ host, allowedHosts: allowedHost.length === 0 ? undefined : allowedHost, token: token === "" ? undefined : token });
 }
 
 /** @throws ToolError `invalid_argument` for a file that cannot be read or has no token. By rejecting */
-async function tokenIn(file: string): Promise<string> {
+async function tokenIn(file: string, signal: AbortSignal): Promise<string> {
   let text: string;
   try {
-    text = await readFile(file, "utf8");
+    text = await untilAborted(readFile(file, "utf8"), signal); // it may be a pipe, which waits for its writer
   } catch (error: unknown) {
+    signal.throwIfAborted();
     throw new ToolError("invalid_argument", `--token-file ${file} cannot be read: ${describeThrown(error)}`, { cause: error });
   }
   const token = text.trim();

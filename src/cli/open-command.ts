@@ -7,8 +7,9 @@ import { HttpError } from "../server/http/http-error.ts";
 import type { CommandBody, CommandContext } from "./command.ts";
 import { quietPorts } from "./open-runtime.ts";
 import { readPieces } from "./read-input.ts";
-import { safeText } from "./terminal-text.ts";
+import { safeJson, safeText } from "./terminal-text.ts";
 import { readPort } from "./read-port.ts";
+import { throwIfBroken } from "./throw-if-broken.ts";
 
 export const openCommand: CommandBody = {
   details: [
@@ -28,9 +29,11 @@ export const openCommand: CommandBody = {
     await firstPiece(context, file); // what cannot be read is said before anything is served
     const server = await serve(context, file);
     try {
-      context.out.print(server.pageUrl);
+      if (context.options.json) context.out.write(`${safeJson({ url: server.pageUrl })}\n`);
+      else context.out.print(server.pageUrl);
       context.err.write(`haft: showing ${safeText(basename(file))}; Ctrl-C ends it\n`);
       await untilInterrupted(context);
+      throwIfBroken(context.signal);
       return 0;
     } finally {
       await server.close(async () => {});

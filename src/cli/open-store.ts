@@ -15,6 +15,7 @@ import type { CommandContext } from "./command.ts";
 import { readConfig } from "./open-runtime.ts";
 import { requireTrust } from "./trust/require-trust.ts";
 import { untilAborted } from "../core/base/until-aborted.ts";
+import { shellWord } from "./shell-word.ts";
 
 export interface WithStoreOptions {
   /** Reads, also from a file that is damaged, and changes nothing. */
@@ -167,11 +168,6 @@ async function explain(error: ToolError, store: Store, sessionId: string): Promi
     return withHint(error, `Let it end there, or take it over with ${command}: it can then write no more there.`);
   }
   return error.code === "not_found" ? withHint(error, await otherSessions(store, sessionId)) : error;
-}
-
-/** As one word of a command line. */
-export function shellWord(text: string): string {
-  return /^[\w.:@%+/-]+$/u.test(text) && !text.startsWith("-") ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 async function otherSessions(store: Store, sessionId: string): Promise<string> {

@@ -1,4 +1,6 @@
 /** Runs the command line in this process: connects it to the streams and the signals. */
+import { openSync } from "node:fs";
+import { ReadStream } from "node:tty";
 import { ERROR_CODES } from "../core/error-codes.ts";
 import { systemCode } from "../core/base/system-code.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
@@ -30,9 +32,19 @@ function onSignal(name: string): void {
     listener();
     return;
   }
-  if (stop.signal.aborted) process.exit(ERROR_CODES.cancelled.exit);
+  if (stop.signal.aborted) endAtOnce();
   if (name === "Ctrl-C") endServersQuickly(); // a person waits
   stop.abort(new ToolError("cancelled", `Stopped by ${name}.`));
+}
+
+/** `process.exit` alone would wait for threads, such as one in which SQLite waits for a lock. Those who listen for the exit are called before. */
+function endAtOnce(): never {
+  if (process.platform !== "win32")
+    process.on("exit", () => {
+      process.removeAllListeners("SIGINT");
+      process.kill(process.pid, "SIGINT"); // shells call that 130
+    });
+  process.exit(ERROR_CODES.cancelled.exit);
 }
 
 process.on("SIGINT", () => {
@@ -64,7 +76,7 @@ process.stdout.on("error", (error) => {
   readerIsGone = systemCode(error) === "EPIPE";
   outputIsLost = !readerIsGone;
   if (outputIsLost) process.stderr.write(`haft: Standard output cannot be written: ${describeThrown(error)}\n`);
-  stop.abort(new ToolError("cancelled", "The output has no reader any more."));
+  stop.abort(new ToolError("cancelled", readerIsGone ? "The output has no reader any more." : "Its output is lost."));
 });
 let errorsAreUnread = false;
 process.stderr.on("error", () => {
@@ -78,7 +90,37 @@ const stderr: Output = {
   },
 };
 
-const prompt = new TerminalPrompt({ input: process.stdin, output: process.stderr, onInterrupt: () => onSignal("Ctrl-C") });
+let terminal: ReadStream | undefined;
+
+const prompt = new TerminalPrompt({
+  /** The terminal, opened again where a command that takes `-` has read standard input up to Ctrl-D. */
+  get input() {
+    if (!process.stdin.readableEnded || process.platform === "win32") return process.stdin;
+    return (terminal ??= new ReadStream(openSync("/dev/tty", "r")));
+  },
+  output: process.stderr,
+  onInterrupt: () => onSignal("Ctrl-C"),
+});
+
+/** Standard output for JSON alone: what tools print there goes to standard error. */
+function jsonOutput(stdout: NodeJS.WriteStream): Output {
+  const write = stdout.write.bind(stdout);
+  stdout.write = process.stderr.write.bind(process.stderr);
+  return {
+    write: (text) => write(text),
+    isTTY: stdout.isTTY,
+    get columns() {
+      return stdout.columns;
+    },
+    get writableNeedDrain() {
+      return stdout.writableNeedDrain;
+    },
+    once: (event, listener) => stdout.once(event, listener),
+  };
+}
+
+const writesJson = process.argv.includes("--json");
+const stdout = writesJson ? jsonOutput(process.stdout) : process.stdout;
 
 /** Resolves when everything written has been taken, or will not be taken. */
 function flushed(stream: NodeJS.WriteStream): Promise<void> {
@@ -86,7 +128,7 @@ function flushed(stream: NodeJS.WriteStream): Promise<void> {
 }
 
 const exitCode = await runCli(process.argv.slice(2), {
-  stdout: process.stdout.isTTY ? prompt.above(process.stdout) : process.stdout,
+  stdout: stdout.isTTY ? prompt.above(stdout) : stdout,
   stderr: stderr.isTTY === true ? prompt.above(stderr) : stderr,
   stdin: process.stdin,
   ask: process.stdin.isTTY && process.stderr.isTTY ? prompt.ask : undefined,
@@ -94,6 +136,7 @@ const exitCode = await runCli(process.argv.slice(2), {
   signal: stop.signal,
   onInterrupt,
 });
+if (writesJson) Reflect.deleteProperty(process.stdout, "write"); // that of its class again
 await Promise.all([readerIsGone ? undefined : flushed(process.stdout), errorsAreUnread ? undefined : flushed(process.stderr)]);
 // Not left to the event loop: a tool that was cut off may hold it for as long as it likes.
 isDone = true;

@@ -29,14 +29,14 @@ async function dispatch(line: CommandLine, world: CommandWorld): Promise<number>
   if (line.options.version) return print(world, `${packageVersion()}\n`);
   const wantsHelp = line.options.help || line.command === "help";
   const [name, ...args] = line.command === "help" || line.command === undefined ? line.args : [line.command, ...line.args];
-  if (name === undefined) return help(world, { wantsHelp, text: programHelp(COMMANDS) });
+  if (name === undefined) return help(world, { wantsHelp, wantsJson: line.options.json, text: programHelp(COMMANDS) });
   const entry = (await loadCommand(name)) ?? unknownCommand(Object.keys(COMMANDS), name);
   const [word, ...rest] = args;
   if (!("commands" in entry)) {
     const own = entry.subcommands?.find((known) => known.name === `${name} ${word}`);
     return run(own === undefined ? { command: entry, args, wantsHelp } : { command: own, args: rest, wantsHelp }, { line, world });
   }
-  if (word === undefined) return help(world, { wantsHelp, text: groupHelp(entry) });
+  if (word === undefined) return help(world, { wantsHelp, wantsJson: line.options.json, text: groupHelp(entry) });
   const full = `${name} ${word}`;
   const command =
     entry.commands.find((known) => known.name === full) ??
@@ -64,9 +64,13 @@ async function run(
   });
 }
 
-/** Help that was asked for is the answer; otherwise it says what is missing. */
-function help(world: CommandWorld, { wantsHelp, text }: { readonly wantsHelp: boolean; readonly text: string }): number {
+/** Help that was asked for is the answer; otherwise it says what is missing. @throws ToolError `invalid_argument` in place of that where JSON is wanted */
+function help(
+  world: CommandWorld,
+  { wantsHelp, wantsJson, text }: { readonly wantsHelp: boolean; readonly wantsJson: boolean; readonly text: string },
+): number {
   if (wantsHelp) return print(world, text);
+  if (wantsJson) throw new ToolError("invalid_argument", "A command is missing.", { hint: "haft --help lists them." });
   screenFor(world.stderr, world.environment).print(text.trimEnd());
   return ERROR_CODES.invalid_argument.exit;
 }

@@ -1,5 +1,4 @@
 /** `haft serve`: the tools of the configuration over HTTP, and over MCP on the same port. */
-import { isToolError } from "../core/error.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { createServer, type HaftServer } from "../server/create-server.ts";
 import { isLocalAddress } from "../server/mcp/http-options.ts";
@@ -16,6 +15,7 @@ import { settingsOf } from "./own-process.ts";
 import { TOKEN_VARIABLE, accessOf, checkReachable, tokenOf, type Token } from "./server-access-options.ts";
 import { startWebhooks } from "./start-webhooks.ts";
 import { leavesJobs, startWorking } from "./start-working.ts";
+import { throwIfBroken } from "./throw-if-broken.ts";
 
 const DEFAULT_PORT = "7420";
 const DEFAULT_HOST = "127.0.0.1";
@@ -78,8 +78,7 @@ export const serveCommand: CommandBody = {
     };
     return withRuntime(context, options, async (open) => {
       await serveAll(context, { open, chosen, address, token });
-      const reason: unknown = context.signal.aborted ? context.signal.reason : undefined;
-      if (isToolError(reason) && reason.code !== "cancelled") throw reason; // it was not stopped, it broke
+      throwIfBroken(context.signal);
       return 0;
     });
   },

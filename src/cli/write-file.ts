@@ -1,4 +1,5 @@
 /** Writes a file so that it is there whole or not at all. */
+import { rmSync } from "node:fs";
 import { link, lstat, open, realpath, rename, rm, type FileHandle } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { ToolError, describeThrown } from "../core/error.ts";
@@ -8,6 +9,10 @@ import { systemPorts } from "../core/system-ports.ts";
 export interface WriteFileOptions {
   /** Replace a file that is there. */
   readonly force: boolean;
+  /** The option that replaces it. @default "--force" */
+  readonly forceOption?: "--force" | "--overwrite";
+  /** The command writes to standard output where the path is `-`. */
+  readonly takesOutput?: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -22,16 +27,15 @@ const MODE = 0o600;
  * @throws ToolError `invalid_argument` for a path that cannot be written, or holds a file and `force` is not set; `store_failed` for a
  * disk that is full or fails
  */
-export async function writeFileWhole(
-  path: string,
-  text: AsyncIterable<string | Uint8Array>,
-  { force, signal }: WriteFileOptions,
-): Promise<void> {
+export async function writeFileWhole(path: string, text: AsyncIterable<string | Uint8Array>, options: WriteFileOptions): Promise<void> {
+  const { force, signal } = options;
   const target = await targetOf(path);
-  await refuseOccupied(path, target, force);
+  await refuseOccupied(path, target, options);
   const temporary = join(dirname(target), `.${systemPorts.ids.next("haft")}.part`);
-  const file = await attempt(path, () => open(temporary, "wx", MODE));
+  const removeAtExit = (): void => rmSync(temporary, { force: true }); // a second Ctrl-C does not wait for what is below
+  process.once("exit", removeAtExit);
   try {
+    const file = await attempt(path, () => open(temporary, "wx", MODE));
     try {
       await writeText(path, file, text, signal);
       await attempt(path, () => file.sync());
@@ -42,6 +46,7 @@ export async function writeFileWhole(
     await attempt(path, () => publish(temporary, target, force));
   } finally {
     await rm(temporary, { force: true });
+    process.off("exit", removeAtExit);
   }
 }
 
@@ -55,17 +60,18 @@ async function targetOf(path: string): Promise<string> {
 }
 
 /** @throws ToolError before anything is written */
-async function refuseOccupied(path: string, target: string, force: boolean): Promise<void> {
+async function refuseOccupied(path: string, target: string, options: WriteFileOptions): Promise<void> {
   const info = await lstat(target).catch(() => undefined);
   if (info === undefined) return;
   if (!info.isFile()) {
-    throw new ToolError("invalid_argument", `Cannot write ${path}: it is a folder, a pipe or a device, not a regular file.`, {
-      hint: "Give - to write to standard output.",
+    const what = info.isSymbolicLink() ? "a link that leads nowhere" : "a folder, a pipe or a device, not a regular file";
+    throw new ToolError("invalid_argument", `Cannot write ${path}: it is ${what}.`, {
+      hint: options.takesOutput === true ? "Give - to write to standard output." : "Take another name.",
     });
   }
-  if (!force) {
+  if (!options.force) {
     throw new ToolError("invalid_argument", `${path} is there already; nothing was written.`, {
-      hint: "Replace it with --force, or take another name.",
+      hint: `Replace it with ${options.forceOption ?? "--force"}, or take another name.`,
     });
   }
 }

@@ -128,6 +128,7 @@ function openFile(settings: SqliteSettings): DatabaseSync {
 }
 
 function openDatabase({ path, readOnly, busyTimeoutMs }: SqliteSettings): DatabaseSync {
+  if (path !== ":memory:" && isNoFile(path)) throw new TypeError("it is not a file"); // opening a pipe would wait for a writer
   return new DatabaseSync(path, { readOnly, timeout: busyTimeoutMs, ...(readOnly ? { defensive: false } : {}) });
 }
 
@@ -139,8 +140,15 @@ function whyNotOpened(error: unknown, { path, readOnly }: SqliteSettings): unkno
     : new ToolError("store_failed", `The store ${path} could not be opened: ${problem}.`, { cause: error });
 }
 
+/** A pipe, socket or device. */
+function isNoFile(path: string): boolean {
+  const info = statSync(path, { throwIfNoEntry: false });
+  return info !== undefined && !info.isFile() && !info.isDirectory();
+}
+
 function pathProblem(path: string, readOnly: boolean): string | undefined {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return "it is a folder, not a file";
+  if (isNoFile(path)) return "it is a pipe, a socket or a device, not a file";
   if (!existsSync(dirname(path))) return `the folder ${dirname(path)} does not exist`;
   return readOnly && !existsSync(path) ? "there is no such file" : undefined;
 }

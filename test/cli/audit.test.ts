@@ -93,8 +93,12 @@ test("issue 19.5 the audit is narrowed by principal, tool, time and number", asy
   expect(await audit(project, "--since", "2999-01-01")).toEqual([]);
   expect(await audit(project, "--since", "24h")).toHaveLength(7);
   expect(await audit(project, "--limit", "2")).toHaveLength(2);
-  const { stderr, exitCode } = await project.haft(["audit", "--since", "yesterday"]);
-  expect([exitCode === 0, stderr]).toEqual([false, expect.stringContaining("--since takes a time or a span")]);
+  for (const since of ["2999-01-01 10:30", "2999-01-01T10:30Z", "2999-01-01T10:30:15.250+02:00"])
+    expect(await audit(project, "--since", since)).toEqual([]);
+  for (const since of ["yesterday", "2026-02-30", "2026-11-27 junk", "2026-11", "2026-13-01", "2026-01-01T25:00Z"]) {
+    const { stderr, exitCode } = await project.haft(["audit", "--since", since]);
+    expect([since, exitCode === 0, stderr]).toEqual([since, false, expect.stringContaining("--since takes a time or a span")]);
+  }
 });
 
 test("issue 19.5 a log that was changed is told up to the change, and said to be damaged", async () => {

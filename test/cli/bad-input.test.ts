@@ -193,6 +193,19 @@ describe.concurrent("a wrong call exits with the code of its error", { timeout: 
       ],
     ],
     [
+      ["run", "--prompt", "- buy milk"],
+      2,
+      [
+        "haft: invalid_argument: --prompt needs a value.",
+        `  A value that begins with - is written in one piece: '--prompt=- buy milk'. For example: --prompt "What do the notes say?"`,
+      ],
+    ],
+    [
+      ["run", "--prompt", "--yes"],
+      2,
+      ["haft: invalid_argument: --prompt needs a value.", `  For example: --prompt "What do the notes say?"`],
+    ],
+    [
       ["call", "add", "{a: 1}"],
       5,
       [

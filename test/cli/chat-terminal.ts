@@ -1,4 +1,4 @@
-/** A chat in a pseudo-terminal, whose keys are typed when its screen shows what they answer. */
+/** A command in a pseudo-terminal, whose keys are typed when its screen shows what they answer. */
 import { spawn, spawnSync } from "node:child_process";
 import { expect } from "vitest";
 import { CANARY, type ChatProject } from "./chat-project.ts";
@@ -15,24 +15,34 @@ export interface Step {
   readonly act?: () => void;
 }
 
-/** Runs a chat in a terminal of its own, and resolves to the screen at its end and to those before each step. `more` is added to its command line. */
-export async function chatAt(
-  project: ChatProject,
-  columns: number,
-  steps: readonly Step[],
-  more = "",
-): Promise<{ readonly end: string; readonly screens: readonly string[] }> {
-  const command = `stty cols ${columns}; exec ${process.execPath} --conditions=haft-source ${PROGRAM} chat ${more}`;
+interface Screens {
+  /** With the exit code. */
+  readonly end: string;
+  /** Those before each step. */
+  readonly screens: readonly string[];
+}
+
+/** Runs a chat in a terminal of its own. `more` is added to its command line. */
+export function chatAt(project: ChatProject, columns: number, steps: readonly Step[], more = ""): Promise<Screens> {
+  return runAt(project.folder, `chat ${more}`, { columns, steps });
+}
+
+/** Runs a command line of haft in a terminal of its own. */
+export async function runAt(
+  folder: string,
+  line: string,
+  { columns, steps }: { readonly columns: number; readonly steps: readonly Step[] },
+): Promise<Screens> {
+  const command = `stty cols ${columns}; exec ${process.execPath} --conditions=haft-source ${PROGRAM} ${line}`;
   const child = spawn("script", ["-qefc", command, "/dev/null"], {
-    cwd: project.folder,
+    cwd: folder,
     env: { PATH: process.env["PATH"], HAFT_TRUST: "all", NO_COLOR: "1", TERM: "xterm", MODEL_KEY: CANARY },
     timeout: PATIENCE_MS,
   });
   const screen = new TerminalScreen(columns);
   const left = [...steps];
   const screens: string[] = [];
-  child.stdout.setEncoding("utf8").on("data", (text: string) => {
-    screen.write(text);
+  const type = (): void => {
     for (let [step] = left; step !== undefined; [step] = left) {
       const isThere = typeof step.when === "string" ? screen.text.includes(step.when) : step.when.test(screen.text);
       if (!isThere) return;
@@ -41,6 +51,11 @@ export async function chatAt(
       step.act?.();
       if (step.keys !== undefined) child.stdin.write(step.keys);
     }
+  };
+  type();
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    screen.write(text);
+    type();
   });
   const exitCode = await new Promise<number | null>((resolve) => child.on("close", resolve));
   expect([left, left.length === 0 ? "" : screen.text]).toEqual([[], ""]);

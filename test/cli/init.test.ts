@@ -50,6 +50,15 @@ describe("haft init", { timeout: PATIENCE_MS }, () => {
     });
   });
 
+  test("the next steps name the configuration that was written, where another would be read without a name", async () => {
+    const folder = folderWith({});
+    const { stdout } = await haft(["init", "--yes", "--out", "my tools.toml", "--model", "ollama/qwen3"], { folder });
+    expect(stdout).toBe(
+      "my tools.toml: written\n\nhaft list --config 'my tools.toml'    the tools\nhaft chat --config 'my tools.toml'    talk with the model\nhaft check --config 'my tools.toml'   whether everything opens\n",
+    );
+    expect((await haft(["list", "--config", "my tools.toml"], { folder })).exitCode).toBe(0);
+  });
+
   test("without a terminal, and beside another configuration, it says what would work", async () => {
     const folder = folderWith({ "haft.yaml": "{}" });
     expect((await haft(["init", "--yes"], { folder })).stderr).toContain("There is a configuration here already: haft.yaml.");

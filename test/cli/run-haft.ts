@@ -144,7 +144,8 @@ function haftProcess(
   child.stdin.end(input);
   return new Promise((resolve, reject) => {
     child.on("error", reject);
-    child.on("close", (exitCode) => resolve({ exitCode, ...output }));
+    // A program that ends itself by SIGINT has for shells the exit code 130.
+    child.on("close", (exitCode, signal) => resolve({ exitCode: signal === "SIGINT" ? 130 : exitCode, ...output }));
   });
 }
 

@@ -1,4 +1,6 @@
-import { readFileSync, watch } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { readFileSync, readdirSync, watch } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test, vi } from "vitest";
@@ -86,8 +88,9 @@ describe.concurrent("signals", { timeout: PATIENCE_MS }, () => {
   test.skipIf(!inCI)(`a second Ctrl-C does not wait for a server that is slow to end ${IN_CI}`, async () => {
     const slow = `${WITH_SERVER["server.mjs"]}\nprocess.on("SIGTERM", () => {}); setInterval(() => {}, 1000);`;
     let signals = 0;
-    const { exitCode, stdout } = await haft(["run", "-"], {
-      folder: folderWith({ ...WITH_SERVER, "server.mjs": slow }),
+    const folder = folderWith({ ...WITH_SERVER, "server.mjs": slow });
+    const { exitCode, stdout } = await haft(["run", "-", "--record", "out.jsonl"], {
+      folder,
       input: HANGING,
       onOutput({ stdout: text, stderr }, control) {
         if ((signals === 0 && stderr.includes("hanging")) || (signals === 1 && text.includes("both answered"))) {
@@ -97,7 +100,52 @@ describe.concurrent("signals", { timeout: PATIENCE_MS }, () => {
       },
     });
     expect({ exitCode, signals, sumUp: stdout.includes("summary") }).toEqual({ exitCode: 130, signals: 2, sumUp: false });
+    expect(readdirSync(folder).filter((name) => /part|out/u.test(name))).toEqual([]);
   });
+
+  test("a second Ctrl-C does not wait for a store that another process has locked", async () => {
+    const config = `[store]\npath = "locked.db"\nbusyTimeoutMs = 600000\n`;
+    const folder = folderWith({ "haft.toml": config });
+    await haft(["store", "migrate"], { folder });
+    const holder = new DatabaseSync(join(folder, "locked.db"));
+    holder.exec("BEGIN EXCLUSIVE");
+    try {
+      const finished = haft(["keys", "add", "ann", "--scope", "read"], {
+        folder,
+        async onStart(control) {
+          const opened = (): boolean => readdirSync(folder).some((name) => name.startsWith("locked.db-")) || waits;
+          let waits = false;
+          setTimeout(() => (waits = true), 1_500);
+          await vi.waitUntil(opened, { timeout: 10_000 });
+          for (let signal = 0; signal < 2; signal++) {
+            control.signal("SIGINT");
+            await new Promise((resolve) => setTimeout(resolve, 100));
+          }
+        },
+      });
+      expect((await finished).exitCode).toBe(130);
+    } finally {
+      holder.close();
+    }
+  });
+
+  test.skipIf(spawnSync("mkfifo", ["--version"]).status !== 0)(
+    "a pipe that is named as the store is refused, and not waited for",
+    async () => {
+      const folder = folderWith(PROJECT);
+      spawnSync("mkfifo", [join(folder, "fifo.db")]);
+      for (const args of [
+        ["sessions", "list"],
+        ["store", "check"],
+      ]) {
+        const { exitCode, stderr } = await haft([...args, "--store", "fifo.db"], { folder, ownProcess: true });
+        expect([exitCode === 0, stderr]).toEqual([
+          false,
+          expect.stringContaining("could not be opened: it is a pipe, a socket or a device, not a file."),
+        ]);
+      }
+    },
+  );
 
   test("an error outside any call stops the run like a signal, and exits with 1", async () => {
     const { exitCode, stdout, stderr } = await haft(["run", "-", "--json"], {

@@ -56,6 +56,23 @@ describe("a file is whole or not there", () => {
     expect([readdirSync(folder), readFileSync(target, "utf8")]).toEqual([["a.txt"], "theirs"]);
   });
 
+  test("what cannot be written says what would work with this command", async () => {
+    const folder = folderWith({ "old.txt": "old" });
+    symlinkSync(join(folder, "gone.txt"), join(folder, "link.txt"));
+    const hintFor = (name: string, options: Partial<Parameters<typeof writeFileWhole>[2]>): Promise<unknown> =>
+      writeFileWhole(join(folder, name), pieces("new"), { force: false, signal, ...options }).then(
+        () => "written",
+        ({ message, hint }: ToolError) => `${message.split(": ").at(-1)} ${hint}`,
+      );
+    expect(await hintFor("old.txt", { forceOption: "--overwrite" })).toMatch(
+      /nothing was written\. Replace it with --overwrite, or take another name\.$/u,
+    );
+    expect(await hintFor("link.txt", {})).toBe("it is a link that leads nowhere. Take another name.");
+    expect(await hintFor(".", { takesOutput: true })).toBe(
+      "it is a folder, a pipe or a device, not a regular file. Give - to write to standard output.",
+    );
+  });
+
   test("a link is not replaced, but what it leads to", async () => {
     const folder = folderWith({ "real.txt": "old" });
     symlinkSync("real.txt", join(folder, "link.txt"));

@@ -15,7 +15,7 @@ import type { Jobs } from "../../call/jobs.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import type { CommandContext } from "../command.ts";
-import { shellWord } from "../open-store.ts";
+import { shellWord } from "../shell-word.ts";
 import type { SessionTriggers } from "../../triggers/session-triggers.ts";
 import type { Triggers } from "../../triggers/triggers.ts";
 import type { EventPrinter } from "../print-event.ts";

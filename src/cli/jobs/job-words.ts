@@ -5,7 +5,7 @@ import type { JobKey, StoredJob } from "../../core/job-store.ts";
 import type { Store } from "../../core/store.ts";
 import { findStoredJob } from "../../runtime/stored-jobs.ts";
 import type { CommandContext } from "../command.ts";
-import { shellWord } from "../open-store.ts";
+import { shellWord } from "../shell-word.ts";
 import { safeText, type Style } from "../terminal-text.ts";
 
 export const STATE_STYLES: Readonly<Record<JobState, Style>> = {

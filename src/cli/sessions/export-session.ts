@@ -64,7 +64,7 @@ async function write(context: CommandContext, store: Store, { id, file, format }
   const text = format === "recording" ? writeRecording(source, header) : asMessages(source, format);
   try {
     if (file === "-") await writeOut(context, text);
-    else await writeFileWhole(file, text, { force: context.options.force, signal: context.signal });
+    else await writeFileWhole(file, text, { force: context.options.force, takesOutput: true, signal: context.signal });
   } finally {
     progress.clear();
   }

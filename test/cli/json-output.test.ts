@@ -1,0 +1,37 @@
+import { describe, expect, test } from "vitest";
+import { hasTerminals, runAt } from "./chat-terminal.ts";
+import { PATIENCE_MS, PROJECT, folderWith, haft } from "./run-haft.ts";
+
+describe("--json", { timeout: PATIENCE_MS }, () => {
+  test("is JSON alone on standard output, whatever tools and their modules print there", async () => {
+    const noisy = `console.log("loading");
+export const noisy = { name: "noisy", description: "Makes a noise.", inputSchema: {}, execute: () => { process.stdout.write("half a line"); console.log("and more"); return 7; } };`;
+    const folder = folderWith({ "haft.toml": `[toolsets.n]\ntype = "module"\npath = "./n.mjs"\n`, "n.mjs": noisy });
+    const call = await haft(["call", "n::noisy", "--json"], { folder, ownProcess: true });
+    expect(JSON.parse(call.stdout)).toMatchObject({ status: "ok", output: 7 });
+    expect(call.stderr).toContain("loading\nhalf a lineand more\n");
+    const list = await haft(["list", "--json"], { folder, ownProcess: true });
+    expect(JSON.parse(list.stdout).map(({ name }: { readonly name: string }) => name)).toContain("n::noisy");
+    expect((await haft(["call", "n::noisy"], { folder, ownProcess: true })).stdout).toBe("loading\nhalf a lineand more\n7\n");
+  });
+
+  test.each([[[]], [["sessions"]], [["store"]]])("a command that is missing after %j is an error as JSON", async (words) => {
+    const { exitCode, stdout } = await haft([...words, "--json"], { folder: folderWith(PROJECT) });
+    expect([exitCode, JSON.parse(stdout)]).toMatchObject([2, { error: { code: "invalid_argument", message: "A command is missing." } }]);
+  });
+});
+
+describe.skipIf(!hasTerminals)("at a terminal (needs script of util-linux)", { timeout: PATIENCE_MS }, () => {
+  test("a question is answered after the input was typed and ended with Ctrl-D", async () => {
+    const folder = folderWith({ ...PROJECT, "haft.toml": `${PROJECT["haft.toml"]}\n[approval]\nalways = ["files::write"]\n` });
+    const { end } = await runAt(folder, "call files::write -", {
+      columns: 80,
+      steps: [
+        { when: /^/u, keys: '{"path": "new.md", "content": "x"}\n\u0004' },
+        { when: "[y]es, [n]o", keys: "y\n" },
+      ],
+    });
+    expect(end).toContain("Created new.md");
+    expect(end).toMatch(/exit 0$/u);
+  });
+});
