@@ -214,7 +214,6 @@ function isTriedAgain(call: object): boolean {
 /** The work to wait for; undefined when the answer is here. Only a third-party engine returns remote jobs. */
 function workOf(run: AdmittedCall, answer: unknown, context: AttemptContext): PromiseLike<unknown> | undefined {
   if (answer instanceof RemoteJob) return followRemoteJob(answer, context, (id) => noteRemote(run, id));
-  if (run.plan.tool.mode === "stateful" && isTalk(answer)) return driveGenerator(run, answer, context.signal);
   if (!isPromiseLike(answer)) return undefined;
   return run.route.engine.kind === "local" ? answer : followRemoteJob(answer, context, (id) => noteRemote(run, id));
 }
@@ -253,7 +252,9 @@ function putInLayer(run: AdmittedCall, request: EngineRequest, context: AttemptC
 function put(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
   const { route, remoteId } = run;
   if (remoteId !== undefined && goesOnElsewhere(run)) return attachTo(run, remoteId, request, context);
-  return route.rules.asksSimulate ? route.engine.simulate?.(request, context) : route.engine.call(request, context);
+  const answer = route.rules.asksSimulate ? route.engine.simulate?.(request, context) : route.engine.call(request, context);
+  // Its body runs where it is driven, so that is here: where what it calls and traces is known to be of this call.
+  return run.plan.tool.mode === "stateful" && isTalk(answer) ? driveGenerator(run, answer, context.signal) : answer;
 }
 
 /** Gives back what was taken for an attempt that does not begin after all. */

@@ -132,6 +132,7 @@ class SessionAgent implements Agent {
 
   cancel(reason: string = "The run was cancelled."): boolean {
     if (this.#run === undefined) return false;
+    this.#isDue = false; // what comes from now on begins the next
     this.#cancel?.abort(new ToolError("cancelled", reason));
     return true;
   }
@@ -150,6 +151,7 @@ class SessionAgent implements Agent {
   async stop(): Promise<void> {
     this.#stopListening?.();
     this.#stopListening = undefined;
+    if (this.#run !== undefined) this.#isDue = false;
     this.#cancel?.abort(new ToolError("cancelled", "The agent was stopped."));
     await this.#triggers?.stop();
     await this.#run;
@@ -211,7 +213,10 @@ class SessionAgent implements Agent {
 
   #play(work: (signal: AbortSignal) => Promise<LoopResult>): Promise<void> {
     const cancel = (this.#cancel = new AbortController());
-    const run = this.#follow(this.#whereStarted(() => work(cancel.signal))).finally(() => {
+    const run = this.#follow(
+      this.#whereStarted(() => work(cancel.signal)),
+      cancel.signal,
+    ).finally(() => {
       this.#run = undefined;
       this.#begin();
     });
@@ -220,10 +225,10 @@ class SessionAgent implements Agent {
   }
 
   /** Never rejects. */
-  async #follow(running: Promise<LoopResult>): Promise<void> {
+  async #follow(running: Promise<LoopResult>, signal: AbortSignal): Promise<void> {
     try {
       const result = await running;
-      if (result.reason !== "answered") this.#isDue &&= GOES_ON.has(result.reason);
+      if (result.reason !== "answered" && !signal.aborted) this.#isDue &&= GOES_ON.has(result.reason);
       this.#tell("onResult", () => this.#options.onResult?.(result));
     } catch (thrown: unknown) {
       this.#isDue = false; // the same would fail again

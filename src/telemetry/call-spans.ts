@@ -68,6 +68,7 @@ export class CallSpans {
       case "job-start":
         return void this.#spanOf(event)?.addEvent("haft.background", { "haft.job.mode": event.mode });
       case "call-attempt":
+        if (!this.#open.has(event.callId)) this.#begin({ ...event, call: { name: event.toolName } }); // it began in another process
         if (event.attempt > 1) this.#spanOf(event)?.addEvent("haft.attempt", { "haft.attempt": event.attempt });
         return;
       case "call-wait":
@@ -95,7 +96,13 @@ export class CallSpans {
   }
 
   /** Below the call that made it, else below what its caller was doing. */
-  #begin({ callId, call, sessionId, turnId, parentCallId }: EventOf<"call-start">): void {
+  #begin({
+    callId,
+    call,
+    sessionId,
+    turnId,
+    parentCallId,
+  }: Pick<EventOf<"call-start">, "callId" | "call" | "sessionId" | "turnId" | "parentCallId">): void {
     const parent = (parentCallId === undefined ? undefined : this.contextOf(parentCallId)) ?? context.active();
     const agentName = parent.getValue(AGENT_NAME);
     const name = shownName(call.name);

@@ -13,6 +13,8 @@ export interface ScheduleSettings extends ScheduleRule {
 
 /** A clock that is put forward or back, and a computer that slept, are noticed so soon. */
 const MAX_WAIT_MS = 60_000;
+/** A clock that is behind what it has said by more was wrong then: the times that it had are not waited for. */
+const MAX_AHEAD_MS = 86_400_000;
 
 export const scheduleTrigger: Trigger<ScheduleSettings> = {
   name: "schedule",
@@ -49,6 +51,7 @@ async function run(context: TriggerContext<ScheduleSettings>, schedule: Schedule
   /** Times up to here are over, or were not meant. */
   let seen = settings.catchUp === true ? Math.max(lastTick ?? addedAt, addedAt) : clock.wallTime();
   for (;;) {
+    if (seen > clock.wallTime() + MAX_AHEAD_MS) seen = clock.wallTime();
     const tick = dueTick(schedule, seen, clock.wallTime());
     if (tick !== undefined) {
       if (context.waiting === 0 && !(await context.fire(settings.prompt, { tick }))) return;

@@ -265,3 +265,38 @@ test("a decision that is none is refused by decide, as Loop.resume refuses it", 
   await expect(agent.decide({ decisions: { bogus: "deny" } })).rejects.toMatchObject({ code: "invalid_argument" });
   await agent.stop();
 });
+
+/** A tool that takes a while to end when its call is cancelled. */
+const slow: Tool = {
+  ...named("slow"),
+  execute: (_input, { signal }) =>
+    new Promise((_resolve, reject) =>
+      signal.addEventListener("abort", () => setImmediate(() => setImmediate(() => reject(signal.reason as Error)))),
+    ),
+};
+
+test.each(["cancel", "stop and start"] as const)(
+  "a message that comes while a run still ends after %s is answered by the next",
+  async (how) => {
+    await using runtime = createRuntime({ tools: [slow] });
+    const session = runtime.session();
+    const model = scriptedModel([{ calls: [{ name: "slow", input: {} }] }, { text: "second" }]);
+    const results: string[] = [];
+    const agent = createAgent({ session, model, onResult: ({ reason, text }) => results.push(`${reason} ${text}`.trim()) });
+    agent.start();
+    await agent.send("one");
+    while (runtime.running.length === 0) await settle();
+    if (how === "cancel") {
+      expect(agent.cancel("pressed")).toBe(true);
+      await agent.send("two");
+    } else {
+      await agent.send("two");
+      void agent.stop();
+      agent.start();
+    }
+    while (results.length < 2) await new Promise((resolve) => setImmediate(resolve));
+    await agent.whenIdle();
+    expect([results, session.inbox.length]).toEqual([["cancelled", "answered second"], 0]);
+    await agent.stop();
+  },
+);

@@ -7,6 +7,7 @@ import { ToolError } from "../../src/core/error.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
+import { memoryStore } from "../../src/store/memory-store.ts";
 import { telemetry } from "../../src/telemetry/telemetry.ts";
 import { tree, withTelemetry } from "./with-telemetry.ts";
 
@@ -316,4 +317,34 @@ test("issue 19.8 a runtime is traced once at a time, and an unknown option is re
   expect(() => telemetry(runtime, { recordInputs: "yes" } as object)).toThrow("recordInputs");
   telemetry(runtime)();
   await runtime.close();
+});
+
+test("issue 19.8 a job that runs again after a restart has a span, and what it makes is under it", async () => {
+  const receiver = await withTelemetry(async () => {
+    const store = memoryStore();
+    let isFirst = true;
+    const inner = defineTool({ name: "inner", description: "Inside.", inputSchema: OBJECT, effects: { reads: [] }, execute: () => 1 });
+    const work = defineTool({
+      name: "work",
+      description: "Works.",
+      inputSchema: OBJECT,
+      effects: { reads: [] },
+      mode: "background",
+      execute: async (_input, context) => {
+        if (isFirst) return new Promise(() => {});
+        trace.getTracer("own").startSpan("own").end();
+        return (await context.execute({ name: "inner", input: {} })).status;
+      },
+    });
+    const before = createRuntime({ tools: [inner, work], store });
+    const { id } = await before.session("trip").submit({ name: "work" });
+    while (before.jobs.get(id)?.state !== "running") await new Promise((resolve) => setImmediate(resolve));
+    isFirst = false;
+    const after = createRuntime({ tools: [inner, work], store });
+    telemetry(after);
+    await after.resume("trip", { takeOver: true });
+    await after.jobs.wait(id);
+    await after.close();
+  });
+  expect(tree(receiver.spans)).toEqual(["execute_tool work", "  execute_tool inner", "  own"]);
 });

@@ -65,6 +65,26 @@ describe("F1.60 a schedule goes by the clock on the wall", () => {
     expect(ticks).toEqual(["2026-05-01T10:01", "2026-05-02T09:00"]);
   });
 
+  test.each([false, true])(
+    "one that was a year ahead for two minutes: the times after that come as before (catchUp %s)",
+    async (catchUp) => {
+      const { clock, ticks } = await begin({ type: "schedule", everyMinutes: 60, zone: "UTC", prompt: "hour", catchUp });
+      await clock.advance(2 * HOUR);
+      clock.aheadMs += 365 * DAY;
+      await clock.advance(2 * MINUTE);
+      clock.aheadMs -= 365 * DAY;
+      await clock.advance(3 * HOUR);
+      expect(ticks).toEqual([
+        "2026-05-01T09:00",
+        "2026-05-01T10:00",
+        "2027-05-01T10:01",
+        "2026-05-01T11:00",
+        "2026-05-01T12:00",
+        "2026-05-01T13:00",
+      ]);
+    },
+  );
+
   test("one that is put back: a time that it has had does not come again", async () => {
     const { clock, ticks } = await begin(daily);
     await clock.advance(HOUR);

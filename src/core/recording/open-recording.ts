@@ -1,4 +1,5 @@
 /** Reads the lines of a recording as they come, wherever this runs: SHA-256 is given from outside. */
+import { ToolError } from "../error.ts";
 import type { SessionEvent } from "../event.ts";
 import type { Sha256 } from "./bodies.ts";
 import { RecordingDecoder } from "./decoder.ts";
@@ -62,8 +63,19 @@ async function* readEvents(
 
 async function* linesOf(source: RecordingSource, decoder: RecordingDecoder): AsyncGenerator<string, void, undefined> {
   const splitter = new LineSplitter(decoder);
-  for await (const chunk of typeof source === "string" ? [source] : source) yield* splitter.push(chunk);
+  for await (const chunk of typeof source === "string" ? [source] : source) {
+    requireText(chunk);
+    yield* splitter.push(chunk);
+  }
   yield* splitter.rest();
+}
+
+/** A stream of Node without an encoding gives bytes, which its type does not say. @throws ToolError `invalid_argument` */
+function requireText(chunk: unknown): void {
+  if (typeof chunk === "string") return;
+  throw new ToolError("invalid_argument", "A recording is read as text, and this stream gives something else.", {
+    hint: 'Give the stream an encoding: createReadStream(path, "utf8").',
+  });
 }
 
 function* linesOfText(text: string, splitter: LineSplitter): Generator<string, void, undefined> {

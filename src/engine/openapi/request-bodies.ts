@@ -102,7 +102,7 @@ function describe({ document, converter }: Reading, content: Content): Described
   const isForm = type === FORM || type === MULTIPART || type === "multipart/mixed";
   if (!isForm && !isAnything && !isJsonType(type)) return { mediaType, ...textOrBytes(mediaType, isBytes), description: undefined };
   const whole = converter.convert(schema?.value, schema?.place ?? { parent: undefined, step: "" });
-  const object = fieldsOf(whole, converter);
+  const object = !isForm && raw !== undefined && isBase(raw) ? undefined : fieldsOf(whole, converter);
   document.look(object?.fields.size ?? 0);
   if (isForm && raw !== undefined && isNoObject(raw)) return { mediaType, ...FORM_FIELDS, description: undefined };
   if (object === undefined) return { mediaType, fields: undefined, whole, description: undefined, encoding: undefined };
@@ -122,6 +122,11 @@ const FORM_FIELDS: Pick<Described, "fields" | "whole" | "encoding"> = {
   whole: { schema: Object.freeze({ type: "object", description: "The fields of the form, by name." }), references: [], weight: 1 },
   encoding: undefined,
 };
+
+/** Schemas that name it under their own allOf add fields to it: which, its discriminator says. */
+function isBase(raw: JsonObject): boolean {
+  return Object.hasOwn(raw, "discriminator") && own(raw, "oneOf") === undefined && own(raw, "anyOf") === undefined;
+}
 
 function isNoObject(raw: JsonObject): boolean {
   const type = own(raw, "type");

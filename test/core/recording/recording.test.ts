@@ -18,6 +18,11 @@ async function writeFields(events: readonly SessionEvent[]): Promise<readonly Js
   });
 }
 
+test("a stream of bytes is refused with what would work", async () => {
+  const bytes = ReadableStream.from([Buffer.from((await write([])).join(""))]) as unknown as AsyncIterable<string>;
+  expect(await read(bytes)).toMatchObject({ error: { code: "invalid_argument" }, events: [] });
+});
+
 describe("F1.30 I15 a recording gives back what it was given", () => {
   test("A08 any events, in pieces of any length", async () => {
     const lengths = fc.array(fc.integer({ min: 1, max: 5_000 }), { minLength: 1, maxLength: 20 });

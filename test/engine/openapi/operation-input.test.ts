@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
 import { requestBody as requestBodyOf } from "../../../src/engine/rest/request-body.ts";
+import { validateInput } from "../../../src/schema/validation-result.ts";
 import { imported, only, openApi, property, withBody } from "./imported.ts";
 
 /** Of `POST /x` with one body of several media types. */
@@ -386,4 +387,24 @@ test("F13 a form that is declared as no object takes its fields by name, and can
   const { body } = operation.operation;
   if (body === undefined) throw new Error("the operation has no body");
   expect(requestBodyOf(body, { body: { file: "hello" } })?.contentType).toMatch(/^multipart\/form-data; boundary=/u);
+});
+
+test("F0.19 a body whose schema others extend under its discriminator is one property, as the fields of the others are not its own", () => {
+  const Pet = {
+    type: "object",
+    required: ["petType"],
+    discriminator: { propertyName: "petType" },
+    properties: { petType: { type: "string" } },
+  };
+  const Dog = { allOf: [{ $ref: "#/components/schemas/Pet" }, { type: "object", properties: { bark: { type: "string" } } }] };
+  const content = { "application/json": { schema: { $ref: "#/components/schemas/Pet" } } };
+  const document = openApi(
+    "3.0",
+    { "/pets": { post: { requestBody: { required: true, content }, responses: {} } } },
+    { components: { schemas: { Pet, Dog } } },
+  );
+  const { tool } = only(document);
+  expect(Object.keys((tool.inputSchema as JsonObject)["properties"] as JsonObject)).toEqual(["body"]);
+  const isValid = (input: JsonObject): boolean => validateInput(input, tool.inputSchema).valid;
+  expect([isValid({ body: { petType: "dog", bark: "woof" } }), isValid({ body: { bark: "woof" } })]).toEqual([true, false]);
 });

@@ -1,6 +1,7 @@
 /** Background jobs against everything that could lose one, end it twice, hold something for ever or hang. */
 import { describe, expect, test } from "vitest";
 import { heapBytes } from "../../../scripts/exact-accounting.ts";
+import type { ToolContext } from "../../../src/core/context.ts";
 import type { SessionEvent } from "../../../src/core/event.ts";
 import type { EndedJob } from "../../../src/core/job-status.ts";
 import type { ToolResult } from "../../../src/core/result.ts";
@@ -574,4 +575,58 @@ test("rounds: a call in the background leaves its turn, and the next message has
   });
   expect(results.map(({ status }) => status)).toEqual(["pending"]);
   await runtime.close();
+});
+
+describe("the body of a stateful tool is part of its call", () => {
+  test("what it calls has the rules and the principal of its call, before and after it was answered", async () => {
+    const said: string[] = [];
+    const secret = tool("secret", () => "told");
+    const talk = tool(
+      "talk",
+      async function* (_input: unknown, context: ToolContext) {
+        const ask = async (): Promise<void> => {
+          for (const result of [await session.execute({ name: "secret" }), await context.execute({ name: "secret", input: {} })])
+            said.push(result.error?.code ?? result.status);
+          await session.execute({ name: "open" });
+        };
+        await ask();
+        yield "Go on?";
+        await ask();
+      },
+      { mode: "stateful" },
+    );
+    const { runtime } = testRuntime({ tools: [secret, tool("open", () => 1), talk] });
+    const session: RuntimeSession = runtime.session("s");
+    const { id } = await session.submit({ name: "talk" }, { allow: { deny: ["default::secret"] }, principal: "ada" });
+    await runtime.jobs.wait(id, { untilAsked: true });
+    runtime.jobs.send(id, "yes");
+    await runtime.jobs.wait(id);
+    expect(said).toEqual(Array.from({ length: 4 }, () => "permission_denied"));
+    const starts = session.log.flatMap((event) =>
+      event.type === "call-start" ? [[event.call.name, event.principal, event.parentCallId]] : [],
+    );
+    expect(starts.filter(([name]) => name === "open")).toEqual(Array.from({ length: 2 }, () => ["open", "ada", id]));
+  });
+
+  test("a latency that is injected delays its end, and changes nothing else", async () => {
+    const talk = tool(
+      "talk",
+      async function* () {
+        const heard: unknown = yield "Who?";
+        return { heard: String(heard) };
+      },
+      { mode: "stateful" },
+    );
+    await using runtime = createRuntime({
+      tools: [talk],
+      faults: { seed: 1, rules: [{ type: "latency", probability: 1, delayMs: 1 }] },
+    });
+    const { id } = await runtime.session("s").submit({ name: "talk" });
+    await runtime.jobs.wait(id, { untilAsked: true });
+    runtime.jobs.send(id, "Ada");
+    expect((await runtime.jobs.wait(id)) as EndedJob).toMatchObject({
+      state: "done",
+      result: { status: "ok", output: { heard: "Ada" }, fault: "latency" },
+    });
+  });
 });
