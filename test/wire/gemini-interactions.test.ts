@@ -110,6 +110,10 @@ describe("what is not a reply, or half of one", () => {
     expect([reply.finish, reply.finishDetail, reply.calls]).toEqual([finish, status, []]);
   });
 
+  test("F4.17 a piece that is damaged is thrown: the rest is not the whole", () => {
+    expect(() => events(...STREAM.slice(0, 3), '{"event_type":"step.del', ...STREAM.slice(4))).toThrow("not JSON");
+  });
+
   test("a stream that breaks off has no calls", () => {
     expect(replyOf(events(start(0, call), stop(0)))).toMatchObject({ finish: "truncated", calls: [] });
   });
