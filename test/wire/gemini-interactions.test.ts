@@ -191,6 +191,20 @@ describe("a request", () => {
     });
   });
 
+  test("F4.18 ends with the user unless the model paused, and has late instructions as the user's", () => {
+    const user = (text: string): JsonObject => ({ type: "user_input", content: [{ type: "text", text }] });
+    const model = { type: "model_output", content: [{ type: "text", text: "Hi." }] };
+    const search = { type: "google_search_call", id: "s1", arguments: {} };
+    const sent = (...messages: readonly ModelMessage[]): JsonValue | undefined =>
+      format.encodeRequest({ messages }, { model: "m" }).body["input"];
+    const paused = { role: "assistant", at: 0, content: "", native: { format: "gemini-interactions", blocks: [search] } } as const;
+    const [hi, answer, note] = [said("user", "Hi"), said("assistant", "Hi."), said("system", "Be brief.")];
+    expect(sent(hi, answer)).toEqual([user("Hi"), model, user("(Continue.)")]);
+    expect(sent(hi, answer, answer)).toEqual([user("Hi"), model, user("(Continue.)"), model, user("(Continue.)")]);
+    expect(sent(hi, answer, note)).toEqual([user("Hi"), model, user("Be brief.")]);
+    expect(sent(hi, paused, note)).toEqual([user("Hi"), search]);
+  });
+
   test("says whether the model may, must or must not call, and where it goes", () => {
     const choice = (toolChoice: "auto" | "none" | "required" | { readonly tool: string }, strict = false): unknown =>
       format.encodeRequest({ messages: [], tools: [weather], toolChoice }, { model: "m", strict, stream: false }).body["generation_config"];

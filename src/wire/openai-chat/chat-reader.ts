@@ -98,7 +98,7 @@ export class ChatReader implements StreamDecoder {
     if (reason !== undefined && this.#builder.finished === undefined) this.#seal(reason);
   }
 
-  /** Some servers stream a whole message beside an empty delta, others once more behind the deltas that said it. */
+  /** Some servers stream a whole message with an empty delta, others once more behind the deltas that said it. */
   #messageOf({ delta, message }: JsonObject): JsonValue | undefined {
     const says = isJsonObject(delta) && Object.entries(delta).some(([key, value]) => key !== "role" && value !== null && value !== "");
     this.#inDeltas ||= says;
