@@ -121,7 +121,7 @@ export function providerFailure(answer: FailedAnswer, clock: Clock): ToolError {
 }
 
 /**
- * Reads the error that a success has in place of a reply; undefined where its body says nothing of one. What it means is told by the
+ * Reads the error that a success has in place of a reply; undefined where its body says nothing of one. Its code follows from the
  * provider's words alone.
  */
 export function failureInReply({ model, headers, text }: Omit<FailedAnswer, "status" | "keyHint">, clock: Clock): ToolError | undefined {
