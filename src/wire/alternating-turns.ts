@@ -45,7 +45,6 @@ export class AlternatingTurns {
   answer(blocks: readonly JsonObject[]): void {
     if (blocks.length === 0) return;
     this.askToContinue();
-    if (this.written.length === 0) this.#add("user", [this.#rules.text(OPENING_TEXT)]);
     this.#keep((content) => this.#rules.answered(content, blocks));
     this.#add("assistant", blocks);
   }
@@ -62,8 +61,9 @@ export class AlternatingTurns {
     this.#add("user", blocks);
   }
 
-  /** The user asks the assistant to continue where it has spoken last. */
+  /** The user asks the assistant to continue where it has spoken last, and to begin where nothing was said. */
   askToContinue(): void {
+    if (this.written.length === 0) this.#add("user", [this.#rules.text(OPENING_TEXT)]);
     if (!this.isAnswered) return;
     this.#end();
     if (this.written.at(-1)?.role === "assistant") this.#add("user", [this.#rules.text(CONTINUE_TEXT)]);

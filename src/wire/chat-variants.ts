@@ -54,8 +54,8 @@ export interface ChatVariant {
   /** The user may not speak right after results: a word of the assistant is put between. */
   readonly answersResults: boolean;
   /**
-   * System messages come before all others, and a request does not end with the assistant: later system messages are written as the user's,
-   * who also asks for each message of the assistant that follows another.
+   * System messages come before all others, and a request ends with the user or with results: later system messages are written as the
+   * user's, who also asks for each message of the assistant that neither the user nor a result precedes.
    *
    * @default false
    */

@@ -94,7 +94,6 @@ class Contents {
     if (parts.length === 0) return;
     this.askToContinue();
     const last = this.written.at(-1);
-    if (last === undefined) this.say(textPart("(The conversation begins with the model.)"));
     if (last?.role === "model") last.parts.push(...parts);
     else this.written.push({ role: "model", parts: [...parts] });
   }
@@ -103,8 +102,9 @@ class Contents {
     if (parts.length > 0) this.written.push({ role: "user", parts: [...parts] });
   }
 
-  /** The user asks the model to continue where it has spoken last. */
+  /** The user asks the model to continue where it has spoken last, and to begin where nothing was said. */
   askToContinue(): void {
+    if (this.written.length === 0) this.say(textPart("(The conversation begins with the model.)"));
     if (this.isAnswered) this.say(textPart(CONTINUE_TEXT));
   }
 }

@@ -36,16 +36,20 @@ export function toOpenAiMessages(
   const { steps, toolNames } = conversationSteps(messages, variant.ids);
   const { answersResults, strictTurns = false } = variant;
   const written: JsonObject[] = [];
+  const last = (): JsonValue | undefined => written.at(-1)?.["role"];
+  const askToContinue = (): void => {
+    if (strictTurns && last() !== "user" && last() !== "tool") written.push(CONTINUE);
+  };
   let hasBegun = false;
   for (const step of steps) {
     const said = strictTurns && hasBegun && step.kind === "system" ? writeNote(step) : writeStep(step, variant);
     hasBegun ||= step.kind !== "system";
-    const [role, before] = [said[0]?.["role"], written.at(-1)?.["role"]];
-    if (answersResults && role === "user" && before === "tool") written.push(ACKNOWLEDGEMENT);
-    if (strictTurns && role === "assistant" && before === "assistant") written.push(CONTINUE);
+    const role = said[0]?.["role"];
+    if (answersResults && role === "user" && last() === "tool") written.push(ACKNOWLEDGEMENT);
+    if (role === "assistant") askToContinue();
     for (const message of said) written.push(message);
   }
-  if (asks && strictTurns && written.at(-1)?.["role"] === "assistant") written.push(CONTINUE);
+  if (asks) askToContinue();
   return { messages: written, toolNames };
 }
 

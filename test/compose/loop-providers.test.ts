@@ -90,6 +90,13 @@ describe.each(NAMES)("F4.18 a loop with %s", (name) => {
     expect([refusals(server), reasons]).toEqual([Array(4).fill(undefined), Array(4).fill("answered")]);
   });
 
+  test("begins with a note of the program", async () => {
+    const { loop, server, session } = await play(name, [ANSWER]);
+    session.addMessage({ role: "system", content: "A timer has fired." });
+    const reasons = [await loop.run(), await loop.run()].map(({ reason }) => reason);
+    expect([refusals(server), reasons]).toEqual([Array(2).fill(undefined), Array(2).fill("answered")]);
+  });
+
   test("tells the model that it repeats itself and that its context is full, and begins each request like the one before", async () => {
     const full = { inputTokens: 900 };
     const script = [READ, READ, { ...READ, ...full }, { ...READ, inputTokens: 980 }, ANSWER];

@@ -135,7 +135,8 @@ const THOUGHT: ServedAnswer = { reasoning: "Hm." };
 const ANSWER: ServedAnswer = { text: "Seven.", reasoning: "It is seven." };
 
 describe.each(NAMES)("F4.18 behind a message of %s", (first) => {
-  test.each(NAMES.flatMap((second) => BETWEEN.map(([what, between]) => ({ second, what, between }))))(
+  const other = NAMES[(NAMES.indexOf(first) + 1) % NAMES.length] ?? first;
+  test.each([first, other].flatMap((second) => BETWEEN.map(([what, between]) => ({ second, what, between }))))(
     "that only thought, answered or called, $second goes on after $what",
     async ({ second, between }) => {
       for (const script of [[THOUGHT, ANSWER], [ANSWER], [SCRIPTED, THOUGHT, ANSWER]]) {

@@ -33,14 +33,17 @@ export function toInteractionSteps(messages: readonly ModelMessage[], { asks = f
   const system: JsonObject[] = [];
   const written: JsonObject[] = [];
   const isAnswered = (): boolean => ENDS.has(written.at(-1)?.["type"]);
+  const askToContinue = (): void => {
+    if (written.length === 0 || isAnswered()) written.push(CONTINUE);
+  };
   for (const step of steps) {
     if (step.kind === "system" && !isAnswered()) system.push(...textContent(contentText(step.content)));
     else {
-      if (step.kind === "assistant" && isAnswered()) written.push(CONTINUE);
+      if (step.kind === "assistant") askToContinue();
       for (const one of writeStep(step)) written.push(one);
     }
   }
-  if (asks && isAnswered()) written.push(CONTINUE);
+  if (asks) askToContinue();
   return { messages: written, ...(system.length === 0 ? {} : { system }), toolNames };
 }
 

@@ -55,7 +55,7 @@ export const MISTRAL_CHAT: ChatVariant = {
   takesFiles: false,
   roles: {
     after: {
-      system: ["system", "user", "assistant"],
+      system: ["system", "user"],
       user: ["user", "assistant"],
       assistant: ["user", "tool"],
       tool: ["tool", "assistant"],
