@@ -92,7 +92,7 @@ describe.each(NAMES)("F4.18 a loop with %s", (name) => {
 
   test("begins with a note of the program", async () => {
     const { loop, server, session } = await play(name, [ANSWER]);
-    session.addMessage({ role: "system", content: "A timer has fired." });
+    await session.addMessage({ role: "system", content: "A timer has fired." });
     const reasons = [await loop.run(), await loop.run()].map(({ reason }) => reason);
     expect([refusals(server), reasons]).toEqual([Array(2).fill(undefined), Array(2).fill("answered")]);
   });
