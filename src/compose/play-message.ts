@@ -10,6 +10,7 @@ import type { Round, RoundOptions, RoundReply } from "../runtime/round.ts";
 import { artifactsOf } from "../runtime/artifacts-of.ts";
 import type { SessionTurn } from "../runtime/runtime-session.ts";
 import { attachFiles } from "./attach-files.ts";
+import { isModelEvent } from "./is-model-event.ts";
 import type { LoopEvent } from "./loop-event.ts";
 
 /** The parts of a run that one of its messages needs. */
@@ -125,7 +126,7 @@ class Listening {
     if (!this.#isWaiting) return;
     if (step === null || step === undefined || step.done === true)
       this.#take(new ToolError("model_failed", "The model stopped in the middle of its message."));
-    else this.#take(isEvent(step.value) ? step.value : new ToolError("model_failed", "The model said something that is not an event."));
+    else this.#take(isModelEvent(step.value) ? step.value : notAnEvent(step.value));
   };
   readonly #onThrown = (thrown: unknown): void => {
     if (this.#isWaiting) this.#take(ToolError.fromUnknown(thrown, "model_failed"));
@@ -174,9 +175,10 @@ class Listening {
   }
 }
 
-/** A model may be anybody's, in a language without types. */
-function isEvent(value: unknown): boolean {
-  return typeof value === "object" && value !== null && "type" in value;
+function notAnEvent(value: unknown): ToolError {
+  const { type }: { readonly type?: unknown } = typeof value === "object" && value !== null ? value : {};
+  const why = typeof type === "string" ? `: its ${JSON.stringify(type)} lacks what such an event has` : "";
+  return new ToolError("model_failed", `The model said something that is not an event${why}.`);
 }
 
 function cancelled(): ToolError {

@@ -6,6 +6,7 @@ import type { Clock } from "../core/ports.ts";
 import { excerpt } from "../engine/rest/answer-text.ts";
 import { readRetryAfter } from "../engine/rest/retry-after.ts";
 import { readWireJson } from "../wire/framing/wire-json.ts";
+import { providerError } from "../wire/provider-error.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 const MAX_MESSAGE = 1_000;
@@ -119,6 +120,28 @@ export function providerFailure(answer: FailedAnswer, clock: Clock): ToolError {
   });
 }
 
+/**
+ * Reads the error that a success has in place of a reply; undefined where its body says nothing of one. Its code follows from the
+ * provider's words alone.
+ */
+export function failureInReply({ model, headers, text }: Omit<FailedAnswer, "status" | "keyHint">, clock: Clock): ToolError | undefined {
+  const { message, kind, body } = readSaid(text, headers);
+  const error = body === undefined ? undefined : errorOf(body);
+  if (error === undefined || !saysAnything(error)) return undefined;
+  const report = `${model} answered with an error in place of a reply${kind === "" ? "" : ` (${kind})`}: ${message}`;
+  return providerError({
+    report,
+    words: [kind, ...wordsOf(error).map(String)],
+    text: message,
+    retryAfterMs: retryAfter(headers, body, clock),
+  });
+}
+
+/** A reply may have a message too, which is an object. */
+function saysAnything(error: JsonValue): boolean {
+  return typeof error === "string" || (isJsonObject(error) && !isJsonObject(error["message"]) && messageOf(error) !== "");
+}
+
 function meaningOf(status: number, { kind, message }: Said): Meaning {
   const text = `${kind} ${message}`.slice(0, MAX_SEARCHED).toLowerCase();
   const rule = RULES.find(
@@ -175,9 +198,13 @@ function messageOf(error: JsonValue): string {
 
 /** `invalid_request_error`, `RESOURCE_EXHAUSTED`: the words of `type`, `code`, `status` and Amazon's `__type`, without numbers. */
 function kindOf(error: JsonValue): string {
-  if (!isJsonObject(error)) return "";
-  const words = [error["type"], error["code"], error["status"], error["__type"]].filter((word) => typeof word === "string" && word !== "");
-  return [...new Set(words)].join(", ");
+  return [...new Set(wordsOf(error).filter((word) => typeof word === "string"))].join(", ");
+}
+
+function wordsOf(error: JsonValue): readonly (string | number)[] {
+  if (!isJsonObject(error)) return [];
+  const words = [error["type"], error["code"], error["status"], error["__type"]];
+  return words.filter((word): word is string | number => typeof word === "number" || (typeof word === "string" && word !== ""));
 }
 
 /** The wait that is named by the first of `retry-after-ms`, `retry-after` and Google's `RetryInfo`. */

@@ -9,7 +9,7 @@ import { readWireJson } from "../wire/framing/wire-json.ts";
 import type { FrameReader } from "../wire/framing/frames.ts";
 import type { StreamDecoder, WireFormat } from "../wire/wire-format.ts";
 import type { Exchange } from "./exchange.ts";
-import { isHtml, providerFailure } from "./provider-failure.ts";
+import { failureInReply, isHtml, providerFailure } from "./provider-failure.ts";
 import { replyEvents } from "./reply-events.ts";
 
 export interface AnswerReader {
@@ -65,12 +65,17 @@ class WholeAnswer implements AnswerEvents {
   async next(): Promise<readonly ModelEvent[] | undefined> {
     if (this.#isRead) return undefined;
     this.#isRead = true;
-    const { exchange, format, toolNames, model } = this.#reader;
+    const { exchange, format, toolNames, model, clock } = this.#reader;
     const text = await exchange.text(this.#response, Infinity);
     if (exchange.broken !== undefined) throw exchange.broken;
     const body = text.trim() === "" ? undefined : readWireJson(text);
     if (body === undefined) throw notAnAnswer(model, text);
-    return replyEvents(format.decodeReply(body, { toolNames }));
+    try {
+      return replyEvents(format.decodeReply(body, { toolNames }));
+    } catch (thrown: unknown) {
+      const error = ToolError.fromUnknown(thrown, "model_failed");
+      throw error.code === "model_failed" ? (failureInReply({ model, headers: this.#response.headers, text }, clock) ?? error) : error;
+    }
   }
 }
 
@@ -78,6 +83,7 @@ class StreamedAnswer implements AnswerEvents {
   readonly #response: Response;
   readonly #exchange: Exchange;
   readonly #model: string;
+  readonly #clock: Clock;
   readonly #frames: FrameReader;
   readonly #decoder: StreamDecoder;
   /** JSON came. */
@@ -89,10 +95,11 @@ class StreamedAnswer implements AnswerEvents {
   /** The next part to be read: pieces of the body, the last frame, what the decoder has left, nothing. */
   #state: "pieces" | "frames" | "rest" | "over" = "pieces";
 
-  constructor(response: Response, { exchange, format, toolNames, model }: AnswerReader) {
+  constructor(response: Response, { exchange, format, toolNames, model, clock }: AnswerReader) {
     this.#response = response;
     this.#exchange = exchange;
     this.#model = model;
+    this.#clock = clock;
     this.#decoder = format.decodeStream({ toolNames });
     this.#frames = frameReader(format.framing);
   }
@@ -132,10 +139,20 @@ class StreamedAnswer implements AnswerEvents {
       if (events.length > 0) return events;
     }
     if (this.#failure !== undefined) throw this.#failure;
-    if (!this.#isUnderstood) throw notAnAnswer(this.#model, this.#beginning?.text ?? "");
-    const rest = this.#state === "rest" ? this.#decoder.end() : [];
+    if (!this.#isUnderstood) throw this.#notAStream(this.#beginning?.text ?? "");
+    if (this.#state === "over") return undefined;
     this.#state = "over";
-    return rest.length > 0 ? rest : undefined;
+    const rest = this.#decoder.end();
+    if (!this.#hasGiven && rest.every((event) => event.type === "reply-end" && event.reply.finish === "truncated"))
+      throw new ToolError("model_failed", `${this.#model} ended its answer before it said anything.`, { retryable: true });
+    return rest;
+  }
+
+  #notAStream(text: string): ToolError {
+    const says = text.replaceAll(IDLE_LINE, "");
+    return (
+      failureInReply({ model: this.#model, headers: this.#response.headers, text: says }, this.#clock) ?? notAnAnswer(this.#model, says)
+    );
   }
 
   #read(take: () => readonly JsonValue[]): readonly ModelEvent[] {
@@ -152,6 +169,9 @@ class StreamedAnswer implements AnswerEvents {
     return events;
   }
 }
+
+/** A line of an event stream that holds nothing of a reply: a comment, the name of an event, the mark of the end. */
+const IDLE_LINE = /^(?::|event:|id:|retry:|data:[ \t]*(?:\[DONE\][ \t]*)?$).*$/gmu;
 
 /** The bytes that came before there was any JSON. */
 class Beginning {

@@ -4,7 +4,7 @@ import { pdfData } from "../core/data-uri.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { partText, type ToolResult } from "../core/result.ts";
-import { AlternatingTurns, OPENING_TEXT } from "./alternating-turns.ts";
+import { AlternatingTurns, type AskOptions, type TurnRules } from "./alternating-turns.ts";
 import {
   IMAGE_TYPES,
   answerText,
@@ -19,7 +19,7 @@ import type { AssistantStep, SpokenStep } from "./conversation-steps.ts";
 import { writtenOnce } from "./written-once.ts";
 
 export interface AnthropicConversation {
-  /** The `system` of a request: what every system message said, wherever it was. Left out when there is none. */
+  /** The `system` of a request: what the system messages said that the user does not say. Left out when there is none. */
   readonly system?: readonly JsonObject[];
   /** The `messages` of a request: user and assistant in turn, the user first. */
   readonly messages: readonly JsonObject[];
@@ -39,27 +39,44 @@ export const ANTHROPIC = "anthropic-messages";
  * The results of one message's calls come first in the next message of the user, errors with `is_error` and as text only. Messages
  * that the API made go back as they came, with thinking, signatures and the calls that it ran itself. Documents
  * are document blocks. Blocks without text are left out: Anthropic refuses them. A conversation that begins with
- * the assistant is given a message of the user before it.
+ * the assistant is given a message of the user before it. A system message right behind the assistant's is the user's, as nothing else
+ * may follow that.
  *
  * @see https://docs.anthropic.com/en/api/messages
  */
-export function toAnthropicMessages(messages: readonly ModelMessage[]): AnthropicConversation {
+export function toAnthropicMessages(messages: readonly ModelMessage[], { asks = false }: AskOptions = {}): AnthropicConversation {
   const { steps, toolNames } = conversationSteps(messages, ID_RULE);
   const system: JsonObject[] = [];
-  const turns = new AlternatingTurns({ type: "text", text: OPENING_TEXT });
+  const turns = new AlternatingTurns(TURNS);
   for (const step of steps) {
     if (step.kind === "assistant") {
-      turns.add("assistant", writeAssistant(step));
-      turns.add("user", writeResults(step));
-    } else if (step.kind === "system") system.push(...textBlock(contentText(step.content)));
-    else turns.add("user", writeSpoken(step));
+      turns.answer(writeAssistant(step));
+      turns.results(writeResults(step));
+    } else if (step.kind !== "system") turns.say(writeSpoken(step));
+    else if (turns.isAnswered) turns.say(writeNote(step));
+    else system.push(...writeNote(step));
   }
+  if (asks) turns.askToContinue();
   return { ...(system.length === 0 ? {} : { system }), messages: turns.written, toolNames };
 }
 
 const writeAssistant = writtenOnce((step: AssistantStep) => nativeBlocks(step, ANTHROPIC, callIdOf)?.filter(isSendable) ?? ownBlocks(step));
 const writeResults = writtenOnce(({ calls }: AssistantStep) => calls.map(({ id, result }) => toolResultBlock(id, result)));
 const writeSpoken = writtenOnce(spokenBlocks);
+const writeNote = writtenOnce(({ content }: SpokenStep) => textBlock(contentText(content)));
+
+const ENDS: ReadonlySet<JsonValue | undefined> = new Set(["text", "tool_use", "thinking", "redacted_thinking"]);
+
+/** A call that the API runs itself has its result in the same message, or the message paused. */
+const TURNS: TurnRules = {
+  text: (text) => ({ type: "text", text }),
+  isPause: ({ type }) => !ENDS.has(type),
+  answered: (blocks, behind) => {
+    const answered = new Set([...blocks, ...behind].map(({ tool_use_id: id }) => id));
+    return blocks.filter(({ type, id }) => (type !== "server_tool_use" && type !== "mcp_tool_use") || answered.has(id));
+  },
+  isThought: ({ type }) => type === "thinking" || type === "redacted_thinking",
+};
 
 function ownBlocks({ content, calls }: AssistantStep): readonly JsonObject[] {
   return [

@@ -2,6 +2,7 @@
 import type { JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool } from "../core/model.ts";
+import type { AskOptions } from "./alternating-turns.ts";
 import { checkingAnswers } from "./answered-calls.ts";
 import { ANTHROPIC, toAnthropicMessages, toolResultBlock } from "./anthropic-conversation.ts";
 import { ADAPTIVE, claudeEfforts } from "./anthropic/claude-efforts.ts";
@@ -65,8 +66,11 @@ function encodeTools(tools: readonly ModelTool[], { strict = false }: EncodeTool
   }));
 }
 
-function encodeMessages(messages: readonly ModelMessage[], { tools = true }: EncodeMessagesOptions = {}): EncodedMessages {
-  return toAnthropicMessages(tools ? messages : asTextNotes(messages));
+function encodeMessages(
+  messages: readonly ModelMessage[],
+  { tools = true, asks = false }: EncodeMessagesOptions & AskOptions = {},
+): EncodedMessages {
+  return toAnthropicMessages(tools ? messages : asTextNotes(messages), { asks });
 }
 
 function encodeRequest(request: ModelRequest, { model, stream = true, strict = false }: WireTarget): EncodedRequest {
@@ -76,7 +80,7 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
   const notes: WireNote[] = [...encoded.notes];
   candidateCount(request, { format: ANTHROPIC, most: 1 }, notes);
   const offered = tools.length > 0 || native["tools"] !== undefined;
-  const said = encodeMessages(request.messages, { tools: offered });
+  const said = encodeMessages(request.messages, { tools: offered, asks: true });
   const system = [...systemBlocks(request.system), ...(said.system ?? [])];
   const { thinking, ...effort } = effortFields(
     request,

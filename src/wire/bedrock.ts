@@ -61,7 +61,7 @@ function encodeRequest(request: ModelRequest, { model, strict = false }: WireTar
   const encoded = encodeTools(request.tools ?? [], { strict, model });
   const toolConfig = toolConfigOf(request, encoded);
   const offered = toolConfig["toolConfig"] !== undefined || native["toolConfig"] !== undefined;
-  const said = toConverseMessages(request.messages, { tools: offered, model });
+  const said = toConverseMessages(request.messages, { tools: offered, model, asks: true });
   const system = [...textBlock(request.system ?? ""), ...(said.system ?? [])];
   const notes: WireNote[] = [...encoded.notes];
   if (toolChoice !== "none" && request.parallelCalls === false) notes.push(NO_SWITCH);

@@ -11,8 +11,10 @@ export interface ReasoningRule {
   readonly field: "reasoning_content" | "reasoning" | "reasoning_details" | "chunks";
   /** `calls`: only of messages that made calls. */
   readonly when: "always" | "calls";
-  /** A message with calls must have the field, if only as an empty text: calls of others, and those made without a thought. @default false */
+  /** A message with calls must have the field, calls of others and those made without a thought as well. @default false */
   readonly required?: boolean;
+  /** The text of a required field where there was no thought. @default "" */
+  readonly placeholder?: string;
 }
 
 /** How one provider's Chat Completions differ from plain ones. */
@@ -51,6 +53,13 @@ export interface ChatVariant {
   readonly namedResults: boolean;
   /** The user may not speak right after results: a word of the assistant is put between. */
   readonly answersResults: boolean;
+  /**
+   * System messages come before all others, and a request ends with the user or with results: later system messages are written as the
+   * user's, who also asks for each message of the assistant that neither the user nor a result precedes.
+   *
+   * @default false
+   */
+  readonly strictTurns?: boolean;
   readonly reasoning?: ReasoningRule;
   /** How a request asks for more or less reasoning, by the model. */
   readonly efforts: (model: string) => EffortFields;
@@ -165,7 +174,14 @@ const DIFFERENCES = {
   /** Takes a count of the likeliest tokens to report, not a boolean. */
   together: { logprobs: 1 },
   fireworks: { reasoning: THINKS_ON },
-  moonshot: { ...unreasoned(NO_THINKING), ...ONE_REPLY, ...ANY_OBJECT, reasoning: MUST_THINK, parallelSwitch: false },
+  /** Refuses an empty text for the reasoning too. */
+  moonshot: {
+    ...unreasoned(NO_THINKING),
+    ...ONE_REPLY,
+    ...ANY_OBJECT,
+    reasoning: { ...MUST_THINK, placeholder: " " },
+    parallelSwitch: false,
+  },
   zhipu: { ...unreasoned(NO_THINKING), ...ONE_REPLY, ...ANY_OBJECT, reasoning: THINKS_ON, parallelSwitch: false },
   alibaba: { ...unreasoned({ enable_thinking: false }), ...ANY_OBJECT, reasoning: THINKS_ON, maxCandidates: 4, logprobs: false },
   huggingface: { ...ONE_REPLY },
@@ -182,6 +198,7 @@ const DIFFERENCES = {
     mediaInResults: true,
     namedResults: true,
     answersResults: true,
+    strictTurns: true,
     reasoning: { field: "chunks", when: "calls" },
   },
 } as const satisfies Readonly<Record<string, Difference>>;

@@ -12,6 +12,7 @@ import {
   contentText,
   conversationSteps,
   documentHeading,
+  isSilent,
   shownAnswer,
   wellFormed,
 } from "./conversation-steps.ts";
@@ -81,7 +82,9 @@ function writeSpoken({ kind, content, title }: SpokenStep): JsonObject {
 }
 
 function writeAssistant(step: AssistantStep): readonly JsonObject[] {
-  return [nativeMessage(step, FORMAT) ?? assistantMessage(step), ...writeResults(step.calls)];
+  const native = nativeMessage(step, FORMAT);
+  if (native === undefined && isSilent(step)) return [];
+  return [native ?? assistantMessage(step), ...writeResults(step.calls)];
 }
 
 /** Pictures follow as a message of the user. */

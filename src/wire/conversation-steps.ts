@@ -159,8 +159,17 @@ function withoutEmpty(content: string | readonly ContentPart[]): string | readon
 
 /** Providers refuse messages of nothing, or of white space. */
 function saysSomething(step: ConversationStep): boolean {
-  if (step.kind === "assistant" && (step.calls.length > 0 || step.native !== undefined)) return true;
-  return contentParts(step.content).some((part) => part.type !== "text" || part.text.trim() !== "");
+  if (step.kind === "assistant") return step.native !== undefined || !isSilent(step);
+  return hasContent(step.content);
+}
+
+/** Whether nothing is left of a message for others than its provider: it only thought. */
+export function isSilent({ content, calls }: AssistantStep): boolean {
+  return calls.length === 0 && !hasContent(content);
+}
+
+function hasContent(content: string | readonly ContentPart[]): boolean {
+  return contentParts(content).some((part) => part.type !== "text" || part.text.trim() !== "");
 }
 
 /**

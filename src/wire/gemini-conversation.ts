@@ -5,6 +5,7 @@ import { canonicalJson } from "../core/base/canonical-json.ts";
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { partText } from "../core/result.ts";
+import { CONTINUE_TEXT, type AskOptions } from "./alternating-turns.ts";
 import {
   IMAGE_TYPES,
   answerText,
@@ -20,7 +21,7 @@ import type { AssistantStep, SpokenStep, WireCall } from "./conversation-steps.t
 import { writtenOnce } from "./written-once.ts";
 
 export interface GeminiConversation {
-  /** The text of every system message, wherever it was. Left out when there is none. */
+  /** The text of the system messages that the user does not say. Left out when there is none. */
   readonly systemInstruction?: JsonObject;
   readonly contents: readonly JsonObject[];
   /** By the name in a `functionCall` part, the tool's own. */
@@ -53,45 +54,72 @@ const PLAIN: GeminiOptions = Object.freeze({});
  *
  * Gemini's own messages go back as they came, thoughts and signatures included. The results of one message's calls are one content, errors
  * under `error` and answers under `output`; images, sounds and PDF files of results follow as a content of the user, which models before Gemini 3 take
- * too. A conversation that begins with the model is given a content of the user before it.
+ * too. A conversation that begins with the model is given a content of the user before it. A system message right behind the model's is
+ * the user's, as nothing else may follow that.
  *
  * @see https://ai.google.dev/gemini-api/docs/function-calling
  */
-export function toGeminiContents(messages: readonly ModelMessage[], options: GeminiOptions = PLAIN): GeminiConversation {
+export function toGeminiContents(
+  messages: readonly ModelMessage[],
+  options: GeminiOptions = PLAIN,
+  { asks = false }: AskOptions = {},
+): GeminiConversation {
   const { steps, toolNames } = conversationSteps(messages, ID_RULE);
   const system: JsonObject[] = [];
   const contents = new Contents();
   for (const step of steps) {
     if (step.kind === "assistant") writeAssistant(step, contents, options);
-    else if (step.kind === "system") system.push(...textPart(contentText(step.content)));
-    else contents.add("user", writeSpoken(step));
+    else if (step.kind !== "system") contents.say(writeSpoken(step));
+    else if (contents.isAnswered) contents.say(writeNote(step));
+    else system.push(...writeNote(step));
   }
+  if (asks) contents.askToContinue();
   return { ...(system.length === 0 ? {} : { systemInstruction: { parts: system } }), contents: contents.written, toolNames };
 }
 
-/** The model's messages in a row are one content; results keep one of their own, as Gemini counts them against the calls. */
+/**
+ * The user speaks between two messages of the model, but where the first paused; new models refuse a request that ends with theirs.
+ * Results keep a content of their own, as Gemini counts them against the calls.
+ */
 class Contents {
   readonly written: { readonly role: "user" | "model"; readonly parts: JsonObject[] }[] = [];
 
-  add(role: "user" | "model", parts: readonly JsonObject[]): void {
-    if (parts.length === 0) return;
+  /** The model has spoken last, and does not pause. */
+  get isAnswered(): boolean {
     const last = this.written.at(-1);
-    if (role === "model" && last?.role === role) {
-      last.parts.push(...parts);
-      return;
-    }
-    if (last === undefined && role === "model") this.add("user", textPart("(The conversation begins with the model.)"));
-    this.written.push({ role, parts: [...parts] });
+    return last?.role === "model" && ENDS.some((kind) => last.parts.at(-1)?.[kind] !== undefined);
+  }
+
+  answer(parts: readonly JsonObject[]): void {
+    if (parts.length === 0) return;
+    this.askToContinue();
+    const last = this.written.at(-1);
+    if (last?.role === "model") last.parts.push(...parts);
+    else this.written.push({ role: "model", parts: [...parts] });
+  }
+
+  say(parts: readonly JsonObject[]): void {
+    if (parts.length > 0) this.written.push({ role: "user", parts: [...parts] });
+  }
+
+  /** The user asks the model to continue where it has spoken last, and to begin where nothing was said. */
+  askToContinue(): void {
+    if (this.written.length === 0) this.say(textPart("(The conversation begins with the model.)"));
+    if (this.isAnswered) this.say(textPart(CONTINUE_TEXT));
   }
 }
 
+/** The parts that a message ends with, unless Gemini paused in the middle of what it runs itself. */
+const ENDS = ["text", "functionCall", "inlineData", "fileData"] as const;
+
 function writeAssistant(step: AssistantStep, contents: Contents, options: GeminiOptions): void {
-  contents.add("model", writeSaid(step, options));
-  contents.add("user", writeResponses(step, options));
-  contents.add("user", writeMedia(step, options));
+  contents.answer(writeSaid(step, options));
+  contents.say(writeResponses(step, options));
+  contents.say(writeMedia(step, options));
 }
 
 const writeSpoken = writtenOnce(spokenParts);
+const writeNote = writtenOnce(({ content }: SpokenStep) => textPart(contentText(content)));
 const writeSaid = writtenOnce((step: AssistantStep, options: GeminiOptions) => {
   const { content, calls } = step;
   const said = nativeParts(step) ?? [...textPart(contentText(content)), ...calls.map((call) => callPart(call, options))];
@@ -116,8 +144,8 @@ function signed(parts: readonly JsonObject[], { thoughtSignature }: GeminiOption
 }
 
 /**
- * The parts that Gemini made, without the calls that the conversation no longer has; undefined where its calls are not those of the
- * conversation. Calls without an id are known by their order.
+ * The parts that Gemini made, without the calls that the conversation no longer has and what it would refuse; undefined where its calls
+ * are not those of the conversation. Calls without an id are known by their order.
  */
 function nativeParts({ native, calls }: AssistantStep): readonly JsonObject[] | undefined {
   if (native?.format !== GEMINI) return undefined;
@@ -125,7 +153,7 @@ function nativeParts({ native, calls }: AssistantStep): readonly JsonObject[] | 
   const left = [...calls];
   const kept = parts.filter((part) => {
     const { functionCall } = part;
-    if (!isJsonObject(functionCall)) return true;
+    if (!isJsonObject(functionCall)) return !isEmptyText(part);
     const [next] = left;
     const place =
       functionCall["id"] === undefined
@@ -136,7 +164,17 @@ function nativeParts({ native, calls }: AssistantStep): readonly JsonObject[] | 
     if (place >= 0) left.splice(place, 1);
     return place >= 0;
   });
-  return left.length === 0 ? kept : undefined;
+  return left.length === 0 ? kept.slice(0, kept.findLastIndex((part) => !isThought(part)) + 1) : undefined;
+}
+
+/** Refused when it comes back; a conversation may hold one from a reader that kept it. */
+function isEmptyText({ text, thoughtSignature }: JsonObject): boolean {
+  return text === "" && thoughtSignature === undefined;
+}
+
+/** A thought that proves nothing: what it led to is in the parts behind it, if anywhere. */
+function isThought({ thought, thoughtSignature }: JsonObject): boolean {
+  return thought === true && thoughtSignature === undefined;
 }
 
 function isSame({ id, args = {} }: JsonObject, call: WireCall): boolean {

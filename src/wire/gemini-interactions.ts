@@ -2,6 +2,7 @@
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
+import type { AskOptions } from "./alternating-turns.ts";
 import { checkingAnswers } from "./answered-calls.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
@@ -57,15 +58,18 @@ function encodeTools(tools: readonly ModelTool[]): EncodedTools {
   }));
 }
 
-function encodeMessages(messages: readonly ModelMessage[], { tools = true }: EncodeMessagesOptions = {}): EncodedMessages {
-  return toInteractionSteps(tools ? messages : asTextNotes(messages));
+function encodeMessages(
+  messages: readonly ModelMessage[],
+  { tools = true, asks = false }: EncodeMessagesOptions & AskOptions = {},
+): EncodedMessages {
+  return toInteractionSteps(tools ? messages : asTextNotes(messages), { asks });
 }
 
 function encodeRequest(request: ModelRequest, { model, stream = true, strict = false }: WireTarget): EncodedRequest {
   const { native = {}, maxOutputTokens, temperature, system: first = "", parallelCalls } = request;
   const encoded = encodeTools(request.tools ?? []);
   const { tools } = encoded;
-  const said = encodeMessages(request.messages, { tools: tools.length > 0 || native["tools"] !== undefined });
+  const said = encodeMessages(request.messages, { tools: tools.length > 0 || native["tools"] !== undefined, asks: true });
   const system = [first.toWellFormed(), ...(said.system ?? []).map(({ text }) => String(text))].filter((text) => text.trim() !== "");
   const notes: WireNote[] = [...encoded.notes];
   const efforts = geminiLevels(model, (level) => ({ thinking_level: level }));

@@ -3,6 +3,7 @@ import { checkKnownKeys } from "../core/known-keys.ts";
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
+import type { AskOptions } from "./alternating-turns.ts";
 import { checkingAnswers } from "./answered-calls.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
@@ -107,9 +108,9 @@ function optionsFor({ foreignSignature }: GeminiFormatOptions, isNew: boolean): 
 function encodeMessages(
   messages: readonly ModelMessage[],
   options: GeminiFormatOptions,
-  { tools = true, model }: EncodeMessagesOptions = {},
+  { tools = true, model, asks = false }: EncodeMessagesOptions & AskOptions = {},
 ): EncodedMessages {
-  const said = toGeminiContents(tools ? messages : asTextNotes(messages), conversationOptions(options, model));
+  const said = toGeminiContents(tools ? messages : asTextNotes(messages), conversationOptions(options, model), { asks });
   const { parts } = said.systemInstruction ?? {};
   const system = Array.isArray(parts) ? parts.filter(isJsonObject) : [];
   return { messages: said.contents, ...(system.length === 0 ? {} : { system }), toolNames: said.toolNames };
@@ -119,7 +120,7 @@ function encodeRequest(request: ModelRequest, options: GeminiFormatOptions, { mo
   const { native = {}, maxOutputTokens, temperature, system: first = "", parallelCalls } = request;
   const encoded = encodeTools(request.tools ?? [], options);
   const { tools } = encoded;
-  const said = encodeMessages(request.messages, options, { tools: tools.length > 0 || native["tools"] !== undefined, model });
+  const said = encodeMessages(request.messages, options, { tools: tools.length > 0 || native["tools"] !== undefined, model, asks: true });
   const system = [...(first.trim() === "" ? [] : [{ text: first.toWellFormed() }]), ...(said.system ?? [])];
   const notes: WireNote[] = [...encoded.notes];
   if (parallelCalls === false && tools.length > 0) notes.push(NO_SWITCH);

@@ -4,7 +4,7 @@ import type { JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool } from "../core/model.ts";
 import { checkingAnswers } from "./answered-calls.ts";
-import { answerText, contentParts, contentText, conversationSteps, documentHeading, inputObject } from "./conversation-steps.ts";
+import { answerText, contentParts, contentText, conversationSteps, documentHeading, inputObject, isSilent } from "./conversation-steps.ts";
 import type { AssistantStep, ConversationStep, SpokenStep, WireCall } from "./conversation-steps.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
@@ -82,9 +82,11 @@ function imagesOf(parts: readonly ContentPart[]): readonly string[] {
 
 function writeAssistant(step: AssistantStep): readonly JsonObject[] {
   const { calls } = step;
+  const native = nativeMessage(step, FORMAT);
+  if (native === undefined && isSilent(step)) return [];
   const shown = calls.filter(({ result }) => imagesOf(result?.content ?? []).length > 0);
   return [
-    nativeMessage(step, FORMAT) ?? assistantMessage(step),
+    native ?? assistantMessage(step),
     ...calls.map(({ id, name, result }) => ({ role: "tool", tool_name: name, tool_call_id: id, content: answerText(result) })),
     ...shown.map(({ id, result }) => userMessage(`Attachments of ${id}:`, result?.content ?? [])),
   ];

@@ -3,6 +3,7 @@ import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
 import type { ModelMessage } from "../core/message.ts";
+import type { AskOptions } from "./alternating-turns.ts";
 import { checkingAnswers } from "./answered-calls.ts";
 import { PLAIN_CHAT, chatVariant, type ChatVariant } from "./chat-variants.ts";
 import { candidateCount } from "./candidates.ts";
@@ -49,6 +50,7 @@ const VARIANT: OptionNames<ChatVariant> = {
   mediaInResults: true,
   namedResults: true,
   answersResults: true,
+  strictTurns: true,
   reasoning: true,
   efforts: true,
   keptFields: true,
@@ -115,16 +117,16 @@ function ownWords({ providers = {} }: ModelTool): ReturnType<typeof namedTypes> 
 function encodeMessages(
   messages: readonly ModelMessage[],
   variant: ChatVariant,
-  { tools = true }: EncodeMessagesOptions = {},
+  { tools = true, asks = false }: EncodeMessagesOptions & AskOptions = {},
 ): EncodedMessages {
-  return toOpenAiMessages(tools ? messages : asTextNotes(messages), variant);
+  return toOpenAiMessages(tools ? messages : asTextNotes(messages), variant, { asks });
 }
 
 function encodeRequest(request: ModelRequest, { model, stream = true, strict = false }: WireTarget, variant: ChatVariant): EncodedRequest {
   const { system, systemRole, messages, tools = [], toolChoice, parallelCalls, maxOutputTokens, temperature, native = {} } = request;
   const encoded = encodeTools(tools, variant, { strict });
   const offered = encoded.tools.length > 0;
-  const conversation = encodeMessages(messages, variant, { tools: offered || native["tools"] !== undefined });
+  const conversation = encodeMessages(messages, variant, { tools: offered || native["tools"] !== undefined, asks: true });
   const notes: WireNote[] = [...encoded.notes];
   if (parallelCalls !== undefined && !variant.parallelSwitch)
     notes.push({ kind: "unsupported", note: `${variant.name} has no setting for several calls at once.` });

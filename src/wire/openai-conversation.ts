@@ -4,8 +4,9 @@ import { pdfData } from "../core/data-uri.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { partText, type ToolResult } from "../core/result.ts";
+import { CONTINUE_TEXT, type AskOptions } from "./alternating-turns.ts";
 import { PLAIN_CHAT, type ChatVariant } from "./chat-variants.ts";
-import { IMAGE_TYPES, contentParts, contentText, conversationSteps, documentHeading, shownAnswer } from "./conversation-steps.ts";
+import { IMAGE_TYPES, contentParts, contentText, conversationSteps, documentHeading, isSilent, shownAnswer } from "./conversation-steps.ts";
 import type { AssistantStep, ConversationStep, SpokenStep, WireCall } from "./conversation-steps.ts";
 import { callId, nativeMessage } from "./openai-chat/native-message.ts";
 import { spacedJson } from "./spaced-json.ts";
@@ -27,14 +28,28 @@ export interface OpenAiConversation {
  * @param variant what the provider does differently
  * @see https://platform.openai.com/docs/api-reference/chat/create
  */
-export function toOpenAiMessages(messages: readonly ModelMessage[], variant: ChatVariant = PLAIN_CHAT): OpenAiConversation {
+export function toOpenAiMessages(
+  messages: readonly ModelMessage[],
+  variant: ChatVariant = PLAIN_CHAT,
+  { asks = false }: AskOptions = {},
+): OpenAiConversation {
   const { steps, toolNames } = conversationSteps(messages, variant.ids);
+  const { answersResults, strictTurns = false } = variant;
   const written: JsonObject[] = [];
+  const last = (): JsonValue | undefined => written.at(-1)?.["role"];
+  const askToContinue = (): void => {
+    if (strictTurns && last() !== "user" && last() !== "tool") written.push(CONTINUE);
+  };
+  let hasBegun = false;
   for (const step of steps) {
-    if (variant.answersResults && step.kind !== "assistant" && step.kind !== "system" && written.at(-1)?.["role"] === "tool")
-      written.push(ACKNOWLEDGEMENT);
-    for (const message of writeStep(step, variant)) written.push(message);
+    const said = strictTurns && hasBegun && step.kind === "system" ? writeNote(step) : writeStep(step, variant);
+    hasBegun ||= step.kind !== "system";
+    const role = said[0]?.["role"];
+    if (answersResults && role === "user" && last() === "tool") written.push(ACKNOWLEDGEMENT);
+    if (role === "assistant") askToContinue();
+    for (const message of said) written.push(message);
   }
+  if (asks) askToContinue();
   return { messages: written, toolNames };
 }
 
@@ -42,6 +57,10 @@ const writeStep = writtenOnce((step: ConversationStep, variant: ChatVariant) =>
   step.kind === "assistant" ? writeAssistant(step, variant) : [writeSpoken(step, variant)],
 );
 
+/** Of a system message, where the provider takes none. */
+const writeNote = writtenOnce(({ content }: SpokenStep) => [{ role: "user", content: contentText(content) }]);
+
+const CONTINUE: JsonObject = { role: "user", content: CONTINUE_TEXT };
 const ACKNOWLEDGEMENT: JsonObject = { role: "assistant", content: "(The results are read.)" };
 
 function writeSpoken({ kind, content, title }: SpokenStep, variant: ChatVariant): JsonObject {
@@ -58,6 +77,7 @@ function writeSpoken({ kind, content, title }: SpokenStep, variant: ChatVariant)
 function writeAssistant(step: AssistantStep, variant: ChatVariant): readonly JsonObject[] {
   const { calls } = step;
   const native = nativeMessage(step, variant.name);
+  if (native === undefined && isSilent(step)) return [];
   const message = native === undefined ? assistantMessage(step, variant) : withIds(native, calls);
   const written = [calls.length === 0 ? message : { ...message, ...missingReasoning(message, variant) }];
   for (const call of calls) written.push(toolMessage(call, variant));
@@ -77,7 +97,8 @@ function assistantMessage({ content, calls }: AssistantStep, { spacedJson: space
 }
 
 function missingReasoning(message: JsonObject, { reasoning }: ChatVariant): JsonObject {
-  return reasoning?.required === true && message[reasoning.field] === undefined ? { [reasoning.field]: "" } : {};
+  if (reasoning?.required !== true || message[reasoning.field] !== undefined) return {};
+  return { [reasoning.field]: reasoning.placeholder ?? "" };
 }
 
 /** Calls that the provider gave no ids bear ours, as the results name them. */

@@ -83,15 +83,16 @@ function ownWords({ providers }: ModelTool): JsonObject | undefined {
   return providers !== undefined && Object.hasOwn(providers, FORMAT) ? providers[FORMAT] : undefined;
 }
 
-/** Models that do not reason refuse to be asked for encrypted reasoning. */
+/** Models that do not reason refuse to be asked for encrypted reasoning, and to be given that of others. */
 const PLAIN_MODEL = /^(?:ft:)?(?:gpt-[34]|gpt-5(?:\.\d+)?-chat|chatgpt-)/u;
 
 function encodeRequest(request: ModelRequest, { model, stream = true, strict = false }: WireTarget): EncodedRequest {
   const { system, messages, tools = [], toolChoice, parallelCalls, maxOutputTokens, temperature, native = {} } = request;
   const encoded = encodeTools(tools, { strict });
   const offered = encoded.tools.length > 0;
-  const input = toInputItems(messages, { tools: offered || native["tools"] !== undefined, stored: native["store"] === true });
-  const plain = PLAIN_MODEL.test(model.slice(model.lastIndexOf("/") + 1)) || native["store"] === true;
+  const stored = native["store"] === true;
+  const reasons = !PLAIN_MODEL.test(model.slice(model.lastIndexOf("/") + 1));
+  const input = toInputItems(messages, { tools: offered || native["tools"] !== undefined, stored, reasons });
   const notes: WireNote[] = [...encoded.notes];
   candidateCount(request, { format: FORMAT, most: 1 }, notes);
   const body: JsonObject = {
@@ -104,7 +105,7 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
     ...omitUndefined({ max_output_tokens: maxOutputTokens, temperature }),
     ...(stream ? { stream } : {}),
     store: false,
-    ...(plain ? {} : { include: ["reasoning.encrypted_content"] }),
+    ...(stored || !reasons ? {} : { include: ["reasoning.encrypted_content"] }),
     ...native,
     ...mergeNative("reasoning", effortFields(request, { format: FORMAT, model, efforts: openAiEfforts(model, effortOf) }, notes), native),
     ...mergeNative("text", textFormat(request, input.messages, notes), native),

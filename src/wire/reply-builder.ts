@@ -337,6 +337,11 @@ export function readArguments(text: string): JsonValue {
   }
 }
 
+/** Arguments as text or as JSON; `{}` for none. */
+export function readInput(value: JsonValue | undefined): JsonValue {
+  return typeof value === "string" ? readArguments(value) : (value ?? {});
+}
+
 /** Some models send the JSON as a JSON text. */
 function readNested(text: string): JsonValue {
   try {

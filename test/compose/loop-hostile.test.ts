@@ -56,6 +56,16 @@ test.each([
   ["null", [null]],
   ["text", ["hello"]],
   ["an object without a type", [{}]],
+  ["an object whose type is no text", [{ type: 7 }]],
+  ["an end without its reply", [{ type: "reply-end" }]],
+  ["an end whose reply has no calls", [{ type: "reply-end", reply: { text: "Hi.", media: [], finish: "stop" } }]],
+  ["an end whose reply has no text", [{ type: "reply-end", reply: { media: [], calls: [], finish: "stop" } }]],
+  ["an end with a call of no name", [{ type: "reply-end", reply: { text: "", media: [], calls: [{}], finish: "calls" } }]],
+  ["an end for no known reason", [{ type: "reply-end", reply: { text: "", media: [], calls: [], finish: "banana" } }]],
+  ["a text without its text", [{ type: "text-delta" }]],
+  ["a seal without its call", [{ type: "call-seal", index: 1 }]],
+  ["a seal without its index", [{ type: "call-seal", call: one }]],
+  ["a void without its reason", [{ type: "reply-void" }]],
 ])("a model that says %s in place of an event is a model-error", async (_what, events) => {
   const { loop, session } = said([seal(0, two), ...events]);
   const { reason, results } = await loop.run("go");

@@ -2,7 +2,8 @@
 import { expect, test } from "vitest";
 import type { ErrorCode } from "../../src/core/error-codes.ts";
 import { ToolError } from "../../src/core/error.ts";
-import type { JsonObject } from "../../src/core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../src/core/base/json.ts";
+import { httpModel } from "../../src/model/http-model.ts";
 import { providerFailure } from "../../src/model/provider-failure.ts";
 import { anthropicMessages } from "../../src/wire/anthropic.ts";
 import { bedrockConverse } from "../../src/wire/bedrock.ts";
@@ -13,7 +14,7 @@ import { ollama } from "../../src/wire/ollama.ts";
 import { openAiChat } from "../../src/wire/openai-chat.ts";
 import { openAiResponses } from "../../src/wire/openai-responses.ts";
 import type { WireFormat } from "../../src/wire/wire-format.ts";
-import { hasty } from "./listen.ts";
+import { hasty, listen } from "./listen.ts";
 
 /** One error, as a piece of a stream and as an answer. */
 interface Told {
@@ -114,6 +115,27 @@ test.each(ROWS.map(([provider, format, told, code, retryable]) => ({ provider, f
       [code, retryable],
       [code, retryable],
     ]);
+  },
+);
+
+test.each(ROWS.map(([provider, format, { body }, code, retryable]) => ({ provider, format, body, code, retryable })))(
+  "B08 $provider: an error with HTTP 200 in place of a reply is $code too, with what the provider said",
+  async ({ format, body, code, retryable }) => {
+    const error: JsonValue = body["error"] ?? body;
+    const said = isJsonObject(error) ? error["message"] : error;
+    const headers = { "content-type": "application/json" };
+    for (const [stream, sent] of [
+      [false, body],
+      [true, body],
+      [false, [body]],
+      [false, { error }],
+    ] as const) {
+      if (stream && format.framing === "json-lines") continue;
+      const fetch = (): Promise<Response> => Promise.resolve(new Response(JSON.stringify(sent), { headers }));
+      const model = httpModel({ format, model: "m", baseUrl: "http://x.test", stream, fetch, retry: { maxAttempts: 1 } });
+      const heard = await listen(model);
+      expect(heard.error).toMatchObject({ code, retryable, message: expect.stringContaining(String(said)) });
+    }
   },
 );
 

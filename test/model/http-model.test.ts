@@ -144,6 +144,42 @@ describe("answers that are none", () => {
       { code: "model_failed", message: "claude answered with what is not an answer of a model: hello there" },
       true,
     ],
+    [
+      "a stream of comments and an end mark",
+      { raw: ": PROCESSING\n\n: PROCESSING\n\nevent: done\ndata: [DONE]\n\n", headers: sse },
+      { code: "model_failed", message: "claude answered with an empty body.", retryable: true },
+      true,
+    ],
+    [
+      "a stream that ends before it says anything",
+      { raw: 'data: {"type":"ping"}\n\ndata: {"type":"message_start","message":{"id":"m","content":[]}}\n\n', headers: sse },
+      { code: "model_failed", message: "claude ended its answer before it said anything.", retryable: true },
+      true,
+    ],
+    [
+      "an error that is no stream",
+      { raw: '{"error":{"message":"Slow down","code":429}}', headers: sse },
+      { code: "rate_limited", message: "claude answered with an error in place of a reply: Slow down", retryable: true },
+      true,
+    ],
+    [
+      "an error of a gateway",
+      { raw: '{"error":{"message":"Try later","type":"overloaded_error"}}', headers: json },
+      { code: "unavailable", message: "claude answered with an error in place of a reply (overloaded_error): Try later", retryable: true },
+      true,
+    ],
+    [
+      "a text as the error",
+      { raw: '{"error":"Something broke"}', headers: json },
+      { code: "model_failed", message: "claude answered with an error in place of a reply: Something broke", retryable: false },
+      false,
+    ],
+    [
+      "a detail as the error",
+      { raw: '{"detail":"Not authenticated"}', headers: json },
+      { code: "model_failed", message: "claude answered with an error in place of a reply: Not authenticated" },
+      false,
+    ],
     ["a stream without a content type", { raw: "hello" }, { code: "model_failed" }, true],
     [
       "JSON that is none",
@@ -185,7 +221,7 @@ describe("B08 attempts are made again", () => {
     expect({ waits, requests: server.requests.length }).toEqual({ waits: [1_000, 2_000, 4_000], requests: 4 });
   });
 
-  test("after 429, 408, 409, 5xx and an empty answer, as long as the provider asks", async () => {
+  test("after 429, 408, 409, 5xx, an empty answer and an error in a reply's place, as long as the provider asks", async () => {
     const { waits, ports } = hasty();
     const script = [
       { status: 429, headers: { "retry-after": "7" } },
@@ -193,13 +229,18 @@ describe("B08 attempts are made again", () => {
       { status: 409 },
       { status: 503, headers: { "retry-after": "Thu, 01 Jan 2026 00:00:30 GMT", date: "Thu, 01 Jan 2026 00:00:00 GMT" } },
       { raw: "", headers: { "content-type": "text/event-stream" } },
+      { raw: 'data: {"type":"ping"}\n\n', headers: { "content-type": "text/event-stream" } },
+      {
+        raw: '{"error":{"message":"Busy","type":"overloaded_error"}}',
+        headers: { "content-type": "application/json", "retry-after": "3" },
+      },
       HELLO,
     ];
     const meter = new UsageMeter();
     const { model } = await served(script, { ports, meter, retry: { maxAttempts: 9 } });
     expect((await listen(model)).reply?.text).toBe("Hello.");
-    expect(waits).toEqual([7_000, 2_500, 4_000, 30_000, 8_750]);
-    expect(meter.models.get("claude")).toMatchObject({ requests: 1, retries: 5, failures: 0, inputTokens: 10, outputTokens: 5 });
+    expect(waits).toEqual([7_000, 2_500, 4_000, 30_000, 8_750, 8_750, 8_750]);
+    expect(meter.models.get("claude")).toMatchObject({ requests: 1, retries: 7, failures: 0, inputTokens: 10, outputTokens: 5 });
   });
 
   test("after a connection that broke, refused or never began", async () => {

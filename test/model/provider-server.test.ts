@@ -17,6 +17,10 @@ const anthropic = { model: "x", max_tokens: 1, tools: [{ name: "a", input_schema
 const text = (role: string) => ({ role, content: [{ text: "Hi" }] });
 const use = { role: "assistant", content: [{ toolUse: { toolUseId: "t1", name: "a", input: {} } }] };
 const functionCall = { role: "model", parts: [{ functionCall: { name: "a", args: {} } }] };
+const claude = (block: JsonObject): JsonObject => ({ role: "assistant", content: [block] });
+const THOUGHT = { type: "thinking", thinking: "Hm.", signature: "s" };
+const SEARCH = { type: "server_tool_use", id: "s1", name: "web_search", input: {} };
+const mistralCall = { ...chatCall, tool_calls: [{ id: "call00001", type: "function", function: { name: "a", arguments: "{}" } }] };
 const asked = { role: "user", parts: [{ text: "Hi" }] };
 
 describe("a fake provider refuses what the provider refuses", () => {
@@ -99,6 +103,80 @@ describe("a fake provider refuses what the provider refuses", () => {
       "toolConfig field must be defined",
     ],
     ["a result without its call", "cohere", "/v2/chat", { model: "x", messages: [user, chatResult] }, "no call call_0001 waits"],
+    [
+      "a question behind results",
+      "mistral",
+      "/chat/completions",
+      { model: "x", messages: [user, mistralCall, { ...chatResult, tool_call_id: "call00001" }, user], tools: [chatTool] },
+      "Unexpected role 'user' after role 'tool'",
+    ],
+    [
+      "a late instruction",
+      "mistral",
+      "/chat/completions",
+      { model: "x", messages: [user, { role: "assistant", content: "Hi" }, { role: "system", content: "Go on." }] },
+      "Unexpected role 'system' after role 'assistant'",
+    ],
+    [
+      "an answer last",
+      "mistral",
+      "/chat/completions",
+      { model: "x", messages: [user, { role: "assistant", content: "Hi" }] },
+      "Expected last role",
+    ],
+    [
+      "an empty answer",
+      "openai-chat",
+      "/chat/completions",
+      { model: "x", messages: [user, { role: "assistant", content: "" }, user] },
+      "either content or tool_calls",
+    ],
+    [
+      "reasoning alone",
+      "openai-responses",
+      "/responses",
+      { model: "x", input: [user, { type: "reasoning", encrypted_content: "x" }, user] },
+      "required following item",
+    ],
+    [
+      "an answer last",
+      "anthropic-messages",
+      "/messages",
+      { ...anthropic, messages: [user, claude({ type: "text", text: "Hi" })] },
+      "prefill",
+    ],
+    ["a thought alone", "anthropic-messages", "/messages", { ...anthropic, messages: [user, claude(THOUGHT), user] }, "final block"],
+    [
+      "a search without its result",
+      "anthropic-messages",
+      "/messages",
+      { ...anthropic, messages: [user, claude(SEARCH), user] },
+      "without a",
+    ],
+    ["an answer last", "bedrock-converse", "/model/x/converse", { messages: [text("user"), text("assistant")] }, "prefill"],
+    [
+      "a thought alone",
+      "bedrock-converse",
+      "/model/x/converse",
+      {
+        messages: [text("user"), { role: "assistant", content: [{ reasoningContent: { reasoningText: { text: "Hm." } } }] }, text("user")],
+      },
+      "final block",
+    ],
+    [
+      "an answer last",
+      "gemini",
+      "/models/x:generateContent",
+      { contents: [asked, { role: "model", parts: [{ text: "Hi" }] }] },
+      "end with a user role",
+    ],
+    [
+      "an empty text",
+      "gemini",
+      "/models/x:generateContent",
+      { contents: [asked, { role: "model", parts: [{ text: "" }] }, asked] },
+      "oneof field",
+    ],
     ["arguments as text", "ollama", "/api/chat", { model: "x", messages: [user, { ...chatCall, content: "" }] }, "cannot unmarshal string"],
   ];
   test.each(cases)("%s: %s", async (_what, format, path, body, message) => {

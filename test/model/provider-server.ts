@@ -25,6 +25,7 @@ const DIALECTS = {
 } as const satisfies Readonly<Record<string, Dialect>>;
 
 export type ServedFormat = keyof typeof DIALECTS;
+export const SERVED_FORMATS = Object.keys(DIALECTS) as readonly ServedFormat[]; // the keys of a literal
 
 /** What a script says to one request: a reply, well or badly sent, or something else instead. */
 export type ServedAnswer = DeliveredReply | ServedFailure | ServedRaw;
@@ -41,6 +42,8 @@ export interface Delivery {
   readonly gzip?: boolean;
   /** After so many pieces, no more comes: the connection is ended, reset, or stays open. */
   readonly after?: { readonly pieces: number; readonly then: "end" | "reset" | "stall" };
+  /** The number of a piece of which the second half is missing, in a frame that is whole. */
+  readonly damaged?: number;
   /** Waited for before each piece; for tests of what happens in between. */
   readonly gate?: (piece: number) => Promise<void>;
 }
@@ -175,7 +178,7 @@ class FakeProvider {
     const { framing } = this.#dialect;
     await send(
       response,
-      this.#dialect.pieces(reply).map((piece) => framed(piece, framing)),
+      this.#dialect.pieces(reply).map((piece, index) => framed(piece, framing, index === delivery.damaged)),
       { delivery, mediaType: MEDIA_TYPES[framing] },
     );
   }
@@ -235,9 +238,10 @@ async function written(response: http.ServerResponse, bytes: Uint8Array): Promis
   await new Promise<void>((resolve) => response.write(bytes, () => resolve()));
 }
 
-function framed({ event, data }: ServedPiece, framing: Dialect["framing"]): Uint8Array {
-  if (framing === "event-stream") return eventMessage(event ?? "", JSON.stringify(data));
-  const text = typeof data === "string" ? data : JSON.stringify(data);
+function framed({ event, data }: ServedPiece, framing: Dialect["framing"], isDamaged: boolean): Uint8Array {
+  const whole = typeof data === "string" ? data : JSON.stringify(data);
+  const text = isDamaged ? whole.slice(0, whole.length / 2) : whole;
+  if (framing === "event-stream") return eventMessage(event ?? "", text);
   if (framing === "json-lines") return Buffer.from(`${text}\n`);
   return Buffer.from(`${event === undefined ? "" : `event: ${event}\n`}data: ${text}\n\n`);
 }

@@ -37,17 +37,32 @@ const NAMES = Object.keys(FORMATS) as readonly Name[]; // the keys of a literal
 
 /** A fake provider that remembers, over all rounds, what it signed and must be given back. */
 class Player {
+  readonly #script: readonly ServedAnswer[];
   readonly #servers = new Map<Name, ProviderServer>();
   readonly messages: ModelMessage[] = [];
   #round = 0;
 
+  /** @param script what each provider says, the last again and again */
+  constructor(script: readonly ServedAnswer[] = [SCRIPTED]) {
+    this.#script = script;
+  }
+
   /** The user asks, the provider thinks and calls, the calls are answered. */
-  async round(name: Name): Promise<Heard> {
-    const round = this.#round++;
-    this.messages.push(said("user", [{ type: "text", text: `Question ${round}` }, PICTURE, SOUND]));
+  round(name: Name): Promise<Heard> {
+    this.messages.push(said("user", [{ type: "text", text: `Question ${this.#round}` }, PICTURE, SOUND]));
+    return this.goOn(name);
+  }
+
+  /** The provider speaks again. */
+  async goOn(name: Name): Promise<Heard> {
     const heard = await this.ask(name, TOOLS);
-    this.messages.push(...recorded(heard.reply, round));
+    this.messages.push(...recorded(heard.reply, this.#round++));
     return heard;
+  }
+
+  /** Leaves out the calls so far with their results, as a history does that is trimmed. */
+  trim(): void {
+    this.messages.splice(0, Infinity, ...this.messages.filter(({ role }) => role !== "call" && role !== "result"));
   }
 
   get bodies(): readonly JsonObject[] {
@@ -62,7 +77,7 @@ class Player {
   }
 
   async ask(name: Name, tools: readonly ModelTool[]): Promise<Heard> {
-    const server = this.#servers.get(name) ?? (await serve({ format: FORMATS[name], script: [SCRIPTED], key: KEY }));
+    const server = this.#servers.get(name) ?? (await serve({ format: FORMATS[name], script: this.#script, key: KEY }));
     this.#servers.set(name, server);
     const spec = { provider: name, model: "some-model", baseUrl: server.url, apiKey: KEY, ports: hasty().ports };
     return listen(modelFrom(spec, { environment: {} }), { system: "Be brief.", messages: this.messages, tools });
@@ -106,6 +121,35 @@ describe.each(NAMES)("F4.18 a conversation begun with %s", (first) => {
       expect(reply?.calls.map(({ name, input }) => ({ name, input }))).toEqual(WANTED);
     }
   });
+});
+
+/** Whatever is said between two messages of a model. */
+const BETWEEN: readonly (readonly [string, (player: Player) => unknown])[] = [
+  ["nothing", () => {}],
+  ["a note of the loop", ({ messages }) => messages.push(said("system", "The answer is not JSON."))],
+  ["a question", ({ messages }) => messages.push(said("user", "Hello?"))],
+  ["a trim", (player) => player.trim()],
+  ["a trim and a question", (player) => (player.trim(), player.messages.push(said("user", "Hello?")))],
+];
+const THOUGHT: ServedAnswer = { reasoning: "Hm." };
+const ANSWER: ServedAnswer = { text: "Seven.", reasoning: "It is seven." };
+
+describe.each(NAMES)("F4.18 behind a message of %s", (first) => {
+  const other = NAMES[(NAMES.indexOf(first) + 1) % NAMES.length] ?? first;
+  test.each([first, other].flatMap((second) => BETWEEN.map(([what, between]) => ({ second, what, between }))))(
+    "that only thought, answered or called, $second goes on after $what",
+    async ({ second, between }) => {
+      for (const script of [[THOUGHT, ANSWER], [ANSWER], [SCRIPTED, THOUGHT, ANSWER]]) {
+        const player = new Player(script);
+        const heard = [await player.round(first)];
+        for (const name of [second, first]) {
+          between(player);
+          heard.push(await player.goOn(name));
+        }
+        expect([player.refusals, heard.map(({ error }) => error?.message)]).toEqual([[], heard.map(() => undefined)]);
+      }
+    },
+  );
 });
 
 /** Everything that a history may hold, in every role, half of it at odds with what providers ask for. */

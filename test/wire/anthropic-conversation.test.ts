@@ -26,10 +26,13 @@ test("F4.20 thinking goes back as it came, without the calls that are gone and t
 
 test("F4.20 a message that paused is sent again as it is, and what follows joins it", () => {
   const paused = { ...reply, native: { ...native, blocks: native.blocks.slice(0, 3) } };
-  const { messages } = FORMAT.encodeMessages([said("user", "Hi"), paused, said("assistant", "Found.")]);
-  expect(messages.slice(1)).toEqual([
-    { role: "assistant", content: [native.blocks[0], native.blocks[2], { type: "text", text: "Found." }] },
-  ]);
+  const blocks = [
+    { type: "web_search_tool_result", tool_use_id: "s1", content: [] },
+    { type: "text", text: "Found." },
+  ];
+  const found = { ...reply, content: "Found.", native: { ...native, blocks } };
+  const { messages } = FORMAT.encodeMessages([said("user", "Hi"), paused, said("system", "Be brief."), found]);
+  expect(messages.slice(1)).toEqual([{ role: "assistant", content: [native.blocks[0], native.blocks[2], ...blocks] }]);
 });
 
 test("F4.22 another provider's message is written in our words", () => {

@@ -360,6 +360,24 @@ describe("a conversation", () => {
     ]);
   });
 
+  test.each([
+    ["us.anthropic.claude-sonnet-4-5", ["signed", "redacted"]],
+    ["us.deepseek.r1-v1:0", ["plain"]],
+    ["arn:aws:bedrock:us-east-1::foundation-model/openai.gpt-oss-120b-1:0", ["plain"]],
+    ["arn:aws:bedrock:us-east-1:1:application-inference-profile/abc", ["signed", "redacted", "plain"]],
+  ])("F4.20 %s is given back reasoning of its own kind alone", (model, kept) => {
+    const reasoning = {
+      signed: { reasoningContent: { reasoningText: { text: "Hm.", signature: "s" } } },
+      redacted: { reasoningContent: { redactedContent: "eA==" } },
+      plain: { reasoningContent: { reasoningText: { text: "Hm." } } },
+    };
+    const native = { format: FORMAT.name, blocks: [...Object.values(reasoning), { text: "Hi." }] };
+    const reply = { role: "assistant", at: 0, content: "Hi.", native } as const;
+    const { messages } = FORMAT.encodeMessages([said("user", "Hi"), reply], { model });
+    const wanted = Object.entries(reasoning).flatMap(([kind, block]) => (kept.includes(kind) ? [block] : []));
+    expect(messages[1]).toEqual({ role: "assistant", content: [...wanted, { text: "Hi." }] });
+  });
+
   test("F4.22 ids of other providers are made fit", () => {
     const messages = [said("user", "Hi"), called("c1", "a", { id: "call:1|x" }), failed("c1", "a")];
     const id = expect.stringMatching(/^call_1_x_[0-9a-f]{16}$/u);

@@ -224,6 +224,29 @@ const CHAT: readonly Deviation[] = [
     finish: "length",
   },
   {
+    title: "a whole message beside an empty delta",
+    format: openAiChat(),
+    pieces: [
+      { id: "c", choices: [{ index: 0, delta: {}, message: { role: "assistant", content: "Hi.", tool_calls: [WHOLE] } }] },
+      END,
+      "[DONE]",
+    ],
+    calls: [GET],
+    text: "Hi.",
+  },
+  {
+    title: "MiniMax: the whole message once more behind its deltas",
+    format: openAiChat(),
+    pieces: [
+      chunk({ role: "assistant", content: "Hi." }),
+      chunk({ tool_calls: [{ index: 0, ...WHOLE }] }),
+      chatBody({ content: "Hi.", tool_calls: [WHOLE] }),
+      "[DONE]",
+    ],
+    calls: [GET],
+    text: "Hi.",
+  },
+  {
     title: "a stream without a reason or an end mark",
     format: openAiChat(),
     pieces: [chunk({ tool_calls: [{ index: 0, ...WHOLE }] })],

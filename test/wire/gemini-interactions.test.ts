@@ -110,6 +110,10 @@ describe("what is not a reply, or half of one", () => {
     expect([reply.finish, reply.finishDetail, reply.calls]).toEqual([finish, status, []]);
   });
 
+  test("F4.17 a piece that is damaged is thrown: the rest is not the whole", () => {
+    expect(() => events(...STREAM.slice(0, 3), '{"event_type":"step.del', ...STREAM.slice(4))).toThrow("not JSON");
+  });
+
   test("a stream that breaks off has no calls", () => {
     expect(replyOf(events(start(0, call), stop(0)))).toMatchObject({ finish: "truncated", calls: [] });
   });
@@ -185,6 +189,20 @@ describe("a request", () => {
       store: false,
       stream: true,
     });
+  });
+
+  test("F4.18 ends with the user unless the model paused, and has late instructions as the user's", () => {
+    const user = (text: string): JsonObject => ({ type: "user_input", content: [{ type: "text", text }] });
+    const model = { type: "model_output", content: [{ type: "text", text: "Hi." }] };
+    const search = { type: "google_search_call", id: "s1", arguments: {} };
+    const sent = (...messages: readonly ModelMessage[]): JsonValue | undefined =>
+      format.encodeRequest({ messages }, { model: "m" }).body["input"];
+    const paused = { role: "assistant", at: 0, content: "", native: { format: "gemini-interactions", blocks: [search] } } as const;
+    const [hi, answer, note] = [said("user", "Hi"), said("assistant", "Hi."), said("system", "Be brief.")];
+    expect(sent(hi, answer)).toEqual([user("Hi"), model, user("(Continue.)")]);
+    expect(sent(hi, answer, answer)).toEqual([user("Hi"), model, user("(Continue.)"), model, user("(Continue.)")]);
+    expect(sent(hi, answer, note)).toEqual([user("Hi"), model, user("Be brief.")]);
+    expect(sent(hi, paused, note)).toEqual([user("Hi"), search]);
   });
 
   test("says whether the model may, must or must not call, and where it goes", () => {

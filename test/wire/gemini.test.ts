@@ -253,6 +253,13 @@ describe("a conversation", () => {
     ]);
   });
 
+  test("empty texts and thoughts that led to nothing do not go back, signatures do", () => {
+    const signed = { text: "", thoughtSignature: "s" };
+    const blocks = [{ text: "" }, { text: "Hm.", thought: true }, { text: "Hi." }, signed, { text: "So.", thought: true }, { text: "" }];
+    const reply = { role: "assistant", at: 0, content: "Hi.", native: { format: format.name, blocks } } as const;
+    expect(format.encodeMessages([said("user", "Hi"), reply]).messages[1]?.["parts"]).toEqual([...blocks.slice(1, 3), signed]);
+  });
+
   test("a call that the conversation no longer has is left out of what Gemini said", () => {
     const without = turn.filter((message) => !("callId" in message) || message.callId !== "c1");
     expect(format.encodeMessages(without).messages.slice(1)).toEqual([

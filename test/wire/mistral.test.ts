@@ -6,7 +6,7 @@ import { PICTURE, answered, called, said } from "./conversations.ts";
 const format = mistral();
 
 test("F4.22 ids of other providers become nine letters and digits, the same in call and result and in a longer conversation", () => {
-  const first = [called("a", "look", { id: "call_abc123" }), answered("a", "look", { output: 1 })];
+  const first = [said("user", "Look."), called("a", "look", { id: "call_abc123" }), answered("a", "look", { output: 1 })];
   const second = [called("b", "look", { id: "Kx3_9vPq2", turnId: "t2" }), answered("b", "look", { output: 2 })];
   const third = [called("c", "look", { id: "D681PevKs", turnId: "t3" }), answered("c", "look", { output: 3 })];
   const messages = format.encodeMessages([...first, ...second, ...third]).messages;
@@ -15,7 +15,7 @@ test("F4.22 ids of other providers become nine letters and digits, the same in c
   expect(made).toEqual([expect.stringMatching(/^[A-Za-z0-9]{9}$/u), expect.stringMatching(/^[A-Za-z0-9]{9}$/u), "D681PevKs"]);
   expect(new Set(made).size).toBe(3);
   expect(answeredIds).toEqual(made);
-  expect(messages.slice(0, 2)).toEqual(format.encodeMessages(first).messages);
+  expect(messages.slice(0, 3)).toEqual(format.encodeMessages(first).messages);
 });
 
 test("F4.22 a conversation whose calls share one id has an id for each", () => {
@@ -30,11 +30,12 @@ test("F4.22 a conversation whose calls share one id has an id for each", () => {
 
 test("F4.18 results name their tool and show their pictures; the user speaks behind a word of the assistant", () => {
   const messages = [
+    said("user", "Look."),
     called("a", "eyes::look", { id: "D681PevKs" }),
     answered("a", "eyes::look", { content: [{ type: "text", text: "Here:" }, PICTURE] }),
     said("user", "And now?"),
   ];
-  expect(format.encodeMessages(messages).messages.slice(1)).toEqual([
+  expect(format.encodeMessages(messages).messages.slice(2)).toEqual([
     {
       role: "tool",
       tool_call_id: "D681PevKs",
@@ -64,17 +65,20 @@ test("F4.18 thinking goes back as chunks with the calls it led to", () => {
     reasoning: "Hm.",
   });
   const history = [
+    said("user", "Look."),
     { role: "assistant", at: 0, content: text, ...(native === undefined ? {} : { native }) } as const,
     called("c", "look", { id: "D681PevKs", input: { at: "it" } }),
   ];
-  expect(format.encodeMessages(history).messages[0]).toEqual({ role: "assistant", content, tool_calls });
+  expect(format.encodeMessages(history).messages[1]).toEqual({ role: "assistant", content, tool_calls });
 });
 
 test("F4.16 a request asks for any call by Mistral's word, and for no usage", () => {
   const tools = [{ name: "look", description: "Looks.", inputSchema: true as const }];
-  expect(format.encodeRequest({ messages: [], tools, toolChoice: "required", maxOutputTokens: 7 }, { model: "m" }).body).toEqual({
+  expect(
+    format.encodeRequest({ messages: [said("user", "Look.")], tools, toolChoice: "required", maxOutputTokens: 7 }, { model: "m" }).body,
+  ).toEqual({
     model: "m",
-    messages: [],
+    messages: [{ role: "user", content: "Look." }],
     tools: [{ type: "function", function: { name: "look", description: "Looks.", parameters: { type: "object", properties: {} } } }],
     tool_choice: "any",
     max_tokens: 7,

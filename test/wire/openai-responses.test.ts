@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
-import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../src/core/base/json.ts";
 import type { ModelMessage } from "../../src/core/message.ts";
 import type { ModelEvent, ModelReply, ModelRequest, ModelTool } from "../../src/core/model.ts";
 import { openAiResponses } from "../../src/wire/openai-responses.ts";
@@ -182,6 +182,22 @@ describe("conversations", () => {
       (body({ messages, tools: [SEARCH], native })["input"] as readonly JsonObject[]).map(({ type }) => type ?? null);
     expect(types({})).toEqual(["function_call", "function_call_output"]);
     expect(types({ store: true })).toEqual(["reasoning", "function_call", "function_call_output"]);
+  });
+
+  test("reasoning goes back only with what it led to, and to no model that does not reason", () => {
+    const thought = (id: string): JsonObject => ({ type: "reasoning", id, summary: [], encrypted_content: id });
+    const call = (id: string): JsonObject => ({ type: "function_call", call_id: id, name: "a", arguments: "{}" });
+    const blocks = [thought("r1"), thought("r2"), call("c1"), thought("r3"), call("c2"), thought("r4")];
+    const reply = { role: "assistant", at: 0, content: "", native: { format: format.name, blocks } } as const;
+    const sent = (model: string, ...rest: readonly ModelMessage[]): readonly unknown[] => {
+      const { input } = body({ messages: [said("user", "Hi"), reply, ...rest], tools: [SEARCH] }, model);
+      return isJsonArray(input) ? input.slice(1).map((item) => (isJsonObject(item) ? (item["id"] ?? item["call_id"]) : item)) : [];
+    };
+    const [first, second] = [called("k1", "a", { id: "c1" }), called("k2", "a", { id: "c2" })];
+    expect(sent("gpt-5", first, second)).toEqual(["r1", "r2", "c1", "r3", "c2", "c1", "c2"]);
+    expect(sent("gpt-5", second)).toEqual(["r3", "c2", "c2"]);
+    expect(sent("gpt-5")).toEqual([]);
+    expect(sent("gpt-4.1", second)).toEqual(["c2", "c2"]);
   });
 
   test("F4.21 where no tools are offered, calls become text", () => {

@@ -1,7 +1,7 @@
 /** A content block of Anthropic's Messages API that is still arriving. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { inputObject } from "../conversation-steps.ts";
-import { readArguments } from "../reply-builder.ts";
+import { readInput } from "../reply-builder.ts";
 
 /** Which field of a block a delta's text is appended to. */
 const GROWING: ReadonlyMap<JsonValue | undefined, string> = new Map([
@@ -59,8 +59,7 @@ export class ContentBlock {
   get whole(): JsonObject {
     if (this.#citations.length > 0) return { ...this.#fields, citations: this.#citations };
     if (!this.calls) return this.#fields;
-    const { input } = this;
-    return { ...this.#fields, input: inputObject(typeof input === "string" ? readArguments(input) : input) };
+    return { ...this.#fields, input: inputObject(readInput(this.input)) };
   }
 
   get hasCitations(): boolean {

@@ -7,6 +7,7 @@ import { ReplyBuilder } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 import { ContentBlock, needsNative } from "./content-block.ts";
 import { providerError } from "../provider-error.ts";
+import { refuseDamaged } from "../framing/wire-json.ts";
 import { textOf } from "../read-field.ts";
 
 /** @see https://docs.anthropic.com/en/api/handling-stop-reasons */
@@ -49,6 +50,7 @@ export class MessageReader implements StreamDecoder {
 
   push(piece: JsonValue): readonly ModelEvent[] {
     if (!this.#over && isJsonObject(piece)) this.#read(piece);
+    else if (!this.#over) refuseDamaged(piece);
     return this.#reply.take();
   }
 

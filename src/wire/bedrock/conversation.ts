@@ -4,7 +4,7 @@ import { fileData } from "../../core/data-uri.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ModelMessage } from "../../core/message.ts";
 import { partText, type ToolResult } from "../../core/result.ts";
-import { AlternatingTurns, OPENING_TEXT } from "../alternating-turns.ts";
+import { AlternatingTurns, type AskOptions, type TurnRules } from "../alternating-turns.ts";
 import {
   IMAGE_TYPES,
   answerText,
@@ -35,30 +35,32 @@ const JSON_ONLY = /(?:^|[./])mistral\./u;
  * Writes a conversation as the Converse API takes it.
  *
  * The results of one message's calls come first in the next message of the user. Messages that the API made go back as they came, with
- * their reasoning, signatures and ids. Blank texts are left out: the API refuses them.
+ * their reasoning, signatures and ids. Blank texts are left out, as the API refuses them, and so is reasoning of another kind of model. A
+ * system message right behind the assistant's is the user's, as nothing else may follow that.
  *
  * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
  */
-export function toConverseMessages(messages: readonly ModelMessage[], options: EncodeMessagesOptions = {}): EncodedMessages {
-  const { tools = true, model } = options;
+export function toConverseMessages(messages: readonly ModelMessage[], options: EncodeMessagesOptions & AskOptions = {}): EncodedMessages {
+  const { tools = true, model = "", asks = false } = options;
   const { steps, toolNames } = conversationSteps(tools ? messages : asTextNotes(messages), ID_RULE);
-  const jsonOnly = JSON_ONLY.test(model ?? "");
-  const rules = tools ? RULES[jsonOnly ? "jsonWithTools" : "withTools"] : RULES[jsonOnly ? "json" : "plain"];
+  const rules = rulesFor(tools, model);
   const writer = new ConverseWriter(rules);
   const system: JsonObject[] = [];
-  const turns = new AlternatingTurns({ text: OPENING_TEXT });
+  const turns = new AlternatingTurns(TURNS);
   const ownIds = new OwnIds();
   for (const step of steps) {
-    if (step.kind === "system") system.push(...textBlock(contentText(step.content)));
-    else if (step.kind !== "assistant") turns.add("user", writer.spoken(step));
+    if (step.kind === "system" && turns.isAnswered) turns.say(writeNote(step));
+    else if (step.kind === "system") system.push(...writeNote(step));
+    else if (step.kind !== "assistant") turns.say(writer.spoken(step));
     else {
       const own = ownIds.restore(step);
-      turns.add("assistant", writeAssistant(own, rules));
+      turns.answer(writeAssistant(own, rules));
       // documents bear names that depend on those before them
       const hasFiles = own.calls.some(({ result }) => result?.content?.some(({ type }) => type === "file"));
-      turns.add("user", hasFiles ? own.calls.map(({ id, result }) => writer.result(id, result)) : writeResults(own, rules));
+      turns.results(hasFiles ? own.calls.map(({ id, result }) => writer.result(id, result)) : writeResults(own, rules));
     }
   }
+  if (asks) turns.askToContinue();
   for (const { role, content } of turns.written)
     if (role === "user" && content.some(isDocument) && !content.some(isText)) content.push({ text: "(The document is above.)" });
   return { messages: turns.written, ...(system.length === 0 ? {} : { system }), toolNames };
@@ -68,20 +70,32 @@ interface ConverseRules {
   readonly tools: boolean;
   /** Results are JSON objects only. */
   readonly jsonOnly: boolean;
+  /** The reasoning that the model takes: Claude its own, which is signed or encrypted, others such as is neither. */
+  readonly reasoning: "signed" | "plain" | "any";
 }
 
 /** The same objects for each request: what was written by them is known by them. */
-const RULES = {
-  plain: { tools: false, jsonOnly: false },
-  json: { tools: false, jsonOnly: true },
-  withTools: { tools: true, jsonOnly: false },
-  jsonWithTools: { tools: true, jsonOnly: true },
-} as const satisfies Record<string, ConverseRules>;
+const RULES = new Map<string, ConverseRules>();
+
+function rulesFor(tools: boolean, model: string): ConverseRules {
+  const rules: ConverseRules = { tools, jsonOnly: JSON_ONLY.test(model), reasoning: reasoningOf(model) };
+  const key = JSON.stringify(rules);
+  const known = RULES.get(key);
+  if (known === undefined) RULES.set(key, rules);
+  return known ?? rules;
+}
+
+/** The address of an inference profile does not say whose model it is. */
+function reasoningOf(model: string): ConverseRules["reasoning"] {
+  if (model.includes("claude")) return "signed";
+  return model.slice(model.lastIndexOf("/") + 1).includes(".") ? "plain" : "any";
+}
 
 const writeAssistant = writtenOnce(
-  (own: AssistantStep, { tools }: ConverseRules) =>
-    nativeBlocks(own, BEDROCK, callIdOf)?.filter((block) => isSendable(block, tools)) ?? ownBlocks(own),
+  (own: AssistantStep, rules: ConverseRules) =>
+    nativeBlocks(own, BEDROCK, callIdOf)?.filter((block) => isSendable(block, rules)) ?? ownBlocks(own),
 );
+const writeNote = writtenOnce(({ content }: SpokenStep) => textBlock(contentText(content)));
 const writeResults = writtenOnce(({ calls }: AssistantStep, rules: ConverseRules) => {
   const writer = new ConverseWriter(rules);
   return calls.map(({ id, result }) => writer.result(id, result));
@@ -132,10 +146,33 @@ function callIdOf(block: JsonValue): string | undefined {
 }
 
 /** The service makes blocks without text, and refuses them when they come back; those of tools too where there are none. */
-function isSendable(block: JsonValue, tools: boolean): block is JsonObject {
+function isSendable(block: JsonValue, { tools, reasoning }: ConverseRules): block is JsonObject {
   if (!isJsonObject(block)) return false;
-  const { text, toolUse, toolResult } = block;
+  const { text, toolUse, toolResult, reasoningContent } = block;
+  if (isJsonObject(reasoningContent)) return reasoning === "any" || isSigned(reasoningContent) === (reasoning === "signed");
   return typeof text === "string" ? text.trim() !== "" : tools || (toolUse === undefined && toolResult === undefined);
+}
+
+function isSigned({ reasoningText, redactedContent }: JsonObject): boolean {
+  const { signature = "" } = isJsonObject(reasoningText) ? reasoningText : {};
+  return redactedContent !== undefined || signature !== "";
+}
+
+/** A call that the service runs itself has its result in the same message, or the message paused. */
+const TURNS: TurnRules = {
+  text: (text) => ({ text }),
+  isPause: ({ toolUse, toolResult }) => toolResult !== undefined || isProviderCall(toolUse),
+  answered: (blocks, behind) => {
+    const answered = new Set(
+      [...blocks, ...behind].map(({ toolResult }) => (isJsonObject(toolResult) ? toolResult["toolUseId"] : undefined)),
+    );
+    return blocks.filter(({ toolUse }) => !isProviderCall(toolUse) || answered.has(toolUse["toolUseId"]));
+  },
+  isThought: ({ reasoningContent }) => reasoningContent !== undefined,
+};
+
+function isProviderCall(toolUse: JsonValue | undefined): toolUse is JsonObject {
+  return isJsonObject(toolUse) && toolUse["type"] === "server_tool_use";
 }
 
 /** Writes what people and tools say, documents under names of their own. */

@@ -2,7 +2,9 @@
 import { ToolError } from "../../core/error.ts";
 import { DEFAULT_MAX_CHARS, isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { endedWell, type FinishReason, type ModelEvent, type ModelReply, type TokenUsage } from "../../core/model.ts";
-import { ReplyBuilder } from "../reply-builder.ts";
+import { inputObject } from "../conversation-steps.ts";
+import { refuseDamaged } from "../framing/wire-json.ts";
+import { ReplyBuilder, readInput } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 import { ConverseBlock, needsNative } from "./content-block.ts";
 import { BEDROCK } from "./conversation.ts";
@@ -49,7 +51,8 @@ export class ConverseReader implements StreamDecoder {
     for (const [index, block] of content.entries()) if (isJsonObject(block)) this.#wholeBlock(index, block);
     this.#close(stopReason);
     this.#count(usage);
-    if (needsNative(content)) this.#reply.native({ format: BEDROCK, blocks: content });
+    const blocks = content.map(withInput);
+    if (needsNative(blocks)) this.#reply.native({ format: BEDROCK, blocks });
     return this.#reply.end();
   }
 
@@ -73,6 +76,7 @@ export class ConverseReader implements StreamDecoder {
     if (isJsonObject(event) && this.#readKnown(name, event)) return;
     const error = bedrockError(name, event);
     if (error !== undefined) throw error;
+    refuseDamaged(event);
   }
 
   #readKnown(name: string, { contentBlockIndex: index, start, delta, stopReason, usage }: JsonObject): boolean {
@@ -187,6 +191,13 @@ export class ConverseReader implements StreamDecoder {
 /** `com.amazon.coral.service#ThrottlingException` is a `ThrottlingException`. */
 function errorName(type: JsonValue | undefined): string {
   return typeof type === "string" ? type.slice(type.lastIndexOf("#") + 1) : "an error";
+}
+
+/** Inputs go back as objects, however they came. */
+function withInput(block: JsonValue): JsonValue {
+  const { toolUse } = isJsonObject(block) ? block : {};
+  if (!isJsonObject(block) || !isJsonObject(toolUse) || isJsonObject(toolUse["input"])) return block;
+  return { ...block, toolUse: { ...toolUse, input: inputObject(readInput(toolUse["input"])) } };
 }
 
 function isOurs({ type }: JsonObject): boolean {

@@ -3,6 +3,7 @@ import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ModelEvent, ModelReply, TokenUsage } from "../../core/model.ts";
 import { chatError } from "../openai-chat/chat-error.ts";
+import { refuseDamaged } from "../framing/wire-json.ts";
 import { finishReason } from "../openai-chat/finish-reason.ts";
 import { ReplyBuilder } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
@@ -40,8 +41,7 @@ export class CohereReader implements StreamDecoder {
 
   push(piece: JsonValue): readonly ModelEvent[] {
     if (isJsonObject(piece)) this.#event(piece);
-    else if (typeof piece === "string" && piece.trimStart().startsWith("{"))
-      throw new ToolError("model_failed", "The provider sent a piece of its reply that is not JSON.");
+    else if (!this.isOver) refuseDamaged(piece);
     return this.#builder.take();
   }
 
@@ -98,7 +98,7 @@ export class CohereReader implements StreamDecoder {
     if (typeof input === "string") {
       call.pieces.push(input);
       this.#builder.argumentText(key, input);
-    } else if (isJsonObject(input)) {
+    } else if (input !== undefined && input !== null) {
       call.pieces.push(JSON.stringify(input));
       this.#builder.setInput(key, input);
     }

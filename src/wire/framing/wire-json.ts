@@ -50,3 +50,14 @@ function readLeniently(text: string): JsonValue | undefined {
   }
   return copyJson(value, LIMITS).value;
 }
+
+/**
+ * Refuses a piece of a stream that should be JSON and is not: without it, the rest would pass for the whole reply. Other texts (`[DONE]`)
+ * are none of the reply.
+ *
+ * @throws ToolError `model_failed`
+ */
+export function refuseDamaged(piece: JsonValue): void {
+  if (typeof piece === "string" && piece.trimStart().startsWith("{"))
+    throw new ToolError("model_failed", "The provider sent a piece of its reply that is not JSON.");
+}

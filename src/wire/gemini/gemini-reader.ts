@@ -4,8 +4,9 @@ import { DEFAULT_MAX_CHARS, isJsonArray, isJsonObject, type JsonObject, type Jso
 import { endedWell, type FinishReason, type ModelEvent, type ModelReply, type ProviderCall, type TokenUsage } from "../../core/model.ts";
 import { GEMINI } from "../gemini-conversation.ts";
 import { inputObject } from "../conversation-steps.ts";
+import { refuseDamaged } from "../framing/wire-json.ts";
 import { numberIn, textOf } from "../read-field.ts";
-import { ReplyBuilder } from "../reply-builder.ts";
+import { ReplyBuilder, readInput } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 import { CandidateProbability } from "./candidate-probability.ts";
 import { geminiError } from "./gemini-error.ts";
@@ -74,6 +75,7 @@ export class GeminiReader implements StreamDecoder {
 
   push(piece: JsonValue): readonly ModelEvent[] {
     if (!this.#over && isJsonObject(piece)) this.#read(piece);
+    else if (!this.#over) refuseDamaged(piece);
     return this.#reply.take();
   }
 
@@ -145,8 +147,9 @@ export class GeminiReader implements StreamDecoder {
     if (call !== undefined) this.#reply.providerCall(call);
   }
 
-  /** Text that continues is joined to the text before it. */
+  /** Text that continues is joined to the text before it; an empty one, with which streams end, must not go back. */
   #remember(part: JsonObject): void {
+    if (isPlainText(part) && part["text"] === "") return;
     const last = this.#parts.at(-1);
     const goesOn = last !== undefined && isPlainText(last) && isPlainText(part) && last["thought"] === part["thought"];
     if (goesOn) this.#parts[this.#parts.length - 1] = { ...last, text: `${textOf(last["text"]) ?? ""}${textOf(part["text"]) ?? ""}` };
@@ -162,7 +165,7 @@ export class GeminiReader implements StreamDecoder {
     } else if (this.#streamed === undefined) return;
     this.#streamed?.args.add(partialArgs);
     if (willContinue === true) return;
-    if (isNew && partialArgs === undefined) this.#endWhole(isJsonObject(args) ? args : {});
+    if (isNew && partialArgs === undefined) this.#endWhole(args);
     else this.#endStreamed(true);
   }
 
@@ -172,10 +175,14 @@ export class GeminiReader implements StreamDecoder {
     this.#streamed = { key, part, place: this.#parts.push(part) - 1, args: new StreamedArguments(this.#maxChars) };
   }
 
-  #endWhole(args: JsonObject): void {
-    const { key } = this.#streamed ?? { key: -1 };
+  /** Some who speak for Gemini send the arguments as text; what cannot be read stays as it is, and is no input. */
+  #endWhole(args: JsonValue | undefined): void {
+    const streamed = this.#streamed;
+    if (streamed === undefined) return;
     this.#streamed = undefined;
-    this.#seal(key, args);
+    const input = readInput(args);
+    if (args !== undefined && !isJsonObject(args)) this.#parts[streamed.place] = withArguments(streamed.part, input);
+    this.#seal(streamed.key, input);
   }
 
   #endStreamed(isTold: boolean): void {
@@ -183,9 +190,7 @@ export class GeminiReader implements StreamDecoder {
     if (streamed === undefined) return;
     this.#streamed = undefined;
     const input = streamed.args.input(isTold);
-    const { functionCall, ...rest } = streamed.part;
-    const { willContinue: _more, partialArgs: _pieces, ...call } = isJsonObject(functionCall) ? functionCall : {};
-    this.#parts[streamed.place] = { functionCall: { ...call, args: inputObject(input) }, ...rest };
+    this.#parts[streamed.place] = withArguments(streamed.part, input);
     this.#seal(streamed.key, input);
   }
 
@@ -213,6 +218,11 @@ function isFirst(candidate: JsonValue): boolean {
 function isPlainText(part: JsonObject): boolean {
   const { text, thought, ...rest } = part;
   return typeof text === "string" && (thought === undefined || typeof thought === "boolean") && Object.keys(rest).length === 0;
+}
+
+function withArguments({ functionCall, ...rest }: JsonObject, input: JsonValue): JsonObject {
+  const { willContinue: _more, partialArgs: _pieces, ...call } = isJsonObject(functionCall) ? functionCall : {};
+  return { functionCall: { ...call, args: inputObject(input) }, ...rest };
 }
 
 function providerCallOf({ executableCode, toolCall }: JsonObject): ProviderCall | undefined {

@@ -2,8 +2,10 @@
 import { ToolError } from "../../core/error.ts";
 import { DEFAULT_MAX_CHARS, isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { FinishReason, ModelEvent, ModelReply, TokenUsage } from "../../core/model.ts";
+import { inputObject } from "../conversation-steps.ts";
+import { refuseDamaged } from "../framing/wire-json.ts";
 import { numberIn, textOf } from "../read-field.ts";
-import { ReplyBuilder, readArguments } from "../reply-builder.ts";
+import { ReplyBuilder, readInput } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 import { geminiError } from "./gemini-error.ts";
 import { mediaPart } from "./gemini-media.ts";
@@ -56,6 +58,7 @@ export class InteractionReader implements StreamDecoder {
 
   push(piece: JsonValue): readonly ModelEvent[] {
     if (!this.#over && isJsonObject(piece)) this.#read(piece);
+    else if (!this.#over) refuseDamaged(piece);
     return this.#reply.take();
   }
 
@@ -131,22 +134,19 @@ export class InteractionReader implements StreamDecoder {
     if (step.type === "function_call") this.#seal(index, step);
     else if (step.type.endsWith("_call")) {
       const { id, name } = { id: textOf(step.field("id")), name: textOf(step.field("name")) };
-      const input = step.input;
       this.#reply.providerCall({
         ...(id === undefined ? {} : { id }),
         name: name ?? step.type,
         kind: step.type,
-        input: typeof input === "string" ? readArguments(input) : input,
+        input: readInput(step.input),
       });
     }
   }
 
   #seal(index: JsonValue, step: InteractionStep): void {
     const { input } = step;
-    if (typeof input !== "string") {
-      this.#reply.argumentText(keyOf(index), JSON.stringify(input));
-      this.#reply.setInput(keyOf(index), input);
-    }
+    if (typeof input !== "string") this.#reply.argumentText(keyOf(index), JSON.stringify(input));
+    this.#reply.setInput(keyOf(index), input);
     this.#reply.seal(keyOf(index));
   }
 
@@ -166,8 +166,7 @@ export class InteractionReader implements StreamDecoder {
 function wholeStep(step: InteractionStep): JsonObject {
   const { input } = step;
   if (step.field("arguments") === undefined && typeof input !== "string") return step.whole();
-  const read = typeof input === "string" ? readArguments(input) : input;
-  return step.whole(isJsonObject(read) ? read : { value: read });
+  return step.whole(inputObject(readInput(input)));
 }
 
 function keyOf(index: JsonValue): string {

@@ -1,8 +1,9 @@
 /** A conversation as the steps of Gemini's Interactions API. */
 import type { ContentPart } from "../../core/content.ts";
-import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ModelMessage } from "../../core/message.ts";
 import { partText, type ToolResult } from "../../core/result.ts";
+import { CONTINUE_TEXT, type AskOptions } from "../alternating-turns.ts";
 import {
   answerText,
   contentParts,
@@ -23,17 +24,32 @@ export const INTERACTIONS = "gemini-interactions";
 
 const ID_RULE = { allowed: /^[A-Za-z0-9_-]+$/u, maxLength: 64 };
 
-/** Gemini's own steps go back as they came, thoughts and their signatures included. */
-export function toInteractionSteps(messages: readonly ModelMessage[]): EncodedMessages {
+/**
+ * Gemini's own steps go back as they came, thoughts and their signatures included. The user speaks between two messages of the model, but
+ * where the first paused, and says a system message that stands right behind one; new models refuse a request that ends with theirs.
+ */
+export function toInteractionSteps(messages: readonly ModelMessage[], { asks = false }: AskOptions = {}): EncodedMessages {
   const { steps, toolNames } = conversationSteps(messages, ID_RULE);
   const system: JsonObject[] = [];
   const written: JsonObject[] = [];
+  const isAnswered = (): boolean => ENDS.has(written.at(-1)?.["type"]);
+  const askToContinue = (): void => {
+    if (written.length === 0 || isAnswered()) written.push(CONTINUE);
+  };
   for (const step of steps) {
-    if (step.kind === "system") system.push(...textContent(contentText(step.content)));
-    else for (const one of writeStep(step)) written.push(one);
+    if (step.kind === "system" && !isAnswered()) system.push(...textContent(contentText(step.content)));
+    else {
+      if (step.kind === "assistant") askToContinue();
+      for (const one of writeStep(step)) written.push(one);
+    }
   }
+  if (asks) askToContinue();
   return { messages: written, ...(system.length === 0 ? {} : { system }), toolNames };
 }
+
+/** The steps that a message ends with, unless Gemini paused in the middle of what it runs itself. */
+const ENDS: ReadonlySet<JsonValue | undefined> = new Set(["model_output", "function_call", "thought"]);
+const CONTINUE: JsonObject = { type: "user_input", content: [{ type: "text", text: CONTINUE_TEXT }] };
 
 const writeStep = writtenOnce((step: ConversationStep) =>
   step.kind === "assistant" ? assistantSteps(step) : userStep(spokenContent(step)),

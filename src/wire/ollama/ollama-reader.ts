@@ -2,9 +2,10 @@
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ModelEvent, ModelReply } from "../../core/model.ts";
+import { inputObject } from "../conversation-steps.ts";
 import { chatError } from "../openai-chat/chat-error.ts";
 import { finishReason } from "../openai-chat/finish-reason.ts";
-import { ReplyBuilder } from "../reply-builder.ts";
+import { ReplyBuilder, readInput } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 
 export const FORMAT = "ollama-chat";
@@ -73,9 +74,10 @@ export class OllamaReader implements StreamDecoder {
   /** Calls come whole, so that each is sealed at once. */
   #call(call: JsonObject): void {
     const { id, function: said } = call;
-    const { name, arguments: input = {} } = isJsonObject(said) ? said : {};
+    const fields = isJsonObject(said) ? said : {};
+    const { name, arguments: input } = fields;
     if (typeof name !== "string") return;
-    const key = this.#calls.push(call);
+    const key = this.#calls.push({ ...call, function: { ...fields, arguments: inputObject(readInput(input)) } });
     this.#builder.open(key, { id: typeof id === "string" ? id : undefined, name });
     this.#builder.setInput(key, input ?? {});
     this.#builder.seal(key);

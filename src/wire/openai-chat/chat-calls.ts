@@ -140,10 +140,11 @@ export class ChatCalls {
     call.id ||= id;
     call.name ||= name;
     this.#builder.open(call.key, { id: call.id, name: call.name });
-    if (typeof input === "string" && input !== "") {
+    if (input === undefined || input === null || input === "") return;
+    if (typeof input === "string") {
       call.pieces.push(input);
       this.#builder.argumentText(call.key, input);
-    } else if (isJsonObject(input)) {
+    } else {
       call.input = input;
       this.#builder.setInput(call.key, input);
     }

@@ -8,6 +8,7 @@ import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 import { ChatCalls } from "./chat-calls.ts";
 import { readContent, readImage, type ContentSink } from "./chat-content.ts";
 import { chatError } from "./chat-error.ts";
+import { refuseDamaged } from "../framing/wire-json.ts";
 import { finishReason } from "./finish-reason.ts";
 import { ReasoningDetails } from "./reasoning-details.ts";
 
@@ -27,6 +28,8 @@ export class ChatReader implements StreamDecoder {
   readonly #refusal: string[] = [];
   #kept: JsonObject = {};
   #isKnown = false;
+  /** The message comes as deltas. */
+  #inDeltas = false;
   #done = false;
   #ended = false;
   readonly #sink: ContentSink = {
@@ -62,7 +65,8 @@ export class ChatReader implements StreamDecoder {
 
   push(piece: JsonValue): readonly ModelEvent[] {
     if (isJsonObject(piece)) this.#chunk(piece, false);
-    else if (typeof piece === "string") this.#note(piece.trim());
+    else if (typeof piece === "string" && piece.trim() === "[DONE]") this.#done = true;
+    else if (!this.#done) refuseDamaged(piece);
     return this.#builder.take();
   }
 
@@ -73,11 +77,6 @@ export class ChatReader implements StreamDecoder {
   end(): readonly ModelEvent[] {
     this.#finish();
     return this.#builder.take();
-  }
-
-  #note(text: string): void {
-    if (text === "[DONE]") this.#done = true;
-    else if (text.startsWith("{")) throw new ToolError("model_failed", "The provider sent a piece of its reply that is not JSON.");
   }
 
   #chunk(chunk: JsonObject, whole: boolean): void {
@@ -92,11 +91,18 @@ export class ChatReader implements StreamDecoder {
     for (const other of all) if (isJsonObject(other) && other !== choice) this.#other(other);
     if (!isJsonObject(choice)) return;
     if (isJsonObject(choice["error"])) throw chatError(choice["error"]);
-    const message = choice["delta"] ?? choice["message"];
+    const message = this.#messageOf(choice);
     if (isJsonObject(message)) this.#message(message, whole);
     readLogProbability(choice, (sum) => this.#builder.logProbability(0, sum));
     const reason = textOf(choice["finish_reason"]);
     if (reason !== undefined && this.#builder.finished === undefined) this.#seal(reason);
+  }
+
+  /** Some servers stream a whole message with an empty delta, others once more behind the deltas that said it. */
+  #messageOf({ delta, message }: JsonObject): JsonValue | undefined {
+    const says = isJsonObject(delta) && Object.entries(delta).some(([key, value]) => key !== "role" && value !== null && value !== "");
+    this.#inDeltas ||= says;
+    return says || this.#inDeltas ? delta : (message ?? delta);
   }
 
   /** A choice after the first. */

@@ -7,6 +7,7 @@ import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 import { FORMAT } from "./input-items.ts";
 import { itemId, itemInput, itemName, itemRole, itemType, madeImage, needsNative, providerCallOf } from "./items.ts";
 import { textOf } from "../read-field.ts";
+import { refuseDamaged } from "../framing/wire-json.ts";
 import { responseError } from "./response-error.ts";
 import { readUsage } from "./usage.ts";
 import { Wording } from "./wording.ts";
@@ -47,6 +48,7 @@ export class ResponsesDecoder implements StreamDecoder {
 
   push(piece: JsonValue): readonly ModelEvent[] {
     if (isJsonObject(piece) && !this.#over) this.#event(piece);
+    else if (!this.#over) refuseDamaged(piece);
     return this.#builder.take();
   }
 
@@ -215,7 +217,7 @@ export class ResponsesDecoder implements StreamDecoder {
     this.#builder.usage(readUsage(response["usage"]));
     const { reason, detail } = this.#finishOf(response);
     this.#builder.finish(reason, detail);
-    const blocks = this.#slots.map(({ item }) => item).filter((item) => item !== undefined);
+    const blocks = this.#slots.flatMap(({ item }) => (item === undefined ? [] : [withArgumentText(item)]));
     if (blocks.some(needsNative)) this.#builder.native({ format: FORMAT, blocks });
   }
 
@@ -269,6 +271,12 @@ const INCOMPLETE: ReadonlyMap<string, FinishReason> = new Map([
   ["max_tokens", "length"],
   ["content_filter", "content-filter"],
 ]);
+
+/** Some servers send the arguments as JSON, but take them as text only. */
+function withArgumentText(item: JsonObject): JsonObject {
+  const { type, arguments: input = {} } = item;
+  return type !== "function_call" || typeof input === "string" ? item : { ...item, arguments: JSON.stringify(input ?? {}) };
+}
 
 function placeOf({ output_index: index, item_id: id }: JsonObject, item?: JsonObject): string | number | undefined {
   if (typeof index === "number") return index;

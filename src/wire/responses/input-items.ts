@@ -19,31 +19,41 @@ export interface InputOptions {
   readonly tools?: boolean;
   /** False where the provider keeps nothing: reasoning that it could not read is left out. @default true */
   readonly stored?: boolean;
+  /** False for a model that does not reason, which refuses the reasoning of others. @default true */
+  readonly reasons?: boolean;
 }
 
 /**
  * Writes a conversation as input items.
  *
  * A message that the provider made goes back as it came where it holds more than our words say. Where the provider keeps nothing,
- * reasoning that is neither encrypted nor plain is worth nothing to it and is left out.
+ * reasoning that is neither encrypted nor plain is worth nothing to it and is left out. So is reasoning that led to nothing that is still
+ * there, which the provider refuses.
  *
  * @see https://platform.openai.com/docs/api-reference/responses/create
  */
-export function toInputItems(messages: readonly ModelMessage[], { tools = true, stored = true }: InputOptions = {}): EncodedMessages {
+export function toInputItems(
+  messages: readonly ModelMessage[],
+  { tools = true, stored = true, reasons = true }: InputOptions = {},
+): EncodedMessages {
   const { steps, toolNames } = conversationSteps(tools ? messages : asTextNotes(messages), ID_RULE);
-  const kept = stored ? STORED : NOT_STORED;
+  const kept = KEPT_REASONING[!reasons ? "none" : stored ? "all" : "readable"];
   return { messages: steps.flatMap((step) => writeStep(step, kept)), toolNames };
 }
 
+/** Whether an item of reasoning goes back; the same objects for each request, as what was written by them is known by them. */
 interface Keeping {
-  readonly stored: boolean;
+  readonly keeps: (reasoning: JsonObject) => boolean;
 }
 
-const STORED: Keeping = Object.freeze({ stored: true });
-const NOT_STORED: Keeping = Object.freeze({ stored: false });
+const KEPT_REASONING = {
+  all: { keeps: () => true },
+  readable: { keeps: isReadable },
+  none: { keeps: () => false },
+} as const satisfies Record<string, Keeping>;
 
-const writeStep = writtenOnce((step: ConversationStep, { stored }: Keeping) =>
-  step.kind === "assistant" ? (ownItems(step, stored) ?? writtenItems(step)) : [spokenItem(step)],
+const writeStep = writtenOnce((step: ConversationStep, keeping: Keeping) =>
+  step.kind === "assistant" ? (ownItems(step, keeping) ?? writtenItems(step)) : [spokenItem(step)],
 );
 
 function spokenItem({ kind, content, title }: SpokenStep): JsonObject {
@@ -57,7 +67,7 @@ function spokenItem({ kind, content, title }: SpokenStep): JsonObject {
 
 function writtenItems({ content, calls }: AssistantStep): readonly JsonObject[] {
   const text = contentText(content);
-  const said = text === "" && calls.length > 0 ? [] : [{ type: "message", role: "assistant", content: text }];
+  const said = text.trim() === "" ? [] : [{ type: "message", role: "assistant", content: text }];
   return [
     ...said,
     ...calls.map(({ id, name, input }) => ({ type: "function_call", call_id: id, name, arguments: JSON.stringify(input) })),
@@ -66,13 +76,29 @@ function writtenItems({ content, calls }: AssistantStep): readonly JsonObject[] 
 }
 
 /** The provider's items with an answer for each call among them; undefined where that cannot be. */
-function ownItems(step: AssistantStep, stored: boolean): readonly JsonObject[] | undefined {
+function ownItems(step: AssistantStep, { keeps }: Keeping): readonly JsonObject[] | undefined {
   const blocks = nativeBlocks(step, FORMAT, callIdOf)?.filter(isJsonObject);
   if (blocks === undefined) return undefined;
   const made = new Map(blocks.flatMap((block) => (callIdOf(block) === undefined ? [] : [[itemId(block), block] as const])));
   const answers = step.calls.map((call) => answerOf(call, made.get(call.id)));
   if (answers.some((answer) => answer === undefined)) return undefined;
-  return [...blocks.filter((block) => stored || isReadable(block)), ...answers.filter((answer) => answer !== undefined)];
+  const led = ledSomewhere(step.native?.blocks ?? [], new Set(blocks));
+  const sent = blocks.filter((block) => !isReasoning(block) || (led.has(block) && keeps(block)));
+  return [...sent, ...answers.filter((answer) => answer !== undefined)];
+}
+
+/** The reasoning whose next other item is still there. */
+function ledSomewhere(made: readonly JsonValue[], kept: ReadonlySet<JsonValue>): ReadonlySet<JsonValue> {
+  const led = new Set<JsonValue>();
+  let leads = false;
+  for (const item of made.toReversed())
+    if (!isJsonObject(item) || !isReasoning(item)) leads = kept.has(item);
+    else if (leads) led.add(item);
+  return led;
+}
+
+function isReasoning(item: JsonObject): boolean {
+  return itemType(item) === "reasoning";
 }
 
 function answerOf({ id, result }: WireCall, call: JsonObject | undefined): JsonObject | undefined {
@@ -83,8 +109,6 @@ function callIdOf(block: JsonValue): string | undefined {
   return isJsonObject(block) && itemRole(block, undefined) === "call" ? itemId(block) : undefined;
 }
 
-function isReadable(block: JsonObject): boolean {
-  if (itemType(block) !== "reasoning") return true;
-  const { encrypted_content: encrypted, content } = block;
+function isReadable({ encrypted_content: encrypted, content }: JsonObject): boolean {
   return (typeof encrypted === "string" && encrypted !== "") || (isJsonArray(content) && content.length > 0);
 }

@@ -1,6 +1,6 @@
 /** A fake provider of Anthropic's Messages. */
-import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
-import { OpenCalls, checkSchema, checkToolName, cut, demand, objectAt, objectsAt, textAt } from "./dialect.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../../src/core/base/json.ts";
+import { OpenCalls, checkSchema, checkToolName, checkTurns, cut, demand, objectAt, objectsAt, textAt } from "./dialect.ts";
 import type { CheckedRequest, Dialect, ServedPiece, WholeReply } from "./dialect.ts";
 import { checkHeld } from "./reply-format.ts";
 
@@ -41,9 +41,30 @@ function check({ body, headers, signatures }: CheckedRequest): void {
     else {
       open.settle(place);
       checkAssistant(all, { place, open, signatures, hasTools });
+      checkSearches(all, place, messages[index + 1]);
     }
   }
   open.settle("messages");
+  checkTurns(
+    messages.map(({ role }) => role),
+    blocksOf(messages.at(-1)).at(-1)?.["type"] === "server_tool_use",
+  );
+}
+
+function blocksOf(message: JsonObject | undefined): readonly JsonObject[] {
+  const content = message?.["content"];
+  return isJsonArray(content) ? content.filter(isJsonObject) : [];
+}
+
+/** The API goes on with what it runs itself when the message comes back as the last, or when the results of other calls follow. */
+function checkSearches(content: readonly JsonObject[], place: string, next: JsonObject | undefined): void {
+  if (next === undefined || blocksOf(next)[0]?.["type"] === "tool_result") return;
+  const answered = new Set(content.map(({ tool_use_id: id }) => id));
+  for (const { type, id, name } of content)
+    demand(
+      type !== "server_tool_use" || answered.has(id),
+      `${place}: \`${String(name)}\` tool use with id \`${String(id)}\` was found without a corresponding \`${String(name)}_tool_result\` block.`,
+    );
 }
 
 function checkOutput(config: JsonValue | undefined): void {
@@ -91,9 +112,11 @@ interface AssistantCheck {
 }
 
 function checkAssistant(content: readonly JsonObject[], { place, open, signatures, hasTools }: AssistantCheck): void {
+  const last = String(content.at(-1)?.["type"]);
+  demand(!last.endsWith("thinking"), `${place}: The final block in an assistant message cannot be \`${last}\`.`);
   for (const block of content) {
     if (block["type"] !== "tool_use") {
-      checkBlock(block, place, ["text", "thinking", "redacted_thinking"]);
+      checkBlock(block, place, ["text", "thinking", "redacted_thinking", "server_tool_use", "web_search_tool_result"]);
       continue;
     }
     demand(hasTools, "Requests which include `tool_use` or `tool_result` blocks must define tools.");

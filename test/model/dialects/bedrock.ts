@@ -1,6 +1,6 @@
 /** A fake provider of Bedrock's Converse. */
 import { isJsonObject, type JsonObject } from "../../../src/core/base/json.ts";
-import { OpenCalls, checkSchema, checkToolName, cut, demand, objectAt, objectsAt, textAt } from "./dialect.ts";
+import { OpenCalls, checkSchema, checkToolName, checkTurns, cut, demand, objectAt, objectsAt, textAt } from "./dialect.ts";
 import type { CheckedRequest, Dialect, ServedPiece, WholeReply } from "./dialect.ts";
 import { checkHeld } from "./reply-format.ts";
 
@@ -30,19 +30,36 @@ function check({ body, signatures }: CheckedRequest): void {
   const messages = objectsAt(body["messages"], "messages");
   demand(messages[0]?.["role"] === "user", "A conversation must start with a user message.");
   const open = new OpenCalls();
-  let before: unknown;
   for (const [index, { role, content }] of messages.entries()) {
     const place = `messages.${index}`;
     demand(role === "user" || role === "assistant", `${place}.role: must be user or assistant.`);
-    demand(role !== before, `${place}: A conversation must alternate between user and assistant roles.`);
-    before = role;
     const all = objectsAt(content, `${place}.content`);
     demand(all.length > 0, `The content field in the Message object at ${place} is empty.`);
-    if (role === "assistant") open.settle(place);
+    if (role === "assistant") {
+      open.settle(place);
+      checkEnd(all, place, index === messages.length - 1);
+    }
     for (const block of all) checkBlock(block, { place, role, open, hasTools, signatures, first: all[0] });
     if (role === "user") open.settle(place);
   }
   open.settle("messages");
+  checkTurns(
+    messages.map(({ role }) => role),
+    isSearch(objectsAt(messages.at(-1)?.["content"], "messages").at(-1)),
+  );
+}
+
+function isSearch(block: JsonObject | undefined): boolean {
+  return isJsonObject(block?.["toolUse"]) && block["toolUse"]["type"] === "server_tool_use";
+}
+
+function checkEnd(content: readonly JsonObject[], place: string, isLast: boolean): void {
+  demand(content.at(-1)?.["reasoningContent"] === undefined, `${place}: The final block in an assistant message cannot be \`thinking\`.`);
+  const answered = new Set(content.map(({ toolResult }) => isJsonObject(toolResult) && toolResult["toolUseId"]));
+  for (const block of content) {
+    const id = isSearch(block) && isJsonObject(block["toolUse"]) ? block["toolUse"]["toolUseId"] : undefined;
+    demand(isLast || id === undefined || answered.has(id), `${place}: the tool use ${String(id)} has no result.`);
+  }
 }
 
 function checkOutput({ outputConfig }: JsonObject): void {
@@ -82,9 +99,10 @@ interface BlockCheck {
 function checkBlock(block: JsonObject, { place, role, open, hasTools, signatures, first }: BlockCheck): void {
   const [kind = "", ...others] = Object.keys(block);
   demand(others.length === 0, `${place}: a content block has one key.`);
-  const allowed = role === "user" ? ["text", "image", "document", "toolResult"] : ["text", "toolUse", "reasoningContent"];
+  const allowed = role === "user" ? ["text", "image", "document", "toolResult"] : ["text", "toolUse", "toolResult", "reasoningContent"];
   demand(allowed.includes(kind), `${place}: ${kind} is not allowed for the role ${role}.`);
   if (kind === "text") demand(String(block["text"]).trim() !== "", `The text field in the ContentBlock object at ${place} is blank.`);
+  if (isSearch(block) || (role === "assistant" && kind === "toolResult")) return;
   const value = isJsonObject(block[kind]) ? block[kind] : {};
   if (kind === "image") textAt(objectAt(value["source"], `${place}.image.source`)["bytes"], `${place}.image.source.bytes`);
   if (kind === "toolUse" || kind === "toolResult")

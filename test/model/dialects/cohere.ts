@@ -51,7 +51,7 @@ function check({ body }: CheckedRequest): void {
 
 function checkAssistant({ content, tool_calls, tool_plan }: JsonObject, place: string, open: OpenCalls): void {
   const calls = tool_calls === undefined ? [] : objectsAt(tool_calls, `${place}.tool_calls`);
-  demand(calls.length > 0 || (content !== undefined && content !== ""), `${place}: content or tool_calls is required.`);
+  demand(calls.length > 0 || (content !== undefined && String(content).trim() !== ""), `${place}: content or tool_calls is required.`);
   demand(calls.length === 0 || content === undefined || tool_plan === undefined, `${place}: content and tool_plan cannot both be set.`);
   for (const call of calls) {
     const { name, arguments: text } = objectAt(call["function"], `${place}.function`);

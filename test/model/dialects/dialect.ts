@@ -110,6 +110,16 @@ export function cut(text: string): readonly string[] {
   return text.match(/[^]{1,5}/gu) ?? [];
 }
 
+/** The messages of two sides, which take turns; the user's is the last, unless the provider is to continue its own. */
+export function checkTurns(roles: readonly (JsonValue | undefined)[], isPaused: boolean): void {
+  for (const [index, role] of roles.entries())
+    demand(role !== roles[index - 1], `messages.${index}: roles must alternate, but found two of ${JSON.stringify(role)}.`);
+  demand(
+    roles.at(-1) === "user" || isPaused,
+    "This model does not support assistant message prefill. The conversation must end with a user message.",
+  );
+}
+
 /** Calls that wait for their results, which must come before anything else. */
 export class OpenCalls {
   readonly #open = new Set<string>();

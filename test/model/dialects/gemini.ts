@@ -29,6 +29,11 @@ function check({ body, path, signatures }: CheckedRequest): void {
   const { systemInstruction } = body;
   if (systemInstruction !== undefined)
     checkParts(objectsAt(objectAt(systemInstruction, "systemInstruction")["parts"], "systemInstruction.parts"));
+  const last = contents.at(-1);
+  demand(
+    last?.["role"] === "user" || objectsAt(last?.["parts"], "parts").at(-1)?.["executableCode"] !== undefined,
+    "Please ensure that single turn requests end with a user role.",
+  );
   let calls: readonly string[] = [];
   for (const [index, content] of contents.entries()) {
     const place = `contents[${index}]`;
@@ -36,6 +41,11 @@ function check({ body, path, signatures }: CheckedRequest): void {
     const all = objectsAt(content["parts"], `${place}.parts`);
     demand(all.length > 0, `${place}.parts: must not be empty.`);
     checkParts(all);
+    if (content["role"] === "model") {
+      demand(contents[index - 1]?.["role"] === "user", `${place}: Please ensure that a turn of the model comes after one of the user.`);
+      const { thought, thoughtSignature } = all.at(-1) ?? {};
+      demand(thought !== true || thoughtSignature !== undefined, `${place}: the last part is a thought.`);
+    }
     const answers = all.flatMap(({ functionResponse }) =>
       isJsonObject(functionResponse) ? [textAt(functionResponse["name"], place)] : [],
     );
@@ -99,10 +109,13 @@ function checkConfig({ generationConfig = {}, tools }: JsonObject, path: string)
   if (responseJsonSchema !== undefined) checkSchema(responseJsonSchema, "responseJsonSchema");
 }
 
+const KINDS = ["text", "inlineData", "fileData", "functionCall", "functionResponse", "executableCode", "codeExecutionResult"] as const;
+
 function checkParts(all: readonly JsonObject[]): void {
   for (const part of all) {
-    const kinds = ["text", "inlineData", "fileData", "functionCall", "functionResponse"].filter((kind) => part[kind] !== undefined);
-    demand(kinds.length === 1, "parts.data: required oneof field 'data' must have one initialized field.");
+    const kinds = KINDS.filter((kind) => part[kind] !== undefined);
+    const isInitialized = kinds.length === 1 && (part["text"] !== "" || part["thoughtSignature"] !== undefined);
+    demand(isInitialized, "parts.data: required oneof field 'data' must have one initialized field.");
     if (part["inlineData"] !== undefined) textAt(objectAt(part["inlineData"], "inlineData")["data"], "inlineData.data");
     if (part["functionResponse"] !== undefined) objectAt(objectAt(part["functionResponse"], "functionResponse")["response"], "response");
   }

@@ -39,6 +39,7 @@ function check({ body }: CheckedRequest): void {
       continue;
     }
     demand(open.length === 0, `${place}: calls are without results: ${open.join(", ")}.`);
+    demand(role !== "assistant" || tool_calls !== undefined || content.trim() !== "", `${place}: says nothing.`);
     open = (tool_calls === undefined ? [] : objectsAt(tool_calls, `${place}.tool_calls`)).map((call) => checkCall(call, place));
   }
   demand(open.length === 0, `messages: calls are without results: ${open.join(", ")}.`);

@@ -19,6 +19,8 @@ export interface ChatVariant {
   readonly maxCandidates: number;
   readonly takesLogprobs: boolean;
   readonly takesFiles: boolean;
+  /** By the role of a message, those that may follow it, and those that may be the last. @default any */
+  readonly roles?: { readonly after: Readonly<Record<string, readonly string[]>>; readonly last: readonly string[] };
 }
 
 export const OPENAI_CHAT: ChatVariant = {
@@ -51,6 +53,15 @@ export const MISTRAL_CHAT: ChatVariant = {
   mediaInResults: true,
   takesLogprobs: false,
   takesFiles: false,
+  roles: {
+    after: {
+      system: ["system", "user"],
+      user: ["user", "assistant"],
+      assistant: ["user", "tool"],
+      tool: ["tool", "assistant"],
+    },
+    last: ["user", "tool"],
+  },
 };
 
 export function openAiChatDialect(variant: ChatVariant): Dialect {
@@ -104,6 +115,23 @@ function checkChat({ body, signatures }: CheckedRequest, variant: ChatVariant): 
     else checkSpoken(message, place, variant);
   }
   open.settle("messages");
+  checkRoles(
+    messages.map(({ role }) => String(role)),
+    variant,
+  );
+}
+
+function checkRoles(roles: readonly string[], { roles: rules }: ChatVariant): void {
+  if (rules === undefined) return;
+  for (const [index, role] of roles.entries()) {
+    const before = roles[index - 1];
+    demand(
+      before === undefined || rules.after[before]?.includes(role) === true,
+      `Unexpected role '${role}' after role '${String(before)}'`,
+    );
+  }
+  const last = roles.at(-1) ?? "";
+  demand(rules.last.includes(last), `Expected last role User or Tool (or Assistant with prefix True) for serving but got ${last}`);
 }
 
 function checkReplies({ response_format: format, messages = [], n = 1, logprobs = false }: JsonObject, variant: ChatVariant): void {
@@ -149,7 +177,9 @@ interface AssistantCheck {
 function checkAssistant(message: JsonObject, { place, open, variant, signatures }: AssistantCheck): void {
   const calls = message["tool_calls"] === undefined ? [] : objectsAt(message["tool_calls"], `${place}.tool_calls`);
   demand(calls.length > 0 || message["tool_calls"] === undefined, `${place}.tool_calls: [] is too short.`);
-  demand(calls.length > 0 || typeof message["content"] === "string" || isJsonArray(message["content"]), `${place}.content: is required.`);
+  const { content, refusal } = message;
+  const says = typeof content === "string" ? content.trim() !== "" : isJsonArray(content) || typeof refusal === "string";
+  demand(calls.length > 0 || says, `${place}: Assistant message must have either content or tool_calls, but not none.`);
   for (const [index, call] of calls.entries()) {
     const at = `${place}.tool_calls[${index}]`;
     const id = textAt(call["id"], `${at}.id`);

@@ -32,8 +32,14 @@ function check({ body, signatures }: CheckedRequest): void {
   for (const [index, item] of items.entries()) {
     const place = `input[${index}]`;
     const { type = "message" } = item;
-    if (type === "reasoning") proofs.add(textAt(item["encrypted_content"], `${place}.encrypted_content`));
-    else if (type === "function_call") {
+    if (type === "reasoning") {
+      proofs.add(textAt(item["encrypted_content"], `${place}.encrypted_content`));
+      const next = items[index + 1];
+      demand(
+        next?.["role"] === "assistant" || next?.["type"] === "function_call",
+        `${place}: Item of type 'reasoning' was provided without its required following item.`,
+      );
+    } else if (type === "function_call") {
       const id = textAt(item["call_id"], `${place}.call_id`);
       checkToolName(item["name"], `${place}.name`);
       JSON.parse(textAt(item["arguments"], `${place}.arguments`));

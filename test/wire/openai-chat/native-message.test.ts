@@ -43,7 +43,10 @@ describe("F4.18 messages that go back to the provider that made them", () => {
   });
 });
 
-test.each(["deepseek", "moonshot"])("F4.18 %s is sent the field of reasoning with every call, if only empty", (provider) => {
+test.each([
+  ["deepseek", ""],
+  ["moonshot", " "],
+])("F4.18 %s is sent the field of reasoning with every call, if only as %j", (provider, placeholder) => {
   const messages = [
     said("user", "Go."),
     called("call_1", "get", { id: "toolu_1" }),
@@ -51,7 +54,7 @@ test.each(["deepseek", "moonshot"])("F4.18 %s is sent the field of reasoning wit
     said("assistant", "Done."),
   ];
   const [, call, , last] = openAiChat(provider).encodeMessages(messages).messages;
-  expect([call?.["reasoning_content"], last]).toEqual(["", { role: "assistant", content: "Done." }]);
+  expect([call?.["reasoning_content"], last]).toEqual([placeholder, { role: "assistant", content: "Done." }]);
 });
 
 test.each(["openai", "groq", "alibaba"])("F4.18 %s is sent no such field", (provider) => {
