@@ -1,4 +1,5 @@
 /** The error every room throws or reports. */
+import { shareClass } from "./base/shared-class.ts";
 import { ERROR_CODES, type ErrorCode, type ErrorCodeInfo, type Outcome } from "./error-codes.ts";
 import { omitUndefined } from "./base/omit-undefined.ts";
 import { tooOld } from "./node-version.ts";
@@ -53,6 +54,10 @@ const NO_NAMES: readonly string[] = Object.freeze([]);
  * the API throws it at once, before any I/O, when it is misused.
  */
 export class ToolError extends Error {
+  static {
+    shareClass(this, "ToolError");
+  }
+
   override readonly name = "ToolError";
   readonly code: ErrorCode;
   readonly retryable: boolean;
