@@ -73,6 +73,16 @@ describe("patterns that take more than linear time", () => {
   });
 });
 
+test("a text that is no date, address or UUID of zod is answered with what is expected, not with a pattern", async () => {
+  const inputSchema = z.object({ day: z.iso.date(), mail: z.email(), id: z.uuid() });
+  const { runtime } = testRuntime({ tools: [defineTool({ name: "a", description: "A.", effects: pure, inputSchema, execute: () => 1 })] });
+  expect((await runtime.execute({ name: "a", input: { day: "today", mail: "x", id: "x" } })).error?.details).toEqual([
+    '$.day: expected a date such as 2026-01-31, got "today"',
+    '$.mail: expected an email address such as ada@example.com, got "x"',
+    '$.id: expected a UUID such as 123e4567-e89b-12d3-a456-426614174000, got "x"',
+  ]);
+});
+
 describe("a handler may change its input", () => {
   test.each<readonly [string, StandardSchemaV1]>([
     ["zod", z.object({ l: z.any() })],
