@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createLoop, type Loop } from "../../src/compose/loop.ts";
 import { isToolError } from "../../src/core/error.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
+import { memoryStore } from "../../src/store/memory-store.ts";
 import { createRuntime, type RuntimeOptions } from "../../src/runtime/runtime.ts";
 import { testRuntime, tool } from "./bench-runtime.ts";
 
@@ -222,5 +223,38 @@ describe("F0.3 the keys of a call", () => {
     const { runtime: made } = testRuntime({ tools: [add] });
     const [result] = await made.execute([call as { readonly name: string }]);
     expect(result?.output).toEqual({ a: 1 });
+  });
+});
+
+test("context.output takes text and bytes alone, and says so", async () => {
+  const log = tool("log", (_input, context) => context.output(5 as never));
+  expect((await testRuntime({ tools: [log] }).runtime.execute({ name: "log" })).error?.message).toBe(
+    "context.output() takes a string or bytes, not a number.",
+  );
+});
+
+test("an error without a message is named with its article", async () => {
+  const fail = tool("fail", () => {
+    throw new Error("");
+  });
+  expect((await testRuntime({ tools: [fail] }).runtime.execute({ name: "fail" })).error?.message).toBe("threw an Error");
+});
+
+test("a session whose id the store has is refused with the way to continue it", async () => {
+  const store = memoryStore();
+  await store.open();
+  store.create("dup", { at: 1, durability: "sync" });
+  expect(() => testRuntime({ store }).runtime.session("dup")).toThrow(
+    expect.objectContaining({ code: "duplicate", operatorHint: 'Continue it with runtime.resume("dup"), or choose another id.' }),
+  );
+});
+
+test("a call of a closed runtime is answered with that", async () => {
+  const { runtime: closed } = testRuntime({ tools: [tool("t", () => 1)] });
+  await closed.close();
+  expect((await closed.execute({ name: "t" })).error).toMatchObject({
+    code: "unavailable",
+    message: "The runtime is closed.",
+    operatorHint: "Create a new one.",
   });
 });
