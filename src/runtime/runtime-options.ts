@@ -246,7 +246,7 @@ function checkItems(lists: Readonly<Record<string, readonly unknown[]>>, type: "
 interface Needed {
   /** The methods that an implementation needs. */
   readonly methods: readonly string[];
-  /** What to give. */
+  /** A value that would work, for the hint. */
   readonly give: string;
 }
 
