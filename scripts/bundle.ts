@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { rolldown, type OutputOptions } from "rolldown";
+import { rolldown, type OutputOptions, type Plugin } from "rolldown";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 /** Started as threads of their own, by their files. */
@@ -59,6 +59,7 @@ async function write(
     // Nothing is left out: the command line is run for what it does, and not for what it exports.
     treeshake: false,
     external: (id) => /^(?![./]|[A-Za-z]:)/u.test(id) && !inlined.includes(id),
+    plugins: inlined.length > 0 ? [] : [withoutNodeImport],
   });
   // What is documented stands in the declarations.
   await built.write({
@@ -73,3 +74,9 @@ async function write(
   });
   await built.close();
 }
+
+/** Removes the import of `node:module` from the runtime of rolldown. Only packages that are put in use it, and browsers could not load `haft/client`. */
+const withoutNodeImport: Plugin = {
+  name: "without-node-import",
+  transform: (code, id) => (id === "\0rolldown/runtime.js" ? code.replace(/^import .*["']node:module["'];?$/mu, "") : undefined),
+};

@@ -209,8 +209,8 @@ function beginSession(run: AdmittedCall): Phase<AdmittedCall> {
 }
 
 /** The first end of a call counts. */
-function unlessCancelled<Run>(run: CallRun, end: Run | ToolError): Run | ToolError {
-  return end instanceof ToolError ? end : (run.cancelled ?? end);
+function unlessCancelled<Run extends CallRun>(run: CallRun, end: Run | ToolError): Run | ToolError {
+  return end instanceof CallRun ? (run.cancelled ?? end) : end;
 }
 
 /** Hands the call from one phase to the next, now or when the first is over. A call that was cancelled meanwhile ends there. */
@@ -246,7 +246,7 @@ function followLater<Run extends CallRun, End>(run: CallRun, coming: Promise<Run
 }
 
 function enter<From extends CallRun, To extends CallRun>(run: CallRun, came: From | ToolError, next: (run: From) => Phase<To>): Phase<To> {
-  if (came instanceof ToolError) return came;
+  if (!(came instanceof CallRun)) return came; // sooner known than that it is a ToolError, and each call passes here ten times
   if (run.cancelled !== undefined) return run.cancelled;
   try {
     return next(came);

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import type { QuestionAnswer, Question } from "../core/ask.ts";
 import type { CallTools, ProgressUpdate, ToolContext, ToolState } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
+import { typeInWords } from "../core/base/wording.ts";
 import type { HistoryEntry } from "../core/history.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { LogFields, Ports } from "../core/ports.ts";
@@ -210,6 +211,8 @@ export class AttemptContext implements ToolContext {
   get output(): (text: string | Uint8Array) => void {
     return (text) => {
       if (this.#ended !== undefined) return;
+      if (typeof text !== "string" && !(text instanceof Uint8Array))
+        throw new ToolError("invalid_argument", `context.output() takes a string or bytes, not ${typeInWords(text)}.`);
       const written = typeof text === "string" ? text : (this.#decoder ??= new TextDecoder()).decode(text, { stream: true });
       this.#run.writeOutput(written);
     };

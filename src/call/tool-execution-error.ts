@@ -1,8 +1,13 @@
 /** Thrown by `execute(…, { onError: "throw" })` in place of the results. */
+import { shareClass } from "../core/base/shared-class.ts";
 import type { ToolResult } from "../core/result.ts";
 
 /** A call of the batch failed, the others were cancelled and awaited, and the session went back to before the batch. */
 export class ToolExecutionError extends Error {
+  static {
+    shareClass(this, "ToolExecutionError");
+  }
+
   override readonly name = "ToolExecutionError";
   /** The result that failed the batch. */
   readonly result: ToolResult;

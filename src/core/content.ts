@@ -1,4 +1,5 @@
 /** The content of a tool's answer besides JSON: text, images and files, in the order the model shall see them. */
+import { shareClass } from "./base/shared-class.ts";
 import { checkKnownKeys, type OptionNames } from "./known-keys.ts";
 import type { Fidelity } from "./fidelity.ts";
 import type { JsonValue } from "./base/json.ts";
@@ -54,6 +55,10 @@ const OPTIONS: OptionNames<ToolOutputOptions> = {
 
 /** A handler's answer with content parts or metadata besides its JSON; return a bare value when JSON is enough. */
 export class ToolOutput {
+  static {
+    shareClass(this, "ToolOutput");
+  }
+
   readonly content: readonly ContentPart[] | undefined;
   readonly output: unknown;
   readonly metadata: Readonly<Record<string, unknown>> | undefined;

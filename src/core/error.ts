@@ -1,5 +1,7 @@
 /** The error every room throws or reports. */
+import { shareClass } from "./base/shared-class.ts";
 import { ERROR_CODES, type ErrorCode, type ErrorCodeInfo, type Outcome } from "./error-codes.ts";
+import { withArticle } from "./base/wording.ts";
 import { omitUndefined } from "./base/omit-undefined.ts";
 import { tooOld } from "./node-version.ts";
 
@@ -53,6 +55,10 @@ const NO_NAMES: readonly string[] = Object.freeze([]);
  * the API throws it at once, before any I/O, when it is misused.
  */
 export class ToolError extends Error {
+  static {
+    shareClass(this, "ToolError");
+  }
+
   override readonly name = "ToolError";
   readonly code: ErrorCode;
   readonly retryable: boolean;
@@ -187,7 +193,7 @@ export function describeThrown(thrown: unknown): string {
     const message: unknown = Reflect.get(thrown, "message");
     if (typeof message === "string" && message !== "") return message;
     const name: unknown = Reflect.get(thrown, "name");
-    return typeof name === "string" && name !== "" ? `threw a ${name}` : "threw an object without a message";
+    return typeof name === "string" && name !== "" ? `threw ${withArticle(name)}` : "threw an object without a message";
   } catch {
     return "threw a value that cannot be read";
   }

@@ -1,3 +1,5 @@
+import { shareClass } from "./base/shared-class.ts";
+
 /** A call that outlives its first answer, as an engine hands it over. */
 export interface RemoteJobWork {
   /** The engine's own name for it, such as the task id of a server. */
@@ -10,6 +12,10 @@ export interface RemoteJobWork {
 
 /** The value that `Engine.call` returns instead of an output when the work continues elsewhere. The runtime waits for it as for any attempt. */
 export class RemoteJob {
+  static {
+    shareClass(this, "RemoteJob");
+  }
+
   readonly id: string;
   readonly result: Promise<unknown>;
   readonly #cancel: (() => Promise<void>) | undefined;

@@ -1,4 +1,5 @@
 /** The errors of a stand-in for a tool, where its answer is an error. */
+import { shareClass } from "./base/shared-class.ts";
 import type { JsonValue } from "./base/json.ts";
 import type { ToolError, ToolErrorOptions } from "./error.ts";
 import type { Fidelity } from "./fidelity.ts";
@@ -6,6 +7,10 @@ import { ReturnedFailure } from "./returned-failure.ts";
 
 /** Sets the fidelity of the error, as `ToolOutput.fidelity` does of an output; any other error has the fidelity of its origin. */
 export class StandInError extends ReturnedFailure {
+  static {
+    shareClass(this, "StandInError");
+  }
+
   readonly fidelity: Fidelity;
 
   constructor(

@@ -64,11 +64,12 @@ export class Circuit {
   constructor(settings: CircuitSettings, clock: Clock, onChange?: (state: CircuitState) => void) {
     this.#clock = clock;
     this.#onChange = onChange;
-    this.#threshold = checked("failures", settings.failures ?? 5, Number.isInteger, "an integer of at least 1", 1);
-    this.#probes = checked("probes", settings.probes ?? 1, Number.isInteger, "an integer of at least 1", 1);
-    this.#openMs = checked("openMs", settings.openMs ?? 30_000, Number.isFinite, "at least 1 ms", 1);
-    this.#bucketMs = checked("windowMs", settings.windowMs ?? 60_000, Number.isFinite, "at least 10 ms", BUCKETS) / BUCKETS;
-    this.#minimumRate = checked("minimumRate", settings.minimumRate ?? 0.5, (rate) => rate <= 1, "a share from 0 to 1", 0);
+    const { failures, probes, openMs, windowMs, minimumRate } = circuitSettings(settings);
+    this.#threshold = failures;
+    this.#probes = probes;
+    this.#openMs = openMs;
+    this.#bucketMs = windowMs / BUCKETS;
+    this.#minimumRate = minimumRate;
     this.#bucketEndsAt = clock.now() + this.#bucketMs;
   }
 
@@ -193,6 +194,18 @@ const UNWELL: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["timeout", "network_e
 export function circuitOutcome(error: ToolError | undefined, serverFailed: boolean): CircuitOutcome {
   if (error === undefined) return "success";
   return serverFailed || UNWELL.has(error.code) ? "failure" : "ignored";
+}
+
+/** The settings with their defaults. @throws ToolError `invalid_argument` */
+export function circuitSettings(settings: CircuitSettings): Required<CircuitSettings> {
+  const { failures = 5, probes = 1, openMs = 30_000, windowMs = 60_000, minimumRate = 0.5 } = settings;
+  return {
+    failures: checked("failures", failures, Number.isInteger, "an integer of at least 1", 1),
+    probes: checked("probes", probes, Number.isInteger, "an integer of at least 1", 1),
+    openMs: checked("openMs", openMs, Number.isFinite, "at least 1 ms", 1),
+    windowMs: checked("windowMs", windowMs, Number.isFinite, "at least 10 ms", BUCKETS),
+    minimumRate: checked("minimumRate", minimumRate, (rate) => Number.isFinite(rate) && rate <= 1, "a share from 0 to 1", 0),
+  };
 }
 
 function checked(name: string, value: number, fits: (value: number) => boolean, wanted: string, minimum: number): number {

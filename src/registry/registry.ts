@@ -309,7 +309,7 @@ export class Registry implements Iterable<RegisteredTool> {
   }
 
   /**
-   * Says whether a toolset's tools can be called now: `closed` before open and after close, an error when opening
+   * Says whether a toolset's tools can be called now: `closed` before open and after close, `ended` with the runtime, an error when opening
    * failed. False when there is no toolset of this name, as when it was removed meanwhile.
    */
   setToolsetState(name: string, state: ToolsetState): boolean {

@@ -7,7 +7,8 @@ import { inheritSettings, sameSettings } from "../core/call-settings.ts";
 import { RegisteredTool } from "./registered-tool.ts";
 
 /** `closed` is before `open` and after `close`; an error is why the toolset could not be opened. */
-export type ToolsetState = "open" | "closed" | ToolError;
+/** `ended`: its runtime was closed. */
+export type ToolsetState = "open" | "closed" | "ended" | ToolError;
 
 export interface EntryOptions {
   /** The settings of its tools that neither they nor their toolset set. */
@@ -107,6 +108,7 @@ export class ToolsetEntry {
     const name = JSON.stringify(this.toolset.name);
     if (!this.#enabled) return new ToolError("unavailable", `The toolset ${name} is disabled.`);
     if (this.#state === "open") return undefined;
+    if (this.#state === "ended") return new ToolError("unavailable", "The runtime is closed.", { operatorHint: "Create a new one." });
     if (this.#state === "closed") {
       return new ToolError("unavailable", `The toolset ${name} is not open.`, {
         operatorHint: "Its tools can be called between open() and close().",

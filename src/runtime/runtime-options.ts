@@ -1,6 +1,7 @@
 /** The options of createRuntime, and their checks. */
 import { checkJobLimits, type JobLimits } from "../call/job-table.ts";
 import { CALL_SETTINGS, checkMs, checkSettings, ownSettings } from "../core/call-settings.ts";
+import { checkNumber, type Bounds } from "../core/base/number-bounds.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { DEFAULT_NAMESPACE, qualifiedName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
@@ -24,10 +25,11 @@ import type { CallSettings, Tool } from "../core/tool.ts";
 import type { ToolPins } from "../core/tool-pins.ts";
 import type { Toolset } from "../core/toolset.ts";
 import type { ApprovalSettings } from "../policy/approval.ts";
-import type { CircuitSettings } from "../policy/circuit.ts";
+import { circuitSettings, type CircuitSettings } from "../policy/circuit.ts";
 import { isUnqualified, type PermissionRules } from "../policy/permission.ts";
 import type { CacheOptions } from "../policy/result-cache.ts";
 import { isPlainObject } from "../registry/check-tool-fields.ts";
+import { showValue } from "../schema/schema-problem.ts";
 import { Registry } from "../registry/registry.ts";
 import type { AnswerOptions } from "../call/fallback-chains.ts";
 
@@ -166,25 +168,6 @@ const TYPES: OptionTypes<RuntimeOptions> = {
   strict: "boolean",
 };
 
-type Seam = "store" | "artifacts" | "standIn" | "locks" | "slots" | "approvals";
-
-/** The methods that an implementation of a seam needs, and what to give. */
-const NEEDED: Readonly<Record<Seam, { readonly methods: readonly string[]; readonly give: string }>> = {
-  store: { methods: ["open", "create", "claim", "read", "close"], give: "memoryStore() or sqliteStore({ path })." },
-  artifacts: { methods: ["put", "get", "prune"], give: "store.artifacts, folderArtifacts({ path }) or false." },
-  standIn: { methods: ["call"], give: "an engine." },
-  locks: { methods: ["request"], give: "what passes locksContract of haft/testing." },
-  slots: { methods: ["limit"], give: "what passes slotsContract of haft/testing." },
-  approvals: {
-    methods:
-      "needed ask list get pending answer answerMany preview rules addRule revokeRule allowOnce allowAlways askMore forget resumed whenSettled".split(
-        " ",
-      ),
-    give: "what passes approvalsContract of haft/testing.",
-  },
-};
-const SEAMS: readonly Seam[] = ["store", "artifacts", "standIn", "locks", "slots", "approvals"];
-
 /** @throws ToolError `invalid_argument` naming the option, its value and what would work */
 export function checkRuntimeOptions(options: RuntimeOptions): void {
   checkKnownKeys(options, OPTIONS, "createRuntime()");
@@ -202,7 +185,6 @@ export function checkRuntimeOptions(options: RuntimeOptions): void {
   if (!Number.isSafeInteger(keepEvents) || keepEvents < 1)
     throw new ToolError("invalid_argument", `keepEvents of the runtime is ${String(keepEvents)}; it takes an integer of at least 1.`);
   for (const name of ["agentName", "workingFolder"] as const) checkText(options[name], name);
-  for (const name of SEAMS) checkMethods(options[name] === false ? undefined : options[name], name);
   if (options.registry !== undefined) checkRegistry(options);
   if (options.approvals !== undefined && options.approval !== undefined)
     throw new ToolError("invalid_argument", 'createRuntime() takes "approval" or "approvals", not both: "approvals" has rules of its own.');
@@ -213,15 +195,93 @@ export function checkRuntimeOptions(options: RuntimeOptions): void {
 const RETRY: OptionNames<RetrySettings> = { delayMs: true, factor: true, maxDelayMs: true, jitter: true };
 const CIRCUIT: OptionNames<CircuitSettings> = { failures: true, windowMs: true, openMs: true, probes: true, minimumRate: true };
 const APPROVAL: OptionNames<ApprovalSettings> = { approve: true, always: true, never: true, timeoutMs: true };
-const LIMITS: OptionNames<JsonLimits> = { maxDepth: true, maxNodes: true, maxChars: true, maxWideKeys: true };
+const LIMIT: Bounds = { min: 0, max: Infinity, integer: false };
+const LIMITS: Readonly<Record<keyof JsonLimits, Bounds>> = { maxDepth: LIMIT, maxNodes: LIMIT, maxChars: LIMIT, maxWideKeys: LIMIT };
 
-/** Refuses unknown names one level down; rules, answers and faults are looked at where they are read. */
-function checkParts({ retry, circuit, approval, cache, inputLimits }: RuntimeOptions): void {
-  if (retry !== undefined) checkKnownKeys(retry, RETRY, "createRuntime({ retry })");
-  if (circuit !== undefined && circuit !== false) checkKnownKeys(circuit, CIRCUIT, "createRuntime({ circuit })");
-  if (approval !== undefined) checkKnownKeys(approval, APPROVAL, "createRuntime({ approval })");
+/** Refuses unknown names and wrong values one level down; rules, answers, faults and jobs are checked where they are read. */
+function checkParts(options: RuntimeOptions): void {
+  const { retry, circuit, approval, cache, inputLimits, places = [], toolsets = [], sources = [] } = options;
+  if (retry !== undefined) {
+    checkKnownKeys(retry, RETRY, "createRuntime({ retry })");
+    checkOptionTypes(retry, { jitter: "boolean" }, "createRuntime({ retry })");
+  }
+  if (circuit !== undefined && circuit !== false) {
+    checkKnownKeys(circuit, CIRCUIT, "createRuntime({ circuit })");
+    circuitSettings(circuit);
+  }
+  if (approval !== undefined) {
+    checkKnownKeys(approval, APPROVAL, "createRuntime({ approval })");
+    checkApprove(approval.approve);
+  }
   if (cache !== undefined) checkKnownKeys(cache, { maxBytes: true }, "createRuntime({ cache })");
-  if (inputLimits !== undefined) checkKnownKeys(inputLimits, LIMITS, "createRuntime({ inputLimits })");
+  if (inputLimits !== undefined) {
+    checkKnownKeys(inputLimits, LIMITS, "createRuntime({ inputLimits })");
+    for (const [name, bounds] of Object.entries(LIMITS)) checkNumber(Reflect.get(inputLimits, name), `${name} of inputLimits`, bounds);
+  }
+  checkItems({ places }, "string");
+  checkItems({ toolsets, sources }, "object");
+  for (const name of SEAMS) checkMethods(options[name] === false ? undefined : options[name], name, NEEDED[name]);
+  for (const name of PORTS) checkMethods(options.ports?.[name], `ports.${name}`, PORT_METHODS[name]);
+  if (options.approvals !== undefined && typeof Reflect.get(options.approvals, "mayAsk") !== "boolean")
+    throw new ToolError("invalid_argument", 'The option "approvals" of createRuntime() does not say whether it mayAsk.', {
+      hint: `Give it ${NEEDED.approvals.give}`,
+    });
+}
+
+function checkApprove(approve: unknown): void {
+  if (approve === undefined || approve === "inbox" || typeof approve === "function") return;
+  throw new ToolError(
+    "invalid_argument",
+    `The option "approve" of createRuntime({ approval }) is a function or "inbox", not ${showValue(approve)}.`,
+  );
+}
+
+function checkItems(lists: Readonly<Record<string, readonly unknown[]>>, type: "string" | "object"): void {
+  for (const [name, list] of Object.entries(lists))
+    list.forEach((item, index) =>
+      checkOptionTypes({ [`${name}[${index}]`]: item ?? null }, { [`${name}[${index}]`]: type }, "createRuntime()"),
+    );
+}
+
+interface Needed {
+  /** The methods that an implementation needs. */
+  readonly methods: readonly string[];
+  /** A value that would work, for the hint. */
+  readonly give: string;
+}
+
+const PORT_METHODS: Readonly<Record<keyof Ports, Needed>> = {
+  clock: { methods: ["now", "wallTime", "timer"], give: "a Clock, such as fakePorts().clock of haft/testing." },
+  random: { methods: ["next"], give: "a Random, such as fakePorts().random of haft/testing." },
+  ids: { methods: ["next"], give: "an Ids, such as fakePorts().ids of haft/testing." },
+  log: { methods: ["debug", "warn"], give: "a Log, such as console." },
+};
+const PORTS: readonly (keyof Ports)[] = ["clock", "random", "ids", "log"];
+
+type Seam = "pins" | "store" | "artifacts" | "standIn" | "locks" | "slots" | "approvals";
+
+const NEEDED: Readonly<Record<Seam, Needed>> = {
+  pins: { methods: ["check"], give: "toolPins(lock)." },
+  store: { methods: ["open", "create", "claim", "read", "close"], give: "memoryStore() or sqliteStore({ path })." },
+  artifacts: { methods: ["put", "get", "prune"], give: "store.artifacts, folderArtifacts({ path }) or false." },
+  standIn: { methods: ["call"], give: "an engine." },
+  locks: { methods: ["request"], give: "what passes locksContract of haft/testing." },
+  slots: { methods: ["limit"], give: "what passes slotsContract of haft/testing." },
+  approvals: {
+    methods:
+      "needed ask list get pending answer answerMany preview rules addRule revokeRule allowOnce allowAlways askMore forget resumed whenSettled".split(
+        " ",
+      ),
+    give: "what passes approvalsContract of haft/testing.",
+  },
+};
+const SEAMS: readonly Seam[] = ["pins", "store", "artifacts", "standIn", "locks", "slots", "approvals"];
+
+function checkMethods(value: unknown, name: string, { methods, give }: Needed): void {
+  if (value === undefined) return;
+  const missing = methods.find((method) => typeof value !== "object" || value === null || typeof Reflect.get(value, method) !== "function");
+  if (missing !== undefined)
+    throw new ToolError("invalid_argument", `The option "${name}" of createRuntime() has no ${missing}().`, { hint: `Give it ${give}` });
 }
 
 /** One warning for each name without a toolset in the rules that is not a tool of the toolset `default`: the rule would do nothing. */
@@ -275,6 +335,8 @@ function checkRegistry(options: RuntimeOptions): void {
 
 /** A hook that is an instance of a class may have fields of its own. */
 function checkHook(hook: Hook): void {
+  if (typeof hook.name !== "string")
+    throw new ToolError("invalid_argument", "Each hook of the runtime has a name, and beforeCall or afterCall.");
   if (isPlainObject(hook)) checkKnownKeys(hook, HOOK_PARTS, `The hook ${JSON.stringify(hook.name)}`);
   const { name, timeoutMs = 1, onFailure = "skip" } = hook;
   checkMs(timeoutMs, "timeoutMs", `the hook ${JSON.stringify(name)}`);
@@ -290,18 +352,6 @@ function checkHook(hook: Hook): void {
 function checkText(value: unknown, name: string): void {
   if (value === undefined || (typeof value === "string" && value !== "")) return;
   throw new ToolError("invalid_argument", `The option "${name}" of createRuntime() is a string that is not empty.`);
-}
-
-function checkMethods(value: unknown, name: Seam): void {
-  if (value === undefined) return;
-  const { methods, give } = NEEDED[name];
-  const missing = methods.find((method) => typeof value !== "object" || value === null || typeof Reflect.get(value, method) !== "function");
-  if (missing !== undefined)
-    throw new ToolError("invalid_argument", `The option "${name}" of createRuntime() has no ${missing}().`, { hint: `Give it ${give}` });
-  if (name === "approvals" && typeof Reflect.get(value as object, "mayAsk") !== "boolean")
-    throw new ToolError("invalid_argument", 'The option "approvals" of createRuntime() does not say whether it mayAsk.', {
-      hint: `Give it ${give}`,
-    });
 }
 
 /** A registry of these settings and rules. */

@@ -305,6 +305,7 @@ export class Runtime {
       await this.#feeds?.settle();
       unwritten.push(...(await this.#sessions.closeAll()));
     });
+    for (const name of this.registry.namespaces()) this.registry.setToolsetState(name, "ended");
     this.#feeds?.close();
     return [...unwritten, ...unclosed];
   }

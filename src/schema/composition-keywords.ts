@@ -1,6 +1,7 @@
 /** Keywords that hold further subschemas against the same value. */
 import { isJsonObject } from "../core/base/json.ts";
 import { plural } from "../core/base/wording.ts";
+import { jsonPath } from "../core/base/json.ts";
 import type { Aside, RawSchema, Rule, SchemaNode, ValidationRun } from "./compiled-schema.ts";
 import { evaluate, test } from "./evaluate.ts";
 import { type KeywordTable, type SubschemaCompiler, branchesOf, checkNames, inPlaceOf, mapOf } from "./keyword.ts";
@@ -127,20 +128,25 @@ function attemptAll(branches: readonly SchemaNode[], value: unknown, run: Valida
  *
  * Where one alternative alone has the right type and constants (the object of "object or null", the member of a
  * union that its `kind` names), that one was meant and its problems are the ones to solve; otherwise there is
- * one line with the first problem of each.
+ * one line with a problem of each and its place within the value, first of all that the value is of another kind.
  */
 function reportNoFit(keyword: string, attempts: readonly Aside[], run: ValidationRun): false {
   const depth = run.path.length;
   const meant = attempts.filter(({ problems }) => problems.length > 0 && !problems.some((problem) => isOtherKind(problem, depth)));
   const [only] = meant;
   if (meant.length === 1 && only !== undefined) return run.adopt(only.problems);
-  const reasons = attempts
-    .slice(0, MAX_SHOWN_BRANCHES)
-    .map(
-      ({ problems: [first] }, index) => `${index + 1}: ${first === undefined ? "does not fit" : first.message.slice(0, MAX_REASON_LENGTH)}`,
-    );
+  const place = jsonPath(run.path);
+  const reasons = attempts.slice(0, MAX_SHOWN_BRANCHES).map(({ problems }, index) => `${index + 1}: ${reasonOf(problems, depth, place)}`);
   const rest = attempts.length > MAX_SHOWN_BRANCHES ? "; …" : "";
   return run.report(keyword, `fits none of ${plural(attempts.length, "alternative")} (${reasons.join("; ")}${rest})`);
+}
+
+function reasonOf(problems: readonly SchemaProblem[], depth: number, place: string): string {
+  const problem = problems.find((one) => isOtherKind(one, depth)) ?? problems[0];
+  if (problem === undefined) return "does not fit";
+  const { path, message } = problem;
+  const below = path.startsWith(place) ? path.slice(place.length).replace(/^\./u, "") : path;
+  return (below === "" ? message : `${below}: ${message}`).slice(0, MAX_REASON_LENGTH);
 }
 
 /** True for a problem which says that the value is of another kind than the alternative describes. */

@@ -2,8 +2,8 @@
 import { ToolError } from "../core/error.ts";
 import { copyJson, isJsonObject, jsonPath, type JsonLimits, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
+import { mapKeywords } from "./map-keywords.ts";
 import { showValue } from "./schema-problem.ts";
-import { words } from "../core/base/wording.ts";
 
 /** A schema as it was taken over, and what was changed. */
 export interface ImportedSchema {
@@ -30,14 +30,6 @@ function wordsFor(type: string | undefined, words: string): (readonly [string, s
   return words.split(" ").map((word) => [word, type] as const);
 }
 
-/** Keywords whose value is one schema (or, for `items`, a list). */
-const SCHEMA_KEYWORDS: ReadonlySet<string> = words(
-  "items additionalItems additionalProperties unevaluatedItems unevaluatedProperties contains propertyNames contentSchema " +
-    "not if then else",
-);
-const LIST_KEYWORDS: ReadonlySet<string> = new Set(["anyOf", "oneOf", "allOf", "prefixItems", "items"]);
-const MAP_KEYWORDS: ReadonlySet<string> = new Set(["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"]);
-
 /**
  * Turns type words that JSON Schema does not have (`dict`, `float`, `tuple`, `any`, in any case) into those it
  * has, wherever a schema is, and leaves everything else as it is: a property or an enum member called
@@ -52,7 +44,7 @@ export function importSchema(raw: unknown): ImportedSchema {
   const copy = copySchema(raw);
   if (typeof copy === "boolean") return { schema: copy, notes: [] };
   const notes: string[] = [];
-  return { schema: importNode(copy, [], notes), notes };
+  return { schema: mapKeywords(copy, (keyword, value, steps) => (keyword === "type" ? importType(value, steps, notes) : value)), notes };
 }
 
 /** Schemas nest deeper than values: two levels of JSON for each of a value. */
@@ -72,42 +64,6 @@ export function copySchema(raw: unknown): boolean | JsonObject {
   }
   if (typeof copy === "boolean" || isJsonObject(copy)) return copy;
   throw new ToolError("invalid_schema", `A schema is an object or a boolean, not ${showValue(copy)}.`);
-}
-
-/** The copy has capped the depth. */
-function importNode(schema: JsonObject, steps: readonly (string | number)[], notes: string[]): JsonObject {
-  const members: [keyword: string, value: JsonValue][] = [];
-  let changed = false;
-  for (const [keyword, value] of Object.entries(schema)) {
-    const imported = importKeyword(keyword, value, [...steps, keyword], notes);
-    changed ||= imported !== value;
-    if (imported !== undefined) members.push([keyword, imported]);
-  }
-  return changed ? Object.freeze(Object.fromEntries(members)) : schema;
-}
-
-/** The value of a keyword; undefined leaves the keyword out. */
-function importKeyword(keyword: string, value: JsonValue, steps: readonly (string | number)[], notes: string[]): JsonValue | undefined {
-  if (keyword === "type") return importType(value, steps, notes);
-  if (Array.isArray(value)) {
-    return LIST_KEYWORDS.has(keyword)
-      ? mapList(value as readonly JsonValue[], (item, index) => importChild(item, [...steps, index], notes))
-      : value;
-  }
-  if (!isJsonObject(value)) return value;
-  if (SCHEMA_KEYWORDS.has(keyword)) return importNode(value, steps, notes);
-  if (!MAP_KEYWORDS.has(keyword)) return value;
-  const members = Object.entries(value).map(([name, child]) => [name, importChild(child, [...steps, name], notes)] as const);
-  return members.some(([name, child]) => child !== value[name]) ? Object.freeze(Object.fromEntries(members)) : value;
-}
-
-function importChild(child: JsonValue, steps: readonly (string | number)[], notes: string[]): JsonValue {
-  return isJsonObject(child) ? importNode(child, steps, notes) : child;
-}
-
-function mapList(list: readonly JsonValue[], change: (item: JsonValue, index: number) => JsonValue): readonly JsonValue[] {
-  const mapped = list.map(change);
-  return mapped.some((item, index) => item !== list[index]) ? Object.freeze(mapped) : list;
 }
 
 function importType(type: JsonValue, steps: readonly (string | number)[], notes: string[]): JsonValue | undefined {

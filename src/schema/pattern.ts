@@ -42,6 +42,17 @@ export function linearPattern(source: string): LinearPattern {
   return compiled;
 }
 
+/** Whether `compilePattern` takes it. */
+export function isLinearPattern(source: string): boolean {
+  try {
+    linearPattern(source);
+    return true;
+  } catch (error: unknown) {
+    if (error instanceof ToolError) return false;
+    throw error;
+  }
+}
+
 function compileOrRefuse(source: string): LinearPattern {
   try {
     return compile(source);

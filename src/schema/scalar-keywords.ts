@@ -2,6 +2,7 @@
 import type { Rule, SchemaNode, ValidationRun } from "./compiled-schema.ts";
 import { ToolError } from "../core/error.ts";
 import { plural } from "../core/base/wording.ts";
+import { fitsFormat, formatOf, wordsFor } from "./format-keyword.ts";
 import { type KeywordTable, type SubschemaCompiler, countOf, numberOf, refuse, stringOf } from "./keyword.ts";
 import { type LinearPattern, linearPattern } from "./pattern.ts";
 import { showValue } from "./schema-problem.ts";
@@ -36,9 +37,17 @@ function compilePatternKeyword(node: SchemaNode, compiler: SubschemaCompiler): R
   if (source === undefined) return undefined;
   const pattern = patternOf(node, "pattern", source, compiler);
   const shown = source.length <= MAX_SHOWN_PATTERN ? source : `${source.slice(0, MAX_SHOWN_PATTERN)}…`;
+  const format = formatOf(node);
   return (value, run) => {
     if (typeof value !== "string" || matches(pattern, value, run)) return true;
-    return run.explaining && run.report("pattern", `expected a string that matches ${shown}, got ${showValue(value)}`);
+    if (!run.explaining) return false;
+    if (format === undefined || fitsFormat(value, format, run))
+      return run.report(
+        "pattern",
+        `expected ${format === undefined ? "a string" : wordsFor(format)} that matches ${shown}, got ${showValue(value)}`,
+      );
+    // The pattern of a format is long, and says less than its name does. Where formats are checked, that check reports it.
+    return !compiler.checksFormats && run.report("pattern", `expected ${wordsFor(format)}, got ${showValue(value)}`);
   };
 }
 

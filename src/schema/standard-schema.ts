@@ -1,9 +1,12 @@
 /** Standard Schema both ways: any schema library in, and our JSON Schemas out to any framework. */
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import { ToolError } from "../core/error.ts";
-import { copyJson, jsonPath, type JsonValue } from "../core/base/json.ts";
+import { copyJson, jsonPath, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { JsonSchema, ParsedInput } from "../core/tool.ts";
 import type { Validator } from "./compile-schema.ts";
+import { copySchema } from "./import-schema.ts";
+import { mapKeywords } from "./map-keywords.ts";
+import { isLinearPattern } from "./pattern.ts";
 import { fitInput, type RepairOptions } from "./repair-input.ts";
 import type { SchemaProblem } from "./schema-problem.ts";
 
@@ -31,7 +34,27 @@ export function isStandardSchema(value: unknown): value is StandardSchemaV1 {
  */
 export function fromStandardSchema(schema: StandardSchemaV1, direction: "input" | "output" = "input"): ParsingSchema {
   const standard = schema["~standard"];
-  return { jsonSchema: convert(standard, direction), parse: (value) => parse(standard, value) };
+  const jsonSchema = withLinearPatterns(copySchema(convert(standard, direction)));
+  if (direction === "output") return { jsonSchema, parse: (value) => parse(standard, value) };
+  // Handlers may change their input, and libraries pass on parts of what they were given.
+  return { jsonSchema, parse: (value) => parse(standard, unfrozen(value)) };
+}
+
+/** Leaves out patterns that cannot be run in linear time, such as that of `z.iso.duration()`: the library checks them itself. */
+function withLinearPatterns(schema: boolean | JsonObject): JsonSchema {
+  if (typeof schema === "boolean") return schema;
+  return mapKeywords(schema, (keyword, value) =>
+    keyword === "pattern" && typeof value === "string" && !isLinearPattern(value) ? undefined : value,
+  );
+}
+
+/** A copy of frozen JSON that may be changed. The limits of an input cap its depth. */
+function unfrozen(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || !Object.isFrozen(value)) return value;
+  if (Array.isArray(value)) return value.map(unfrozen);
+  const copy: Record<string, unknown> = { ...value };
+  for (const key of Object.keys(copy)) copy[key] = unfrozen(copy[key]); // of its own, `__proto__` too
+  return copy;
 }
 
 function convert(standard: StandardSchemaV1.Props, direction: "input" | "output"): JsonSchema {

@@ -225,7 +225,7 @@ function unfit(write: LogWrite, cause: unknown): ToolError {
 
 function duplicate(write: LogWrite): ToolError {
   return new ToolError("duplicate", `There is a session ${name(write)} already; nothing was written to it.`, {
-    operatorHint: "Claim it to continue it, or choose another id.",
+    operatorHint: `Continue it with runtime.resume(${name(write)}), or choose another id.`,
   });
 }
 

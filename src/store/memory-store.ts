@@ -123,7 +123,7 @@ class MemoryStore implements Store {
     this.#requireOpen();
     if (this.#sessions.has(sessionId)) {
       throw new ToolError("duplicate", `There is a session ${JSON.stringify(sessionId)} already; nothing was written to it.`, {
-        operatorHint: "Claim it to continue it, or choose another id.",
+        operatorHint: `Continue it with runtime.resume(${JSON.stringify(sessionId)}), or choose another id.`,
       });
     }
     const kept = new MemorySession(sessionId, checkLogOptions(options), this.#parentOf(sessionId, options));

@@ -73,7 +73,7 @@ describe("B04 an odd throw becomes one error with a code and a short message:", 
     ["a cyclic cause", cyclic, "round"],
     ["a ToolError behind a trap", hostile, "threw a value that cannot be read"],
     ["a proxy with traps", closed, "threw an object without a message"],
-    ["a ToolError without fields", Object.create(ToolError.prototype), "threw a Error"],
+    ["a ToolError without fields", Object.create(ToolError.prototype), "threw an Error"],
     ["a function", () => 1, "threw an object without a message"],
   ])("%s", (_, thrown, message) => {
     const error = classifyError(thrown);

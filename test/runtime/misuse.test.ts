@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createLoop, type Loop } from "../../src/compose/loop.ts";
 import { isToolError } from "../../src/core/error.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
+import { memoryStore } from "../../src/store/memory-store.ts";
 import { createRuntime, type RuntimeOptions } from "../../src/runtime/runtime.ts";
 import { testRuntime, tool } from "./bench-runtime.ts";
 
@@ -117,13 +118,36 @@ test("an option of createRuntime or createLoop of another type is refused by nam
         return true;
       }
     }).length;
-  for (const name of ["tools", "toolsets", "sources", "hooks", "pins", "jobs", "data", "ports", "ask", "onEvent", "onAlert", "strict"])
+  for (const name of ["tools", "toolsets", "sources", "hooks", "jobs", "data", "ports", "ask", "onEvent", "onAlert", "strict"])
     expect([name, refused((value) => createRuntime({ [name]: value }))]).toEqual([name, 6]);
   const session = runtime().session();
   const loopOf = (name: string) => (value: unknown) => createLoop({ session, model: scriptedModel([]), [name]: value });
   for (const name of ["tools", "native", "recordHistory", "stopWhen", "enabled", "refuse", "cost", "earlyDispatch", "onEvent"])
     expect([name, refused(loopOf(name))]).toEqual([name, 6]);
   expect(() => createRuntime({ onAlert: 5 as never })).toThrow('The option "onAlert" of createRuntime() is a function, not a number.');
+});
+
+const WRONG_PARTS: readonly (readonly [options: object, message: string, hint?: string])[] = [
+  [{ approval: { approve: "yes" } }, 'The option "approve" of createRuntime({ approval }) is a function or "inbox", not "yes".'],
+  [
+    { ports: { clock: 5 } },
+    'The option "ports.clock" of createRuntime() has no now().',
+    "Give it a Clock, such as fakePorts().clock of haft/testing.",
+  ],
+  [{ ports: { log: { warn: () => {} } } }, 'The option "ports.log" of createRuntime() has no debug().', "Give it a Log, such as console."],
+  [{ pins: {} }, 'The option "pins" of createRuntime() has no check().', "Give it toolPins(lock)."],
+  [{ retry: { jitter: "no" } }, 'The option "jitter" of createRuntime({ retry }) is a boolean, not a string.'],
+  [{ circuit: { failures: "5" } }, "A circuit's failures is an integer of at least 1, not 5."],
+  [{ circuit: { minimumRate: "1" } }, "A circuit's minimumRate is a share from 0 to 1, not 1."],
+  [{ inputLimits: { maxDepth: "deep" } }, 'maxDepth of inputLimits is "deep"; it takes a number from 0.'],
+  [{ places: ["lab", 5] }, 'The option "places[1]" of createRuntime() is a string, not a number.'],
+  [{ toolsets: [null] }, 'The option "toolsets[0]" of createRuntime() is an object, not null.'],
+  [{ hooks: [{}] }, "Each hook of the runtime has a name, and beforeCall or afterCall."],
+];
+
+test("a wrong value within an option of createRuntime is refused at once", () => {
+  for (const [options, message, hint] of WRONG_PARTS)
+    expect(() => createRuntime(options)).toThrow(expect.objectContaining({ code: "invalid_argument", message, hint }));
 });
 
 test("an option of createRuntime that is not there is refused by name", () => {
@@ -199,5 +223,38 @@ describe("F0.3 the keys of a call", () => {
     const { runtime: made } = testRuntime({ tools: [add] });
     const [result] = await made.execute([call as { readonly name: string }]);
     expect(result?.output).toEqual({ a: 1 });
+  });
+});
+
+test("context.output takes text and bytes alone, and says so", async () => {
+  const log = tool("log", (_input, context) => context.output(5 as never));
+  expect((await testRuntime({ tools: [log] }).runtime.execute({ name: "log" })).error?.message).toBe(
+    "context.output() takes a string or bytes, not a number.",
+  );
+});
+
+test("an error without a message is named with its article", async () => {
+  const fail = tool("fail", () => {
+    throw new Error("");
+  });
+  expect((await testRuntime({ tools: [fail] }).runtime.execute({ name: "fail" })).error?.message).toBe("threw an Error");
+});
+
+test("a session whose id the store has is refused with the way to continue it", async () => {
+  const store = memoryStore();
+  await store.open();
+  store.create("dup", { at: 1, durability: "sync" });
+  expect(() => testRuntime({ store }).runtime.session("dup")).toThrow(
+    expect.objectContaining({ code: "duplicate", operatorHint: 'Continue it with runtime.resume("dup"), or choose another id.' }),
+  );
+});
+
+test("a call of a closed runtime is answered with that", async () => {
+  const { runtime: closed } = testRuntime({ tools: [tool("t", () => 1)] });
+  await closed.close();
+  expect((await closed.execute({ name: "t" })).error).toMatchObject({
+    code: "unavailable",
+    message: "The runtime is closed.",
+    operatorHint: "Create a new one.",
   });
 });

@@ -102,6 +102,18 @@ describe("what a value is told about itself", () => {
     expect(lines({ oneOf: kinds }, { kind: "dog", age: "3" })).toEqual(["$.age: expected type integer, got string"]);
   });
 
+  test("where no alternative was meant, the reasons name the fields, first those that tell the alternatives apart", () => {
+    const alternative = (k: string, field: string): object => ({ properties: { k: { const: k } }, required: ["k", field] });
+    const union = { oneOf: [alternative("a", "x"), alternative("b", "y")] };
+    const reasons = (one: string, two: string): string => `fits none of 2 alternatives (1: ${one}; 2: ${two})`;
+    const wrong = reasons('k: expected "a", got "c"', 'k: expected "b", got "c"');
+    expect(lines(union, { k: "c" })).toEqual([`$: ${wrong}`]);
+    expect(lines({ items: { properties: { act: union } } }, [{ act: { k: "c" } }])).toEqual([`$[0].act: ${wrong}`]);
+    expect(lines(union, {})).toEqual([`$: ${reasons("k: required field missing", "k: required field missing")}`]);
+    const lists = { anyOf: [{ items: { type: "string" } }, { items: { type: "null" } }] };
+    expect(lines(lists, [1])).toEqual([`$: ${reasons("[0]: expected type string, got integer", "[0]: expected type null, got integer")}`]);
+  });
+
   test("values in messages are cut to 80 characters, paths to 200", () => {
     const [problem] = compileSchema({ additionalProperties: { const: 1 } }).problems({ ["k".repeat(5000)]: "x".repeat(5000) });
     expect(problem?.message).toBe(`expected 1, got "${"x".repeat(78)}…`);

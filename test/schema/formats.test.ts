@@ -62,6 +62,20 @@ describe("formats that are checked", () => {
     ]);
   });
 
+  test("a pattern beside a format is shown only where the text has that format", () => {
+    const day = { type: "string", format: "date", pattern: "^2026-" };
+    const lines = (formats: boolean, text: string): readonly string[] =>
+      compileSchema(day, { formats })
+        .problems(text)
+        .map(({ message }) => message);
+    for (const formats of [true, false]) {
+      expect(lines(formats, "today")).toEqual(['expected a date such as 2026-01-31, got "today"']);
+      expect(lines(formats, "2025-01-31")).toEqual(['expected a date such as 2026-01-31 that matches ^2026-, got "2025-01-31"']);
+      expect(lines(formats, "2026-01-31")).toEqual([]);
+    }
+    expect(compileSchema({ ...day, format: "coffee" }).problems("x")[0]?.message).toBe('expected a string that matches ^2026-, got "x"');
+  });
+
   test.each([
     [
       "regex",

@@ -1,0 +1,86 @@
+/** Tools that one copy of the package made, run by another: a project's own copy, and the one that `haft` was started from. */
+import { beforeAll, expect, test } from "vitest";
+import { NoAnswer } from "../../src/core/no-answer.ts";
+import { RemoteJob, ToolError, ToolExecutionError, ToolOutput, type Engine } from "../../src/index.ts";
+import { BUNDLE } from "../bundled-program.ts";
+import { testRuntime, tool } from "../runtime/bench-runtime.ts";
+
+type Package = typeof import("../../src/index.ts") &
+  Pick<typeof import("../../src/public/simulation.ts"), "NoAnswer"> &
+  Pick<typeof import("../../src/public/tools.ts"), "withSuccessShape">;
+
+let other: Package;
+beforeAll(async () => {
+  const entries = ["index", "public/simulation", "public/tools"].map((entry) => import(`${BUNDLE}/dist/${entry}.js`));
+  other = Object.assign({}, ...(await Promise.all(entries))) as Package; // made of src/
+  expect(other.ToolError).not.toBe(ToolError);
+});
+
+test("an error keeps its code, hint and outcome, and the call is tried again", async () => {
+  const pay = tool(
+    "pay",
+    () => {
+      throw new other.ToolError("rate_limited", "slow", { outcome: "not_started", hint: "Wait a bit." });
+    },
+    { effects: { writes: "bank", external: true }, maxAttempts: 2 },
+  );
+  const { runtime, ports } = testRuntime({ tools: [pay] });
+  const running = runtime.execute({ name: "pay" });
+  await ports.clock.advance(60_000);
+  expect(await running).toMatchObject({
+    status: "error",
+    attempts: 2,
+    error: { code: "rate_limited", message: "slow", outcome: "not_started", hint: "Wait a bit." },
+  });
+});
+
+test("an error whose fields another version has made otherwise is a failure with its message", async () => {
+  const odd = tool("odd", () => {
+    throw Object.assign(new other.ToolError("not_found", "gone"), { code: "of_tomorrow" });
+  });
+  expect((await testRuntime({ tools: [odd] }).runtime.execute({ name: "odd" })).error).toMatchObject({
+    code: "execution_failed",
+    message: "gone",
+  });
+});
+
+test("an output keeps its content and its JSON, also where the tool is wrapped", async () => {
+  const show = tool("show", () => new other.ToolOutput({ content: [{ type: "text", text: "hello" }], output: { success: true } }));
+  for (const one of [show, other.withSuccessShape(show)]) {
+    const { content, output } = await testRuntime({ tools: [one] }).runtime.execute({ name: "show" });
+    expect({ content, output }).toEqual({ content: [{ type: "text", text: "hello" }], output: { success: true } });
+  }
+});
+
+test("a failure that a wrapped tool returned keeps its answer", async () => {
+  const answer = { success: false, error: "The door is locked." };
+  const open = other.withSuccessShape(tool("open", () => answer));
+  const { output, error } = await testRuntime({ tools: [open] }).runtime.execute({ name: "open" });
+  expect([output, error?.message]).toEqual([answer, "The door is locked."]);
+});
+
+test("a remote job is waited for", async () => {
+  const engine: Engine = { kind: "remote", call: () => new other.RemoteJob({ id: "r1", result: Promise.resolve("done") }) };
+  const run = { name: "run", description: "Runs.", inputSchema: { type: "object" } } as const;
+  const { runtime } = testRuntime({ toolsets: [{ name: "far", engine, tools: [run] }] });
+  expect(await runtime.execute({ name: "run" })).toMatchObject({ status: "ok", output: "done" });
+});
+
+test("classes know the instances of the other copy both ways, and subclasses only their own", () => {
+  const all = [ToolError, NoAnswer, ToolOutput, RemoteJob, ToolExecutionError].map(({ name }) => name as keyof Package);
+  const values = (from: Package): readonly object[] => [
+    new from.ToolError("not_found", "gone"),
+    new from.NoAnswer("not_found", "none"),
+    new from.ToolOutput({}),
+    new from.RemoteJob({ id: "1", result: Promise.resolve() }),
+    new from.ToolExecutionError({ name: "a" } as never, []),
+  ];
+  const own = { ToolError, NoAnswer, ToolOutput, RemoteJob, ToolExecutionError } as unknown as Package;
+  const expected = [["ToolError"], ["ToolError", "NoAnswer"], ["ToolOutput"], ["RemoteJob"], ["ToolExecutionError"]];
+  const kinds = (value: object, from: Package): readonly string[] =>
+    all.filter((name) => value instanceof (from[name] as typeof ToolError));
+  for (const from of [own, other]) for (const by of [own, other]) expect(values(from).map((value) => kinds(value, by))).toEqual(expected);
+
+  class Mine extends ToolError {}
+  expect([new Mine("not_found", "gone"), new ToolError("not_found", "gone")].map((error) => error instanceof Mine)).toEqual([true, false]);
+});
