@@ -6,8 +6,7 @@ import type { Permission } from "../policy/permission.ts";
 import { inheritSettings, sameSettings } from "../core/call-settings.ts";
 import { RegisteredTool } from "./registered-tool.ts";
 
-/** `closed` is before `open` and after `close`; an error is why the toolset could not be opened. */
-/** `ended`: its runtime was closed. */
+/** `closed` is before `open` and after `close`, `ended` after its runtime was closed; an error is why the toolset could not be opened. */
 export type ToolsetState = "open" | "closed" | "ended" | ToolError;
 
 export interface EntryOptions {

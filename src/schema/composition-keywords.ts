@@ -1,7 +1,6 @@
 /** Keywords that hold further subschemas against the same value. */
-import { isJsonObject } from "../core/base/json.ts";
+import { isJsonObject, jsonPath } from "../core/base/json.ts";
 import { plural } from "../core/base/wording.ts";
-import { jsonPath } from "../core/base/json.ts";
 import type { Aside, RawSchema, Rule, SchemaNode, ValidationRun } from "./compiled-schema.ts";
 import { evaluate, test } from "./evaluate.ts";
 import { type KeywordTable, type SubschemaCompiler, branchesOf, checkNames, inPlaceOf, mapOf } from "./keyword.ts";
