@@ -9,11 +9,13 @@ import { chmodSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { bundle } from "./bundle.ts";
 import { buildDashboard } from "./dashboard.ts";
+import { dropDeclarations } from "./drop-declarations.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 rmSync(new URL("../dist", import.meta.url), { recursive: true, force: true });
 const { status } = spawnSync("tsc", ["-p", "tsconfig.build.json"], { cwd: root, stdio: "inherit", shell: process.platform === "win32" });
 if (status !== 0) process.exit(status ?? 1);
+dropDeclarations(root, fileURLToPath(new URL("../dist", import.meta.url)));
 
 await bundle({ dir: fileURLToPath(new URL("../dist", import.meta.url)) });
 await buildDashboard(fileURLToPath(new URL("../dist/dashboard", import.meta.url)));

@@ -161,11 +161,12 @@ class Program {
   }
 
   #start(): ChildProcess {
-    const { program, args, folder, environment, stdin, sandbox } = this.#options;
+    const { program, args, folder, environment, stdin, sandbox, merged } = this.#options;
     const exceptions = sandbox?.exceptions ?? [];
     const filter = sandbox === undefined ? undefined : seccompFilter();
     const inherited = exceptions.filter(({ kind }) => kind !== "hidden").map(({ fd }) => fd);
-    const command = [...this.#limited(), program, ...args];
+    // Outside of a sandbox a program that is not there is known by the error of starting it, which a shell in between would hide.
+    const command = [...(merged || sandbox !== undefined ? this.#limited() : []), program, ...args];
     const argv = sandbox === undefined ? command : [sandbox.bubblewrap.path, ...this.#sandboxed(sandbox, filter !== undefined), ...command];
     const [file = program, ...rest] = argv;
     const [name = "", value = ""] = this.#mark.split("=");

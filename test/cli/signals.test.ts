@@ -2,9 +2,10 @@ import { spawnSync } from "node:child_process";
 import { readFileSync, readdirSync, watch } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test, vi } from "vitest";
-import { PATIENCE_MS, PROJECT, folderWith, haft } from "./run-haft.ts";
+import { PATIENCE_MS, PROJECT, folderWith, haft, type Control } from "./run-haft.ts";
 import { IN_CI, inCI } from "../ci.ts";
 
 const SERVER = fileURLToPath(new URL("dist/index.js", import.meta.resolve("@modelcontextprotocol/server-everything/package.json")));
@@ -109,19 +110,17 @@ describe.concurrent("signals", { timeout: PATIENCE_MS }, () => {
     await haft(["store", "migrate"], { folder });
     const holder = new DatabaseSync(join(folder, "locked.db"));
     holder.exec("BEGIN EXCLUSIVE");
+    const interruptTwice = async ({ signal }: Control): Promise<void> => {
+      await setTimeout(1_500); // by then it waits for the lock
+      for (let count = 0; count < 2; count++) {
+        signal("SIGINT");
+        await setTimeout(100);
+      }
+    };
     try {
       const finished = haft(["keys", "add", "ann", "--scope", "read"], {
         folder,
-        async onStart(control) {
-          const opened = (): boolean => readdirSync(folder).some((name) => name.startsWith("locked.db-")) || waits;
-          let waits = false;
-          setTimeout(() => (waits = true), 1_500);
-          await vi.waitUntil(opened, { timeout: 10_000 });
-          for (let signal = 0; signal < 2; signal++) {
-            control.signal("SIGINT");
-            await new Promise((resolve) => setTimeout(resolve, 100));
-          }
-        },
+        onStart: (control) => void interruptTwice(control),
       });
       expect((await finished).exitCode).toBe(130);
     } finally {

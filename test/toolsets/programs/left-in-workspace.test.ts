@@ -5,7 +5,9 @@ import { basename, delimiter, join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { resultText } from "../../../src/core/result.ts";
 import type { Runtime } from "../../../src/runtime/runtime.ts";
-import { findProgram, systemFirst } from "../../../src/processes/bubblewrap.ts";
+import { systemPorts } from "../../../src/core/system-ports.ts";
+import { runProgram } from "../../../src/processes/run-program.ts";
+import { findBubblewrap, findProgram, systemFirst } from "../../../src/processes/bubblewrap.ts";
 import { HAS_PYTHON, HAS_SANDBOX, SANDBOX, bash, folderWith, openedRuntime } from "./program-room.ts";
 
 afterEach(() => vi.unstubAllEnvs());
@@ -133,6 +135,24 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
     for (const path of secrets) expect(text).not.toContain(`content of ${path}`);
     expect(readdirSync(join(root, ".vscode"))).toEqual([".env", "settings.json"]);
     expect(readFileSync(join(root, ".vscode/settings.json"), "utf8")).toBe("content of .vscode/settings.json");
+  });
+
+  test("tools that run a program have the limits that the kernel holds, and their errors apart", async () => {
+    const bubblewrap = await findBubblewrap(new AbortController().signal);
+    const root = folderWith({}, "/var/tmp");
+    const policy = { workspace: root, readable: [], writable: [], network: false, temporaryBytes: 1024 * 1024 };
+    const end = await runProgram({
+      program: "/bin/sh",
+      args: ["-c", "ulimit -n; ulimit -f; echo problem >&2"],
+      folder: root,
+      environment: { PATH: "/usr/bin:/bin" },
+      limits: { timeoutMs: 20_000, maxMemoryBytes: 2 ** 31, maxProcesses: 64, maxFileBytes: 2 ** 20, maxOutputBytes: 2 ** 20 },
+      sandbox: { bubblewrap, policy, exceptions: [] },
+      merged: false,
+      clock: systemPorts.clock,
+      signal: new AbortController().signal,
+    });
+    expect(end).toMatchObject({ exitCode: 0, output: "4096\n2048\n", errorOutput: "problem\n" });
   });
 
   test("what is protected is so by whatever path it is named", async () => {
