@@ -21,7 +21,8 @@ import { isPlainHead } from "./plain-call.ts";
 import { loadServer } from "./sdk.ts";
 import { hasScope, senderOf } from "../auth/principal.ts";
 import { LOCAL_CALLER, type Caller } from "./serving.ts";
-import { listenedTo } from "./listened.ts";
+import { listenedTo, withListened } from "./listened.ts";
+import { visibleTo } from "./visible-to.ts";
 import { listenedTasks } from "./tasks/task-listens.ts";
 import { taskStream } from "./tasks/task-stream.ts";
 
@@ -189,11 +190,16 @@ export class HttpGateway {
       return boundedStream(await sessions.handle(request, body, caller));
     const differing = this.#refuseParams(gateway, headers, body);
     if (differing !== undefined) return differing;
-    const watched = listenedTo(body).map((uri) => gateway.announcer.watch(uri));
+    const visible = visibleTo(gateway.settings, caller);
+    const wanted = listenedTo(body);
+    const uris = visible === undefined ? wanted : await gateway.peers.listed(wanted, { signal, visible });
+    const watched = uris.map((uri) => gateway.announcer.watch(uri, visible));
     const release = (): void => {
       for (const stop of watched) stop();
     };
-    const answered = boundedStream(await modern.fetch(request, { parsedBody: body, authInfo: authInfoOf(caller) }));
+    const answered = boundedStream(
+      await modern.fetch(request, { parsedBody: uris === wanted ? body : withListened(body, uris), authInfo: authInfoOf(caller) }),
+    );
     const isStream = answered.headers.get("content-type")?.startsWith("text/event-stream") === true;
     const { tasks, settings } = gateway;
     const response =

@@ -45,7 +45,8 @@ export interface McpServerOptions {
   readonly tasks?: false | McpTaskOptions;
   /**
    * Which tools a caller sees and may call, of those that the server has: rules as `ExecuteOptions.allow` takes them. Asked with every
-   * request of a caller that the `authenticator` knows. @default all, for every caller
+   * request of a caller that the `authenticator` knows. A connected server of whose tools it may use none is hidden from it with its
+   * resources, prompts and log. @default all, for every caller
    */
   readonly toolsFor?: (principal: Principal) => VisibilityRules | undefined;
   /** Clock, ids and log, for tests. */

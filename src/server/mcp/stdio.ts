@@ -139,7 +139,7 @@ function listensOf(
   { announcer, tasks }: Gateway,
   send: (message: JSONRPCMessage) => Promise<void>,
 ): Pick<Ears, "passing"> & { readonly hear: (message: unknown) => void; readonly end: () => void } {
-  const resources = new Listened((uri) => announcer.watch(uri));
+  const resources = new Listened((uri) => announcer.watch(uri, undefined));
   const sendAll = (message: JsonObject): void => void send(asMessage(message)).catch(() => undefined); // the client is gone
   const own = tasks === undefined ? undefined : new TaskListens({ tasks, callerId: LOCAL_CALLER.id, send: sendAll });
   return {
