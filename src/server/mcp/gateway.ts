@@ -154,13 +154,14 @@ export class Gateway implements Shared {
     return capabilities;
   }
 
-  async #answerIn({ requests }: ConnectionInfo, { method, handler, request, context }: Asked): Promise<unknown> {
+  async #answerIn({ requests, unanswered }: ConnectionInfo, { method, handler, request, context }: Asked): Promise<unknown> {
     const { id } = context.mcpReq;
     requests?.add(id);
     try {
       return await this.#answer(method, () => handler(request, context));
     } finally {
       requests?.delete(id);
+      if (context.mcpReq.signal.aborted) unanswered?.(id);
     }
   }
 

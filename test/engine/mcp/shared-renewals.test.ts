@@ -64,10 +64,10 @@ describe("a refresh token", () => {
 
   test("is no matter of other requests", async () => {
     const { fetch, asked } = endpoint({ rotates: true });
-    const body = new URLSearchParams({ grant_type: "authorization_code", code: "c" });
+    const request = { method: "POST", body: new URLSearchParams({ grant_type: "authorization_code", code: "c" }) };
     await Promise.all([
-      fetch("https://as.example/token", { body }),
-      fetch("https://as.example/token", { body }),
+      fetch("https://as.example/token", request),
+      fetch("https://as.example/token", request),
       fetch("https://rs.example"),
     ]);
     expect(asked.length).toBe(3);
