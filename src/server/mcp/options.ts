@@ -37,7 +37,7 @@ export interface McpServerOptions {
   readonly pageSize?: number;
   /** How long a client may keep a list, in milliseconds. @default 10_000 */
   readonly listTtlMs?: number;
-  /** How many calls may wait for an answer of the client at a time, over all clients. Integer ≥ 0. @default 1_000 */
+  /** How many calls may wait for an answer of the client at a time, over all clients; not those of older revisions over standard input. Integer ≥ 0. @default 1_000 */
   readonly maxSuspended?: number;
   /** How long such a call waits for it, in milliseconds. @default 600_000 */
   readonly suspendedTtlMs?: number;
