@@ -5,6 +5,8 @@ import { eventsOf } from "./mcp-raw.ts";
 export interface RawSession {
   /** Posts a message, or a batch of them. */
   post(message: JsonObject | readonly JsonObject[], signal?: AbortSignal): Promise<Response>;
+  /** Opens the stream of the session itself. */
+  get(): Promise<Response>;
   /** The messages of a response, once its stream has ended. */
   messages(response: Promise<Response>): Promise<readonly unknown[]>;
 }
@@ -23,5 +25,6 @@ export async function rawSession(url: string, version: string, capabilities: Jso
   await begun.text();
   own = { "mcp-session-id": begun.headers.get("mcp-session-id") ?? "", "mcp-protocol-version": version };
   await (await post({ jsonrpc: "2.0", method: "notifications/initialized" })).text();
-  return { post, messages: async (response) => eventsOf(await (await response).text()) };
+  const get = (): Promise<Response> => fetch(url, { headers: { accept: "text/event-stream", ...own } });
+  return { post, get, messages: async (response) => eventsOf(await (await response).text()) };
 }
