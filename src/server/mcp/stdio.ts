@@ -14,6 +14,7 @@ import { Listened } from "./listened.ts";
 import { SERVER_OPTIONS, type McpServerOptions } from "./options.ts";
 import { checkLine } from "./malformed-request.ts";
 import { INVALID_REQUEST } from "./rpc-codes.ts";
+import { protocolOutput } from "./protocol-output.ts";
 import { loadServer, loadStdio, type ServerModule } from "./sdk.ts";
 import { LOCAL_CALLER } from "./serving.ts";
 import { TaskListens } from "./tasks/task-listens.ts";
@@ -22,7 +23,10 @@ import { LineReader } from "../../processes/line-reader.ts";
 export interface McpStdioOptions extends McpServerOptions {
   /** @default standard input */
   readonly input?: Readable;
-  /** Nothing else may be written to it. @default standard output */
+  /**
+   * Nothing else may be written to it. @default standard output: what the process prints there goes to standard error until the
+   * connection has ended
+   */
   readonly output?: Writable;
   /** How long `close` waits for calls under way before it cancels them, in milliseconds. @default 5_000 */
   readonly graceMs?: number;
@@ -113,7 +117,8 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
   const seatSession = (): RuntimeSession | undefined => (wanted === "none" ? undefined : (session ??= runtime.session()));
   const { promise: closed, resolve } = Promise.withResolvers<ToolError | undefined>();
   const listens = listensOf(gateway, (message) => transport.send(message));
-  const { input = process.stdin, output = process.stdout } = options;
+  const { input = process.stdin } = options;
+  const { output, release } = options.output === undefined ? protocolOutput() : { output: options.output, release: () => {} };
   const gate = gateFor({ log, sdk, send: (message) => transport.send(message) });
   const transport = new ObservedTransport(new stdio.StdioServerTransport(gate, output), output, {
     message: listens.hear,
@@ -134,6 +139,7 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
     gateway.close();
     await gateway.stop(DRAIN_MS);
     await closeSession(session, log);
+    release();
     resolve(isToolError(gate.errored) ? gate.errored : undefined);
   };
   const server = stdio.serveStdio(({ era }) => gateway.makeServer({ era, caller: LOCAL_CALLER, isTold: true, session: seatSession }), {
