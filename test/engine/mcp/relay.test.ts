@@ -56,3 +56,10 @@ describe("a server that asks and takes no answers", () => {
     expect(sent.at(-1)).toMatchObject({ method: "tools/call" });
   });
 });
+
+test("an answer that has null for an error beside its result is the result", async () => {
+  const { relay, receive } = world();
+  const request = relay.request({ method: "tools/call", params: {}, signal: new AbortController().signal });
+  receive({ id: 1, error: null, result: { content: [] } });
+  expect(await request).toEqual({ content: [] });
+});
