@@ -167,7 +167,7 @@ export class Relay implements Transport {
     const { id } = message;
     if (typeof id !== "number" || id < 1) return this.onmessage?.(message);
     const isResult = Object.hasOwn(message, "result");
-    const error: unknown = ("error" in message ? message.error : undefined) ?? undefined; // some servers send null beside a result
+    const error: unknown = ("error" in message ? message.error : undefined) ?? undefined; // some servers send null with a result
     if (isResult === (error !== undefined))
       return this.#events.onDropped(`an answer to request ${id} that is neither a result nor an error`);
     const waiting = this.#take(id);

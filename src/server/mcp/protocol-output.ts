@@ -3,7 +3,7 @@ import { Writable } from "node:stream";
 
 export interface ProtocolOutput {
   readonly output: Writable;
-  /** What the process prints goes to standard output again. What is left in `output` still gets there. */
+  /** Lets the process print to standard output again. The rest of `output` still gets there. */
   release(): void;
 }
 

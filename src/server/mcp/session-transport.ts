@@ -52,7 +52,7 @@ export function sessionTransport(Base: TransportClass, options: Options): Sessio
       if (group.open.size === 0) this.#endStream(group.unanswered);
     }
 
-    /** What is sent after the stream's end reaches no client, and has the SDK forget the requests. */
+    /** An answer that is sent after the end of its stream reaches no client, and has the SDK forget the request. */
     #endStream(unanswered: readonly RequestId[]): void {
       for (const id of unanswered) this.closeSSEStream(id);
       for (const id of unanswered) super.send(answerNever(id)).catch(() => undefined); // the session has ended
