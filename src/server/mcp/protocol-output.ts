@@ -4,18 +4,18 @@ import { Writable } from "node:stream";
 export interface ProtocolOutput {
   readonly output: Writable;
   /** Lets the process print to standard output again. The rest of `output` still gets there. */
-  release(): void;
+  readonly release: () => void;
 }
 
 /** Until `release`, what the process prints to standard output goes to standard error. */
 export function protocolOutput(): ProtocolOutput {
   const { stdout, stderr } = process;
-  const { write } = stdout;
+  const write = stdout.write.bind(stdout);
   const fail = (error: Error): void => void output.destroy(error);
   const output = new Writable({
     decodeStrings: false,
     write: (chunk: string, _encoding, done) => {
-      if (write.call(stdout, chunk)) done();
+      if (write(chunk)) done();
       else stdout.once("drain", () => done());
     },
     destroy: (error, done) => {
