@@ -22,6 +22,7 @@ export const PROGRAMS = [
   "runtime/waits/waiting-program",
   "runtime/worlds/crash-child",
   "server/fleet/fleet-node",
+  "server/mcp-printing-process",
   "server/mcp-task-process",
   "server/worker/worker-process",
   "store/lease-process",

@@ -23,6 +23,7 @@ import { askWithFault, faultIsOver, hasPlannedTimeout, isPutIn, plannedTimeout, 
 import { abandon } from "./orphan.ts";
 import { withinRun } from "./nested-calls.ts";
 import { prepareAttempt, recallOr } from "./prepare-attempt.ts";
+import { definitionChanged } from "./same-definition.ts";
 import { AttemptContext } from "./tool-context.ts";
 
 /** A handler that keeps the event loop this long without a break is reported. */
@@ -168,7 +169,7 @@ function circuitOf(run: AdmittedCall): Circuit | undefined {
 function invoke<Result>(run: AdmittedCall, after: After<Result>): Result | Promise<Result> {
   const { tool, settings } = run.plan;
   const startedAt = run.clock.now();
-  const refusal = run.cancelled ?? (startedAt < run.deadlineAt ? undefined : tooLate(run));
+  const refusal = run.cancelled ?? (startedAt < run.deadlineAt ? undefined : tooLate(run)) ?? definitionChanged(run);
   if (refusal !== undefined) return after(run, notStarted(run, refusal));
   const timeoutMs = run.job !== undefined && !run.plan.hasOwnTimeout ? 0 : settings.timeoutMs;
   const endsAt = Math.min(timeoutMs === 0 ? Infinity : startedAt + timeoutMs, run.deadlineAt);

@@ -66,6 +66,8 @@ export class ToolPlan {
   readonly limits: readonly SlotLimit[];
   /** The runtime has already said that this tool should declare its effects. */
   warnedUndeclared = false;
+  /** The version of the registry in which its definition was last found. */
+  foundAt = -1;
   #shownTool: Tool | undefined;
   /** How its results are cached; made with the first call of a tool that is. */
   cachePlan: CachePlan | undefined;

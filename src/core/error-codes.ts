@@ -91,7 +91,7 @@ export const ERROR_CODES = {
   permission_denied: { ...PERMISSION, when: "The permission rules do not allow this tool, or the tool itself was denied access." },
   definition_changed: {
     ...PERMISSION,
-    when: "The tool's definition is not the one that was pinned, so its calls are blocked until a person approves it.",
+    when: "The tool's definition is not the one that was pinned, so its calls are blocked until a person approves it; or it changed while the call waited.",
   },
   approval_required: { ...PERMISSION, when: "The call needs approval and no approver is configured." },
   approval_denied: { ...PERMISSION, when: "The call was put to a person or rule and refused, or the answer did not come in time." },

@@ -3,14 +3,16 @@ import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { statSync } from "node:fs";
 import { systemCode } from "../core/base/system-code.ts";
 import type { Clock } from "../core/ports.ts";
+import { systemPorts } from "../core/system-ports.ts";
 import { HAS_PROCESS_GROUPS, guardGroup, releaseGroup, signalGroup } from "./process-guard.ts";
+import { isTreeAlive, killTree, signalTree } from "./process-tree.ts";
 import { pause } from "./pause.ts";
 
 export interface ServerCommand {
   /** A program: looked up in `PATH` when it is a bare name. Never read by a shell. */
   readonly command: string;
   readonly args?: readonly string[];
-  /** Given to the server besides the few variables it inherits (`PATH`, `HOME`, `USER`, `LANG`, `TMPDIR`). */
+  /** Given to the server besides the few variables it inherits (`PATH`, `HOME`, `USER`, `LANG`, `TMPDIR`) and `HAFT_SERVER`, which marks it. */
   readonly env?: Readonly<Record<string, string>>;
   /** Where it runs. @default this process's folder */
   readonly cwd?: string;
@@ -25,18 +27,25 @@ const GRACE_MS = 1_000;
 /** The same while a person waits for the end of the program. */
 const SHORT_GRACE_MS = 200;
 const POLL_MS = 20;
+const MARK = "HAFT_SERVER";
 
-/** Starts the server in a process group of its own, under guard. Failure comes as the child's `error` event. */
+/** By server, what it and all that it starts have in their environment. */
+const marks = new WeakMap<ChildProcessWithoutNullStreams, string>();
+
+/** Starts the server in a process group of its own, under guard, and with a mark in its environment. Failure comes as the child's `error` event. */
 export function startServer(server: ServerCommand): ChildProcessWithoutNullStreams {
+  const id = systemPorts.ids.next("server");
+  const mark = `${MARK}=${id}`;
   const child = spawn(server.command, server.args ?? [], {
-    env: serverEnvironment(server.env ?? {}),
+    env: { ...serverEnvironment(server.env ?? {}), [MARK]: id },
     stdio: ["pipe", "pipe", "pipe"],
     shell: false,
     detached: HAS_PROCESS_GROUPS,
     windowsHide: true,
     ...(server.cwd === undefined ? {} : { cwd: server.cwd }),
   });
-  if (child.pid !== undefined) guardGroup(child.pid);
+  marks.set(child, mark);
+  if (child.pid !== undefined) guardGroup(child.pid, mark);
   return child;
 }
 
@@ -51,17 +60,18 @@ export function endServersQuickly(): void {
 }
 
 /**
- * Ends a server and all it started: closes its input, then SIGTERM, then SIGKILL to the whole group, with a second between,
- * or less after `endServersQuickly`. Resolves when they are gone, or have been killed.
+ * Ends a server and all it started, on Linux also what has left its process group: closes its input, then SIGTERM, then SIGKILL to all of them, with a
+ * second between, or less after `endServersQuickly`. Resolves when they are gone, or have been killed.
  */
 export async function endServer(child: ChildProcessWithoutNullStreams, clock: Clock): Promise<void> {
   const group = child.pid;
   if (group === undefined) return; // it never started
   child.stdin.end();
   await waitFor(() => !isRunning(child), clock);
-  if (signalGroup(group, "SIGTERM")) {
-    await waitFor(() => !signalGroup(group, 0), clock);
-    signalGroup(group, "SIGKILL");
+  const root = { pid: group, mark: marks.get(child) ?? MARK };
+  if (signalTree(root, "SIGTERM") > 0) {
+    await waitFor(() => !signalGroup(group, 0) && !isTreeAlive(root), clock);
+    await killTree(root, clock);
     await waitFor(() => !isRunning(child), clock);
   }
   releaseGroup(group);

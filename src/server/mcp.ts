@@ -18,8 +18,8 @@ export type { McpProvider } from "./mcp/provider.ts";
 /**
  * Serves one client over standard input and output, until it closes its end.
  *
- * The runtime must be open, and stays so. Its tools must not print to standard output, which would break the protocol. The
- * library `@modelcontextprotocol/server` is loaded now.
+ * The runtime must be open, and stays so. Without `output`, standard output is for the protocol alone: what the process prints there
+ * goes to standard error until the connection has ended. The library `@modelcontextprotocol/server` is loaded now.
  *
  * @throws ToolError `invalid_argument` for wrong options, `unavailable` without the library. By rejecting
  */

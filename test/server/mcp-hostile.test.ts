@@ -211,6 +211,7 @@ test("E09 news that a client over stdio does not take are dropped beyond a hundr
   const output = new PassThrough();
   const transport = new ObservedTransport(inner, output, {
     message: () => {},
+    repeated: () => {},
     passing: (message) => message,
     congested: () => {},
     closed: () => {},

@@ -23,6 +23,7 @@ export interface RawOptions {
   readonly capabilities?: JsonObject;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
+  readonly progressToken?: string;
 }
 
 let lastId = 0;
@@ -39,13 +40,14 @@ export async function raw(url: string, method: string, params: JsonObject = {}, 
 }
 
 export function rawResponse(url: string, method: string, params: JsonObject, options: RawOptions = {}): Promise<Response> {
-  const { capabilities = {}, headers = {}, signal } = options;
+  const { capabilities = {}, headers = {}, signal, progressToken } = options;
   const named = NAMED[method];
   const name = named === undefined ? undefined : params[named];
   const meta = {
     "io.modelcontextprotocol/protocolVersion": VERSION,
     "io.modelcontextprotocol/clientInfo": { name: "raw", version: "1" },
     "io.modelcontextprotocol/clientCapabilities": capabilities,
+    ...(progressToken === undefined ? {} : { progressToken }),
   };
   return fetch(url, {
     method: "POST",

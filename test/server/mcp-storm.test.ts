@@ -113,7 +113,9 @@ class Weather {
     for (const line of lines) {
       const message: Message = JSON.parse(line);
       if (message.method === "elicitation/create" || message.result?.resultType === "input_required") this.#questions.push(message);
-      if (message.method === undefined && message.id !== undefined) this.answered.set(message.id, (this.answered.get(message.id) ?? 0) + 1);
+      // An answer with id null is one to garbage.
+      if (message.method === undefined && typeof message.id === "number")
+        this.answered.set(message.id, (this.answered.get(message.id) ?? 0) + 1);
     }
   }
 

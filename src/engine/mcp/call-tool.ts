@@ -2,7 +2,7 @@
 import type { ToolContext } from "../../core/context.ts";
 import type { EngineRequest } from "../../core/engine.ts";
 import type { RemoteJob } from "../../core/remote-job.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { Tool } from "../../core/tool.ts";
 import type { Answering } from "./answer-request.ts";
@@ -109,14 +109,20 @@ const MAX_REASON_CHARS = 2_000;
 export function toToolOutput(answer: unknown, server: string): ToolOutput {
   if (!isJsonObject(answer))
     throw new ToolError("invalid_output", `MCP server "${server}" answered tools/call with something that is not an object.`);
-  const content = Array.isArray(answer["content"]) ? answer["content"].map(toPart) : [];
-  const output = answer["structuredContent"];
+  const { content: given = [], structuredContent: output } = answer;
+  const content = partsOf(given).map(toPart);
   if (answer["isError"] === true) throw new ToolError("execution_failed", reasonOf(content, output), { outcome: "failed" });
   return new ToolOutput({
     ...(output === undefined ? {} : { output }),
     ...(content.length === 0 && output !== undefined ? {} : { content }),
     ...(isJsonObject(answer["_meta"]) ? { metadata: answer["_meta"] } : {}),
   });
+}
+
+/** Content is an array; what a server sends in its place is taken for its one part, so that no answer is lost. */
+function partsOf(given: JsonValue): readonly JsonValue[] {
+  if (isJsonArray(given)) return given;
+  return given === null ? [] : [typeof given === "string" ? { type: "text", text: given } : given];
 }
 
 /** The server's description of an error: as text, else as the JSON that it sent. */

@@ -13,6 +13,7 @@ import { oauthProvider, ownHeaders, withOwnHeaders } from "./authorization.ts";
 import { PreparedClient, directTransport, type DirectPath } from "./direct-transport.ts";
 import { ConnectionLost, ServerFault } from "./failure.ts";
 import { MAX_MESSAGE_BYTES } from "../../processes/line-reader.ts";
+import { sharedRenewals } from "./shared-renewals.ts";
 import { serverUrl, shownUrl, type McpUrlOptions } from "./options.ts";
 import { within } from "../../processes/pause.ts";
 import { CLOSED, type Wire } from "./wire.ts";
@@ -57,7 +58,7 @@ export class HttpWire implements Wire {
     const url = serverUrl(server);
     this.url = shownUrl(url);
     this.#client = new PreparedClient(httpClient({ ...clientOptions(server), maxBytes: MAX_MESSAGE_BYTES }, { clock, log }));
-    const fetch = withOwnHeaders(watchedFetch(guardedFetch(this.#client), this.#received), server);
+    const fetch = sharedRenewals(withOwnHeaders(watchedFetch(guardedFetch(this.#client), this.#received), server));
     const later = (fire: () => void, delayMs: number): (() => void) => this.#later(fire, delayMs);
     const received = this.#received;
     this.transport = makeTransport({ url, fetch, client: this.#client, received, server, kind, sdk, later });

@@ -26,6 +26,9 @@ export interface RelayEvents {
   onDropped(what: string): void;
 }
 
+/** As many answers to requests of the server may be on their way to it. A server that takes none of them does not get the others. */
+const MAX_UNTAKEN = 1_000;
+
 interface Waiting {
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
@@ -44,6 +47,7 @@ export class Relay implements Transport {
   readonly #events: RelayEvents;
   readonly #waiting = new Map<number, Waiting>();
   readonly #answering = new Map<string | number, AbortController>();
+  #untaken = 0;
   /** The client itself numbers from 0 and sends no more than one request that it numbers. */
   #nextId = 1;
 
@@ -71,8 +75,16 @@ export class Relay implements Transport {
     return this.#inner.start();
   }
 
-  send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
-    return this.#inner.send(message, options);
+  /** Resolves as well for an answer that is dropped because too many others were not taken. */
+  async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
+    if ("method" in message) return await this.#inner.send(message, options);
+    if (this.#untaken >= MAX_UNTAKEN) return this.#events.onDropped("an answer to a request of the server, which takes no answers");
+    this.#untaken++;
+    try {
+      await this.#inner.send(message, options);
+    } finally {
+      this.#untaken--;
+    }
   }
 
   close(): Promise<void> {
@@ -155,7 +167,7 @@ export class Relay implements Transport {
     const { id } = message;
     if (typeof id !== "number" || id < 1) return this.onmessage?.(message);
     const isResult = Object.hasOwn(message, "result");
-    const error: unknown = "error" in message ? message.error : undefined;
+    const error: unknown = ("error" in message ? message.error : undefined) ?? undefined; // some servers send null with a result
     if (isResult === (error !== undefined))
       return this.#events.onDropped(`an answer to request ${id} that is neither a result nor an error`);
     const waiting = this.#take(id);
@@ -196,7 +208,7 @@ export class Relay implements Transport {
     const reply = (part: { readonly result: Record<string, unknown> } | { readonly error: RpcErrorBody }): void => {
       this.#answering.delete(id);
       if (controller.signal.aborted) return;
-      this.#inner.send({ jsonrpc: "2.0", id, ...part }).catch((error: unknown) => this.#events.onDropped(describeThrown(error)));
+      this.send({ jsonrpc: "2.0", id, ...part }).catch((error: unknown) => this.#events.onDropped(describeThrown(error)));
     };
     answer.then(
       (result) => reply({ result: { ...result } }),

@@ -80,11 +80,11 @@ export class StdioTransport implements Transport, Wire {
     });
   }
 
-  /** Writes one message. A full pipe is not waited for: what the server never reads, the caller's deadline ends. */
+  /** Resolves once the message is in the server's pipe. The deadline of its caller ends the wait for a server that never reads. */
   send(message: JSONRPCMessage): Promise<void> {
     if (this.#child === undefined || this.ended !== undefined) return Promise.reject(new Error(this.ended ?? "it was not started"));
-    this.#child.stdin.write(`${JSON.stringify(message)}\n`);
-    return Promise.resolve();
+    const { stdin } = this.#child;
+    return new Promise((resolve) => stdin.write(`${JSON.stringify(message)}\n`, () => resolve())); // an error of the pipe ends the transport
   }
 
   /** Ends the server and all it started. Pending requests fail at once; resolves when the processes are gone. */

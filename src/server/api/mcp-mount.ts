@@ -9,7 +9,7 @@ import { countedRequest, countedResponse } from "./counted-bytes.ts";
 import { admitted } from "./refused.ts";
 import type { ApiServices } from "./services.ts";
 import { refuseSessionKey } from "./session-pool.ts";
-import { watchedStream } from "./watched-stream.ts";
+import { watchedStream } from "../auth/watched-stream.ts";
 
 export const MCP_PATH = "/mcp";
 

@@ -2,7 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import type { StreamFilter } from "../events/event-hub.ts";
 import { EVENT_STREAM_HEADERS } from "../events/sse.ts";
-import { watchedStream } from "./watched-stream.ts";
+import { watchedStream } from "../auth/watched-stream.ts";
 import type { ApiServices, RequestOf } from "./services.ts";
 
 /** @throws ToolError `rate_limited` when the principal follows too many; `not_found` and `gone`. By rejecting */

@@ -22,6 +22,7 @@ export async function writeResponse(response: Response, outgoing: ServerResponse
 
 /** No faster than the client reads. */
 async function copy(body: ReadableStream<Uint8Array>, outgoing: ServerResponse, gone: AbortSignal): Promise<void> {
+  outgoing.flushHeaders(); // else they wait for the first bytes, which may be long in coming
   const reader = body.getReader();
   const stop = (): void => void reader.cancel().catch(() => {});
   if (gone.aborted) stop();

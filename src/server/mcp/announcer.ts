@@ -1,6 +1,7 @@
 /** Notifies every connection of changes: the tools of the runtime, and the notifications of connected servers. */
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { PeerNotification } from "../../engine/mcp/peer.ts";
+import type { Visibility } from "../../policy/visibility.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { Peers, Source } from "./peers.ts";
 
@@ -9,8 +10,8 @@ export interface Audience {
   toolsChanged(): void;
   promptsChanged(): void;
   resourcesChanged(): void;
-  resourceUpdated(uri: string): void;
-  logged(params: JsonObject): void;
+  resourceUpdated(uri: string, source: Source): void;
+  logged(params: JsonObject, source: Source): void;
 }
 
 export class Announcer {
@@ -19,8 +20,8 @@ export class Announcer {
   readonly #audiences = new Set<Audience>();
   /** How to stop listening to each source. */
   readonly #heard = new Map<Source, () => void>();
-  /** How many want to know of changes of a resource. */
-  readonly #watched = new Map<string, number>();
+  /** How many want to know of changes of a resource, by its server. */
+  readonly #watched = new Map<Source, Map<string, number>>();
   readonly #unsubscribe: () => void;
   #version: number;
 
@@ -49,18 +50,34 @@ export class Announcer {
     this.#tell((audience) => audience.toolsChanged());
   }
 
-  /** Subscribes to a resource at the server that lists it, until the returned function is called. */
-  watch(uri: string): () => void {
-    const count = this.#watched.get(uri) ?? 0;
-    this.#watched.set(uri, count + 1);
-    if (count === 0) void this.#subscribe(uri, "subscribe");
-    let ended = false;
+  /** Subscribes to a resource at the server that lists it for a caller with these tools, until the returned function is called. */
+  watch(uri: string, visible: Visibility | undefined): () => void {
+    let isOver = false;
+    let leave = (): void => {};
+    void (async () => {
+      const asker = { signal: AbortSignal.timeout(SUBSCRIBE_TIMEOUT_MS), visible };
+      const source = await this.#peers.findResource(uri, asker).catch(() => undefined); // as where the server does not take the subscription
+      if (source !== undefined && !isOver) leave = this.#join(source, uri);
+    })();
     return () => {
-      if (ended) return;
-      ended = true;
-      const left = (this.#watched.get(uri) ?? 1) - 1;
-      if (left > 0) this.#watched.set(uri, left);
-      else if (this.#watched.delete(uri)) void this.#subscribe(uri, "unsubscribe");
+      if (isOver) return;
+      isOver = true;
+      leave();
+    };
+  }
+
+  #join(source: Source, uri: string): () => void {
+    const counts = this.#watched.get(source) ?? new Map<string, number>();
+    this.#watched.set(source, counts);
+    const count = counts.get(uri) ?? 0;
+    counts.set(uri, count + 1);
+    if (count === 0) void subscribe(source, uri, "subscribe");
+    return () => {
+      const left = (counts.get(uri) ?? 1) - 1;
+      if (left > 0) return void counts.set(uri, left);
+      counts.delete(uri);
+      if (counts.size === 0) this.#watched.delete(source);
+      void subscribe(source, uri, "unsubscribe");
     };
   }
 
@@ -69,16 +86,6 @@ export class Announcer {
     for (const stop of this.#heard.values()) stop();
     this.#heard.clear();
     this.#audiences.clear();
-  }
-
-  async #subscribe(uri: string, method: "subscribe" | "unsubscribe"): Promise<void> {
-    const signal = AbortSignal.timeout(SUBSCRIBE_TIMEOUT_MS);
-    try {
-      const source = await this.#peers.findResource(uri, signal);
-      await source?.[method]?.({ uri }, { signal });
-    } catch {
-      // Changes of that resource are not announced then; a read of it says why it cannot be read.
-    }
   }
 
   #hearSources(): void {
@@ -92,16 +99,16 @@ export class Announcer {
       if (source.onNotification === undefined || this.#heard.has(source)) continue;
       this.#heard.set(
         source,
-        source.onNotification((notification) => this.#pass(notification)),
+        source.onNotification((notification) => this.#pass(notification, source)),
       );
     }
     this.#peers.forget();
   }
 
-  #pass({ method, params }: PeerNotification): void {
+  #pass({ method, params }: PeerNotification, source: Source): void {
     switch (method) {
       case "notifications/message":
-        return this.#tell((audience) => audience.logged(params));
+        return this.#tell((audience) => audience.logged(params, source));
       case "notifications/prompts/list_changed":
         this.#peers.forget();
         return this.#tell((audience) => audience.promptsChanged());
@@ -110,7 +117,7 @@ export class Announcer {
         return this.#tell((audience) => audience.resourcesChanged());
       case "notifications/resources/updated": {
         const uri = isJsonObject(params) ? params["uri"] : undefined;
-        return typeof uri === "string" ? this.#tell((audience) => audience.resourceUpdated(uri)) : undefined;
+        return typeof uri === "string" ? this.#tell((audience) => audience.resourceUpdated(uri, source)) : undefined;
       }
       case "notifications/tools/list_changed": // the runtime lists them again and says so itself
     }
@@ -122,3 +129,11 @@ export class Announcer {
 }
 
 const SUBSCRIBE_TIMEOUT_MS = 10_000;
+
+async function subscribe(source: Source, uri: string, method: "subscribe" | "unsubscribe"): Promise<void> {
+  try {
+    await source[method]?.({ uri }, { signal: AbortSignal.timeout(SUBSCRIBE_TIMEOUT_MS) });
+  } catch {
+    // Changes of that resource are not announced then; a read of it says why it cannot be read.
+  }
+}

@@ -7,7 +7,7 @@ import { Announcer, type Audience } from "./announcer.ts";
 import type { CallAnswer } from "./call-result.ts";
 import { settingsOf, type McpServerOptions, type Settings } from "./options.ts";
 import { addPeerHandlers } from "./peer-handlers.ts";
-import { Peers, isPeerError } from "./peers.ts";
+import { Peers, isPeerError, type Source } from "./peers.ts";
 import { type Connection, wantsLevel } from "./round.ts";
 import { passingServer, type ServerModule } from "./sdk.ts";
 import { CALL_METHOD } from "./plain-call.ts";
@@ -19,6 +19,7 @@ import { TASKS_EXTENSION } from "./tasks/task-offer.ts";
 import { Tasks } from "./tasks/tasks.ts";
 import { addToolHandlers, answerCall } from "./tool-handlers.ts";
 import { ToolList } from "./tool-list.ts";
+import { visibleTo } from "./visible-to.ts";
 
 interface Asked {
   readonly method: string;
@@ -84,7 +85,7 @@ export class Gateway implements Shared {
     addToolHandlers(serving);
     addTaskHandlers(serving);
     const isWatched = addPeerHandlers(serving);
-    if (info.isTold) ends.push(this.announcer.add(audienceOf(server, connection, isWatched)));
+    if (info.isTold) ends.push(this.announcer.add(audienceOf(serving, isWatched)));
     return server;
   }
 
@@ -153,13 +154,14 @@ export class Gateway implements Shared {
     return capabilities;
   }
 
-  async #answerIn({ requests }: ConnectionInfo, { method, handler, request, context }: Asked): Promise<unknown> {
+  async #answerIn({ requests, unanswered }: ConnectionInfo, { method, handler, request, context }: Asked): Promise<unknown> {
     const { id } = context.mcpReq;
     requests?.add(id);
     try {
       return await this.#answer(method, () => handler(request, context));
     } finally {
       requests?.delete(id);
+      if (context.mcpReq.signal.aborted) unanswered?.(id);
     }
   }
 
@@ -226,19 +228,20 @@ const ANYTHING = { "~standard": { version: 1, vendor: "haft", validate: (value: 
 const RESOURCE_NOT_FOUND = -32_002;
 
 /** A message that cannot be sent is lost: its receiver has gone. */
-function audienceOf(server: Server, connection: Connection, isWatched: (uri: string) => boolean): Audience {
+function audienceOf({ server, connection, gateway, info }: Serving, isWatched: (uri: string) => boolean): Audience {
   const quietly = (sent: Promise<void>): void => void sent.catch(() => {});
   const { prompts, resources } = server.getCapabilities();
+  const isSeen = (source: Source): boolean => gateway.peers.isSeen(source, visibleTo(gateway.settings, info.caller));
   return {
     toolsChanged: () => quietly(server.sendToolListChanged()),
     promptsChanged: () => (prompts === undefined ? undefined : quietly(server.sendPromptListChanged())),
     resourcesChanged: () => (resources === undefined ? undefined : quietly(server.sendResourceListChanged())),
-    resourceUpdated: (uri) => {
-      if (connection.era === "modern" || isWatched(uri)) quietly(server.sendResourceUpdated({ uri }));
+    resourceUpdated: (uri, source) => {
+      if ((connection.era === "modern" || isWatched(uri)) && isSeen(source)) quietly(server.sendResourceUpdated({ uri }));
     },
-    logged: (params) => {
+    logged: (params, source) => {
       const { level, data, logger } = params;
-      if (connection.era === "modern" || !wantsLevel(connection, level) || data === undefined) return;
+      if (connection.era === "modern" || !wantsLevel(connection, level) || data === undefined || !isSeen(source)) return;
       quietly(
         server.notification({ method: "notifications/message", params: { level, data, ...(logger === undefined ? {} : { logger }) } }),
       );

@@ -1,19 +1,19 @@
 /** Clients of the revisions up to 2025-11-25 over HTTP: each has a session, because the server may ask them something. */
-import type { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import type { Gateway } from "./gateway.ts";
 import { refusal } from "../http/guard.ts";
 import type { HttpSettings } from "./http-options.ts";
+import { INVALID_REQUEST } from "./rpc-codes.ts";
 import { newSecret } from "../../net/secret.ts";
 import type { Caller, RequestId } from "./serving.ts";
+import { messagesOf, requestIds, sessionTransport, type SessionTransport } from "./session-transport.ts";
 
 const SESSION_HEADER = "mcp-session-id";
 const SESSION_NOT_FOUND = -32_001;
-const INVALID_REQUEST = -32_600;
 
 interface ClientSession {
-  readonly transport: WebStandardStreamableHTTPServerTransport;
+  readonly transport: SessionTransport;
   readonly close: () => Promise<void>;
   /** It is no other caller's. */
   readonly callerId: string;
@@ -58,12 +58,13 @@ export class HttpSessions {
     let session: RuntimeSession | undefined;
     const seatSession = (): RuntimeSession | undefined => (settings.session === "none" ? undefined : (session ??= runtime.session()));
     const requests = new Set<RequestId>();
-    const server = this.#gateway.makeServer({ era: "legacy", caller, isTold: true, requests, session: seatSession });
+    const unanswered = (id: RequestId): void => transport.leaveUnanswered(id);
+    const server = this.#gateway.makeServer({ era: "legacy", caller, isTold: true, requests, unanswered, session: seatSession });
     const close = async (): Promise<void> => {
       await server.close();
       await session?.close();
     };
-    const transport: WebStandardStreamableHTTPServerTransport = new sdk.WebStandardStreamableHTTPServerTransport({
+    const transport: SessionTransport = sessionTransport(sdk.WebStandardStreamableHTTPServerTransport, {
       sessionIdGenerator: newSecret,
       onsessioninitialized: (id) => this.#add(id, { transport, callerId: caller.id, close, requests, forgetIdle: () => {} }),
       onsessionclosed: (id) => this.#end(id),
@@ -105,17 +106,11 @@ export class HttpSessions {
 /** An id that two requests would have at a time: the answer of one would be taken for the other's, and the other would get none. */
 function repeatedId(body: JsonValue | undefined, running: ReadonlySet<RequestId>): RequestId | undefined {
   const ids = new Set<RequestId>();
-  for (const message of messagesOf(body)) {
-    const id = isJsonObject(message) && message["method"] !== undefined ? message["id"] : undefined;
-    if (typeof id !== "string" && typeof id !== "number") continue;
+  for (const id of requestIds(body)) {
     if (running.has(id) || ids.has(id)) return id;
     ids.add(id);
   }
   return undefined;
-}
-
-function messagesOf(body: JsonValue | undefined): readonly unknown[] {
-  return Array.isArray(body) ? body : [body];
 }
 
 function isInitialize(body: JsonValue | undefined): boolean {

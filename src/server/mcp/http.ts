@@ -18,12 +18,17 @@ import { HttpSessions } from "./http-sessions.ts";
 import { settingsOf } from "./options.ts";
 import { paramHeaderProblem, toolCallOf } from "./param-headers.ts";
 import { isPlainHead } from "./plain-call.ts";
+import { INVALID_REQUEST } from "./rpc-codes.ts";
 import { loadServer } from "./sdk.ts";
+import { CredentialWatch } from "../auth/credential-watch.ts";
 import { hasScope, senderOf } from "../auth/principal.ts";
+import { watchedStream } from "../auth/watched-stream.ts";
 import { LOCAL_CALLER, type Caller } from "./serving.ts";
-import { listenedTo } from "./listened.ts";
+import { listenedTo, withListened } from "./listened.ts";
+import { visibleTo } from "./visible-to.ts";
 import { listenedTasks } from "./tasks/task-listens.ts";
 import { taskStream } from "./tasks/task-stream.ts";
+import { WatchedReply } from "./watched-reply.ts";
 
 /** Answers requests of MCP clients; the path is chosen where it is mounted. */
 export interface McpHandler {
@@ -40,7 +45,6 @@ interface Parts {
 }
 
 const PARSE_ERROR = -32_700;
-const INVALID_REQUEST = -32_600;
 const HEADER_MISMATCH = -32_020;
 /** The longest wait for work that ignores its cancellation. */
 const DRAIN_MS = 1_000;
@@ -57,12 +61,16 @@ export class HttpGateway {
   readonly settings: HttpSettings;
   readonly #runtime: Runtime;
   readonly #options: McpHttpOptions;
+  /** Undefined where all callers are let in. */
+  readonly #watch: CredentialWatch | undefined;
   #parts: Promise<Parts> | undefined;
   #closing = false;
 
   constructor(runtime: Runtime, options: McpHttpOptions) {
     this.settings = httpSettingsOf(options);
-    settingsOf(options);
+    const { clock, log } = settingsOf(options);
+    const { authenticator } = this.settings;
+    this.#watch = authenticator === undefined ? undefined : new CredentialWatch({ authenticator, clock, log });
     this.#runtime = runtime;
     this.#options = options;
   }
@@ -76,7 +84,15 @@ export class HttpGateway {
     const refused = this.refuse(request) ?? this.#refuseForm(request);
     if (refused !== undefined) return refused;
     const caller = await this.#callerOf(request);
-    return caller instanceof Response ? caller : this.#answer(request, caller);
+    return caller instanceof Response ? caller : this.#watched(await this.#answer(request, caller), caller);
+  }
+
+  /** The same answer, whose event stream ends with the credentials of the caller. */
+  #watched(response: Response, { principal }: Caller): Response {
+    const { body, headers } = response;
+    const isStream = body !== null && headers.get("content-type")?.startsWith("text/event-stream") === true;
+    if (!isStream || principal === undefined || this.#watch === undefined) return response;
+    return new Response(watchedStream(body, { principal, access: this.#watch }), response);
   }
 
   /** As `handle`, for a server that has let the caller in. */
@@ -92,7 +108,8 @@ export class HttpGateway {
       if (caller === undefined) return false;
       const text = await read();
       if (text === undefined) return true; // the client has gone
-      return await this.#answerDirect(text, caller, { request, reply, begins: () => access.begins(request, caller) });
+      const watched = this.#watchedReply(reply, request, caller);
+      return await this.#answerDirect(text, caller, { request, reply: watched, begins: () => access.begins(request, caller) });
     };
     return {
       take: (head) =>
@@ -104,6 +121,16 @@ export class HttpGateway {
           ? answer
           : undefined,
     };
+  }
+
+  #watchedReply(reply: DirectReply, request: DirectRequest, { principal }: Caller): DirectReply {
+    const watch = this.#watch;
+    if (principal === undefined || watch === undefined) return reply;
+    const end = (): void => {
+      request.cancel();
+      reply.end(200);
+    };
+    return new WatchedReply(reply, () => watch.watch(principal, end));
   }
 
   #ownAccess(): DirectAccess {
@@ -189,11 +216,16 @@ export class HttpGateway {
       return boundedStream(await sessions.handle(request, body, caller));
     const differing = this.#refuseParams(gateway, headers, body);
     if (differing !== undefined) return differing;
-    const watched = listenedTo(body).map((uri) => gateway.announcer.watch(uri));
+    const visible = visibleTo(gateway.settings, caller);
+    const wanted = listenedTo(body);
+    const uris = visible === undefined ? wanted : await gateway.peers.listed(wanted, { signal, visible });
+    const watched = uris.map((uri) => gateway.announcer.watch(uri, visible));
     const release = (): void => {
       for (const stop of watched) stop();
     };
-    const answered = boundedStream(await modern.fetch(request, { parsedBody: body, authInfo: authInfoOf(caller) }));
+    const answered = boundedStream(
+      await modern.fetch(request, { parsedBody: uris === wanted ? body : withListened(body, uris), authInfo: authInfoOf(caller) }),
+    );
     const isStream = answered.headers.get("content-type")?.startsWith("text/event-stream") === true;
     const { tasks, settings } = gateway;
     const response =

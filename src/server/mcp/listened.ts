@@ -46,3 +46,11 @@ export function listenedTo(message: unknown): readonly string[] {
   const uris = isJsonObject(notifications) ? notifications["resourceSubscriptions"] : undefined;
   return isJsonArray(uris) ? uris.filter((uri) => typeof uri === "string").slice(0, MAX_WATCHED) : [];
 }
+
+/** The same message, which asks for the changes of these resources instead. */
+export function withListened(message: JsonValue | undefined, uris: readonly string[]): JsonValue | undefined {
+  const params = isJsonObject(message) ? message["params"] : undefined;
+  const notifications = isJsonObject(params) ? params["notifications"] : undefined;
+  if (!isJsonObject(message) || !isJsonObject(params) || !isJsonObject(notifications)) return message;
+  return { ...message, params: { ...params, notifications: { ...notifications, resourceSubscriptions: uris } } };
+}

@@ -8,6 +8,8 @@ export interface Ears {
   message(message: unknown): void;
   /** The message that goes out in place of this one. */
   passing(message: JSONRPCMessage): JSONRPCMessage;
+  /** A request has the id of another that is not answered yet, and is dropped: an answer to it would be taken for the other's. */
+  repeated(id: string | number): void;
   /** So many requests are unanswered, or their answers unread, that no more should come; false when they may again. */
   congested(isCongested: boolean): void;
   closed(): void;
@@ -108,6 +110,7 @@ export class ObservedTransport implements Transport {
       if (message.method === "notifications/cancelled" && this.#cancel(message.params)) return;
       return this.#pass(message, extra);
     }
+    if (this.#open.has(message.id) || this.#waiting.some(({ id }) => id === message.id)) return this.#ears.repeated(message.id);
     if (this.#waiting.length > 0 || this.#isFull()) {
       if (this.#isLeft) return;
       this.#waiting.push({ id: message.id, message, extra });

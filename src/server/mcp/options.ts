@@ -37,7 +37,7 @@ export interface McpServerOptions {
   readonly pageSize?: number;
   /** How long a client may keep a list, in milliseconds. @default 10_000 */
   readonly listTtlMs?: number;
-  /** How many calls may wait for an answer of the client at a time, over all clients. Integer ≥ 0. @default 1_000 */
+  /** How many calls may wait for an answer of the client at a time, over all clients; not those of older revisions over standard input. Integer ≥ 0. @default 1_000 */
   readonly maxSuspended?: number;
   /** How long such a call waits for it, in milliseconds. @default 600_000 */
   readonly suspendedTtlMs?: number;
@@ -45,7 +45,8 @@ export interface McpServerOptions {
   readonly tasks?: false | McpTaskOptions;
   /**
    * Which tools a caller sees and may call, of those that the server has: rules as `ExecuteOptions.allow` takes them. Asked with every
-   * request of a caller that the `authenticator` knows. @default all, for every caller
+   * request of a caller that the `authenticator` knows. A connected server of whose tools it may use none is hidden from it with its
+   * resources, prompts and log. @default all, for every caller
    */
   readonly toolsFor?: (principal: Principal) => VisibilityRules | undefined;
   /** Clock, ids and log, for tests. */

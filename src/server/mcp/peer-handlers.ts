@@ -5,11 +5,12 @@ import { copyJson, isJsonObject, type JsonObject } from "../../core/base/json.ts
 import type { PeerOptions } from "../../engine/mcp/peer.ts";
 import type { McpClient } from "./client.ts";
 import { pageOf } from "./page.ts";
-import type { Source } from "./peers.ts";
+import type { Asker, Source } from "./peers.ts";
 import { isLogLevel } from "./round.ts";
 import { serveExchange } from "./serve-exchange.ts";
 import { INVALID_PARAMS } from "./rpc-codes.ts";
 import { textParam, type McpRequest, type Serving } from "./serving.ts";
+import { visibleTo } from "./visible-to.ts";
 import { untilAborted } from "../../core/base/until-aborted.ts";
 
 const LOG_LEVEL_TIMEOUT_MS = 10_000;
@@ -24,13 +25,15 @@ export function addPeerHandlers(serving: Serving): (uri: string) => boolean {
   return resources === undefined ? () => false : addResources(serving);
 }
 
-function addLogLevel({ gateway, connection, handle }: Serving): void {
+function addLogLevel({ gateway, connection, handle, info }: Serving): void {
   handle("logging/setLevel", async (request) => {
     const level = textParam(request, "level");
     if (!isLogLevel(level)) throw new ToolError("invalid_input", `There is no log level ${JSON.stringify(level)}.`);
     connection.logLevel = level;
     const options = { signal: AbortSignal.timeout(LOG_LEVEL_TIMEOUT_MS) };
-    await Promise.allSettled(gateway.peers.sources().map(async (source) => source.setLogLevel?.({ level }, options)));
+    const visible = visibleTo(gateway.settings, info.caller);
+    const seen = gateway.peers.sources().filter((source) => gateway.peers.isSeen(source, visible));
+    await Promise.allSettled(seen.map(async (source) => source.setLogLevel?.({ level }, options)));
     return {};
   });
 }
@@ -43,7 +46,7 @@ function addPrompts(serving: Serving): void {
   handle("prompts/get", (request, context) =>
     serveExchange<JsonObject>({ request, context, serving }, async ({ exchange, client }) => {
       const { signal } = exchange;
-      const { source, own } = await gateway.peers.findPrompt(textParam(request, "name"), signal);
+      const { source, own } = await gateway.peers.findPrompt(textParam(request, "name"), askerOf(serving, signal));
       const answer = source.getPrompt?.({ ...plainParams(request), name: own }, { signal, ask: askThrough(client) });
       return answer === undefined ? notOffered(source, "prompts") : untilAborted(answer, signal);
     }),
@@ -62,7 +65,7 @@ function addResources(serving: Serving): (uri: string) => boolean {
     const uri = textParam(request, "uri");
     try {
       return await serveExchange<JsonObject>({ request, context, serving }, ({ exchange, client }) =>
-        gateway.peers.read({ ...plainParams(request), uri }, { signal: exchange.signal, ask: askThrough(client) }),
+        gateway.peers.read({ ...plainParams(request), uri }, { ...askerOf(serving, exchange.signal), ask: askThrough(client) }),
       );
     } catch (error: unknown) {
       if (error instanceof ToolError && error.code === "not_found")
@@ -74,13 +77,13 @@ function addResources(serving: Serving): (uri: string) => boolean {
 }
 
 /** Of the older revision; the newer one's clients list the notifications they want when they begin to listen. */
-function addSubscriptions({ gateway, handle, atEnd }: Serving): (uri: string) => boolean {
+function addSubscriptions({ gateway, handle, info, atEnd }: Serving): (uri: string) => boolean {
   const watched = new Map<string, () => void>();
   handle("resources/subscribe", (request) => {
     const uri = textParam(request, "uri");
     if (watched.size >= MAX_SUBSCRIPTIONS)
       throw new ToolError("invalid_input", `At most ${MAX_SUBSCRIPTIONS} resources can be subscribed to.`);
-    if (!watched.has(uri)) watched.set(uri, gateway.announcer.watch(uri));
+    if (!watched.has(uri)) watched.set(uri, gateway.announcer.watch(uri, visibleTo(gateway.settings, info.caller)));
     return {};
   });
   handle("resources/unsubscribe", (request) => {
@@ -99,18 +102,19 @@ function addSubscriptions({ gateway, handle, atEnd }: Serving): (uri: string) =>
 const MAX_SUBSCRIPTIONS = 1_000;
 
 /** Completes the arguments of prompts and templates, each by the server that has it. */
-async function complete({ gateway }: Serving, request: McpRequest, { mcpReq }: ServerContext): Promise<JsonObject> {
-  const { peers } = gateway;
+async function complete(serving: Serving, request: McpRequest, { mcpReq }: ServerContext): Promise<JsonObject> {
+  const { peers } = serving.gateway;
   const { signal } = mcpReq;
+  const asker = askerOf(serving, signal);
   const params = plainParams(request);
   const ref = isJsonObject(params["ref"]) ? params["ref"] : {};
   if (ref["type"] === "ref/prompt" && typeof ref["name"] === "string") {
-    const { source, own } = await peers.findPrompt(ref["name"], signal);
+    const { source, own } = await peers.findPrompt(ref["name"], asker);
     return untilAborted(source.complete?.({ ...params, ref: { ...ref, name: own } }, { signal }) ?? NO_COMPLETION, signal);
   }
   if (ref["type"] !== "ref/resource" || typeof ref["uri"] !== "string")
     throw new ToolError("invalid_input", "A completion is for a ref/prompt with a name or a ref/resource with a uri.");
-  const source = (await peers.findTemplate(ref["uri"], signal)) ?? (await peers.findResource(ref["uri"], signal));
+  const source = (await peers.findTemplate(ref["uri"], asker)) ?? (await peers.findResource(ref["uri"], asker));
   if (source === undefined) throw new ToolError("not_found", `No resource template ${JSON.stringify(ref["uri"])}.`);
   return untilAborted(source.complete?.(params, { signal }) ?? NO_COMPLETION, signal);
 }
@@ -125,13 +129,18 @@ interface ListRequest {
   readonly signal: AbortSignal;
 }
 
-async function listPage({ gateway }: Serving, { params }: McpRequest, { method, field, key, signal }: ListRequest): Promise<JsonObject> {
+async function listPage(serving: Serving, { params }: McpRequest, { method, field, key, signal }: ListRequest): Promise<JsonObject> {
+  const { gateway } = serving;
   const cursor = params?.["cursor"];
-  const items = await gateway.peers.list(method, signal);
+  const items = await gateway.peers.list(method, askerOf(serving, signal));
   const keyOf = (item: JsonObject): string => String(item[key]);
   const page = pageOf(items, { cursor: typeof cursor === "string" ? cursor : undefined, size: gateway.settings.pageSize, key: keyOf });
   if (page === undefined) throw new gateway.sdk.ProtocolError(INVALID_PARAMS, "Invalid cursor: list from the beginning.");
   return { [field]: page.items, ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }) };
+}
+
+function askerOf({ gateway, info }: Serving, signal: AbortSignal): Asker {
+  return { signal, visible: visibleTo(gateway.settings, info.caller) };
 }
 
 /** The parameters for a peer: without the envelope of our own connection. */

@@ -3,6 +3,7 @@ import { qualifiedName } from "../../core/call.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { mcpPeerOf, type McpPeer, type PeerError, type PeerOptions } from "../../engine/mcp/peer.ts";
+import type { Visibility } from "../../policy/visibility.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { providerName } from "../../wire/provider-name.ts";
 import type { Settings } from "./options.ts";
@@ -35,8 +36,15 @@ interface Entry {
   readonly own: string;
   readonly item: JsonObject;
 }
-/** By the name or URI that our clients know. */
-type Entries = ReadonlyMap<string, Entry>;
+/** By the name or URI that our clients know: of several servers that have one, the first that a caller knows of counts. */
+type Entries = ReadonlyMap<string, readonly [Entry, ...Entry[]]>;
+
+/** On whose behalf something is asked for. */
+export interface Asker {
+  readonly signal: AbortSignal;
+  /** The tools of the caller; undefined = all. */
+  readonly visible: Visibility | undefined;
+}
 
 export class Peers {
   readonly #registry: Registry;
@@ -46,7 +54,7 @@ export class Peers {
   readonly #loading = new Map<ListMethod, Promise<Entries>>();
   readonly #warned = new Set<string>();
   /** As the registry was at a version. */
-  #sources: { readonly version: number; readonly list: readonly Source[] } | undefined;
+  #served: Served | undefined;
 
   constructor(registry: Registry, settings: Settings) {
     this.#registry = registry;
@@ -55,21 +63,41 @@ export class Peers {
 
   /** The program's own first, then connected servers in the order of their toolsets. */
   sources(): readonly Source[] {
+    return this.#current().list;
+  }
+
+  /**
+   * Whether a caller may know of a source: it may use any of its tools, or could use one where it has none. The program's own are known
+   * to every caller.
+   */
+  isSeen(source: Source, visible: Visibility | undefined): boolean {
+    if (visible === undefined || !("identity" in source)) return true;
+    return (
+      this.#current()
+        .tools.get(source)
+        ?.some((name) => visible.permits(name)) === true
+    );
+  }
+
+  #current(): Served {
     const { version } = this.#registry;
-    if (this.#sources?.version !== version) this.#sources = { version, list: this.#served() };
-    return this.#sources.list;
+    if (this.#served?.version !== version) this.#served = this.#serve(version);
+    return this.#served;
   }
 
   /** A server whose tools are all denied offers nothing else either. */
-  #served(): readonly Source[] {
+  #serve(version: number): Served {
     const { providers, toolsets } = this.#settings;
-    const withTools = new Set(this.#registry.list().map(({ toolset }) => toolset.name));
+    const offered = Map.groupBy(this.#registry.list(), ({ toolset }) => toolset.name);
     const denied = new Set(this.#registry.listDenied().map(({ toolset }) => toolset.name));
-    const served = this.#registry
-      .toolsets()
-      .filter(({ name }) => (toolsets === undefined || toolsets.has(name)) && (withTools.has(name) || !denied.has(name)));
-    const peers = served.map(({ engine }) => (engine === undefined ? undefined : mcpPeerOf(engine)));
-    return [...providers, ...peers.filter((peer) => peer !== undefined)];
+    const tools = new Map<Source, readonly string[]>();
+    for (const { name, engine } of this.#registry.toolsets()) {
+      const own = offered.get(name)?.map((tool) => tool.qualifiedName);
+      if ((toolsets !== undefined && !toolsets.has(name)) || (own === undefined && denied.has(name))) continue;
+      const peer = engine === undefined ? undefined : mcpPeerOf(engine);
+      if (peer !== undefined) tools.set(peer, own ?? [qualifiedName(name, "*")]);
+    }
+    return { version, list: [...providers, ...tools.keys()], tools };
   }
 
   /** Whether anybody offers such a thing; servers that are not open yet are taken to. */
@@ -78,36 +106,50 @@ export class Peers {
   }
 
   /** Everything of a kind, each under a name or URI of its own. */
-  async list(method: ListMethod, signal: AbortSignal): Promise<readonly JsonObject[]> {
-    const entries = await this.#load(method, signal);
-    return Array.from(entries.values(), ({ item }) => item);
+  async list(method: ListMethod, { signal, visible }: Asker): Promise<readonly JsonObject[]> {
+    const all = await this.#load(method, signal);
+    const seen = Array.from(all.values(), (entries) => this.#firstSeen(entries, visible));
+    return seen.flatMap((entry) => (entry === undefined ? [] : [entry.item]));
   }
 
   /** Finds the peer behind a prompt's name; `not_found` by rejecting. */
-  async findPrompt(name: string, signal: AbortSignal): Promise<{ readonly source: Source; readonly own: string }> {
-    const found = this.#known.get("listPrompts")?.get(name) ?? (await this.#load("listPrompts", signal)).get(name);
+  async findPrompt(name: string, asker: Asker): Promise<{ readonly source: Source; readonly own: string }> {
+    const found = await this.#find("listPrompts", name, asker);
     if (found === undefined) throw new ToolError("not_found", `No prompt ${JSON.stringify(name)}.`);
     return found;
   }
 
   /** The server that lists a resource; undefined when none does. */
-  async findResource(uri: string, signal: AbortSignal): Promise<Source | undefined> {
-    const found = this.#known.get("listResources")?.get(uri) ?? (await this.#load("listResources", signal)).get(uri);
-    return found?.source;
+  async findResource(uri: string, asker: Asker): Promise<Source | undefined> {
+    return (await this.#find("listResources", uri, asker))?.source;
+  }
+
+  /** Those of the resources that a server of the caller's lists. */
+  async listed(uris: readonly string[], asker: Asker): Promise<readonly string[]> {
+    const owners = await Promise.all(uris.map((uri) => this.findResource(uri, asker)));
+    return uris.filter((_uri, index) => owners[index] !== undefined);
   }
 
   /** The server that lists a template, by the template itself. */
-  async findTemplate(uriTemplate: string, signal: AbortSignal): Promise<Source | undefined> {
-    const found =
-      this.#known.get("listResourceTemplates")?.get(uriTemplate) ?? (await this.#load("listResourceTemplates", signal)).get(uriTemplate);
-    return found?.source;
+  async findTemplate(uriTemplate: string, asker: Asker): Promise<Source | undefined> {
+    return (await this.#find("listResourceTemplates", uriTemplate, asker))?.source;
+  }
+
+  async #find(method: ListMethod, name: string, { signal, visible }: Asker): Promise<Entry | undefined> {
+    const entries = this.#known.get(method)?.get(name) ?? (await this.#load(method, signal)).get(name);
+    return entries === undefined ? undefined : this.#firstSeen(entries, visible);
+  }
+
+  #firstSeen(entries: readonly Entry[], visible: Visibility | undefined): Entry | undefined {
+    return entries.find(({ source }) => this.isSeen(source, visible));
   }
 
   /** Reads from the server that lists the resource; one that is not listed, as behind a template, from the first that has it. */
-  async read(params: JsonObject & { readonly uri: string }, options: PeerOptions): Promise<JsonObject> {
-    const owner = await this.findResource(params.uri, options.signal);
-    const candidates =
-      owner === undefined ? this.sources().filter((source) => source.readResource !== undefined && isUsable(source, "resources")) : [owner];
+  async read(params: JsonObject & { readonly uri: string }, { visible, ...options }: Asker & PeerOptions): Promise<JsonObject> {
+    const owner = await this.findResource(params.uri, { visible, signal: options.signal });
+    const isAsked = (source: Source): boolean =>
+      source.readResource !== undefined && isUsable(source, "resources") && this.isSeen(source, visible);
+    const candidates = owner === undefined ? this.sources().filter(isAsked) : [owner];
     let last: unknown;
     for (const source of candidates) {
       try {
@@ -149,11 +191,14 @@ export class Peers {
     const { kind } = LISTS[method];
     const sources = this.sources().filter((source) => source[method] !== undefined && isUsable(source, kind));
     const lists = await Promise.all(sources.map((source) => this.#listOf(source, method)));
-    const entries = new Map<string, Entry>();
+    const entries = new Map<string, [Entry, ...Entry[]]>();
     for (const entry of lists.flat()) {
       const [name, shown] = this.#shown(entry, method);
-      if (entries.has(name)) this.#warnTwice(name, entry.source, kind);
-      else entries.set(name, { ...entry, item: shown });
+      const item = { ...entry, item: shown };
+      const others = entries.get(name);
+      if (others === undefined) entries.set(name, [item]);
+      else this.#warnTwice(name, entry.source, kind);
+      if (others?.at(-1)?.source !== entry.source) others?.push(item);
     }
     return entries;
   }
@@ -201,6 +246,13 @@ export class Peers {
     this.#warned.add(text);
     this.#settings.log.warn(text);
   }
+}
+
+interface Served {
+  readonly version: number;
+  readonly list: readonly Source[];
+  /** The qualified names of each server's tools; of one that has none a name that rules for all of its tools match. */
+  readonly tools: ReadonlyMap<Source, readonly string[]>;
 }
 
 /** Whether a source has such things, or may have them once it is open. */

@@ -3,7 +3,8 @@ import type { Server, ServerContext } from "@modelcontextprotocol/server";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ClientFacts } from "./call-client.ts";
 import type { McpLogLevel } from "./client.ts";
-import type { InputRequest, ExchangeRound } from "./exchange.ts";
+import type { ExchangeRound } from "./exchange.ts";
+import type { Suspensions } from "./suspensions.ts";
 
 /** From the least to the most urgent. */
 const LEVELS: readonly McpLogLevel[] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
@@ -26,16 +27,21 @@ export function wantsLevel({ logLevel }: Connection, level: unknown): boolean {
   return logLevel === undefined || (isLogLevel(level) && LEVELS.indexOf(level) >= LEVELS.indexOf(logLevel));
 }
 
-export function roundOf(context: ServerContext, connection: Connection): ExchangeRound {
+/** Puts a request to the client of the older era that has sent this one. */
+export function senderTo({ mcpReq, http }: ServerContext, suspensions: Suspensions): NonNullable<ExchangeRound["send"]> {
+  return ({ method, params }, signal) => {
+    const send = (until: AbortSignal): Promise<unknown> =>
+      mcpReq.send({ method, params: { ...params } }, { signal: until, timeout: NO_TIMEOUT_MS });
+    return http === undefined ? send(signal) : suspensions.whileOpen(signal, send);
+  };
+}
+
+export function roundOf(context: ServerContext, connection: Connection, suspensions: Suspensions): ExchangeRound {
   const { mcpReq } = context;
   return {
     signal: mcpReq.signal,
     answers: new Map(Object.entries(mcpReq.inputResponses ?? {})),
-    send:
-      connection.era === "modern"
-        ? undefined
-        : ({ method, params }: InputRequest, signal: AbortSignal): Promise<unknown> =>
-            mcpReq.send({ method, params: { ...params } }, { signal, timeout: NO_TIMEOUT_MS }),
+    send: connection.era === "modern" ? undefined : senderTo(context, suspensions),
     notify: (method: string, params: JsonObject) => quietly(mcpReq.notify({ method, params: { ...params } })),
     log: (level: McpLogLevel, data: JsonValue, logger: string | undefined) => {
       if (connection.era === "modern" || wantsLevel(connection, level)) quietly(mcpReq.log(level, data, logger));

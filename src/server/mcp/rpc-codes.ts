@@ -6,3 +6,4 @@ export const INVALID_PARAMS = -32_602;
 export const METHOD_NOT_FOUND = -32_601;
 /** JSON-RPC: our own fault. */
 export const INTERNAL_ERROR = -32_603;
+export const INVALID_REQUEST = -32_600;

@@ -1,7 +1,6 @@
 /** Answers requests that may ask the client something first: begins the work, puts it aside, takes it up again. */
 import { hash } from "node:crypto";
 import type { ServerContext } from "@modelcontextprotocol/server";
-import { ToolError } from "../../core/error.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { copyJson, type JsonObject } from "../../core/base/json.ts";
 import { CallClient } from "./call-client.ts";
@@ -9,6 +8,7 @@ import { Exchange } from "./exchange.ts";
 import { clientFacts, roundOf } from "./round.ts";
 import { INVALID_PARAMS } from "./rpc-codes.ts";
 import type { McpRequest, CallServing } from "./serving.ts";
+import { tooManyWait } from "./suspensions.ts";
 
 /** One piece of work and the client it is for. */
 export interface Work<T> {
@@ -23,7 +23,7 @@ export async function serveExchange<T>(
 ): Promise<T | JsonObject> {
   const { gateway, connection } = serving;
   const { suspensions, sdk } = gateway;
-  const round = roundOf(context, connection);
+  const round = roundOf(context, connection, suspensions);
   const state = context.mcpReq.requestState();
   const found = state === undefined ? undefined : suspensions.resume(state, digestOf(request, context));
   if (state !== undefined && found === undefined)
@@ -39,7 +39,7 @@ export async function serveExchange<T>(
     const end = await exchange.serve(round);
     if (end.done) return end.result;
     if (suspensions.full) {
-      exchange.refuseWaiting(new ToolError("limit_exceeded", "Too many calls wait for an answer of their clients."));
+      exchange.refuseWaiting(tooManyWait());
       continue;
     }
     const requestState = await suspensions.suspend(exchange, digestOf(request, context), context);

@@ -41,6 +41,8 @@ export interface ConnectionInfo {
   readonly isTold: boolean;
   /** The ids of the requests that are being answered, where they are needed. */
   readonly requests?: Set<RequestId>;
+  /** Called with the id of a request that gets no answer, because the client has cancelled it. */
+  readonly unanswered?: (id: RequestId) => void;
   /** The session of the connection; undefined where it has none. */
   session(): RuntimeSession | undefined;
 }

@@ -12,7 +12,10 @@ import type { JsonObject } from "../../core/base/json.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { Listened } from "./listened.ts";
 import { SERVER_OPTIONS, type McpServerOptions } from "./options.ts";
-import { loadServer, loadStdio } from "./sdk.ts";
+import { checkLine } from "./malformed-request.ts";
+import { INVALID_REQUEST } from "./rpc-codes.ts";
+import { protocolOutput } from "./protocol-output.ts";
+import { loadServer, loadStdio, type ServerModule } from "./sdk.ts";
 import { LOCAL_CALLER } from "./serving.ts";
 import { TaskListens } from "./tasks/task-listens.ts";
 import { LineReader } from "../../processes/line-reader.ts";
@@ -20,7 +23,10 @@ import { LineReader } from "../../processes/line-reader.ts";
 export interface McpStdioOptions extends McpServerOptions {
   /** @default standard input */
   readonly input?: Readable;
-  /** Nothing else may be written to it. @default standard output */
+  /**
+   * Nothing else may be written to it. @default standard output: what the process prints there goes to standard error until the
+   * connection has ended
+   */
   readonly output?: Writable;
   /** How long `close` waits for calls under way before it cancels them, in milliseconds. @default 5_000 */
   readonly graceMs?: number;
@@ -43,8 +49,6 @@ const DEFAULT_GRACE_MS = 5_000;
 /** The longest wait for work that ignores its cancellation. */
 const DRAIN_MS = 1_000;
 
-const INVALID_REQUEST = -32_600;
-
 async function closeSession(session: RuntimeSession | undefined, log: Log): Promise<void> {
   try {
     await session?.close();
@@ -62,14 +66,26 @@ function joinInput(input: Readable, gate: Transform, ended: () => void): void {
   input.once("end", ended);
 }
 
-/** Refuses lines that are too long, each as the request that it is; input without a message ends the connection. */
-function gateFor(log: Log, send: (message: JSONRPCMessage) => Promise<void>): Transform {
+interface GateParts {
+  readonly log: Log;
+  readonly sdk: ServerModule;
+  readonly send: (message: JSONRPCMessage) => Promise<void>;
+}
+
+/** Refuses lines that are too long and requests that are malformed, each as the request that it is; input without a message ends the connection. */
+function gateFor({ log, sdk, send }: GateParts): Transform {
+  const refuse = (refusal: JsonObject): void => void send(asMessage(refusal)).catch(() => {}); // gone
   const gate = lineGate({
+    check: (line) => {
+      const { lines, refusals } = checkLine(line, sdk);
+      for (const refusal of refusals) refuse(refusal);
+      return lines;
+    },
     onLongLine: (edges) => {
       const message = `The request has more than ${MAX_LINE_BYTES} bytes and was not read.`;
       log.warn(`MCP over stdio: ${message}`);
       const id = requestId(edges);
-      void send({ jsonrpc: "2.0", ...(id === undefined ? {} : { id }), error: { code: INVALID_REQUEST, message } }).catch(() => {}); // gone
+      refuse({ jsonrpc: "2.0", ...(id === undefined ? {} : { id }), error: { code: INVALID_REQUEST, message } });
     },
     onNoise: () => {
       const message = `The client sends a line of more than ${MAX_LINE_BYTES} bytes that is not a message: the connection is closed.`;
@@ -101,11 +117,16 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
   const seatSession = (): RuntimeSession | undefined => (wanted === "none" ? undefined : (session ??= runtime.session()));
   const { promise: closed, resolve } = Promise.withResolvers<ToolError | undefined>();
   const listens = listensOf(gateway, (message) => transport.send(message));
-  const { input = process.stdin, output = process.stdout } = options;
-  const gate = gateFor(log, (message) => transport.send(message));
+  const { input = process.stdin } = options;
+  const { output, release } = options.output === undefined ? protocolOutput() : { output: options.output, release: () => {} };
+  const gate = gateFor({ log, sdk, send: (message) => transport.send(message) });
   const transport = new ObservedTransport(new stdio.StdioServerTransport(gate, output), output, {
     message: listens.hear,
     passing: listens.passing,
+    repeated: (id) => {
+      const message = `The request id ${JSON.stringify(id)} is that of a request that is being answered.`;
+      void transport.send(asMessage({ jsonrpc: "2.0", id: null, error: { code: INVALID_REQUEST, message } })).catch(() => undefined); // gone
+    },
     congested: (isCongested) => void (isCongested ? gate.pause() : gate.resume()),
     closed: () => void end(),
   });
@@ -118,6 +139,7 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
     gateway.close();
     await gateway.stop(DRAIN_MS);
     await closeSession(session, log);
+    release();
     resolve(isToolError(gate.errored) ? gate.errored : undefined);
   };
   const server = stdio.serveStdio(({ era }) => gateway.makeServer({ era, caller: LOCAL_CALLER, isTold: true, session: seatSession }), {
@@ -139,7 +161,7 @@ function listensOf(
   { announcer, tasks }: Gateway,
   send: (message: JSONRPCMessage) => Promise<void>,
 ): Pick<Ears, "passing"> & { readonly hear: (message: unknown) => void; readonly end: () => void } {
-  const resources = new Listened((uri) => announcer.watch(uri));
+  const resources = new Listened((uri) => announcer.watch(uri, undefined));
   const sendAll = (message: JsonObject): void => void send(asMessage(message)).catch(() => undefined); // the client is gone
   const own = tasks === undefined ? undefined : new TaskListens({ tasks, callerId: LOCAL_CALLER.id, send: sendAll });
   return {
@@ -164,13 +186,15 @@ function asMessage(message: JSONRPCMessage | JsonObject): JSONRPCMessage {
 const MAX_LINE_BYTES = 8 * 1024 * 1024;
 
 interface LineGateOptions {
+  /** Returns the lines to read in the place of one. */
+  readonly check: (line: string) => readonly string[];
   /** Called with the beginning and the end of a line that was too long. */
   readonly onLongLine: (edges: string) => void;
   /** Called when what comes is not a message and has no end. */
   readonly onNoise: () => void;
 }
 
-function lineGate({ onLongLine, onNoise }: LineGateOptions): Transform {
+function lineGate({ check, onLongLine, onNoise }: LineGateOptions): Transform {
   const lines: string[] = [];
   const reader = new LineReader({ line: (line) => void lines.push(line), longLine: onLongLine }, MAX_LINE_BYTES);
   let isNoise = false;
@@ -180,7 +204,7 @@ function lineGate({ onLongLine, onNoise }: LineGateOptions): Transform {
         isNoise = true;
         onNoise();
       }
-      for (const line of lines.splice(0)) this.push(`${line}\n`);
+      for (const line of lines.splice(0).flatMap(check)) this.push(`${line}\n`);
       done();
     },
   });

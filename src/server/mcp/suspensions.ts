@@ -5,6 +5,7 @@ import type { Settings } from "./options.ts";
 import { newSecret } from "../../net/secret.ts";
 import type { ServerModule } from "./sdk.ts";
 import { INVALID_PARAMS } from "./rpc-codes.ts";
+import { ToolError } from "../../core/error.ts";
 
 /** The state of a request, which names the work it belongs to. Signed, not secret. */
 interface State {
@@ -27,6 +28,8 @@ export class Suspensions {
   readonly #settings: Settings;
   readonly #codec: RequestStateCodec<State>;
   readonly #suspended = new Map<string, Suspended>();
+  /** How many questions wait whose request stays open. */
+  #open = 0;
 
   constructor(sdk: ServerModule, settings: Settings) {
     this.#sdk = sdk;
@@ -40,7 +43,30 @@ export class Suspensions {
   }
 
   get full(): boolean {
-    return this.#suspended.size >= this.#settings.maxSuspended;
+    return this.#suspended.size + this.#open >= this.#settings.maxSuspended;
+  }
+
+  /**
+   * Waits for the answer to a question of the older era, whose request stays open: within the same bounds, because a client over HTTP may be gone without
+   * a sign. `ask` is given the signal that ends the wait.
+   *
+   * @throws ToolError `timeout` for an answer that does not come in time, `limit_exceeded` where too many wait. By rejecting
+   */
+  async whileOpen<T>(signal: AbortSignal, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    if (this.full) throw tooManyWait();
+    const { clock, suspendedTtlMs } = this.#settings;
+    const late = new AbortController();
+    const gone = new ToolError("timeout", "The client did not answer in time what it was asked.");
+    const forget = clock.timer(() => late.abort(gone), suspendedTtlMs, { background: true });
+    this.#open++;
+    try {
+      return await ask(AbortSignal.any([signal, late.signal]));
+    } catch (error: unknown) {
+      throw late.signal.aborted ? gone : error;
+    } finally {
+      this.#open--;
+      forget();
+    }
   }
 
   /** For the SDK: what it says is the state, or it throws. */
@@ -98,6 +124,10 @@ export class Suspensions {
     }
     this.#suspended.clear();
   }
+}
+
+export function tooManyWait(): ToolError {
+  return new ToolError("limit_exceeded", "Too many calls wait for an answer of their clients.");
 }
 
 function isState(state: unknown): state is State {

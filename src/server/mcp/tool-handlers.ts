@@ -7,7 +7,6 @@ import type { ToolResult } from "../../core/result.ts";
 import type { ExecuteOptions } from "../../call/execute-options.ts";
 import { continueTrace } from "../continue-trace.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { visibilityOf, type Visibility } from "../../policy/visibility.ts";
 import { answerOf } from "./answer-call.ts";
 import type { CallAnswer } from "./call-result.ts";
 import { withClient } from "./client.ts";
@@ -19,7 +18,8 @@ import { runTaskCall } from "./tasks/task-call.ts";
 import { taskEnd } from "./tasks/task-end.ts";
 import { TASKS_EXTENSION, chooseTask } from "./tasks/task-offer.ts";
 import type { OfferedTool } from "./tool-list.ts";
-import { VALIDATE_NAME, validateCall } from "./validate-tool.ts";
+import { VALIDATE_NAME, validateCall, type KnownTools } from "./validate-tool.ts";
+import { visibleTo } from "./visible-to.ts";
 
 export function addToolHandlers(serving: Serving): void {
   const { gateway, handle, handleCalls } = serving;
@@ -27,7 +27,11 @@ export function addToolHandlers(serving: Serving): void {
   handle("tools/list", ({ params }) => {
     const cursor = params?.["cursor"];
     gateway.announcer.check();
-    const page = tools.page(typeof cursor === "string" ? cursor : undefined, serving.connection.era, visibleTo(serving));
+    const page = tools.page(
+      typeof cursor === "string" ? cursor : undefined,
+      serving.connection.era,
+      visibleTo(gateway.settings, serving.info.caller),
+    );
     if (page === undefined) throw new sdk.ProtocolError(INVALID_PARAMS, "Invalid cursor: list from the beginning.");
     return { tools: page.items, ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }) };
   });
@@ -43,7 +47,7 @@ export function answerCall(serving: CallServing, request: McpRequest, context: S
   if (!isJsonObject(args)) throw new sdk.ProtocolError(INVALID_PARAMS, "The arguments of a tool are an object.");
   if (name === VALIDATE_NAME && gateway.settings.validate) return validateCall(args, knownTools(serving));
   const tool = tools.find(name);
-  const visible = visibleTo(serving);
+  const visible = visibleTo(gateway.settings, serving.info.caller);
   if (tool === undefined || visible?.permits(tool.registered.qualifiedName) === false)
     throw new sdk.ProtocolError(INVALID_PARAMS, `Unknown tool: ${name}`);
   return serveExchange<JsonObject>({ request, context, serving }, (work) => callTool({ tool, args, request, context, serving }, work));
@@ -101,20 +105,11 @@ function traceField({ mcpReq, http }: ServerContext): (name: string) => string |
   };
 }
 
-/** The tools that the caller of a connection may see and call; undefined = every tool that is listed. */
-function visibleTo({ gateway: { settings }, info: { caller } }: CallServing): Visibility | undefined {
-  const { principal } = caller;
-  if (principal === undefined) return undefined;
-  const rules = settings.toolsFor?.(principal);
-  if (principal.tools === undefined) return rules === undefined ? undefined : visibilityOf(rules);
-  return visibilityOf([principal.tools, rules === undefined ? undefined : visibilityOf(rules)]);
-}
-
 /** The rules hold for the calls that handlers make as well, and handlers know who calls. */
-function callerOptions(serving: CallServing): Pick<ExecuteOptions, "allow" | "data" | "principal"> {
-  const { principal } = serving.info.caller;
+function callerOptions({ gateway, info }: CallServing): Pick<ExecuteOptions, "allow" | "data" | "principal"> {
+  const { principal } = info.caller;
   const data = principal === undefined ? undefined : { principal };
-  return omitUndefined({ allow: visibleTo(serving), data, principal: principal?.id });
+  return omitUndefined({ allow: visibleTo(gateway.settings, info.caller), data, principal: principal?.id });
 }
 
 /** The tool is talked to while it runs, for which a request that waits has no place. */
@@ -158,12 +153,18 @@ function progressTo(
 const FREE_REPORTS = 100;
 const REPORT_EVERY_MS = 100;
 
-function knownTools({ gateway: { tools, runtime } }: CallServing): Parameters<typeof validateCall>[1] {
+/** The tools that the caller may see. */
+function knownTools({ gateway: { tools, runtime, settings }, info }: CallServing): KnownTools {
+  const visible = visibleTo(settings, info.caller);
+  const find = (name: string): OfferedTool | undefined => {
+    const tool = tools.find(name);
+    return tool === undefined || visible?.permits(tool.registered.qualifiedName) === false ? undefined : tool;
+  };
   return {
     overloads: (name) => {
-      const tool = tools.find(name);
+      const tool = find(name);
       return tool === undefined ? [] : runtime.registry.overloads(tool.registered.qualifiedName);
     },
-    names: () => tools.names(),
+    names: () => tools.names().filter((name) => find(name) !== undefined),
   };
 }

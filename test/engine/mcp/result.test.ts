@@ -11,3 +11,17 @@ test.each([
     expect.objectContaining({ code: "execution_failed", outcome: "failed", message }),
   );
 });
+
+test.each([
+  ["one part", { type: "text", text: "hello" }, [{ type: "text", text: "hello" }]],
+  ["text alone", "hello", [{ type: "text", text: "hello" }]],
+  ["something else", { rows: [1] }, [{ type: "text", text: '{"rows":[1]}' }]],
+  ["a number", 7, [{ type: "text", text: "7" }]],
+  ["null", null, []],
+])("content that is no array but %s is not lost", (_, content, parts) => {
+  expect(toToolOutput({ content }, "far").content).toEqual(parts);
+});
+
+test.each([["no such file"], [{ type: "text", text: "no such file" }]])("an error is told in such content as well", (content) => {
+  expect(() => toToolOutput({ content, isError: true }, "far")).toThrow(expect.objectContaining({ message: "no such file" }));
+});

@@ -1,7 +1,9 @@
 /** The requests about tasks, in the terms of either era. */
 import type { ServerContext } from "@modelcontextprotocol/server";
+import { isToolError } from "../../../core/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../core/base/json.ts";
 import { untilAborted } from "../../../core/base/until-aborted.ts";
+import { senderTo } from "../round.ts";
 import { INVALID_PARAMS } from "../rpc-codes.ts";
 import { textParam, type McpRequest, type Serving } from "../serving.ts";
 import type { ServedTask, TaskEnd } from "./served-task.ts";
@@ -53,7 +55,7 @@ function addLegacy(serving: Serving): void {
   });
   handleOther("tasks/result", async (request, context) => {
     const task = await taskOf(serving, request, context);
-    return related(serving, task, await resultOf(task, context));
+    return related(serving, task, await resultOf(task, context, senderTo(context, serving.gateway.suspensions)));
   });
 }
 
@@ -63,9 +65,11 @@ async function taskOf(serving: Serving, request: McpRequest, context: ServerCont
   throw new serving.gateway.sdk.ProtocolError(INVALID_PARAMS, "There is no such task, or not any more.");
 }
 
-/** Asks what the task wants to know for as long as it runs. */
-async function resultOf(task: ServedTask, { mcpReq }: ServerContext): Promise<TaskEnd> {
+/** Asks what the task wants to know for as long as it runs. A question that the client does not answer in time stays that of the task, and the wait for the result ends. */
+async function resultOf(task: ServedTask, { mcpReq }: ServerContext, send: ReturnType<typeof senderTo>): Promise<TaskEnd> {
   const asked = new Set<string>();
+  const { promise: isGone, reject: giveUp } = Promise.withResolvers<never>();
+  isGone.catch(() => undefined); // it may end first
   for (;;) {
     if (task.end !== undefined) return task.end;
     const changed = nextChange(task);
@@ -73,18 +77,15 @@ async function resultOf(task: ServedTask, { mcpReq }: ServerContext): Promise<Ta
       if (asked.has(key)) continue;
       asked.add(key);
       const meta = { _meta: { [RELATED_TASK]: { taskId: task.id } } };
-      const answer = mcpReq.send({ method, params: { ...params, ...meta } }, { signal: mcpReq.signal, timeout: NO_TIMEOUT_MS });
-      void answer.then(
+      void send({ method, params: { ...params, ...meta } }, mcpReq.signal).then(
         (given: unknown) => task.exchange?.deliver(new Map([[key, given]])),
-        () => task.exchange?.deliver(new Map([[key, REFUSED]])),
+        (error: unknown) => (isToolError(error) ? giveUp(error) : task.exchange?.deliver(new Map([[key, REFUSED]]))),
       );
     }
-    await untilAborted(changed, mcpReq.signal);
+    await untilAborted(Promise.race([changed, isGone]), mcpReq.signal);
   }
 }
 
-/** The SDK's own limit must never be the first to end a question to a person. */
-const NO_TIMEOUT_MS = 2_147_483_647;
 const REFUSED: JsonObject = Object.freeze({ action: "cancel" });
 
 function related({ gateway: { sdk } }: Serving, { id }: ServedTask, end: TaskEnd): JsonObject {

@@ -1,11 +1,17 @@
 /** A stream that ends with the credentials of its reader. */
-import type { Principal } from "../auth/principal.ts";
-import type { ServerAccess } from "../auth/server-access.ts";
+import type { CredentialWatch } from "./credential-watch.ts";
+import type { Principal } from "./principal.ts";
 
-/** @param ended called once, when the stream has ended for any reason */
+export interface WatchedStreamOptions {
+  readonly principal: Principal;
+  readonly access: Pick<CredentialWatch, "watch">;
+  /** Called once, when the stream has ended for any reason. */
+  readonly ended?: () => void;
+}
+
 export function watchedStream(
   source: ReadableStream<Uint8Array>,
-  { principal, access, ended = () => {} }: { readonly principal: Principal; readonly access: ServerAccess; readonly ended?: () => void },
+  { principal, access, ended = () => {} }: WatchedStreamOptions,
 ): ReadableStream<Uint8Array> {
   const reader = source.getReader();
   let isOver = false;

@@ -1,0 +1,53 @@
+/**
+ * Renews a token once for all calls that find it expired together, where the official client renews it for each. Authorization servers take a refresh
+ * token once where they give a new one, and end the whole login at its second use.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.14.2
+ */
+import type { FetchLike } from "@modelcontextprotocol/client";
+import { isJsonObject } from "../../core/base/json.ts";
+import { parseJson } from "../../core/base/parse-json.ts";
+
+/** So many refresh tokens are remembered that were used up, for requests that have read theirs before it was replaced. */
+const MAX_REMEMBERED = 16;
+
+/**
+ * A `fetch` by which each refresh token that is used up by its use is sent once: later requests get the same answer. One that stays valid, and
+ * one that was not taken, is shared by the requests of the same time only.
+ */
+export function sharedRenewals(fetch: FetchLike): FetchLike {
+  const renewals = new Map<string, Promise<Response>>();
+  const renew = async (key: string, token: string, ask: () => Promise<Response>): Promise<Response> => {
+    let isUsedUp = false;
+    try {
+      const response = await ask();
+      isUsedUp = response.ok && (await replaces(response.clone(), token));
+      return response;
+    } finally {
+      if (!isUsedUp) renewals.delete(key);
+    }
+  };
+  return async (url, init) => {
+    const body = init?.body;
+    const isRenewal = body instanceof URLSearchParams && body.get("grant_type") === "refresh_token";
+    const token = isRenewal ? body.get("refresh_token") : null;
+    if (token === null) return await fetch(url, init);
+    const key = `${String(url)} ${token}`;
+    const renewal = renewals.get(key) ?? renew(key, token, () => fetch(url, init));
+    renewals.set(key, renewal);
+    const [oldest] = renewals.keys();
+    if (renewals.size > MAX_REMEMBERED && oldest !== undefined) renewals.delete(oldest);
+    return (await renewal).clone();
+  };
+}
+
+/** Whether an answer holds another refresh token than the one that was sent. */
+async function replaces(answer: Response, token: string): Promise<boolean> {
+  try {
+    const tokens = parseJson(await answer.text());
+    const next = isJsonObject(tokens) ? tokens["refresh_token"] : undefined;
+    return typeof next === "string" && next !== token;
+  } catch {
+    return false;
+  }
+}

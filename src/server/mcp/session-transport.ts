@@ -1,0 +1,77 @@
+/**
+ * The SDK's transport of a session, which ends the response streams of cancelled requests: a cancelled request gets no answer, the SDK leaves its
+ * stream open for one, and clients wait for the stream's end.
+ */
+import type { JSONRPCMessage, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
+import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
+import type { RequestId } from "./serving.ts";
+
+type TransportClass = typeof WebStandardStreamableHTTPServerTransport;
+type Options = ConstructorParameters<TransportClass>[0];
+
+export interface SessionTransport extends WebStandardStreamableHTTPServerTransport {
+  /** Called with the id of a request that gets no answer. */
+  leaveUnanswered(id: RequestId): void;
+}
+
+/** The requests of one HTTP request, whose answers share a stream. */
+interface Group {
+  readonly open: Set<RequestId>;
+  readonly unanswered: RequestId[];
+}
+
+export function sessionTransport(Base: TransportClass, options: Options): SessionTransport {
+  return new (class extends Base implements SessionTransport {
+    readonly #groups = new Map<RequestId, Group>();
+
+    override async handleRequest(...given: Parameters<WebStandardStreamableHTTPServerTransport["handleRequest"]>): Promise<Response> {
+      const ids = requestIds(given[1]?.parsedBody as JsonValue | undefined); // we have read it
+      const group: Group = { open: new Set(ids), unanswered: [] };
+      for (const id of ids) this.#groups.set(id, group);
+      const response = await super.handleRequest(...given);
+      if (response.status !== 200) for (const id of ids) this.#groups.delete(id);
+      return response;
+    }
+
+    override async send(...given: Parameters<WebStandardStreamableHTTPServerTransport["send"]>): Promise<void> {
+      await super.send(...given);
+      const [message] = given;
+      if (!("method" in message) && message.id !== undefined) this.#end(message.id, true);
+    }
+
+    leaveUnanswered(id: RequestId): void {
+      this.#end(id, false);
+    }
+
+    #end(id: RequestId, isAnswered: boolean): void {
+      const group = this.#groups.get(id);
+      if (group === undefined) return;
+      this.#groups.delete(id);
+      group.open.delete(id);
+      if (!isAnswered) group.unanswered.push(id);
+      if (group.open.size === 0) this.#endStream(group.unanswered);
+    }
+
+    /** An answer that is sent after the end of its stream reaches no client, and has the SDK forget the request. */
+    #endStream(unanswered: readonly RequestId[]): void {
+      for (const id of unanswered) this.closeSSEStream(id);
+      for (const id of unanswered) super.send(answerNever(id)).catch(() => undefined); // the session has ended
+    }
+  })(options);
+}
+
+function answerNever(id: RequestId): JSONRPCMessage {
+  return { jsonrpc: "2.0", id, result: {} };
+}
+
+/** The ids of the requests in a body. */
+export function requestIds(body: JsonValue | undefined): readonly RequestId[] {
+  return messagesOf(body).flatMap((message) => {
+    const id = isJsonObject(message) && message["method"] !== undefined ? message["id"] : undefined;
+    return typeof id === "string" || typeof id === "number" ? [id] : [];
+  });
+}
+
+export function messagesOf(body: JsonValue | undefined): readonly unknown[] {
+  return Array.isArray(body) ? body : [body];
+}

@@ -1,0 +1,12 @@
+/** The tools of one caller, by which it knows of servers as well. */
+import { visibilityOf, type Visibility } from "../../policy/visibility.ts";
+import type { Settings } from "./options.ts";
+import type { Caller } from "./serving.ts";
+
+/** The tools that a caller may see and call; undefined = every tool that is listed. */
+export function visibleTo({ toolsFor }: Settings, { principal }: Caller): Visibility | undefined {
+  if (principal === undefined) return undefined;
+  const rules = toolsFor?.(principal);
+  if (principal.tools === undefined) return rules === undefined ? undefined : visibilityOf(rules);
+  return visibilityOf([principal.tools, rules === undefined ? undefined : visibilityOf(rules)]);
+}

@@ -1,0 +1,33 @@
+/** Ends the event stream of a plain call with the credentials of its caller. */
+import type { DirectReply } from "../http/direct.ts";
+
+export class WatchedReply implements DirectReply {
+  readonly #reply: DirectReply;
+  readonly #watch: () => () => void;
+  #unwatch: (() => void) | undefined;
+
+  /** @param watch called once there is a stream; the returned function is called at its end */
+  constructor(reply: DirectReply, watch: () => () => void) {
+    this.#reply = reply;
+    this.#watch = watch;
+  }
+
+  json(status: number, text: string): void {
+    this.#reply.json(status, text);
+  }
+
+  event(text: string): void {
+    this.#unwatch ??= this.#watch();
+    this.#reply.event(text);
+  }
+
+  news(text: string): boolean {
+    this.#unwatch ??= this.#watch();
+    return this.#reply.news(text);
+  }
+
+  end(status: number): void {
+    this.#unwatch?.();
+    this.#reply.end(status);
+  }
+}

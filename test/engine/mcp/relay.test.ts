@@ -1,0 +1,65 @@
+import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import { describe, expect, test } from "vitest";
+import { Relay, type RelayEvents } from "../../../src/engine/mcp/relay.ts";
+import { settle } from "../../../src/testing/fake-ports.ts";
+
+/** A relay to a server of which the test decides what it sends and when it takes what it is sent. */
+function world(events: Partial<RelayEvents> = {}) {
+  const sent: JSONRPCMessage[] = [];
+  const untaken: (() => void)[] = [];
+  const dropped: string[] = [];
+  const inner: Transport = {
+    start: async () => {},
+    close: async () => {},
+    send: (message) => {
+      sent.push(message);
+      return new Promise((resolve) => untaken.push(resolve));
+    },
+  };
+  const relay = new Relay(inner, {
+    onNotification: () => {},
+    onRequest: () => undefined,
+    onDropped: (what) => dropped.push(what),
+    ...events,
+  });
+  // As the official client answers
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK knows only this way
+  relay.onmessage = (message) => {
+    if ("method" in message && "id" in message) void relay.send({ jsonrpc: "2.0", id: message.id, result: {} });
+  };
+  const receive = (message: object): void => inner.onmessage?.({ jsonrpc: "2.0", ...message } as JSONRPCMessage); // whatever it is
+  return { relay, receive, sent, dropped, takeAll: () => untaken.splice(0).forEach((take) => take()) };
+}
+
+describe("a server that asks and takes no answers", () => {
+  test.each([
+    ["ping", {}],
+    ["roots/list", { onRequest: async () => ({ roots: [] }) }],
+    ["sampling/createMessage", { onRequest: async () => Promise.reject(new Error("no")) }],
+  ])("has at most 1,000 on their way to it (%s), and more once it has taken these", async (method, events) => {
+    const { receive, sent, dropped, takeAll } = world(events);
+    for (let id = 0; id < 5_000; id++) receive({ id, method });
+    await settle();
+    expect([sent.length, dropped.length]).toEqual([1_000, 4_000]);
+    takeAll();
+    await settle();
+    receive({ id: 5_000, method });
+    await settle();
+    expect([sent.length, sent.at(-1)]).toMatchObject([1_001, { id: 5_000 }]);
+  });
+
+  test("is still sent requests", async () => {
+    const { relay, receive, sent } = world();
+    for (let id = 0; id < 5_000; id++) receive({ id, method: "ping" });
+    void relay.request({ method: "tools/call", params: {}, signal: new AbortController().signal });
+    await settle();
+    expect(sent.at(-1)).toMatchObject({ method: "tools/call" });
+  });
+});
+
+test("an answer that has null for an error beside its result is the result", async () => {
+  const { relay, receive } = world();
+  const request = relay.request({ method: "tools/call", params: {}, signal: new AbortController().signal });
+  receive({ id: 1, error: null, result: { content: [] } });
+  expect(await request).toEqual({ content: [] });
+});

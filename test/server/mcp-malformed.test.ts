@@ -1,0 +1,122 @@
+import { createInterface } from "node:readline";
+import { PassThrough } from "node:stream";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { pure } from "../../src/core/effects.ts";
+import { defineTool } from "../../src/registry/define-tool.ts";
+import { serveMcpStdio } from "../../src/server/mcp.ts";
+import { MemoryLog } from "../../src/testing/fake-ports.ts";
+import { openRuntime } from "./mcp-clients.ts";
+
+interface Answer {
+  readonly id?: unknown;
+  readonly result?: unknown;
+  readonly error?: { readonly code: number; readonly message: string };
+}
+
+async function wired(protocolVersion = "2025-11-25") {
+  const started: unknown[] = [];
+  const door = Promise.withResolvers<string>();
+  const wait = defineTool({
+    name: "wait",
+    description: "",
+    inputSchema: { type: "object", properties: { n: { type: "integer" } } },
+    effects: pure,
+    execute: ({ n }) => {
+      started.push(n);
+      return door.promise;
+    },
+  });
+  const { runtime } = await openRuntime({ tools: [wait] });
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  const server = await serveMcpStdio(runtime, { graceMs: 0, ports: { log: new MemoryLog() }, input, output });
+  onTestFinished(() => server.close());
+  onTestFinished(() => door.resolve(""));
+  const answers: Answer[] = [];
+  createInterface({ input: output }).on("line", (line) => answers.push(JSON.parse(line)));
+  const send = (message: unknown): void => void input.write(`${JSON.stringify(message)}\n`);
+  send({
+    jsonrpc: "2.0",
+    id: "hello",
+    method: "initialize",
+    params: { protocolVersion, capabilities: {}, clientInfo: { name: "x", version: "1" } },
+  });
+  send({ jsonrpc: "2.0", method: "notifications/initialized" });
+  await vi.waitFor(() => expect(answers.length).toBe(1));
+  /** The answers that come until a ping that is sent behind the message is answered. */
+  const until = async (message: unknown): Promise<readonly Answer[]> => {
+    answers.length = 0;
+    send(message);
+    send({ jsonrpc: "2.0", id: "last", method: "ping" });
+    await vi.waitFor(() => expect(answers.some(({ id }) => id === "last")).toBe(true));
+    return answers.filter(({ id }) => id !== "last");
+  };
+  return { until, send, answers, started, open: door.resolve };
+}
+
+const list = { jsonrpc: "2.0", id: 7, method: "tools/list" };
+const refused = (id: unknown) => [{ jsonrpc: "2.0", id, error: { code: -32_600, message: expect.stringContaining("malformed") } }];
+
+test.each([
+  ["params: null", { ...list, params: null }, 7],
+  ["params: []", { ...list, params: [] }, 7],
+  ["params: 5", { ...list, params: 5 }, 7],
+  ["_meta: 5", { ...list, params: { _meta: 5 } }, 7],
+  ["_meta: null", { ...list, params: { _meta: null } }, 7],
+  ["a progressToken that is an object", { ...list, params: { _meta: { progressToken: {} } } }, 7],
+  ["a progressToken that is no integer", { ...list, params: { _meta: { progressToken: 1.5 } } }, 7],
+  ["a related task that is none", { ...list, params: { _meta: { "io.modelcontextprotocol/related-task": 5 } } }, 7],
+  ["id: 1.5", { ...list, id: 1.5 }, 1.5],
+  ["id: null", { ...list, id: null }, null],
+  ["id: {}", { ...list, id: {} }, null],
+  ["jsonrpc: 1.0", { ...list, jsonrpc: "1.0" }, 7],
+  ["no jsonrpc", { id: 7, method: "ping" }, 7],
+  ["method: 5", { ...list, method: 5 }, 7],
+  ["a result as well", { ...list, result: {} }, 7],
+  ["no members", {}, null],
+  ["an empty batch", [], null],
+])("a request with %s is refused with its id, where it has one", async (_, message, id) => {
+  const { until } = await wired();
+  expect(await until(message)).toEqual(refused(id));
+});
+
+test.each([
+  ["a notification with params: []", { jsonrpc: "2.0", method: "notifications/cancelled", params: [] }],
+  ["an answer to nothing", { jsonrpc: "2.0", id: 99, result: {} }],
+  ["an answer with id: null", { jsonrpc: "2.0", id: null, error: { code: -32_700, message: "Parse error" } }],
+])("%s is not answered", async (_, message) => {
+  const { until } = await wired();
+  expect(await until(message)).toEqual([]);
+});
+
+test.each(["2025-03-26", "2025-11-25"])("the messages of a batch are read one by one (%s)", async (version) => {
+  const { until } = await wired(version);
+  const batch = [
+    { ...list, id: 1 },
+    { jsonrpc: "2.0", method: "notifications/roots/list_changed" },
+    5,
+    { ...list, id: 2, params: [] },
+    { ...list, id: 3 },
+  ];
+  const answers = await until(batch);
+  expect(answers.map(({ id, result, error }) => [id, result === undefined ? error?.code : "listed"])).toEqual(
+    expect.arrayContaining([
+      [1, "listed"],
+      [null, -32_600],
+      [2, -32_600],
+      [3, "listed"],
+    ]),
+  );
+  expect(answers.length).toBe(4);
+});
+
+test("a second request with the id of one that is being answered is refused, and the first gets its answer", async () => {
+  const { until, send, answers, started, open } = await wired();
+  const call = (n: number): object => ({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "wait", arguments: { n } } });
+  send(call(1));
+  expect(await until(call(2))).toMatchObject([{ id: null, error: { code: -32_600, message: expect.stringContaining("request id 1") } }]);
+  open("done");
+  await vi.waitFor(() => expect(answers.find(({ id }) => id === 1)).toMatchObject({ result: { content: [{ text: "done" }] } }));
+  expect(started).toEqual([1]);
+  send(call(3));
+  await vi.waitFor(() => expect(started).toEqual([1, 3]));
+});
