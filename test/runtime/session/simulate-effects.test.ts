@@ -6,7 +6,9 @@ import type { Hook } from "../../../src/core/hook.ts";
 import type { ToolResult } from "../../../src/core/result.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import type { RuntimeOptions } from "../../../src/runtime/runtime.ts";
-import { testRuntime, tool } from "../bench-runtime.ts";
+import { settle } from "../../../src/testing/fake-ports.ts";
+import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
+import { gate, testRuntime, tool } from "../bench-runtime.ts";
 
 /** A world of values by path, and every handler that was run. */
 function world(options: RuntimeOptions = {}) {
@@ -252,3 +254,35 @@ test("C06 pretended calls wait for no lock and hold none, keep no circuit's coun
   expect(outcome(await runtime.execute(put("/a")))).toEqual(["ok", "done", "live"]);
   expect(ran).toEqual(["put /a"]);
 });
+
+test.each(["a handler that ran out of time", "work that its handler did not wait for"])(
+  "F0.34 what %s calls once the simulation is over is not_simulatable, on the runtime and on a real session",
+  async (kind) => {
+    let paid = 0;
+    const hold = gate();
+    const codes: string[] = [];
+    const call = { name: "pay" };
+    const late = async (): Promise<void> => {
+      await hold.promise;
+      for (const target of [runtime, real])
+        await target.execute(call).catch((error: unknown) => codes.push(`${(error as { readonly code: string }).code} of execute`));
+      await real
+        .turn(async () => ++paid)
+        .catch((error: unknown) => codes.push(`${(error as { readonly code: string }).code} of turn`));
+    };
+    const tools: readonly Tool[] = [
+      tool("pay", () => ++paid, { effects: { writes: ["bank"] } }),
+      tool("slow", () => (kind === "a handler that ran out of time" ? late() : void late()), { timeoutMs: 60 }),
+    ];
+    const { runtime, ports } = testRuntime({ tools, maxAttempts: 1 });
+    const real: RuntimeSession = runtime.session("real");
+    const simulating = real.simulate({ name: "slow" });
+    await settle();
+    await ports.clock.advance(60);
+    await simulating;
+    hold.open();
+    await settle();
+    expect([paid, codes]).toEqual([0, ["not_simulatable of execute", "not_simulatable of execute", "not_simulatable of turn"]]);
+    expect((await real.execute(call)).status).toBe("ok");
+  },
+);
