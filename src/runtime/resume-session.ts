@@ -16,6 +16,7 @@ import { visibilityOf, type VisibilityRules } from "../policy/visibility.ts";
 import { CallFaults } from "../call/faults.ts";
 import type { Answerer } from "../call/route.ts";
 import { outcomeUnknown } from "../call/reconcile-call.ts";
+import { enterAgain } from "./enter-again.ts";
 import type { OpenCall, OpenRound, SessionFold, TurnChange } from "./fold-events.ts";
 import { callsInJobs, endsOfJobs } from "./resume-jobs.ts";
 import { surroundingsOf, type SessionStart } from "./session-start.ts";
@@ -132,6 +133,7 @@ class TakingUp {
     const turn = new Turn(session, session.ports.ids, { id: turnId, startsAt: startOf(session, turnId) });
     turn.running = running;
     if (running !== undefined) running.held = turn; // what handlers call joins it
+    enterAgain(session, turn, calls[0]?.callId ?? "");
     return calls.map((call) => {
       const run = takeUp(session, turn, call, this.#options);
       run.keepChanges = () => makeAgain(session, turnId, this.#changes.get(run.callId) ?? []);

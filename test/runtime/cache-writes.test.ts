@@ -166,7 +166,11 @@ describe("a result is dropped when", () => {
     const [begun, undoing] = [gate(), gate()];
     const { runtime, read } = world((known) => [
       tool("write", () => void known.set("file:/a", "new"), {
-        effects: { reads: [], writes: ["file:/a"], undo: () => (begun.open(), undoing.promise.then(() => void known.set("file:/a", "undone"))) },
+        effects: {
+          reads: [],
+          writes: ["file:/a"],
+          undo: () => (begun.open(), undoing.promise.then(() => void known.set("file:/a", "undone"))),
+        },
       }),
       tool("outer", (_, { execute }) => execute({ name: "write" }).then(({ status }) => status)),
       tool("fail", () => settle().then(() => Promise.reject(new Error("broken"))), { maxAttempts: 1 }),

@@ -15,7 +15,13 @@ type Process = (session: () => RuntimeSession) => RuntimeOptions;
 
 const never = (): Promise<never> => new Promise(() => {});
 const always = ["*::burn"];
-const whole = (name: string, execute: NonNullable<Tool["execute"]>): Tool => ({ name, description: name, inputSchema: {}, composite: true, execute });
+const composite = (name: string, execute: NonNullable<Tool["execute"]>): Tool => ({
+  name,
+  description: name,
+  inputSchema: {},
+  composite: true,
+  execute,
+});
 const burning = { writes: ["db"], destructive: true } satisfies Effects;
 
 /** Runs calls in a process that is killed once they go no further, and resumes the session in another one. */
@@ -48,11 +54,14 @@ test.each(
   ),
 )(
   "a call that was not allowed is asked about again, whatever its $caller called before it ($how, composite: $composite)",
-  async ({ composite, run, caller }) => {
+  async ({ composite: isComposite, run, caller }) => {
     const ran: string[] = [];
     const asked: string[] = [];
     const burn = (): number => ran.push("burn");
-    const tools: readonly Tool[] = [tool("look", () => "seen"), composite ? whole("burn", burn) : tool("burn", burn, { effects: burning })];
+    const tools: readonly Tool[] = [
+      tool("look", () => "seen"),
+      isComposite ? composite("burn", burn) : tool("burn", burn, { effects: burning }),
+    ];
     const judge =
       (session: () => RuntimeSession): NonNullable<Hook["beforeCall"]> =>
       async ({ name }) => {
@@ -81,10 +90,12 @@ test("a composite call whose handler had made calls was allowed, and is not aske
   let asked = 0;
   const tools = (isBack: boolean): readonly Tool[] => [
     tool("look", () => (isBack ? "seen" : never())),
-    whole("burn", async (_, { execute }) => (await execute({ name: "look" })).output),
+    composite("burn", async (_, { execute }) => (await execute({ name: "look" })).output),
   ];
   const approve = (): "allow-once" => (asked++, "allow-once");
-  const options = (isBack: boolean): Process => () => ({ tools: tools(isBack), approval: { always, approve } });
+  const options =
+    (isBack: boolean): Process =>
+    () => ({ tools: tools(isBack), approval: { always, approve } });
   const session = await killed(single, options(false), options(true));
   expect([outcomes(session)[0], asked]).toEqual([["burn", "ok", "seen"], 1]);
 });
@@ -155,5 +166,40 @@ describe("of a strict batch", () => {
     ];
     expect(outcomes(await run({ effects }))).toEqual(sound);
     expect(outcomes(await run({ effects: burning }, { approval: { approve: never } }))).toEqual(sound);
+  });
+});
+
+describe("in a turn that a crash cut off", () => {
+  test("a call of one message goes on where another one of it had ended the turn", async () => {
+    const ran: string[] = [];
+    const tools = (isBack: boolean): readonly Tool[] => [
+      tool("stuck", () => (isBack ? ran.push("stuck") : never())),
+      tool("finish", () => ran.push("finish"), { endsTurn: true }),
+    ];
+    const session = await killed(
+      (one) => one.execute([{ name: "stuck" }, { name: "finish" }]),
+      () => ({ tools: tools(false) }),
+      () => ({ tools: tools(true) }),
+    );
+    expect([outcomes(session).length, ran]).toEqual([2, ["finish", "stuck"]]);
+  });
+
+  test("a tool that may run once is not run again by the handler whose call of it had ended", async () => {
+    const ran: string[] = [];
+    const tools = (isBack: boolean): readonly Tool[] => [
+      tool("launch", () => ran.push("launch"), { oncePerTurn: true, effects: { writes: ["l"] } }),
+      tool("wait", () => (isBack ? 1 : never())),
+      composite("many", async (_, { execute }) => {
+        const answers: unknown[] = [];
+        for (const name of ["launch", "wait", "launch"]) answers.push((await execute({ name })).error?.code ?? "ok");
+        return answers;
+      }),
+    ];
+    const session = await killed(
+      (one) => one.execute({ name: "many" }),
+      () => ({ tools: tools(false) }),
+      () => ({ tools: tools(true) }),
+    );
+    expect([session.history[0]?.result?.output, ran]).toEqual([["ok", "ok", "limit_exceeded"], ["launch"]]);
   });
 });

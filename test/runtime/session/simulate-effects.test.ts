@@ -266,9 +266,7 @@ test.each(["a handler that ran out of time", "work that its handler did not wait
       await hold.promise;
       for (const target of [runtime, real])
         await target.execute(call).catch((error: unknown) => codes.push(`${(error as { readonly code: string }).code} of execute`));
-      await real
-        .turn(async () => ++paid)
-        .catch((error: unknown) => codes.push(`${(error as { readonly code: string }).code} of turn`));
+      await real.turn(async () => ++paid).catch((error: unknown) => codes.push(`${(error as { readonly code: string }).code} of turn`));
     };
     const tools: readonly Tool[] = [
       tool("pay", () => ++paid, { effects: { writes: ["bank"] } }),
