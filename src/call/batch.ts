@@ -216,7 +216,9 @@ export class Batch {
 }
 
 function skip(run: AdmittedCall, refused: ToolResult): Answer {
-  run.turn.giveBack(run.plan.qualifiedName);
+  const { turn, callId } = run;
+  turn.giveBack(run.plan.qualifiedName);
+  turn.session.simulation?.forget(callId);
   const error = new ToolError("cancelled", `${run.toolName} was skipped: its batch is strict, and ${refused.name} cannot be run.`, {
     outcome: "not_started",
     hint: "Correct that call, and make all of them again.",

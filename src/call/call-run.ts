@@ -281,9 +281,10 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
     this.wait?.interrupt(this.cancelled);
   }
 
-  /** Cancels the call, and whatever its handler still calls. */
+  /** Cancels the call, and whatever its handler still calls; what it pretended to write was not written. */
   takeBack(reason: string): void {
     this.takenBack ??= reason;
+    this.turn.session.simulation?.forget(this.callId);
     this.cancel(reason);
   }
 

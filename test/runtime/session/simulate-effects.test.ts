@@ -133,6 +133,33 @@ test("F0.34 what was pretended in one turn is pretended in the next, in branches
   expect(ran).toEqual(["read /b"]);
 });
 
+test.each<[string, (branch: RuntimeSession) => Promise<unknown>]>([
+  ["a strict batch that was not sound", (branch) => branch.execute([put("/a"), { name: "gone" }], { strict: true })],
+  ["a batch that was rolled back", (branch) => branch.execute([put("/a"), { name: "fail" }], { onError: "throw" }).catch(() => {})],
+  ["a message that was voided", (branch) => branch.turn(async (turn) => void turn.round().add(put("/a")))],
+  [
+    "a handler whose batch was rolled back",
+    (branch) => branch.execute([{ name: "outer" }, { name: "fail" }], { onError: "throw" }).catch(() => {}),
+  ],
+])("F0.34 nothing counts as pretended of %s, and what was pretended before still does", async (_, run) => {
+  const ran: string[] = [];
+  const path = { inputSchema: { type: "object", properties: { path: { type: "string" } } } };
+  const { runtime } = testRuntime({
+    standIn,
+    tools: [
+      tool("put", () => ran.push("put"), { ...path, effects: { writes: ({ path: at }) => [`file:${String(at)}`] } }),
+      tool("read", () => "really", { ...path, effects: { reads: ({ path: at }) => [`file:${String(at)}`] } }),
+      tool("outer", (__, { execute }) => execute(put("/a")).then(({ status }) => status)),
+      tool("fail", () => settle().then(() => Promise.reject(new Error("broken"))), { maxAttempts: 1 }),
+    ],
+  });
+  const branch = runtime.session().fork({ simulated: true });
+  await branch.execute([put("/b"), put("/b/c")]);
+  await run(branch);
+  const origins = [await branch.execute(read("/a")), await branch.execute(read("/b"))].map(({ origin }) => origin);
+  expect([branch.diff().pretended, origins, ran]).toEqual([["file:/b", "file:/b/c"], ["live", "simulated"], []]);
+});
+
 test("F0.34 a stand-in that says it is live is called simulated, and one that says stub is called stub", async () => {
   for (const [origin, shown] of [
     ["live", "simulated"],
