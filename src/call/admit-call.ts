@@ -84,7 +84,7 @@ export function routeCall(run: FittedCall): AdmittedCall | ToolError {
   const refusal = run.cancelled ?? (plan.hasTurnRule ? enterTurn(turn, plan.tool, plan.qualifiedName) : undefined);
   if (refusal !== undefined) return refusal;
   // Pretended writes are remembered for the reads after them.
-  if (found.rules.isPretended) session.simulation?.markDirty(effects.writes, effects.lock.writes);
+  if (found.rules.isPretended) session.simulation?.markDirty(call.callId, { writes: effects.writes, locked: effects.lock.writes });
   return call;
 }
 

@@ -23,8 +23,6 @@ export interface BatchOptions extends CallOptions {
   /** Called with the failure before a batch with `onError: "throw"` throws. */
   readonly onFailure: ((error: ToolExecutionError) => void) | undefined;
   readonly throwOnError: boolean;
-  /** Nothing is started unless every call was admitted. */
-  readonly strict: boolean;
   /** Set for a batch that may be submitted again. */
   readonly submission?: Submission | undefined;
 }
@@ -59,7 +57,7 @@ export async function runBatch(
       if (breaks.isDue(run.startedAt) && options.submission === undefined) await breaks.take();
     }
     if (options.submission !== undefined) recordSubmission(runs, options.submission);
-    const results = await new Batch(runs, breaks, { failFast: options.throwOnError, strict: options.strict }).run();
+    const results = await new Batch(runs, breaks, { failFast: options.throwOnError, strict: options.strict === true }).run();
     const failed = options.throwOnError ? results.find(failsTheBatch) : undefined;
     if (failed === undefined) return results;
     await rollBack(parts, turn, runs);
@@ -104,7 +102,7 @@ async function rollBack(parts: CallParts, turn: Turn, runs: readonly CallRun[]):
   });
   all.forEach(dropWritten);
   await undoCalls(all);
-  runs.forEach(dropWritten);
+  all.forEach(dropWritten);
 }
 
 /** From here on these calls did not happen for the session. Cancels and returns those that they made: they end before their handlers do. */
@@ -218,7 +216,9 @@ export class Batch {
 }
 
 function skip(run: AdmittedCall, refused: ToolResult): Answer {
-  run.turn.giveBack(run.plan.qualifiedName);
+  const { turn, callId } = run;
+  turn.giveBack(run.plan.qualifiedName);
+  turn.session.simulation?.forget(callId);
   const error = new ToolError("cancelled", `${run.toolName} was skipped: its batch is strict, and ${refused.name} cannot be run.`, {
     outcome: "not_started",
     hint: "Correct that call, and make all of them again.",

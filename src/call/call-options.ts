@@ -18,6 +18,8 @@ export interface CallOptions {
   readonly visibility?: Visibility | undefined;
   /** The id of the principal that they are made for. */
   readonly principal?: string | undefined;
+  /** None of the calls is run unless all of them may be. */
+  readonly strict?: boolean | undefined;
   /** A person has allowed these calls already. */
   readonly approved?: boolean | undefined;
   /** True: each is answered `pending`, and continues as a background job; false: each is waited for. */

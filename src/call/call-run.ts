@@ -204,6 +204,8 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   declare atEnd: (() => void) | undefined;
   /** It had begun before a crash. */
   declare isTakenUp: true | undefined;
+  /** Its intent was recorded before a crash: it has the tool and the input that hooks left it, and none is asked again. */
+  declare isDecided: true | undefined;
   /** It was a background job before a crash. */
   declare wasJob: EarlierJob | undefined;
   /** The calls that were made in it before a crash, until they are resumed. */
@@ -279,9 +281,10 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
     this.wait?.interrupt(this.cancelled);
   }
 
-  /** Cancels the call, and whatever its handler still calls. */
+  /** Cancels the call, and whatever its handler still calls; what it pretended to write was not written. */
   takeBack(reason: string): void {
     this.takenBack ??= reason;
+    this.turn.session.simulation?.forget(this.callId);
     this.cancel(reason);
   }
 

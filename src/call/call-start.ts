@@ -5,23 +5,29 @@ import type { Answerer } from "./route.ts";
 
 /** The event of a call that begins, and how it is to be run should the process end before it does. */
 export function startOf(run: CallRun, inRound?: true): SessionEvent {
-  const { answerers = answerersByRule(run), rewriteInput, principal } = run.options;
+  const { answerers = answerersByRule(run), rewriteInput, principal, strict } = run.options;
   const { madeIn } = run.turn;
   const { callId, turn, clock, call } = run;
   const start = { callId, sessionId: turn.session.id, turnId: turn.id, at: clock.wallTime(), type: "call-start", call } as const;
   const background = askedBackground(run);
-  const isByItself = madeIn === undefined && inRound === undefined && principal === undefined;
+  const isByItself = madeIn === undefined && inRound === undefined && principal === undefined && strict !== true;
   if (isByItself && background === undefined && answerers === undefined && rewriteInput === undefined) return start;
   return {
     ...start,
     ...(madeIn === undefined ? {} : { parentCallId: madeIn.callId }),
-    ...(madeIn instanceof CallRun && madeIn.plan?.tool.composite === true ? { ofComposite: true as const } : {}),
+    ...(madeIn instanceof CallRun && isOfHandler(madeIn) ? { ofComposite: true as const } : {}),
     ...(inRound === undefined ? {} : { inRound }),
+    ...(strict === true ? { strict } : {}),
     ...(answerers === undefined ? {} : { answerFrom: answerers.map(({ source }) => source) }),
     ...(rewriteInput === undefined ? {} : { rewritten: true }),
     ...(background === undefined ? {} : { background }),
     ...(principal === undefined ? {} : { principal }),
   };
+}
+
+/** Whether the calls made in it now are those of a composite tool's handler: what a hook or an approver calls before it runs is not. */
+function isOfHandler({ plan, attempts }: CallRun): boolean {
+  return plan?.tool.composite === true && attempts > 0;
 }
 
 /** As `options` of a call that is resumed have it. */

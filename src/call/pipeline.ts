@@ -171,7 +171,8 @@ function finish(run: CallRun, end: AdmittedCall | ToolError): Answer {
 }
 
 function rewrite(run: CallRun): Phase<CallRun> {
-  return run.options.rewriteInput === undefined && run.parts.beforeHooks.length === 0 ? run : rewriteCall(run);
+  const isLeft = run.isDecided === true || (run.options.rewriteInput === undefined && run.parts.beforeHooks.length === 0);
+  return isLeft ? run : rewriteCall(run);
 }
 
 function resolve(run: CallRun): Phase<ResolvedCall> {

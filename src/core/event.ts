@@ -79,6 +79,8 @@ export type SessionEvent =
       readonly ofComposite?: true;
       /** It belongs to a message of a model that is not over yet: only a `round-end` makes it count. */
       readonly inRound?: true;
+      /** Its batch is strict: none of its calls is run unless all of them may be. */
+      readonly strict?: true;
       /** The sources that were to answer it, where its caller or a rule named them. */
       readonly answerFrom?: readonly AnswerSource[];
       /** Its caller makes the input that it is run with of this one, when it is admitted. */

@@ -188,7 +188,12 @@ export interface ListOptions {
   readonly offset?: number;
 }
 
-/** Cached results and the generations of the resources they were read from, shared by all that use the store. */
+/**
+ * Cached results and the generations of the resources they were read from, shared by all that use the store.
+ *
+ * Where processes share it, everything that was kept becomes invalid once one of them that invalidated something is found to have ended without
+ * closing: it may have written more than it said.
+ */
 export interface CacheStore {
   /** The body kept under a key, when it has not expired and the versions of its resources are what they were; else undefined. */
   get(key: string, now: number): Promise<string | undefined>;

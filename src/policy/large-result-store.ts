@@ -139,9 +139,10 @@ export class LargeResultStore {
     if (this.#handles.has(branchId)) this.#dropped.add(branchId);
   }
 
-  /** Gives what a branch kept to the session it has become part of. */
+  /** Gives what a branch kept to the session it has become part of. The branch's own branches are that session's from then on. */
   adopt(branchId: string, sessionId: string): void {
     this.#dropped.delete(branchId);
+    for (const [inner, outer] of this.#parents) if (outer === branchId) this.#parents.set(inner, sessionId);
     const adopted = this.#handles.get(branchId) ?? [];
     const handles = this.#handles.get(sessionId) ?? new Set<string>();
     for (const handle of adopted) {

@@ -1,7 +1,15 @@
 /** Makes what a branch did part of the session it came from. */
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { partsOf, type RuntimeSession } from "./runtime-session.ts";
+
+interface CommitParts {
+  /** The events of the branch from a position on. */
+  readonly eventsFrom: (position: number) => AsyncIterable<SessionEvent>;
+  /** Gives the whole answers of cut results that the branch kept to its parent. */
+  readonly takeOutputs: () => void;
+}
 
 /**
  * Appends the branch's events to its parent, between two turns, and sets the parent's state to the branch's.
@@ -13,7 +21,7 @@ import { partsOf, type RuntimeSession } from "./runtime-session.ts";
 export async function commitBranch(
   branch: RuntimeSession,
   parent: RuntimeSession,
-  eventsFrom: (position: number) => AsyncIterable<SessionEvent>,
+  { eventsFrom, takeOutputs }: CommitParts,
 ): Promise<void> {
   if (branch.committed) throw committedBefore(branch);
   const parts = partsOf(parent);
@@ -34,12 +42,29 @@ export async function commitBranch(
     const all = [Object.freeze(commit), ...events];
     branch.committed = true;
     branch.markClosed(); // what waits there, or comes now, would be lost
+    takeOutputs();
+    if (branch.eventLog === undefined && parent.eventLog !== undefined) storeOutputs(parent, events);
     parent.adopt(all, state);
     parts.cache.forget(parent); // what was read from its state is out of date
     if (branch.simulation !== undefined) parent.simulation?.adopt(branch.simulation);
     // The events of a live branch were emitted when they happened.
     if (parts.listening) for (const event of branch.simulation === undefined ? [commit] : all) parts.emit(event);
   });
+}
+
+/** Stores the whole answers of cut results, which a branch without a store had in memory only. */
+function storeOutputs(parent: RuntimeSession, events: readonly SessionEvent[]): void {
+  const parts = partsOf(parent);
+  for (const event of events) {
+    const handle = event.type === "call-end" ? event.result.truncation?.handle : undefined;
+    const whole = handle === undefined ? undefined : parts.largeResults.whole(parent.id, handle);
+    if (whole === undefined || event.type !== "call-end") continue;
+    const { callId, sessionId, turnId, at } = event;
+    const { output, content } = whole;
+    const kept = { type: "output-keep", callId, sessionId, turnId, at, ...omitUndefined({ output, content }) } as const;
+    parent.recordOutput(Object.freeze(kept));
+    if (parts.listening) parts.emit(kept);
+  }
 }
 
 function committedBefore(branch: RuntimeSession): ToolError {

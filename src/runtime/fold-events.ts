@@ -25,8 +25,8 @@ export interface OpenCall {
   wasNeverWhole: boolean;
   /** The key under which it may have been dispatched; undefined when it says nothing of that. */
   intent: string | undefined;
-  /** The input that it may have been dispatched with. */
-  intendedInput: JsonObject | undefined;
+  /** The tool and the input that it may have been dispatched with: as hooks left them. */
+  intendedCall: { readonly name: string; readonly input: JsonObject } | undefined;
   readonly answerFrom: readonly AnswerSource[] | undefined;
   /** Its input was to be made by its caller. */
   readonly isRewritten: boolean;
@@ -42,7 +42,11 @@ export interface OpenCall {
   job: EarlierJob | undefined;
   /** The name under which its engine continues its work elsewhere. */
   remoteId: string | undefined;
-  /** Calls were made in it: it was allowed to run before. Those that it makes are asked about as ever. */
+  /** Its batch is strict. */
+  readonly isStrict: boolean;
+  /** It was put to an approver, or answered by a rule: its batch had been found sound. */
+  wasCleared: boolean;
+  /** The handler of a composite tool made calls in it: it was allowed to run before. Those that it makes are asked about as ever. */
   hasMadeCalls: boolean;
 }
 
@@ -125,6 +129,10 @@ export class SessionFold {
       case "job-start":
         this.#startJob(event);
         break;
+      case "approval-ask":
+      case "approval-answer":
+        this.#clear(event.callId);
+        break;
       case "call-intent":
       case "job-run":
       case "call-remote":
@@ -204,7 +212,7 @@ export class SessionFold {
   }
 
   #start(event: SessionEvent & { readonly type: "call-start" }): void {
-    const { callId, turnId, call, parentCallId, inRound, answerFrom, rewritten, background, principal } = event;
+    const { callId, turnId, call, parentCallId, ofComposite, inRound, strict, answerFrom, rewritten, background, principal } = event;
     const isInRound = inRound === true;
     const isUnsettled = isInRound || (parentCallId !== undefined && this.#unsettled.has(parentCallId));
     const opened: OpenCall = {
@@ -214,7 +222,7 @@ export class SessionFold {
       call,
       wasNeverWhole: isUnsettled || (parentCallId !== undefined && this.#log.wasTakenBack(parentCallId)),
       intent: undefined,
-      intendedInput: undefined,
+      intendedCall: undefined,
       answerFrom,
       isRewritten: rewritten === true,
       background,
@@ -223,10 +231,12 @@ export class SessionFold {
       isOfModel: isInRound,
       job: undefined,
       remoteId: undefined,
+      isStrict: strict === true,
+      wasCleared: false,
       hasMadeCalls: false,
     };
     const outer = parentCallId === undefined ? undefined : this.#open.get(parentCallId);
-    if (outer !== undefined) outer.hasMadeCalls = true;
+    if (outer !== undefined && ofComposite === true) outer.hasMadeCalls = true;
     this.#open.set(callId, opened);
     this.#nest(opened);
     this.#places.set(callId, new Set());
@@ -270,12 +280,17 @@ export class SessionFold {
     this.#leave(callId);
   }
 
+  #clear(callId: string): void {
+    const open = this.#open.get(callId);
+    if (open !== undefined) open.wasCleared = true;
+  }
+
   #noteWork(event: SessionEvent & { readonly type: "call-intent" | "job-run" | "call-remote" }): void {
     const open = this.#open.get(event.callId);
     if (open === undefined) return;
     if (event.type === "call-intent") {
       open.intent = event.idempotencyKey;
-      open.intendedInput = event.input;
+      open.intendedCall = { name: event.toolName, input: event.input };
     } else if (event.type === "call-remote") open.remoteId = event.remoteId;
     else if (open.job !== undefined) open.job = { ...open.job, starts: event.starts };
   }

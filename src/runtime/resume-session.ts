@@ -16,6 +16,7 @@ import { visibilityOf, type VisibilityRules } from "../policy/visibility.ts";
 import { CallFaults } from "../call/faults.ts";
 import type { Answerer } from "../call/route.ts";
 import { outcomeUnknown } from "../call/reconcile-call.ts";
+import { enterAgain } from "./enter-again.ts";
 import type { OpenCall, OpenRound, SessionFold, TurnChange } from "./fold-events.ts";
 import { callsInJobs, endsOfJobs } from "./resume-jobs.ts";
 import { surroundingsOf, type SessionStart } from "./session-start.ts";
@@ -132,6 +133,7 @@ class TakingUp {
     const turn = new Turn(session, session.ports.ids, { id: turnId, startsAt: startOf(session, turnId) });
     turn.running = running;
     if (running !== undefined) running.held = turn; // what handlers call joins it
+    enterAgain(session, turn, calls[0]?.callId ?? "");
     return calls.map((call) => {
       const run = takeUp(session, turn, call, this.#options);
       run.keepChanges = () => makeAgain(session, turnId, this.#changes.get(run.callId) ?? []);
@@ -225,11 +227,11 @@ function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: Ta
     ...(options.allow === undefined ? {} : { visibility: visibilityOf(options.allow) }),
     ...(open.hasMadeCalls ? { approved: true } : {}),
   };
-  const { intendedInput } = open;
-  const asked = flag?.call ?? open.call;
-  const call = open.isRewritten && intendedInput !== undefined ? { ...open.call, input: intendedInput } : asked;
+  const { intendedCall } = open;
+  const call = intendedCall === undefined ? (flag?.call ?? open.call) : { ...open.call, ...intendedCall };
   const run = new CallRun(partsOf(session), turn, callOptions, call, { callId: open.callId, idempotencyKey: open.intent });
   run.isTakenUp = true;
+  if (intendedCall !== undefined) run.isDecided = true;
   run.wasJob = open.job;
   if (open.job !== undefined) run.job = run.parts.jobs.adopt(run, open.job); // whatever becomes of it now, it ends as a job
   if (open.sample !== undefined) run.faults = new CallFaults(open.sample);
@@ -243,8 +245,14 @@ function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: Ta
   else if (ended !== undefined) run.unreadable = ended;
   else if (options.interrupted === "settle") run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverRun(open);
   else if (answerers instanceof ToolError) run.unreadable = answerers;
-  else if (open.isRewritten && intendedInput === undefined) run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverMade(open);
+  else if (open.isStrict && !wasDispatched(open)) run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverRun(open);
+  else if (open.isRewritten && intendedCall === undefined) run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverMade(open);
   return run;
+}
+
+/** Whether its batch is known to have been found sound: a call of a strict batch is run only then. */
+function wasDispatched({ intent, job, remoteId, wasCleared, hasMadeCalls }: OpenCall): boolean {
+  return intent !== undefined || job !== undefined || remoteId !== undefined || wasCleared || hasMadeCalls;
 }
 
 /** The sources that were to answer it, or why they cannot: what was to be pretended is not done for real after a crash. */

@@ -216,8 +216,12 @@ export class Sessions implements SessionHost {
   }
 
   async commit(branch: RuntimeSession, parent: RuntimeSession): Promise<void> {
-    await commitBranch(branch, parent, (from) => this.#ownEvents(branch, from));
-    if ((this.open.holderOf(branch.id) ?? branch) === branch) this.#parts.largeResults.adopt(branch.id, parent.id); // else another session has taken its id since
+    await commitBranch(branch, parent, {
+      eventsFrom: (from) => this.#ownEvents(branch, from),
+      takeOutputs: () => {
+        if ((this.open.holderOf(branch.id) ?? branch) === branch) this.#parts.largeResults.adopt(branch.id, parent.id); // else another session has taken its id since
+      },
+    });
     await whenStored(parent);
     await forgetBranch(branch, this.#options.store, ["conflict", "resource_busy"]); // it is committed, whether or not another process has it open
   }

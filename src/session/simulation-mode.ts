@@ -6,11 +6,20 @@ export type SideEffects = (qualifiedName: string) => boolean;
 
 export const NO_SIDE_EFFECTS: SideEffects = () => false;
 
+/** A write that a call pretended. */
+interface PretendedWrite {
+  readonly writes: readonly string[];
+  /** The keys that it locks, its places in its toolset included. */
+  readonly locked: readonly string[];
+}
+
 export class SimulationMode {
   readonly #allowsSideEffects: SideEffects;
-  /** The keys that pretended writes lock. */
-  readonly #dirty = new Set<string>();
-  readonly #pretended = new Set<string>();
+  /** The keys that pretended writes lock, each with the number of calls that wrote it. */
+  readonly #dirty = new Map<string, number>();
+  readonly #pretended = new Map<string, number>();
+  /** By the id of a call, what it wrote here. */
+  readonly #writes = new Map<string, PretendedWrite>();
 
   constructor(allowsSideEffects: SideEffects = NO_SIDE_EFFECTS) {
     this.#allowsSideEffects = allowsSideEffects;
@@ -26,29 +35,39 @@ export class SimulationMode {
     return this.#allowsSideEffects !== NO_SIDE_EFFECTS;
   }
 
-  /**
-   * Resources that were written here differ from those of the world: reads of them are answered by the stand-in too.
-   *
-   * @param locked the keys that the write locks, its places in its toolset included
-   */
-  markDirty(writes: readonly string[], locked: readonly string[]): void {
-    for (const key of writes) this.#pretended.add(key);
-    for (const key of locked) this.#dirty.add(key);
+  /** Resources that were written here differ from those of the world: reads of them are answered by the stand-in too. */
+  markDirty(callId: string, write: PretendedWrite): void {
+    if (this.#writes.has(callId)) return;
+    this.#writes.set(callId, write);
+    this.#count(write, 1);
+  }
+
+  /** The call was not run after all, or was taken back. */
+  forget(callId: string): void {
+    const write = this.#writes.get(callId);
+    if (write === undefined) return;
+    this.#writes.delete(callId);
+    this.#count(write, -1);
+  }
+
+  #count({ writes, locked }: PretendedWrite, change: 1 | -1): void {
+    for (const key of writes) addTo(this.#pretended, key, change);
+    for (const key of locked) addTo(this.#dirty, key, change);
   }
 
   /** The resources that were written, in the tools' own words. */
   get pretended(): readonly string[] {
-    return [...this.#pretended];
+    return [...this.#pretended.keys()];
   }
 
   /** Takes over what a branch of this branch pretended to write. */
   adopt(branch: SimulationMode): void {
-    this.markDirty([...branch.#pretended], [...branch.#dirty]);
+    this.#count({ writes: branch.pretended, locked: [...branch.#dirty.keys()] }, 1);
   }
 
   isDirty(keys: readonly string[]): boolean {
     if (this.#dirty.size === 0) return false;
-    return keys.some((key) => [...this.#dirty].some((dirty) => isInside(key, dirty) || isInside(dirty, key)));
+    return keys.some((key) => [...this.#dirty.keys()].some((dirty) => isInside(key, dirty) || isInside(dirty, key)));
   }
 
   /** The mode of a branch of this branch: it begins with the same dirty keys, and adds to them alone. */
@@ -63,4 +82,10 @@ export class SimulationMode {
     const own = this.#allowsSideEffects;
     return allows === undefined ? own : (name) => own(name) && allows(name);
   }
+}
+
+function addTo(counts: Map<string, number>, key: string, change: 1 | -1): void {
+  const count = (counts.get(key) ?? 0) + change;
+  if (count > 0) counts.set(key, count);
+  else counts.delete(key);
 }

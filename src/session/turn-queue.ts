@@ -77,10 +77,10 @@ export const simulations = { haveBegun: false };
 /** Whether code ever ran in a place: where not, the caller need not be known. */
 export const places = { haveBegun: false };
 
-/** True in code that a turn called whose calls may not touch the world: what it calls elsewhere would be real. */
+/** True in code that a turn called whose calls may not touch the world, also once that turn is over: what it calls elsewhere would be real. */
 export function isInsideSimulation(): boolean {
   let turn = turnOf(CURRENT.getStore());
-  while (turn !== undefined && (turn.over || !turn.queue.isSimulation)) turn = turnOf(turn.outer);
+  while (turn !== undefined && !turn.queue.isSimulation) turn = turnOf(turn.outer);
   return turn !== undefined;
 }
 

@@ -3,6 +3,7 @@ import type { CompiledQuery, Kysely, Transaction } from "kysely";
 import { ToolError } from "../core/error.ts";
 import type { CacheRecord } from "../core/store.ts";
 import { cacheChecksum } from "./checksum.ts";
+import type { Owner } from "./owner.ts";
 import { generationsOfWrite, resourcesAround, versionOf, type Generation } from "./resource-versions.ts";
 import { originalText, originalTexts, storedKey, storedText, storedTexts, storedTime } from "./stored-text.ts";
 import type { CacheTable, CounterTable, GenerationTable, Tables } from "./tables.ts";
@@ -18,6 +19,10 @@ const CHUNK = 100;
 const MAX_AROUND = 16_384;
 /** The row whose `self` is added to every version. No resource is stored as empty text. */
 const BASE = "";
+/** Begins the row of a process that writes, before the id of its owner. No resource is stored like that. */
+const WRITER = "@";
+/** How often it is looked whether a process that wrote has ended without closing. */
+const LOOK_MS = 1_000;
 
 export interface SqlCacheOptions {
   /** Of all entries together. */
@@ -26,8 +31,13 @@ export interface SqlCacheOptions {
   readonly maxKeyBytes: number;
   /** That of the connection. */
   readonly immediate: ImmediateSql | undefined;
+  readonly owner: Owner;
 }
 
+/**
+ * A process that ends without closing may have written something after it last said so, and another one may have read it before that. So
+ * each process that writes has a row, and when one is found that is gone, all versions move on.
+ */
 export class SqlCache {
   readonly #maxBytes: number;
   readonly #maxKeyBytes: number;
@@ -37,8 +47,11 @@ export class SqlCache {
   #addToGeneration: CompiledQuery | undefined;
   #runAddToGeneration: RunStatement | undefined;
   #writes = 0;
+  #lookedAt = -Infinity;
+  readonly #owner: Owner;
 
-  constructor({ maxBytes, maxKeyBytes, immediate }: SqlCacheOptions) {
+  constructor({ maxBytes, maxKeyBytes, immediate, owner }: SqlCacheOptions) {
+    this.#owner = owner;
     this.#maxBytes = maxBytes;
     this.#maxKeyBytes = maxKeyBytes;
     this.#immediate = immediate;
@@ -46,6 +59,7 @@ export class SqlCache {
 
   /** An entry that is replaced between the two looks was still right at the second. */
   async get(tables: Kysely<Tables>, { key, now }: { readonly key: string; readonly now: number }): Promise<string | undefined> {
+    if (Math.abs(now - this.#lookedAt) >= LOOK_MS) await this.#dropOfTheDead(tables, now);
     this.#findEntry ??= tables.selectFrom("haft_cache").selectAll().where("key", "=", "").compile();
     const wanted = storedKey(key, this.#maxKeyBytes);
     const [entry] = (await tables.executeQuery(withParameters(this.#findEntry, [wanted]))).rows;
@@ -103,18 +117,42 @@ export class SqlCache {
     const isLook = this.#writes++ % WRITES_BETWEEN_LOOKS === 0;
     const query = (this.#addToGeneration ??= addToGeneration(tables));
     const sql = this.#immediate;
-    if (sql?.isFree === true && !isLook) {
+    if (sql?.isFree === true && !isLook && this.#owner.isRegistered) {
       const run = (this.#runAddToGeneration ??= sql.prepare(query));
       sql.write(() => {
         for (const addition of additions) run(addition);
+        run(writerRow(this.#owner));
         return true;
       });
       return;
     }
     await tables.transaction().execute(async (transaction) => {
       for (const addition of additions) await transaction.executeQuery(withParameters(query, addition));
+      await this.#owner.register(transaction);
+      await transaction.executeQuery(withParameters(query, writerRow(this.#owner)));
       if (isLook) await forgetGenerations(transaction);
     });
+    this.#owner.confirm();
+  }
+
+  /** This process has written all that it will, and said so. */
+  async leave(tables: Kysely<Tables>): Promise<void> {
+    await tables.deleteFrom("haft_generation").where("resource", "=", writerRow(this.#owner)[0]).execute();
+  }
+
+  async #dropOfTheDead(tables: Kysely<Tables>, now: number): Promise<void> {
+    const rows = await tables.selectFrom("haft_generation").select("resource").where("resource", "like", `${WRITER}%`).execute();
+    const gone = await this.#owner.gone(
+      tables,
+      rows.map(({ resource }) => resource.slice(WRITER.length)),
+    );
+    if (gone.length > 0)
+      await tables.transaction().execute(async (transaction) => {
+        const dead = gone.map((id) => WRITER + id).sort();
+        const left = await transaction.deleteFrom("haft_generation").where("resource", "in", dead).returning("resource").execute();
+        if (left.length > 0) await transaction.executeQuery(withParameters(addToGeneration(transaction), [BASE, 1, 0, 1, 0]));
+      });
+    this.#lookedAt = now;
   }
 
   #key(text: string): string {
@@ -138,6 +176,10 @@ export class SqlCache {
     }
     return left;
   }
+}
+
+function writerRow({ id = "" }: Owner): readonly [string, number, number, number, number] {
+  return [WRITER + id, 0, 0, 0, 0];
 }
 
 /** Parameters: the resource, what is added to `self` and to `below`, and both again. */
@@ -177,7 +219,7 @@ async function forgetGenerations(transaction: Transaction<Tables>): Promise<void
     ])
     .executeTakeFirstOrThrow();
   if (rows <= MAX_GENERATIONS) return;
-  await transaction.deleteFrom("haft_generation").execute();
+  await transaction.deleteFrom("haft_generation").where("resource", "not like", `${WRITER}%`).execute();
   const base = { resource: BASE, self: (self ?? 0) + (below ?? 0) + 1, below: 0 };
   await transaction.insertInto("haft_generation").values(base).execute();
   await transaction.deleteFrom("haft_cache").execute();

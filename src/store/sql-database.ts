@@ -63,6 +63,7 @@ export class SqlDatabase implements LogDatabase {
       maxBytes: options.maxCacheBytes,
       maxKeyBytes: connection.maxKeyBytes,
       immediate: connection.immediate,
+      owner: this.#owner,
     });
     this.#parts = {
       approvals: new SqlApprovals(connection, this.#owner),
@@ -257,6 +258,7 @@ export class SqlDatabase implements LogDatabase {
       await this.#do("could not give up its claims", async (tables) => {
         const { id } = this.#owner;
         if (id !== undefined) await removeLeases(tables, id);
+        if (id !== undefined) await this.#cache.leave(tables);
         await this.#owner.leave(tables);
       });
     } finally {

@@ -161,6 +161,27 @@ describe("a result is dropped when", () => {
       "undone",
     ]);
   });
+
+  test("a call that was made in one of a batch is undone, also where it was read meanwhile", async () => {
+    const [begun, undoing] = [gate(), gate()];
+    const { runtime, read } = world((known) => [
+      tool("write", () => void known.set("file:/a", "new"), {
+        effects: {
+          reads: [],
+          writes: ["file:/a"],
+          undo: () => (begun.open(), undoing.promise.then(() => void known.set("file:/a", "undone"))),
+        },
+      }),
+      tool("outer", (_, { execute }) => execute({ name: "write" }).then(({ status }) => status)),
+      tool("fail", () => settle().then(() => Promise.reject(new Error("broken"))), { maxAttempts: 1 }),
+    ]);
+    const batch = runtime.session().execute([{ name: "outer" }, { name: "fail" }], { onError: "throw" });
+    await begun.promise;
+    expect(await read()).toBe("live new");
+    undoing.open();
+    await expect(batch).rejects.toThrow("broken");
+    expect([await read(), await read()]).toEqual(["live undone", "cache undone"]);
+  });
 });
 
 describe("a simulation", () => {

@@ -1,10 +1,12 @@
+import type { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { isInside } from "../../src/core/effects.ts";
 import type { CacheStore } from "../../src/core/store.ts";
 import { MemoryCache } from "../../src/store/memory-cache.ts";
 import { outerResources } from "../../src/store/resource-versions.ts";
-import { localStore } from "./local-store.ts";
+import { localStore, type LocalStore } from "./local-store.ts";
+import { temporaryFile } from "./temporary-file.ts";
 import { inCI } from "../ci.ts";
 
 const resource = fc.array(fc.constantFrom("/", "a", "b", ":", "file:"), { maxLength: 6 }).map((parts) => parts.join(""));
@@ -119,6 +121,38 @@ test("B08 resources with more than 16,000 others around them are not cached in S
   expect(await store.cache.versions(["a/".repeat(inCI ? 8_000 : 800)])).toEqual([0]);
   await expect(store.cache.versions(["a/".repeat(9_000)])).rejects.toMatchObject({ code: "too_large" });
   await store.close();
+});
+
+describe("what was kept before another process ended", () => {
+  async function afterEnd(end: (writer: LocalStore, file: DatabaseSync) => unknown): Promise<readonly unknown[]> {
+    const path = temporaryFile();
+    const [writer, { store, file }] = [localStore(path), localStore(path)];
+    await writer.store.open();
+    await store.open();
+    await writer.store.cache.invalidate(["price"]); // it is about to write
+    await keep(store.cache, "k", "old", ["price"]);
+    const found: unknown[] = [await store.cache.get("k", 0)];
+    await end(writer, file);
+    const [before] = await store.cache.versions(["price"]);
+    for (const now of [999, 1_000, 2_000]) found.push(await store.cache.get("k", now));
+    await keep(store.cache, "k", "new", ["price"]);
+    found.push(await store.cache.get("k", 4_000), (await store.cache.versions(["price"]))[0] === before);
+    await store.close();
+    return found;
+  }
+
+  test("is not given a second after it was killed: it may have written, and never said so", async () => {
+    const killed = (_: LocalStore, file: DatabaseSync): void => file.exec("update haft_owner set pid = 999999999");
+    expect(await afterEnd(killed)).toEqual(["old", "old", undefined, undefined, "new", false]);
+    const forgotten = (_: LocalStore, file: DatabaseSync): void => file.exec("delete from haft_owner");
+    expect(await afterEnd(forgotten)).toEqual(["old", "old", undefined, undefined, "new", false]);
+  });
+
+  test("is given while it lives, and when it was closed", async () => {
+    const kept = ["old", "old", "old", "old", "new", true];
+    expect(await afterEnd(() => {})).toEqual(kept);
+    expect(await afterEnd(({ store }) => store.close())).toEqual(kept);
+  });
 });
 
 async function keep(cache: CacheStore, key: string, body: string, resources: readonly string[] = []): Promise<void> {

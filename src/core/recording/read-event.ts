@@ -175,6 +175,7 @@ const FIELDS = {
     parentCallId: optional(id),
     ofComposite: optional(truth),
     inRound: optional(truth),
+    strict: optional(truth),
     answerFrom: optional(listOf(oneOf(ANSWER_SOURCES))),
     rewritten: optional(truth),
     background: optional(truth),

@@ -163,6 +163,7 @@ export const arbitraryEvent: fc.Arbitrary<SessionEvent> = fc.oneof(
       call,
       parentCallId: id,
       ofComposite: fc.constant(true as const),
+      strict: fc.constant(true as const),
       background: fc.boolean(),
       principal: id,
     },

@@ -6,6 +6,7 @@ import type { Tool } from "../../../src/core/tool.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { settle } from "../../../src/testing/fake-ports.ts";
 import { gate, testRuntime, tool } from "../bench-runtime.ts";
+import { FailingStore } from "./failing-store.ts";
 
 const own = { writes: ["session:own"] };
 const boom = tool("boom", () => {
@@ -89,6 +90,27 @@ describe("C06 what a simulation keeps of large results", () => {
     const { results, commit } = await session.simulate([{ name: "big" }]);
     await commit();
     expect([await read(session, live.truncation?.handle), await read(session, results[0]?.truncation?.handle)]).toEqual(["ok", "ok"]);
+  });
+
+  test.each([false, true])("is read by the branches of a branch that was committed, one that is simulated: %s", async (simulated) => {
+    const session = testRuntime({ tools }).runtime.session();
+    const branch = session.fork({ simulated });
+    const { truncation } = await branch.execute({ name: "big" });
+    const inner = branch.fork();
+    await branch.commit();
+    expect([await read(session, truncation?.handle), await read(inner, truncation?.handle)]).toEqual(["ok", "ok"]);
+  });
+
+  test("is stored with the session that commits it, also by way of another simulation, and read after a restart", async () => {
+    const store = new FailingStore();
+    const session = testRuntime({ store, tools }).runtime.session("s");
+    const outer = session.fork({ simulated: true });
+    const simulation = await outer.simulate([{ name: "big" }]);
+    await simulation.commit();
+    await outer.commit();
+    expect(store.disk.types("s")).toEqual(["session-start", "output-keep", "branch-commit", "branch-commit", "call-start", "call-end"]);
+    const resumed = await testRuntime({ store: store.crash(), tools }).runtime.resume("s");
+    expect(await read(resumed, simulation.results[0]?.truncation?.handle)).toBe("ok");
   });
 
   test("C01 is read by no session that takes the id of the dropped branch", async () => {

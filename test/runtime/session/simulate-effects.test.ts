@@ -6,7 +6,9 @@ import type { Hook } from "../../../src/core/hook.ts";
 import type { ToolResult } from "../../../src/core/result.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import type { RuntimeOptions } from "../../../src/runtime/runtime.ts";
-import { testRuntime, tool } from "../bench-runtime.ts";
+import { settle } from "../../../src/testing/fake-ports.ts";
+import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
+import { gate, testRuntime, tool } from "../bench-runtime.ts";
 
 /** A world of values by path, and every handler that was run. */
 function world(options: RuntimeOptions = {}) {
@@ -131,6 +133,33 @@ test("F0.34 what was pretended in one turn is pretended in the next, in branches
   expect(ran).toEqual(["read /b"]);
 });
 
+test.each<[string, (branch: RuntimeSession) => Promise<unknown>]>([
+  ["a strict batch that was not sound", (branch) => branch.execute([put("/a"), { name: "gone" }], { strict: true })],
+  ["a batch that was rolled back", (branch) => branch.execute([put("/a"), { name: "fail" }], { onError: "throw" }).catch(() => {})],
+  ["a message that was voided", (branch) => branch.turn(async (turn) => void turn.round().add(put("/a")))],
+  [
+    "a handler whose batch was rolled back",
+    (branch) => branch.execute([{ name: "outer" }, { name: "fail" }], { onError: "throw" }).catch(() => {}),
+  ],
+])("F0.34 nothing counts as pretended of %s, and what was pretended before still does", async (_, run) => {
+  const ran: string[] = [];
+  const path = { inputSchema: { type: "object", properties: { path: { type: "string" } } } };
+  const { runtime } = testRuntime({
+    standIn,
+    tools: [
+      tool("put", () => ran.push("put"), { ...path, effects: { writes: ({ path: at }) => [`file:${String(at)}`] } }),
+      tool("read", () => "really", { ...path, effects: { reads: ({ path: at }) => [`file:${String(at)}`] } }),
+      tool("outer", (__, { execute }) => execute(put("/a")).then(({ status }) => status)),
+      tool("fail", () => settle().then(() => Promise.reject(new Error("broken"))), { maxAttempts: 1 }),
+    ],
+  });
+  const branch = runtime.session().fork({ simulated: true });
+  await branch.execute([put("/b"), put("/b/c")]);
+  await run(branch);
+  const origins = [await branch.execute(read("/a")), await branch.execute(read("/b"))].map(({ origin }) => origin);
+  expect([branch.diff().pretended, origins, ran]).toEqual([["file:/b", "file:/b/c"], ["live", "simulated"], []]);
+});
+
 test("F0.34 a stand-in that says it is live is called simulated, and one that says stub is called stub", async () => {
   for (const [origin, shown] of [
     ["live", "simulated"],
@@ -252,3 +281,33 @@ test("C06 pretended calls wait for no lock and hold none, keep no circuit's coun
   expect(outcome(await runtime.execute(put("/a")))).toEqual(["ok", "done", "live"]);
   expect(ran).toEqual(["put /a"]);
 });
+
+test.each(["a handler that ran out of time", "work that its handler did not wait for"])(
+  "F0.34 what %s calls once the simulation is over is not_simulatable, on the runtime and on a real session",
+  async (kind) => {
+    let paid = 0;
+    const hold = gate();
+    const codes: string[] = [];
+    const call = { name: "pay" };
+    const late = async (): Promise<void> => {
+      await hold.promise;
+      for (const target of [runtime, real])
+        await target.execute(call).catch((error: unknown) => codes.push(`${(error as { readonly code: string }).code} of execute`));
+      await real.turn(async () => ++paid).catch((error: unknown) => codes.push(`${(error as { readonly code: string }).code} of turn`));
+    };
+    const tools: readonly Tool[] = [
+      tool("pay", () => ++paid, { effects: { writes: ["bank"] } }),
+      tool("slow", () => (kind === "a handler that ran out of time" ? late() : void late()), { timeoutMs: 60 }),
+    ];
+    const { runtime, ports } = testRuntime({ tools, maxAttempts: 1 });
+    const real: RuntimeSession = runtime.session("real");
+    const simulating = real.simulate({ name: "slow" });
+    await settle();
+    await ports.clock.advance(60);
+    await simulating;
+    hold.open();
+    await settle();
+    expect([paid, codes]).toEqual([0, ["not_simulatable of execute", "not_simulatable of execute", "not_simulatable of turn"]]);
+    expect((await real.execute(call)).status).toBe("ok");
+  },
+);
