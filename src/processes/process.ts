@@ -69,7 +69,9 @@ export async function endServer(child: ChildProcessWithoutNullStreams, clock: Cl
   child.stdin.end();
   await waitFor(() => !isRunning(child), clock);
   const root = { pid: group, mark: marks.get(child) ?? MARK };
-  if (signalTree(root, "SIGTERM") > 0) {
+  // The group is known by its number where the processes cannot be listed: without a file descriptor left, or without /proc.
+  const isTold = signalTree(root, "SIGTERM") > 0 || signalGroup(group, "SIGTERM");
+  if (isTold) {
     await waitFor(() => !signalGroup(group, 0) && !isTreeAlive(root), clock);
     await killTree(root, clock);
     await waitFor(() => !isRunning(child), clock);

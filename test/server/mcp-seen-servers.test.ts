@@ -90,6 +90,22 @@ test.each(ERAS)("it is told of no change of the server's resources, also while a
   await vi.waitFor(() => expect([...heard].sort()).toEqual(["ann open:a", "ann secret:a", "bob open:a"]));
 });
 
+test.each(ERAS)("updates of a resource that is in no list, as behind a template, come to a caller with rules as well (%s)", async (era) => {
+  const { as, open } = await serving();
+  const heard: string[] = [];
+  const uri = "open:///7";
+  for (const name of ["ann", "bob"]) {
+    const client = await as(name, era);
+    client.setNotificationHandler("notifications/resources/updated", ({ params }) => void heard.push(`${name} ${params.uri}`));
+    if (era === "modern") await client.listen({ resourceSubscriptions: [uri] });
+    else await client.subscribeResource({ uri });
+  }
+  await vi.waitFor(() => {
+    open.tell("notifications/resources/updated", { uri });
+    expect([...new Set(heard)].sort()).toEqual([`ann ${uri}`, `bob ${uri}`]);
+  });
+});
+
 test("the server's log is not sent to it, and it sets no level there (2025-11-25)", async () => {
   const { as, secret, bare, open } = await serving();
   const heard: string[] = [];

@@ -218,13 +218,16 @@ export class HttpGateway {
     if (differing !== undefined) return differing;
     const visible = visibleTo(gateway.settings, caller);
     const wanted = listenedTo(body);
-    const uris = visible === undefined ? wanted : await gateway.peers.listed(wanted, { signal, visible });
+    const uris = visible === undefined ? wanted : await gateway.peers.withoutHidden(wanted, { signal, visible });
     const watched = uris.map((uri) => gateway.announcer.watch(uri, visible));
     const release = (): void => {
       for (const stop of watched) stop();
     };
     const answered = boundedStream(
-      await modern.fetch(request, { parsedBody: uris === wanted ? body : withListened(body, uris), authInfo: authInfoOf(caller) }),
+      await modern.fetch(request, {
+        parsedBody: uris.length === wanted.length ? body : withListened(body, uris),
+        authInfo: authInfoOf(caller),
+      }),
     );
     const isStream = answered.headers.get("content-type")?.startsWith("text/event-stream") === true;
     const { tasks, settings } = gateway;

@@ -124,10 +124,14 @@ export class Peers {
     return (await this.#find("listResources", uri, asker))?.source;
   }
 
-  /** Those of the resources that a server of the caller's lists. */
-  async listed(uris: readonly string[], asker: Asker): Promise<readonly string[]> {
-    const owners = await Promise.all(uris.map((uri) => this.findResource(uri, asker)));
-    return uris.filter((_uri, index) => owners[index] !== undefined);
+  /** Without the resources that only servers list which the caller does not know of. Others may be behind a template, or be listed later. */
+  async withoutHidden(uris: readonly string[], { signal, visible }: Asker): Promise<readonly string[]> {
+    if (uris.length === 0) return uris;
+    const all = this.#known.get("listResources") ?? (await this.#load("listResources", signal));
+    return uris.filter((uri) => {
+      const entries = all.get(uri);
+      return entries === undefined || this.#firstSeen(entries, visible) !== undefined;
+    });
   }
 
   /** The server that lists a template, by the template itself. */

@@ -68,8 +68,8 @@ async function taskOf(serving: Serving, request: McpRequest, context: ServerCont
 /** Asks what the task wants to know for as long as it runs. A question that the client does not answer in time stays that of the task, and the wait for the result ends. */
 async function resultOf(task: ServedTask, { mcpReq }: ServerContext, send: ReturnType<typeof senderTo>): Promise<TaskEnd> {
   const asked = new Set<string>();
-  const { promise: isGone, reject: giveUp } = Promise.withResolvers<never>();
-  isGone.catch(() => undefined); // it may end first
+  const gone = new AbortController();
+  const signal = AbortSignal.any([mcpReq.signal, gone.signal]);
   for (;;) {
     if (task.end !== undefined) return task.end;
     const changed = nextChange(task);
@@ -79,10 +79,10 @@ async function resultOf(task: ServedTask, { mcpReq }: ServerContext, send: Retur
       const meta = { _meta: { [RELATED_TASK]: { taskId: task.id } } };
       void send({ method, params: { ...params, ...meta } }, mcpReq.signal).then(
         (given: unknown) => task.exchange?.deliver(new Map([[key, given]])),
-        (error: unknown) => (isToolError(error) ? giveUp(error) : task.exchange?.deliver(new Map([[key, REFUSED]]))),
+        (error: unknown) => (isToolError(error) ? gone.abort(error) : task.exchange?.deliver(new Map([[key, REFUSED]]))),
       );
     }
-    await untilAborted(Promise.race([changed, isGone]), mcpReq.signal);
+    await untilAborted(changed, signal);
   }
 }
 
