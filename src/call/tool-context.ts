@@ -211,7 +211,7 @@ export class AttemptContext implements ToolContext {
   get output(): (text: string | Uint8Array) => void {
     return (text) => {
       if (this.#ended !== undefined) return;
-      if (typeof text !== "string" && !(text instanceof Uint8Array))
+      if (typeof text !== "string" && !ArrayBuffer.isView(text))
         throw new ToolError("invalid_argument", `context.output() takes a string or bytes, not ${typeInWords(text)}.`);
       const written = typeof text === "string" ? text : (this.#decoder ??= new TextDecoder()).decode(text, { stream: true });
       this.#run.writeOutput(written);

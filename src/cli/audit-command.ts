@@ -43,6 +43,8 @@ export const auditCommand: CommandBody = {
 /** A day, or a time of a day, of this time zone where it names none. Date.parse reads much more, and other days than were meant. */
 const TIME = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})?)?$/u;
 
+const DAY_LENGTH = "2026-11-26".length;
+
 /** Date.parse makes 2 March of 30 February. */
 function isDay(day: string): boolean {
   const time = Date.parse(`${day}T00:00Z`);
@@ -53,7 +55,8 @@ function isDay(day: string): boolean {
 function timeOf(text: string, now: number): number {
   const span = spanOf(text);
   if (span !== undefined) return now - span;
-  const time = TIME.test(text) && isDay(text.slice(0, 10)) ? Date.parse(text) : Number.NaN;
+  const time =
+    TIME.test(text) && isDay(text.slice(0, DAY_LENGTH)) ? Date.parse(text.length === DAY_LENGTH ? `${text}T00:00` : text) : Number.NaN;
   if (!Number.isNaN(time)) return time;
   throw new ToolError("invalid_argument", `--since takes a time or a span, not ${JSON.stringify(text)}.`, {
     hint: "For example: --since 2026-11-26T12:00Z, or --since 24h",

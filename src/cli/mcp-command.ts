@@ -1,6 +1,8 @@
 /** `haft mcp`: the tools of the configuration as an MCP server. */
-import { readFile } from "node:fs/promises";
+import { constants, createReadStream, fstatSync, openSync } from "node:fs";
+import { Socket } from "node:net";
 import { Readable, Writable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { ERROR_CODES } from "../core/error-codes.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { untilAborted } from "../core/base/until-aborted.ts";
@@ -134,16 +136,22 @@ async function httpOptions({
   return omitUndefined({ host, allowedHosts: allowedHost.length === 0 ? undefined : allowedHost, token: token === "" ? undefined : token });
 }
 
+/** It may be a pipe; opening it must not wait for a writer, in a thread that would keep the process. */
+async function textOfFile(file: string): Promise<string> {
+  const fd = openSync(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  return await text(fstatSync(fd).isFIFO() ? new Socket({ fd }) : createReadStream(file, { fd }));
+}
+
 /** @throws ToolError `invalid_argument` for a file that cannot be read or has no token. By rejecting */
 async function tokenIn(file: string, signal: AbortSignal): Promise<string> {
-  let text: string;
+  let given: string;
   try {
-    text = await untilAborted(readFile(file, "utf8"), signal); // it may be a pipe, which waits for its writer
+    given = await untilAborted(textOfFile(file), signal);
   } catch (error: unknown) {
     signal.throwIfAborted();
     throw new ToolError("invalid_argument", `--token-file ${file} cannot be read: ${describeThrown(error)}`, { cause: error });
   }
-  const token = text.trim();
+  const token = given.trim();
   if (/^\S+$/u.test(token)) return token;
   throw new ToolError("invalid_argument", `--token-file ${file} does not hold one token: a line without spaces.`);
 }

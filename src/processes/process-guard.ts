@@ -76,7 +76,7 @@ function startWatcher(): ChildProcess | undefined {
   const child = spawn("/bin/sh", ["-c", WATCH], {
     detached: true,
     stdio: ["pipe", "ignore", "ignore"],
-    env: { PATH: "/usr/bin:/bin" }, // a folder of PATH may be one that a model can write to
+    env: { PATH: "/usr/bin:/bin:/run/current-system/sw/bin" }, // a folder of PATH may be one that a model can write to; NixOS has the last
   });
   const forget = (): void => {
     if (watcher === child) watcher = undefined;

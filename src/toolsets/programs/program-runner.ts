@@ -129,7 +129,7 @@ export class ProgramRunner {
     if (clock === undefined) throw new ToolError("unavailable", "The toolset is not open.");
     const { root, sandbox } = this.#settings;
     const workspace = { root, allowed: this.#settings.allowed, protect: this.#settings.protect };
-    const found = sandbox === "bubblewrap" ? sensitivePaths(workspace) : undefined;
+    const found = sandbox === "bubblewrap" ? await sensitivePaths(workspace) : undefined;
     const opened = found === undefined ? undefined : openExceptions(workspace, found);
     const limits = this.#limits(start.timeoutMs, context.deadline - clock.now());
     try {
@@ -146,7 +146,7 @@ export class ProgramRunner {
           ? {}
           : { sandbox: { bubblewrap: this.#bubblewrap, policy: this.#policy(), exceptions: opened.exceptions } }),
       });
-      return { ...end, limits, madeFiles: found === undefined ? "" : madeSince(found, workspace) };
+      return { ...end, limits, madeFiles: found === undefined ? "" : await madeSince(found, workspace) };
     } finally {
       opened?.close();
     }
@@ -182,13 +182,13 @@ export class ProgramRunner {
 }
 
 /** The sensitive paths that were made since these were found, shown. */
-function madeSince(found: ReturnType<typeof sensitivePaths>, workspace: ProtectedWorkspace): string {
+async function madeSince(found: Awaited<ReturnType<typeof sensitivePaths>>, workspace: ProtectedWorkspace): Promise<string> {
   const before = new Set(found.map(({ path }) => path));
   try {
-    const made = sensitivePaths(workspace).flatMap(({ path }) => (before.has(path) ? [] : [path]));
+    const made = (await sensitivePaths(workspace)).flatMap(({ path }) => (before.has(path) ? [] : [path]));
     return made.length === 0 ? "" : shownPaths(workspace.root, made);
   } catch {
-    return "more than can be looked through"; // it has run, and its answer counts
+    return "more than can be looked through, so that no further command is run here until they are fewer"; // it has run, and its answer counts
   }
 }
 

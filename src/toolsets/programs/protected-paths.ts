@@ -1,5 +1,6 @@
 /** The paths in a workspace that a sandboxed program may not change, or not even read. */
-import { closeSync, constants, fstatSync, openSync, readdirSync, readlinkSync, type Dirent } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readlinkSync, type Dirent } from "node:fs";
+import { readdir } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { ToolError } from "../../core/error.ts";
 import type { Exception } from "../../processes/bubblewrap.ts";
@@ -35,30 +36,33 @@ interface Found {
 /**
  * Sensitive files and folders, those nearest to the root first: at most three folders deep, no links.
  *
- * @throws ToolError `limit_exceeded` where there is too much to look at: a program could make so many files that the others are not found
+ * @throws ToolError `limit_exceeded`, by rejecting, where there is too much to look at: a program could make so many files that the others are
+ * not found
  */
-export function sensitivePaths({ root, allowed }: ProtectedWorkspace): readonly Found[] {
+export async function sensitivePaths({ root, allowed }: ProtectedWorkspace): Promise<readonly Found[]> {
   const found: Found[] = [];
   let entries = 0;
   let level: readonly Level[] = [{ folder: [], isReadOnly: false }];
   for (let depth = 0; depth < MAX_DEPTH; depth++) {
     const next: Level[] = [];
     for (const { folder, isReadOnly } of level) {
-      for (const entry of entriesOf(join(root, ...folder))) {
-        if (++entries > MAX_ENTRIES) throw tooMuch(`entries`, MAX_ENTRIES);
+      for (const entry of await entriesOf(join(root, ...folder))) {
+        if (++entries > MAX_ENTRIES) throw tooMuch("files and folders", MAX_ENTRIES, "Take a smaller root.");
         const segments = [...folder, entry.name];
         const sensitivity = entry.isSymbolicLink() ? undefined : sensitivityOf(segments, basename(root));
         const isKept = sensitivity !== undefined && !allowed.some((allows) => allows(segments) || allows([...segments, "x"]));
         const kind = sensitivity === "credentials" ? "hidden" : "readOnly";
         // what lies in a folder that is read-only is so as well
         if (isKept && (kind === "hidden" || !isReadOnly)) found.push({ path: join(root, ...segments), kind });
-        const isClosed = (isKept && kind === "hidden") || OWN_FILES.has(entry.name) || PASSED_OVER.has(entry.name);
+        // Of version control that was let through, each entry is looked at.
+        const isClosed = (isKept && (kind === "hidden" || OWN_FILES.has(entry.name))) || PASSED_OVER.has(entry.name);
         if (entry.isDirectory() && !isClosed) next.push({ folder: segments, isReadOnly: isReadOnly || isKept });
       }
     }
     level = next;
   }
-  if (found.length > MAX_EXCEPTIONS) throw tooMuch("files that are protected", MAX_EXCEPTIONS);
+  if (found.length > MAX_EXCEPTIONS)
+    throw tooMuch("files that are protected", MAX_EXCEPTIONS, "Take a smaller root, or let files through with allowSensitive.");
   return found;
 }
 
@@ -85,11 +89,17 @@ export function openExceptions(
   return { exceptions, close: () => exceptions.forEach(({ fd }) => closeSync(fd)) };
 }
 
-function tooMuch(what: string, most: number): ToolError {
-  return new ToolError("limit_exceeded", `The workspace has more than ${most} ${what} in three folders' depth. Nothing was run.`, {
-    outcome: "not_started",
-    operatorHint: "Take a smaller root, or let files through with allowSensitive.",
-  });
+function tooMuch(what: string, most: number, operatorHint: string): ToolError {
+  return new ToolError(
+    "limit_exceeded",
+    `The workspace has more than ${most} ${what} in three folders' depth. No command can be run in it.`,
+    {
+      outcome: "not_started",
+      retryable: false,
+      hint: "Remove files with the tools for files, or ask the user to.",
+      operatorHint,
+    },
+  );
 }
 
 /** The paths below the root as messages name them. */
@@ -111,9 +121,9 @@ function openAsItIs(path: string): { readonly fd: number; readonly isFolder: boo
   return undefined;
 }
 
-function entriesOf(folder: string): readonly Dirent[] {
+async function entriesOf(folder: string): Promise<readonly Dirent[]> {
   try {
-    return readdirSync(folder, { withFileTypes: true });
+    return await readdir(folder, { withFileTypes: true });
   } catch {
     return []; // gone, or not ours to read
   }

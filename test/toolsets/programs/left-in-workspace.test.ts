@@ -110,7 +110,9 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
     const root = folderWith({}, "/var/tmp");
     const runtime = await openedRuntime({ root });
     const text = await said(runtime, "for i in $(seq 1 600); do : > .env.$i; done; echo done");
-    expect(text).toMatch(/^done\n[^]*made files that other programs run or obey.*: more than can be looked through\]$/u);
+    expect(text).toMatch(
+      /^done\n[^]*made files that other programs run or obey.*: more than can be looked through, so that no further command is run here until they are fewer\]$/u,
+    );
   });
 
   test("credentials in folders that other programs obey cannot be read, and the folders stay read-only", async () => {
@@ -153,6 +155,17 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
       signal: new AbortController().signal,
     });
     expect(end).toMatchObject({ exitCode: 0, output: "4096\n2048\n", errorOutput: "problem\n" });
+  });
+
+  test.each([
+    [[".git"], []],
+    [[".git", ".git/{objects,refs,logs}/**", ".git/{index,HEAD}*"], ["objects"]],
+  ])("of version control that is let through by %j, each entry is looked at", async (allowSensitive, written) => {
+    const root = folderWith({ ".git/config": "", ".git/hooks/sample": "", ".git/objects/a": "", "x.txt": "" }, "/var/tmp");
+    const runtime = await openedRuntime({ root, allowSensitive });
+    await bash(runtime, "for place in hooks objects; do echo x > .git/$place/new; done; echo x >> .git/config");
+    const isThere = (place: string): boolean => existsSync(join(root, ".git", place, "new"));
+    expect([["hooks", "objects"].filter(isThere), readFileSync(join(root, ".git/config"), "utf8")]).toEqual([written, ""]);
   });
 
   test("what is protected is so by whatever path it is named", async () => {
