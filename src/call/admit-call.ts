@@ -20,7 +20,7 @@ export function resolveTool(run: CallRun): ResolvedCall | ToolError {
   const { parts, call, options } = run;
   const { visibility } = options;
   const candidates = visibility === undefined ? parts.registry.resolve(call.name) : resolveVisible(parts.registry, call.name, visibility);
-  if (candidates instanceof ToolError) return candidates;
+  if (candidates instanceof Error) return candidates;
   const [only] = candidates;
   if (only !== undefined && call.name.length === only.qualifiedName.length - ":".length) noteName(run, only.qualifiedName);
   return resolved(run, parts.planOf(candidates.length === 1 && only !== undefined ? only : chooseOverload(candidates, readableInput(run))));
@@ -78,7 +78,7 @@ export function routeCall(run: FittedCall): AdmittedCall | ToolError {
   const isOrdinary =
     session.parent === undefined && session.simulation === undefined && options.answerers === undefined && !parts.chains.hasRules;
   const found = isOrdinary ? plan.live : findRoute(run, effects);
-  if (found instanceof ToolError) return found;
+  if (found instanceof Error) return found;
   if (plan.isOnlyDescribed && found.rules.isTool && found.next === undefined) return noHandler(plan.tool);
   const call = admitted(run, effects, found);
   const refusal = run.cancelled ?? (plan.hasTurnRule ? enterTurn(turn, plan.tool, plan.qualifiedName) : undefined);

@@ -169,7 +169,10 @@ function circuitOf(run: AdmittedCall): Circuit | undefined {
 function invoke<Result>(run: AdmittedCall, after: After<Result>): Result | Promise<Result> {
   const { tool, settings } = run.plan;
   const startedAt = run.clock.now();
-  const refusal = run.cancelled ?? (startedAt < run.deadlineAt ? undefined : tooLate(run)) ?? definitionChanged(run);
+  const refusal =
+    run.cancelled ??
+    (startedAt < run.deadlineAt ? undefined : tooLate(run)) ??
+    (run.plan.foundAt === run.parts.registry.version ? undefined : definitionChanged(run));
   if (refusal !== undefined) return after(run, notStarted(run, refusal));
   const timeoutMs = run.job !== undefined && !run.plan.hasOwnTimeout ? 0 : settings.timeoutMs;
   const endsAt = Math.min(timeoutMs === 0 ? Infinity : startedAt + timeoutMs, run.deadlineAt);
@@ -214,7 +217,8 @@ function isTriedAgain(call: object): boolean {
 
 /** The work to wait for; undefined when the answer is here. Only a third-party engine returns remote jobs. */
 function workOf(run: AdmittedCall, answer: unknown, context: AttemptContext): PromiseLike<unknown> | undefined {
-  if (answer instanceof RemoteJob) return followRemoteJob(answer, context, (id) => noteRemote(run, id));
+  const isPlain = typeof answer === "object" && answer !== null && Object.getPrototypeOf(answer) === Object.prototype;
+  if (!isPlain && answer instanceof RemoteJob) return followRemoteJob(answer, context, (id) => noteRemote(run, id));
   if (!isPromiseLike(answer)) return undefined;
   return run.route.engine.kind === "local" ? answer : followRemoteJob(answer, context, (id) => noteRemote(run, id));
 }

@@ -21,7 +21,7 @@ export function fitCall(run: ResolvedCall): FittedCall | ToolError | Promise<Fit
   // Without validation an input still is an object: there is nothing else to record and to hand on.
   const fitter = (validate ? plan.inputFitter : undefined) ?? FITS_ANY_OBJECT;
   const input = fitter.accepts(sent) ? sent : fitSent(run, sent, fitter);
-  if (input instanceof ToolError) return input;
+  if (input instanceof Error) return input;
   return validate ? applyOwnRules(run, input) : fitted(run, input, input);
 }
 

@@ -75,8 +75,9 @@ function noteWarnings(run: CallRun, warnings: readonly string[]): void {
   for (const warning of warnings) run.parts.ports.log.warn(`The call of ${run.call.name} was corrected. ${warning}`);
 }
 
+// Whether it is an Error is known sooner than whether it is a ToolError, which has a look-up of its own; here it can be nothing else.
 function executeOrFinish(run: CallRun, came: AdmittedCall | ToolError): Answer {
-  return came instanceof ToolError ? finishCall(run, came) : executeCall(came);
+  return came instanceof Error ? finishCall(run, came) : executeCall(came);
 }
 
 /** Decides whether the call may run. The calls of a batch pass here one after another, in call order. */
@@ -117,7 +118,7 @@ function runOrFinish(run: CallRun, came: AdmittedCall | ToolError): Answer {
 
 function begin(run: CallRun, came: AdmittedCall | ToolError): Answer {
   const allowed = unlessCancelled(run, came);
-  if (allowed instanceof ToolError) return finishCall(run, allowed);
+  if (allowed instanceof Error) return finishCall(run, allowed);
   if (beginsInBackground(allowed)) return runInBackground(allowed, allowed.isTakenUp === true ? startAgain : runToEnd);
   const answer = runToEnd(allowed);
   return answer instanceof Promise && allowed.options.background !== false && mayOutliveTurn(allowed)
@@ -146,7 +147,7 @@ function runToEnd(run: AdmittedCall): Answer {
 
 function runAttempts(run: CallRun, came: AdmittedCall | ToolError): Answer {
   const begun = unlessCancelled(run, came);
-  if (begun instanceof ToolError || begun.isAnswered) return takeAnswer(run, begun);
+  if (begun instanceof Error || begun.isAnswered) return takeAnswer(run, begun);
   try {
     if (hasFallbacks(begun)) return follow(begun, tryEach(begun), takeAnswer);
     const answer = attempt(begun, attemptEnded);
@@ -167,7 +168,7 @@ function takeAnswer(run: CallRun, answered: AdmittedCall | ToolError): Answer {
 }
 
 function finish(run: CallRun, end: AdmittedCall | ToolError): Answer {
-  return finishCall(run, end instanceof ToolError ? end : run.cancelled);
+  return finishCall(run, end instanceof Error ? end : run.cancelled);
 }
 
 function rewrite(run: CallRun): Phase<CallRun> {

@@ -144,7 +144,7 @@ const CALL_HINT = 'Send {"name": "toolset::tool", "input": {…}}.';
 function readInput({ name, id }: Caption, fields: Readonly<Record<string, unknown>>, limits: JsonLimits): ReadCall {
   const reasoning = typeof fields["reasoning"] === "string" ? fields["reasoning"] : undefined;
   let input = givenInput(fields);
-  if (input instanceof ToolError) return unreadable(makeCall({ name, id, reasoning }), input);
+  if (input instanceof Error && input instanceof ToolError) return unreadable(makeCall({ name, id, reasoning }), input);
   const hasNoInput = input === undefined || isEmptyObject(input);
   let warnings = hasNoInput ? NONE : readWarnings(fields["warnings"]);
   const unknown = unknownKey(fields, hasNoInput);

@@ -4,12 +4,12 @@ import { definitionFingerprint } from "../schema/definition-fingerprint.ts";
 import type { AdmittedCall } from "./call-run.ts";
 
 /**
- * The error of a call whose tool is defined otherwise by now. Asked right before each attempt, whatever was waited for. A tool that was removed
- * meanwhile is run, or refused by its engine.
+ * The error of a call whose tool is defined otherwise by now. Asked right before each attempt, whatever was waited for, where the registry has
+ * changed since the tool was found. A tool that was removed meanwhile is run, or refused by its engine.
  */
 export function definitionChanged({ plan, parts, isReal, remoteId, attempts }: AdmittedCall): ToolError | undefined {
   const { registry } = parts;
-  if (plan.foundAt === registry.version || !isReal || remoteId !== undefined) return undefined;
+  if (!isReal || remoteId !== undefined) return undefined;
   const { registered, qualifiedName, tool } = plan;
   const tools = registry.overloads(qualifiedName);
   const isSame = tools.includes(registered) || tools.some((other) => definitionFingerprint(other.tool) === definitionFingerprint(tool));

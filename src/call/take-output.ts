@@ -26,7 +26,7 @@ export function takeOutput(run: AdmittedCall): Taken | Promise<Taken> {
   if (run.exitCode !== undefined) run.exitCode = undefined;
   let answer = raw;
   try {
-    if (raw instanceof ToolOutput) {
+    if (isNoPlainObject(raw) && raw instanceof ToolOutput) {
       if (raw.content !== undefined) run.content = copyContent(raw.content);
       if (raw.metadata !== undefined) takeMetadata(run, raw.metadata);
       if (raw.fidelity !== undefined && FIDELITIES.includes(raw.fidelity)) run.fidelity = raw.fidelity;
@@ -81,8 +81,13 @@ function takeParsed(run: AdmittedCall, answer: unknown, parsed: ParsedInput): Ta
 
 function takeJson(run: AdmittedCall, answer: unknown): Taken {
   const end = recordJson(run, answer);
-  if (!(end instanceof ToolError)) checkOutput(run);
+  if (!(end instanceof Error)) checkOutput(run);
   return end;
+}
+
+/** Most answers are plain: of others it is asked, by a look-up of its own, whether they are a ToolOutput. */
+function isNoPlainObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && Object.getPrototypeOf(value) !== Object.prototype;
 }
 
 function recordJson(run: AdmittedCall, answer: unknown): Taken {

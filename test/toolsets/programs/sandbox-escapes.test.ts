@@ -100,7 +100,7 @@ describe.skipIf(!HAS_SANDBOX)(`F4.40 the sandbox${SANDBOX}`, () => {
     "G08 holds against programs that take more than their share, and the host takes less than 150 MB for it",
     { timeout: 240 * SECONDS },
     async () => {
-      const { runtime } = await room({ maxMemoryBytes: 256 * 1024 * 1024, maxProcesses: 50 });
+      const { runtime } = await room({ maxMemoryBytes: 256 * 1024 * 1024, maxProcesses: 20 });
       const before = heapBytes();
       const escaped: string[] = [];
       for (const escape of usable(GREEDY)) {
