@@ -5,25 +5,11 @@ import type { LoopOptions } from "../../src/compose/loop-options.ts";
 import { createLoop, type Loop } from "../../src/compose/loop.ts";
 import type { Model } from "../../src/core/model.ts";
 import { modelFrom } from "../../src/model/model-from.ts";
-import type { ProviderName } from "../../src/model/providers.ts";
 import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { KEY, hasty, serve } from "../model/listen.ts";
-import type { ProviderServer, ServedAnswer, ServedFormat } from "../model/provider-server.ts";
-
-const FORMATS = {
-  anthropic: "anthropic-messages",
-  gemini: "gemini",
-  openai: "openai-responses",
-  "openai-chat": "openai-chat",
-  mistral: "mistral",
-  deepseek: "deepseek",
-  bedrock: "bedrock-converse",
-  cohere: "cohere",
-  ollama: "ollama",
-} as const satisfies Partial<Record<ProviderName, ServedFormat>>;
-type Name = keyof typeof FORMATS;
-const NAMES = Object.keys(FORMATS) as readonly Name[]; // the keys of a literal
+import type { ProviderServer, ServedAnswer } from "../model/provider-server.ts";
+import { FORMATS, NAMES, type Name } from "../model/served-providers.ts";
 
 const OUTPUT = { type: "object", properties: { n: { type: "integer" } }, required: ["n"], additionalProperties: false };
 const ANSWER = { text: "Seven.", reasoning: "It is seven." };

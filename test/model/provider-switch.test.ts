@@ -5,11 +5,11 @@ import type { JsonObject } from "../../src/core/base/json.ts";
 import type { ModelMessage } from "../../src/core/message.ts";
 import type { ModelReply, ModelTool } from "../../src/core/model.ts";
 import { modelFrom } from "../../src/model/model-from.ts";
-import type { ProviderName } from "../../src/model/providers.ts";
 import { providerName } from "../../src/wire/provider-name.ts";
 import { answered, called, failed, said } from "../wire/conversations.ts";
 import { KEY, hasty, listen, serve, type Heard } from "./listen.ts";
-import type { ProviderServer, ServedAnswer, ServedFormat } from "./provider-server.ts";
+import type { ProviderServer, ServedAnswer } from "./provider-server.ts";
+import { FORMATS, NAMES, type Name } from "./served-providers.ts";
 
 const PICTURE = { type: "image", mediaType: "image/png", data: "iVBORw0KGgo=" } as const satisfies ContentPart;
 const SOUND = { type: "audio", mediaType: "audio/wav", data: "UklGRg==" } as const satisfies ContentPart;
@@ -19,21 +19,6 @@ const TOOLS: readonly ModelTool[] = ["weather::get", "a.b", "a_b", LONG].map((na
   description: "Does it.",
   inputSchema: { type: "object", properties: { city: { type: "string" } } },
 }));
-
-/** By provider, what its fake speaks. */
-const FORMATS = {
-  anthropic: "anthropic-messages",
-  gemini: "gemini",
-  openai: "openai-responses",
-  "openai-chat": "openai-chat",
-  mistral: "mistral",
-  deepseek: "deepseek",
-  bedrock: "bedrock-converse",
-  cohere: "cohere",
-  ollama: "ollama",
-} as const satisfies Partial<Record<ProviderName, ServedFormat>>;
-type Name = keyof typeof FORMATS;
-const NAMES = Object.keys(FORMATS) as readonly Name[]; // the keys of a literal
 
 /** A fake provider that remembers, over all rounds, what it signed and must be given back. */
 class Player {
