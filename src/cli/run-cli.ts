@@ -36,7 +36,7 @@ async function dispatch(line: CommandLine, world: CommandWorld): Promise<number>
     const own = entry.subcommands?.find((known) => known.name === `${name} ${word}`);
     return run(own === undefined ? { command: entry, args, wantsHelp } : { command: own, args: rest, wantsHelp }, { line, world });
   }
-  if (word === undefined) return help(world, { wantsHelp, wantsJson: line.options.json, text: groupHelp(entry) });
+  if (word === undefined) return help(world, { wantsHelp, wantsJson: line.options.json, group: [name], text: groupHelp(entry) });
   const full = `${name} ${word}`;
   const command =
     entry.commands.find((known) => known.name === full) ??
@@ -67,10 +67,16 @@ async function run(
 /** Help that was asked for is the answer; otherwise it says what is missing. @throws ToolError `invalid_argument` in place of that where JSON is wanted */
 function help(
   world: CommandWorld,
-  { wantsHelp, wantsJson, text }: { readonly wantsHelp: boolean; readonly wantsJson: boolean; readonly text: string },
+  {
+    wantsHelp,
+    wantsJson,
+    group = [],
+    text,
+  }: { readonly wantsHelp: boolean; readonly wantsJson: boolean; readonly group?: readonly string[]; readonly text: string },
 ): number {
   if (wantsHelp) return print(world, text);
-  if (wantsJson) throw new ToolError("invalid_argument", "A command is missing.", { hint: "haft --help lists them." });
+  if (wantsJson)
+    throw new ToolError("invalid_argument", "A command is missing.", { hint: `${["haft", ...group].join(" ")} --help lists them.` });
   screenFor(world.stderr, world.environment).print(text.trimEnd());
   return ERROR_CODES.invalid_argument.exit;
 }
