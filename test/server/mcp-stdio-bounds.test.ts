@@ -57,7 +57,7 @@ function answered(output: PassThrough): { readonly ids: unknown[]; readonly erro
 test("a client that reads nothing gets about a thousand calls begun at most, and all of them when it reads", async () => {
   const { output, send, runs } = await wired();
   for (let id = 1; id <= 3_000; id++) send({ id, method: "tools/call", params: { name: "page", arguments: {} } });
-  await vi.waitFor(() => expect(runs()).toBeGreaterThanOrEqual(128));
+  await vi.waitFor(() => expect(runs()).toBeGreaterThanOrEqual(128), { timeout: 20_000 });
   for (let turn = 0; turn < 200; turn++) await new Promise((resolve) => void setImmediate(resolve));
   expect(runs()).toBeLessThan(1_050); // some first answers lie in the buffers of the streams
   const { ids } = answered(output);
