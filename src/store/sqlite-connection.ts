@@ -7,7 +7,7 @@ import type { DatabaseConnection, Dialect, SqliteDatabase, SqliteStatement, Tran
 import { ToolError } from "../core/error.ts";
 import { LEASE_MS } from "./store-options.ts";
 import type { ImmediateSql, RunStatement, SqlConnection } from "./sql-connection.ts";
-import { explainSqlite, isSqliteBusy, isSqliteDamage, isSqliteTaken } from "./sqlite-error.ts";
+import { explainSqlite, isSqliteBusy, isSqliteDamage, isSqliteReadOnly, isSqliteTaken } from "./sqlite-error.ts";
 import type { SqliteSettings } from "./sqlite-settings.ts";
 import { sqliteShape } from "./sqlite-shape.ts";
 import type { Tables } from "./tables.ts";
@@ -114,6 +114,7 @@ export function requireVersion(version: string): void {
 
 function openFile(settings: SqliteSettings): DatabaseSync {
   const isNew = settings.path !== ":memory:" && !settings.readOnly && !existsSync(settings.path);
+  if (settings.readOnly) rollBackUnfinished(settings);
   const database = openDatabase(settings);
   try {
     // A writable schema lets SQLite read a file that was cut, as far as it goes; set before anything is read
@@ -124,6 +125,28 @@ function openFile(settings: SqliteSettings): DatabaseSync {
   } catch (error: unknown) {
     database.close();
     throw error;
+  }
+}
+
+/**
+ * Takes back what a killed process left half written before the file was in WAL mode: a reader is refused until someone who may write has.
+ *
+ * @see https://sqlite.org/lockingv3.html#hot_journals
+ */
+function rollBackUnfinished(settings: SqliteSettings): void {
+  try {
+    readSchema(settings);
+  } catch (error: unknown) {
+    if (isSqliteReadOnly(error)) readSchema({ ...settings, readOnly: false });
+  }
+}
+
+function readSchema(settings: SqliteSettings): void {
+  const database = openDatabase(settings);
+  try {
+    database.prepare("select count(*) from sqlite_schema").get();
+  } finally {
+    database.close();
   }
 }
 

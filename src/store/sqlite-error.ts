@@ -21,6 +21,7 @@ const MEANINGS: ReadonlyMap<number, Meaning> = new Map([
 
 const ERROR = 1;
 const BUSY = 5;
+const READONLY = 8;
 const CORRUPT = 11;
 const CONSTRAINT = 19;
 const NOTADB = 26;
@@ -57,6 +58,11 @@ export function isSqliteDamage(thrown: unknown): boolean {
 /** True when another connection has the lock. */
 export function isSqliteBusy(thrown: unknown): boolean {
   return primaryCode(thrown) === BUSY;
+}
+
+/** True when it would have to be written, and this connection only reads. */
+export function isSqliteReadOnly(thrown: unknown): boolean {
+  return primaryCode(thrown) === READONLY;
 }
 
 /** True when a row that is unique is there already. */

@@ -1,5 +1,5 @@
 /** Issue 21.1: `haft store`. */
-import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { copyFileSync, existsSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CURRENT_VERSION } from "../../src/store/migrate.ts";
@@ -176,8 +176,14 @@ async function killOften(project: SessionProject, command: (attempt: number) => 
   return killed;
 }
 
+/** Reads a copy: the file itself stays as the killed command left it, for the next. */
 function countSessions(path: string): unknown {
-  const file = new DatabaseSync(path, { readOnly: true });
+  const copy = `${path}.seen`;
+  for (const end of ["", "-journal", "-wal"]) {
+    rmSync(copy + end, { force: true });
+    if (existsSync(path + end)) copyFileSync(path + end, copy + end);
+  }
+  const file = new DatabaseSync(copy);
   const found = [file.prepare("pragma integrity_check").get(), file.prepare("select count(*) as n from haft_session").get()];
   file.close();
   return found;

@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -128,6 +128,21 @@ test("a store that is opened for reading changes nothing and refuses to", async 
   await expect(store.claim("a")).rejects.toMatchObject(error);
   await expect(store.remove("a")).rejects.toMatchObject(error);
   await expect(store.cache.invalidate(["a"])).rejects.toMatchObject({ code: "store_failed" });
+  await store.close();
+});
+
+test("a store whose first process was killed in the middle of a transaction can be read", async () => {
+  const path = temporaryFile();
+  await filled(localStore(path).store);
+  const program = `const { DatabaseSync } = require("node:sqlite");
+    const file = new DatabaseSync(${JSON.stringify(path)});
+    file.exec("pragma journal_mode = delete; pragma cache_size = 1; begin; delete from haft_event; create table filler (x)");
+    for (let n = 0; n < 500; n++) file.prepare("insert into filler values (zeroblob(4000))").run();
+    process.kill(process.pid, "SIGKILL");`;
+  expect(spawnSync(process.execPath, ["-e", program]).signal).toBe("SIGKILL");
+  expect(existsSync(`${path}-journal`)).toBe(true);
+  const { store } = localStore(path, { readOnly: true });
+  expect((await store.read("a")).events).toEqual(messages("a", 1, 2));
   await store.close();
 });
 
