@@ -5,6 +5,7 @@
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { pipeline } from "node:stream/promises";
 import { ERROR_CODES } from "../src/core/error-codes.ts";
 import { ToolError } from "../src/core/error.ts";
 import { createRuntime } from "../src/runtime/runtime.ts";
@@ -43,8 +44,7 @@ async function answer(hub: EventHub, incoming: IncomingMessage, outgoing: Server
     const { filter, ...rest } = readStreamRequest(new Request(`http://127.0.0.1${incoming.url ?? "/"}`, { headers }));
     const stream = await hub.open(filter, { ...rest, signal: gone.signal });
     outgoing.writeHead(200, EVENT_STREAM_HEADERS);
-    for await (const bytes of stream) if (!outgoing.write(bytes)) await Promise.race([once(outgoing, "drain"), once(outgoing, "close")]);
-    outgoing.end();
+    await pipeline(stream, outgoing);
   } catch (thrown: unknown) {
     const { code, message } = ToolError.fromUnknown(thrown, "execution_failed");
     if (!outgoing.headersSent) outgoing.writeHead(ERROR_CODES[code].http, { "content-type": "application/problem+json" });
