@@ -136,7 +136,7 @@ interface Inside {
 /** Argument lines and the body behind them; undefined where the end is missing. */
 function* readInside(place: ReadPlace, values: TextArguments, { delimiters, close }: Inside): Reading<string | undefined> {
   const head: Head | undefined = delimiters.arguments === "lines" ? yield* readLines(place, values, { delimiters, close }) : NO_LINES;
-  if (head === undefined || head.end === "call") return head && "";
+  if (head === undefined || head.end === "call") return head?.space;
   const { text, marker } = yield* place.input.textUntil(new MarkerSet([close]));
   if (marker === undefined) return undefined;
   const body = head.space + text;
@@ -161,14 +161,19 @@ function* readLines({ input }: ReadPlace, values: TextArguments, { delimiters, c
   const { prefix = "@@", separator = "=" } = delimiters;
   const lineEnds = new MarkerSet(["\n", close]);
   const start = prefix.trimStart();
+  const { all: names } = argumentNames(values.schema);
   for (let lines = 0; ; lines++) {
     const space = start === "" ? "" : yield* input.while(/\s/u);
-    if (!(yield* input.take(start === "" ? prefix : start)))
-      return { end: "body", space: lines === 0 ? space.replace(FIRST_LINE_END, "") : space };
+    const before = lines === 0 ? space.replace(FIRST_LINE_END, "") : space;
+    if (!(yield* input.take(start === "" ? prefix : start))) return { end: "body", space: before };
     const { text, marker } = yield* input.textUntil(lineEnds);
     if (marker === undefined) return undefined;
     const at = text.indexOf(separator);
     const key = (at < 0 ? text : text.slice(0, at)).trim();
+    const isName = !/\s/u.test(key) || names.includes(key) || (names.length === 0 && at >= 0);
+    if (!isName)
+      // a diff begins with `@@ -1,3 +1,4 @@`
+      return { end: marker === close ? "call" : "body", space: before + start + text + (marker === close ? "" : marker) };
     if (key !== "") values.set(key, at < 0 ? "" : text.slice(at + separator.length).trim());
     values.isCutShort = marker === close;
     if (marker === close) return { end: "call", space: "" };

@@ -86,6 +86,18 @@ describe("what is called", () => {
     expect(readText(xml, "<write path = 'n.txt'\n content= \"hello\" />")[0]).toEqual(call);
   });
 
+  test("F1.38 a diff is a body: its first line names no argument", () => {
+    const diff = "@@ -1,3 +1,4 @@ x = 5\n a\n+b";
+    for (const lines of [`@@path=a.diff\n${diff}`, `@@path=a.diff\n@@\n${diff}`, diff])
+      expect(readText(bracket, `[/write]\n${lines}\n[write/]`)[0]).toEqual([
+        ["write", { ...(lines === diff ? {} : { path: "a.diff" }), content: diff }],
+      ]);
+    expect(readText(bracket, "[/write]\n@@ -1 +0,0 @@[write/]")[0]).toEqual([["write", { content: "@@ -1 +0,0 @@" }]]);
+    expect(readText(braces, "{{write}}\n- path: a\n- one thing\n- two: x\n{{/write}}")[0]).toEqual([
+      ["write", { path: "a", content: "- one thing\n- two: x" }],
+    ]);
+  });
+
   test("F1.38 the body is the only argument that can be text, and one that stands for none is kept with a warning", () => {
     const tools = [
       tool("files::list", { path: { type: "string" }, depth: { type: "integer" } }),
