@@ -3,7 +3,7 @@ import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.
 import { spacedJson } from "../spaced-json.ts";
 import { delimitersOf, type Delimiters } from "./delimited-grammar.ts";
 import type { WrittenCall } from "./text-format.ts";
-import type { TextWriting } from "./write-text.ts";
+import { takenApart, type TextWriting } from "./write-text.ts";
 
 function members(input: JsonValue): readonly (readonly [string, JsonValue])[] {
   return Object.entries(isJsonObject(input) ? input : { value: input });
@@ -36,6 +36,8 @@ export interface ParameterTags {
   readonly argument: readonly [string, string];
   /** Values are between their tags as they are: no line ends around them, nothing marked as data. @default false */
   readonly exact?: boolean;
+  /** The tag says whether the value is a text, and the line ends of a text are part of it: `string="true"`. @default false */
+  readonly typed?: boolean;
 }
 
 /** An argument a tag; `%` is replaced by the name. */
@@ -43,16 +45,18 @@ export function parameterWriting(tags: ParameterTags, rest: Partial<TextWriting>
   const fill = (template: string, name: string): string => template.split("%").join(name);
   const [open, end] = tags.argument;
   const marks = [open.trim().split(/[ =%]/u, 1).join(""), end.trim(), tags.call[1].split(">", 1).join("")];
-  const write = (text: string): string => {
+  const write = (value: JsonValue): string => {
+    const text = plain(value);
     if (tags.exact === true) return text;
-    const safe = isMarked(text, marks) && !text.includes("]]>") ? `<![CDATA[${text}]]>` : text;
-    return end.startsWith("\n") || !/^\r?\n|\n$/u.test(safe) ? safe : `\n${safe}\n`;
+    if (isMarked(text, marks)) return `<![CDATA[${text.replaceAll("]]>", "]]]]><![CDATA[>")}]]>`;
+    return tags.typed === true || end.startsWith("\n") || !/^\r?\n|\n$/u.test(text) ? text : `\n${text}\n`;
   };
+  const typeOf = (value: JsonValue): string => (tags.typed === true ? ` string="${typeof value === "string"}">` : "");
   return {
     call: ({ name, input }) =>
       fill(tags.call[0], name) +
       members(input)
-        .map(([key, value]) => fill(open, key) + write(plain(value)) + end)
+        .map(([key, value]) => fill(open, key) + typeOf(value) + write(value) + end)
         .join("") +
       tags.call[1],
     ...rest,
@@ -61,19 +65,21 @@ export function parameterWriting(tags: ParameterTags, rest: Partial<TextWriting>
 
 /** Whether a value holds what would end it. */
 function isMarked(text: string, marks: readonly string[]): boolean {
-  return text.startsWith("<![CDATA[") || marks.some((mark) => text.includes(mark));
+  return text.trimStart().startsWith("<![CDATA[") || marks.some((mark) => text.includes(mark));
 }
 
 export function pythonicWriting(around: Around, rest: Partial<TextWriting> = {}): TextWriting {
   return {
     call: ({ name, input }) =>
       `${name}(${members(input)
-        .map(([key, value]) => `${key}=${pythonic(value)}`)
+        .map(([key, value]) => (PYTHON_NAME.test(key) ? `${key}=${pythonic(value)}` : `**${pythonic({ [key]: value })}`))
         .join(", ")})`,
     around,
     ...rest,
   };
 }
+
+const PYTHON_NAME = /^[\p{L}_][\p{L}\p{M}\p{N}_]*$/u;
 
 function pythonic(value: JsonValue): string {
   if (value === null) return "None";
@@ -87,15 +93,17 @@ function pythonic(value: JsonValue): string {
 
 export function gemmaWriting([open, close]: readonly [string, string], quote: string): TextWriting {
   const write = (value: JsonValue): string => {
-    if (typeof value === "string") return quote + value.replaceAll(quote, "") + quote;
+    if (typeof value === "string") return value.includes(quote) ? JSON.stringify(value) : quote + value + quote;
     if (isJsonArray(value)) return `[${value.map(write).join(",")}]`;
     if (!isJsonObject(value)) return JSON.stringify(value);
     return `{${Object.entries(value)
-      .map(([key, item]) => `${key}:${write(item)}`)
+      .map(([key, item]) => `${BARE_NAME.test(key) ? key : write(key)}:${write(item)}`)
       .join(",")}}`;
   };
   return { call: ({ name, input }) => `${open}call:${name}${write(isJsonObject(input) ? input : { value: input })}${close}` };
 }
+
+const BARE_NAME = /^[\p{L}_$][\p{L}\p{M}\p{N}_$.-]*$/u;
 
 /** Arguments in tags of their names, which nest, and a token before each tag. */
 export function nestedWriting(token: string): TextWriting {
@@ -103,7 +111,7 @@ export function nestedWriting(token: string): TextWriting {
   const write = (value: JsonValue): string => {
     if (isJsonArray(value)) return value.map((item) => tag("item", write(item))).join("");
     if (isJsonObject(value)) return all(value);
-    return plain(value).replaceAll(token, "");
+    return plain(value).replaceAll(token, takenApart(token));
   };
   const all = (input: JsonValue): string =>
     members(input)

@@ -100,7 +100,11 @@ const PARTS: Readonly<Record<string, FormatParts>> = {
   "deepseek-dsml": {
     grammar: token.DEEPSEEK_DSML,
     writing: parameterWriting(
-      { call: ['<｜DSML｜invoke name="%">\n', "</｜DSML｜invoke>"], argument: ['<｜DSML｜parameter name="%">', "</｜DSML｜parameter>\n"] },
+      {
+        call: ['<｜DSML｜invoke name="%">\n', "</｜DSML｜invoke>"],
+        argument: ['<｜DSML｜parameter name="%"', "</｜DSML｜parameter>\n"],
+        typed: true,
+      },
       { around: ["<｜DSML｜tool_calls>\n", "\n", "\n</｜DSML｜tool_calls>"] },
     ),
   },

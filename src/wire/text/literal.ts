@@ -48,6 +48,10 @@ class AsWritten {
     return place;
   }
 
+  has(value: JsonObject): boolean {
+    return this.#texts.has(value);
+  }
+
   input(value: JsonObject): JsonObject | string {
     return this.#isLossy ? this.#textOf(value) : value;
   }
@@ -93,8 +97,9 @@ const HEX_DIGITS: ReadonlyMap<string, number> = new Map([
 ]);
 const NUMBER = /^[-+]?(?:\d{1,64}(?:\.\d{0,64})?|\.\d{1,64})(?:[eE][-+]?\d{1,4})?$/u;
 const INTEGER = /^[-+]?\d+$/u;
-const NAME = /^[\p{L}_][\p{L}\p{M}\p{N}_-]*$/u;
 const END_OF_WORD = /[\s,:=()[\]{}"']/gu;
+/** Names need no quotes, and may hold what paths and filters have: `user.id`, `$top`, `filter[status]`. */
+const END_OF_NAME = /[,:={}"'<>\n]/gu;
 const END_OF_BARE = /[,{}[\]]/gu;
 const NOT_SPACE = /\S/gu;
 
@@ -138,17 +143,30 @@ class LiteralReader {
     while (!this.#takes(close)) {
       if (members.size > 0 && !this.#takes(",")) return undefined;
       if (this.#takes(close)) break; // a comma may follow the last one
-      const key = this.#key(between);
-      if (key === undefined || !this.#takes(between)) return undefined;
-      const value = this.value();
-      if (value === undefined) return undefined;
-      if (all === undefined && members.has(key)) all = [...members];
-      all?.push([key, value]);
-      members.set(key, value);
+      const more = between === "=" && this.#takes("**") ? this.#unpacked() : this.#member(between);
+      if (more === undefined) return undefined;
+      for (const [key, value] of more) {
+        if (all === undefined && members.has(key)) all = [...members];
+        all?.push([key, value]);
+        members.set(key, value);
+      }
     }
     const object = Object.fromEntries(members);
     if (all !== undefined) this.written.addMembers(object, all);
     return object;
+  }
+
+  #member(between: string): readonly (readonly [string, JsonValue])[] | undefined {
+    const key = this.#key(between);
+    if (key === undefined || !this.#takes(between)) return undefined;
+    const value = this.value();
+    return value === undefined ? undefined : [[key, value]];
+  }
+
+  /** The members of `**{"First Name": "Ada"}`, for names that Python has no other notation for. */
+  #unpacked(): readonly (readonly [string, JsonValue])[] | undefined {
+    const value = this.value();
+    return isJsonObject(value) && !this.written.has(value) ? Object.entries(value) : undefined;
   }
 
   #items(close: string): readonly JsonValue[] | undefined {
@@ -169,8 +187,8 @@ class LiteralReader {
       const quoted = this.#string();
       if (quoted !== undefined || !this.#bare) return quoted;
     }
-    const word = this.#text.slice(this.#at, this.#find(END_OF_WORD));
-    if (!NAME.test(word)) return undefined;
+    const word = this.#text.slice(this.#at, this.#find(END_OF_NAME)).trimEnd();
+    if (word === "") return undefined;
     this.#at += word.length;
     return word;
   }

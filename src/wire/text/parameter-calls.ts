@@ -9,7 +9,9 @@ import { argumentNames, guessValue, propertySchema, readValue, typedValue } from
 
 const MAX_TAG = 512;
 const IN_TAG = /[^<>\n]/u;
-const NAME = /^[^\s<>"'=]+$/u;
+const TOOL_NAME = /^[^\s<>"'=]+$/u;
+/** Arguments may have names of several words. */
+const ARGUMENT_NAME = /^[^<>"=]+$/u;
 
 type Written = { readonly value: JsonValue } | { readonly text: string };
 
@@ -133,26 +135,24 @@ export interface ParameterCallOptions {
 
 /** The mark is the beginning of the call's tag, up to the name: `<function=` or `<invoke`, which has `name="…"`. */
 export function parameterCall({ close, open, end, attribute = "", fit = false }: ParameterCallOptions): CallReader {
-  const outside = new MarkerSet([open, close]);
-  const inside = new MarkerSet([end, open, close]);
+  const marks = { open, end, outside: new MarkerSet([open, close]), inside: new MarkerSet([end, open, close]) };
   return function* (place) {
     const { input } = place;
-    const name = tagName(attribute + (yield* input.while(IN_TAG, MAX_TAG)));
+    const name = tagName(attribute + (yield* input.while(IN_TAG, MAX_TAG)), TOOL_NAME);
     if (name === undefined || !(yield* input.take(">")) || !place.knows(name)) return false;
     yield* input.space();
-    if ((yield* input.peek()) === "{") return yield* jsonBody(place, name, outside);
+    if ((yield* input.peek()) === "{") return yield* jsonBody(place, name, marks.outside);
     const values = new TextArguments(place, name);
-    let { text, marker } = yield* input.textUntil(outside);
+    const names = argumentNames(values.schema).all;
+    let { text, marker, tag } = yield* readPart(place, marks.outside, open);
     while (marker === open) {
-      if (text.trim() !== "") return false;
-      const tag = yield* input.while(IN_TAG, MAX_TAG);
-      const key = tagName(tag);
-      if (key === undefined || !(yield* input.take(">"))) return false;
-      const value = yield* readParameter(place, end, inside);
+      const key = argumentName(tag);
+      if (text.trim() !== "" || key === undefined || !(yield* input.take(">"))) return false;
+      const value = yield* readParameter(place, names, marks);
       if (value.marker === undefined) return false;
-      setParameter(values, { key, tag, text: value.text });
+      setParameter(values, { key, tag, value });
       values.isCutShort = value.marker === close;
-      ({ text, marker } = value.marker === end ? yield* input.textUntil(outside) : { text: "", marker: value.marker });
+      ({ text, marker, tag } = value.marker === end ? yield* readPart(place, marks.outside, open) : { ...value, text: "" });
     }
     if (text.trim() !== "" || marker === undefined) return false;
     const read = fit ? values.fitted() : values.all();
@@ -160,23 +160,67 @@ export function parameterCall({ close, open, end, attribute = "", fit = false }:
   };
 }
 
-interface ReadText {
+interface ParameterMarks {
+  readonly open: string;
+  readonly end: string;
+  readonly outside: MarkerSet;
+  readonly inside: MarkerSet;
+}
+
+interface Part {
   readonly text: string;
+  /** The mark behind the text. */
   readonly marker: string | undefined;
+  /** The rest of the opening tag that the mark begins. */
+  readonly tag: string;
 }
 
-/** A value up to its end. In `<![CDATA[…]]>` no mark means anything. */
-function* readParameter({ input }: ReadPlace, end: string, inside: MarkerSet): Reading<ReadText> {
+function* readPart({ input }: ReadPlace, markers: MarkerSet, open: string): Reading<Part> {
+  const { text, marker } = yield* input.textUntil(markers);
+  return { text, marker, tag: marker === open ? yield* input.while(IN_TAG, MAX_TAG) : "" };
+}
+
+interface ReadValue extends Part {
+  /** The text was marked as data: it has no line ends of the tags. */
+  readonly isData?: boolean;
+}
+
+/** A value up to its end. In `<![CDATA[…]]>` no mark means anything; data in several such sections is joined. */
+function* readParameter(place: ReadPlace, names: readonly string[], marks: ParameterMarks): Reading<ReadValue> {
+  const { input } = place;
   const space = yield* input.while(/\s/u);
-  if (!(yield* input.take(DATA))) {
-    const { text, marker } = yield* input.textUntil(inside);
-    return { text: space + text, marker };
+  const sections: string[] = [];
+  while (yield* input.take(DATA)) {
+    const { text, marker } = yield* input.textUntil(DATA_ENDS);
+    if (marker === undefined) return { text, marker, tag: "" };
+    sections.push(text);
   }
-  const { text, marker } = yield* input.textUntil(DATA_ENDS);
-  yield* input.space();
-  return { text: `${DATA}${text}]]>`, marker: marker !== undefined && (yield* input.take(end)) ? end : undefined };
+  const behind = yield* input.while(/\s/u);
+  if (sections.length > 0 && (yield* input.take(marks.end))) return { text: sections.join(""), marker: marks.end, tag: "", isData: true };
+  const begun = space + sections.map((text) => `${DATA}${text}]]>`).join("") + behind;
+  return yield* readPlain(place, begun, { names, ...marks });
 }
 
+interface PlainMarks extends ParameterMarks {
+  /** Of the tool's arguments; none where they are not known. */
+  readonly names: readonly string[];
+}
+
+/** A value that lacks its end is over where a line begins with another argument of the tool. Any other opening tag is part of it. */
+function* readPlain(place: ReadPlace, begun: string, { names, open, inside }: PlainMarks): Reading<Part> {
+  const pieces = [begun];
+  for (;;) {
+    const part = yield* readPart(place, inside, open);
+    const isLine = BEGINS_LINE.test(`${pieces.at(-1) ?? ""}${part.text}`);
+    pieces.push(part.text);
+    const key = argumentName(part.tag);
+    const isNext = isLine && key !== undefined && (names.length === 0 || names.includes(key));
+    if (part.marker !== open || isNext) return { ...part, text: pieces.join("") };
+    pieces.push(open + part.tag);
+  }
+}
+
+const BEGINS_LINE = /(?:^|\n)[ \t]{0,64}$/u;
 const DATA = "<![CDATA[";
 const DATA_ENDS = new MarkerSet(["]]>"]);
 
@@ -190,26 +234,34 @@ function* jsonBody(place: ReadPlace, name: string, outside: MarkerSet): Reading<
 interface Parameter {
   readonly key: string;
   readonly tag: string;
-  readonly text: string;
+  readonly value: ReadValue;
 }
 
-function setParameter(values: TextArguments, { key, tag, text }: Parameter): void {
-  const data = /^\s*<!\[CDATA\[([^]*)\]\]>\s*$/u.exec(text)?.[1] ?? text.replace(/^\r?\n/u, "").replace(/\r?\n$/u, "");
-  if (tag.includes('string="true"')) values.setValue(key, data);
-  else if (tag.includes('string="false"')) values.setValue(key, readValue(data) ?? data);
-  else values.set(key, data);
+/** Only where the tag says that the value is a text are the line ends next to it part of it. */
+function setParameter(values: TextArguments, { key, tag, value: { text, isData = false } }: Parameter): void {
+  if (tag.includes('string="true"')) return values.setValue(key, text);
+  const inner = isData ? text : text.replace(/^\r?\n/u, "").replace(/\r?\n$/u, "");
+  const value = tag.includes('string="false"') ? readValue(inner) : undefined;
+  if (value === undefined) values.set(key, inner);
+  else values.setValue(key, value);
 }
 
 /** Of `=name`, `name`, or ` name="…"` with the other attributes of the tag. */
-function tagName(tag: string): string | undefined {
-  const quoted = /(?:^|\s)name\s?=\s?["']([^"']+)["']/u.exec(tag)?.[1];
+function tagName(tag: string, allowed: RegExp): string | undefined {
+  const quoted = /(?:^|\s)name\s?=\s?(?:"([^"]+)"|'([^']+)')/u.exec(tag);
   const name =
-    quoted ??
+    quoted?.[1] ??
+    quoted?.[2] ??
     tag
       .replace(/^=/u, "")
       .trim()
       .replace(/^"([^"]+)"$/u, "$1");
-  return NAME.test(name) ? name : undefined;
+  return allowed.test(name) ? name : undefined;
+}
+
+/** The same of an argument; undefined for another tag that begins alike, as `<parameters>`. */
+function argumentName(tag: string): string | undefined {
+  return /^[=\s]/u.test(tag) ? tagName(tag, ARGUMENT_NAME) : undefined;
 }
 
 const NAME_OF_PAIRS = /[\p{L}\p{M}\p{N}_.:/\-\\]/u;

@@ -90,13 +90,18 @@ function forgeable(
 }
 
 const JSON_OPENING = /[{[](?=\s{0,64}["'{])/gu;
-const PYTHON_OPENING = /\[(?=\s{0,64}[\p{L}_][\p{L}\p{N}_.]{0,255}\()/gu;
+const PYTHON_OPENING = /\[(?=\s{0,256}[\p{L}_][\p{L}\p{M}\p{N}_.-]{0,255}\()/gu;
 
 /** Calls that begin with one character need more than that to be one: in text that is not JSON, what would make them. */
 function openings({ calls }: TextGrammar): readonly RegExp[] {
   const marks = calls.map(({ mark }) => mark).filter((mark) => mark.length === 1);
   if (marks.includes("{") || marks.includes("[")) return [JSON_OPENING, PYTHON_OPENING];
   return marks.map((mark) => new RegExp(`\\u{${mark.charCodeAt(0).toString(16)}}(?=[/\\p{L}_])`, "gu"));
+}
+
+/** A mark that reads the same and means nothing. */
+export function takenApart(mark: string): string {
+  return mark.slice(0, 1) + NO_WIDTH + mark.slice(1);
 }
 
 function takeApart(text: string, marks: MarkerSet): string {

@@ -22,6 +22,8 @@ const OPENERS = [
   ']<]minimax[>[<invoke name="bash">]<]minimax[>[<a>',
   "<|python_tag|>[a(",
   "[/bash]\n\n",
+  "<function=bash>\n<parameter=command>\n",
+  "<function=bash>\n<parameter=command>\n<![CDATA[x]]> ",
 ];
 
 describe("A19 a megabyte of openings (a quarter of it outside CI)", () => {
@@ -32,6 +34,7 @@ describe("A19 a megabyte of openings (a quarter of it outside CI)", () => {
     "json",
     "react",
     "hermes",
+    "qwen3-coder",
     "mistral",
     "deepseek",
     "llama-3",
