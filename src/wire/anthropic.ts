@@ -57,6 +57,7 @@ function encodeTools(tools: readonly ModelTool[], { strict = false }: EncodeTool
     subset: "json-schema",
     strictSubset: strict ? "anthropic-strict" : undefined,
     ownNames: namedWords,
+    isClaude: true,
   } as const;
   return encodeEachTool(tools, rules, (tool) => ({
     name: tool.name,

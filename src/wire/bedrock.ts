@@ -45,6 +45,7 @@ function encodeTools(tools: readonly ModelTool[], { strict = false, model = "" }
     subset: NOVA.test(model) ? "bedrock-nova" : "json-schema",
     strictSubset: strict ? "anthropic-strict" : undefined,
     ownNames: (words: JsonObject) => namedWords(isJsonObject(words["toolSpec"]) ? words["toolSpec"] : words),
+    isClaude: model.includes("claude"),
   } as const;
   return encodeEachTool(tools, rules, (tool) => ({
     toolSpec: {

@@ -1,6 +1,6 @@
 /** Writes the tools of a request one by one, so that a bad one spoils nothing but itself. */
 import { ToolError } from "../core/error.ts";
-import type { JsonObject } from "../core/base/json.ts";
+import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { ModelTool } from "../core/model.ts";
 import { plural } from "../core/base/wording.ts";
 import { fitSchema, type SchemaSubset } from "./fit-schema.ts";
@@ -17,6 +17,8 @@ export interface ToolRules {
   readonly maxTools?: number;
   /** Returns the provider's names for a tool that it was given in its own format; left out where such tools make no calls of ours. */
   readonly ownNames?: (words: JsonObject) => readonly string[];
+  /** The model is Claude, which refuses the whole request for the name of one argument. @default false */
+  readonly isClaude?: boolean;
 }
 
 /** A tool with what the format's own shape needs of it. */
@@ -65,7 +67,18 @@ export function encodeEachTool(tools: readonly ModelTool[], rules: ToolRules, wr
 
 function wireTool(tool: ModelTool, rules: ToolRules, names: ProviderNames, notes: WireNote[]): WireTool {
   const { schema, strict } = fitTool(tool, rules, notes);
+  if (rules.isClaude === true) checkArgumentNames(schema);
   return { tool, name: names.encode(tool.name, tool.fingerprint), description: tool.description.toWellFormed(), schema, strict };
+}
+
+/** Claude's rule for the names of arguments; inside of an argument names may be any. */
+const CLAUDE_NAME = /^[A-Za-z0-9_.-]{1,64}$/u;
+
+function checkArgumentNames({ properties = {} }: JsonObject): void {
+  const refused = isJsonObject(properties) ? Object.keys(properties).find((name) => !CLAUDE_NAME.test(name)) : undefined;
+  if (refused === undefined) return;
+  const rule = "names are of 1 to 64 letters (A to Z), digits, _, . and -";
+  throw new ToolError("invalid_argument", `Claude takes no argument named ${JSON.stringify(refused)}: ${rule}.`);
 }
 
 function fitTool(

@@ -16,6 +16,11 @@ const TOOLS = [
     inputSchema: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
   },
   { name: "clock", description: "The time.", inputSchema: { type: "object", properties: {} } },
+  {
+    name: "odata::list",
+    description: "Its arguments have names that Claude refuses.",
+    inputSchema: { type: "object", properties: { $filter: { type: "string" }, "First Name": { type: "string" } } },
+  },
 ] as const satisfies ModelRequest["tools"];
 
 const OSLO = { name: "weather__get", input: { city: "Oslo – 挪威 \u{1F327}" } } as const;
@@ -49,7 +54,17 @@ async function play(name: ProviderName, script: readonly ServedAnswer[], stream:
   const { ports } = hasty();
   return {
     server,
-    model: modelFrom({ provider: name, model: "some-model", baseUrl: server.url, apiKey: KEY, stream, ports }, { environment: {} }),
+    model: modelFrom(
+      {
+        provider: name,
+        model: name === "bedrock" ? "anthropic.claude-opus-4-6" : "some-model",
+        baseUrl: server.url,
+        apiKey: KEY,
+        stream,
+        ports,
+      },
+      { environment: {} },
+    ),
   };
 }
 

@@ -72,6 +72,25 @@ describe.each(FORMATS)("$title", ({ format }) => {
     expect(namesIn(written)).toHaveLength(tools.length - left.length);
   });
 
+  test("F1.37 for Claude a tool with an argument that it refuses is left out, with the name; names inside of arguments may be any", () => {
+    const isClaude = ["anthropic-messages", "bedrock-converse"].includes(format.name);
+    const inside = { where: { type: "object", properties: { $gt: { type: "number" } } }, "a.b-c": { type: "string" } };
+    const tools = [tool("inside", { type: "object", properties: inside })];
+    for (const name of ["$top", "filter[status]", "First Name", "größe", "n".repeat(65)])
+      tools.push(tool(`odd ${name}`, { type: "object", properties: { city: {}, [name]: { type: "string" } } }));
+    const { tools: written, notes } = format.encodeTools(tools, { model: "eu.anthropic.claude-opus-4-6" });
+    expect([namesIn(written)[0], namesIn(written).length]).toEqual(["inside", isClaude ? 1 : tools.length]);
+    expect(notes.find(({ kind, tool: name }) => kind === "quarantined" && name === "odd $top")).toEqual(
+      isClaude
+        ? {
+            kind: "quarantined",
+            tool: "odd $top",
+            note: 'Claude takes no argument named "$top": names are of 1 to 64 letters (A to Z), digits, _, . and -.',
+          }
+        : undefined,
+    );
+  });
+
   test("F1.37 of two tools with one name the first is sent, and overloads are told apart", () => {
     const tools = [
       tool("a"),

@@ -1,6 +1,17 @@
 /** A fake provider of Anthropic's Messages. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../../src/core/base/json.ts";
-import { OpenCalls, checkSchema, checkToolName, checkTurns, cut, demand, objectAt, objectsAt, textAt } from "./dialect.ts";
+import {
+  OpenCalls,
+  checkArgumentNames,
+  checkSchema,
+  checkToolName,
+  checkTurns,
+  cut,
+  demand,
+  objectAt,
+  objectsAt,
+  textAt,
+} from "./dialect.ts";
 import type { CheckedRequest, Dialect, ServedPiece, WholeReply } from "./dialect.ts";
 import { checkHeld } from "./reply-format.ts";
 
@@ -80,6 +91,7 @@ function checkTools(body: JsonObject): boolean {
   for (const [index, tool] of tools.entries()) {
     checkToolName(tool["name"], `tools.${index}.name`);
     checkSchema(tool["input_schema"], `tools.${index}.input_schema`);
+    checkArgumentNames(tool["input_schema"], `tools.${index}.custom.input_schema`);
   }
   return tools.length > 0;
 }

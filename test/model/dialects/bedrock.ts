@@ -1,6 +1,17 @@
 /** A fake provider of Bedrock's Converse. */
 import { isJsonObject, type JsonObject } from "../../../src/core/base/json.ts";
-import { OpenCalls, checkSchema, checkToolName, checkTurns, cut, demand, objectAt, objectsAt, textAt } from "./dialect.ts";
+import {
+  OpenCalls,
+  checkArgumentNames,
+  checkSchema,
+  checkToolName,
+  checkTurns,
+  cut,
+  demand,
+  objectAt,
+  objectsAt,
+  textAt,
+} from "./dialect.ts";
 import type { CheckedRequest, Dialect, ServedPiece, WholeReply } from "./dialect.ts";
 import { checkHeld } from "./reply-format.ts";
 
@@ -23,9 +34,9 @@ export const BEDROCK_CONVERSE: Dialect = {
   failure: (_status, message) => ({ message }),
 };
 
-function check({ body, signatures }: CheckedRequest): void {
+function check({ body, path, signatures }: CheckedRequest): void {
   demand(body["model"] === undefined && body["stream"] === undefined, "Malformed input request: extraneous key is not permitted.");
-  const hasTools = checkTools(body);
+  const hasTools = checkTools(body, path.includes("claude"));
   checkOutput(body);
   const messages = objectsAt(body["messages"], "messages");
   demand(messages[0]?.["role"] === "user", "A conversation must start with a user message.");
@@ -74,7 +85,7 @@ function checkOutput({ outputConfig }: JsonObject): void {
   checkHeld(parsed, false);
 }
 
-function checkTools(body: JsonObject): boolean {
+function checkTools(body: JsonObject, isClaude: boolean): boolean {
   if (body["toolConfig"] === undefined) return false;
   const tools = objectsAt(objectAt(body["toolConfig"], "toolConfig")["tools"], "toolConfig.tools");
   demand(tools.length > 0, "toolConfig.tools: must have length greater than or equal to 1.");
@@ -82,7 +93,9 @@ function checkTools(body: JsonObject): boolean {
     const { name, description, inputSchema } = objectAt(tool["toolSpec"], "toolConfig.tools.toolSpec");
     checkToolName(name, "toolSpec.name");
     demand(description === undefined || description !== "", "toolSpec.description: must have length greater than or equal to 1.");
-    checkSchema(objectAt(inputSchema, "toolSpec.inputSchema")["json"], "toolSpec.inputSchema.json");
+    const schema = objectAt(inputSchema, "toolSpec.inputSchema")["json"];
+    checkSchema(schema, "toolSpec.inputSchema.json");
+    if (isClaude) checkArgumentNames(schema, "toolSpec.inputSchema.json");
   }
   return true;
 }

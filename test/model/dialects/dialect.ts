@@ -105,6 +105,13 @@ export function checkSchema(value: JsonValue | undefined, place: string): void {
   demand(objectAt(value, place)["type"] === "object", `${place}.type: must be "object".`);
 }
 
+/** Claude takes any names inside of an argument. */
+export function checkArgumentNames(value: JsonValue | undefined, place: string): void {
+  const names = Object.keys(objectAt(objectAt(value, place)["properties"] ?? {}, `${place}.properties`));
+  for (const name of names)
+    demand(/^[a-zA-Z0-9_.-]{1,64}$/u.test(name), `${place}.properties: Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'`);
+}
+
 /** A text in pieces of at most five characters. */
 export function cut(text: string): readonly string[] {
   return text.match(/[^]{1,5}/gu) ?? [];
