@@ -6,7 +6,7 @@ import type { Clock } from "../core/ports.ts";
 import { excerpt } from "../engine/rest/answer-text.ts";
 import { readRetryAfter } from "../engine/rest/retry-after.ts";
 import { readWireJson } from "../wire/framing/wire-json.ts";
-import { providerError } from "../wire/provider-error.ts";
+import { NO_CREDIT, TOO_LONG, providerError } from "../wire/provider-error.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 const MAX_MESSAGE = 1_000;
@@ -32,72 +32,44 @@ interface Meaning {
 }
 
 interface Rule extends Meaning {
-  /** By status alone, or together with `words`. */
-  readonly statuses?: readonly number[];
-  /** One of them is in the provider's kind of error or in its message, in small letters. */
-  readonly words?: readonly string[];
+  /** By status alone, or together with `says`. */
+  readonly statuses: readonly number[];
+  /** Is found in the provider's kind of error or in its message. */
+  readonly says?: RegExp;
 }
 
 const KEY_REFUSED: Meaning = { code: "permission_denied" };
-const TOO_LONG: Meaning = {
+const REQUEST_TOO_LONG: Meaning = {
   code: "too_large",
   hint: "Shorten the conversation, offer fewer tools, or take a model with a larger context.",
 };
-const NO_CREDIT: Meaning = { code: "limit_exceeded", retryable: false, hint: "The provider's account has no credit left for this." };
+const ACCOUNT_EMPTY: Meaning = { code: "limit_exceeded", retryable: false, hint: "The provider's account has no credit left for this." };
 const NO_MODEL: Meaning = { code: "not_found", hint: "Check the name of the model and the base URL." };
 const BUSY: Meaning = { code: "unavailable", retryable: true };
 
 /** The first that fits says what an answer means. Several providers say with a 400 or a 429 what others have a status for. */
 const RULES: readonly Rule[] = [
-  { ...NO_CREDIT, statuses: [402] },
-  {
-    ...NO_CREDIT,
-    statuses: [400, 403, 429],
-    words: [
-      "insufficient_quota",
-      "insufficient balance",
-      "credit balance is too low",
-      "billing_hard_limit",
-      "billing_error",
-      "out of credits",
-    ],
-  },
-  { ...TOO_LONG, statuses: [413] },
-  {
-    ...TOO_LONG,
-    statuses: [400, 422],
-    words: [
-      "context_length_exceeded",
-      "maximum context length",
-      "context window",
-      "context length",
-      "context_window",
-      "prompt is too long",
-      "input is too long",
-      "input token count",
-      "too many input tokens",
-      "too many tokens",
-      "string_above_max_length",
-      "exceeds the maximum number of tokens",
-    ],
-  },
-  { ...TOO_LONG, statuses: [429], words: ["request too large"] },
+  { ...ACCOUNT_EMPTY, statuses: [402] },
+  { ...ACCOUNT_EMPTY, statuses: [400, 403, 429], says: NO_CREDIT },
+  { ...REQUEST_TOO_LONG, statuses: [413] },
+  { ...REQUEST_TOO_LONG, statuses: [400, 422], says: TOO_LONG },
+  { ...REQUEST_TOO_LONG, statuses: [429], says: /request too large/iu },
   { ...KEY_REFUSED, statuses: [401, 403] },
   {
     ...KEY_REFUSED,
     statuses: [400],
-    words: ["api key not valid", "api_key_invalid", "invalid api key", "incorrect api key", "invalid_api_key"],
+    says: /api key not valid|api_key_invalid|invalid api key|incorrect api key|invalid_api_key/iu,
   },
   { ...NO_MODEL, statuses: [404] },
   {
     ...NO_MODEL,
     statuses: [400],
-    words: ["model_not_found", "invalid_model", "model identifier is invalid", "model not exist", "unknown model"],
+    says: /model_not_found|invalid_model|model identifier is invalid|model not exist|unknown model/iu,
   },
   { code: "timeout", statuses: [408, 504] },
-  { ...BUSY, statuses: [429], words: ["overloaded"] },
+  { ...BUSY, statuses: [429], says: /overloaded/iu },
   { code: "rate_limited", statuses: [429] },
-  { code: "rate_limited", statuses: [400], words: ["throttlingexception", "servicequotaexceededexception"] },
+  { code: "rate_limited", statuses: [400], says: /throttlingexception|servicequotaexceededexception/iu },
   { code: "model_failed", retryable: true, statuses: [409, 424, 425] },
   { code: "model_failed", statuses: [501, 505] },
 ];
@@ -143,10 +115,8 @@ function saysAnything(error: JsonValue): boolean {
 }
 
 function meaningOf(status: number, { kind, message }: Said): Meaning {
-  const text = `${kind} ${message}`.slice(0, MAX_SEARCHED).toLowerCase();
-  const rule = RULES.find(
-    ({ statuses, words }) => (statuses?.includes(status) ?? true) && (words === undefined || words.some((word) => text.includes(word))),
-  );
+  const text = `${kind} ${message}`.slice(0, MAX_SEARCHED);
+  const rule = RULES.find(({ statuses, says }) => statuses.includes(status) && (says?.test(text) ?? true));
   if (rule !== undefined) return rule;
   return status >= 500 ? BUSY : { code: "model_failed" };
 }

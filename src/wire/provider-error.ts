@@ -37,8 +37,27 @@ const KINDS: readonly { readonly code: ErrorCode; readonly words: RegExp; readon
     retryable: true,
   },
 ];
-const TOO_LONG =
-  /context (?:length|window|size)|exceeds? (?:the )?(?:context|model|maximum)|too long|too many (?:input )?tokens|maximum (?:context|tokens|number of tokens)|input token count|request payload size/iu;
+/** How providers say, in code, type or message, that a request is longer than the model takes. That a name is too long is another error. */
+export const TOO_LONG = new RegExp(
+  [
+    "context[ _](?:length|window|size|limit)",
+    "exceeds? (?:the )?(?:context|model)",
+    "exceeds? (?:the )?max(?:imum)? (?:[a-z]{1,16} )?length",
+    "(?:prompt|input|token length|conversation) (?:is )?too long",
+    "too many (?:input )?tokens",
+    "maximum (?:context|prompt length|model length|number of tokens)",
+    "model token limit",
+    "input token count",
+    "range of input length",
+    "`inputs` (?:must have less|tokens \\+ `max_new_tokens`)",
+    "request payload size",
+    "string_above_max_length",
+  ].join("|"),
+  "iu",
+);
+/** How they say that the account has no credit left. The last is Zhipu's. */
+export const NO_CREDIT =
+  /insufficient[ _](?:quota|balance)|credit balance is too low|billing_(?:hard_limit|error)|out of credits|exceeded_current_quota_error|used all available credits|余额不足/iu;
 const NO_KEY = /api key (?:not valid|not found|expired)/iu;
 const LOOKED_AT = 4_096;
 
@@ -53,12 +72,10 @@ interface Reported {
 }
 
 export function providerError({ report, words, text, retryAfterMs }: Reported): ToolError {
+  const said = [...words, text].join(" ").slice(0, LOOKED_AT);
+  if (NO_CREDIT.test(said)) return new ToolError("limit_exceeded", report, omitUndefined({ retryAfterMs }));
   const kind = KINDS.find((one) => words.some((word) => one.words.test(word.toLowerCase())));
-  return new ToolError(
-    kind?.code ?? codeOfText(text.slice(0, LOOKED_AT)),
-    report,
-    omitUndefined({ retryable: kind?.retryable, retryAfterMs }),
-  );
+  return new ToolError(kind?.code ?? codeOfText(said), report, omitUndefined({ retryable: kind?.retryable, retryAfterMs }));
 }
 
 export function isKnownError(word: string): boolean {

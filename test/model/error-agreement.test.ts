@@ -106,7 +106,43 @@ const ROWS: readonly Row[] = [
   ["Ollama", ollama(), { piece: { error: "it broke" }, status: 400, body: { error: "it broke" } }, "model_failed", false],
 ];
 
-test.each(ROWS.map(([provider, format, told, code, retryable]) => ({ provider, format, told, code, retryable })))(
+/** How servers that speak OpenAI's Chat Completions say that a request is too long, and that there is no credit. */
+const WORDINGS: readonly (readonly [provider: string, status: number, body: JsonObject, code: ErrorCode])[] = [
+  [
+    "llama.cpp",
+    400,
+    { error: { code: 400, message: "request (13392 tokens) exceeds the available size", type: "exceed_context_size_error" } },
+    "too_large",
+  ],
+  ["llama.cpp", 400, { error: { code: 400, message: "request (9 tokens) exceeds the available context size (8 tokens)" } }, "too_large"],
+  ["xAI", 400, { code: "Client specified an invalid argument", error: "This model's maximum prompt length is 131072" }, "too_large"],
+  ["Moonshot", 400, { error: { message: "Your request exceeded model token limit: 262144", type: "invalid_request_error" } }, "too_large"],
+  ["Moonshot", 400, { error: { message: "Input token length too long", type: "invalid_request_error" } }, "too_large"],
+  ["Alibaba", 400, { error: { message: "<400> InternalError: Range of input length should be [1, 98304]", code: "x" } }, "too_large"],
+  ["Zhipu", 400, { error: { code: "1261", message: "Prompt exceeds max length" } }, "too_large"],
+  [
+    "vLLM",
+    400,
+    { error: { message: "The decoder prompt (length 9) is longer than the maximum model length of 8.", code: 400 } },
+    "too_large",
+  ],
+  ["SGLang", 400, { error: { message: "The input (9 tokens) is longer than the model's context length (8 tokens)." } }, "too_large"],
+  ["Together", 422, { error: { message: "`inputs` tokens + `max_new_tokens` must be <= 8193. Given: 9000" } }, "too_large"],
+  ["Hugging Face", 422, { error: "Input validation error: `inputs` must have less than 4096 tokens. Given: 5000" }, "too_large"],
+  ["Anthropic", 400, { error: { message: "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000" } }, "too_large"],
+  ["a gateway", 400, { error: { message: "Input is too long for requested model." } }, "too_large"],
+  ["xAI", 403, { code: "No permission", error: "Your team has either used all available credits or reached its limit." }, "limit_exceeded"],
+  ["Moonshot", 429, { error: { message: "Your account is suspended.", type: "exceeded_current_quota_error" } }, "limit_exceeded"],
+  ["Zhipu", 429, { error: { code: "1113", message: "余额不足或无可用资源包,请充值。" } }, "limit_exceeded"],
+  ["Anthropic", 400, { error: { message: "Your credit balance is too low.", type: "invalid_request_error" } }, "limit_exceeded"],
+  ["a bad tool", 400, { error: { message: "tools.0.name: string is too long", type: "invalid_request_error" } }, "model_failed"],
+];
+const ALL = [
+  ...ROWS,
+  ...WORDINGS.map(([provider, status, body, code]): Row => [provider, chat, { piece: body, status, body }, code, false]),
+];
+
+test.each(ALL.map(([provider, format, told, code, retryable]) => ({ provider, format, told, code, retryable })))(
   "B08 $provider: an error in the stream and one in its place, HTTP $told.status, are $code both",
   ({ format, told: { piece, status, body }, code, retryable }) => {
     const answer = { model: "m", status, headers: new Headers(), text: JSON.stringify(body), keyHint: "" };
@@ -118,7 +154,7 @@ test.each(ROWS.map(([provider, format, told, code, retryable]) => ({ provider, f
   },
 );
 
-test.each(ROWS.map(([provider, format, { body }, code, retryable]) => ({ provider, format, body, code, retryable })))(
+test.each(ALL.map(([provider, format, { body }, code, retryable]) => ({ provider, format, body, code, retryable })))(
   "B08 $provider: an error with HTTP 200 in place of a reply is $code too, with what the provider said",
   async ({ format, body, code, retryable }) => {
     const error: JsonValue = body["error"] ?? body;
