@@ -30,13 +30,17 @@ type Turn = { readonly from: "system" | "human" | "gpt" | "function_call" | "obs
 /** A conversation in turns, and the texts that have no place in one. */
 export interface ShareGptConversation {
   readonly conversations: readonly Turn[];
-  /** Texts that the assistant said right before calls: a turn of its own is refused there, and a turn of calls holds nothing else. */
+  /**
+   * Texts that the assistant said right before calls, where a turn of its own is refused and a turn of calls holds nothing else, or
+   * before the user spoke.
+   */
   readonly leftOut: readonly string[];
 }
 
 /**
  * The turns as LLaMA-Factory reads them: a turn of the user or of results, then one of the assistant, and so on. What is said twice in a
- * row by one side becomes one turn. Several calls of a message are one turn, an array, and so are their results.
+ * row by one side becomes one turn, and a system message behind the first turn is one of the user. Several calls of a message are one
+ * turn, an array, and so are their results.
  *
  * @see https://github.com/hiyouga/LLaMA-Factory/blob/main/data/README.md#sharegpt-format
  */
@@ -44,10 +48,13 @@ export function shareGptConversation(messages: readonly ModelMessage[]): ShareGp
   const conversations: Turn[] = [];
   const leftOut: string[] = [];
   for (const step of conversationSteps(messages, TEMPLATE_IDS).steps)
-    for (const turn of turnsOf(step)) {
+    for (const { from, value } of turnsOf(step)) {
       const last = conversations.at(-1);
-      if (turn.from === "function_call" && last?.from === "gpt") leftOut.push(conversations.pop()?.value ?? "");
-      if (last?.from === turn.from && isSpoken(turn)) conversations[conversations.length - 1] = joined(last, turn);
+      const hasBegun = last !== undefined && last.from !== "system";
+      const turn: Turn = { from: from === "system" && hasBegun ? "human" : from, value };
+      if (from === "function_call" && last?.from === "gpt") leftOut.push(conversations.pop()?.value ?? "");
+      if (from === "gpt" && !hasBegun) leftOut.push(value);
+      else if (last?.from === turn.from && isSpoken(turn)) conversations[conversations.length - 1] = joined(last, turn);
       else conversations.push(turn);
     }
   return { conversations, leftOut };

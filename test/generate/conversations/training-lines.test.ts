@@ -6,8 +6,11 @@
  */
 import assert from "node:assert/strict";
 import { describe, expect, test } from "vitest";
+import fc from "fast-check";
 import type { ConversationPlan } from "../../../src/generate/conversations/conversation-plan.ts";
 import type { TrajectoryFormat } from "../../../src/generate/conversations/trajectory-formats.ts";
+import { shareGptConversation } from "../../../src/generate/conversations/training-lines.ts";
+import { answered, called, said } from "../../wire/conversations.ts";
 import { SAMPLED, generated } from "./generated.ts";
 
 /** What every form must hold of a conversation. */
@@ -171,6 +174,30 @@ describe("issue 16.3 lines for trainers", () => {
     expect(sharegpt.conversations.map(({ from }: Line) => from)).toEqual(["system", "human", "function_call", "observation", "gpt"]);
     expect(sharegpt.conversations[2].value).toBe(
       '[{"name":"shop__create_order","arguments":{"article":"tea","count":1}},{"name":"shop__fail","arguments":{}}]',
+    );
+  });
+
+  test("sharegpt: in any order of speakers the turns alternate, and each text is in a turn or left out", () => {
+    const speaker = fc.constantFrom("system" as const, "user" as const, "assistant" as const);
+    const round = fc.constant("round" as const);
+    const order = fc.tuple(fc.array(fc.constantFrom("system" as const, "assistant" as const)), fc.array(fc.oneof(speaker, round)));
+    fc.assert(
+      fc.property(order, ([before, after]) => {
+        const spoken = [...before, "user" as const, ...after, "assistant" as const];
+        const messages = spoken.flatMap((one, index) =>
+          one === "round"
+            ? [called(`c${index}`, "f"), answered(`c${index}`, "f", { output: 1 }), said("assistant", `text ${index}.`)]
+            : [said(one, `text ${index}.`)],
+        );
+        const { conversations, leftOut } = shareGptConversation(messages);
+        const { said: read, calls } = readShareGptLine({ conversations, tools: "[]" });
+        const texts = [...read.map(([, text]) => text), ...leftOut].join("\n\n").split("\n\n");
+        expect([texts.toSorted(), calls.length]).toEqual([
+          spoken.map((_, index) => `text ${index}.`).toSorted(),
+          spoken.filter((one) => one === "round").length,
+        ]);
+        expect(conversations.slice(1).map(({ from }) => from)).not.toContain("system");
+      }),
     );
   });
 
