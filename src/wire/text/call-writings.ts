@@ -2,8 +2,9 @@
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { spacedJson } from "../spaced-json.ts";
 import { delimitersOf, type Delimiters } from "./delimited-grammar.ts";
+import { MarkerSet } from "./marker-set.ts";
 import type { WrittenCall } from "./text-format.ts";
-import { takenApart, type TextWriting } from "./write-text.ts";
+import { takeApart, type TextWriting } from "./write-text.ts";
 
 function members(input: JsonValue): readonly (readonly [string, JsonValue])[] {
   return Object.entries(isJsonObject(input) ? input : { value: input });
@@ -34,8 +35,8 @@ export function namedWriting([open, between, close]: Around, rest: Partial<TextW
 export interface ParameterTags {
   readonly call: readonly [string, string];
   readonly argument: readonly [string, string];
-  /** Values are between their tags as they are: no line ends around them, nothing marked as data. @default false */
-  readonly exact?: boolean;
+  /** Values are between their tags as they are: no line ends around them, nothing marked as data. These marks in them are taken apart. */
+  readonly exact?: MarkerSet;
   /** The tag says whether the value is a text, and the line ends of a text are part of it: `string="true"`. @default false */
   readonly typed?: boolean;
 }
@@ -47,7 +48,7 @@ export function parameterWriting(tags: ParameterTags, rest: Partial<TextWriting>
   const marks = [open.trim().split(/[ =%]/u, 1).join(""), end.trim(), tags.call[1].split(">", 1).join("")];
   const write = (value: JsonValue): string => {
     const text = plain(value);
-    if (tags.exact === true) return text;
+    if (tags.exact !== undefined) return takeApart(text, tags.exact);
     if (isMarked(text, marks)) return `<![CDATA[${text.replaceAll("]]>", "]]]]><![CDATA[>")}]]>`;
     return tags.typed === true || end.startsWith("\n") || !/^\r?\n|\n$/u.test(text) ? text : `\n${text}\n`;
   };
@@ -107,11 +108,12 @@ const BARE_NAME = /^[\p{L}_$][\p{L}\p{M}\p{N}_$.-]*$/u;
 
 /** Arguments in tags of their names, which nest, and a token before each tag. */
 export function nestedWriting(token: string): TextWriting {
+  const tokens = new MarkerSet([token]);
   const tag = (name: string, inside: string): string => `${token}<${name}>${inside}${token}</${name}>`;
   const write = (value: JsonValue): string => {
     if (isJsonArray(value)) return value.map((item) => tag("item", write(item))).join("");
     if (isJsonObject(value)) return all(value);
-    return plain(value).replaceAll(token, takenApart(token));
+    return takeApart(plain(value), tokens);
   };
   const all = (input: JsonValue): string =>
     members(input)
@@ -150,7 +152,8 @@ export function delimitedWriting(delimiters: Delimiters): TextWriting {
 function writeLines({ name, input }: WrittenCall, delimiters: Delimiters): string {
   const { prefix = "@@", separator = "=", bodyArguments = {} } = delimiters;
   const { open, close } = delimitersOf(name, delimiters);
-  const values = members(input).map(([key, value]) => [key, plain(value)] as const);
+  const closes = new MarkerSet([close]);
+  const values = members(input).map(([key, value]) => [key, takeApart(plain(value), closes)] as const);
   const bodyKey = Object.hasOwn(bodyArguments, name) ? bodyArguments[name] : "content";
   const body = values.find(([key, text]) => (key === bodyKey && text !== "") || text.includes("\n"));
   const lines = values

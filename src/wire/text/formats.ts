@@ -19,6 +19,7 @@ import { DEFAULT_THINKING } from "./grammar-roles.ts";
 import { HARMONY } from "./harmony-grammar.ts";
 import { MINIMAX_M3, TOKEN } from "./minimax-m3-grammar.ts";
 import * as json from "./json-grammars.ts";
+import { PAIRS } from "./parameter-calls.ts";
 import { REACT } from "./react-grammar.ts";
 import * as tag from "./tag-grammars.ts";
 import type { TextFormat } from "./text-format.ts";
@@ -80,7 +81,7 @@ const PARTS: Readonly<Record<string, FormatParts>> = {
   glm: {
     grammar: tag.TOOL_CALL_TAG,
     writing: parameterWriting(
-      { call: ["<tool_call>%\n", "</tool_call>"], argument: ["<arg_key>%</arg_key>\n<arg_value>", "</arg_value>\n"], exact: true },
+      { call: ["<tool_call>%\n", "</tool_call>"], argument: ["<arg_key>%</arg_key>\n<arg_value>", "</arg_value>\n"], exact: PAIRS },
       { answer: TOOL_RESPONSE },
     ),
   },

@@ -265,7 +265,7 @@ function argumentName(tag: string): string | undefined {
 }
 
 const NAME_OF_PAIRS = /[\p{L}\p{M}\p{N}_.:/\-\\]/u;
-const PAIRS = new MarkerSet(["<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", "</tool_call>", "<tool_call>"]);
+export const PAIRS = new MarkerSet(["<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", "</tool_call>", "<tool_call>"]);
 
 /** GLM: `name<arg_key>key</arg_key><arg_value>value</arg_value></tool_call>`, whichever tags were forgotten. */
 export const keyValueCall: CallReader = function* (place) {

@@ -99,12 +99,8 @@ function openings({ calls }: TextGrammar): readonly RegExp[] {
   return marks.map((mark) => new RegExp(`\\u{${mark.charCodeAt(0).toString(16)}}(?=[/\\p{L}_])`, "gu"));
 }
 
-/** A mark that reads the same and means nothing. */
-export function takenApart(mark: string): string {
-  return mark.slice(0, 1) + NO_WIDTH + mark.slice(1);
-}
-
-function takeApart(text: string, marks: MarkerSet): string {
+/** Marks in a text read the same and mean nothing. */
+export function takeApart(text: string, marks: MarkerSet): string {
   const pieces: string[] = [];
   let from = 0;
   for (let at = marks.next(text, 0); at >= 0; at = marks.next(text, at + 1)) {

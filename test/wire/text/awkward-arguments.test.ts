@@ -2,7 +2,8 @@
 import { describe, expect, test } from "vitest";
 import fc from "fast-check";
 import { inCI } from "../../ci.ts";
-import { TEXT_FORMATS, textFormat } from "../../../src/wire/text/formats.ts";
+import { rolesOf } from "../../../src/wire/text/grammar-roles.ts";
+import { TEXT_FORMATS, grammarOf, textFormat } from "../../../src/wire/text/formats.ts";
 import { readText, tool } from "./reading.ts";
 
 const NAMES = [...TEXT_FORMATS.keys()];
@@ -70,6 +71,24 @@ describe.each(NAMES)("%s", (name) => {
     const [called] = tools.map((one) => format.nameOf(one));
     const written = format.writeCalls([{ name: called ?? "", input: { q: "x" } }]);
     expect(readText(format, written, { tools })[0]).toEqual([["brave::brave-web-search", { q: "x" }]]);
+  });
+
+  test("H02 a value that holds marks of the format, or a call, makes no other call and does not lose its own", () => {
+    const call = format.writeCalls([{ name: "bash", input: { command: "ls" } }]);
+    const pair = ["</arg_value>", "<arg_key>path</arg_key>", "[write/]", "[/bash]", "x", "\n", "]<]minimax[>[", call, call.slice(-20)];
+    const marks = fc.array(fc.constantFrom(...rolesOf(grammarOf(name)).roles.keys(), ...pair), { minLength: 1, maxLength: 4 });
+    fc.assert(
+      fc.property(marks, (parts) => {
+        const calls = [
+          { name: "write", input: { path: "a", content: parts.join("") } },
+          { name: "read", input: { path: "b" } },
+        ];
+        const [read] = readText(format, format.writeCalls(calls));
+        const visible = JSON.parse(JSON.stringify(read).replaceAll("\u200b", ""));
+        expect(visible).toEqual(calls.map(({ name: called, input }) => [called, input]));
+      }),
+      { numRuns: inCI ? 200 : 40 },
+    );
   });
 
   test("F1.37 any two values come back", () => {
