@@ -1,4 +1,7 @@
-/** JSON as indented text in coloured pieces, up to a number of characters: a large value costs no more than what is shown of it. */
+/**
+ * JSON as indented text in coloured pieces, up to a number of characters: a large value costs no more than what is shown of it.
+ * The characters limit the depth too, as each level is indented by two more.
+ */
 
 export interface JsonToken {
   readonly kind: "key" | "string" | "number" | "word" | "mark";
@@ -10,8 +13,6 @@ export interface JsonText {
   /** More was there. */
   readonly isCut: boolean;
 }
-
-const MAX_DEPTH = 60;
 
 export function jsonTokens(value: unknown, budget: number): JsonText {
   const writer = new TokenWriter(budget);
@@ -32,7 +33,6 @@ class TokenWriter {
     if (typeof value === "string") this.#put("string", quoted(value, this.left));
     else if (typeof value === "number") this.#put("number", String(value));
     else if (typeof value !== "object" || value === null) this.#put("word", String(value));
-    else if (depth >= MAX_DEPTH) this.#put("mark", Array.isArray(value) ? "[…]" : "{…}");
     else if (Array.isArray(value)) this.#array(value, depth);
     else this.#object(value, depth);
   }
