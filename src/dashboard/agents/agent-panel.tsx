@@ -5,6 +5,7 @@ import { Link } from "wouter";
 import { InlineFailure } from "../server/inline-failure.tsx";
 import { useFoldedLog, type Followed } from "../server/use-folded-log.ts";
 import { CancelAction } from "../server/cancel-action.tsx";
+import { newKey } from "../server/new-key.ts";
 import { useConnection, useMay } from "../server/use-server.ts";
 import { sessionPath, useGo } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
@@ -133,7 +134,7 @@ function Say({ agent: { name } }: { readonly agent: Agent }): ReactNode {
   const [text, setText] = useState("");
   const { mutate, isPending, error } = useMutation({
     mutationFn: () =>
-      client.call("sendToAgent", { params: { agentName: name }, body: { content: text }, idempotencyKey: crypto.randomUUID() }),
+      client.call("sendToAgent", { params: { agentName: name }, body: { content: text }, idempotencyKey: newKey() }),
     onSuccess: () => setText(""),
     onSettled: () => queries.invalidateQueries({ queryKey: ["agents"] }),
   });

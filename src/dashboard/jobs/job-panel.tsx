@@ -6,6 +6,7 @@ import { ResultSection } from "../call/result-section.tsx";
 import { failureOf } from "../server/failure-of.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
 import { CancelAction } from "../server/cancel-action.tsx";
+import { newKey } from "../server/new-key.ts";
 import { useConnection, useMay } from "../server/use-server.ts";
 import { sessionPath, useGo } from "../show/address.ts";
 import { Inert, TextBlock, ToolName } from "../show/inert.tsx";
@@ -133,7 +134,7 @@ function Reply({ job }: { readonly job: Job }): ReactNode {
   const queries = useQueryClient();
   const [text, setText] = useState("");
   const { mutate, isPending, error } = useMutation({
-    mutationFn: () => client.call("sendToJob", { params: { jobId: job.id }, body: { input: text }, idempotencyKey: crypto.randomUUID() }),
+    mutationFn: () => client.call("sendToJob", { params: { jobId: job.id }, body: { input: text }, idempotencyKey: newKey() }),
     onSuccess: () => setText(""),
     onSettled: () => queries.invalidateQueries({ queryKey: ["job", job.id] }),
   });

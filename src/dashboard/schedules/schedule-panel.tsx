@@ -3,6 +3,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { InlineFailure } from "../server/inline-failure.tsx";
+import { newKey } from "../server/new-key.ts";
 import { useConnection, useMay } from "../server/use-server.ts";
 import { agentPath, sessionPath, useGo } from "../show/address.ts";
 import { Inert, TextBlock } from "../show/inert.tsx";
@@ -81,7 +82,7 @@ function Actions({ schedule }: { readonly schedule: Schedule }): ReactNode {
       client.call("sendToAgent", {
         params: { agentName },
         body: { content: promptOf(schedule), sender: id },
-        idempotencyKey: crypto.randomUUID(),
+        idempotencyKey: newKey(),
       }),
     onSuccess: (_, agentName) => go(agentPath(agentName)),
   });
