@@ -101,8 +101,12 @@ function Output({ job }: { readonly job: Job }): ReactNode {
   const { client } = useConnection();
   const { data } = useQuery({
     queryKey: ["job-output", job.id],
-    queryFn: ({ signal }) => client.call("getJobOutput", { params: { jobId: job.id }, query: { tail: TAIL }, signal }),
-    refetchInterval: hasEnded(job) ? false : EVERY_MS,
+    queryFn: async ({ signal }) => {
+      const output = await client.call("getJobOutput", { params: { jobId: job.id }, query: { tail: TAIL }, signal });
+      return { ...output, isWhole: hasEnded(job) };
+    },
+    // Until it was read once more after the end.
+    refetchInterval: ({ state }) => (state.data?.isWhole === true ? false : EVERY_MS),
   });
   if (data === undefined || data.total === 0) return null;
   return (
@@ -134,8 +138,10 @@ function Reply({ job }: { readonly job: Job }): ReactNode {
   const queries = useQueryClient();
   const [text, setText] = useState("");
   const { mutate, isPending, error } = useMutation({
-    mutationFn: () => client.call("sendToJob", { params: { jobId: job.id }, body: { input: text }, idempotencyKey: newKey() }),
-    onSuccess: () => setText(""),
+    mutationFn: (input: string) =>
+      client.call("sendToJob", { params: { jobId: job.id }, body: { input }, idempotencyKey: newKey() }),
+    onMutate: () => setText(""), // what is typed meanwhile is another answer
+    onError: (_, input) => setText((now) => (now === "" ? input : `${input} ${now}`)),
     onSettled: () => queries.invalidateQueries({ queryKey: ["job", job.id] }),
   });
   return (
@@ -143,7 +149,7 @@ function Reply({ job }: { readonly job: Job }): ReactNode {
       className="reply"
       onSubmit={(event) => {
         event.preventDefault();
-        mutate();
+        if (!isPending && text !== "") mutate(text);
       }}
     >
       <label className="field">
