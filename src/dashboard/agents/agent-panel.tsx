@@ -133,9 +133,10 @@ function Say({ agent: { name } }: { readonly agent: Agent }): ReactNode {
   const queries = useQueryClient();
   const [text, setText] = useState("");
   const { mutate, isPending, error } = useMutation({
-    mutationFn: () =>
-      client.call("sendToAgent", { params: { agentName: name }, body: { content: text }, idempotencyKey: newKey() }),
-    onSuccess: () => setText(""),
+    mutationFn: (content: string) =>
+      client.call("sendToAgent", { params: { agentName: name }, body: { content }, idempotencyKey: newKey() }),
+    onMutate: () => setText(""), // what is typed meanwhile is the next message
+    onError: (_, content) => setText((now) => (now === "" ? content : `${content}\n${now}`)),
     onSettled: () => queries.invalidateQueries({ queryKey: ["agents"] }),
   });
   const canSend = !isPending && text.trim() !== "";
@@ -144,7 +145,7 @@ function Say({ agent: { name } }: { readonly agent: Agent }): ReactNode {
       className="say"
       onSubmit={(event) => {
         event.preventDefault();
-        if (canSend) mutate();
+        if (canSend) mutate(text);
       }}
     >
       <label className="field">
@@ -157,7 +158,7 @@ function Say({ agent: { name } }: { readonly agent: Agent }): ReactNode {
           onKeyDown={(event) => {
             if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
             event.preventDefault();
-            if (canSend) mutate();
+            if (canSend) mutate(text);
           }}
         />
       </label>
