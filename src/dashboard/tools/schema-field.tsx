@@ -1,5 +1,5 @@
 /** One field of a form, by its schema; fields of objects and arrays hold others. */
-import { useId, useState, type ReactNode } from "react";
+import { useEffect, useId, useState, type ReactNode } from "react";
 import { Inert } from "../show/inert.tsx";
 import { visible } from "../show/inert-text.ts";
 import { JsonField } from "./json-field.tsx";
@@ -119,6 +119,7 @@ function NumberInput({ value, onChange, path, onUnreadable, ...rest }: FieldProp
   const [text, setText] = useState<string>();
   const shown = text ?? (typeof value === "number" ? String(value) : "");
   const problem = text === undefined ? undefined : typedNumber(text).problem;
+  useEffect(() => () => onUnreadable(path, false), [path, onUnreadable]);
   return (
     <>
       <input
