@@ -54,8 +54,10 @@ export class Connection {
     return () => this.#listeners.delete(listener);
   };
 
-  /** Kept until the tab is closed, and in no address. */
+  /** Kept until the tab is closed, and in no address. One that cannot be sent is refused. */
   useKey(key: string): void {
+    if (!/^[!-~]+$/u.test(key))
+      return this.forgetKey("This is not a key: it has spaces, letters or invisible characters that no key has. Copy it again.");
     sessionStorage.setItem(KEY_NAME, key);
     this.#set({ key, refusal: undefined });
   }
