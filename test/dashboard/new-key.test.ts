@@ -11,7 +11,9 @@ test("a key has 128 random bits as text", () => {
 
 test("the page calls nothing that browsers have in secure contexts alone, but to copy", () => {
   const insecure = /crypto\.(?:randomUUID|subtle)\b|navigator\.(?:serviceWorker|locks|storage|credentials)\b|\bcaches\./u;
-  const code = [...readTree("src/{dashboard,client}/**/*.{ts,tsx}")].map(([path, text]) => [path, text.replaceAll(/\/\*\*?.*?\*\//gsu, "")] as const);
+  const code = [...readTree("src/{dashboard,client}/**/*.{ts,tsx}")].map(
+    ([path, text]) => [path, text.replaceAll(/\/\*\*?.*?\*\//gsu, "")] as const,
+  );
   expect(code.length).toBeGreaterThan(100);
   expect(code.filter(([, text]) => insecure.test(text)).map(([path]) => path)).toEqual([]);
 });

@@ -138,8 +138,7 @@ function Reply({ job }: { readonly job: Job }): ReactNode {
   const queries = useQueryClient();
   const [text, setText] = useState("");
   const { mutate, isPending, error } = useMutation({
-    mutationFn: (input: string) =>
-      client.call("sendToJob", { params: { jobId: job.id }, body: { input }, idempotencyKey: newKey() }),
+    mutationFn: (input: string) => client.call("sendToJob", { params: { jobId: job.id }, body: { input }, idempotencyKey: newKey() }),
     onMutate: () => setText(""), // what is typed meanwhile is another answer
     onError: (_, input) => setText((now) => (now === "" ? input : `${input} ${now}`)),
     onSettled: () => queries.invalidateQueries({ queryKey: ["job", job.id] }),

@@ -76,6 +76,5 @@ async function simulated(client: HaftClient, job: Job): Promise<Result | undefin
 async function runAgain(client: HaftClient, job: Job): Promise<Result | undefined> {
   const calls = await callsOf(client, job);
   const body = { calls, ...(job.mode === "background" ? { background: true } : {}) };
-  return (await client.call("executeInSession", { params: { sessionId: job.sessionId }, body, idempotencyKey: newKey() }))
-    .results[0];
+  return (await client.call("executeInSession", { params: { sessionId: job.sessionId }, body, idempotencyKey: newKey() })).results[0];
 }
