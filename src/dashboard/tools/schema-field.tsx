@@ -7,6 +7,7 @@ import {
   firstValue,
   isNullable,
   isSchema,
+  memberOf,
   resolved,
   shapeOf,
   type Member,
@@ -205,7 +206,7 @@ function ArrayField({ items, ...props }: FieldProps & { readonly items: Schema }
 
 function UnionField({ members, ...props }: FieldProps & { readonly members: readonly Member[] }): ReactNode {
   const id = useId();
-  const [chosen, setChosen] = useState(0);
+  const [chosen, setChosen] = useState(() => memberOf(members, props.value, props.root));
   const member = members[chosen];
   return (
     <fieldset className="field-group">
