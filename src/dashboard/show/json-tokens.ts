@@ -1,7 +1,4 @@
-/**
- * JSON as indented text in coloured pieces, up to a number of characters: a large value costs no more than what is shown of it.
- * The characters limit the depth too, as each level is indented by two more.
- */
+/** JSON as indented text in coloured pieces, up to a number of characters: a large value costs no more than what is shown of it. */
 
 export interface JsonToken {
   readonly kind: "key" | "string" | "number" | "word" | "mark";
@@ -13,6 +10,9 @@ export interface JsonText {
   /** More was there. */
   readonly isCut: boolean;
 }
+
+/** No value comes near it: as each level is indented by two more, it takes a million characters. */
+const MAX_DEPTH = 1_000;
 
 export function jsonTokens(value: unknown, budget: number): JsonText {
   const writer = new TokenWriter(budget);
@@ -33,6 +33,7 @@ class TokenWriter {
     if (typeof value === "string") this.#put("string", quoted(value, this.left));
     else if (typeof value === "number") this.#put("number", String(value));
     else if (typeof value !== "object" || value === null) this.#put("word", String(value));
+    else if (depth >= MAX_DEPTH) this.#put("mark", Array.isArray(value) ? "[…]" : "{…}");
     else if (Array.isArray(value)) this.#array(value, depth);
     else this.#object(value, depth);
   }
