@@ -7,7 +7,7 @@ import { failureOf } from "../server/failure-of.ts";
 import { pollMs } from "../server/use-live-lists.ts";
 import { useNow } from "../server/now.ts";
 import { useConnection, useConnectionState } from "../server/use-server.ts";
-import { sessionPath, useAddressValue } from "../show/address.ts";
+import { keepSessionsQuery, sessionPath, useAddressValue } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
 import { Badge, Loading, Moment, Notice, ScreenHead, SearchField } from "../show/parts.tsx";
 import { count, fullTime, holdsWords, MAX_WORDS, shortTime } from "../show/words.ts";
@@ -40,6 +40,7 @@ export function SessionsScreen(): ReactNode {
   useEffect(() => {
     document.title = "Sessions · Haft";
   }, []);
+  useEffect(() => keepSessionsQuery(window.location.search), [words, show]);
   const all = data?.pages.flatMap(({ sessions }) => sessions) ?? [];
   const searchedCount = data?.pages.at(-1)?.searched;
   const found = placed(all.filter((session) => fits(session, words, show)));
