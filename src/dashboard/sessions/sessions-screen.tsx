@@ -3,9 +3,9 @@ import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, type ReactNode } from "react";
 import { Link } from "wouter";
 import type { AnswerOf } from "../../client/client.ts";
-import { failureOf } from "../server/failure-of.ts";
 import { pollMs } from "../server/use-live-lists.ts";
 import { useNow } from "../server/now.ts";
+import { ReadFailure } from "../server/read-failure.tsx";
 import { useConnection, useConnectionState } from "../server/use-server.ts";
 import { keepSessionsQuery, sessionPath, useAddressValue } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
@@ -58,9 +58,7 @@ export function SessionsScreen(): ReactNode {
           </select>
         </label>
       </ScreenHead>
-      {error !== null && data === undefined && (
-        <Notice isFailure title="The sessions could not be read." children={failureOf(error).text} />
-      )}
+      <ReadFailure title="The sessions could not be read." error={error} data={data} />
       {data === undefined && error === null && <Loading />}
       {data !== undefined && found.length === 0 && <NoSessions isFiltered={all.length > 0 || searched !== ""} />}
       {found.length > 0 && <SessionTable sessions={found} />}
