@@ -9,7 +9,8 @@ import { newKey } from "../server/new-key.ts";
 import { useConnection, useMay } from "../server/use-server.ts";
 import { sessionPath, useGo } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
-import { Icon, Loading, Notice } from "../show/parts.tsx";
+import { Panel } from "../show/panel.tsx";
+import { Loading, Notice } from "../show/parts.tsx";
 import { AgentState, type Agent } from "./agent-state.tsx";
 import { ChatCall, ChatMessage, ChatWriting } from "./chat-parts.tsx";
 import { ChatLog } from "./chat-log.ts";
@@ -18,17 +19,19 @@ export function AgentPanel({ name, agent }: { readonly name: string; readonly ag
   const go = useGo();
   const close = (): void => go("/agents");
   return (
-    <aside className="panel chat-panel" aria-label="Agent" onKeyDown={({ key }) => key === "Escape" && close()}>
-      <div className="panel-head">
-        <h2>
-          <Inert text={name} maxLength={80} />
-        </h2>
-        {agent !== undefined && <AgentState agent={agent} />}
-        {agent?.state === "running" && <CancelRun name={name} />}
-        <button type="button" className="button button-icon" onClick={close} aria-label="Close the agent">
-          <Icon name="close" />
-        </button>
-      </div>
+    <Panel
+      label="Agent"
+      closes="agent"
+      className="chat-panel"
+      title={<Inert text={name} maxLength={80} />}
+      onClose={close}
+      actions={
+        <>
+          {agent !== undefined && <AgentState agent={agent} />}
+          {agent?.state === "running" && <CancelRun name={name} />}
+        </>
+      }
+    >
       {agent === undefined ? (
         <Notice isFailure title="There is no such agent.">
           The list has all that the server runs.
@@ -36,7 +39,7 @@ export function AgentPanel({ name, agent }: { readonly name: string; readonly ag
       ) : (
         <Chat agent={agent} />
       )}
-    </aside>
+    </Panel>
   );
 }
 

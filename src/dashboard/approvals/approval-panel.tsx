@@ -1,13 +1,14 @@
 /** One call that waits: its final input, what it would change, and the answers that the key may give. */
 import { useMutation, useQuery, useQueryClient, type UseMutationResult } from "@tanstack/react-query";
-import { useState, type ReactNode } from "react";
+import { useEffect, useRef, useState, type ReactNode, type RefObject } from "react";
 import { Link } from "wouter";
 import type { BodyOf } from "../../client/client.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
 import { useConnection, useMay } from "../server/use-server.ts";
 import { sessionPath, useGo } from "../show/address.ts";
 import { Inert, JsonBlock, ToolName } from "../show/inert.tsx";
-import { Badge, Fact, Icon, Notice, Section } from "../show/parts.tsx";
+import { Panel } from "../show/panel.tsx";
+import { Badge, Fact, Notice, Section } from "../show/parts.tsx";
 import { fullTime, plural } from "../show/words.ts";
 import type { Approval } from "./approval.ts";
 import { PreviewView } from "./preview-view.tsx";
@@ -23,23 +24,24 @@ export function ApprovalPanel({
   readonly others: readonly Approval[];
 }): ReactNode {
   const go = useGo();
+  const frame = useRef<HTMLElement>(null);
   const deciding = useDeciding(); // here, as the question goes when it is decided, also by others
   const close = (): void => go("/approvals", { keepQuery: true });
   return (
-    <aside className="panel" aria-label="Call that waits" onKeyDown={({ key }) => key === "Escape" && close()}>
-      <div className="panel-head">
-        <h2>{approval === undefined ? "Approval" : <ToolName name={approval.toolName} />}</h2>
-        <button type="button" className="button button-icon" onClick={close} aria-label="Close the approval">
-          <Icon name="close" />
-        </button>
-      </div>
+    <Panel
+      ref={frame}
+      label="Call that waits"
+      closes="approval"
+      title={approval === undefined ? "Approval" : <ToolName name={approval.toolName} />}
+      onClose={close}
+    >
       <InlineFailure error={deciding.error} />
       {approval === undefined ? (
         <Notice title="This call does not wait any more.">It was answered, withdrawn, or its time is over.</Notice>
       ) : (
-        <Question approval={approval} others={others} deciding={deciding} />
+        <Question approval={approval} others={others} deciding={deciding} frame={frame} />
       )}
-    </aside>
+    </Panel>
   );
 }
 
@@ -75,8 +77,14 @@ interface QuestionProps {
   readonly deciding: UseMutationResult<void, Error, Decision>;
 }
 
-function Question({ approval, others, deciding }: QuestionProps): ReactNode {
+function Question({ approval, others, deciding, frame }: QuestionProps & { readonly frame: RefObject<HTMLElement | null> }): ReactNode {
   const may = useMay();
+  useEffect(
+    () => () => {
+      if (document.activeElement === document.body) frame.current?.focus(); // it was on the button
+    },
+    [frame],
+  );
   const { reason, description, sessionId, callId, input, digest, within = [], askedBy, askedAt, expiresAt, askedIn, simulated } = approval;
   return (
     <>

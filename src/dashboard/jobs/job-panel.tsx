@@ -7,10 +7,12 @@ import { failureOf } from "../server/failure-of.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
 import { CancelAction } from "../server/cancel-action.tsx";
 import { newKey } from "../server/new-key.ts";
+import { ReadFailure } from "../server/read-failure.tsx";
 import { useConnection, useMay } from "../server/use-server.ts";
 import { sessionPath, useGo } from "../show/address.ts";
 import { Inert, TextBlock, ToolName } from "../show/inert.tsx";
-import { Fact, Icon, Loading, Notice, Section } from "../show/parts.tsx";
+import { Panel } from "../show/panel.tsx";
+import { Fact, Loading, Section } from "../show/parts.tsx";
 import { count, fullTime } from "../show/words.ts";
 import { JobState, type Job } from "./job-state.tsx";
 import { RetryJob } from "./retry-job.tsx";
@@ -28,21 +30,11 @@ export function JobPanel({ jobId }: { readonly jobId: string }): ReactNode {
   });
   const close = (): void => go("/jobs", { keepQuery: true });
   return (
-    <aside className="panel" aria-label="Job" onKeyDown={({ key }) => key === "Escape" && close()}>
-      <div className="panel-head">
-        <h2>{data === undefined ? "Job" : <ToolName name={data.toolName} />}</h2>
-        <button type="button" className="button button-icon" onClick={close} aria-label="Close the job">
-          <Icon name="close" />
-        </button>
-      </div>
+    <Panel label="Job" closes="job" title={data === undefined ? "Job" : <ToolName name={data.toolName} />} onClose={close}>
       {data === undefined && error === null && <Loading />}
-      {error !== null && data === undefined && (
-        <Notice isFailure title={failureOf(error).isGone ? "There is no such job." : "The job could not be read."}>
-          <Inert text={failureOf(error).text} maxLength={1_000} />
-        </Notice>
-      )}
+      <ReadFailure title={failureOf(error).isGone ? "There is no such job." : "The job could not be read."} error={error} data={data} />
       {data !== undefined && <JobDetails job={data} />}
-    </aside>
+    </Panel>
   );
 }
 
