@@ -232,6 +232,18 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     await Promise.all(opened.map(({ page }) => page.context().close()));
   });
 
+  test("a gateway that answers for a server that is away is taken as no answer", async () => {
+    const { page } = await openPage(browser, scene, "/sessions");
+    await page.getByRole("link", { name: "away", exact: true }).waitFor();
+    await page.route("**/v1/**", (route) => route.fulfill({ status: 502, body: "Bad gateway" }));
+    await page.getByRole("link", { name: "away", exact: true }).click();
+    await page.getByText("The server does not answer.").waitFor();
+    await pause(1_500); // the timeline has given up its first attempts
+    await page.unroute("**/v1/**");
+    await page.getByText("1 call", { exact: true }).waitFor();
+    await page.context().close();
+  });
+
   test("a list that cannot be read again says that it is older, until it is read", async () => {
     const { page } = await openPage(browser, scene, "/agents");
     await page.getByRole("link", { name: /clerk/u }).waitFor();
@@ -248,7 +260,6 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     if (question === undefined) throw new Error("There is no question.");
     const { page } = await openPage(browser, scene, "/tools");
     for (const [screen, name, width] of [
-      ["/tools", /t::drop/u, 1_360],
       ["/tools", /t::drop/u, 375],
       ["/jobs", /t::build/u, 1_360],
       ["/agents", /clerk/u, 375],

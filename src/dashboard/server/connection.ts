@@ -103,6 +103,11 @@ export class Connection {
       if (init?.signal?.aborted !== true && this.#state.reachable) this.#set({ reachable: false });
       throw thrown;
     }
+    // A gateway answers so in place of the server.
+    if (response.status === 502 || response.status === 504) {
+      if (this.#state.reachable) this.#set({ reachable: false });
+      return response;
+    }
     if (!this.#state.reachable) this.#set({ reachable: true, returnedAt: Date.now() });
     if (response.status === 401 && this.#state.key !== undefined)
       this.forgetKey("The server did not accept this key. It may have expired, been revoked, or belong to an earlier start of the server.");

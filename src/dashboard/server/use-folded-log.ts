@@ -79,6 +79,8 @@ export function useFoldedLog<Log extends Foldable>(sessionId: string, makeLog: (
 }
 
 const ASK_AGAIN_MS = 2_000;
+/** No answer, or one of a gateway or of a server that is starting or stopping. */
+const AWAY: ReadonlySet<number> = new Set([0, 502, 503, 504]);
 
 /** Asks again until the server answers. Streams of events do so themselves. */
 async function untilAnswered(ask: () => Promise<unknown>, signal: AbortSignal): Promise<void> {
@@ -87,7 +89,7 @@ async function untilAnswered(ask: () => Promise<unknown>, signal: AbortSignal): 
       await ask();
       return;
     } catch (thrown: unknown) {
-      if (signal.aborted || !(thrown instanceof ApiError) || thrown.status !== 0) throw thrown;
+      if (signal.aborted || !(thrown instanceof ApiError) || !AWAY.has(thrown.status)) throw thrown;
       await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
     }
 }
