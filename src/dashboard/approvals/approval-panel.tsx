@@ -50,7 +50,7 @@ interface Decision {
   readonly calls: readonly Approval[];
 }
 
-/** Fails where an answer does not count because somebody else was first. */
+/** Fails where an answer does not count because another one was first. */
 function useDeciding(): UseMutationResult<void, Error, Decision> {
   const { client } = useConnection();
   const queries = useQueryClient();

@@ -9,7 +9,7 @@ interface ReadFailureProps {
   readonly title: string;
   /** Null while the last reading did not fail. */
   readonly error: Error | null;
-  /** What was read before; undefined = nothing. */
+  /** The result of the last reading that did not fail; undefined = none. */
   readonly data: unknown;
   /** A way on, where nothing was read. */
   readonly children?: ReactNode;

@@ -17,7 +17,7 @@ export function useLiveLists(isOn: boolean): void {
   const connection = useConnection();
   const queries = useQueryClient();
   const { returnedAt } = useConnectionState();
-  // What could not be read while the server was away, also where nothing asks for it again.
+  // Requests that failed while the server was away are made again, also where no timer does so.
   useEffect(() => {
     if (returnedAt !== undefined) void queries.invalidateQueries({ predicate: ({ state }) => state.status === "error" });
   }, [queries, returnedAt]);

@@ -1,13 +1,13 @@
-/** What is chosen in a list, beside the list. */
+/** The panel next to a list, with the details of the chosen row. */
 import { useEffect, useRef, type ReactNode, type Ref } from "react";
 import { Icon } from "./parts.tsx";
 
 interface PanelProps {
   readonly label: string;
-  /** What its button closes: "job". */
+  /** The word for its subject in the name of the button: "job". */
   readonly closes: string;
   readonly title: ReactNode;
-  /** Stands between the title and the button. */
+  /** Between the title and the button. */
   readonly actions?: ReactNode;
   readonly className?: string;
   readonly ref?: Ref<HTMLElement>;
