@@ -9,6 +9,7 @@ const LONGEST = [
   "conformance/client",
   "store/processes",
   "dashboard/replay-screens",
+  "dashboard/trouble",
   "house/guides",
   "house/typescript-versions",
   "dashboard/files",

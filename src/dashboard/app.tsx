@@ -1,6 +1,6 @@
 /** The whole page, and which screen an address means. */
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
-import { Suspense, lazy, useState, type ReactNode } from "react";
+import { Suspense, useState, type ReactNode } from "react";
 import { Redirect } from "wouter";
 import { ApiError } from "../client/client.ts";
 import { ApprovalsScreen } from "./approvals/approvals-screen.tsx";
@@ -15,16 +15,17 @@ import { FailedScreen } from "./shell/failed-screen.tsx";
 import { KeyScreen } from "./shell/key-screen.tsx";
 import { Shell } from "./shell/shell.tsx";
 import { usePathParts } from "./show/address.ts";
+import { late } from "./show/late.ts";
 import { Loading, Notice } from "./show/parts.tsx";
 import { TimelineScreen } from "./timeline/timeline-screen.tsx";
 import { ToolsScreen } from "./tools/tools-screen.tsx";
 
 // Loaded when they are gone to.
-const AgentsScreen = lazy(async () => ({ default: (await import("./agents/agents-screen.tsx")).AgentsScreen }));
-const DiffScreen = lazy(async () => ({ default: (await import("./diff/diff-screen.tsx")).DiffScreen }));
-const ProcessesScreen = lazy(async () => ({ default: (await import("./processes/processes-screen.tsx")).ProcessesScreen }));
-const ReplayScreen = lazy(async () => ({ default: (await import("./replay/replay-screen.tsx")).ReplayScreen }));
-const SchedulesScreen = lazy(async () => ({ default: (await import("./schedules/schedules-screen.tsx")).SchedulesScreen }));
+const AgentsScreen = late(async () => (await import("./agents/agents-screen.tsx")).AgentsScreen);
+const DiffScreen = late(async () => (await import("./diff/diff-screen.tsx")).DiffScreen);
+const ProcessesScreen = late(async () => (await import("./processes/processes-screen.tsx")).ProcessesScreen);
+const ReplayScreen = late(async () => (await import("./replay/replay-screen.tsx")).ReplayScreen);
+const SchedulesScreen = late(async () => (await import("./schedules/schedules-screen.tsx")).SchedulesScreen);
 
 export function App(): ReactNode {
   const [connection] = useState(() => new Connection());

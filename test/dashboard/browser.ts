@@ -9,8 +9,8 @@ const PLACES = [process.env["HAFT_CHROMIUM"], "/usr/bin/chromium", "/usr/bin/chr
 /** The program; undefined where none is installed. */
 export const CHROMIUM = PLACES.find((place) => place !== undefined && existsSync(place));
 
-export async function startBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath: CHROMIUM ?? "", args: ["--no-sandbox", "--disable-gpu"] });
+export async function startBrowser(args: readonly string[] = []): Promise<Browser> {
+  return chromium.launch({ executablePath: CHROMIUM ?? "", args: ["--no-sandbox", "--disable-gpu", ...args] });
 }
 
 /** How people look at a page; by the names of its pictures. */

@@ -55,6 +55,18 @@ test("issue 20.5 for any values there are changes exactly where they are not the
   );
 });
 
+test.each([62, 64, 128, 200])("a value that differs %i levels down is a change", (depth) => {
+  const nested = (command: string): unknown => {
+    let value: unknown = { command };
+    for (let level = 1; level < depth; level++) value = level % 2 === 0 ? [value] : { in: value };
+    return value;
+  };
+  expect(isSameJson(nested("ls"), nested("ls"))).toBe(true);
+  expect(isSameJson(nested("ls"), nested("rm"))).toBe(false);
+  const { rows } = jsonDiff(nested("ls"), nested("rm"), 10_000);
+  expect(written(rows).filter((line) => /^[-+] .*command/u.test(line))).toEqual(['- "command": "ls"', '+ "command": "rm"']);
+});
+
 function call(name: string, input: unknown, output: unknown = null): ComparedCall {
   return {
     callId: `${name}-${JSON.stringify(input)}`,

@@ -1,6 +1,6 @@
 /** Issue 20.4: which field a schema asks for. */
 import { describe, expect, test } from "vitest";
-import { firstValue, isNullable, resolved, shapeOf } from "../../src/dashboard/tools/schema-shape.ts";
+import { firstValue, isNullable, memberOf, resolved, shapeOf, type Schema } from "../../src/dashboard/tools/schema-shape.ts";
 import { typedJson, typedNumber } from "../../src/dashboard/tools/typed-value.ts";
 
 describe("issue 20.4 a field", () => {
@@ -45,6 +45,44 @@ describe("issue 20.4 a field", () => {
 
   test("that may be null says so", () => {
     expect([isNullable({ type: ["string", "null"] }), isNullable({ type: "string" })]).toEqual([true, false]);
+  });
+});
+
+describe("the form of a union", () => {
+  const root = {
+    $defs: { lamp: { type: "object", properties: { watts: { type: "number" } }, required: ["watts"] } },
+    oneOf: [
+      { type: "object", properties: { kind: { const: "circle" }, radius: { type: "number" } }, required: ["kind", "radius"] },
+      { type: "object", properties: { kind: { const: "square" }, side: { type: "number" } }, required: ["kind"] },
+      { $ref: "#/$defs/lamp" },
+      { type: "array", items: {} },
+      { type: "string" },
+      { type: "null" },
+      { anyOf: [{ type: "integer" }, { type: "boolean" }] },
+      { required: ["free"] },
+    ],
+  };
+  const shape = shapeOf(root, root);
+  const members = shape.kind === "union" ? shape.members : [];
+
+  test.each([
+    [{ kind: "circle", radius: 2 }, 0],
+    [{ kind: "square", side: 2 }, 1],
+    [{ kind: "square", side: "typed wrong" }, 1],
+    [{ watts: 40 }, 2],
+    [[1], 3],
+    ["x", 4],
+    [null, 5],
+    [3, 6],
+    [false, 6],
+    [{ free: 1 }, 7],
+    [{ other: 1 }, 0],
+    [undefined, 0],
+  ])("that %j fits is the one to begin with", (value, index) => expect(memberOf(members, value, root)).toBe(index));
+
+  test("that holds itself ends", () => {
+    const loop: Schema = { anyOf: [{ $ref: "#" }, { $ref: "#" }, { type: "string" }] };
+    expect(memberOf([{ name: "loop", schema: loop }], 3, loop)).toBe(0);
   });
 });
 

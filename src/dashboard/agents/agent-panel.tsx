@@ -5,10 +5,12 @@ import { Link } from "wouter";
 import { InlineFailure } from "../server/inline-failure.tsx";
 import { useFoldedLog, type Followed } from "../server/use-folded-log.ts";
 import { CancelAction } from "../server/cancel-action.tsx";
+import { newKey } from "../server/new-key.ts";
 import { useConnection, useMay } from "../server/use-server.ts";
 import { sessionPath, useGo } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
-import { Icon, Loading, Notice } from "../show/parts.tsx";
+import { Panel } from "../show/panel.tsx";
+import { Loading, Notice } from "../show/parts.tsx";
 import { AgentState, type Agent } from "./agent-state.tsx";
 import { ChatCall, ChatMessage, ChatWriting } from "./chat-parts.tsx";
 import { ChatLog } from "./chat-log.ts";
@@ -17,17 +19,19 @@ export function AgentPanel({ name, agent }: { readonly name: string; readonly ag
   const go = useGo();
   const close = (): void => go("/agents");
   return (
-    <aside className="panel chat-panel" aria-label="Agent" onKeyDown={({ key }) => key === "Escape" && close()}>
-      <div className="panel-head">
-        <h2>
-          <Inert text={name} maxLength={80} />
-        </h2>
-        {agent !== undefined && <AgentState agent={agent} />}
-        {agent?.state === "running" && <CancelRun name={name} />}
-        <button type="button" className="button button-icon" onClick={close} aria-label="Close the agent">
-          <Icon name="close" />
-        </button>
-      </div>
+    <Panel
+      label="Agent"
+      closes="agent"
+      className="chat-panel"
+      title={<Inert text={name} maxLength={80} />}
+      onClose={close}
+      actions={
+        <>
+          {agent !== undefined && <AgentState agent={agent} />}
+          {agent?.state === "running" && <CancelRun name={name} />}
+        </>
+      }
+    >
       {agent === undefined ? (
         <Notice isFailure title="There is no such agent.">
           The list has all that the server runs.
@@ -35,7 +39,7 @@ export function AgentPanel({ name, agent }: { readonly name: string; readonly ag
       ) : (
         <Chat agent={agent} />
       )}
-    </aside>
+    </Panel>
   );
 }
 
@@ -132,9 +136,10 @@ function Say({ agent: { name } }: { readonly agent: Agent }): ReactNode {
   const queries = useQueryClient();
   const [text, setText] = useState("");
   const { mutate, isPending, error } = useMutation({
-    mutationFn: () =>
-      client.call("sendToAgent", { params: { agentName: name }, body: { content: text }, idempotencyKey: crypto.randomUUID() }),
-    onSuccess: () => setText(""),
+    mutationFn: (content: string) =>
+      client.call("sendToAgent", { params: { agentName: name }, body: { content }, idempotencyKey: newKey() }),
+    onMutate: () => setText(""), // what is typed meanwhile is the next message
+    onError: (_, content) => setText((now) => (now === "" ? content : `${content}\n${now}`)),
     onSettled: () => queries.invalidateQueries({ queryKey: ["agents"] }),
   });
   const canSend = !isPending && text.trim() !== "";
@@ -143,7 +148,7 @@ function Say({ agent: { name } }: { readonly agent: Agent }): ReactNode {
       className="say"
       onSubmit={(event) => {
         event.preventDefault();
-        if (canSend) mutate();
+        if (canSend) mutate(text);
       }}
     >
       <label className="field">
@@ -156,7 +161,7 @@ function Say({ agent: { name } }: { readonly agent: Agent }): ReactNode {
           onKeyDown={(event) => {
             if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
             event.preventDefault();
-            if (canSend) mutate();
+            if (canSend) mutate(text);
           }}
         />
       </label>

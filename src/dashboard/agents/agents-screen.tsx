@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, type ReactNode } from "react";
 import { Link } from "wouter";
-import { failureOf } from "../server/failure-of.ts";
+import { ReadFailure } from "../server/read-failure.tsx";
 import { useConnection } from "../server/use-server.ts";
 import { agentPath } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
@@ -29,9 +29,7 @@ export function AgentsScreen({ agentName }: { readonly agentName: string | undef
     <div className={isChosen ? "split with-panel with-wide-panel" : "split"}>
       <div className="split-main">
         <ScreenHead title="Agents" />
-        {error !== null && data === undefined && (
-          <Notice isFailure title="The agents could not be read." children={failureOf(error).text} />
-        )}
+        <ReadFailure title="The agents could not be read." error={error} data={data} />
         {data === undefined && error === null && <Loading />}
         {data !== undefined && agents.length === 0 && (
           <Notice title="There are no agents.">

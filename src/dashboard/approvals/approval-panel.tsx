@@ -1,14 +1,15 @@
 /** One call that waits: its final input, what it would change, and the answers that the key may give. */
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState, type ReactNode } from "react";
+import { useMutation, useQuery, useQueryClient, type UseMutationResult } from "@tanstack/react-query";
+import { useEffect, useRef, useState, type ReactNode, type RefObject } from "react";
 import { Link } from "wouter";
 import type { BodyOf } from "../../client/client.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
 import { useConnection, useMay } from "../server/use-server.ts";
 import { sessionPath, useGo } from "../show/address.ts";
 import { Inert, JsonBlock, ToolName } from "../show/inert.tsx";
-import { Badge, Fact, Icon, Notice, Section } from "../show/parts.tsx";
-import { fullTime } from "../show/words.ts";
+import { Panel } from "../show/panel.tsx";
+import { Badge, Fact, Notice, Section } from "../show/parts.tsx";
+import { fullTime, plural } from "../show/words.ts";
 import type { Approval } from "./approval.ts";
 import { PreviewView } from "./preview-view.tsx";
 
@@ -23,26 +24,67 @@ export function ApprovalPanel({
   readonly others: readonly Approval[];
 }): ReactNode {
   const go = useGo();
+  const frame = useRef<HTMLElement>(null);
+  const deciding = useDeciding(); // here, as the question goes when it is decided, also by others
   const close = (): void => go("/approvals", { keepQuery: true });
   return (
-    <aside className="panel" aria-label="Call that waits" onKeyDown={({ key }) => key === "Escape" && close()}>
-      <div className="panel-head">
-        <h2>{approval === undefined ? "Approval" : <ToolName name={approval.toolName} />}</h2>
-        <button type="button" className="button button-icon" onClick={close} aria-label="Close the approval">
-          <Icon name="close" />
-        </button>
-      </div>
+    <Panel
+      ref={frame}
+      label="Call that waits"
+      closes="approval"
+      title={approval === undefined ? "Approval" : <ToolName name={approval.toolName} />}
+      onClose={close}
+    >
+      <InlineFailure error={deciding.error} />
       {approval === undefined ? (
         <Notice title="This call does not wait any more.">It was answered, withdrawn, or its time is over.</Notice>
       ) : (
-        <Question approval={approval} others={others} />
+        <Question approval={approval} others={others} deciding={deciding} frame={frame} />
       )}
-    </aside>
+    </Panel>
   );
 }
 
-function Question({ approval, others }: { readonly approval: Approval; readonly others: readonly Approval[] }): ReactNode {
+interface Decision {
+  readonly verdict: Verdict;
+  readonly calls: readonly Approval[];
+}
+
+/** Fails where an answer does not count because another one was first. */
+function useDeciding(): UseMutationResult<void, Error, Decision> {
+  const { client } = useConnection();
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: async ({ verdict, calls }: Decision) => {
+      const [only, ...more] = calls;
+      if (only !== undefined && more.length === 0) {
+        await client.call("decideApproval", { params: { callId: only.callId }, body: { ...verdict, digest: only.digest } });
+        return;
+      }
+      const body = { decisions: calls.map(({ callId, digest }) => ({ ...verdict, callId, digest })) };
+      const { decisions } = await client.call("decideApprovals", { body });
+      const missed = decisions.filter(({ decided }) => !decided).length;
+      if (missed > 0)
+        throw new Error(`This answer does not count for ${plural(missed, "call")} of ${calls.length}, which did not wait any more.`);
+    },
+    onSettled: () => queries.invalidateQueries({ queryKey: ["approvals"] }),
+  });
+}
+
+interface QuestionProps {
+  readonly approval: Approval;
+  readonly others: readonly Approval[];
+  readonly deciding: UseMutationResult<void, Error, Decision>;
+}
+
+function Question({ approval, others, deciding, frame }: QuestionProps & { readonly frame: RefObject<HTMLElement | null> }): ReactNode {
   const may = useMay();
+  useEffect(
+    () => () => {
+      if (document.activeElement === document.body) frame.current?.focus(); // it was on the button
+    },
+    [frame],
+  );
   const { reason, description, sessionId, callId, input, digest, within = [], askedBy, askedAt, expiresAt, askedIn, simulated } = approval;
   return (
     <>
@@ -52,7 +94,7 @@ function Question({ approval, others }: { readonly approval: Approval; readonly 
       <p className="muted prose">
         <Inert text={description} maxLength={1_000} />
       </p>
-      {may("approve") && <Answers approval={approval} others={others} />}
+      {may("approve") && <Answers approval={approval} others={others} deciding={deciding} />}
       {!may("approve") && <p className="muted">You may look at this call, and not decide it.</p>}
       <Section title="Input that would run">
         <JsonBlock value={input} label="Input that would run" />
@@ -102,18 +144,9 @@ const REACHES: readonly (readonly [Reach, string])[] = [
 ];
 
 /** The answer is bound to the digest of what is shown: it decides nothing else. */
-function Answers({ approval, others }: { readonly approval: Approval; readonly others: readonly Approval[] }): ReactNode {
-  const { client } = useConnection();
-  const queries = useQueryClient();
+function Answers({ approval, others, deciding: { mutate, isPending } }: QuestionProps): ReactNode {
   const [reach, setReach] = useState<Reach>("once");
   const alike = others.filter(({ toolName }) => toolName === approval.toolName);
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: async ({ verdict, calls }: { readonly verdict: Verdict; readonly calls: readonly Approval[] }) =>
-      calls.length === 1
-        ? client.call("decideApproval", { params: { callId: approval.callId }, body: { ...verdict, digest: approval.digest } })
-        : client.call("decideApprovals", { body: { decisions: calls.map(({ callId, digest }) => ({ ...verdict, callId, digest })) } }),
-    onSettled: () => queries.invalidateQueries({ queryKey: ["approvals"] }),
-  });
   const decide = (verdict: Verdict, calls: readonly Approval[] = [approval]): void => mutate({ verdict, calls });
   return (
     <div className="answers">
@@ -140,7 +173,6 @@ function Answers({ approval, others }: { readonly approval: Approval; readonly o
           </button>
         )}
       </div>
-      <InlineFailure error={error} />
     </div>
   );
 }

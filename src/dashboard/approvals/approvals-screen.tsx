@@ -2,8 +2,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, type ReactNode } from "react";
 import { Link } from "wouter";
-import { failureOf } from "../server/failure-of.ts";
 import { useNow } from "../server/now.ts";
+import { ReadFailure } from "../server/read-failure.tsx";
 import { useConnection } from "../server/use-server.ts";
 import { approvalPath, useAddressValue } from "../show/address.ts";
 import { Inert, ToolName } from "../show/inert.tsx";
@@ -34,9 +34,7 @@ export function ApprovalsScreen({ callId }: { readonly callId: string | undefine
         <ScreenHead title="Approvals">
           <SearchField label="Filter by tool or session" value={words} onChange={setWords} />
         </ScreenHead>
-        {error !== null && data === undefined && (
-          <Notice isFailure title="The approvals could not be read." children={failureOf(error).text} />
-        )}
+        <ReadFailure title="The approvals could not be read." error={error} data={data} />
         {data === undefined && error === null && <Loading />}
         {data !== undefined && all.length === 0 && (
           <Notice title="Nothing waits for approval.">Calls of destructive tools appear here before they run.</Notice>

@@ -5,7 +5,8 @@ import { useConnection, useConnectionState, useMay } from "../server/use-server.
 import { approvalPath, replayPath, toolPath, useGo } from "../show/address.ts";
 import { Inert, JsonBlock, ToolName } from "../show/inert.tsx";
 import { useLogPlace } from "../show/log-place.ts";
-import { Badge, CopyButton, Fact, Icon, Notice, Section } from "../show/parts.tsx";
+import { Panel } from "../show/panel.tsx";
+import { Badge, CopyButton, Fact, Notice, Section } from "../show/parts.tsx";
 import { fullTime, span } from "../show/words.ts";
 import { nameOf, stateOf, type CallEntry } from "../timeline/call-entry.ts";
 import { ORIGINS, stateWords } from "../timeline/origins.ts";
@@ -33,21 +34,7 @@ export function CallPanel({ sessionId, callId, log }: PanelProps): ReactNode {
     frame.current?.scrollTo({ top: 0 }); // in braces: browsers may give a promise, which React would call as a cleanup
   }, [callId]);
   return (
-    <aside
-      ref={frame}
-      className="panel"
-      aria-label="Call"
-      tabIndex={-1}
-      onKeyDown={({ key }) => {
-        if (key === "Escape") close();
-      }}
-    >
-      <div className="panel-head">
-        <h2>{entry === undefined ? "Call" : <ToolName name={nameOf(entry)} />}</h2>
-        <button type="button" className="button button-icon" onClick={close} aria-label="Close the call">
-          <Icon name="close" />
-        </button>
-      </div>
+    <Panel ref={frame} label="Call" closes="call" title={entry === undefined ? "Call" : <ToolName name={nameOf(entry)} />} onClose={close}>
       {entry === undefined ? (
         <Notice isFailure title="This session has no such call.">
           <Inert text={callId} maxLength={120} />
@@ -55,7 +42,7 @@ export function CallPanel({ sessionId, callId, log }: PanelProps): ReactNode {
       ) : (
         <CallDetails key={callId} sessionId={sessionId} entry={entry} log={log} />
       )}
-    </aside>
+    </Panel>
   );
 }
 

@@ -21,7 +21,8 @@ interface Line extends DiffCell {
   readonly sign: "both" | "before" | "after";
 }
 
-const MAX_DEPTH = 60;
+/** Deeper values are written and compared whole. */
+const MAX_DEPTH = 128;
 /** Longer arrays are compared place by place. */
 const MAX_ALIGNED = 300;
 const CONTEXT = 2;
@@ -39,9 +40,9 @@ export function isSameJson(one: unknown, other: unknown): boolean {
   return canonical(one, 0) === canonical(other, 0);
 }
 
-/** JSON with sorted keys. */
+/** JSON with sorted keys; below the greatest depth they keep their order, so that no difference is missed. */
 export function canonical(value: unknown, depth: number): string {
-  if (depth > MAX_DEPTH) return '"…"';
+  if (depth > MAX_DEPTH) return JSON.stringify(value) ?? "null";
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item, depth + 1)).join(",")}]`;
   if (!isObject(value)) return JSON.stringify(value) ?? "null";
   const keys = Object.keys(value).filter((key) => value[key] !== undefined);

@@ -1,9 +1,10 @@
 /** The screen of files, loaded when it is gone to, and files that are dropped on any screen. */
-import { lazy, Suspense, useEffect, useRef, type ReactNode } from "react";
+import { Suspense, useEffect, useRef, type ReactNode } from "react";
 import { useGo } from "../show/address.ts";
+import { late } from "../show/late.ts";
 import { Loading } from "../show/parts.tsx";
 
-const Screen = lazy(async () => ({ default: (await import("./file-screen.tsx")).FileScreen }));
+const Screen = late(async () => (await import("./file-screen.tsx")).FileScreen);
 
 export function FileRoute({ callId }: { readonly callId: string | undefined }): ReactNode {
   return (
@@ -26,10 +27,11 @@ export function useDroppedFiles(): void {
       const file = event.dataTransfer?.files[0];
       if (file === undefined) return;
       event.preventDefault();
-      void import("./file-store.ts").then(({ openLocalFile }) => {
-        goRef.current("/file");
-        return openLocalFile(file);
-      });
+      goRef.current("/file"); // which says it when its files cannot be loaded
+      void import("./file-store.ts").then(
+        ({ openLocalFile }) => openLocalFile(file),
+        () => {},
+      );
     };
     window.addEventListener("dragover", over);
     window.addEventListener("drop", drop);

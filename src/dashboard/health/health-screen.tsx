@@ -2,12 +2,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef, type ReactNode } from "react";
 import { Link } from "wouter";
-import { failureOf } from "../server/failure-of.ts";
 import { nameOfProcess, useFleet } from "../processes/use-fleet.ts";
+import { ReadFailure } from "../server/read-failure.tsx";
 import { useConnection, useInfo } from "../server/use-server.ts";
 import { processPath } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
-import { Badge, Fact, Loading, Notice, ScreenHead, Section } from "../show/parts.tsx";
+import { Badge, Fact, Loading, ScreenHead, Section } from "../show/parts.tsx";
 import { count, span } from "../show/words.ts";
 import { quantile, readMetrics, total, type Sample } from "./metrics-text.ts";
 import { Spark } from "./spark.tsx";
@@ -42,9 +42,7 @@ export function HealthScreen(): ReactNode {
       <ScreenHead title="Health">
         <Ready />
       </ScreenHead>
-      {error !== null && data === undefined && (
-        <Notice isFailure title="The counters could not be read." children={failureOf(error).text} />
-      )}
+      <ReadFailure title="The counters could not be read." error={error} data={data} />
       {data === undefined && error === null && <Loading />}
       {data !== undefined && <Figures readings={data} />}
       <Claims />

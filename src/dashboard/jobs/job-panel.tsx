@@ -6,10 +6,13 @@ import { ResultSection } from "../call/result-section.tsx";
 import { failureOf } from "../server/failure-of.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
 import { CancelAction } from "../server/cancel-action.tsx";
+import { newKey } from "../server/new-key.ts";
+import { ReadFailure } from "../server/read-failure.tsx";
 import { useConnection, useMay } from "../server/use-server.ts";
 import { sessionPath, useGo } from "../show/address.ts";
 import { Inert, TextBlock, ToolName } from "../show/inert.tsx";
-import { Fact, Icon, Loading, Notice, Section } from "../show/parts.tsx";
+import { Panel } from "../show/panel.tsx";
+import { Fact, Loading, Section } from "../show/parts.tsx";
 import { count, fullTime } from "../show/words.ts";
 import { JobState, type Job } from "./job-state.tsx";
 import { RetryJob } from "./retry-job.tsx";
@@ -27,21 +30,11 @@ export function JobPanel({ jobId }: { readonly jobId: string }): ReactNode {
   });
   const close = (): void => go("/jobs", { keepQuery: true });
   return (
-    <aside className="panel" aria-label="Job" onKeyDown={({ key }) => key === "Escape" && close()}>
-      <div className="panel-head">
-        <h2>{data === undefined ? "Job" : <ToolName name={data.toolName} />}</h2>
-        <button type="button" className="button button-icon" onClick={close} aria-label="Close the job">
-          <Icon name="close" />
-        </button>
-      </div>
+    <Panel label="Job" closes="job" title={data === undefined ? "Job" : <ToolName name={data.toolName} />} onClose={close}>
       {data === undefined && error === null && <Loading />}
-      {error !== null && data === undefined && (
-        <Notice isFailure title={failureOf(error).isGone ? "There is no such job." : "The job could not be read."}>
-          <Inert text={failureOf(error).text} maxLength={1_000} />
-        </Notice>
-      )}
+      <ReadFailure title={failureOf(error).isGone ? "There is no such job." : "The job could not be read."} error={error} data={data} />
       {data !== undefined && <JobDetails job={data} />}
-    </aside>
+    </Panel>
   );
 }
 
@@ -100,8 +93,12 @@ function Output({ job }: { readonly job: Job }): ReactNode {
   const { client } = useConnection();
   const { data } = useQuery({
     queryKey: ["job-output", job.id],
-    queryFn: ({ signal }) => client.call("getJobOutput", { params: { jobId: job.id }, query: { tail: TAIL }, signal }),
-    refetchInterval: hasEnded(job) ? false : EVERY_MS,
+    queryFn: async ({ signal }) => {
+      const output = await client.call("getJobOutput", { params: { jobId: job.id }, query: { tail: TAIL }, signal });
+      return { ...output, isWhole: hasEnded(job) };
+    },
+    // Until it was read once more after the end.
+    refetchInterval: ({ state }) => (state.data?.isWhole === true ? false : EVERY_MS),
   });
   if (data === undefined || data.total === 0) return null;
   return (
@@ -133,8 +130,9 @@ function Reply({ job }: { readonly job: Job }): ReactNode {
   const queries = useQueryClient();
   const [text, setText] = useState("");
   const { mutate, isPending, error } = useMutation({
-    mutationFn: () => client.call("sendToJob", { params: { jobId: job.id }, body: { input: text }, idempotencyKey: crypto.randomUUID() }),
-    onSuccess: () => setText(""),
+    mutationFn: (input: string) => client.call("sendToJob", { params: { jobId: job.id }, body: { input }, idempotencyKey: newKey() }),
+    onMutate: () => setText(""), // what is typed meanwhile is another answer
+    onError: (_, input) => setText((now) => (now === "" ? input : `${input} ${now}`)),
     onSettled: () => queries.invalidateQueries({ queryKey: ["job", job.id] }),
   });
   return (
@@ -142,7 +140,7 @@ function Reply({ job }: { readonly job: Job }): ReactNode {
       className="reply"
       onSubmit={(event) => {
         event.preventDefault();
-        mutate();
+        if (!isPending && text !== "") mutate(text);
       }}
     >
       <label className="field">

@@ -2,8 +2,8 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, type ReactNode } from "react";
 import { Link } from "wouter";
-import { failureOf } from "../server/failure-of.ts";
 import { useNow } from "../server/now.ts";
+import { ReadFailure } from "../server/read-failure.tsx";
 import { useConnection } from "../server/use-server.ts";
 import { jobPath, useAddressValue } from "../show/address.ts";
 import { Inert, ToolName } from "../show/inert.tsx";
@@ -60,7 +60,7 @@ export function JobsScreen({ jobId }: { readonly jobId: string | undefined }): R
             </select>
           </label>
         </ScreenHead>
-        {error !== null && data === undefined && <Notice isFailure title="The jobs could not be read." children={failureOf(error).text} />}
+        <ReadFailure title="The jobs could not be read." error={error} data={data} />
         {data === undefined && error === null && <Loading />}
         {data !== undefined && jobs.length === 0 && (
           <Notice title={states === "" ? "There are no jobs." : "No job is in this state."}>

@@ -3,6 +3,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import type { AnswerOf, HaftClient } from "../../client/client.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
+import { newKey } from "../server/new-key.ts";
 import { useConnection, useMay } from "../server/use-server.ts";
 import { jobPath, useGo } from "../show/address.ts";
 import { Section } from "../show/parts.tsx";
@@ -62,7 +63,7 @@ async function simulated(client: HaftClient, job: Job): Promise<Result | undefin
   const branch = await client.call("forkSession", {
     params: { sessionId: job.sessionId },
     body: { simulated: true },
-    idempotencyKey: crypto.randomUUID(),
+    idempotencyKey: newKey(),
   });
   const params = { sessionId: branch.id };
   try {
@@ -75,6 +76,5 @@ async function simulated(client: HaftClient, job: Job): Promise<Result | undefin
 async function runAgain(client: HaftClient, job: Job): Promise<Result | undefined> {
   const calls = await callsOf(client, job);
   const body = { calls, ...(job.mode === "background" ? { background: true } : {}) };
-  return (await client.call("executeInSession", { params: { sessionId: job.sessionId }, body, idempotencyKey: crypto.randomUUID() }))
-    .results[0];
+  return (await client.call("executeInSession", { params: { sessionId: job.sessionId }, body, idempotencyKey: newKey() })).results[0];
 }

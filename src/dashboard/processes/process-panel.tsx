@@ -3,7 +3,8 @@ import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { sessionPath, useGo } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
-import { Fact, Icon, Notice, Section } from "../show/parts.tsx";
+import { Panel } from "../show/panel.tsx";
+import { Fact, Notice, Section } from "../show/parts.tsx";
 import { count, fullTime } from "../show/words.ts";
 import { ProcessState } from "./process-state.tsx";
 import { nameOfProcess, type Process } from "./use-fleet.ts";
@@ -12,13 +13,12 @@ export function ProcessPanel({ process }: { readonly process: Process | undefine
   const go = useGo();
   const close = (): void => go("/processes");
   return (
-    <aside className="panel" aria-label="Process" onKeyDown={({ key }) => key === "Escape" && close()}>
-      <div className="panel-head">
-        <h2>{process === undefined ? "Process" : <Inert text={nameOfProcess(process)} maxLength={80} />}</h2>
-        <button type="button" className="button button-icon" onClick={close} aria-label="Close the process">
-          <Icon name="close" />
-        </button>
-      </div>
+    <Panel
+      label="Process"
+      closes="process"
+      title={process === undefined ? "Process" : <Inert text={nameOfProcess(process)} maxLength={80} />}
+      onClose={close}
+    >
       {process === undefined ? (
         <Notice isFailure title="There is no such process.">
           It has ended, or was not heard of for a day.
@@ -26,7 +26,7 @@ export function ProcessPanel({ process }: { readonly process: Process | undefine
       ) : (
         <Details process={process} />
       )}
-    </aside>
+    </Panel>
   );
 }
 

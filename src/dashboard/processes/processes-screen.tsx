@@ -1,7 +1,7 @@
 /** The processes that use the store: who is there, what each has open, and in what they differ. */
 import { useEffect, type ReactNode } from "react";
 import { Link } from "wouter";
-import { failureOf } from "../server/failure-of.ts";
+import { ReadFailure } from "../server/read-failure.tsx";
 import { processPath } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
 import { ListTable } from "../show/list-table.tsx";
@@ -23,9 +23,7 @@ export function ProcessesScreen({ processId }: { readonly processId: string | un
     <div className={isChosen ? "split with-panel" : "split"}>
       <div className="split-main">
         <ScreenHead title="Processes" />
-        {error !== null && data === undefined && (
-          <Notice isFailure title="The processes could not be read." children={failureOf(error).text} />
-        )}
+        <ReadFailure title="The processes could not be read." error={error} data={data} />
         {data === undefined && error === null && <Loading />}
         {data !== undefined && data.differences.length > 0 && <Differences lines={data.differences} />}
         {data !== undefined && processes.length === 0 && (

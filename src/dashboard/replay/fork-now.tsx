@@ -2,6 +2,7 @@
 import { useMutation } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { InlineFailure } from "../server/inline-failure.tsx";
+import { newKey } from "../server/new-key.ts";
 import { useConnection } from "../server/use-server.ts";
 import { sessionPath, useGo } from "../show/address.ts";
 
@@ -9,7 +10,7 @@ export function ForkNow({ sessionId }: { readonly sessionId: string }): ReactNod
   const { client } = useConnection();
   const go = useGo();
   const { mutate, isPending, error } = useMutation({
-    mutationFn: () => client.call("forkSession", { params: { sessionId }, body: {}, idempotencyKey: crypto.randomUUID() }),
+    mutationFn: () => client.call("forkSession", { params: { sessionId }, body: {}, idempotencyKey: newKey() }),
     onSuccess: ({ id }) => go(sessionPath(id)),
   });
   return (

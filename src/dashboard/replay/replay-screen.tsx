@@ -3,6 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { failureOf } from "../server/failure-of.ts";
+import { ReadFailure } from "../server/read-failure.tsx";
 import { useMay } from "../server/use-server.ts";
 import { replayPath, sessionPath, useAddressValue, useGo } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
@@ -34,12 +35,13 @@ export function ReplayScreen({ sessionId }: { readonly sessionId: string }): Rea
         </h1>
       </header>
       {data === undefined && error === null && <Loading />}
-      {error !== null && data === undefined && (
-        <Notice isFailure title={failureOf(error).isGone ? "There is no such session." : "The session could not be read."}>
-          <p>{failureOf(error).text}</p>
-          <Link href="/sessions">All sessions</Link>
-        </Notice>
-      )}
+      <ReadFailure
+        title={failureOf(error).isGone ? "There is no such session." : "The session could not be read."}
+        error={error}
+        data={data}
+      >
+        <Link href="/sessions">All sessions</Link>
+      </ReadFailure>
       {data !== undefined && <Replay sessionId={sessionId} session={data} />}
     </>
   );

@@ -2,6 +2,7 @@
 import type { AnswerOf, HaftClient } from "../../client/client.ts";
 import type { ComparedCall } from "../diff/align.ts";
 import { isSameJson } from "../diff/json-diff.ts";
+import { newKey } from "../server/new-key.ts";
 import type { Step } from "./steps.ts";
 
 /** A step, and the input that it is made with. */
@@ -44,7 +45,7 @@ export async function runReplay(client: HaftClient, plan: ReplayPlan, onProgress
   const branch = await client.call("forkSession", {
     params: { sessionId },
     body: { simulated: !isLive, ...(at === undefined ? {} : { at }) },
-    idempotencyKey: crypto.randomUUID(),
+    idempotencyKey: newKey(),
   });
   const params = { sessionId: branch.id };
   try {
@@ -59,7 +60,7 @@ export async function runReplay(client: HaftClient, plan: ReplayPlan, onProgress
           background: false,
           ...(isRecorded ? { answerFrom: ["replay"], recording: sessionId } : {}),
         },
-        ...(isLive ? { idempotencyKey: crypto.randomUUID() } : {}),
+        ...(isLive ? { idempotencyKey: newKey() } : {}),
       });
       for (const [index, result] of results.entries())
         made.push({ callId: result.callId, sessionId: branch.id, name: result.name, input: calls[index]?.input, result });

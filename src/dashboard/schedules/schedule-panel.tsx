@@ -3,10 +3,12 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { InlineFailure } from "../server/inline-failure.tsx";
+import { newKey } from "../server/new-key.ts";
 import { useConnection, useMay } from "../server/use-server.ts";
 import { agentPath, sessionPath, useGo } from "../show/address.ts";
 import { Inert, TextBlock } from "../show/inert.tsx";
-import { Fact, Icon, Notice, Section } from "../show/parts.tsx";
+import { Panel } from "../show/panel.tsx";
+import { Fact, Notice, Section } from "../show/parts.tsx";
 import { count, fullTime } from "../show/words.ts";
 import { noNextWords, promptOf, ruleWords, type Schedule } from "./schedule.ts";
 import { ScheduleState } from "./schedule-state.tsx";
@@ -15,13 +17,12 @@ export function SchedulePanel({ schedule }: { readonly schedule: Schedule | unde
   const go = useGo();
   const close = (): void => go("/schedules");
   return (
-    <aside className="panel" aria-label="Schedule" onKeyDown={({ key }) => key === "Escape" && close()}>
-      <div className="panel-head">
-        <h2>{schedule === undefined ? "Schedule" : <Inert text={schedule.id} maxLength={80} />}</h2>
-        <button type="button" className="button button-icon" onClick={close} aria-label="Close the schedule">
-          <Icon name="close" />
-        </button>
-      </div>
+    <Panel
+      label="Schedule"
+      closes="schedule"
+      title={schedule === undefined ? "Schedule" : <Inert text={schedule.id} maxLength={80} />}
+      onClose={close}
+    >
       {schedule === undefined ? (
         <Notice isFailure title="There is no such schedule.">
           It was removed, or the server does not have its session open.
@@ -29,7 +30,7 @@ export function SchedulePanel({ schedule }: { readonly schedule: Schedule | unde
       ) : (
         <Details schedule={schedule} />
       )}
-    </aside>
+    </Panel>
   );
 }
 
@@ -81,7 +82,7 @@ function Actions({ schedule }: { readonly schedule: Schedule }): ReactNode {
       client.call("sendToAgent", {
         params: { agentName },
         body: { content: promptOf(schedule), sender: id },
-        idempotencyKey: crypto.randomUUID(),
+        idempotencyKey: newKey(),
       }),
     onSuccess: (_, agentName) => go(agentPath(agentName)),
   });

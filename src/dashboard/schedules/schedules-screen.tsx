@@ -2,8 +2,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, type ReactNode } from "react";
 import { Link } from "wouter";
-import { failureOf } from "../server/failure-of.ts";
 import { useNow } from "../server/now.ts";
+import { ReadFailure } from "../server/read-failure.tsx";
 import { useConnection } from "../server/use-server.ts";
 import { schedulePath, useAddressValue } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
@@ -36,9 +36,7 @@ export function SchedulesScreen({ scheduleId }: { readonly scheduleId: string | 
         <ScreenHead title="Schedules">
           <span className="muted">Times are in {Intl.DateTimeFormat().resolvedOptions().timeZone}.</span>
         </ScreenHead>
-        {error !== null && data === undefined && (
-          <Notice isFailure title="The schedules could not be read." children={failureOf(error).text} />
-        )}
+        <ReadFailure title="The schedules could not be read." error={error} data={data} />
         {data === undefined && error === null && <Loading />}
         {data !== undefined && schedules.length === 0 && (
           <Notice title="No schedule is set.">Those of sessions that the server has open appear here.</Notice>

@@ -54,8 +54,10 @@ export class Connection {
     return () => this.#listeners.delete(listener);
   };
 
-  /** Kept until the tab is closed, and in no address. */
+  /** Kept until the tab is closed, and in no address. One that cannot be sent is refused. */
   useKey(key: string): void {
+    if (!/^[!-~]+$/u.test(key))
+      return this.forgetKey("This is not a key: it has spaces, letters or invisible characters that no key has. Copy it again.");
     sessionStorage.setItem(KEY_NAME, key);
     this.#set({ key, refusal: undefined });
   }
@@ -100,6 +102,11 @@ export class Connection {
     } catch (thrown: unknown) {
       if (init?.signal?.aborted !== true && this.#state.reachable) this.#set({ reachable: false });
       throw thrown;
+    }
+    // A gateway answers so in place of the server.
+    if (response.status === 502 || response.status === 504) {
+      if (this.#state.reachable) this.#set({ reachable: false });
+      return response;
     }
     if (!this.#state.reachable) this.#set({ reachable: true, returnedAt: Date.now() });
     if (response.status === 401 && this.#state.key !== undefined)

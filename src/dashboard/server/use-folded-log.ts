@@ -1,5 +1,6 @@
 /** Follows a session's events into what a screen folds them to, and draws at most once a frame, large logs more seldom. */
 import { useEffect, useState } from "react";
+import { ApiError } from "../../client/client.ts";
 import { drawingPauseMs } from "../show/drawing-pace.ts";
 import { nextTask, SLICE_MS } from "../show/next-task.ts";
 import { failureOf } from "./failure-of.ts";
@@ -50,7 +51,7 @@ export function useFoldedLog<Log extends Foldable>(sessionId: string, makeLog: (
     };
     const settle = (): void => draw({ isReady: true });
     const follow = async (): Promise<void> => {
-      await client.call("getSession", { params: { sessionId }, signal: stop.signal });
+      await untilAnswered(() => client.call("getSession", { params: { sessionId }, signal: stop.signal }), stop.signal);
       quiet = setTimeout(settle, QUIET_MS);
       let sliceAt = performance.now();
       for await (const { event } of client.follow(sessionId, { live: true, signal: stop.signal })) {
@@ -75,6 +76,22 @@ export function useFoldedLog<Log extends Foldable>(sessionId: string, makeLog: (
     };
   }, [client, sessionId, makeLog]);
   return state;
+}
+
+const ASK_AGAIN_MS = 2_000;
+/** No answer, or one of a gateway or of a server that is starting or stopping. */
+const AWAY: ReadonlySet<number> = new Set([0, 502, 503, 504]);
+
+/** Asks again until the server answers. Streams of events do so themselves. */
+async function untilAnswered(ask: () => Promise<unknown>, signal: AbortSignal): Promise<void> {
+  for (;;)
+    try {
+      await ask();
+      return;
+    } catch (thrown: unknown) {
+      if (signal.aborted || !(thrown instanceof ApiError) || !AWAY.has(thrown.status)) throw thrown;
+      await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
+    }
 }
 
 function emptyLog<Log>(log: Log): Followed<Log> {

@@ -1,7 +1,8 @@
 /** Reads lists again when something in them changed. */
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
-import { useConnection } from "./use-server.ts";
+import { ReadAfterChanges } from "./read-after-changes.ts";
+import { useConnection, useConnectionState } from "./use-server.ts";
 
 const TYPES =
   "session-start,batch-start,call-end,round-end,message-add,approval-ask,approval-answer,job-start,job-run,job-end,branch-commit";
@@ -15,16 +16,16 @@ const AT_MOST_EVERY_MS = 800;
 export function useLiveLists(isOn: boolean): void {
   const connection = useConnection();
   const queries = useQueryClient();
+  const { returnedAt } = useConnectionState();
+  // Requests that failed while the server was away are made again, also where no timer does so.
+  useEffect(() => {
+    if (returnedAt !== undefined) void queries.invalidateQueries({ predicate: ({ state }) => state.status === "error" });
+  }, [queries, returnedAt]);
   useEffect(() => {
     if (!isOn) return;
     let stop: AbortController | undefined;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const change = (): void => {
-      timer ??= setTimeout(() => {
-        timer = undefined;
-        void queries.invalidateQueries({ predicate: ({ queryKey: [name] }) => LISTS.has(name) });
-      }, AT_MOST_EVERY_MS);
-    };
+    const read = () => queries.invalidateQueries({ predicate: ({ queryKey: [name] }) => LISTS.has(name) });
+    const lists = new ReadAfterChanges(read, AT_MOST_EVERY_MS);
     const end = (): void => {
       stop?.abort();
       stop = undefined;
@@ -32,7 +33,7 @@ export function useLiveLists(isOn: boolean): void {
     const look = (): void => {
       if (document.visibilityState !== "visible") return end();
       stop ??= new AbortController();
-      void connection.watch(TYPES, change, stop.signal);
+      void connection.watch(TYPES, () => lists.change(), stop.signal);
     };
     const seen = (): void => {
       end();
@@ -43,7 +44,7 @@ export function useLiveLists(isOn: boolean): void {
     return () => {
       document.removeEventListener("visibilitychange", seen);
       end();
-      clearTimeout(timer);
+      lists.stop();
     };
   }, [connection, queries, isOn]);
 }

@@ -3,11 +3,11 @@ import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, type ReactNode } from "react";
 import { Link } from "wouter";
 import type { AnswerOf } from "../../client/client.ts";
-import { failureOf } from "../server/failure-of.ts";
 import { pollMs } from "../server/use-live-lists.ts";
 import { useNow } from "../server/now.ts";
+import { ReadFailure } from "../server/read-failure.tsx";
 import { useConnection, useConnectionState } from "../server/use-server.ts";
-import { sessionPath, useAddressValue } from "../show/address.ts";
+import { keepSessionsQuery, sessionPath, useAddressValue } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
 import { Badge, Loading, Moment, Notice, ScreenHead, SearchField } from "../show/parts.tsx";
 import { count, fullTime, holdsWords, MAX_WORDS, shortTime } from "../show/words.ts";
@@ -40,6 +40,7 @@ export function SessionsScreen(): ReactNode {
   useEffect(() => {
     document.title = "Sessions · Haft";
   }, []);
+  useEffect(() => keepSessionsQuery(window.location.search), [words, show]);
   const all = data?.pages.flatMap(({ sessions }) => sessions) ?? [];
   const searchedCount = data?.pages.at(-1)?.searched;
   const found = placed(all.filter((session) => fits(session, words, show)));
@@ -57,9 +58,7 @@ export function SessionsScreen(): ReactNode {
           </select>
         </label>
       </ScreenHead>
-      {error !== null && data === undefined && (
-        <Notice isFailure title="The sessions could not be read." children={failureOf(error).text} />
-      )}
+      <ReadFailure title="The sessions could not be read." error={error} data={data} />
       {data === undefined && error === null && <Loading />}
       {data !== undefined && found.length === 0 && <NoSessions isFiltered={all.length > 0 || searched !== ""} />}
       {found.length > 0 && <SessionTable sessions={found} />}

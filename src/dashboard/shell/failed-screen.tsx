@@ -1,6 +1,7 @@
 /** Keeps the page standing when a screen cannot be drawn. */
 import { Component, type ReactNode } from "react";
 import { Inert } from "../show/inert.tsx";
+import { PartMissing } from "../show/late.ts";
 import { Notice } from "../show/parts.tsx";
 
 interface Props {
@@ -10,7 +11,7 @@ interface Props {
 }
 
 interface State {
-  readonly failure: string | undefined;
+  readonly failure: Error | undefined;
 }
 
 /** In place of a screen whose drawing threw: what was thrown, and a way on. The menu stays. */
@@ -18,7 +19,7 @@ export class FailedScreen extends Component<Props, State> {
   override state: State = { failure: undefined };
 
   static getDerivedStateFromError(thrown: unknown): State {
-    return { failure: thrown instanceof Error ? thrown.message : String(thrown) };
+    return { failure: thrown instanceof Error ? thrown : new Error(String(thrown)) };
   }
 
   override componentDidUpdate({ place }: Props): void {
@@ -31,12 +32,17 @@ export class FailedScreen extends Component<Props, State> {
     return (
       <Notice isFailure title="This screen could not be drawn.">
         <p>
-          <Inert text={failure} maxLength={500} />
+          <Inert text={failure.message} maxLength={500} />
         </p>
-        <button type="button" className="button" onClick={() => this.setState({ failure: undefined })}>
+        <button type="button" className="button" onClick={() => this.#again()}>
           Draw it again
         </button>
       </Notice>
     );
+  }
+
+  #again(): void {
+    if (this.state.failure instanceof PartMissing) window.location.reload();
+    else this.setState({ failure: undefined });
   }
 }

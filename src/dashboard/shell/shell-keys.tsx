@@ -63,6 +63,7 @@ export function useShellKeys(): readonly [ShownDialog, (shown: ShownDialog) => v
         return;
       }
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
+      if (document.querySelector("dialog[open]") !== null) return; // the screen behind it stays
       const wasGo = event.timeStamp - goneAt < SEQUENCE_MS;
       goneAt = -Infinity;
       const path = Object.hasOwn(GO, event.key) ? GO[event.key] : undefined;

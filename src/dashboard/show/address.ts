@@ -27,6 +27,18 @@ export function useGo(): (path: string, options?: { readonly replace?: boolean; 
   return (path, { replace = false, keepQuery = false } = {}) => navigate(keepQuery ? path + window.location.search : path, { replace });
 }
 
+let sessionsQuery = "";
+
+/** The list of sessions as it was left: its words and its choice. */
+export function lastSessionsPath(): string {
+  return `/sessions${sessionsQuery}`;
+}
+
+/** @param query with its question mark; empty = the whole list */
+export function keepSessionsQuery(query: string): void {
+  sessionsQuery = query;
+}
+
 /** The list of sessions that hold these words. */
 export function sessionsPath(words: string): string {
   return `/sessions?${new URLSearchParams({ q: words }).toString()}`;

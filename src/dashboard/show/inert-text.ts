@@ -20,6 +20,7 @@ export const SHOWN_CHARACTERS = 20_000;
 
 /** The pieces of a text; carriage returns before line feeds are left out. */
 export function textPieces(text: string): readonly TextPiece[] {
+  if (/^\p{Zs}+$/u.test(text)) return [{ text: "␣".repeat(text.length), marked: true }]; // a link of spaces alone cannot be clicked
   const pieces: TextPiece[] = [];
   let from = 0;
   const plain = (to: number): void => {

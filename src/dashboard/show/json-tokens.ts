@@ -11,7 +11,8 @@ export interface JsonText {
   readonly isCut: boolean;
 }
 
-const MAX_DEPTH = 60;
+/** No value comes near it: as each level is indented by two more, it takes a million characters. */
+const MAX_DEPTH = 1_000;
 
 export function jsonTokens(value: unknown, budget: number): JsonText {
   const writer = new TokenWriter(budget);

@@ -4,7 +4,7 @@ import { Link } from "wouter";
 import { CallPanel } from "../call/call-panel.tsx";
 import { OwnerLink } from "../processes/owner-link.tsx";
 import { useSessionLog, type FollowedLog } from "../server/use-session-log.ts";
-import { diffPath, replayPath, useAddressValue, useGo } from "../show/address.ts";
+import { diffPath, lastSessionsPath, replayPath, useAddressValue, useGo } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
 import { visible } from "../show/inert-text.ts";
 import { useLogPlace } from "../show/log-place.ts";
@@ -38,7 +38,7 @@ export function TimelineScreen({ sessionId, callId }: { readonly sessionId: stri
     <div className={callId === undefined ? "timeline-screen" : "timeline-screen with-panel"}>
       <div className="timeline-main">
         <header className="screen-head">
-          <Link href="/sessions" className="button button-icon" aria-label="All sessions">
+          <Link href={lastSessionsPath()} className="button button-icon" aria-label="All sessions">
             <Icon name="back" />
           </Link>
           <h1>

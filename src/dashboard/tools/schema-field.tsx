@@ -1,5 +1,5 @@
 /** One field of a form, by its schema; fields of objects and arrays hold others. */
-import { useId, useState, type ReactNode } from "react";
+import { useEffect, useId, useState, type ReactNode } from "react";
 import { Inert } from "../show/inert.tsx";
 import { visible } from "../show/inert-text.ts";
 import { JsonField } from "./json-field.tsx";
@@ -7,6 +7,7 @@ import {
   firstValue,
   isNullable,
   isSchema,
+  memberOf,
   resolved,
   shapeOf,
   type Member,
@@ -119,6 +120,7 @@ function NumberInput({ value, onChange, path, onUnreadable, ...rest }: FieldProp
   const [text, setText] = useState<string>();
   const shown = text ?? (typeof value === "number" ? String(value) : "");
   const problem = text === undefined ? undefined : typedNumber(text).problem;
+  useEffect(() => () => onUnreadable(path, false), [path, onUnreadable]);
   return (
     <>
       <input
@@ -204,7 +206,7 @@ function ArrayField({ items, ...props }: FieldProps & { readonly items: Schema }
 
 function UnionField({ members, ...props }: FieldProps & { readonly members: readonly Member[] }): ReactNode {
   const id = useId();
-  const [chosen, setChosen] = useState(0);
+  const [chosen, setChosen] = useState(() => memberOf(members, props.value, props.root));
   const member = members[chosen];
   return (
     <fieldset className="field-group">

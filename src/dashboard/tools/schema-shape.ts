@@ -25,6 +25,7 @@ export interface Member {
 
 const MAX_REFERENCES = 20;
 const LONG_TEXT = 200;
+const MAX_UNIONS = 5;
 
 /** Follows local references; one that leads nowhere, or in a circle, is left as it is. */
 export function resolved(schema: unknown, root: unknown): Schema {
@@ -113,6 +114,41 @@ function propertiesOf({ properties, required }: Schema): readonly Property[] {
   return Object.entries(properties)
     .slice(0, 200)
     .map(([name, schema]) => ({ name, schema: asSchema(schema), isRequired: names.has(name) }));
+}
+
+/** The first of a union's members that a value fits, as far as its type, its required keys and its fixed values say; else the first. */
+export function memberOf(members: readonly Member[], value: unknown, root: unknown): number {
+  const index = value === undefined ? 0 : members.findIndex(({ schema }) => fits(value, schema, root, 0));
+  return Math.max(0, index);
+}
+
+function fits(value: unknown, schema: Schema, root: unknown, depth: number): boolean {
+  const at = resolved(schema, root);
+  const { type, required } = at;
+  if (isSchema(value) && Array.isArray(required) && !required.every((name) => Object.hasOwn(value, String(name)))) return false;
+  const shape = shapeOf(at, root);
+  switch (shape.kind) {
+    case "object":
+      return isSchema(value) && shape.properties.every((property) => fitsChoice(value, property, root));
+    case "array":
+      return Array.isArray(value);
+    case "choice":
+      return shape.values.includes(value);
+    case "union":
+      return depth < MAX_UNIONS && shape.members.some((member) => fits(value, member.schema, root, depth + 1));
+    case "text":
+      return typeof value === "string";
+    case "json":
+      return type !== "null" || value === null;
+    default:
+      return typeof value === shape.kind;
+  }
+}
+
+/** Of the values in an object only those that are chosen count: what is typed may still be wrong. */
+function fitsChoice(object: Schema, { name, schema }: Property, root: unknown): boolean {
+  const shape = shapeOf(resolved(schema, root), root);
+  return shape.kind !== "choice" || !Object.hasOwn(object, name) || shape.values.includes(object[name]);
 }
 
 /** `anyOf` of something and null is that something; others are chosen by the name of what tells them apart. */

@@ -6,7 +6,8 @@ import { InlineFailure } from "../server/inline-failure.tsx";
 import { useConnection, useMay } from "../server/use-server.ts";
 import { useGo } from "../show/address.ts";
 import { Inert, JsonBlock, ToolName } from "../show/inert.tsx";
-import { Fact, Icon, Loading, Notice, Section } from "../show/parts.tsx";
+import { Panel } from "../show/panel.tsx";
+import { Fact, Loading, Notice, Section } from "../show/parts.tsx";
 import { ALL_READABLE, InputForm, asJson } from "./input-form.tsx";
 import { firstValue, isSchema } from "./schema-shape.ts";
 import { Hints, type Tool } from "./tool-hints.tsx";
@@ -21,15 +22,7 @@ export function ToolPanel({ toolName }: { readonly toolName: string }): ReactNod
   });
   const close = (): void => go("/tools", { keepQuery: true });
   return (
-    <aside className="panel" aria-label="Tool" onKeyDown={({ key }) => key === "Escape" && close()}>
-      <div className="panel-head">
-        <h2>
-          <ToolName name={toolName} />
-        </h2>
-        <button type="button" className="button button-icon" onClick={close} aria-label="Close the tool">
-          <Icon name="close" />
-        </button>
-      </div>
+    <Panel label="Tool" closes="tool" title={<ToolName name={toolName} />} onClose={close}>
       {data === undefined && error === null && <Loading />}
       {error !== null && (
         <Notice isFailure title={failureOf(error).isGone ? "There is no such tool." : "The tool could not be read."}>
@@ -37,7 +30,7 @@ export function ToolPanel({ toolName }: { readonly toolName: string }): ReactNod
         </Notice>
       )}
       {data !== undefined && <ToolDetails tool={data} />}
-    </aside>
+    </Panel>
   );
 }
 

@@ -2,11 +2,12 @@
 import { useInfiniteQuery, keepPreviousData } from "@tanstack/react-query";
 import { useEffect, type ReactNode } from "react";
 import { Link } from "wouter";
-import { failureOf } from "../server/failure-of.ts";
+import { ReadFailure } from "../server/read-failure.tsx";
 import { useConnection } from "../server/use-server.ts";
 import { toolPath, useAddressValue } from "../show/address.ts";
 import { Inert, ToolName } from "../show/inert.tsx";
 import { Loading, Notice, ScreenHead, SearchField } from "../show/parts.tsx";
+import { MAX_WORDS } from "../show/words.ts";
 import { useListKeys } from "../show/use-list-keys.ts";
 import { usePaused } from "../show/use-paused.ts";
 import { Hints, type Tool } from "./tool-hints.tsx";
@@ -17,7 +18,7 @@ const PAGE = 100;
 export function ToolsScreen({ toolName }: { readonly toolName: string | undefined }): ReactNode {
   const { client } = useConnection();
   const [words, setWords] = useAddressValue("q");
-  const searched = usePaused(words.trim());
+  const searched = usePaused(words.trim().slice(0, MAX_WORDS));
   const { data, error, hasNextPage, fetchNextPage } = useInfiniteQuery({
     queryKey: ["tools", searched],
     initialPageParam: undefined as string | undefined,
@@ -40,7 +41,7 @@ export function ToolsScreen({ toolName }: { readonly toolName: string | undefine
         <ScreenHead title="Tools">
           <SearchField label="Search name and description" value={words} onChange={setWords} />
         </ScreenHead>
-        {error !== null && data === undefined && <Notice isFailure title="The tools could not be read." children={failureOf(error).text} />}
+        <ReadFailure title="The tools could not be read." error={error} data={data} />
         {data === undefined && error === null && <Loading />}
         {data !== undefined && tools.length === 0 && (
           <Notice title={searched === "" ? "No tool is on offer." : "No tool fits."}>

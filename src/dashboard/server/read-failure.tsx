@@ -1,0 +1,34 @@
+/** Why something could not be read: in its place, or above what was read before. */
+import type { ReactNode } from "react";
+import { Inert } from "../show/inert.tsx";
+import { Notice } from "../show/parts.tsx";
+import { failureOf } from "./failure-of.ts";
+import { InlineFailure } from "./inline-failure.tsx";
+
+interface ReadFailureProps {
+  readonly title: string;
+  /** Null while the last reading did not fail. */
+  readonly error: Error | null;
+  /** The result of the last reading that did not fail; undefined = none. */
+  readonly data: unknown;
+  /** A way on, where nothing was read. */
+  readonly children?: ReactNode;
+}
+
+export function ReadFailure({ title, error, data, children }: ReadFailureProps): ReactNode {
+  if (error === null) return null;
+  if (data !== undefined)
+    return (
+      <p className="older">
+        <InlineFailure error={error} /> What is shown is older.
+      </p>
+    );
+  return (
+    <Notice isFailure title={title}>
+      <p>
+        <Inert text={failureOf(error).text} maxLength={1_000} />
+      </p>
+      {children}
+    </Notice>
+  );
+}

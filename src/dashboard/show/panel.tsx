@@ -1,0 +1,56 @@
+/** The panel next to a list, with the details of the chosen row. */
+import { useEffect, useRef, type ReactNode, type Ref } from "react";
+import { Icon } from "./parts.tsx";
+
+interface PanelProps {
+  readonly label: string;
+  /** The word for its subject in the name of the button: "job". */
+  readonly closes: string;
+  readonly title: ReactNode;
+  /** Between the title and the button. */
+  readonly actions?: ReactNode;
+  readonly className?: string;
+  readonly ref?: Ref<HTMLElement>;
+  readonly onClose: () => void;
+  readonly children: ReactNode;
+}
+
+export function Panel({ label, closes, title, actions, className = "", ref, onClose, children }: PanelProps): ReactNode {
+  useFocusAfter();
+  return (
+    <aside
+      ref={ref}
+      className={`panel ${className}`}
+      aria-label={label}
+      tabIndex={-1}
+      onKeyDown={({ key }) => key === "Escape" && onClose()}
+    >
+      <div className="panel-head">
+        <h2>{title}</h2>
+        {actions}
+        <button type="button" className="button button-icon" onClick={onClose} aria-label={`Close the ${closes}`}>
+          <Icon name="close" />
+        </button>
+      </div>
+      {children}
+    </aside>
+  );
+}
+
+/** A focus that goes with the panel returns to its row in the list. Other screens keep to their own. */
+function useFocusAfter(): void {
+  const address = useRef("");
+  useEffect(() => {
+    address.current = window.location.pathname;
+  });
+  useEffect(
+    () => () => {
+      const screenOf = (path: string): string | undefined => path.split("/")[1];
+      if (document.activeElement !== document.body || screenOf(address.current) !== screenOf(window.location.pathname)) return;
+      const rows = [...document.querySelectorAll<HTMLAnchorElement>("a[data-row]")];
+      const row = rows.find(({ pathname }) => pathname === address.current) ?? rows[0];
+      (row ?? document.querySelector<HTMLElement>("[role=treegrid]") ?? document.getElementById("screen"))?.focus();
+    },
+    [],
+  );
+}

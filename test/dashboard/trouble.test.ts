@@ -1,0 +1,360 @@
+/** The dashboard in a real browser where something goes wrong: answers that come too late, slow networks, servers that are away, small screens. */
+import { setTimeout as pause } from "node:timers/promises";
+import { createAgent, createRuntime, defineTool, pure } from "haft";
+import { createServer, staticToken } from "haft/server";
+import { scriptedModel } from "haft/testing";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { IN_CI, inCI } from "../ci.ts";
+import { builtDashboard } from "./built.ts";
+import { CHROMIUM, openPage, seriousFindings, startBrowser } from "./browser.ts";
+
+const why = CHROMIUM === undefined ? ", skipped: there is no Chromium" : "";
+/** A host of this server that is not the machine itself, so that browsers take the page for no secure context. */
+const HOST = "haft.test";
+const KEY = "a-token-of-the-test-that-is-long-enough";
+
+describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${why}`, { timeout: 120_000 }, () => {
+  let browser: Browser;
+  let server: ReturnType<typeof createServer>;
+  let scene: { readonly url: string; readonly key: string };
+  let port: number;
+  let endBuild = (): void => {};
+
+  const runtime = createRuntime({
+    approval: { approve: () => new Promise(() => {}) },
+    toolsets: [
+      {
+        name: "t",
+        tools: [
+          defineTool({ name: "tick", description: "Ticks.", inputSchema: { type: "object" }, effects: pure, execute: () => null }),
+          defineTool({
+            name: "drop",
+            description: "Drops a table.",
+            inputSchema: { type: "object", properties: { limits: { type: "object", properties: { rows: { type: "number" } } } } },
+            effects: { writes: ["tables"], destructive: true },
+            execute: () => null,
+          }),
+          defineTool({
+            name: "build",
+            description: "Builds in the background until the test lets it end.",
+            inputSchema: { type: "object" },
+            effects: pure,
+            mode: "background",
+            async execute(_, { output }) {
+              output("first line\n");
+              await new Promise<void>((resolve) => (endBuild = resolve));
+              output("last line: 3 tests failed\n");
+              return null;
+            },
+          }),
+        ],
+      },
+    ],
+  });
+  const clerk = createAgent({ session: runtime.session("desk"), model: scriptedModel(() => ({ text: "Noted." })) });
+
+  const start = async (on: number): Promise<void> => {
+    server = createServer(runtime, {
+      auth: staticToken({ token: KEY }),
+      allowedHosts: ["127.0.0.1", HOST],
+      dashboard: true,
+      agents: { clerk },
+      limits: { graceMs: 50 },
+    });
+    ({ port } = await server.listen({ port: on }));
+  };
+
+  beforeAll(async () => {
+    await builtDashboard();
+    await runtime.open();
+    await runtime.session("away").execute([{ name: "t::tick", input: {} }]);
+    clerk.start();
+    await start(0);
+    scene = { url: `http://127.0.0.1:${port}`, key: KEY };
+    browser = await startBrowser([`--host-resolver-rules=MAP ${HOST} 127.0.0.1`]);
+  }, 300_000);
+
+  afterAll(async () => {
+    await browser?.close();
+    await server?.close();
+    await clerk.stop();
+    await runtime.close();
+  });
+
+  const request = async (path: string, body?: object): Promise<unknown> => {
+    const headers = { authorization: `Bearer ${KEY}`, "content-type": "application/json" };
+    const response = await fetch(scene.url + path, {
+      headers,
+      ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
+    });
+    expect(response.ok).toBe(true);
+    return response.json();
+  };
+  interface Question {
+    readonly callId: string;
+    readonly sessionId: string;
+    readonly digest: string;
+  }
+  const questions = async (session: string): Promise<readonly Question[]> => {
+    const { approvals } = (await request("/v1/approvals")) as { readonly approvals: readonly Question[] };
+    return approvals.filter(({ sessionId }) => sessionId === session);
+  };
+  /** Makes calls that wait for approval. */
+  const ask = async (session: string, calls = 1): Promise<readonly Question[]> => {
+    void runtime.session(session).execute(Array.from({ length: calls }, (_, rows) => ({ name: "t::drop", input: { limits: { rows } } })));
+    await expect.poll(async () => (await questions(session)).length, { timeout: 20_000 }).toBe(calls);
+    return questions(session);
+  };
+  const decide = ({ callId, digest }: Question, answer: string) =>
+    request(`/v1/approvals/${encodeURIComponent(callId)}`, { answer, digest });
+  const approvalPath = ({ callId }: Question): string => `/approvals/${encodeURIComponent(callId)}`;
+  const panel = (page: Page) => page.locator("aside.panel");
+  const focused = (page: Page): Promise<string> =>
+    page.evaluate("document.activeElement.pathname ?? document.activeElement.getAttribute('role') ?? document.activeElement.tagName");
+
+  test("an answer to an approval that does not count says so, for one call and for several", async () => {
+    const [first, second, third] = await ask("late", 3);
+    if (first === undefined || second === undefined || third === undefined) throw new Error("There is no question.");
+    const { page } = await openPage(browser, scene, approvalPath(first));
+    await page.getByRole("button", { name: "Deny all 3 of this tool" }).waitFor();
+    let isHeld = true; // the page does not see what others answer
+    await page.route("**/v1/approvals", async (route) => {
+      while (isHeld && route.request().method() === "GET") await pause(50);
+      await route.continue().catch(() => {}); // the page is gone
+    });
+    await decide(second, "allow");
+    await page.getByRole("button", { name: "Deny all 3 of this tool" }).click();
+    isHeld = false;
+    await page.getByText("This call does not wait any more.").waitFor();
+    await panel(page).getByText("This answer does not count for 1 call of 3").waitFor();
+    const [last] = await ask("too-late");
+    if (last === undefined) throw new Error("There is no question.");
+    await page.goto(scene.url + approvalPath(last));
+    await page.getByRole("button", { name: "Deny", exact: true }).waitFor();
+    isHeld = true;
+    await decide(last, "allow");
+    await page.getByRole("button", { name: "Deny", exact: true }).click();
+    isHeld = false;
+    await page.getByText("This call does not wait any more.").waitFor();
+    await panel(page).getByRole("alert").waitFor();
+    await page.context().close();
+  });
+
+  test("a call that waits appears over a slow network while the server is busy", async () => {
+    const { page } = await openPage(browser, scene, "/approvals");
+    await page.route("**/v1/approvals", async (route) => {
+      await pause(1_200);
+      await route.continue().catch(() => {}); // it was given up
+    });
+    await page.getByRole("heading", { name: "Approvals" }).waitFor();
+    const stop = new AbortController();
+    const session = runtime.session("busy");
+    const busy = (async () => {
+      while (!stop.signal.aborted) {
+        await session.execute([{ name: "t::tick", input: {} }]);
+        await pause(200);
+      }
+    })();
+    try {
+      await pause(2_000); // the readings that come with the page are over
+      const [waiting] = await ask("slow");
+      await page.getByRole("link", { name: /slow/u }).waitFor({ timeout: 15_000 });
+      if (waiting !== undefined) await decide(waiting, "deny");
+    } finally {
+      stop.abort();
+      await busy;
+      await page.context().close();
+    }
+  });
+
+  test("the last output of a job is shown when it has ended", async () => {
+    const [result] = await runtime.session("ci").execute([{ name: "t::build", input: {} }]);
+    const { page } = await openPage(browser, scene, `/jobs/${encodeURIComponent(result?.callId ?? "")}`);
+    await page.getByText("first line").waitFor();
+    endBuild();
+    await panel(page).getByText("done", { exact: true }).waitFor();
+    await page.getByText("last line: 3 tests failed").waitFor({ timeout: 10_000 });
+    await page.context().close();
+  });
+
+  test("a message is sent from a page that is no secure context", async () => {
+    const { page } = await openPage(browser, { url: `http://${HOST}:${port}`, key: KEY }, "/agents/clerk");
+    const box = page.getByLabel("Message to the agent");
+    await box.fill("Hello from the next room");
+    expect(await page.evaluate("isSecureContext")).toBe(false);
+    await box.press("Enter");
+    await page.getByRole("log").getByText("Hello from the next room").waitFor();
+    await page.context().close();
+  });
+
+  test("what is typed while a message is sent stays, and a message that was not sent comes back", async () => {
+    const { page } = await openPage(browser, scene, "/agents/clerk");
+    let isHeld = true;
+    await page.route("**/v1/agents/clerk/**", async (route) => {
+      while (isHeld) await pause(50);
+      await route.continue();
+    });
+    const box = page.getByLabel("Message to the agent");
+    await box.fill("the first");
+    await box.press("Enter");
+    await box.pressSequentially("the second");
+    isHeld = false;
+    await page.getByRole("log").getByText("the first").waitFor();
+    expect(await box.inputValue()).toBe("the second");
+    await page.unroute("**/v1/agents/clerk/**");
+    await page.route("**/v1/agents/clerk/**", (route) => route.fulfill({ status: 400, json: { title: "Refused", status: 400 } }));
+    await box.press("Enter");
+    await page.locator(".say").getByRole("alert").waitFor();
+    expect(await box.inputValue()).toBe("the second");
+    await page.context().close();
+  });
+
+  test("screens that are opened while the server is away are read when it answers again", async () => {
+    const opened = await Promise.all([1, 2, 3].map(() => openPage(browser, scene, "/sessions")));
+    const [timeline, tools, agents] = opened.map(({ page }) => page);
+    if (timeline === undefined || tools === undefined || agents === undefined) throw new Error("A page is missing.");
+    await Promise.all(opened.map(({ page }) => page.getByRole("link", { name: "away", exact: true }).waitFor()));
+    await server.close();
+    await Promise.all(opened.map(({ page }) => page.getByText("The server does not answer.").waitFor()));
+    await timeline.getByRole("link", { name: "away", exact: true }).click();
+    await tools.getByRole("link", { name: "Tools", exact: true }).click();
+    await agents.getByRole("link", { name: "Agents", exact: true }).click();
+    await tools.getByText("The tools could not be read.").waitFor();
+    await agents.getByText("This screen could not be drawn.").waitFor();
+    await pause(1_500); // the timeline has given up its first attempts as well
+    await start(port);
+    await timeline.getByText("1 call", { exact: true }).waitFor();
+    await tools.getByRole("link", { name: /drop/u }).waitFor();
+    await agents.getByText("The server answers again.").waitFor();
+    await agents.getByRole("button", { name: "Draw it again" }).click();
+    await agents.getByRole("link", { name: /clerk/u }).waitFor();
+    await Promise.all(opened.map(({ page }) => page.context().close()));
+  });
+
+  test("a gateway that answers for a server that is away is taken as no answer", async () => {
+    const { page } = await openPage(browser, scene, "/sessions");
+    await page.getByRole("link", { name: "away", exact: true }).waitFor();
+    await page.route("**/v1/**", (route) => route.fulfill({ status: 502, body: "Bad gateway" }));
+    await page.getByRole("link", { name: "away", exact: true }).click();
+    await page.getByText("The server does not answer.").waitFor();
+    await pause(1_500); // the timeline has given up its first attempts
+    await page.unroute("**/v1/**");
+    await page.getByText("1 call", { exact: true }).waitFor();
+    await page.context().close();
+  });
+
+  test("a list that cannot be read again says that it is older, until it is read", async () => {
+    const { page } = await openPage(browser, scene, "/agents");
+    await page.getByRole("link", { name: /clerk/u }).waitFor();
+    await page.route("**/v1/agents", (route) => route.fulfill({ status: 500, json: { title: "The disk is full", status: 500 } }));
+    await page.getByText("What is shown is older.").waitFor();
+    expect(await page.getByRole("link", { name: /clerk/u }).isVisible()).toBe(true);
+    await page.unroute("**/v1/agents");
+    await page.getByText("What is shown is older.").waitFor({ state: "detached" });
+    await page.context().close();
+  });
+
+  test("the focus returns to its row when a panel is closed, also on a phone, and stays in the panel after an answer", async () => {
+    const [question] = await ask("focus");
+    if (question === undefined) throw new Error("There is no question.");
+    const { page } = await openPage(browser, scene, "/tools");
+    for (const [screen, name, width] of [
+      ["/tools", /t::drop/u, 375],
+      ["/jobs", /t::build/u, 1_360],
+      ["/agents", /clerk/u, 375],
+      ["/approvals", /focus/u, 1_360],
+    ] as const) {
+      await page.setViewportSize({ width, height: 800 });
+      await page.goto(scene.url + screen);
+      await page.locator("a[data-row]", { hasText: name }).focus();
+      const row = await focused(page);
+      await page.keyboard.press("Enter");
+      await panel(page)
+        .getByRole("button", { name: /^Close the/u })
+        .focus();
+      await page.keyboard.press("Escape");
+      await panel(page).waitFor({ state: "detached" });
+      expect([screen, await focused(page)]).toEqual([screen, row]);
+    }
+    await page.getByRole("link", { name: /focus/u }).click();
+    await page.getByRole("button", { name: "Allow", exact: true }).press("Enter");
+    await page.getByText("This call does not wait any more.").waitFor();
+    await page.keyboard.press("Escape");
+    await panel(page).waitFor({ state: "detached" });
+    await page.goto(`${scene.url}/sessions/away`);
+    await page.getByRole("treegrid").focus();
+    for (const key of ["ArrowDown", "Enter"]) await page.keyboard.press(key);
+    await page.getByRole("button", { name: "Close the call" }).press("Enter");
+    await panel(page).waitFor({ state: "detached" });
+    expect(await focused(page)).toBe("treegrid");
+    await page.context().close();
+  });
+
+  test("the whole menu is in view at any width, nothing over anything else, and read-only is there", async () => {
+    const { page } = await openPage(browser, scene, "/sessions", { viewport: { width: 375, height: 720 } });
+    await page.getByRole("link", { name: "away", exact: true }).waitFor();
+    await page.locator("label.switch").click();
+    expect(await page.getByRole("switch", { name: "Read-only" }).isChecked()).toBe(true);
+    for (const width of [320, 375, 700, 890, 1_360]) {
+      await page.setViewportSize({ width, height: 720 });
+      const boxes = await Promise.all(
+        (await page.locator(".menu-item, .menu button, .menu .switch").all()).map((one) => one.boundingBox()),
+      );
+      const all = boxes.flatMap((box) => (box === null ? [] : [box]));
+      expect([width, all.length, boxes.length]).toEqual([width, 14, 14]);
+      const outside = all.filter(({ x, width: wide }) => x < 0 || x + wide > width);
+      const over = all.filter((one, index) =>
+        all
+          .slice(index + 1)
+          .some(
+            (other) =>
+              Math.abs(one.x + one.width / 2 - other.x - other.width / 2) < (one.width + other.width) / 2 - 1 &&
+              Math.abs(one.y + one.height / 2 - other.y - other.height / 2) < (one.height + other.height) / 2 - 1,
+          ),
+      );
+      expect([width, outside, over]).toEqual([width, [], []]);
+    }
+    await page.context().close();
+  });
+
+  test("a key with a character that no key has is refused as such, and is not kept", async () => {
+    const { page } = await openPage(browser, scene, "/sessions", { as: "" });
+    await page.getByLabel("Key or token").fill(`${KEY}\u200b`);
+    await page.keyboard.press("Enter");
+    await page.getByText("This is not a key").waitFor();
+    expect(await page.evaluate("sessionStorage.getItem('haft-key')")).toBe(null);
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.context().close();
+  });
+
+  test("a number that cannot be read does not block the form when it is left out", async () => {
+    const { page } = await openPage(browser, scene, "/tools/t%3A%3Adrop");
+    await page.getByRole("button", { name: "Add" }).click();
+    await page.getByLabel("rows").fill("many");
+    await page.getByText("nothing is sent").waitFor();
+    await page.getByRole("button", { name: "Leave out" }).click();
+    await page.getByText("Fits the schema").waitFor();
+    await page.context().close();
+  });
+
+  test("the way back to the sessions keeps what was searched, an id of spaces is a link, and keys do not reach behind a dialog", async () => {
+    await runtime.session("  ").execute([{ name: "t::tick", input: {} }]);
+    const { page } = await openPage(browser, scene, "/sessions");
+    await page.getByRole("link", { name: "␣␣" }).click();
+    await page.getByText("1 call", { exact: true }).waitFor();
+    await page.getByRole("link", { name: "All sessions" }).click();
+    await page.getByRole("searchbox").fill("away");
+    await page.waitForURL("**/sessions?q=away");
+    await page.getByRole("link", { name: "away", exact: true }).click();
+    await page.getByRole("link", { name: "All sessions" }).click();
+    await page.waitForURL("**/sessions?q=away");
+    await page.locator("a[data-row]").first().focus();
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "Keys" }).waitFor();
+    for (const key of ["g", "t", "Escape"]) await page.keyboard.press(key);
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    expect(new URL(page.url()).pathname).toBe("/sessions");
+    await page.context().close();
+  });
+});
