@@ -27,8 +27,9 @@ async function wired(protocolVersion = "2025-11-25") {
     },
   });
   const { runtime } = await openRuntime({ tools: [wait] });
+  const providers = [{ listResources: async () => ({ resources: [] }), listPrompts: async () => ({ prompts: [] }), complete: async () => ({}) }];
   const [input, output] = [new PassThrough(), new PassThrough()];
-  const server = await serveMcpStdio(runtime, { graceMs: 0, ports: { log: new MemoryLog() }, input, output });
+  const server = await serveMcpStdio(runtime, { graceMs: 0, ports: { log: new MemoryLog() }, providers, input, output });
   onTestFinished(() => server.close());
   onTestFinished(() => door.resolve(""));
   const answers: Answer[] = [];
@@ -77,6 +78,24 @@ test.each([
 ])("a request with %s is refused with its id, where it has one", async (_, message, id) => {
   const { until } = await wired();
   expect(await until(message)).toEqual(refused(id));
+});
+
+test.each([
+  ...["tools/list", "resources/list", "resources/templates/list", "prompts/list"].flatMap((method) =>
+    [5, null, {}, ["x"], "unknown"].map((cursor) => [method, { cursor }] as const),
+  ),
+  ...["loud", 5, null, undefined].map((level) => ["logging/setLevel", { level }] as const),
+  ["tools/call", { name: 5 }],
+  ["tools/call", { name: "wait", arguments: [] }],
+  ["prompts/get", { name: "x", arguments: 5 }],
+  ["resources/read", { uri: 5 }],
+  ["resources/subscribe", {}],
+  ["completion/complete", { ref: { type: "ref/other" } }],
+] as const)("%s with the params %j is refused as a request with invalid params", async (method, params) => {
+  const { until } = await wired();
+  const answers = await until({ jsonrpc: "2.0", id: 7, method, params });
+  expect(answers).toEqual([{ jsonrpc: "2.0", id: 7, error: { code: -32_602, message: expect.any(String) } }]);
+  expect(answers[0]?.error?.message).not.toContain("\n");
 });
 
 test.each([
