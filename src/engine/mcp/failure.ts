@@ -1,6 +1,6 @@
 /** The failures between here and a server, before they are put in the words of a call. */
 import { ToolError } from "../../core/error.ts";
-import type { JsonValue } from "../../core/base/json.ts";
+import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 
 /** A JSON-RPC error that the server answered. */
 export class RpcFailure extends Error {
@@ -8,11 +8,22 @@ export class RpcFailure extends Error {
   readonly code: number;
   readonly data: JsonValue | undefined;
 
-  constructor(code: number, message: string, data?: JsonValue) {
-    super(message);
+  constructor(code: number, message: string, data?: JsonValue, options?: ErrorOptions) {
+    super(message, options);
     this.code = code;
     this.data = data;
   }
+}
+
+/** The `error` of an answer, whatever it is. */
+export function toFailure(error: unknown, options?: ErrorOptions): RpcFailure {
+  const { code, message, data } = isJsonObject(error) ? error : ({} as { readonly [key: string]: JsonValue | undefined }); // nothing to read
+  return new RpcFailure(
+    typeof code === "number" ? code : INTERNAL_ERROR,
+    typeof message === "string" && message !== "" ? message : "an error without a message",
+    data,
+    options,
+  );
 }
 
 /** The connection, or the stream of one answer, ended before the answer came. */

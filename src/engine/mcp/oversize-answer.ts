@@ -65,7 +65,7 @@ export function requestId(edges: string): number | string | undefined {
 }
 
 /** The number of the request that a line answers, by the members before its first array or object, or behind its last. */
-function answeredId(head: string, tail: string): number | undefined {
+export function answeredId(head: string, tail: string): number | undefined {
   const start = /^\s*\{/u.exec(head);
   if (start === null) return undefined;
   MEMBER.lastIndex = start[0].length;

@@ -5,8 +5,8 @@
 import type { JSONRPCMessage, Transport, TransportSendOptions } from "@modelcontextprotocol/client";
 import type { ProgressUpdate } from "../../core/context.ts";
 import { describeThrown } from "../../core/error.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { ConnectionLost, INTERNAL_ERROR, RpcFailure } from "./failure.ts";
+import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
+import { ConnectionLost, INTERNAL_ERROR, RpcFailure, ServerFault, toFailure } from "./failure.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 export interface RelayRequest {
@@ -168,10 +168,12 @@ export class Relay implements Transport {
     if (typeof id !== "number" || id < 1) return this.onmessage?.(message);
     const isResult = Object.hasOwn(message, "result");
     const error: unknown = ("error" in message ? message.error : undefined) ?? undefined; // some servers send null with a result
-    if (isResult === (error !== undefined))
-      return this.#events.onDropped(`an answer to request ${id} that is neither a result nor an error`);
     const waiting = this.#take(id);
     if (waiting === undefined) return this.#events.onDropped(`an answer to request ${id}, which waits for none`);
+    if (isResult === (error !== undefined)) {
+      const what = isResult ? "both a result and an error" : "neither a result nor an error";
+      return waiting.reject(new ServerFault("invalid_output", `it sent an answer that has ${what}`));
+    }
     if (isResult && "result" in message) waiting.resolve(message.result);
     else waiting.reject(toFailure(error));
   }
@@ -227,13 +229,4 @@ export class StdioRelay extends Relay {
 interface RpcErrorBody {
   readonly code: number;
   readonly message: string;
-}
-
-function toFailure(error: unknown): RpcFailure {
-  const { code, message, data } = isJsonObject(error) ? error : ({} as { readonly [key: string]: JsonValue | undefined }); // nothing to read
-  return new RpcFailure(
-    typeof code === "number" ? code : INTERNAL_ERROR,
-    typeof message === "string" && message !== "" ? message : "an error without a message",
-    data,
-  );
 }

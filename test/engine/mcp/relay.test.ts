@@ -57,6 +57,17 @@ describe("a server that asks and takes no answers", () => {
   });
 });
 
+test.each([
+  [{}, "neither a result nor an error"],
+  [{ error: null }, "neither a result nor an error"],
+  [{ result: {}, error: { code: 1, message: "no" } }, "both a result and an error"],
+])("an answer with %j ends its request at once", async (parts, what) => {
+  const { relay, receive } = world();
+  const request = relay.request({ method: "tools/call", params: {}, signal: new AbortController().signal });
+  receive({ id: 1, ...parts });
+  await expect(request).rejects.toMatchObject({ code: "invalid_output", message: `it sent an answer that has ${what}` });
+});
+
 test("an answer that has null for an error beside its result is the result", async () => {
   const { relay, receive } = world();
   const request = relay.request({ method: "tools/call", params: {}, signal: new AbortController().signal });
