@@ -14,6 +14,7 @@ import {
   RpcFailure,
   ServerFault,
   SessionLost,
+  UNREADABLE_ANSWER,
   WorkBegun,
   toFailure,
 } from "./failure.ts";
@@ -107,6 +108,8 @@ function rpcError(failure: RpcFailure, name: string): PeerError {
       return said("execution_failed", { outcome: "not_started" });
     case ANSWER_TOO_LARGE:
       return said("too_large", { outcome: "unknown", hint: "Ask for less, or in several calls." }); // the call was made
+    case UNREADABLE_ANSWER:
+      return said("invalid_output");
     case HEADER_MISMATCH:
       return said("unavailable", { retryable: true, hint: "The tool's definition has changed; the server's tools are listed again." });
     case MISSING_CAPABILITY:

@@ -6,7 +6,7 @@ import type { JSONRPCMessage, Transport, TransportSendOptions } from "@modelcont
 import type { ProgressUpdate } from "../../core/context.ts";
 import { describeThrown } from "../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
-import { ConnectionLost, INTERNAL_ERROR, RpcFailure, ServerFault, toFailure } from "./failure.ts";
+import { ConnectionLost, INTERNAL_ERROR, INVALID_REQUEST, RpcFailure, ServerFault, toFailure } from "./failure.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 export interface RelayRequest {
@@ -28,6 +28,10 @@ export interface RelayEvents {
 
 /** As many answers to requests of the server may be on their way to it. A server that takes none of them does not get the others. */
 const MAX_UNTAKEN = 1_000;
+/** So many requests of a server, such as questions to a person, are answered at a time; the next is refused. */
+const MAX_ASKED = 64;
+/** JSON-RPC leaves this code to implementations. */
+const TOO_MANY = -32_000;
 
 interface Waiting {
   readonly resolve: (result: unknown) => void;
@@ -201,16 +205,19 @@ export class Relay implements Transport {
   }
 
   #asked(id: string | number, message: JSONRPCMessage & { readonly method: string; readonly params?: unknown }): void {
+    const refusal = this.#refusalOf(id);
+    if (refusal !== undefined) return this.#reply(refusal);
     const controller = new AbortController();
-    const params = isJsonObject(message.params) ? message.params : {};
+    const { params: given, ...bare } = message;
+    const params = isJsonObject(given) ? given : {}; // some servers send null
     // The modern era has no requests of a server; its client drops what comes all the same.
     const answer = this.envelope === undefined ? this.#events.onRequest(message.method, params, controller.signal) : undefined;
-    if (answer === undefined) return this.onmessage?.(message);
+    if (answer === undefined) return this.onmessage?.(given === null ? bare : message);
     this.#answering.set(id, controller);
     const reply = (part: { readonly result: Record<string, unknown> } | { readonly error: RpcErrorBody }): void => {
       this.#answering.delete(id);
       if (controller.signal.aborted) return;
-      this.send({ jsonrpc: "2.0", id, ...part }).catch((error: unknown) => this.#events.onDropped(describeThrown(error)));
+      this.#reply({ jsonrpc: "2.0", id, ...part });
     };
     answer.then(
       (result) => reply({ result: { ...result } }),
@@ -218,6 +225,23 @@ export class Relay implements Transport {
         reply({ error: { code: error instanceof RpcFailure ? error.code : INTERNAL_ERROR, message: describeThrown(error) } }),
     );
   }
+
+  #refusalOf(id: string | number): JSONRPCMessage | undefined {
+    // The answer to a second one would be taken for that of the first.
+    if (this.#answering.has(id))
+      return refuse(null, INVALID_REQUEST, `The id ${JSON.stringify(id)} is that of a request that is being answered.`);
+    if (this.#answering.size < MAX_ASKED) return undefined;
+    return refuse(id, TOO_MANY, `${MAX_ASKED} requests of this server are being answered already; send the next after an answer.`);
+  }
+
+  #reply(message: JSONRPCMessage): void {
+    this.send(message).catch((error: unknown) => this.#events.onDropped(describeThrown(error)));
+  }
+}
+
+/** The answer in JSON-RPC, whose `id` is null where that of the request cannot be used. The SDK's type knows no null. */
+function refuse(id: string | number | null, code: number, message: string): JSONRPCMessage {
+  return { jsonrpc: "2.0", id, error: { code, message } } as JSONRPCMessage;
 }
 
 /** A relay that the SDK takes for a stdio transport when it negotiates the protocol's version. */

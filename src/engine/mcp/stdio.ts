@@ -9,6 +9,7 @@ import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { LastWords } from "../../processes/stderr-tail.ts";
 import { LineReader, MAX_MESSAGE_BYTES } from "../../processes/line-reader.ts";
+import { isRequest, isSoundRequest, unreadable } from "./unreadable-line.ts";
 import { errorInstead, shallowList } from "./oversize-answer.ts";
 import { type ServerCommand, endServer, startProblem, startServer } from "../../processes/process.ts";
 import type { Clock } from "../../core/ports.ts";
@@ -142,13 +143,21 @@ export class StdioTransport implements Transport, Wire {
     if (this.ended !== undefined) return;
     try {
       const message = parseMessage(line);
-      if (message === undefined) this.#words.push(Buffer.from(`${line}\n`));
+      if (message === undefined) this.#receiveNone(line);
       else if (isMisnumbered(message)) this.onerror?.(new Error(`dropped an answer to a request never sent: ${line.slice(0, 200)}`));
       else this.onmessage?.(message);
     } catch (error: unknown) {
       if (error instanceof ToolError) this.#receiveCostly(line, error.message);
       else this.onerror?.(error instanceof Error ? error : new Error(describeThrown(error)));
     }
+  }
+
+  /** A line that is no message ends the request that it answers, is refused where it was meant as a request, and else is a stray print. */
+  #receiveNone(line: string): void {
+    const told = unreadable(line);
+    if (told === undefined) this.#words.push(Buffer.from(`${line}\n`));
+    else if ("ended" in told) this.onmessage?.(told.ended);
+    else void this.send(told.refusal);
   }
 
   /** A tool whose schema nests too deep does not cost the others: the list is read without what is too deep. */
@@ -194,7 +203,7 @@ export function parseMessage(line: string): JSONRPCMessage | undefined {
   } catch {
     return undefined;
   }
-  if (!isJsonObject(message) || message["jsonrpc"] !== "2.0") return undefined;
+  if (!isJsonObject(message) || message["jsonrpc"] !== "2.0" || (isRequest(message) && !isSoundRequest(message, line))) return undefined;
   return message as unknown as JSONRPCMessage; // the SDK checks every field that it uses
 }
 
