@@ -10,17 +10,16 @@ export interface DivertedOutput {
 /** Until `release`, what the process prints to standard output goes to standard error, but for what is written in `through`. */
 export function divertOutput(): DivertedOutput {
   const { stdout, stderr } = process;
-  const { write } = stdout;
+  const write = stdout.write.bind(stdout);
   const divert = stderr.write.bind(stderr);
   stdout.write = divert;
   return {
     through: (work) => {
-      const before = stdout.write;
       stdout.write = write;
       try {
         return work();
       } finally {
-        stdout.write = before;
+        stdout.write = divert;
       }
     },
     release: () => {

@@ -28,6 +28,9 @@ export interface RelayEvents {
 
 /** As many answers to requests of the server may be on their way to it. A server that takes none of them does not get the others. */
 const MAX_UNTAKEN = 1_000;
+/** So many streams whose answer has come may be open: those that the server ends at once can be used for the next request. */
+const MAX_ANSWERED = 32;
+const ANSWERED = new ConnectionLost("its answer has come");
 /** So many requests of a server, such as questions to a person, are answered at a time; the next is refused. */
 const MAX_ASKED = 64;
 /** JSON-RPC leaves this code to implementations. */
@@ -37,6 +40,7 @@ interface Waiting {
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
   readonly onProgress: ((update: ProgressUpdate) => void) | undefined;
+  readonly stream: AbortController | undefined;
 }
 
 export class Relay implements Transport {
@@ -50,6 +54,8 @@ export class Relay implements Transport {
   readonly #inner: Transport;
   readonly #events: RelayEvents;
   readonly #waiting = new Map<number, Waiting>();
+  /** The streams of answers that have come, the oldest first: a server should end them, and some do not. */
+  readonly #answered = new Set<AbortController>();
   readonly #answering = new Map<string | number, AbortController>();
   #untaken = 0;
   /** The client itself numbers from 0 and sends no more than one request that it numbers. */
@@ -103,14 +109,12 @@ export class Relay implements Transport {
   request(request: RelayRequest): Promise<unknown> {
     const { method, signal } = request;
     const id = this.#nextId++;
-    // The modern era takes the end of the stream for a cancellation, and the caller's own signal ends it; the older one needs a notification first.
-    const stream = this.hasPerRequestStream && this.envelope === undefined ? new AbortController() : undefined;
-    const requestSignal = stream?.signal ?? (this.hasPerRequestStream ? signal : undefined);
+    const stream = this.hasPerRequestStream ? new AbortController() : undefined;
     return new Promise<unknown>((resolve, reject) => {
       const stop = (): void => {
         if (this.#take(id) === undefined) return;
         reject(signal.reason);
-        this.#cancel(id, stream);
+        this.#cancel(id, stream, signal.reason);
       };
       if (signal.aborted) return reject(signal.reason);
       signal.addEventListener("abort", stop, { once: true });
@@ -119,10 +123,14 @@ export class Relay implements Transport {
         resolve: (result) => (ended(), resolve(result)),
         reject: (error) => (ended(), reject(error)),
         onProgress: request.onProgress,
+        stream,
       });
       const options = {
-        ...omitUndefined({ headers: request.headers, requestSignal }),
-        onRequestStreamEnd: () => this.#take(id)?.reject(new ConnectionLost("its answer broke off")),
+        ...omitUndefined({ headers: request.headers, requestSignal: stream?.signal }),
+        onRequestStreamEnd: () => {
+          if (stream !== undefined) this.#answered.delete(stream);
+          this.#take(id)?.reject(new ConnectionLost("its answer broke off"));
+        },
       };
       this.#inner.send({ jsonrpc: "2.0", id, method, params: this.#wrapped(request, id) }, options).catch((error: unknown) => {
         this.#take(id)?.reject(error);
@@ -136,9 +144,9 @@ export class Relay implements Transport {
     return { ...params, _meta: { ...this.envelope, ...own, ...(onProgress === undefined ? {} : { progressToken: id }) } };
   }
 
-  /** Tells the server, where the end of the stream does not. */
-  #cancel(id: number, stream: AbortController | undefined): void {
-    if (this.hasPerRequestStream && stream === undefined) return;
+  /** Tells the server. The modern era takes the end of the stream for a cancellation; the older one needs a notification first. */
+  #cancel(id: number, stream: AbortController | undefined, reason: unknown): void {
+    if (stream !== undefined && this.envelope !== undefined) return stream.abort(reason);
     const meta = this.envelope === undefined ? {} : { _meta: { ...this.envelope } };
     const told = this.#inner.send({
       jsonrpc: "2.0",
@@ -162,24 +170,33 @@ export class Relay implements Transport {
   }
 
   #received(message: JSONRPCMessage): void {
-    if (!("method" in message)) this.#answered(message);
+    if (!("method" in message)) this.#takeAnswer(message);
     else if ("id" in message) this.#asked(message.id, message);
     else this.#notified(message);
   }
 
-  #answered(message: JSONRPCMessage & { readonly id?: unknown }): void {
+  #takeAnswer(message: JSONRPCMessage & { readonly id?: unknown }): void {
     const { id } = message;
     if (typeof id !== "number" || id < 1) return this.onmessage?.(message);
     const isResult = Object.hasOwn(message, "result");
     const error: unknown = ("error" in message ? message.error : undefined) ?? undefined; // some servers send null with a result
     const waiting = this.#take(id);
     if (waiting === undefined) return this.#events.onDropped(`an answer to request ${id}, which waits for none`);
+    if (waiting.stream !== undefined) this.#leaveOpen(waiting.stream);
     if (isResult === (error !== undefined)) {
       const what = isResult ? "both a result and an error" : "neither a result nor an error";
       return waiting.reject(new ServerFault("invalid_output", `it sent an answer that has ${what}`));
     }
     if (isResult && "result" in message) waiting.resolve(message.result);
     else waiting.reject(toFailure(error));
+  }
+
+  #leaveOpen(stream: AbortController): void {
+    this.#answered.add(stream);
+    const [oldest] = this.#answered;
+    if (this.#answered.size <= MAX_ANSWERED || oldest === undefined) return;
+    this.#answered.delete(oldest);
+    oldest.abort(ANSWERED);
   }
 
   #notified(message: JSONRPCMessage & { readonly method: string; readonly params?: unknown }): void {

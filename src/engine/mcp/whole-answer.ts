@@ -40,7 +40,7 @@ function read(text: string): JsonValue | undefined {
   }
 }
 
-/** Some servers send null for an error beside the result. */
+/** Some servers send null for an error with a result. */
 function saysOneThing(message: JsonObject): boolean {
   return (message["result"] === undefined) === ((message["error"] ?? undefined) !== undefined);
 }

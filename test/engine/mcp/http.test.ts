@@ -142,6 +142,22 @@ describe("lost connections", () => {
   });
 });
 
+test.each(["modern", "legacy"] as const)("streams that a server leaves open behind its answers are closed beyond 32 (%s)", async (era) => {
+  let open = 0;
+  const { url } = await loopbackMcp({
+    ...(era === "modern" ? modern() : legacy()),
+    "tools/call": ({ response, id }) => {
+      open++;
+      response.once("close", () => open--);
+      event(response, { id: id as number, result: text("okay") });
+      return undefined;
+    },
+  });
+  const { engine } = await openHttp({ url, protocol: era });
+  for (let count = 0; count < 40; count++) expect(await engine.call(request("echo"), toolContext())).toEqual(okay);
+  await vi.waitFor(() => expect(open).toBe(32));
+});
+
 const EVENTS = inCI ? 100_000 : 5_000;
 
 describe("strange answers", () => {
@@ -302,7 +318,10 @@ describe("strange answers", () => {
   test("a server that answers the question of the newer era with an error without an id is greeted in the older way", async () => {
     const { url } = await loopbackMcp({
       ...legacy(),
-      "server/discover": ({ response }) => void reply(response, { id: null, error: { code: -32_601, message: "unknown" } }),
+      "server/discover": ({ response }) => {
+        reply(response, { id: null, error: { code: -32_601, message: "unknown" } });
+        return undefined;
+      },
     });
     expect((await openHttp({ url })).tools).toHaveLength(1);
   });

@@ -91,13 +91,32 @@ test.each([
   expect(await next()).toEqual([message]);
 });
 
-test.each(["Listening.", '{"level":"info","id":5}', "{ not json }", '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"?"}}'])(
-  "the line %s is not answered",
-  async (line) => {
-    const { transport, next } = await tells(line);
-    await transport.send({ jsonrpc: "2.0", method: "last" });
-    const sentBack: unknown[] = [];
-    while (!JSON.stringify(sentBack).includes("last")) sentBack.push(...(await next()));
-    expect(JSON.stringify(sentBack)).not.toMatch(/-32600|The line is not JSON/u);
-  },
-);
+test("the messages of a batch are read one by one, without loss of digits, and a request in it that cannot be read is refused", async () => {
+  const messages = [
+    `{"jsonrpc":"2.0","id":1,"result":{"n":${LONG}}}`,
+    '{"jsonrpc":"2.0","id":2,"result":{}}',
+    '{"jsonrpc":"2.0","id":{},"method":"ping"}',
+  ];
+  const { next } = await tells(`[${messages.join()}]`);
+  const received: unknown[] = [];
+  while (received.length < 3) received.push(...(await next()));
+  expect(received).toEqual([
+    { jsonrpc: "2.0", id: 1, result: { n: LONG } },
+    { jsonrpc: "2.0", id: 2, result: {} },
+    { jsonrpc: "2.0", id: null, error: { code: -32_600, message: "The request is malformed." } },
+  ]);
+});
+
+test.each([
+  "Listening.",
+  "[1,2]",
+  '{"level":"info","id":5}',
+  "{ not json }",
+  '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"?"}}',
+])("the line %s is not answered", async (line) => {
+  const { transport, next } = await tells(line);
+  await transport.send({ jsonrpc: "2.0", method: "last" });
+  const sentBack: unknown[] = [];
+  while (!JSON.stringify(sentBack).includes("last")) sentBack.push(...(await next()));
+  expect(JSON.stringify(sentBack)).not.toMatch(/-32600|The line is not JSON/u);
+});
