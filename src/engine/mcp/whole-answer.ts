@@ -28,7 +28,9 @@ export function answerTo(posted: string, text: string): string {
   if (isJsonObject(own) && saysOneThing(own)) return text;
   const unnamed = own === undefined ? messages.find(isErrorWithoutId) : undefined;
   if (isJsonObject(unnamed)) return JSON.stringify({ ...unnamed, id });
-  const problem = own === undefined ? problemOf(messages, id) : "a message that has not one of result and error";
+  const problem = isJsonObject(own)
+    ? `a message that has ${own["result"] === undefined ? "neither a result nor an error" : "both a result and an error"}`
+    : problemOf(messages, id);
   throw new ServerFault("invalid_output", `it answered ${method} with ${problem}: ${printable(text).slice(0, MAX_QUOTED)}`);
 }
 

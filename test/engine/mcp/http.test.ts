@@ -244,11 +244,11 @@ describe("strange answers", () => {
     ["null for an id", { id: null, result }, "a message without an id"],
     ["a notification", { method: "notifications/x" }, "a message without an id"],
     ["a request with its id", { id: 0, method: "ping" }, "a message with the id"],
-    ["neither result nor error", { id: 0 }, "a message that has not one of result and error"],
+    ["neither result nor error", { id: 0 }, "a message that has neither a result nor an error"],
     [
       "result and error",
       { padding: "x".repeat(2_000), id: 0, result, error: { code: 1, message: "no" } },
-      "a message that has not one of result and error",
+      "a message that has both a result and an error",
     ],
     ["nothing", [], "no message"],
     ["a string", "okay", "no message"],
