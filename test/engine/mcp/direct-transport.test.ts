@@ -49,7 +49,7 @@ const messages = fc.oneof(
   results.map((result): JsonObject => ({ jsonrpc: "2.0", id: "ID", result })),
   errors.map((error): JsonObject => ({ jsonrpc: "2.0", id: "ID", error })),
   fc.constantFrom<JsonValue>({ jsonrpc: "1.0", id: "ID", result: {} }, { id: "ID" }, { jsonrpc: "2.0", id: "ID" }, null),
-  results.chain((result) => fc.constantFrom<JsonValue>(999, null, "x").map((id): JsonObject => ({ jsonrpc: "2.0", id, result }))),
+  results.chain((result) => fc.constantFrom<JsonValue>(9_999_999, null, "x").map((id): JsonObject => ({ jsonrpc: "2.0", id, result }))),
   errors.map((error): JsonObject => ({ jsonrpc: "2.0", id: null, error })),
 );
 const answers: fc.Arbitrary<Answer> = fc.record({
@@ -109,7 +109,7 @@ test(
       const told =
         error === undefined
           ? undefined
-          : { code: error.code, message: error.message.replaceAll(toolset, "it"), retryable: error.retryable };
+          : { code: error.code, message: error.message.replaceAll(`"${toolset}"`, "it"), retryable: error.retryable };
       return { status, output, content, metadata, error: told };
     };
     const property = fc.asyncProperty(answers, async (planned) => {
