@@ -9,6 +9,7 @@ import { untilAborted } from "../core/base/until-aborted.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { systemPorts } from "../core/system-ports.ts";
+import { divertOutput } from "../processes/divert-output.ts";
 import { listenMcp, serveMcpStdio, type McpListenOptions } from "../server/mcp.ts";
 import { mcpApprover } from "../server/mcp/approver.ts";
 import type { McpServerOptions } from "../server/mcp/options.ts";
@@ -180,27 +181,13 @@ function whenRoom(out: Screen, go: () => void): void {
 
 /** Standard output for the protocol alone: what tools print there goes to standard error until it is released. */
 function protocolOutput({ out }: CommandContext): { readonly output: Writable; readonly release: () => void } {
-  const { stdout } = process;
-  let isProtocol = false;
-  const write = stdout.write.bind(stdout);
-  const divert = new Proxy(write, {
-    apply: (_target, _this, args: Parameters<typeof write>) => (isProtocol ? write(...args) : process.stderr.write(...args)),
-  });
-  stdout.write = divert;
+  const { through, release } = divertOutput();
   const output = new Writable({
     decodeStrings: false,
     write: (chunk: unknown, _encoding, done) => {
-      isProtocol = true;
-      try {
-        out.write(String(chunk));
-      } finally {
-        isProtocol = false;
-      }
+      through(() => out.write(String(chunk)));
       whenRoom(out, done);
     },
   });
-  const release = (): void => {
-    stdout.write = write;
-  };
   return { output, release };
 }

@@ -4,6 +4,7 @@ import { ReadStream } from "node:tty";
 import { ERROR_CODES } from "../core/error-codes.ts";
 import { systemCode } from "../core/base/system-code.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
+import { divertOutput, type DivertedOutput } from "../processes/divert-output.ts";
 import { endServersQuickly } from "../processes/process.ts";
 import { runCli } from "./run-cli.ts";
 import { TerminalPrompt } from "./terminal-prompt.ts";
@@ -103,11 +104,9 @@ const prompt = new TerminalPrompt({
 });
 
 /** Standard output for JSON alone: what tools print there goes to standard error. */
-function jsonOutput(stdout: NodeJS.WriteStream): Output {
-  const write = stdout.write.bind(stdout);
-  stdout.write = process.stderr.write.bind(process.stderr);
+function jsonOutput(stdout: NodeJS.WriteStream, { through }: DivertedOutput): Output {
   return {
-    write: (text) => write(text),
+    write: (text) => through(() => stdout.write(text)),
     isTTY: stdout.isTTY,
     get columns() {
       return stdout.columns;
@@ -119,8 +118,8 @@ function jsonOutput(stdout: NodeJS.WriteStream): Output {
   };
 }
 
-const writesJson = process.argv.includes("--json");
-const stdout = writesJson ? jsonOutput(process.stdout) : process.stdout;
+const diverted = process.argv.includes("--json") ? divertOutput() : undefined;
+const stdout = diverted === undefined ? process.stdout : jsonOutput(process.stdout, diverted);
 
 /** Resolves when everything written has been taken, or will not be taken. */
 function flushed(stream: NodeJS.WriteStream): Promise<void> {
@@ -136,7 +135,7 @@ const exitCode = await runCli(process.argv.slice(2), {
   signal: stop.signal,
   onInterrupt,
 });
-if (writesJson) Reflect.deleteProperty(process.stdout, "write"); // that of its class again
+diverted?.release();
 await Promise.all([readerIsGone ? undefined : flushed(process.stdout), errorsAreUnread ? undefined : flushed(process.stderr)]);
 // Not left to the event loop: a tool that was cut off may hold it for as long as it likes.
 isDone = true;

@@ -1,15 +1,29 @@
 import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { ToolOutput } from "../../src/core/content.ts";
 import type { Engine } from "../../src/core/engine.ts";
 import { isJsonObject } from "../../src/core/base/json.ts";
+import { mcpEngine } from "../../src/engine/mcp.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { MemoryLog } from "../../src/testing/fake-ports.ts";
 import { bundledProgram } from "../bundled-program.ts";
 import { engineContext, request, toolContext } from "../engine/engine-contexts.ts";
 import { gone, openStrange, rejection, strangeEngine } from "../engine/mcp-engine.ts";
 import { IN_CI, inCI } from "../ci.ts";
+
+/** A zombie that is not reaped counts as gone. */
+const isRunning = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+    return !/^State:\s+Z/mu.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+  } catch {
+    return false;
+  }
+};
 
 const pidOf = async (engine: Engine): Promise<unknown> => {
   const answer = await engine.call(request("pid"), toolContext());
@@ -144,7 +158,7 @@ describe("framing", () => {
     await pidOf(engine);
 
     expect(answer).toEqual(new ToolOutput({ content: [{ type: "text", text: "right" }] }));
-    expect(log.lines.filter((line) => line.level === "debug").length).toBeGreaterThanOrEqual(5);
+    expect(log.lines.filter((line) => line.level === "debug").length).toBeGreaterThanOrEqual(3);
   });
 });
 
@@ -278,6 +292,25 @@ describe("ending", () => {
 
     await gone(server);
     await gone(grandchild);
+  });
+
+  test("D10 a runtime that is closed while a stubborn server is being opened has ended it when it is closed", async () => {
+    const stubborn = "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000); process.stderr.write('ready');";
+    const folder = mkdtempSync(join(tmpdir(), "haft-stubborn-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const file = join(folder, "pid");
+    const script = `${stubborn} require("node:fs").writeFileSync(${JSON.stringify(file)}, String(process.pid));`;
+    const runtime = createRuntime({
+      toolsets: [{ name: "stubborn", engine: mcpEngine({ command: process.execPath, args: ["-e", script] }) }],
+      ports: { log: new MemoryLog() },
+    });
+    const opening = runtime.open();
+    await vi.waitFor(() => expect(readFileSync(file, "utf8")).not.toBe(""), { timeout: 10_000 });
+
+    await runtime.close();
+
+    expect(isRunning(Number(readFileSync(file, "utf8")))).toBe(false);
+    await opening;
   });
 
   test("close while calls are under way fails them at once, and twice is once", async () => {

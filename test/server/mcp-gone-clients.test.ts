@@ -1,11 +1,10 @@
 import { expect, onTestFinished, test } from "vitest";
-import { pure } from "../../src/core/effects.ts";
-import type { Tool } from "../../src/core/tool.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { mcpApprover, type McpListenOptions } from "../../src/server/mcp.ts";
 import { FakeClock } from "../../src/testing/fake-ports.ts";
 import { listening, openRuntime } from "./mcp-clients.ts";
 import { rawSession } from "./mcp-raw-session.ts";
+import { talk } from "./mcp-talking-tool.ts";
 
 const burn = defineTool({ name: "burn", description: "", effects: { destructive: true, writes: ["x"] }, execute: () => "burnt" });
 
@@ -65,17 +64,6 @@ test("an answer in time counts, and frees its place among maxSuspended; one ques
 
 test("a task keeps the question that its client did not answer in time, and puts it again with the next wait for its result", async () => {
   const clock = new FakeClock();
-  const talk: Tool = {
-    name: "talk",
-    description: "",
-    effects: pure,
-    inputSchema: { type: "object" },
-    mode: "stateful",
-    async *execute() {
-      const colour: unknown = yield "Which colour?";
-      return `You said ${JSON.stringify(colour)}.`;
-    },
-  };
   const { runtime } = await openRuntime({ tools: [talk] });
   const { url } = await listening(runtime, { ports: { clock }, suspendedTtlMs: 60_000 });
   const { post, messages } = await rawSession(url, "2025-11-25", { elicitation: {} });

@@ -27,13 +27,17 @@ async function wired(protocolVersion = "2025-11-25") {
     },
   });
   const { runtime } = await openRuntime({ tools: [wait] });
+  const providers = [
+    { listResources: async () => ({ resources: [] }), listPrompts: async () => ({ prompts: [] }), complete: async () => ({}) },
+  ];
   const [input, output] = [new PassThrough(), new PassThrough()];
-  const server = await serveMcpStdio(runtime, { graceMs: 0, ports: { log: new MemoryLog() }, input, output });
+  const server = await serveMcpStdio(runtime, { graceMs: 0, ports: { log: new MemoryLog() }, providers, input, output });
   onTestFinished(() => server.close());
   onTestFinished(() => door.resolve(""));
   const answers: Answer[] = [];
   createInterface({ input: output }).on("line", (line) => answers.push(JSON.parse(line)));
-  const send = (message: unknown): void => void input.write(`${JSON.stringify(message)}\n`);
+  /** A string is sent as it is. */
+  const send = (message: unknown): void => void input.write(`${typeof message === "string" ? message : JSON.stringify(message)}\n`);
   send({
     jsonrpc: "2.0",
     id: "hello",
@@ -77,6 +81,58 @@ test.each([
 ])("a request with %s is refused with its id, where it has one", async (_, message, id) => {
   const { until } = await wired();
   expect(await until(message)).toEqual(refused(id));
+});
+
+const LONG = "12345678901234567";
+
+test.each([
+  ["that is not JSON", "Listening.", -32_700, null],
+  ["that is cut off behind a long id", `{"jsonrpc":"2.0","id":${LONG},"method":"ping"`, -32_700, null],
+  ["with an id that a number cannot hold", `{"jsonrpc":"2.0","id":${LONG},"method":"ping"}`, -32_600, null],
+  ["with an integer that a number cannot hold", `{"jsonrpc":"2.0","id":7,"method":"ping","params":{"n":${LONG}}}`, -32_600, 7],
+  ["with one key twice", '{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":1,"a":2}}', -32_600, 7],
+  ["that nests too deep", `{"jsonrpc":"2.0","id":"x","method":"ping","params":{"a":${"[".repeat(99)}${"]".repeat(99)}}}`, -32_600, "x"],
+  ["that is JSON and no message", '{"level":"info","at":1}', -32_600, null],
+  ["that is a string", '"hello"', -32_600, null],
+])("a line %s is refused, and the connection goes on", async (_, line, code, id) => {
+  const { until } = await wired();
+  expect(await until(line)).toEqual([{ jsonrpc: "2.0", id, error: { code, message: expect.stringContaining("malformed") } }]);
+});
+
+test("each request of a batch that holds what cannot be read is refused", async () => {
+  const { until } = await wired();
+  const answers = await until(`[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"ping","params":{"n":${LONG}}}]`);
+  expect(answers.map(({ id, error }) => [id, error?.code])).toEqual([
+    [1, -32_600],
+    [2, -32_600],
+  ]);
+});
+
+test.each([
+  ["an answer", `{"jsonrpc":"2.0","id":99,"result":{"n":${LONG}}}`],
+  ["a notification", `{"jsonrpc":"2.0","method":"notifications/x","params":{"n":${LONG}}}`],
+  ["a blank line", "  "],
+])("%s that cannot be read exactly is not answered", async (_, line) => {
+  const { until } = await wired();
+  expect(await until(line)).toEqual([]);
+});
+
+test.each([
+  ...["tools/list", "resources/list", "resources/templates/list", "prompts/list"].flatMap((method) =>
+    [5, null, {}, ["x"], "unknown"].map((cursor) => [method, { cursor }] as const),
+  ),
+  ...["loud", 5, null, undefined].map((level) => ["logging/setLevel", { level }] as const),
+  ["tools/call", { name: 5 }],
+  ["tools/call", { name: "wait", arguments: [] }],
+  ["prompts/get", { name: "x", arguments: 5 }],
+  ["resources/read", { uri: 5 }],
+  ["resources/subscribe", {}],
+  ["completion/complete", { ref: { type: "ref/other" } }],
+] as const)("%s with the params %j is refused as a request with invalid params", async (method, params) => {
+  const { until } = await wired();
+  const answers = await until({ jsonrpc: "2.0", id: 7, method, params });
+  expect(answers).toEqual([{ jsonrpc: "2.0", id: 7, error: { code: -32_602, message: expect.any(String) } }]);
+  expect(answers[0]?.error?.message).not.toContain("\n");
 });
 
 test.each([

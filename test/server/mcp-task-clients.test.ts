@@ -5,6 +5,7 @@ import type { Question } from "../../src/core/ask.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { mcpToolset } from "../../src/engine/mcp.ts";
 import { ERAS, listening, openRuntime } from "./mcp-clients.ts";
+import { talk } from "./mcp-talking-tool.ts";
 
 const NAME = { type: "object", properties: { name: { type: "string" } }, required: ["name"] };
 
@@ -20,20 +21,8 @@ const slow: Tool = {
   },
 };
 
-const talks: Tool = {
-  name: "talk",
-  description: "Talks.",
-  effects: pure,
-  inputSchema: { type: "object" },
-  mode: "stateful",
-  async *execute() {
-    const colour: unknown = yield "Which colour?";
-    return `You said ${JSON.stringify(colour)}.`;
-  },
-};
-
 test.each(ERAS)("issue 19.7 a runtime calls the slow tools of another over MCP, %s: what they ask reaches its own person", async (era) => {
-  const { runtime: far } = await openRuntime({ tools: [slow, talks] });
+  const { runtime: far } = await openRuntime({ tools: [slow, talk] });
   const { url } = await listening(far, { tasks: { pollIntervalMs: 100 } });
   const asked: string[] = [];
   const ask = async ({

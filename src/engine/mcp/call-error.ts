@@ -1,6 +1,8 @@
 /** Puts what went wrong between here and a server in the words of a call. */
 import { causesOf } from "../../core/base/causes.ts";
 import { ToolError, describeThrown, hintsOf, type ToolErrorOptions } from "../../core/error.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import { parseJson } from "../../core/base/parse-json.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
 import {
   ANSWER_TOO_LARGE,
@@ -12,7 +14,9 @@ import {
   RpcFailure,
   ServerFault,
   SessionLost,
+  UNREADABLE_ANSWER,
   WorkBegun,
+  toFailure,
 } from "./failure.ts";
 import type { McpOptions } from "./options.ts";
 import { PeerError } from "./peer.ts";
@@ -44,7 +48,7 @@ export function callError(error: unknown, situation: Situation): ToolError {
   if (inner !== undefined) return named(inner, name);
   const refusal = credentialProblem(server, error);
   if (refusal !== undefined)
-    return new ToolError("permission_denied", `MCP server "${name}": ${refusal.reason}.`, {
+    return new ToolError("permission_denied", `MCP server "${name}": ${refusal.reason}${wordsIn(error)}.`, {
       operatorHint: refusal.operatorHint,
       outcome: "not_started", // it refused the request itself
       cause: error,
@@ -87,7 +91,14 @@ function named(error: ToolError, name: string): ToolError {
 }
 
 function rpcError(failure: RpcFailure, name: string): PeerError {
-  const options = { rpcCode: failure.code, rpcMessage: failure.message, rpcData: failure.data, cause: failure };
+  const isRefusal = statusOf(failure.cause) !== undefined; // by the HTTP answer
+  const options = {
+    rpcCode: failure.code,
+    rpcMessage: failure.message,
+    rpcData: failure.data,
+    cause: failure,
+    ...(isRefusal ? { outcome: "failed" as const } : {}),
+  };
   const said = (code: ErrorCode, more: ToolErrorOptions = {}): PeerError =>
     new PeerError(code, `MCP server "${name}": ${failure.message}`, { ...options, ...more });
   switch (failure.code) {
@@ -97,6 +108,8 @@ function rpcError(failure: RpcFailure, name: string): PeerError {
       return said("execution_failed", { outcome: "not_started" });
     case ANSWER_TOO_LARGE:
       return said("too_large", { outcome: "unknown", hint: "Ask for less, or in several calls." }); // the call was made
+    case UNREADABLE_ANSWER:
+      return said("invalid_output");
     case HEADER_MISMATCH:
       return said("unavailable", { retryable: true, hint: "The tool's definition has changed; the server's tools are listed again." });
     case MISSING_CAPABILITY:
@@ -108,7 +121,8 @@ function rpcError(failure: RpcFailure, name: string): PeerError {
 
 /** A refusal of the request itself did nothing; what failed behind it may have. */
 function httpError(status: number, name: string, error: unknown): ToolError {
-  const message = `MCP server "${name}" answered with HTTP ${status}.`;
+  const said = wordsIn(error);
+  const message = `MCP server "${name}" answered with HTTP ${status}${said}.`;
   if (status >= 500 || status === 408) return new ToolError("network_error", message, { cause: error });
   return new ToolError("execution_failed", message, { outcome: "failed", cause: error });
 }
@@ -152,11 +166,43 @@ export function statusOf(error: unknown): number | undefined {
     const data: unknown = "data" in each ? each.data : undefined;
     if (typeof data === "object" && data !== null && "status" in data && typeof data.status === "number") return data.status;
     if ("event" in each && "code" in each && typeof each.code === "number") return each.code; // the older transport's stream
-    const posted = /^Error POSTing to endpoint \(HTTP (\d{3})\)/u.exec(each.message)?.[1]; // and its messages
+    const posted = POSTED.exec(each.message)?.[1]; // and its messages
     if (posted !== undefined) return Number(posted);
   }
   return undefined;
 }
+
+function wordsIn(error: unknown): string {
+  const said = rpcFailureIn(error)?.message;
+  return said === undefined ? "" : `: ${said.replace(/\.$/u, "")}`;
+}
+
+/** The error by which a server refused a request with an HTTP status, unless the status says more: of credentials, or of time. */
+export function refusalIn(error: unknown): RpcFailure | undefined {
+  const status = statusOf(error) ?? 0;
+  const isRefusal = status >= 400 && status < 500 && status !== 401 && status !== 403 && status !== 408;
+  return isRefusal ? rpcFailureIn(error) : undefined;
+}
+
+/** The error of the protocol in the body of an HTTP answer that was not an answer. */
+export function rpcFailureIn(error: unknown): RpcFailure | undefined {
+  for (const each of causesOf(error)) {
+    if (!(each instanceof Error)) continue;
+    const data: unknown = "data" in each ? each.data : undefined;
+    const text = isJsonObject(data) ? data["text"] : POSTED.exec(each.message)?.[2];
+    if (typeof text !== "string") continue;
+    try {
+      const message = parseJson(text);
+      if (isJsonObject(message) && isJsonObject(message["error"])) return toFailure(message["error"], { cause: error });
+    } catch {
+      // another body
+    }
+  }
+  return undefined;
+}
+
+/** As the older transport says it. */
+const POSTED = /^Error POSTing to endpoint \(HTTP (\d{3})\)(?:: (.*))?/su;
 
 /** A ToolError that the official client has wrapped. */
 export function innerToolError(error: unknown): ToolError | undefined {

@@ -4,7 +4,7 @@ import { ToolError, describeThrown, hintsOf } from "../../core/error.ts";
 import { copyJson, type JsonObject } from "../../core/base/json.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { redactError, type Redact } from "../../core/base/redact.ts";
-import { credentialProblem, innerToolError, statusOf } from "./call-error.ts";
+import { credentialProblem, innerToolError, rpcFailureIn, statusOf } from "./call-error.ts";
 import type { AskedRequest } from "./answer-request.ts";
 import { Callers } from "./caller.ts";
 import { McpConnection } from "./connection.ts";
@@ -86,7 +86,7 @@ async function connectHttp(sdk: ClientModule, server: McpUrlOptions, options: Co
     try {
       return await loggedIn(sdk, { ...options, server: way.server }, way.kind);
     } catch (error: unknown) {
-      failed = error;
+      if (rpcFailureIn(failed) === undefined) failed = error; // the words of a server say most
       way = options.signal.aborted ? undefined : nextWay(ways, way, statusOf(error));
     }
   }
@@ -226,7 +226,7 @@ function httpFailure({ name, signal, redact }: ConnectOptions, server: McpUrlOpt
   if (refusal !== undefined) return said(refusal.reason, refusal);
   if (inner !== undefined) return said(inner.message, inner);
   const status = statusOf(error);
-  if (status !== 404 && status !== 405) return said(describeThrown(error).slice(0, MAX_QUOTED));
+  if (status !== 404 && status !== 405) return said((rpcFailureIn(error)?.message ?? describeThrown(error)).slice(0, MAX_QUOTED));
   return said(`there is no MCP server at ${shownUrl(serverUrl(server))} (HTTP ${status})`, { operatorHint: pathHint(server) });
 }
 

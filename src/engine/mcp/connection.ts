@@ -3,6 +3,7 @@ import type { Client } from "@modelcontextprotocol/client";
 import type { ProgressUpdate } from "../../core/context.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { Callers } from "./caller.ts";
+import { refusalIn } from "./call-error.ts";
 import { ServerFault, SessionLost } from "./failure.ts";
 import type { PeerIdentity } from "./peer.ts";
 import type { Relay } from "./relay.ts";
@@ -142,14 +143,16 @@ export class McpConnection {
 
   /** A session that the server no longer knows is over for every request. */
   #named(error: unknown): unknown {
-    if (this.#relay.sessionId === undefined || !(error instanceof this.#sdk.SdkHttpError)) return error;
-    // 404 is what the specification says; servers made with the older SDK say 400 and why.
-    // An answer that has the number of a request is about the call, which may have begun.
-    const isRefusal = error.status === 400 && /session/iu.test(error.message) && !/"id"\s*:\s*[\d"]/u.test(error.message);
-    const isLost = error.status === 404 || isRefusal;
-    if (!isLost) return error;
+    if (!this.#isSessionLost(error)) return refusalIn(error) ?? error;
     this.wire.lose("its session is over");
     return new SessionLost("its session is over", { cause: error });
+  }
+
+  #isSessionLost(error: unknown): boolean {
+    if (this.#relay.sessionId === undefined || !(error instanceof this.#sdk.SdkHttpError)) return false;
+    // 404 is what the specification says; servers made with the older SDK say 400 and why.
+    // An answer that has the number of a request is about the call, which may have begun.
+    return error.status === 404 || (error.status === 400 && /session/iu.test(error.message) && !/"id"\s*:\s*[\d"]/u.test(error.message));
   }
 }
 

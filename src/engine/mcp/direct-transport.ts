@@ -29,7 +29,7 @@ const MODERN_VERSION = "2026-07-28";
 const PLAIN_NAME = /^[\w.-]{1,256}$/u;
 const PARAMETER = /^mcp-param-/iu;
 const UTF8 = new TextDecoder();
-const IS_JSON = /^application\/json(?:;|$)/u;
+export const IS_JSON = /^application\/json\s*(?:;|$)/iu;
 
 export function directTransport(Base: TransportClass, path: DirectPath, args: TransportArguments): StreamableHTTPClientTransport {
   return new (class DirectTransport extends Base {
@@ -45,7 +45,7 @@ export function directTransport(Base: TransportClass, path: DirectPath, args: Tr
         if (options?.requestSignal?.aborted !== true && error instanceof Error) this.onerror?.(error);
         throw error;
       }
-      const reply = text === undefined ? undefined : plainAnswer(text);
+      const reply = text === undefined ? undefined : plainAnswer(text, sent.id);
       if (reply !== undefined) return this.onmessage?.(reply);
       const release = path.client.prepare(sent.body, text === undefined ? answer : readAnswer(answer, text));
       try {
@@ -97,6 +97,7 @@ function failure(what: string, cause: unknown, options: SendOptions): unknown {
 const NEVER = new AbortController().signal;
 
 interface PlainSent {
+  readonly id: string | number;
   readonly body: string;
   readonly headers: readonly HttpHeader[];
 }
@@ -116,11 +117,11 @@ function plainCall(message: JSONRPCMessage, options: SendOptions): PlainSent | u
     ["mcp-protocol-version", MODERN_VERSION],
     ...own,
   ];
-  return { body: JSON.stringify(message), headers };
+  return { id: message.id, body: JSON.stringify(message), headers };
 }
 
-/** The message that the SDK would read as it stands; undefined where it would look closer. */
-function plainAnswer(text: string): JSONRPCMessage | undefined {
+/** The message that the SDK would read as it stands; undefined where it would look closer, or the message answers another request. */
+function plainAnswer(text: string, wanted: string | number): JSONRPCMessage | undefined {
   if (text.includes("__proto__")) return undefined;
   let message: unknown;
   try {
@@ -130,7 +131,7 @@ function plainAnswer(text: string): JSONRPCMessage | undefined {
   }
   if (!isJsonObject(message) || message["jsonrpc"] !== "2.0" || Object.keys(message).length !== 3) return undefined;
   const { id, result, error } = message;
-  if (typeof id !== "string" && !Number.isSafeInteger(id)) return undefined;
+  if (id !== wanted) return undefined;
   if (isJsonObject(result) ? !hasPlainMeta(result) : !isJsonObject(error) || !isPlainError(error)) return undefined;
   return message as unknown as JSONRPCMessage; // checked field by field
 }

@@ -1,6 +1,6 @@
 /** The failures between here and a server, before they are put in the words of a call. */
 import { ToolError } from "../../core/error.ts";
-import type { JsonValue } from "../../core/base/json.ts";
+import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 
 /** A JSON-RPC error that the server answered. */
 export class RpcFailure extends Error {
@@ -8,11 +8,22 @@ export class RpcFailure extends Error {
   readonly code: number;
   readonly data: JsonValue | undefined;
 
-  constructor(code: number, message: string, data?: JsonValue) {
-    super(message);
+  constructor(code: number, message: string, data?: JsonValue, options?: ErrorOptions) {
+    super(message, options);
     this.code = code;
     this.data = data;
   }
+}
+
+/** The `error` of an answer, whatever it is. */
+export function toFailure(error: unknown, options?: ErrorOptions): RpcFailure {
+  const { code, message, data } = isJsonObject(error) ? error : ({} as { readonly [key: string]: JsonValue | undefined }); // nothing to read
+  return new RpcFailure(
+    typeof code === "number" ? code : INTERNAL_ERROR,
+    typeof message === "string" && message !== "" ? message : "an error without a message",
+    data,
+    options,
+  );
 }
 
 /** The connection, or the stream of one answer, ended before the answer came. */
@@ -33,11 +44,15 @@ export class WorkBegun extends Error {
 /** Something that a server did wrong, described without its name: `it …`. */
 export class ServerFault extends ToolError {}
 
+export const PARSE_ERROR = -32_700;
+export const INVALID_REQUEST = -32_600;
 export const INVALID_PARAMS = -32_602;
 export const METHOD_NOT_FOUND = -32_601;
 export const INTERNAL_ERROR = -32_603;
 /** Of ours: the answer was not read, because it is too large or nests too deep. */
 export const ANSWER_TOO_LARGE = -32_900;
+/** Of ours: the answer was not JSON. */
+export const UNREADABLE_ANSWER = -32_901;
 /** The headers of a request say something else than its body: SEP-2243. */
 export const HEADER_MISMATCH = -32_020;
 /** The client did not declare what the server needs of it. */

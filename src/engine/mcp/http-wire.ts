@@ -10,12 +10,13 @@ import { guardedFetch } from "../../net/guarded-fetch.ts";
 import { httpClient } from "../../net/http-client.ts";
 import type { HttpHeader } from "../../net/http-request.ts";
 import { oauthProvider, ownHeaders, withOwnHeaders } from "./authorization.ts";
-import { PreparedClient, directTransport, type DirectPath } from "./direct-transport.ts";
+import { IS_JSON, PreparedClient, directTransport, type DirectPath } from "./direct-transport.ts";
 import { ConnectionLost, ServerFault } from "./failure.ts";
 import { MAX_MESSAGE_BYTES } from "../../processes/line-reader.ts";
 import { sharedRenewals } from "./shared-renewals.ts";
 import { serverUrl, shownUrl, type McpUrlOptions } from "./options.ts";
 import { within } from "../../processes/pause.ts";
+import { answerTo } from "./whole-answer.ts";
 import { CLOSED, type Wire } from "./wire.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { innerToolError } from "./call-error.ts";
@@ -58,7 +59,7 @@ export class HttpWire implements Wire {
     const url = serverUrl(server);
     this.url = shownUrl(url);
     this.#client = new PreparedClient(httpClient({ ...clientOptions(server), maxBytes: MAX_MESSAGE_BYTES }, { clock, log }));
-    const fetch = sharedRenewals(withOwnHeaders(watchedFetch(guardedFetch(this.#client), this.#received), server));
+    const fetch = sharedRenewals(withOwnHeaders(watchedFetch(guardedFetch(this.#client), this.#received, kind), server));
     const later = (fire: () => void, delayMs: number): (() => void) => this.#later(fire, delayMs);
     const received = this.#received;
     this.transport = makeTransport({ url, fetch, client: this.#client, received, server, kind, sdk, later });
@@ -183,15 +184,18 @@ interface Received {
 
 const MAX_RETRY_AFTER_S = 86_400;
 
-/** @throws ToolError, by rejecting: `rate_limited` for 429, and what `fetch` throws */
-function watchedFetch(fetch: FetchLike, received: Received): FetchLike {
+/** @throws ToolError, by rejecting: `rate_limited` for 429, `invalid_output` for an answer to another request; and what `fetch` throws */
+function watchedFetch(fetch: FetchLike, received: Received, kind: HttpWire["kind"]): FetchLike {
   return async (url, init) => {
     const response = await fetch(url, init);
     received.problem = undefined;
     if (response.status === 429) throw await rateLimited(response);
     if (response.body === null) return response;
     const { status, statusText, headers } = response;
-    return new Response(watched(response.body.getReader(), received, init?.signal), { status, statusText, headers });
+    const answer = new Response(watched(response.body.getReader(), received, init?.signal), { status, statusText, headers });
+    const body = init?.body;
+    if (kind === "sse" || typeof body !== "string" || !answer.ok || !IS_JSON.test(headers.get("content-type") ?? "")) return answer;
+    return new Response(answerTo(body, await answer.text()), { status, statusText, headers });
   };
 }
 

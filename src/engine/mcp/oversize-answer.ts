@@ -65,16 +65,17 @@ export function requestId(edges: string): number | string | undefined {
 }
 
 /** The number of the request that a line answers, by the members before its first array or object, or behind its last. */
-function answeredId(head: string, tail: string): number | undefined {
+export function answeredId(head: string, tail: string): number | undefined {
   const start = /^\s*\{/u.exec(head);
   if (start === null) return undefined;
   MEMBER.lastIndex = start[0].length;
+  let id: string | null | undefined; // null for one that is not a number
   for (let member = MEMBER.exec(head); member !== null; member = MEMBER.exec(head)) {
     const [, key, number, , , opened] = member;
-    if (key === "method") return undefined;
-    if (key === "id") return number === undefined ? undefined : Number(number);
+    if (key === "method" || key === "params") return undefined; // a request, which may have the number of one of ours
+    if (key === "id") id = number ?? null;
     if (opened !== undefined) break;
   }
-  const [, id] = ID_LAST.exec(tail) ?? [];
-  return id === undefined ? undefined : Number(id);
+  const named = id === undefined ? ID_LAST.exec(tail)?.[1] : id;
+  return typeof named === "string" && Number.isSafeInteger(Number(named)) ? Number(named) : undefined;
 }

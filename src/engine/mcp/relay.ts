@@ -5,8 +5,8 @@
 import type { JSONRPCMessage, Transport, TransportSendOptions } from "@modelcontextprotocol/client";
 import type { ProgressUpdate } from "../../core/context.ts";
 import { describeThrown } from "../../core/error.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { ConnectionLost, INTERNAL_ERROR, RpcFailure } from "./failure.ts";
+import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
+import { ConnectionLost, INTERNAL_ERROR, INVALID_REQUEST, RpcFailure, ServerFault, toFailure } from "./failure.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 export interface RelayRequest {
@@ -28,11 +28,19 @@ export interface RelayEvents {
 
 /** As many answers to requests of the server may be on their way to it. A server that takes none of them does not get the others. */
 const MAX_UNTAKEN = 1_000;
+/** So many streams whose answer has come may be open: those that the server ends at once can be used for the next request. */
+const MAX_ANSWERED = 32;
+const ANSWERED = new ConnectionLost("its answer has come");
+/** So many requests of a server, such as questions to a person, are answered at a time; the next is refused. */
+const MAX_ASKED = 64;
+/** JSON-RPC leaves this code to implementations. */
+const TOO_MANY = -32_000;
 
 interface Waiting {
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
   readonly onProgress: ((update: ProgressUpdate) => void) | undefined;
+  readonly stream: AbortController | undefined;
 }
 
 export class Relay implements Transport {
@@ -46,6 +54,8 @@ export class Relay implements Transport {
   readonly #inner: Transport;
   readonly #events: RelayEvents;
   readonly #waiting = new Map<number, Waiting>();
+  /** The streams of answers that have come, the oldest first: a server should end them, and some do not. */
+  readonly #answered = new Set<AbortController>();
   readonly #answering = new Map<string | number, AbortController>();
   #untaken = 0;
   /** The client itself numbers from 0 and sends no more than one request that it numbers. */
@@ -99,14 +109,12 @@ export class Relay implements Transport {
   request(request: RelayRequest): Promise<unknown> {
     const { method, signal } = request;
     const id = this.#nextId++;
-    // The modern era takes the end of the stream for a cancellation, and the caller's own signal ends it; the older one needs a notification first.
-    const stream = this.hasPerRequestStream && this.envelope === undefined ? new AbortController() : undefined;
-    const requestSignal = stream?.signal ?? (this.hasPerRequestStream ? signal : undefined);
+    const stream = this.hasPerRequestStream ? new AbortController() : undefined;
     return new Promise<unknown>((resolve, reject) => {
       const stop = (): void => {
         if (this.#take(id) === undefined) return;
         reject(signal.reason);
-        this.#cancel(id, stream);
+        this.#cancel(id, stream, signal.reason);
       };
       if (signal.aborted) return reject(signal.reason);
       signal.addEventListener("abort", stop, { once: true });
@@ -115,10 +123,14 @@ export class Relay implements Transport {
         resolve: (result) => (ended(), resolve(result)),
         reject: (error) => (ended(), reject(error)),
         onProgress: request.onProgress,
+        stream,
       });
       const options = {
-        ...omitUndefined({ headers: request.headers, requestSignal }),
-        onRequestStreamEnd: () => this.#take(id)?.reject(new ConnectionLost("its answer broke off")),
+        ...omitUndefined({ headers: request.headers, requestSignal: stream?.signal }),
+        onRequestStreamEnd: () => {
+          if (stream !== undefined) this.#answered.delete(stream);
+          this.#take(id)?.reject(new ConnectionLost("its answer broke off"));
+        },
       };
       this.#inner.send({ jsonrpc: "2.0", id, method, params: this.#wrapped(request, id) }, options).catch((error: unknown) => {
         this.#take(id)?.reject(error);
@@ -132,9 +144,9 @@ export class Relay implements Transport {
     return { ...params, _meta: { ...this.envelope, ...own, ...(onProgress === undefined ? {} : { progressToken: id }) } };
   }
 
-  /** Tells the server, where the end of the stream does not. */
-  #cancel(id: number, stream: AbortController | undefined): void {
-    if (this.hasPerRequestStream && stream === undefined) return;
+  /** Tells the server. The modern era takes the end of the stream for a cancellation; the older one needs a notification first. */
+  #cancel(id: number, stream: AbortController | undefined, reason: unknown): void {
+    if (stream !== undefined && this.envelope !== undefined) return stream.abort(reason);
     const meta = this.envelope === undefined ? {} : { _meta: { ...this.envelope } };
     const told = this.#inner.send({
       jsonrpc: "2.0",
@@ -158,22 +170,33 @@ export class Relay implements Transport {
   }
 
   #received(message: JSONRPCMessage): void {
-    if (!("method" in message)) this.#answered(message);
+    if (!("method" in message)) this.#takeAnswer(message);
     else if ("id" in message) this.#asked(message.id, message);
     else this.#notified(message);
   }
 
-  #answered(message: JSONRPCMessage & { readonly id?: unknown }): void {
+  #takeAnswer(message: JSONRPCMessage & { readonly id?: unknown }): void {
     const { id } = message;
     if (typeof id !== "number" || id < 1) return this.onmessage?.(message);
     const isResult = Object.hasOwn(message, "result");
     const error: unknown = ("error" in message ? message.error : undefined) ?? undefined; // some servers send null with a result
-    if (isResult === (error !== undefined))
-      return this.#events.onDropped(`an answer to request ${id} that is neither a result nor an error`);
     const waiting = this.#take(id);
     if (waiting === undefined) return this.#events.onDropped(`an answer to request ${id}, which waits for none`);
+    if (waiting.stream !== undefined) this.#leaveOpen(waiting.stream);
+    if (isResult === (error !== undefined)) {
+      const what = isResult ? "both a result and an error" : "neither a result nor an error";
+      return waiting.reject(new ServerFault("invalid_output", `it sent an answer that has ${what}`));
+    }
     if (isResult && "result" in message) waiting.resolve(message.result);
     else waiting.reject(toFailure(error));
+  }
+
+  #leaveOpen(stream: AbortController): void {
+    this.#answered.add(stream);
+    const [oldest] = this.#answered;
+    if (this.#answered.size <= MAX_ANSWERED || oldest === undefined) return;
+    this.#answered.delete(oldest);
+    oldest.abort(ANSWERED);
   }
 
   #notified(message: JSONRPCMessage & { readonly method: string; readonly params?: unknown }): void {
@@ -199,16 +222,19 @@ export class Relay implements Transport {
   }
 
   #asked(id: string | number, message: JSONRPCMessage & { readonly method: string; readonly params?: unknown }): void {
+    const refusal = this.#refusalOf(id);
+    if (refusal !== undefined) return this.#reply(refusal);
     const controller = new AbortController();
-    const params = isJsonObject(message.params) ? message.params : {};
+    const { params: given, ...bare } = message;
+    const params = isJsonObject(given) ? given : {}; // some servers send null
     // The modern era has no requests of a server; its client drops what comes all the same.
     const answer = this.envelope === undefined ? this.#events.onRequest(message.method, params, controller.signal) : undefined;
-    if (answer === undefined) return this.onmessage?.(message);
+    if (answer === undefined) return this.onmessage?.(given === null ? bare : message);
     this.#answering.set(id, controller);
     const reply = (part: { readonly result: Record<string, unknown> } | { readonly error: RpcErrorBody }): void => {
       this.#answering.delete(id);
       if (controller.signal.aborted) return;
-      this.send({ jsonrpc: "2.0", id, ...part }).catch((error: unknown) => this.#events.onDropped(describeThrown(error)));
+      this.#reply({ jsonrpc: "2.0", id, ...part });
     };
     answer.then(
       (result) => reply({ result: { ...result } }),
@@ -216,6 +242,23 @@ export class Relay implements Transport {
         reply({ error: { code: error instanceof RpcFailure ? error.code : INTERNAL_ERROR, message: describeThrown(error) } }),
     );
   }
+
+  #refusalOf(id: string | number): JSONRPCMessage | undefined {
+    // The answer to a second one would be taken for that of the first.
+    if (this.#answering.has(id))
+      return refuse(null, INVALID_REQUEST, `The id ${JSON.stringify(id)} is that of a request that is being answered.`);
+    if (this.#answering.size < MAX_ASKED) return undefined;
+    return refuse(id, TOO_MANY, `${MAX_ASKED} requests of this server are being answered already; send the next after an answer.`);
+  }
+
+  #reply(message: JSONRPCMessage): void {
+    this.send(message).catch((error: unknown) => this.#events.onDropped(describeThrown(error)));
+  }
+}
+
+/** The answer in JSON-RPC, whose `id` is null where that of the request cannot be used. The SDK's type knows no null. */
+function refuse(id: string | number | null, code: number, message: string): JSONRPCMessage {
+  return { jsonrpc: "2.0", id, error: { code, message } } as JSONRPCMessage;
 }
 
 /** A relay that the SDK takes for a stdio transport when it negotiates the protocol's version. */
@@ -227,13 +270,4 @@ export class StdioRelay extends Relay {
 interface RpcErrorBody {
   readonly code: number;
   readonly message: string;
-}
-
-function toFailure(error: unknown): RpcFailure {
-  const { code, message, data } = isJsonObject(error) ? error : ({} as { readonly [key: string]: JsonValue | undefined }); // nothing to read
-  return new RpcFailure(
-    typeof code === "number" ? code : INTERNAL_ERROR,
-    typeof message === "string" && message !== "" ? message : "an error without a message",
-    data,
-  );
 }

@@ -9,6 +9,7 @@ import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { LastWords } from "../../processes/stderr-tail.ts";
 import { LineReader, MAX_MESSAGE_BYTES } from "../../processes/line-reader.ts";
+import { isRequest, isSoundRequest, unreadable } from "./unreadable-line.ts";
 import { errorInstead, shallowList } from "./oversize-answer.ts";
 import { type ServerCommand, endServer, startProblem, startServer } from "../../processes/process.ts";
 import type { Clock } from "../../core/ports.ts";
@@ -141,14 +142,29 @@ export class StdioTransport implements Transport, Wire {
   #receive(line: string): void {
     if (this.ended !== undefined) return;
     try {
+      if (line.startsWith("[")) return this.#receiveBatch(line);
       const message = parseMessage(line);
-      if (message === undefined) this.#words.push(Buffer.from(`${line}\n`));
+      if (message === undefined) this.#receiveNone(line);
       else if (isMisnumbered(message)) this.onerror?.(new Error(`dropped an answer to a request never sent: ${line.slice(0, 200)}`));
       else this.onmessage?.(message);
     } catch (error: unknown) {
       if (error instanceof ToolError) this.#receiveCostly(line, error.message);
       else this.onerror?.(error instanceof Error ? error : new Error(describeThrown(error)));
     }
+  }
+
+  #receiveBatch(line: string): void {
+    const batch = parseBatch(line);
+    if (batch.length === 0) this.#words.push(Buffer.from(`${line}\n`));
+    for (const each of batch) this.#receive(each);
+  }
+
+  /** A line that is no message ends the request that it answers, is refused where it was meant as a request, and else is a stray print. */
+  #receiveNone(line: string): void {
+    const told = unreadable(line);
+    if (told === undefined) this.#words.push(Buffer.from(`${line}\n`));
+    else if ("ended" in told) this.onmessage?.(told.ended);
+    else void this.send(told.refusal);
   }
 
   /** A tool whose schema nests too deep does not cost the others: the list is read without what is too deep. */
@@ -194,8 +210,26 @@ export function parseMessage(line: string): JSONRPCMessage | undefined {
   } catch {
     return undefined;
   }
-  if (!isJsonObject(message) || message["jsonrpc"] !== "2.0") return undefined;
+  if (!isJsonObject(message) || message["jsonrpc"] !== "2.0" || (isRequest(message) && !isSoundRequest(message, line))) return undefined;
   return message as unknown as JSONRPCMessage; // the SDK checks every field that it uses
+}
+
+/**
+ * The messages in a line that is a batch, as a line each; none where it is another array. Of the revision 2025-03-26 only.
+ *
+ * @see https://modelcontextprotocol.io/specification/2025-03-26/basic#batching
+ * @throws as `parseMessage`
+ */
+function parseBatch(line: string): readonly string[] {
+  checkCost(line);
+  let batch: unknown;
+  try {
+    batch = parseExactly(line, LONG_INTEGER.test(line) ? keepDigits : undefined);
+  } catch {
+    return [];
+  }
+  if (!Array.isArray(batch) || !batch.every((each) => isJsonObject(each) && each["jsonrpc"] === "2.0")) return [];
+  return batch.map((each) => JSON.stringify(each));
 }
 
 function checkCost(line: string): void {

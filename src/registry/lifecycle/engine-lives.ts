@@ -1,12 +1,15 @@
 /** The engines of a runtime, each opened once however many toolsets share it, and closed when none needs it. */
 import type { Engine } from "../../core/engine.ts";
-import type { ToolError } from "../../core/error.ts";
+import { ToolError } from "../../core/error.ts";
 import type { Ports } from "../../core/ports.ts";
 import type { Toolset } from "../../core/toolset.ts";
+import { waitFor } from "../../policy/deadline.ts";
 import { EngineLife } from "./engine-life.ts";
 
 /** So many are opened at a time: each may start a process. */
 const MAX_OPENING = 16;
+/** So long an opening that was given up may take to end what it has begun. */
+const SETTLE_MS = 5_000;
 
 export class EngineLives {
   readonly #ports: Ports;
@@ -81,10 +84,25 @@ export class EngineLives {
     await this.#work;
   }
 
-  /** Closes all, needed or not, and reports the failure of each. */
+  /** Closes all, needed or not, and reports the failure of each. Waits a while for openings that were given up: each may have a process that still ends. */
   async close(): Promise<readonly (readonly [EngineLife, ToolError | undefined])[]> {
     const lives = [...new Set([...this.all, ...this.#dropped, ...this.#ending])];
-    return await Promise.all(lives.map(async (life) => [life, await life.close()] as const));
+    return await Promise.all(
+      lives.map(async (life) => {
+        const error = await life.close();
+        await this.#whenSettled(life);
+        return [life, error] as const;
+      }),
+    );
+  }
+
+  async #whenSettled(life: EngineLife): Promise<void> {
+    const { clock, log } = this.#ports;
+    const name = JSON.stringify(life.toolsets[0].name);
+    const late = (): ToolError =>
+      new ToolError("timeout", `The opening of toolset ${name}, which was given up, has not ended within ${SETTLE_MS} ms.`);
+    const waited = await waitFor({ clock, wait: undefined }, life.settled(), { endsAt: clock.now() + SETTLE_MS, late });
+    if ("ended" in waited) log.warn(waited.ended.message);
   }
 
   /** The life of an engine that had been dropped: it must not have two. */

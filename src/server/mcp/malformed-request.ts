@@ -1,8 +1,10 @@
 /** Finds the requests that the SDK would drop without an answer: their clients would wait for one. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { describeThrown } from "../../core/error.ts";
+import { parseExactly } from "../../core/base/exact-json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { CLIENT_JSON } from "../http/body.ts";
-import { INVALID_REQUEST } from "./rpc-codes.ts";
+import { INVALID_REQUEST, PARSE_ERROR } from "./rpc-codes.ts";
 import type { ServerModule } from "./sdk.ts";
 
 /** A line of a client: the lines to read in its place, and the answers to those that cannot be read. */
@@ -16,8 +18,8 @@ export function checkLine(line: string, sdk: ServerModule): CheckedLine {
   let message: JsonValue;
   try {
     message = parseJson(line, CLIENT_JSON);
-  } catch {
-    return { lines: [line], refusals: [] }; // no message
+  } catch (error: unknown) {
+    return unread(line, describeThrown(error));
   }
   if (!isJsonArray(message)) {
     const refusal = refusalOf(message, sdk);
@@ -29,6 +31,21 @@ export function checkLine(line: string, sdk: ServerModule): CheckedLine {
     lines: message.filter((_each, index) => refusals[index] === undefined).map((each) => JSON.stringify(each)),
     refusals: refusals.filter((refusal) => refusal !== undefined),
   };
+}
+
+/** A line that cannot be read without a change. Only requests are refused: the rest wants no answer, and is left to the SDK. */
+function unread(line: string, problem: string): CheckedLine {
+  let read: unknown;
+  try {
+    read = parseExactly(line);
+  } catch {
+    return { lines: [], refusals: [refuse(null, problem, PARSE_ERROR)] };
+  }
+  const requests = (Array.isArray(read) ? read : [read]).filter(
+    (each) => isJsonObject(each) && each["method"] !== undefined && Object.hasOwn(each, "id"),
+  );
+  if (requests.length === 0) return { lines: [line], refusals: [] };
+  return { lines: [], refusals: requests.map(({ id }) => refuse(isToken(id) ? id : null, problem)) };
 }
 
 /** The answer to a message that is no request, notification or answer of the protocol; undefined for one that is, and for what wants no answer. */
@@ -74,6 +91,6 @@ function problemOf(
   return "its params are not as the protocol has them: _meta is an object, its progressToken a string or an integer";
 }
 
-function refuse(id: JsonValue, problem: string): JsonObject {
-  return { jsonrpc: "2.0", id, error: { code: INVALID_REQUEST, message: `The request is malformed: ${problem}.` } };
+function refuse(id: JsonValue, problem: string, code: number = INVALID_REQUEST): JsonObject {
+  return { jsonrpc: "2.0", id, error: { code, message: `The request is malformed: ${problem.replace(/\.$/u, "")}.` } };
 }

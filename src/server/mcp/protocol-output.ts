@@ -1,5 +1,6 @@
 /** Standard output for the protocol alone, which a stray line would break. */
 import { Writable } from "node:stream";
+import { divertOutput } from "../../processes/divert-output.ts";
 
 export interface ProtocolOutput {
   readonly output: Writable;
@@ -9,13 +10,13 @@ export interface ProtocolOutput {
 
 /** Until `release`, what the process prints to standard output goes to standard error. */
 export function protocolOutput(): ProtocolOutput {
-  const { stdout, stderr } = process;
-  const write = stdout.write.bind(stdout);
+  const { stdout } = process;
+  const { through, release } = divertOutput();
   const fail = (error: Error): void => void output.destroy(error);
   const output = new Writable({
     decodeStrings: false,
     write: (chunk: string, _encoding, done) => {
-      if (write(chunk)) done();
+      if (through(() => stdout.write(chunk))) done();
       else stdout.once("drain", () => done());
     },
     destroy: (error, done) => {
@@ -24,11 +25,5 @@ export function protocolOutput(): ProtocolOutput {
     },
   });
   stdout.on("error", fail); // stays after one: further writes of the process may fail in the same way
-  stdout.write = stderr.write.bind(stderr);
-  return {
-    output,
-    release: () => {
-      stdout.write = write;
-    },
-  };
+  return { output, release };
 }

@@ -7,3 +7,5 @@ export const METHOD_NOT_FOUND = -32_601;
 /** JSON-RPC: our own fault. */
 export const INTERNAL_ERROR = -32_603;
 export const INVALID_REQUEST = -32_600;
+/** JSON-RPC: the text is not JSON. */
+export const PARSE_ERROR = -32_700;

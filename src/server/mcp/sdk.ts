@@ -1,6 +1,8 @@
 /** The official server library, an optional peer that is loaded only when a server is started. */
 import type { JSONRPCRequest, Result, ServerContext } from "@modelcontextprotocol/server";
-import { ToolError } from "../../core/error.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
+import { parseJson } from "../../core/base/parse-json.ts";
+import { INVALID_PARAMS } from "./rpc-codes.ts";
 
 export type ServerModule = typeof import("@modelcontextprotocol/server");
 export type StdioModule = typeof import("@modelcontextprotocol/server/stdio");
@@ -34,16 +36,42 @@ type ServerClass = ServerModule["Server"];
 
 /**
  * The SDK's server without its second look at the answers of `tools/call`: they are made whole here, its schemas know no tasks, and to
- * check an answer costs more than most calls.
+ * check an answer costs more than most calls. It answers params that its schemas refuse as invalid params, and not as an internal error.
  */
-export function passingServer({ Server }: ServerModule): ServerClass {
+export function passingServer({ Server, ProtocolError }: ServerModule): ServerClass {
   return class PassingServer extends Server {
     protected override _wrapHandler(...args: Parameters<WrapHandler>): ReturnType<WrapHandler> {
       const [method, handler] = args;
+      if (method === "tools/call") return handler;
       // oxlint-disable-next-line no-underscore-dangle -- the SDK names its hook so
-      return method === "tools/call" ? handler : super._wrapHandler(method, handler);
+      return super._wrapHandler(method, async (request, context) => {
+        try {
+          return await handler(request, context);
+        } catch (error: unknown) {
+          if (error instanceof ProtocolError) throw error; // as every handler of ours throws
+          throw new ProtocolError(INVALID_PARAMS, `Invalid params for ${method}: ${problemsIn(describeThrown(error))}.`);
+        }
+      });
     }
   };
+}
+
+/** The problems that a schema of the SDK found, which it gives as JSON text. */
+function problemsIn(text: string): string {
+  let issues: unknown;
+  try {
+    issues = parseJson(text);
+  } catch {
+    return text;
+  }
+  if (!Array.isArray(issues)) return text;
+  return issues.map(({ path, message }: Issue) => [...path.slice(1), message].join(": ")).join("; ");
+}
+
+interface Issue {
+  /** Begins with `params`. */
+  readonly path: readonly (string | number)[];
+  readonly message: string;
 }
 
 type WrapHandler = (

@@ -48,7 +48,9 @@ const errors = fc.constantFrom<JsonValue>(
 const messages = fc.oneof(
   results.map((result): JsonObject => ({ jsonrpc: "2.0", id: "ID", result })),
   errors.map((error): JsonObject => ({ jsonrpc: "2.0", id: "ID", error })),
-  fc.constantFrom<JsonValue>({ jsonrpc: "1.0", id: "ID", result: {} }, { id: "ID" }, null),
+  fc.constantFrom<JsonValue>({ jsonrpc: "1.0", id: "ID", result: {} }, { id: "ID" }, { jsonrpc: "2.0", id: "ID" }, null),
+  results.chain((result) => fc.constantFrom<JsonValue>(9_999_999, null, "x").map((id): JsonObject => ({ jsonrpc: "2.0", id, result }))),
+  errors.map((error): JsonObject => ({ jsonrpc: "2.0", id: null, error })),
 );
 const answers: fc.Arbitrary<Answer> = fc.record({
   status: fc.constantFrom(200, 200, 200, 200, 204, 302, 400, 404, 429, 500, 503),
@@ -107,7 +109,7 @@ test(
       const told =
         error === undefined
           ? undefined
-          : { code: error.code, message: error.message.replaceAll(toolset, "it"), retryable: error.retryable };
+          : { code: error.code, message: error.message.replaceAll(`"${toolset}"`, "it"), retryable: error.retryable };
       return { status, output, content, metadata, error: told };
     };
     const property = fc.asyncProperty(answers, async (planned) => {

@@ -8,6 +8,12 @@ import { engineContext, request, requestOf, toolContext } from "../engine-contex
 import { rejection } from "../mcp-engine.ts";
 import { event, legacy, loopbackMcp, modern, openHttp, reply, text, toolList, type Answers } from "./loopback-mcp.ts";
 
+/** Of the older era, without sessions. */
+const stateless = (): Answers => ({
+  ...legacy(),
+  initialize: () => ({ protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo: { name: "loopback", version: "1" } }),
+});
+
 const okay = new ToolOutput({ content: [{ type: "text", text: "okay" }] });
 
 describe("credentials", () => {
@@ -136,6 +142,22 @@ describe("lost connections", () => {
   });
 });
 
+test.each(["modern", "legacy"] as const)("streams that a server leaves open behind its answers are closed beyond 32 (%s)", async (era) => {
+  let open = 0;
+  const { url } = await loopbackMcp({
+    ...(era === "modern" ? modern() : legacy()),
+    "tools/call": ({ response, id }) => {
+      open++;
+      response.once("close", () => open--);
+      event(response, { id: id as number, result: text("okay") });
+      return undefined;
+    },
+  });
+  const { engine } = await openHttp({ url, protocol: era });
+  for (let count = 0; count < 40; count++) expect(await engine.call(request("echo"), toolContext())).toEqual(okay);
+  await vi.waitFor(() => expect(open).toBe(32));
+});
+
 const EVENTS = inCI ? 100_000 : 5_000;
 
 describe("strange answers", () => {
@@ -212,6 +234,96 @@ describe("strange answers", () => {
     const { engine } = await openHttp({ url });
 
     expect(await engine.call(request("echo"), toolContext())).toEqual(okay);
+  });
+
+  const result = text("okay");
+  test.each([
+    ["another id", { id: 999, result }, "a message with the id 999 in place of"],
+    ["its id as a string", { id: "ID", result }, 'a message with the id "'],
+    ["no id", { result }, "a message without an id"],
+    ["null for an id", { id: null, result }, "a message without an id"],
+    ["a notification", { method: "notifications/x" }, "a message without an id"],
+    ["a request with its id", { id: 0, method: "ping" }, "a message with the id"],
+    ["neither result nor error", { id: 0 }, "a message that has neither a result nor an error"],
+    [
+      "result and error",
+      { padding: "x".repeat(2_000), id: 0, result, error: { code: 1, message: "no" } },
+      "a message that has both a result and an error",
+    ],
+    ["nothing", [], "no message"],
+    ["a string", "okay", "no message"],
+  ])("a whole answer with %s ends the call at once, in either era", async (_what, said, problem) => {
+    const answer: NonNullable<Answers[string]> = ({ response, id }) => {
+      const body = JSON.stringify(
+        said === null || typeof said !== "object" ? said : Array.isArray(said) ? said : { jsonrpc: "2.0", ...said },
+      );
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(body.replace('"id":0', `"id":${String(id)}`).replace('"ID"', `"${String(id)}"`));
+      return undefined;
+    };
+    const servers = await Promise.all([modern(), legacy()].map((own) => loopbackMcp({ ...own, "tools/call": answer })));
+    const opened = await Promise.all([
+      openHttp({ url: servers[0]?.url ?? "" }),
+      openHttp({ url: servers[1]?.url ?? "", protocol: "legacy" }),
+    ]);
+    for (const { engine } of opened) {
+      expect(await rejection(engine.call(request("echo"), toolContext()))).toMatchObject({
+        code: "invalid_output",
+        outcome: "unknown",
+        message: expect.stringContaining(`MCP server "far": it answered tools/call with ${problem}`),
+      });
+    }
+  });
+
+  test.each([
+    [200, {}, "execution_failed", "unknown"],
+    [400, {}, "execution_failed", "failed"],
+    [400, { id: null }, "execution_failed", "failed"],
+    [400, { id: null, error: { code: -32_602, message: "it is closed" } }, "invalid_input", "failed"],
+    [404, {}, "execution_failed", "failed"],
+    [422, { id: 0 }, "execution_failed", "failed"],
+    [403, {}, "permission_denied", "not_started"],
+    [500, {}, "network_error", "unknown"],
+  ])("an error that names no request, sent with HTTP %d (%j), has the words of the server", async (status, more, code, outcome) => {
+    const answer: NonNullable<Answers[string]> = ({ response, id }) => {
+      reply(
+        response,
+        { error: { code: -32_042_0, message: "it is closed" }, ...more, ...("id" in more && more.id === 0 ? { id: id as number } : {}) },
+        status,
+      );
+      return undefined;
+    };
+    const servers = await Promise.all([modern(), stateless()].map((own) => loopbackMcp({ ...own, "tools/call": answer })));
+    const opened = await Promise.all([
+      openHttp({ url: servers[0]?.url ?? "" }),
+      openHttp({ url: servers[1]?.url ?? "", protocol: "legacy" }),
+    ]);
+    for (const { engine } of opened)
+      expect(await rejection(engine.call(request("echo"), toolContext()))).toMatchObject({
+        code,
+        outcome,
+        message: expect.stringContaining("it is closed"),
+      });
+  });
+
+  test("a server that refuses to be opened is quoted, whatever the older transport says afterwards", async () => {
+    const refuse: NonNullable<Answers[string]> = ({ response }) => {
+      reply(response, { id: null, error: { code: -32_000, message: "closed on Sundays" } }, 400);
+      return undefined;
+    };
+    const { url } = await loopbackMcp({ "server/discover": refuse, initialize: refuse });
+    expect(await rejection(openHttp({ url }))).toMatchObject({ message: 'MCP server "far" could not be opened: closed on Sundays.' });
+  });
+
+  test("a server that answers the question of the newer era with an error without an id is greeted in the older way", async () => {
+    const { url } = await loopbackMcp({
+      ...legacy(),
+      "server/discover": ({ response }) => {
+        reply(response, { id: null, error: { code: -32_601, message: "unknown" } });
+        return undefined;
+      },
+    });
+    expect((await openHttp({ url })).tools).toHaveLength(1);
   });
 
   test("A12 an answer that nests a hundred thousand levels deep ends its call and nothing else", async () => {

@@ -1,5 +1,6 @@
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { describe, expect, test } from "vitest";
+import type { JsonObject } from "../../../src/core/base/json.ts";
 import { Relay, type RelayEvents } from "../../../src/engine/mcp/relay.ts";
 import { settle } from "../../../src/testing/fake-ports.ts";
 
@@ -55,6 +56,52 @@ describe("a server that asks and takes no answers", () => {
     await settle();
     expect(sent.at(-1)).toMatchObject({ method: "tools/call" });
   });
+});
+
+describe("a server that asks without end", () => {
+  test("has 64 requests answered at a time; the others are refused, and the next is taken once one was answered", async () => {
+    const answers: ((answer: JsonObject) => void)[] = [];
+    const { receive, sent, takeAll } = world({ onRequest: () => new Promise((resolve) => answers.push(resolve)) });
+    for (let id = 0; id < 1_000; id++) receive({ id, method: "elicitation/create" });
+    expect([answers.length, sent.length]).toEqual([64, 936]);
+    expect(sent[0]).toEqual({
+      jsonrpc: "2.0",
+      id: 64,
+      error: { code: -32_000, message: "64 requests of this server are being answered already; send the next after an answer." },
+    });
+    takeAll();
+    answers[0]?.({ action: "cancel" });
+    await settle();
+    receive({ id: 1_000, method: "elicitation/create" });
+    expect([answers.length, sent.at(-1)]).toEqual([65, { jsonrpc: "2.0", id: 0, result: { action: "cancel" } }]);
+  });
+
+  test("with one id twice gets an answer to the first", async () => {
+    const answers: ((answer: JsonObject) => void)[] = [];
+    const { receive, sent } = world({ onRequest: () => new Promise((resolve) => answers.push(resolve)) });
+    receive({ id: "q", method: "elicitation/create" });
+    receive({ id: "q", method: "elicitation/create" });
+    answers[0]?.({ action: "cancel" });
+    await settle();
+    expect([answers.length, sent]).toEqual([
+      1,
+      [
+        { jsonrpc: "2.0", id: null, error: { code: -32_600, message: 'The id "q" is that of a request that is being answered.' } },
+        { jsonrpc: "2.0", id: "q", result: { action: "cancel" } },
+      ],
+    ]);
+  });
+});
+
+test.each([
+  [{}, "neither a result nor an error"],
+  [{ error: null }, "neither a result nor an error"],
+  [{ result: {}, error: { code: 1, message: "no" } }, "both a result and an error"],
+])("an answer with %j ends its request at once", async (parts, what) => {
+  const { relay, receive } = world();
+  const request = relay.request({ method: "tools/call", params: {}, signal: new AbortController().signal });
+  receive({ id: 1, ...parts });
+  await expect(request).rejects.toMatchObject({ code: "invalid_output", message: `it sent an answer that has ${what}` });
 });
 
 test("an answer that has null for an error beside its result is the result", async () => {

@@ -146,7 +146,12 @@ describe("open", () => {
     const opening = lifecycle.open();
     await ports.clock.advance(86_400_000);
     expect(trace()).toEqual(["toolset-fail short"]);
-    await lifecycle.close();
+    const closing = lifecycle.close();
+    await ports.clock.advance(5_000);
+    expect(await closing).toEqual([]);
+    expect(ports.log.lines.map(({ message }) => message)).toEqual(
+      ["short", "patient"].map((name) => `The opening of toolset "${name}", which was given up, has not ended within 5000 ms.`),
+    );
     expect((await opening).failed.map(({ toolset, error }) => [toolset, error.code])).toEqual([
       ["short", "timeout"],
       ["patient", "cancelled"],
@@ -196,7 +201,7 @@ describe("open", () => {
   test("F4.10 strict rejects with the first failure at once, and closes what was open or opens later", async () => {
     const trace: string[] = [];
     let openLate: (tools: readonly Tool[]) => void = () => {};
-    const { lifecycle, state } = lifecycleOf(
+    const { lifecycle, state, ports } = lifecycleOf(
       [
         { name: "slow", tools: [ask], engine: engine(trace, "slow", { open: () => new Promise((resolve) => (openLate = resolve)) }) },
         { name: "good", tools: [ask], engine: engine(trace, "good") },
@@ -208,11 +213,16 @@ describe("open", () => {
       ],
       { strict: true },
     );
-    await expect(lifecycle.open()).rejects.toMatchObject({
+    const opening = lifecycle.open();
+    opening.catch(() => {});
+    await settle();
+    await settle();
+    expect(trace).toEqual(["open good", "close good"]);
+    await ports.clock.advance(5_000);
+    await expect(opening).rejects.toMatchObject({
       code: "unavailable",
       message: 'The toolset "bad" could not be opened: no such host',
     });
-    expect(trace).toEqual(["open good", "close good"]);
     openLate([]);
     await settle();
     expect(trace).toEqual(["open good", "close good", "close slow"]);
@@ -292,9 +302,9 @@ describe("close", () => {
       { name: "fast", tools: [ask], engine: engine(trace, "fast") },
     ]);
     const opening = lifecycle.open();
-    await lifecycle.close();
+    const closing = lifecycle.close();
     openLate([ask]);
-    await settle();
+    await closing;
     expect((await opening).failed.map(({ error }) => error.code)).toContain("cancelled");
     expect([...trace].sort()).toEqual(["close fast", "close slow", "open fast"]);
     expect([state("slow::ask"), state("fast::ask"), ports.clock.pending]).toEqual([

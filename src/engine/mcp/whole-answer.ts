@@ -1,0 +1,59 @@
+/** Looks at an answer that comes whole and not as a stream: over Streamable HTTP it belongs to the request that was posted. */
+import { parseExactly } from "../../core/base/exact-json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { EDGE_LENGTH } from "../../processes/line-reader.ts";
+import { printable } from "../../processes/stderr-tail.ts";
+import { ServerFault } from "./failure.ts";
+import { answeredId } from "./oversize-answer.ts";
+
+const MAX_QUOTED = 200;
+const SAYS_SOMETHING = /"(?:result|error)"\s*:/u;
+
+/**
+ * The text to read in the place of the one that answered a request: an error without an id is given that of the request.
+ *
+ * @see https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#sending-messages-to-the-server
+ * @throws ToolError `invalid_output` for JSON that does not answer the request, which would wait for its time limit
+ */
+export function answerTo(posted: string, text: string): string {
+  const request = read(posted);
+  if (!isJsonObject(request) || typeof request["method"] !== "string" || request["id"] === undefined) return text;
+  const { id, method } = request;
+  const head = text.slice(0, EDGE_LENGTH);
+  if (answeredId(head, text.slice(-EDGE_LENGTH)) === id && SAYS_SOMETHING.test(head)) return text; // large ones are not read twice
+  const answer = read(text);
+  if (answer === undefined) return text; // not JSON, which the SDK says
+  const messages = isJsonArray(answer) ? answer : [answer];
+  const own = messages.find((message) => isJsonObject(message) && message["id"] === id && message["method"] === undefined);
+  if (isJsonObject(own) && saysOneThing(own)) return text;
+  const unnamed = own === undefined ? messages.find(isErrorWithoutId) : undefined;
+  if (isJsonObject(unnamed)) return JSON.stringify({ ...unnamed, id });
+  const problem = isJsonObject(own)
+    ? `a message that has ${own["result"] === undefined ? "neither a result nor an error" : "both a result and an error"}`
+    : problemOf(messages, id);
+  throw new ServerFault("invalid_output", `it answered ${method} with ${problem}: ${printable(text).slice(0, MAX_QUOTED)}`);
+}
+
+function read(text: string): JsonValue | undefined {
+  try {
+    return parseExactly(text) as JsonValue; // JSON by definition
+  } catch {
+    return undefined;
+  }
+}
+
+/** Some servers send null for an error with a result. */
+function saysOneThing(message: JsonObject): boolean {
+  return (message["result"] === undefined) === ((message["error"] ?? undefined) !== undefined);
+}
+
+function isErrorWithoutId(message: JsonValue): boolean {
+  return isJsonObject(message) && (message["id"] ?? null) === null && isJsonObject(message["error"]) && message["result"] === undefined;
+}
+
+function problemOf([first]: readonly JsonValue[], wanted: JsonValue): string {
+  if (!isJsonObject(first)) return "no message";
+  const { id } = first;
+  if (id === undefined || id === null) return "a message without an id";
+  return `a message with the id ${JSON.stringify(id).slice(0, MAX_QUOTED)} in place of ${JSON.stringify(wanted)}`;
+}
