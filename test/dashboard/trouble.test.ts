@@ -255,6 +255,18 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     await page.context().close();
   });
 
+  test("the search of names says when the server could not be asked", async () => {
+    const { page } = await openPage(browser, scene, "/sessions");
+    await page.route("**/v1/tools?*", (route) => route.fulfill({ status: 500, json: { title: "The disk is full", status: 500 } }));
+    await page.getByRole("link", { name: "away" }).waitFor();
+    await page.keyboard.press("Control+k");
+    const palette = page.getByRole("dialog", { name: "Go to" });
+    await palette.getByRole("combobox").fill("zzz");
+    await palette.getByRole("alert").waitFor();
+    expect(await palette.getByText("Nothing of this name").count()).toBe(0);
+    await page.context().close();
+  });
+
   test("the focus returns to its row when a panel is closed, also on a phone, and stays in the panel after an answer", async () => {
     const [question] = await ask("focus");
     if (question === undefined) throw new Error("There is no question.");

@@ -1,6 +1,7 @@
 /** Goes to any screen, session or tool, or does what the present screen offers, by a few letters. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useEffect, useId, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
+import { InlineFailure } from "../server/inline-failure.tsx";
 import { useConnection, useConnectionState } from "../server/use-server.ts";
 import { sessionPath, sessionsPath, toolPath, useGo } from "../show/address.ts";
 import { Inert } from "../show/inert.tsx";
@@ -28,7 +29,7 @@ export function Palette({
   const id = useId();
   const [words, setWords] = useState("");
   const [chosen, setChosen] = useState(0);
-  const entries = useEntries(words, screens);
+  const { entries, error } = useEntries(words, screens);
   const active = Math.min(chosen, entries.length - 1);
   useEffect(() => {
     dialog.current?.showModal();
@@ -79,7 +80,8 @@ export function Palette({
       />
       <FoundList id={id} entries={entries} active={active} onActive={setChosen} onRun={run} />
       <p className="palette-none muted" role="status">
-        {entries.length === 0 ? "Nothing of this name was found." : ""}
+        {error === null && entries.length === 0 ? "Nothing of this name was found." : ""}
+        <InlineFailure error={error} />
       </p>
     </dialog>
   );
@@ -124,14 +126,20 @@ function FoundList({ id, entries, active, onActive, onRun }: FoundProps): ReactN
   );
 }
 
+interface Found {
+  readonly entries: readonly Entry[];
+  /** Why the server could not be searched. */
+  readonly error: Error | null;
+}
+
 /** In the order of use: what this screen does, the screens, then what the server finds. */
-function useEntries(words: string, screens: readonly (readonly [string, string])[]): readonly Entry[] {
+function useEntries(words: string, screens: readonly (readonly [string, string])[]): Found {
   const go = useGo();
   const { client } = useConnection();
   const { key } = useConnectionState();
   const [actions] = useState(screenActions);
   const q = usePaused(words.trim().slice(0, MAX_WORDS));
-  const { data } = useQuery({
+  const { data, error } = useQuery({
     queryKey: ["palette", q],
     enabled: key !== undefined,
     placeholderData: keepPreviousData,
@@ -145,11 +153,12 @@ function useEntries(words: string, screens: readonly (readonly [string, string])
     },
   });
   const fits = ({ name, title = "" }: Pick<Entry, "name" | "title">): boolean => holdsWords(`${name}\n${title}`, words);
-  return [
+  const entries = [
     ...actions.map(({ name, run }) => ({ kind: "action", name, run })).filter(fits),
     ...screens.map(([name, path]) => ({ kind: "screen", name, run: () => go(path) })).filter(fits),
     ...(data?.sessions ?? []).map(({ id, title }) => ({ kind: "session", name: id, title, run: () => go(sessionPath(id)) })).filter(fits),
     ...(data?.tools ?? []).map((name) => ({ kind: "tool", name, run: () => go(toolPath(name)) })),
     ...(data?.isMore === true ? [{ kind: "search", name: `More sessions with “${q}”`, run: () => go(sessionsPath(q)) }] : []),
   ];
+  return { entries, error };
 }
