@@ -145,6 +145,7 @@ export const sessionHandlers: Handlers<SessionId> = {
 
   async commitSession({ runtime, principal, params: { sessionId } }, { sessions }) {
     checkSeen(principal, sessionId);
+    refuseSessionKey(principal); // it would write into the parent, which is another session
     const branch = openBranch(runtime.sessions.get(sessionId), sessionId);
     const parent = branch.parent?.id ?? "";
     await branch.commit();

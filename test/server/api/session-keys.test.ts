@@ -130,6 +130,20 @@ test("issue 19.5 E05 a session key begins no branches, which it could neither us
   expect((await api.ask("POST", "/v1/sessions/desk/simulate", { token: page.key, body })).status).toBe(200);
 });
 
+test("issue 19.5 E05 a key of a branch changes nothing of its parent: it may discard the branch, and not commit it", async () => {
+  const { api, make } = await keyedApi();
+  const owner = createClient({ url: api.url, token: TOKEN });
+  const params = { sessionId: "branch" };
+  await owner.call("forkSession", { params: { sessionId: "desk" }, body: { id: "branch" } });
+  await owner.call("executeInSession", { params, body: { calls: [{ name: "notes::add", input: { text: "one" } }] } });
+  const events = () => owner.call("listSessionEvents", { params: { sessionId: "desk" } });
+  const before = await events();
+  const { json: page } = await make(TOKEN, { scopes: ["read", "execute", "simulate", "approve"] }, "branch");
+  expect((await api.ask("POST", "/v1/sessions/branch/commit", { token: page.key })).status).toBe(403);
+  expect(await events()).toEqual(before);
+  expect((await api.ask("POST", "/v1/sessions/branch/discard", { token: page.key })).status).toBe(204);
+});
+
 test("issue 19.5 a server without a store of keys says that it makes none", async () => {
   const api = await startApi();
   const { status, json } = await api.ask("POST", "/v1/sessions/desk/keys", { body: { name: "page", scopes: ["read"] } });
