@@ -120,12 +120,14 @@ export const sessionHandlers: Handlers<SessionId> = {
     return titles.entitled(shownOpen(open), open);
   },
 
-  async deleteSession({ runtime, principal, params: { sessionId } }, { sessions, store }) {
+  async deleteSession({ runtime, principal, params: { sessionId } }, services) {
+    const { sessions, store } = services;
     checkSeen(principal, sessionId);
     const open = runtime.sessions.get(sessionId);
     if (open !== undefined) await sessions.close(open);
     const wasStored = (await store?.remove(sessionId)) ?? false;
     if (open === undefined && !wasStored) throw noSession(sessionId);
+    await endReaders(sessionId, services);
     return noContent();
   },
 
@@ -143,21 +145,24 @@ export const sessionHandlers: Handlers<SessionId> = {
     });
   },
 
-  async commitSession({ runtime, principal, params: { sessionId } }, { sessions }) {
+  async commitSession({ runtime, principal, params: { sessionId } }, services) {
+    const { sessions } = services;
     checkSeen(principal, sessionId);
     refuseSessionKey(principal); // it would write into the parent, which is another session
     const branch = openBranch(runtime.sessions.get(sessionId), sessionId);
     const parent = branch.parent?.id ?? "";
     await branch.commit();
     await sessions.close(branch);
+    await endReaders(sessionId, services);
     return sessions.use(parent, shownOpen);
   },
 
-  async discardSession({ runtime, principal, params: { sessionId } }, { sessions }) {
+  async discardSession({ runtime, principal, params: { sessionId } }, services) {
     checkSeen(principal, sessionId);
     const branch = openBranch(runtime.sessions.get(sessionId), sessionId);
     await branch.discard();
-    await sessions.close(branch);
+    await services.sessions.close(branch);
+    await endReaders(sessionId, services);
     return noContent();
   },
 
@@ -219,6 +224,12 @@ export const sessionHandlers: Handlers<SessionId> = {
     });
   },
 };
+
+/** Ends the keys and streams of a session that is no more: the next one of its id is another. */
+async function endReaders(sessionId: string, { access, events }: ApiServices): Promise<void> {
+  events.removed(sessionId);
+  await access.revokeKeysOf(sessionId);
+}
 
 /** Whether the id and the title of a session hold all the words, each in either, in any order and case. */
 function searchFor(q: string): (session: ApiSession) => boolean {

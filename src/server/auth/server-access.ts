@@ -158,6 +158,11 @@ export class ServerAccess implements Authenticator {
     await this.#ownKeys().revokeSessionKey(key, by);
   }
 
+  /** Ends the keys of a session that was removed. */
+  async revokeKeysOf(sessionId: string): Promise<void> {
+    await this.#keys?.revokeOf(sessionId);
+  }
+
   #ownKeys(): Keys {
     if (this.#keys !== undefined) return this.#keys;
     throw new ToolError("unavailable", "The server keeps no keys.", {

@@ -144,6 +144,32 @@ test("issue 19.5 E05 a key of a branch changes nothing of its parent: it may dis
   expect((await api.ask("POST", "/v1/sessions/branch/discard", { token: page.key })).status).toBe(204);
 });
 
+test("issue 19.5 E05 a key and the streams of a session end with it, and see nothing of the next session of its id", async () => {
+  const { api, make } = await keyedApi();
+  const owner = createClient({ url: api.url, token: TOKEN });
+  const params = { sessionId: "trip" };
+  const read = async (token: string): Promise<number> => (await api.ask("GET", "/v1/sessions/trip", { token })).status;
+  for (const end of [
+    () => api.ask("DELETE", "/v1/sessions/trip"),
+    () => api.ask("POST", "/v1/sessions/trip/discard"),
+    () => api.ask("POST", "/v1/sessions/trip/commit"),
+  ]) {
+    await owner.call("forkSession", { params: { sessionId: "desk" }, body: { id: "trip" } });
+    const { json: page } = await make(TOKEN, {}, "trip");
+    expect(await read(page.key)).toBe(200);
+    const headers = { accept: "text/event-stream", authorization: `Bearer ${TOKEN}` };
+    const stream = await fetch(`${api.url}/v1/sessions/trip/events`, { headers });
+    expect((await end()).status).toBeLessThan(300);
+    await owner.call("createSession", { body: { id: "trip" } });
+    await owner.call("executeInSession", { params, body: { calls: [{ name: "notes::add", input: { text: "secret" } }] } });
+    expect(await read(page.key)).toBe(401);
+    const text = await stream.text();
+    expect(text).toContain('"code":"not_found"');
+    expect(text).not.toContain("secret");
+    await owner.call("deleteSession", { params });
+  }
+});
+
 test("issue 19.5 a server without a store of keys says that it makes none", async () => {
   const api = await startApi();
   const { status, json } = await api.ask("POST", "/v1/sessions/desk/keys", { body: { name: "page", scopes: ["read"] } });
