@@ -6,7 +6,7 @@ import type { Store, StoredSession } from "../../core/store.ts";
 import { diffSessions } from "../../runtime/diff-sessions.ts";
 import { importRecording } from "../../runtime/import-recording.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
-import { storedEvents } from "../../session/read-events.ts";
+import { readEvents, type ReadableLog } from "../../session/read-events.ts";
 import type { PlacedEvents } from "../events/event-hub.ts";
 import type { ApiSession } from "./component-types.ts";
 import { limitedText } from "./limited-text.ts";
@@ -34,6 +34,9 @@ type SessionId =
 /** So many sessions are looked through for one page of a search, a part at a time: the title of each may have to be read. */
 const MOST_SEARCHED = 2_000;
 const SEARCHED_AT_ONCE = 500;
+
+/** So many events of a recording are read at a time. */
+const EXPORTED_AT_ONCE = 100;
 
 interface StoredPage {
   readonly found: readonly ApiSession[];
@@ -206,7 +209,7 @@ export const sessionHandlers: Handlers<SessionId> = {
     checkSeen(principal, sessionId);
     const open = runtime.sessions.get(sessionId);
     if (open === undefined) await store?.read(sessionId, { limit: 1 });
-    const events = open?.events() ?? (store === undefined ? undefined : storedEvents(store, sessionId));
+    const events = open?.events() ?? (store === undefined ? undefined : readEvents(inSmallPages(store, sessionId)));
     if (events === undefined) throw noSession(sessionId);
     const lines = writeRecording(events, { sessionId, exportedAt: clock.wallTime() });
     return new Response(ReadableStream.from(encoded(lines)), {
@@ -249,6 +252,11 @@ export async function eventsOf(
   const { query, request: raw } = request;
   if (!acceptsStream(raw)) return services.events.page(sessionId, query);
   return streamResponse(request, services, { sessionId }, raw.headers.get("last-event-id") ?? query.after);
+}
+
+/** A log for clients that may read slowly: one that reads nothing holds no more than a small page of it. */
+function inSmallPages(store: Store, sessionId: string): ReadableLog {
+  return { sessionId, read: (options) => store.read(sessionId, { ...options, limit: EXPORTED_AT_ONCE }) };
 }
 
 /** Resolves when the store has taken it in: the next request for it may come to another process. */
