@@ -96,6 +96,10 @@ export const sessionHandlers: Handlers<SessionId> = {
       return { sessions: sessions.filter(fits), ...(q === "" ? {} : { searched: sessions.length }) };
     }
     const shown = (one: StoredSession): Promise<ApiSession> => titles.entitled(shownStored(one, runtime.sessions.get(one.sessionId)));
+    if (principal.sessionId !== undefined) {
+      const own = await store.list({ sessionId: principal.sessionId }); // how many others there are is not said
+      return { sessions: (await Promise.all((offset === 0 ? own : []).map(shown))).filter(fits) };
+    }
     // The session of that very id is found at once, however old it is, and not a second time.
     const named = q === "" || offset > 0 ? [] : (await store.list({ sessionId: q })).filter(({ sessionId }) => isSeen(sessionId));
     const { found, searched, next } = await storedPage(

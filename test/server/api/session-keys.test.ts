@@ -170,6 +170,21 @@ test("issue 19.5 E05 a key and the streams of a session end with it, and see not
   }
 });
 
+test("issue 19.5 E05 the list of a session key says nothing of other sessions, not how many there are", async () => {
+  const { api, make } = await keyedApi();
+  for (let n = 0; n < 12; n++) await api.ask("POST", "/v1/sessions", { body: { id: `other-${n}` } });
+  const { json: page } = await make(TOKEN, {});
+  const desk = { sessions: [expect.objectContaining({ id: "desk" })] };
+  for (const [query, answer] of [
+    ["", desk],
+    ["?limit=1", desk],
+    ["?q=desk", desk],
+    ["?q=other", { sessions: [] }],
+    ["?cursor=3", { sessions: [] }],
+  ] as const)
+    expect((await api.ask("GET", `/v1/sessions${query}`, { token: page.key })).json).toEqual(answer);
+});
+
 test("issue 19.5 a server without a store of keys says that it makes none", async () => {
   const api = await startApi();
   const { status, json } = await api.ask("POST", "/v1/sessions/desk/keys", { body: { name: "page", scopes: ["read"] } });
