@@ -1,6 +1,8 @@
 /** MCP and the API on one port. */
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { expect, test } from "vitest";
+import { createRuntime } from "haft";
+import { createServer, staticToken } from "haft/server";
+import { expect, onTestFinished, test } from "vitest";
 import { raw, rawResponse } from "../mcp-raw.ts";
 import { TOKEN, startApi } from "./api-server.ts";
 
@@ -46,6 +48,28 @@ test.each([
   });
   expect((await Promise.all(sent)).sort()).toEqual([200, 200, 429, 429, 429, 429]);
   expect((await raw(`${api.url}/mcp`, "tools/call", { name: "notes__list", arguments: {} }, { headers })).status).toBe(200);
+});
+
+test("a caller that begins more and more sessions at /mcp ends its own, and none of another caller", async () => {
+  const runtime = createRuntime();
+  const tokens = { a: "a-token-of-the-one-caller", b: "a-token-of-another-caller" };
+  const [one, other] = [staticToken({ token: tokens.a, id: "a" }), staticToken({ token: tokens.b, id: "b" })];
+  const auth = { authenticate: async (request: Request) => (await one.authenticate(request)) ?? other.authenticate(request) };
+  const server = createServer(runtime, { auth, mcp: { maxSessions: 3 } });
+  onTestFinished(() => server.close());
+  const ask = (token: string, body: object, sessionId?: string) => {
+    const headers = { ...BOTH, authorization: `Bearer ${token}`, "content-type": "application/json" };
+    const init = { method: "POST", headers: { ...headers, ...(sessionId === undefined ? {} : { "mcp-session-id": sessionId }) } };
+    return server.fetch(new Request("http://localhost/mcp", { ...init, body: JSON.stringify(body) }));
+  };
+  const begun = async (token: string): Promise<string> => (await ask(token, INITIALIZE)).headers.get("mcp-session-id") ?? "";
+  const list = { jsonrpc: "2.0", id: 1, method: "tools/list" };
+  const session = await begun(tokens.a);
+  const others: string[] = [];
+  for (let n = 0; n < 5; n++) others.push(await begun(tokens.b));
+  expect((await ask(tokens.a, list, session)).status).toBe(200);
+  const statuses = await Promise.all(others.map(async (id) => (await ask(tokens.b, list, id)).status));
+  expect(statuses).toEqual([404, 404, 404, 200, 200]);
 });
 
 test("a batch of calls at /mcp counts each of them, and a request to listen is a stream", async () => {
