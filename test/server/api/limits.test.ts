@@ -121,6 +121,23 @@ test("issue 19.6 a server whose store cannot be written is not ready", async () 
   expect([status, text.includes(path)]).toEqual([503, false]);
 });
 
+test("a request whose body was read before is refused with the reason", async () => {
+  const api = await startApi();
+  for (const path of ["/v1/execute", "/mcp"]) {
+    const headers = { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" };
+    const request = new Request(`http://localhost${path}`, { method: "POST", headers, body: "{}" });
+    await request.text();
+    const answer = await api.server.fetch(request);
+    expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining("was read before")]);
+  }
+});
+
+test("a server that was closed listens no more", async () => {
+  const { server } = await startApi();
+  await server.close();
+  await expect(server.listen({ port: 0 })).rejects.toMatchObject({ code: "unavailable" });
+});
+
 test("a recording that is not read counts as a request that is being answered, until its reader leaves", async () => {
   const api = await startApi({ limits: { maxConcurrentRequests: 1 } });
   const text = "x".repeat(3_000_000);
