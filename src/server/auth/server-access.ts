@@ -13,6 +13,7 @@ import { challenge, metadataUrl, resourceMetadata } from "./challenge.ts";
 import { CredentialWatch } from "./credential-watch.ts";
 import { issuerTokens, type IssuerTokensOptions } from "./issuer-tokens.ts";
 import { Keys, type DelegatedSessionKey, type IssuedKey } from "./keys.ts";
+import { addressOf } from "../http/client-address.ts";
 import type { HeadRequest, RequestHead } from "../http/request-head.ts";
 import { SCOPES, firstOf, hasScope, looksAtHeadAlone, senderOf, type Authenticator, type Principal, type Scope } from "./principal.ts";
 import { RefusalLog, type Refusal } from "./refusal-log.ts";
@@ -195,7 +196,7 @@ export class ServerAccess implements Authenticator {
 
   /** Keeps a request that was refused for another reason, such as its origin or too many of them. */
   noteRefusal(refusal: Refusal): void {
-    this.#refusals?.note(refusal);
+    this.#refusals?.note({ ...refusal, from: refusal.from ?? addressOf(refusal.request) });
   }
 
   /** Resolves when every refusal is in the store. */

@@ -185,6 +185,20 @@ test("issue 19.5 E05 the list of a session key says nothing of other sessions, n
     expect((await api.ask("GET", `/v1/sessions${query}`, { token: page.key })).json).toEqual(answer);
 });
 
+test("a refused request is kept with the address of its client, whichever way it came", async () => {
+  const { api, store } = await keyedApi();
+  const { key } = await new Keys(store.access, systemPorts).add({ name: "reader", scopes: ["read"] });
+  const wrong = { token: "wrong" };
+  await api.ask("GET", "/v1/tools", wrong);
+  await api.ask("GET", "/v1/tools", { ...wrong, headers: { origin: api.url } });
+  await api.ask("POST", "/mcp", { ...wrong, body: {} });
+  await api.ask("POST", "/v1/sessions", { token: key, body: {} });
+  await api.ask("GET", "/v1/tools", { headers: { origin: "https://evil.example" } });
+  await api.server.close();
+  const kept = await store.access.refusals();
+  expect(kept.map(({ from }) => from)).toEqual(Array.from({ length: 5 }, () => "127.0.0.1"));
+});
+
 test("issue 19.5 a server without a store of keys says that it makes none", async () => {
   const api = await startApi();
   const { status, json } = await api.ask("POST", "/v1/sessions/desk/keys", { body: { name: "page", scopes: ["read"] } });
