@@ -101,12 +101,16 @@ const SILENT_MS = 45_000;
 
 /** Undefined at the end, and when the connection is lost. */
 async function nextOf(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<Uint8Array | undefined> {
-  const timer = setTimeout(() => void reader.cancel().catch(() => {}), SILENT_MS);
+  const came = new AbortController();
+  const drop = (): unknown => (came.signal.aborted ? undefined : reader.cancel());
+  void wait(SILENT_MS, came.signal)
+    .then(drop)
+    .catch(() => {}); // it is lost already
   try {
     return (await reader.read()).value;
   } catch {
     return undefined;
   } finally {
-    clearTimeout(timer);
+    came.abort();
   }
 }

@@ -47,7 +47,7 @@ export async function answerMcp(mcp: HttpGateway, request: Request, services: Se
   }
 }
 
-/** What a request has under way, until it is answered. */
+/** The work that a request has under way, until it is answered. */
 class CountedWork {
   readonly #limits: ApiServices["limits"];
   readonly #principalId: string;
@@ -64,6 +64,16 @@ class CountedWork {
     const isStream = method === "GET" || methods.includes("subscriptions/listen");
     this.#begin(isStream ? "streams" : "requests", 1);
     this.#begin("calls", methods.filter((name) => name === CALL_METHOD).length);
+  }
+
+  /** As `begin` for one call; false: it is begun again in the usual way, and refused. */
+  mayBeginCall(): boolean {
+    try {
+      this.begin("POST", { method: CALL_METHOD });
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   #begin(what: Counted, count: number): void {
@@ -95,12 +105,7 @@ export function directMcp(mcp: HttpGateway, services: Services, { trusted }: { r
     begins(request, { id }) {
       const work = new CountedWork(limits, id);
       works.set(request, work);
-      if (!limits.mayTake(id)) return false;
-      try {
-        work.begin("POST", { method: CALL_METHOD });
-      } catch {
-        return false; // begun again, and refused
-      }
+      if (!limits.mayTake(id) || !work.mayBeginCall()) return false;
       limits.take(id);
       limits.spendBytes(id, Number(request.headers.get("content-length")));
       return true;

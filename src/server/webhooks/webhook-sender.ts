@@ -95,7 +95,7 @@ export class WebhookSender {
     this.#stops.set(endpoint, this.#ports.clock.timer(look, delayMs, { background: true }));
   }
 
-  /** What is for endpoints that another process has named is left to it. */
+  /** Messages for endpoints that another process has named are not claimed. */
   async #sendDue(endpoint: string): Promise<void> {
     let found = 0;
     try {

@@ -46,7 +46,7 @@ test.each([
     if (status === 429 && ++refused === 4) api.gate.open();
     return status;
   });
-  expect((await Promise.all(sent)).sort()).toEqual([200, 200, 429, 429, 429, 429]);
+  expect((await Promise.all(sent)).sort((one, other) => one - other)).toEqual([200, 200, 429, 429, 429, 429]);
   expect((await raw(`${api.url}/mcp`, "tools/call", { name: "notes__list", arguments: {} }, { headers })).status).toBe(200);
 });
 
@@ -55,7 +55,8 @@ test("a caller that begins more and more sessions at /mcp ends its own, and none
   const tokens = { a: "a-token-of-the-one-caller", b: "a-token-of-another-caller" };
   const [one, other] = [staticToken({ token: tokens.a, id: "a" }), staticToken({ token: tokens.b, id: "b" })];
   const auth = { authenticate: async (request: Request) => (await one.authenticate(request)) ?? other.authenticate(request) };
-  const server = createServer(runtime, { auth, mcp: { maxSessions: 3 } });
+  const mcp: object = { maxSessions: 3 }; // as the mount passes it on
+  const server = createServer(runtime, { auth, mcp });
   onTestFinished(() => server.close());
   const ask = (token: string, body: object, sessionId?: string) => {
     const headers = { ...BOTH, authorization: `Bearer ${token}`, "content-type": "application/json" };
@@ -77,17 +78,17 @@ test("a batch of calls at /mcp counts each of them, and a request to listen is a
   const begun = await api.ask("POST", "/mcp", { body: INITIALIZE, headers: BOTH });
   const headers = { ...BOTH, "mcp-session-id": begun.headers.get("mcp-session-id") ?? "" };
   const batch = (count: number) =>
-    Array.from({ length: count }, (_, id) => ({ jsonrpc: "2.0", id, method: "tools/call", params: { name: "notes__list", arguments: {} } }));
+    Array.from({ length: count }, (_, id) => ({
+      jsonrpc: "2.0",
+      id,
+      method: "tools/call",
+      params: { name: "notes__list", arguments: {} },
+    }));
   expect((await api.ask("POST", "/mcp", { body: batch(3), headers })).status).toBe(429);
   expect((await api.ask("POST", "/mcp", { body: batch(2), headers })).status).toBe(200);
 
   const listen = (signal: AbortSignal) =>
-    rawResponse(
-      `${api.url}/mcp`,
-      "subscriptions/listen",
-      { notifications: { toolsListChanged: true } },
-      { headers: AUTHORIZED, signal },
-    );
+    rawResponse(`${api.url}/mcp`, "subscriptions/listen", { notifications: { toolsListChanged: true } }, { headers: AUTHORIZED, signal });
   const stop = new AbortController();
   expect((await listen(stop.signal)).status).toBe(200);
   expect((await listen(stop.signal)).status).toBe(429);
