@@ -30,7 +30,22 @@ export class ApiError extends Error {
 export function errorOf({ status, headers }: Response, text: string): ApiError {
   if (headers.get("content-type")?.startsWith("application/problem+json") !== true)
     return new ApiError(`The server answered with status ${status}.`, { status });
-  const problem = JSON.parse(text) as Problem; // the server says so
+  const problem = parseAnswer(text, status) as Problem; // the server says so
   const hint = problem.hint === undefined ? "" : ` ${problem.hint}`;
   return new ApiError(`${problem.detail}${hint}`, { status, problem });
+}
+
+/** @throws ApiError for what is no JSON, such as an answer that a proxy has cut */
+export function parseAnswer(text: string, status: number): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause: unknown) {
+    throw new ApiError(`The server answered with status ${status}, and with JSON that cannot be read.`, { status, cause });
+  }
+}
+
+/** A part of a path. @throws ApiError for text that no address can have: `fetch` drops dots as a part of a path */
+export function pathPart(value: string): string {
+  if (value !== "." && value !== ".." && value.isWellFormed()) return encodeURIComponent(value);
+  throw new ApiError(`${JSON.stringify(value)} cannot be part of an address.`, { status: 0 });
 }

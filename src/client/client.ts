@@ -1,7 +1,7 @@
 /** A client of a Haft server, for browsers and Node: typed by the server's table of routes, without dependencies. @packageDocumentation */
 import { API, type AnswerOf, type BodyOf, type OperationId, type ParamsOf, type QueryInput } from "../server/api.ts";
 import type { Route } from "../server/api/route.ts";
-import { ApiError, errorOf } from "./api-error.ts";
+import { ApiError, errorOf, parseAnswer, pathPart } from "./api-error.ts";
 import { EventFollower, type FollowOptions, type ReceivedEvent } from "./event-follower.ts";
 import { wait } from "./wait.ts";
 
@@ -91,11 +91,11 @@ class HttpClient implements HaftClient {
     const { response, text } = answer;
     if (!response.ok) throw errorOf(response, text);
     // The server answers by the schema of the operation.
-    return (/^application\/json *(?:;|$)/u.test(response.headers.get("content-type") ?? "") ? JSON.parse(text) : text) as ClientAnswer<Id>;
+    return (route.answer === undefined ? text : jsonOf(response, text)) as ClientAnswer<Id>;
   }
 
   async *follow(sessionId: string, options: FollowOptions = {}): AsyncGenerator<ReceivedEvent, void, undefined> {
-    const url = `${this.#origin}/v1/sessions/${encodeURIComponent(sessionId)}/events`;
+    const url = `${this.#origin}/v1/sessions/${pathPart(sessionId)}/events`;
     const follower = new EventFollower(
       async (headers, signal) => this.#fetch(url, { headers: await this.#headers(headers), signal }),
       options,
@@ -127,6 +127,7 @@ class HttpClient implements HaftClient {
         await response.body?.cancel();
         await wait(Math.max(delayMs, retryAfterMs(response)), input.signal);
       } catch (thrown: unknown) {
+        if (thrown instanceof ApiError) throw thrown;
         if (input.signal?.aborted === true || !mayRepeat || isLast) throw ApiError.unreachable(url, thrown);
         await wait(delayMs, input.signal);
       }
@@ -144,12 +145,21 @@ class HttpClient implements HaftClient {
 
   async #headers(more: Readonly<Record<string, string>>): Promise<Readonly<Record<string, string>>> {
     const { token } = this.#options;
-    const text = typeof token === "function" ? await token() : token;
+    const text = typeof token === "function" ? await askedFor(token) : token;
     return text === undefined ? more : { authorization: `Bearer ${text}`, ...more };
   }
 
   #fetch(url: string, init: RequestInit): Promise<Response> {
     return (this.#options.fetch ?? fetch)(url, init);
+  }
+}
+
+/** @throws ApiError with the reason as its cause. By rejecting */
+async function askedFor(token: () => string | Promise<string>): Promise<string> {
+  try {
+    return await token();
+  } catch (cause: unknown) {
+    throw new ApiError("The token of the client could not be had.", { status: 0, cause });
   }
 }
 
@@ -169,8 +179,15 @@ interface PlainInput {
   readonly signal?: AbortSignal;
 }
 
+/** @throws ApiError for an answer that is not JSON, such as the page of a proxy */
+function jsonOf({ status, headers }: Response, text: string): unknown {
+  const type = headers.get("content-type") ?? "no type";
+  if (/^application\/json *(?:;|$)/u.test(type)) return parseAnswer(text, status);
+  throw new ApiError(`The server answered with status ${status}, and with ${type} in place of JSON.`, { status });
+}
+
 function pathOf({ path }: Route, { params = {}, query = {} }: PlainInput): string {
-  const filled = path.replaceAll(/\{([A-Za-z]+)\}/gu, (_, name: string) => encodeURIComponent(String(params[name])));
+  const filled = path.replaceAll(/\{([A-Za-z]+)\}/gu, (_, name: string) => pathPart(String(params[name])));
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) if (value !== undefined) search.set(name, String(value));
   const text = search.toString();

@@ -1,6 +1,6 @@
 /** Follows an event stream over lost connections, with the cursor of what was received. */
 import type { RuntimeEvent } from "../core/event.ts";
-import { errorOf } from "./api-error.ts";
+import { ApiError, errorOf, parseAnswer } from "./api-error.ts";
 import { EventStreamParser } from "./event-stream-parser.ts";
 import { wait } from "./wait.ts";
 
@@ -38,7 +38,7 @@ export class EventFollower {
     this.#position = options.after ?? 0;
   }
 
-  /** @throws ApiError for an answer that a new attempt would not change */
+  /** @throws ApiError for an answer that a new attempt would not change, and where the token could not be had */
   async *events(): AsyncGenerator<ReceivedEvent, void, undefined> {
     const left = new AbortController();
     const { signal } = this.#options;
@@ -64,8 +64,8 @@ export class EventFollower {
     const reader = response.body.getReader();
     try {
       for (;;) {
-        const { done, value } = await reader.read();
-        if (done) return;
+        const value = await nextOf(reader);
+        if (value === undefined || signal.aborted) return;
         for (const { id, data, type } of parser.push(value)) {
           this.#delayMs = FIRST_DELAY_MS;
           if (type === "gap" || type === "draining") return; // it continues from the cursor
@@ -73,12 +73,9 @@ export class EventFollower {
           if (position !== undefined && position <= this.#position) continue;
           if (position === undefined && this.#options.live !== true) continue;
           if (position !== undefined) this.#position = position;
-          yield { event: JSON.parse(data) as RuntimeEvent, ...(position === undefined ? {} : { position }) }; // as the server writes it
+          yield { event: parseAnswer(data, response.status) as RuntimeEvent, ...(position === undefined ? {} : { position }) }; // as the server writes it
         }
       }
-    } catch (thrown: unknown) {
-      if (signal.aborted || thrown instanceof TypeError) return; // the connection is lost
-      throw thrown;
     } finally {
       await reader.cancel().catch(() => {}); // it is lost already
     }
@@ -86,15 +83,34 @@ export class EventFollower {
 
   /** Undefined when there was no answer, or one that may be another the next time. */
   async #connect(signal: AbortSignal): Promise<Response | undefined> {
-    let response: Response;
     try {
-      response = await this.#open({ accept: "text/event-stream", "last-event-id": String(this.#position) }, signal);
-    } catch {
+      const response = await this.#open({ accept: "text/event-stream", "last-event-id": String(this.#position) }, signal);
+      if (response.ok) return response;
+      const text = await response.text();
+      if (response.status === 429 || response.status >= 500) return undefined;
+      throw errorOf(response, text);
+    } catch (thrown: unknown) {
+      if (thrown instanceof ApiError) throw thrown;
       return undefined; // the next attempt finds out
     }
-    if (response.ok) return response;
-    const text = await response.text();
-    if (response.status === 429 || response.status >= 500) return undefined;
-    throw errorOf(response, text);
+  }
+}
+
+/** The server writes every 15 seconds: a connection that brings nothing for so long is lost. */
+const SILENT_MS = 45_000;
+
+/** Undefined at the end, and when the connection is lost. */
+async function nextOf(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<Uint8Array | undefined> {
+  const came = new AbortController();
+  const drop = (): unknown => (came.signal.aborted ? undefined : reader.cancel());
+  void wait(SILENT_MS, came.signal)
+    .then(drop)
+    .catch(() => {}); // it is lost already
+  try {
+    return (await reader.read()).value;
+  } catch {
+    return undefined;
+  } finally {
+    came.abort();
   }
 }

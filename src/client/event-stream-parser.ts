@@ -10,7 +10,8 @@ export interface StreamMessage {
 
 export class EventStreamParser {
   readonly #decoder = new TextDecoder("utf-8");
-  #rest = "";
+  /** The pieces of a line that is not whole: a long one is put together once. */
+  #rest: string[] = [];
   #id: string | undefined;
   #type = "";
   #data: string[] = [];
@@ -18,9 +19,14 @@ export class EventStreamParser {
   /** The messages that are whole with this piece. */
   push(piece: Uint8Array): readonly StreamMessage[] {
     const messages: StreamMessage[] = [];
-    const text = this.#rest + this.#decoder.decode(piece, { stream: true });
+    const more = this.#decoder.decode(piece, { stream: true });
+    if (more === "") return messages;
+    const isAfterReturn = this.#rest.at(-1)?.endsWith("\r") === true;
+    this.#rest.push(more);
+    if (!isAfterReturn && !/[\r\n]/u.test(more)) return messages;
+    const text = this.#rest.join("");
     const lines = text.includes("\r") ? text.split(/\r\n|\n|\r(?!$)/u) : text.split("\n"); // the latter is many times as fast
-    this.#rest = lines.pop() ?? "";
+    this.#rest = [lines.pop() ?? ""];
     for (const line of lines) {
       if (line !== "") this.#take(line);
       else if (this.#data.length > 0) messages.push({ id: this.#id, type: this.#type || "message", data: this.#data.join("\n") });

@@ -121,6 +121,8 @@ export interface KeyMaker {
 export interface KeyQuery {
   /** Session keys as well. @default false */
   readonly sessionKeys?: boolean;
+  /** The keys of this session only. */
+  readonly sessionId?: string;
   /** Most keys. Integer ≥ 1. @default 1_000 */
   readonly limit?: number;
 }

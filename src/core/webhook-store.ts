@@ -25,6 +25,15 @@ export interface WebhookDelivery {
 /** The key of a delivery. */
 export type DeliveryKey = Pick<WebhookDelivery, "endpoint" | "messageId">;
 
+/** Which messages a sender takes. */
+export interface WebhookClaim {
+  readonly now: number;
+  readonly until: number;
+  readonly limit: number;
+  /** Those for this endpoint only. @default all */
+  readonly endpoint?: string;
+}
+
 /**
  * Keeps webhooks until they are delivered.
  *
@@ -34,7 +43,7 @@ export interface WebhookStore {
   /** Sets the endpoints that messages are kept for from now on; messages to others that wait are dropped. */
   setEndpoints(endpoints: readonly WebhookEndpoint[]): Promise<void>;
   /** The messages that are due, the oldest first; none of them is due again before `until`. */
-  claim(request: { readonly now: number; readonly until: number; readonly limit: number }): Promise<readonly WebhookDelivery[]>;
+  claim(request: WebhookClaim): Promise<readonly WebhookDelivery[]>;
   /** A try has failed: the message is due again at `dueAt`. */
   retry(request: DeliveryKey & { readonly dueAt: number }): Promise<void>;
   /** It was delivered, or is given up. */

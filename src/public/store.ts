@@ -49,7 +49,7 @@ export type {
   Store,
   StoredSession,
 } from "../core/store.ts";
-export type { DeliveryKey, WebhookDelivery, WebhookEndpoint, WebhookStore } from "../core/webhook-store.ts";
+export type { DeliveryKey, WebhookClaim, WebhookDelivery, WebhookEndpoint, WebhookStore } from "../core/webhook-store.ts";
 export { StoredApprovals, type StoredApprovalsOptions } from "../policy/stored-approvals.ts";
 export type { FeedEntry, FeedPage, ReadFeedOptions, StoreFeed } from "../core/store-feed.ts";
 export { attachArtifacts } from "../session/attach-artifacts.ts";

@@ -208,6 +208,10 @@ class RuntimeServer implements HaftServer {
   async #answer(request: Request): Promise<Response> {
     const { access } = this.#services;
     try {
+      if (request.bodyUsed)
+        throw new ToolError("invalid_argument", "The body of the request was read before it reached the server.", {
+          operatorHint: "Mount the server before what parses bodies, such as express.json().",
+        });
       const distrust = distrustOf(request, this.#trusted);
       if (distrust !== undefined) throw new HttpError(403, "permission_denied", distrust);
       const metadata = access.metadataResponse(request) ?? (await this.#options.logins?.response(request));
@@ -231,6 +235,7 @@ class RuntimeServer implements HaftServer {
         hint: "Name the hosts that it is reached by, or leave host out to be reached from this machine only.",
       });
     const router = await (this.#router ??= this.#makeRouter()); // at once, so that a missing package is not found out by the first client
+    if (this.#closing !== undefined) throw new ToolError("unavailable", "The server was closed: it listens no more.");
     const { clock, log } = this.#services;
     const trusted = this.#trusted;
     const direct = this.#services.access.looksAtHeadAlone ? [directApi(router, { trusted, secured: this.#secured })] : [];

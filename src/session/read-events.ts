@@ -6,7 +6,7 @@ import type { EventPage, ReadOptions, Store } from "../core/store.ts";
 const PAGE = 1_000;
 
 /** As much of a log as is read of it at once. */
-interface ReadableLog {
+export interface ReadableLog {
   readonly sessionId: string;
   read(options: ReadOptions): Promise<EventPage>;
 }

@@ -19,7 +19,7 @@ interface AccessGuard {
   requireWritable(): void;
 }
 
-const KEY_QUERY: OptionNames<KeyQuery> = { sessionKeys: true, limit: true };
+const KEY_QUERY: OptionNames<KeyQuery> = { sessionKeys: true, sessionId: true, limit: true };
 const REFUSAL_QUERY: OptionNames<RefusalQuery> = { since: true, principal: true, limit: true };
 /** Longest id, name or path of a row. */
 const MAX_TEXT = 4_096;

@@ -43,8 +43,10 @@ export class MemoryAccess implements AccessStore {
     return this.#keys.get(id);
   }
 
-  async keys({ sessionKeys = false, limit = DEFAULT_ACCESS_LIMIT }: KeyQuery = {}): Promise<readonly StoredKey[]> {
-    const found = [...this.#keys.values()].filter(({ sessionId }) => sessionKeys || sessionId === undefined);
+  async keys({ sessionKeys = false, sessionId: of, limit = DEFAULT_ACCESS_LIMIT }: KeyQuery = {}): Promise<readonly StoredKey[]> {
+    const found = [...this.#keys.values()].filter(({ sessionId }) =>
+      of === undefined ? sessionKeys || sessionId === undefined : sessionId === of,
+    );
     return found.sort((one, other) => other.createdAt - one.createdAt || (one.id < other.id ? -1 : 1)).slice(0, limit);
   }
 

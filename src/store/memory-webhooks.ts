@@ -1,5 +1,5 @@
 /** Webhooks in memory. */
-import type { DeliveryKey, WebhookDelivery, WebhookEndpoint, WebhookStore } from "../core/webhook-store.ts";
+import type { DeliveryKey, WebhookClaim, WebhookDelivery, WebhookEndpoint, WebhookStore } from "../core/webhook-store.ts";
 import type { WebhookMessage } from "./webhook-messages.ts";
 
 interface Waiting {
@@ -26,9 +26,9 @@ export class MemoryWebhooks implements WebhookStore {
     for (const [at, { delivery }] of this.#waiting) if (!ids.has(delivery.endpoint)) this.#waiting.delete(at);
   }
 
-  async claim(request: { readonly now: number; readonly until: number; readonly limit: number }): Promise<readonly WebhookDelivery[]> {
-    const { now, until, limit } = request;
-    const due = [...this.#waiting.values()].filter(({ dueAt }) => dueAt <= now).slice(0, limit);
+  async claim({ now, until, limit, endpoint }: WebhookClaim): Promise<readonly WebhookDelivery[]> {
+    const isWanted = ({ dueAt, delivery }: Waiting): boolean => dueAt <= now && delivery.endpoint === (endpoint ?? delivery.endpoint);
+    const due = [...this.#waiting.values()].filter(isWanted).slice(0, limit);
     return due.map(({ delivery }) => {
       const tried = { ...delivery, attempts: delivery.attempts + 1 };
       this.#waiting.set(placeOf(tried), { delivery: tried, dueAt: until });

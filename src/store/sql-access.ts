@@ -52,9 +52,11 @@ export class SqlAccess implements AccessStore {
     return row === undefined ? undefined : readKey(row);
   }
 
-  async keys({ sessionKeys = false, limit = DEFAULT_ACCESS_LIMIT }: KeyQuery = {}): Promise<readonly StoredKey[]> {
-    const newest = this.#tables.selectFrom("haft_key").selectAll().orderBy("created_at", "desc").orderBy("id").limit(limit);
-    return (await (sessionKeys ? newest : newest.where("session", "is", null)).execute()).map(readKey);
+  async keys({ sessionKeys = false, sessionId, limit = DEFAULT_ACCESS_LIMIT }: KeyQuery = {}): Promise<readonly StoredKey[]> {
+    let newest = this.#tables.selectFrom("haft_key").selectAll().orderBy("created_at", "desc").orderBy("id").limit(limit);
+    if (sessionId !== undefined) newest = newest.where("session", "=", storedText(sessionId));
+    else if (!sessionKeys) newest = newest.where("session", "is", null);
+    return (await newest.execute()).map(readKey);
   }
 
   async revokeKey({ id, at }: RevokeKeyRequest): Promise<boolean> {

@@ -1,6 +1,6 @@
 /** Webhooks in SQL tables: who receives them, and what waits to be sent. */
 import type { CompiledQuery, Kysely, Transaction } from "kysely";
-import type { DeliveryKey, WebhookDelivery, WebhookEndpoint, WebhookStore } from "../core/webhook-store.ts";
+import type { DeliveryKey, WebhookClaim, WebhookDelivery, WebhookEndpoint, WebhookStore } from "../core/webhook-store.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import type { Tables } from "./tables.ts";
 import type { WebhookMessage } from "./webhook-messages.ts";
@@ -22,10 +22,10 @@ export class SqlWebhooks implements WebhookStore {
     });
   }
 
-  claim(request: { readonly now: number; readonly until: number; readonly limit: number }): Promise<readonly WebhookDelivery[]> {
-    const { now, until, limit } = request;
+  claim({ now, until, limit, endpoint }: WebhookClaim): Promise<readonly WebhookDelivery[]> {
     return this.#connection.tables.transaction().execute(async (tables) => {
-      const due = tables.selectFrom("haft_delivery").selectAll().where("due_at", "<=", now);
+      const all = tables.selectFrom("haft_delivery").selectAll().where("due_at", "<=", now);
+      const due = endpoint === undefined ? all : all.where("endpoint", "=", endpoint);
       const rows = await due.orderBy("created_at").orderBy("message").limit(limit).execute();
       const claimed: typeof rows = [];
       for (const row of rows) {

@@ -49,6 +49,7 @@ const alone: readonly StoreCase[] = [
     const ids = (keys: readonly StoredKey[]): readonly string[] => keys.map(({ id }) => id);
     deepEqual(ids(await access.keys()), ["c", "b", "a"]);
     deepEqual(ids(await access.keys({ sessionKeys: true, limit: 2 })), ["s", "c"]);
+    deepEqual([ids(await access.keys({ sessionId: "trip" })), ids(await access.keys({ sessionId: "other" }))], [["s"], []]);
     await refuses(() => access.keys({ limit: 0 }), "invalid_argument");
     await refuses(() => access.keys({ limits: 1 } as KeyQuery), "invalid_argument");
   }),

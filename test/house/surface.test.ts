@@ -477,6 +477,7 @@ const SUBJECTS: Readonly<
       "StoredSession",
       "TakeSessionsOptions",
       "TakenSessions",
+      "WebhookClaim",
       "WebhookDelivery",
       "WebhookEndpoint",
       "WebhookStore",

@@ -48,6 +48,14 @@ export class LogSource {
     if (session?.eventLog !== undefined && position > session.eventLog.length) this.#takenOver.add(session);
   }
 
+  /** When the session of this id was begun: it tells a session from the next one of its id. Undefined where there is none, or no store has it. */
+  async createdAt(sessionId: string): Promise<number | undefined> {
+    const log = this.openHere(sessionId)?.eventLog;
+    if (log !== undefined) return log.options.at;
+    const [stored] = (await this.#parts.store?.list({ sessionId })) ?? [];
+    return stored?.createdAt;
+  }
+
   /**
    * Events behind the first `after`, as far as they are durable.
    *
@@ -115,6 +123,10 @@ function withoutOutput(event: SessionEvent): SessionEvent {
 
 function noSession(sessionId: string): ToolError {
   return new ToolError("not_found", `There is no session ${JSON.stringify(sessionId)}.`);
+}
+
+export function sessionGone(sessionId: string): ToolError {
+  return new ToolError("not_found", `The session ${JSON.stringify(sessionId)} was removed.`);
 }
 
 export function itemOf(event: SessionEvent, sessionId: string, position: number, cursor: string): FeedItem {

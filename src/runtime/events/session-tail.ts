@@ -4,7 +4,7 @@ import type { RuntimeEvent } from "../../core/event.ts";
 import type { Log } from "../../core/ports.ts";
 import type { RuntimeSession } from "../runtime-session.ts";
 import { EventTail, type TailPage } from "./event-tail.ts";
-import { durableLength, itemOf, type LogSource } from "./log-source.ts";
+import { durableLength, itemOf, sessionGone, type LogSource } from "./log-source.ts";
 
 /** So many events stay with a tail, at least: readers that are further behind read the log. */
 const KEPT = 500;
@@ -21,6 +21,8 @@ export class SessionTail extends EventTail {
   readonly #source: LogSource;
   /** The session that was open here when it was first read. */
   #held: RuntimeSession | undefined;
+  /** Of the session that was read first: a session of the same id that is begun later is another one. */
+  #createdAt: number | undefined;
 
   constructor({ sessionId, source, kept, log }: SessionTailParts) {
     super({ keep: KEPT, kept, log });
@@ -52,6 +54,8 @@ export class SessionTail extends EventTail {
     const { sessionId } = this;
     const after = positionOf(cursor);
     const { events, isEnd } = await this.#source.read(sessionId, after, { held: this.#held });
+    const createdAt = await this.#source.createdAt(sessionId);
+    if (createdAt !== (this.#createdAt ??= createdAt)) throw sessionGone(sessionId);
     this.keepInMind(events);
     const items = events.map((event, index) => itemOf(event, sessionId, after + index + 1, String(after + index + 1)));
     return { items, cursor: items.at(-1)?.cursor ?? cursor, isEnd };

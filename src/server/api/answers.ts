@@ -34,7 +34,7 @@ export function batchAnswer(waited: Waited, sessionId: string | undefined): Whol
     return jsonAnswer({ submissionId: waited.submissionId, location }, 202, { location, "retry-after": "1" });
   }
   if ("thrown" in waited.outcome) throw ToolError.fromUnknown(waited.outcome.thrown);
-  return jsonAnswer(waited.outcome.answer);
+  return waited.outcome.answer;
 }
 
 /** A page of a list, and the cursor of the next. */

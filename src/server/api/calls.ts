@@ -14,7 +14,7 @@ import { storedEvents } from "../../session/read-events.ts";
 import type { SessionDiff } from "../../session/session-diff.ts";
 import type { BodyOf } from "../api.ts";
 import type { WholeAnswer } from "../http/whole-answer.ts";
-import { batchAnswer, shownResult } from "./answers.ts";
+import { batchAnswer, jsonAnswer, shownResult } from "./answers.ts";
 import { readMessage, type MessageCalls, type ReadMessageOptions } from "./message-calls.ts";
 import { answerElsewhere } from "./forward.ts";
 import type { SentRequest } from "./api-request.ts";
@@ -158,9 +158,9 @@ async function inBatch(
   const options = optionsOf({ principal, body }, services);
   const { calls, encode } = callsOf(body, { registry, allow: options.allow });
   const end = limits.begin(principal.id, "calls", calls.length);
-  const run = async (): Promise<object> => {
+  const run = async (): Promise<WholeAnswer> => {
     const { results, diff } = await work({ calls, options });
-    return { results: results.map(shownResult), ...omitUndefined({ messages: encode?.(results), diff }) };
+    return jsonAnswer({ results: results.map(shownResult), ...omitUndefined({ messages: encode?.(results), diff }) });
   };
   return batchAnswer(await submissions.run(principal.id, waitMs, () => run().finally(end)), sessionId);
 }

@@ -25,6 +25,18 @@ export function countedResponse(response: Response, count: Count): Response {
   return response;
 }
 
+/** The same answer; `ended` is called once its body was read to the end, broke off, or is not read any further. */
+export function endedResponse(response: Response, ended: () => void): Response {
+  const { body } = response;
+  if (body === null) {
+    ended();
+    return response;
+  }
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  void body.pipeTo(writable).then(ended, ended);
+  return new Response(readable, response);
+}
+
 export function declaredLength(headers: HeaderReader): number | undefined {
   const text = headers.get("content-length") ?? "";
   return /^\d+$/u.test(text) ? Number(text) : undefined;

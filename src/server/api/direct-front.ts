@@ -62,6 +62,10 @@ class ReadOnce implements SentRequest {
     return this.#request.headers;
   }
 
+  get from(): string | undefined {
+    return this.#request.from;
+  }
+
   get signal(): AbortSignal {
     return this.#request.signal;
   }

@@ -1,4 +1,5 @@
 /** Answers requests of the platform by the table of routes. */
+import { addressOf } from "../http/client-address.ts";
 import { readBody } from "../http/body.ts";
 import { WholeAnswer } from "../http/whole-answer.ts";
 import type { SentRequest } from "./api-request.ts";
@@ -31,6 +32,10 @@ class FetchRequest implements SentRequest {
 
   get headers(): Headers {
     return this.#request.headers;
+  }
+
+  get from(): string | undefined {
+    return addressOf(this.#request);
   }
 
   get signal(): AbortSignal {

@@ -5,6 +5,10 @@ import type { DirectHandler, DirectReply, DirectRequest } from "../http/direct.t
 import { plainHeaders } from "../http/security-headers.ts";
 import type { HttpGateway } from "../mcp/http.ts";
 import type { Caller } from "../mcp/serving.ts";
+import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
+import { CALL_METHOD } from "../mcp/plain-call.ts";
+import { messagesOf } from "../mcp/session-transport.ts";
+import type { Counted } from "./limits.ts";
 import { countedRequest, countedResponse } from "./counted-bytes.ts";
 import { admitted } from "./refused.ts";
 import type { ApiServices } from "./services.ts";
@@ -25,11 +29,60 @@ export async function answerMcp(mcp: HttpGateway, request: Request, services: Se
   const count = (bytes: number): void => limits.spendBytes(principal.id, bytes);
   // A body that is declared to be longer than it may be is not read
   const countSent = (bytes: number): void => count(bytes <= mcp.settings.maxBodyBytes ? bytes : 0);
-  const response = countedResponse(await mcp.answer(countedRequest(request, countSent), callerOf(principal)), count);
-  metrics.note("mcp", response.status, clock.now() - startedAt);
-  const { body } = response;
-  if (body === null || response.headers.get("content-type")?.startsWith("text/event-stream") !== true) return response;
-  return new Response(watchedStream(body, { principal, access }), response);
+  const work = new CountedWork(limits, principal.id);
+  const begins = (body: JsonValue | undefined): void => work.begin(request.method, body);
+  try {
+    const response = countedResponse(await mcp.answer(countedRequest(request, countSent), callerOf(principal), begins), count);
+    metrics.note("mcp", response.status, clock.now() - startedAt);
+    const { body } = response;
+    if (body !== null && response.headers.get("content-type")?.startsWith("text/event-stream") === true) {
+      request.signal.addEventListener("abort", work.end, { once: true });
+      return new Response(watchedStream(body, { principal, access, ended: work.end }), response);
+    }
+    work.end();
+    return response;
+  } catch (thrown: unknown) {
+    work.end();
+    throw thrown;
+  }
+}
+
+/** The work that a request has under way, until it is answered. */
+class CountedWork {
+  readonly #limits: ApiServices["limits"];
+  readonly #principalId: string;
+  readonly #ends: (() => void)[] = [];
+
+  constructor(limits: ApiServices["limits"], principalId: string) {
+    this.#limits = limits;
+    this.#principalId = principalId;
+  }
+
+  /** A client that only listens has a stream. A batch has as many calls as it holds. @throws ToolError `rate_limited` */
+  begin(method: string, body: JsonValue | undefined): void {
+    const methods = messagesOf(body).map((message) => (isJsonObject(message) ? message["method"] : undefined));
+    const isStream = method === "GET" || methods.includes("subscriptions/listen");
+    this.#begin(isStream ? "streams" : "requests", 1);
+    this.#begin("calls", methods.filter((name) => name === CALL_METHOD).length);
+  }
+
+  /** As `begin` for one call; false: it is begun again in the usual way, and refused. */
+  mayBeginCall(): boolean {
+    try {
+      this.begin("POST", { method: CALL_METHOD });
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  #begin(what: Counted, count: number): void {
+    if (count > 0) this.#ends.push(this.#limits.begin(this.#principalId, what, count));
+  }
+
+  readonly end = (): void => {
+    for (const end of this.#ends) end();
+  };
 }
 
 /**
@@ -39,6 +92,7 @@ export async function answerMcp(mcp: HttpGateway, request: Request, services: Se
 export function directMcp(mcp: HttpGateway, services: Services, { trusted }: { readonly trusted: Trusted }): DirectHandler {
   const { access, limits } = services;
   const principals = new WeakMap<DirectRequest, Principal>();
+  const works = new WeakMap<DirectRequest, CountedWork>();
   const handler = mcp.direct(MCP_PATH, {
     trusts: (head) => head.headers.get("origin") === null && distrustOf(head, trusted) === undefined,
     async callerOf(request) {
@@ -49,7 +103,9 @@ export function directMcp(mcp: HttpGateway, services: Services, { trusted }: { r
       return callerOf(principal);
     },
     begins(request, { id }) {
-      if (!limits.mayTake(id)) return false;
+      const work = new CountedWork(limits, id);
+      works.set(request, work);
+      if (!limits.mayTake(id) || !work.mayBeginCall()) return false;
       limits.take(id);
       limits.spendBytes(id, Number(request.headers.get("content-length")));
       return true;
@@ -60,8 +116,13 @@ export function directMcp(mcp: HttpGateway, services: Services, { trusted }: { r
     take(head) {
       const answer = handler.take(head);
       if (answer === undefined) return undefined;
-      return (request, read, reply) =>
-        answer(request, read, new CountedReply(reply, services, { request, principal: () => principals.get(request) }));
+      return async (request, read, reply) => {
+        try {
+          return await answer(request, read, new CountedReply(reply, services, { request, principal: () => principals.get(request) }));
+        } finally {
+          works.get(request)?.end();
+        }
+      };
     },
   };
 }

@@ -10,7 +10,7 @@ import type { RequestHead } from "../http/request-head.ts";
 import { WholeAnswer } from "../http/whole-answer.ts";
 import type { ApiRequest, SentRequest } from "./api-request.ts";
 import { jsonAnswer } from "./answers.ts";
-import { countedAnswer } from "./counted-bytes.ts";
+import { countedAnswer, endedResponse } from "./counted-bytes.ts";
 import { errorAnswer } from "./error-answer.ts";
 import { forwarded, type Destination } from "./forward.ts";
 import type { KeyedAnswers } from "./keyed-answers.ts";
@@ -108,13 +108,20 @@ async function answerRoute(found: FoundRoute, request: SentRequest, parts: Route
     const thrown = caught === request.signal.reason ? clientGone(caught) : caught; // it failed for no other reason
     response = errorAnswer(thrown, services);
     noteRefused(services.access, { request, status: response.status, thrown, principal: principal?.id });
-  } finally {
-    end?.();
   }
+  if (end !== undefined) response = underWayUntilRead(response, end);
   metrics.note(id, response.status, clock.now() - startedAt);
   if (principal === undefined || principal === ANYBODY) return response;
   const { id: principalId } = principal;
   return countedAnswer(response, (bytes) => services.limits.spendBytes(principalId, bytes));
+}
+
+/** An answer that is sent bit by bit is under way until it has been read. Event streams are counted by themselves. */
+function underWayUntilRead(answer: WholeAnswer | Response, end: () => void): WholeAnswer | Response {
+  if (answer instanceof Response && answer.headers.get("content-type")?.startsWith("text/event-stream") !== true)
+    return endedResponse(answer, end);
+  end();
+  return answer;
 }
 
 /** An agent that runs in another process of the store is known there by the name of its session. */

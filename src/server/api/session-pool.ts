@@ -280,8 +280,12 @@ function isOver(id: string, idleMs: number): boolean {
   return id.startsWith(OWN_SESSION_PREFIX) && idleMs > OWN_KEPT_MS;
 }
 
-/** @throws ToolError `invalid_argument` for an id that only the server gives */
+/** @throws ToolError `invalid_argument` for an id that only the server gives, or that no address can have: clients drop dots as a part of a path */
 export function checkNewId(id: string | undefined): void {
+  if (id === "." || id === ".." || id?.isWellFormed() === false)
+    throw new ToolError("invalid_argument", `The session id ${JSON.stringify(id)} cannot be part of an address.`, {
+      hint: "Choose another id: any text of whole characters but . and ..",
+    });
   if (id?.startsWith(OWN_SESSION_PREFIX) === true)
     throw new ToolError("invalid_argument", `Ids that begin with ${OWN_SESSION_PREFIX} are the server's own.`);
 }

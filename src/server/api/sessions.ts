@@ -6,7 +6,7 @@ import type { Store, StoredSession } from "../../core/store.ts";
 import { diffSessions } from "../../runtime/diff-sessions.ts";
 import { importRecording } from "../../runtime/import-recording.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
-import { storedEvents } from "../../session/read-events.ts";
+import { readEvents, type ReadableLog } from "../../session/read-events.ts";
 import type { PlacedEvents } from "../events/event-hub.ts";
 import type { ApiSession } from "./component-types.ts";
 import { limitedText } from "./limited-text.ts";
@@ -34,6 +34,9 @@ type SessionId =
 /** So many sessions are looked through for one page of a search, a part at a time: the title of each may have to be read. */
 const MOST_SEARCHED = 2_000;
 const SEARCHED_AT_ONCE = 500;
+
+/** So many events of a recording are read at a time. */
+const EXPORTED_AT_ONCE = 100;
 
 interface StoredPage {
   readonly found: readonly ApiSession[];
@@ -93,6 +96,10 @@ export const sessionHandlers: Handlers<SessionId> = {
       return { sessions: sessions.filter(fits), ...(q === "" ? {} : { searched: sessions.length }) };
     }
     const shown = (one: StoredSession): Promise<ApiSession> => titles.entitled(shownStored(one, runtime.sessions.get(one.sessionId)));
+    if (principal.sessionId !== undefined) {
+      const own = await store.list({ sessionId: principal.sessionId }); // how many others there are is not said
+      return { sessions: (await Promise.all((offset === 0 ? own : []).map(shown))).filter(fits) };
+    }
     // The session of that very id is found at once, however old it is, and not a second time.
     const named = q === "" || offset > 0 ? [] : (await store.list({ sessionId: q })).filter(({ sessionId }) => isSeen(sessionId));
     const { found, searched, next } = await storedPage(
@@ -120,12 +127,14 @@ export const sessionHandlers: Handlers<SessionId> = {
     return titles.entitled(shownOpen(open), open);
   },
 
-  async deleteSession({ runtime, principal, params: { sessionId } }, { sessions, store }) {
+  async deleteSession({ runtime, principal, params: { sessionId } }, services) {
+    const { sessions, store } = services;
     checkSeen(principal, sessionId);
     const open = runtime.sessions.get(sessionId);
     if (open !== undefined) await sessions.close(open);
     const wasStored = (await store?.remove(sessionId)) ?? false;
     if (open === undefined && !wasStored) throw noSession(sessionId);
+    await endReaders(sessionId, services);
     return noContent();
   },
 
@@ -143,20 +152,24 @@ export const sessionHandlers: Handlers<SessionId> = {
     });
   },
 
-  async commitSession({ runtime, principal, params: { sessionId } }, { sessions }) {
+  async commitSession({ runtime, principal, params: { sessionId } }, services) {
+    const { sessions } = services;
     checkSeen(principal, sessionId);
+    refuseSessionKey(principal); // it would write into the parent, which is another session
     const branch = openBranch(runtime.sessions.get(sessionId), sessionId);
     const parent = branch.parent?.id ?? "";
     await branch.commit();
     await sessions.close(branch);
+    await endReaders(sessionId, services);
     return sessions.use(parent, shownOpen);
   },
 
-  async discardSession({ runtime, principal, params: { sessionId } }, { sessions }) {
+  async discardSession({ runtime, principal, params: { sessionId } }, services) {
     checkSeen(principal, sessionId);
     const branch = openBranch(runtime.sessions.get(sessionId), sessionId);
     await branch.discard();
-    await sessions.close(branch);
+    await services.sessions.close(branch);
+    await endReaders(sessionId, services);
     return noContent();
   },
 
@@ -200,7 +213,7 @@ export const sessionHandlers: Handlers<SessionId> = {
     checkSeen(principal, sessionId);
     const open = runtime.sessions.get(sessionId);
     if (open === undefined) await store?.read(sessionId, { limit: 1 });
-    const events = open?.events() ?? (store === undefined ? undefined : storedEvents(store, sessionId));
+    const events = open?.events() ?? (store === undefined ? undefined : readEvents(inSmallPages(store, sessionId)));
     if (events === undefined) throw noSession(sessionId);
     const lines = writeRecording(events, { sessionId, exportedAt: clock.wallTime() });
     return new Response(ReadableStream.from(encoded(lines)), {
@@ -218,6 +231,12 @@ export const sessionHandlers: Handlers<SessionId> = {
     });
   },
 };
+
+/** Ends the keys and streams of a session that is no more: the next one of its id is another. */
+async function endReaders(sessionId: string, { access, events }: ApiServices): Promise<void> {
+  events.removed(sessionId);
+  await access.revokeKeysOf(sessionId);
+}
 
 /** Whether the id and the title of a session hold all the words, each in either, in any order and case. */
 function searchFor(q: string): (session: ApiSession) => boolean {
@@ -237,6 +256,11 @@ export async function eventsOf(
   const { query, request: raw } = request;
   if (!acceptsStream(raw)) return services.events.page(sessionId, query);
   return streamResponse(request, services, { sessionId }, raw.headers.get("last-event-id") ?? query.after);
+}
+
+/** A log for clients that may read slowly: one that reads nothing holds no more than a small page of it. */
+function inSmallPages(store: Store, sessionId: string): ReadableLog {
+  return { sessionId, read: (options) => store.read(sessionId, { ...options, limit: EXPORTED_AT_ONCE }) };
 }
 
 /** Resolves when the store has taken it in: the next request for it may come to another process. */

@@ -205,6 +205,13 @@ export class Keys implements Authenticator {
     await this.revoke(id);
   }
 
+  /** Ends the keys of a session that was removed: the next session of its id is another one. */
+  async revokeOf(sessionId: string): Promise<void> {
+    const keys = await this.#access.keys({ sessionId, limit: MAX_KNOWN });
+    for (const { id } of keys) await this.#access.revokeKey({ id, at: this.#clock.wallTime() });
+    this.#known.clear();
+  }
+
   authenticate(request: Request): Promise<Principal | undefined> {
     return this.authenticateHead(request);
   }

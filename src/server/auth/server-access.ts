@@ -13,6 +13,7 @@ import { challenge, metadataUrl, resourceMetadata } from "./challenge.ts";
 import { CredentialWatch } from "./credential-watch.ts";
 import { issuerTokens, type IssuerTokensOptions } from "./issuer-tokens.ts";
 import { Keys, type DelegatedSessionKey, type IssuedKey } from "./keys.ts";
+import { addressOf } from "../http/client-address.ts";
 import type { HeadRequest, RequestHead } from "../http/request-head.ts";
 import { SCOPES, firstOf, hasScope, looksAtHeadAlone, senderOf, type Authenticator, type Principal, type Scope } from "./principal.ts";
 import { RefusalLog, type Refusal } from "./refusal-log.ts";
@@ -158,6 +159,11 @@ export class ServerAccess implements Authenticator {
     await this.#ownKeys().revokeSessionKey(key, by);
   }
 
+  /** Ends the keys of a session that was removed. */
+  async revokeKeysOf(sessionId: string): Promise<void> {
+    await this.#keys?.revokeOf(sessionId);
+  }
+
   #ownKeys(): Keys {
     if (this.#keys !== undefined) return this.#keys;
     throw new ToolError("unavailable", "The server keeps no keys.", {
@@ -190,7 +196,7 @@ export class ServerAccess implements Authenticator {
 
   /** Keeps a request that was refused for another reason, such as its origin or too many of them. */
   noteRefusal(refusal: Refusal): void {
-    this.#refusals?.note(refusal);
+    this.#refusals?.note({ ...refusal, from: refusal.from ?? addressOf(refusal.request) });
   }
 
   /** Resolves when every refusal is in the store. */

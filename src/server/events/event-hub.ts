@@ -8,6 +8,7 @@ import { systemPorts } from "../../core/system-ports.ts";
 import type { EventFilter } from "../../runtime/events/event-filter.ts";
 import type { EventFeed } from "../../runtime/events/event-feed.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
+import { sessionGone } from "../../runtime/events/log-source.ts";
 import { EventStream } from "./event-stream.ts";
 
 export interface EventHubOptions {
@@ -102,12 +103,17 @@ export class EventHub {
   async open(filter: StreamFilter = {}, options: StreamOptions = {}): Promise<ReadableStream<Uint8Array>> {
     const feed = this.#feed(filter, options);
     await feed.begin();
-    return this.#stream(feed);
+    return this.#stream(feed, filter);
   }
 
   /** As `open`, except that a wrong place is reported in the stream: by an event `gap` with a `code`, after which it ends. */
   stream(filter: StreamFilter = {}, options: StreamOptions = {}): ReadableStream<Uint8Array> {
-    return this.#stream(this.#feed(filter, options));
+    return this.#stream(this.#feed(filter, options), filter);
+  }
+
+  /** Ends the streams of a session that was removed, as `stream` reports a wrong place. */
+  removed(sessionId: string): void {
+    for (const stream of this.#streams) if (stream.sessionId === sessionId) stream.fail(sessionGone(sessionId));
   }
 
   /** Ends every stream with the event `draining`. Idempotent. */
@@ -122,8 +128,8 @@ export class EventHub {
     return this.#runtime.events({ filter, ...omitUndefined({ session: sessionId, after, signal }) });
   }
 
-  #stream(feed: EventFeed): ReadableStream<Uint8Array> {
-    const stream = new EventStream({ feed, retryMs: this.#retryMs, onEnd: () => this.#forget(stream) });
+  #stream(feed: EventFeed, { sessionId }: StreamFilter): ReadableStream<Uint8Array> {
+    const stream = new EventStream({ feed, sessionId, retryMs: this.#retryMs, onEnd: () => this.#forget(stream) });
     this.#streams.add(stream);
     this.#cancelTimer ??= this.#clock.timer(() => this.#keepAlive(), this.#keepAliveMs, { background: true });
     return new ReadableStream<Uint8Array>(stream);

@@ -9,6 +9,8 @@ const MAX_PIECE_BYTES = 64 * 1024;
 
 export interface EventStreamParts {
   readonly feed: EventFeed;
+  /** Undefined for one of all sessions. */
+  readonly sessionId: string | undefined;
   readonly retryMs: number;
   /** Called once, when it has ended. */
   readonly onEnd: (stream: EventStream) => void;
@@ -45,9 +47,17 @@ export class EventStream {
       if (this.#waiting.length === 0) this.#end();
       else this.#write();
     } catch (thrown: unknown) {
-      const { code, message, hint } = ToolError.fromUnknown(thrown, "store_failed");
-      this.#end(frame("gap", { code, message, ...(hint === undefined ? {} : { hint }) }));
+      this.fail(ToolError.fromUnknown(thrown, "store_failed"));
     }
+  }
+
+  get sessionId(): string | undefined {
+    return this.#parts.sessionId;
+  }
+
+  /** Ends it with the reason. */
+  fail({ code, message, hint }: ToolError): void {
+    this.#end(frame("gap", { code, message, ...(hint === undefined ? {} : { hint }) }));
   }
 
   /** Called when the client has closed it. No call is cancelled. */

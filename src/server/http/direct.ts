@@ -70,6 +70,10 @@ export class NodeRequest implements HeadRequest {
     this.headers = readerOf(incoming);
   }
 
+  get from(): string | undefined {
+    return this.#incoming.socket.remoteAddress;
+  }
+
   get signal(): AbortSignal {
     if (this.#gone === undefined) {
       this.#gone = new AbortController();

@@ -21,6 +21,8 @@ export interface ListenOptions {
   readonly log: Log;
   /** Asked first, in turn, about requests without a body or with one of a declared length. @default every request is for the handler */
   readonly direct?: readonly DirectHandler[];
+  /** So long may a client read nothing of what waits for it before its connection is closed, in milliseconds. @default 60_000 */
+  readonly unreadMs?: number;
 }
 
 /** A port that is listened on. */
@@ -39,7 +41,10 @@ const LIMITS = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsChec
 const DRAIN_MS = 1_000;
 
 /** @throws ToolError `unavailable` for a port that cannot be used. By rejecting */
-export async function listenOn(handler: FetchHandler, { port, host, clock, log, direct = [] }: ListenOptions): Promise<PortListener> {
+export async function listenOn(
+  handler: FetchHandler,
+  { port, host, clock, log, direct = [], unreadMs = 60_000 }: ListenOptions,
+): Promise<PortListener> {
   const answering = new Set<Promise<void>>();
   const server = http.createServer(LIMITS, (incoming, outgoing) => {
     const answered = answer({ handler, direct, clock }, { incoming, outgoing }).catch((error: unknown) => {
@@ -48,6 +53,11 @@ export async function listenOn(handler: FetchHandler, { port, host, clock, log, 
     });
     answering.add(answered);
     void answered.then(() => answering.delete(answered));
+  });
+  // Called when a connection was quiet for so long, in both directions. One on which nothing waits belongs to a request that takes long.
+  server.timeout = unreadMs;
+  server.on("timeout", (socket) => {
+    if (socket.writableLength > 0) socket.destroy();
   });
   await listening(server, port, host);
   const address = server.address();

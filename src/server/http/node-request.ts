@@ -1,6 +1,7 @@
 /** Requests of Node's as those of the platform, and their bodies. */
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
+import { keepAddress } from "./client-address.ts";
 
 /**
  * Puts the target of a request where its readers look for it: an absolute one is a path, and a host in place of that of the header.
@@ -43,6 +44,10 @@ const WITH_BODY: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
 
 /** @param text the body, where it has been read */
 export function requestOf(incoming: IncomingMessage, signal: AbortSignal, text: string | undefined): Request {
+  return keepAddress(platformRequest(incoming, signal, text), incoming.socket.remoteAddress);
+}
+
+function platformRequest(incoming: IncomingMessage, signal: AbortSignal, text: string | undefined): Request {
   const headers = new Headers();
   for (const [name, value] of Object.entries(incoming.headers)) {
     if (value !== undefined) headers.set(name, typeof value === "string" ? value : value.join(", "));

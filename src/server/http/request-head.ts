@@ -5,6 +5,8 @@ export interface RequestHead {
   readonly method: string;
   readonly url: string;
   readonly headers: HeaderReader;
+  /** The address of the client, where it is known. */
+  readonly from?: string | undefined;
 }
 
 /** The headers of a request, as `Headers` reads them. */

@@ -34,8 +34,11 @@ export function plainHeaders({ corsOrigins = [] }: SecurityHeadersOptions): Read
 }
 
 const ALLOWED_METHODS = "GET, POST, PUT, PATCH, DELETE";
-const ALLOWED_HEADERS = "authorization, content-type, idempotency-key, last-event-id, mcp-protocol-version, mcp-session-id";
-const EXPOSED_HEADERS = "location, retry-after, x-should-retry, www-authenticate, mcp-session-id";
+const ALLOWED_HEADERS =
+  "authorization, content-type, idempotency-key, last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id, traceparent, tracestate";
+/** Parameters of tools that clients of MCP send as headers too: their names are those of the tools. */
+const PARAM_HEADER = /^mcp-param-[\w-]+$/u;
+const EXPOSED_HEADERS = "idempotency-replayed, location, retry-after, x-should-retry, www-authenticate, mcp-session-id";
 const PREFLIGHT_SECONDS = "600";
 
 /**
@@ -55,7 +58,7 @@ export function securityHeaders(options: SecurityHeadersOptions = {}): Middlewar
     const given = isPreflight && isAllowed ? new Response(null, { status: 204 }) : await answer();
     const response = withHeaders(given);
     if (origins.size > 0) response.headers.append("vary", "origin");
-    if (isAllowed) allow(response.headers, origin, isPreflight);
+    if (isAllowed) allow(response.headers, origin, isPreflight ? (request.headers.get("access-control-request-headers") ?? "") : undefined);
     return response;
   };
 }
@@ -69,12 +72,18 @@ function withHeaders(given: Response): Response {
   }
 }
 
-function allow(headers: Headers, origin: string, isPreflight: boolean): void {
+/** @param asked the headers that a page wants to send; undefined for its request itself */
+function allow(headers: Headers, origin: string, asked: string | undefined): void {
   headers.set("access-control-allow-origin", origin);
   headers.set("cross-origin-resource-policy", "cross-origin");
-  if (!isPreflight) return headers.set("access-control-expose-headers", EXPOSED_HEADERS);
+  if (asked === undefined) return headers.set("access-control-expose-headers", EXPOSED_HEADERS);
   headers.set("access-control-allow-methods", ALLOWED_METHODS);
-  headers.set("access-control-allow-headers", ALLOWED_HEADERS);
+  const parameters = asked
+    .toLowerCase()
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => PARAM_HEADER.test(name));
+  headers.set("access-control-allow-headers", [ALLOWED_HEADERS, ...parameters].join(", "));
   headers.set("access-control-max-age", PREFLIGHT_SECONDS);
 }
 

@@ -20,7 +20,7 @@ export interface McpHttpOptions extends McpServerOptions {
   readonly maxBodyBytes?: number;
   /** Most messages in one request, where the older revision allows several. @default 16 */
   readonly maxBatch?: number;
-  /** Most sessions of clients of the older revision; another one ends that which has been idle longest. @default 1_000 */
+  /** Most sessions of clients of the older revision; another one ends that which has been idle longest, of the callers that have most. @default 1_000 */
   readonly maxSessions?: number;
   /** How long such a session may be idle, in milliseconds. @default 1_800_000 */
   readonly sessionIdleMs?: number;

@@ -77,11 +77,21 @@ export class HttpSessions {
 
   #add(id: string, session: ClientSession): void {
     while (this.#sessions.size >= this.#settings.maxSessions) {
-      const [idle] = [...this.#sessions].find(([, { requests }]) => requests.size === 0) ?? [...this.#sessions][0] ?? [];
-      if (idle === undefined) break;
-      void this.#end(idle);
+      const ending = this.#endingFor(session.callerId);
+      if (ending === undefined) break;
+      void this.#end(ending);
     }
     this.#touch(id, session);
+  }
+
+  /** The session that ends for a new one of a caller: of the caller that has most, so that one caller takes no room from the others. */
+  #endingFor(callerId: string): string | undefined {
+    const counts = new Map<string, number>([[callerId, 1]]);
+    for (const one of this.#sessions.values()) counts.set(one.callerId, (counts.get(one.callerId) ?? 0) + 1);
+    const most = Math.max(...counts.values());
+    const candidates = [...this.#sessions].filter(([, one]) => counts.get(one.callerId) === most);
+    const [ending] = candidates.find(([, { requests }]) => requests.size === 0) ?? candidates[0] ?? [];
+    return ending;
   }
 
   #touch(id: string, session: ClientSession): void {

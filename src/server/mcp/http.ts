@@ -94,9 +94,9 @@ export class HttpGateway {
     return new Response(watchedStream(body, { principal, access: this.#watch }), response);
   }
 
-  /** As `handle`, for a server that has let the caller in. */
-  async answer(request: Request, caller: Caller): Promise<Response> {
-    return this.#refuseForm(request) ?? this.#answer(request, caller);
+  /** As `handle`, for a server that has let the caller in. @param begins called with the body before anything of it runs; refuses it by a throw */
+  async answer(request: Request, caller: Caller, begins: (body: JsonValue | undefined) => void): Promise<Response> {
+    return this.#refuseForm(request) ?? this.#answer(request, caller, begins);
   }
 
   /** Answers plain calls at a path without a `Request`. @param access by default that of `handle` */
@@ -159,7 +159,7 @@ export class HttpGateway {
     return await direct.answer(body, caller, exchange);
   }
 
-  async #answer(request: Request, caller: Caller): Promise<Response> {
+  async #answer(request: Request, caller: Caller, begins?: (body: JsonValue | undefined) => void): Promise<Response> {
     let body: JsonValue | undefined;
     if (request.method === "POST") {
       const text = await readBody(request, this.settings.maxBodyBytes);
@@ -172,6 +172,7 @@ export class HttpGateway {
       if (Array.isArray(body) && body.length > this.settings.maxBatch)
         return refusal(400, `A request holds at most ${this.settings.maxBatch} messages.`, {}, INVALID_REQUEST);
     }
+    begins?.(body);
     return this.#pass(request, body, caller);
   }
 

@@ -59,8 +59,9 @@ export class WebhookSender {
   readonly #client: HttpClient;
   readonly #fetch: typeof fetch;
   readonly #closing = new AbortController();
-  #stop: (() => void) | undefined;
-  #sending: Promise<void> | undefined;
+  /** By endpoint: one that does not answer holds up no other. */
+  readonly #stops = new Map<string, () => void>();
+  readonly #sending = new Map<string, Promise<void>>();
 
   /** @throws ToolError `invalid_argument` */
   constructor(options: WebhookSenderOptions) {
@@ -77,43 +78,42 @@ export class WebhookSender {
   async start(): Promise<void> {
     const endpoints = this.#options.webhooks.map(({ url, types = WEBHOOK_TYPES }) => ({ id: endpointId(url), types }));
     await this.#options.store.webhooks.setEndpoints(endpoints);
-    this.#lookLater(0);
+    for (const endpoint of this.#receivers.keys()) this.#lookLater(endpoint, 0);
   }
 
   /** Stops; what is under way is cancelled, and sent again by the next sender. */
   async close(): Promise<void> {
     this.#closing.abort();
-    this.#stop?.();
-    await this.#sending;
+    for (const stop of this.#stops.values()) stop();
+    await Promise.all(this.#sending.values());
     this.#client.close();
   }
 
-  #lookLater(delayMs: number): void {
+  #lookLater(endpoint: string, delayMs: number): void {
     if (this.#closing.signal.aborted) return;
-    const look = (): void => {
-      this.#sending = this.#sendDue();
-    };
-    this.#stop = this.#ports.clock.timer(look, delayMs, { background: true });
+    const look = (): void => void this.#sending.set(endpoint, this.#sendDue(endpoint));
+    this.#stops.set(endpoint, this.#ports.clock.timer(look, delayMs, { background: true }));
   }
 
-  async #sendDue(): Promise<void> {
+  /** Messages for endpoints that another process has named are not claimed. */
+  async #sendDue(endpoint: string): Promise<void> {
     let found = 0;
     try {
       const now = this.#ports.clock.wallTime();
-      const due = await this.#options.store.webhooks.claim({ now, until: now + LEASE_MS, limit: SENT_AT_ONCE });
+      const due = await this.#options.store.webhooks.claim({ now, until: now + LEASE_MS, limit: SENT_AT_ONCE, endpoint });
       found = due.length;
       await Promise.all(due.map((delivery) => this.#deliver(delivery)));
     } catch (thrown: unknown) {
       if (!this.#closing.signal.aborted) this.#ports.log.warn(`Webhooks could not be sent: ${describeThrown(thrown)}`);
     }
-    this.#lookLater(found === SENT_AT_ONCE ? 0 : LOOK_MS);
+    this.#lookLater(endpoint, found === SENT_AT_ONCE ? 0 : LOOK_MS);
   }
 
   async #deliver(delivery: WebhookDelivery): Promise<void> {
     const { endpoint, messageId, attempts } = delivery;
     const { webhooks } = this.#options.store;
     const receiver = this.#receivers.get(endpoint);
-    if (receiver === undefined) return; // another process has named it, and sends
+    if (receiver === undefined) return;
     const failure = await this.#try(receiver, delivery);
     if (this.#closing.signal.aborted && failure !== undefined)
       return webhooks.retry({ endpoint, messageId, dueAt: this.#ports.clock.wallTime() });

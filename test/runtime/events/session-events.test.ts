@@ -209,3 +209,20 @@ test("issue 19.3 a filter by principal has what it sent and its calls from their
   const feed = runtime.events({ session: "s", filter: { principal: "key:a" } });
   expect(await readPositions(feed, 4)).toEqual([1, 2, 5, 6]);
 });
+
+test("a reader of a session that was removed gets nothing of the next session of its id, in any process of the store", async () => {
+  const path = temporaryFile();
+  await using runtime = createRuntime({ tools: TOOLS, store: sqliteStore({ path }) });
+  await using other = createRuntime({ tools: TOOLS, store: sqliteStore({ path }) });
+  const begun = async (): Promise<void> => {
+    const session = runtime.session("s");
+    await session.execute([{ name: "echo" }, { name: "echo" }]);
+    await session.snapshot();
+  };
+  await begun();
+  const feeds = [runtime.events({ session: "s" }), other.events({ session: "s" })];
+  for (const feed of feeds) await readUntil(feed, (item) => item.cursor === "5");
+  await runtime.sessions.forget("s");
+  await begun();
+  for (const feed of feeds) await expect(feed.read()).rejects.toMatchObject({ code: "not_found" });
+});

@@ -277,3 +277,13 @@ test("issue 19.6 E15 a server that stops lets calls end, takes no new ones, and 
   await closed;
   expect(api.added).toEqual([]);
 });
+
+test.each([".", "..", "a\ud800"])("a session gets no id that no address can have: %j", async (id) => {
+  const api = await startApi();
+  expect((await api.ask("POST", "/v1/sessions", { body: { id } })).status).toBe(400);
+  expect((await api.ask("POST", "/v1/sessions/desk/fork", { body: { id } })).status).toBe(400);
+  const recording = await api.ask("GET", "/v1/sessions/desk/recording");
+  const importing = { raw: recording.text, headers: { "content-type": "application/jsonl" } };
+  expect((await api.ask("POST", `/v1/recordings?id=${id === "a\ud800" ? "." : id}`, importing)).status).toBe(400);
+  expect(api.runtime.sessions.list().map((session) => session.id)).toEqual(["desk"]);
+});

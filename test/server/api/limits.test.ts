@@ -5,7 +5,7 @@ import { sqliteStore } from "haft/sqlite";
 import { FakeClock } from "haft/testing";
 import { expect, onTestFinished, test } from "vitest";
 import { temporaryFile } from "../../store/temporary-file.ts";
-import { TOKEN } from "./api-server.ts";
+import { TOKEN, startApi } from "./api-server.ts";
 
 const OTHER = "another-token-for-tests";
 
@@ -119,4 +119,35 @@ test("issue 19.6 a server whose store cannot be written is not ready", async () 
   await clock.advance(1_000);
   const { status, text } = await ask("GET", "/readyz");
   expect([status, text.includes(path)]).toEqual([503, false]);
+});
+
+test("a request whose body was read before is refused with the reason", async () => {
+  const api = await startApi();
+  for (const path of ["/v1/execute", "/mcp"]) {
+    const headers = { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" };
+    const request = new Request(`http://localhost${path}`, { method: "POST", headers, body: "{}" });
+    await request.text();
+    const answer = await api.server.fetch(request);
+    expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining("was read before")]);
+  }
+});
+
+test("a server that was closed listens no more", async () => {
+  const { server } = await startApi();
+  await server.close();
+  await expect(server.listen({ port: 0 })).rejects.toMatchObject({ code: "unavailable" });
+});
+
+test("a recording that is not read counts as a request that is being answered, until its reader leaves", async () => {
+  const api = await startApi({ limits: { maxConcurrentRequests: 1 } });
+  const text = "x".repeat(3_000_000);
+  for (let n = 0; n < 3; n++)
+    await api.ask("POST", "/v1/sessions/desk/execute", { body: { calls: [{ name: "notes::add", input: { text } }] } });
+  const leave = new AbortController();
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  const unread = await fetch(`${api.url}/v1/sessions/desk/recording`, { headers, signal: leave.signal });
+  const list = async (): Promise<number> => (await api.ask("GET", "/v1/tools")).status;
+  expect([unread.status, await list()]).toEqual([200, 429]);
+  leave.abort();
+  await expect.poll(list).toBe(200);
 });

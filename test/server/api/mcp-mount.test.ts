@@ -1,7 +1,18 @@
 /** MCP and the API on one port. */
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { expect, test } from "vitest";
+import { createRuntime } from "haft";
+import { createServer, staticToken } from "haft/server";
+import { expect, onTestFinished, test } from "vitest";
+import { raw, rawResponse } from "../mcp-raw.ts";
 import { TOKEN, startApi } from "./api-server.ts";
+
+const BOTH = { accept: "application/json, text/event-stream" };
+const INITIALIZE = {
+  jsonrpc: "2.0",
+  id: "init",
+  method: "initialize",
+  params: { protocolVersion: "2025-03-26", capabilities: {}, clientInfo: { name: "test", version: "1" } },
+};
 
 test("issue 19.7 the official MCP client calls a tool at /mcp with the token of the API", async () => {
   const api = await startApi();
@@ -18,4 +29,70 @@ test("issue 19.7 E04 MCP is not served without a token, nor to pages of other or
   const body = { jsonrpc: "2.0", id: 1, method: "tools/list" };
   expect((await api.ask("POST", "/mcp", { body, token: null })).status).toBe(401);
   expect((await api.ask("POST", "/mcp", { body, headers: { origin: "http://evil.example" } })).status).toBe(403);
+});
+
+const AUTHORIZED = { authorization: `Bearer ${TOKEN}` };
+
+test.each([
+  ["calls", { maxConcurrentCalls: 2 }, false],
+  ["requests", { maxConcurrentRequests: 2 }, false],
+  ["calls of a page", { maxConcurrentCalls: 2 }, true],
+])("no principal has more %s under way at a time than it may, also at /mcp", async (_, limits, isPage) => {
+  const api = await startApi({ limits });
+  const headers = { ...AUTHORIZED, ...(isPage ? { origin: api.url } : {}) };
+  let refused = 0;
+  const sent = Array.from({ length: 6 }, async () => {
+    const { status } = await rawResponse(`${api.url}/mcp`, "tools/call", { name: "notes__wait", arguments: {} }, { headers });
+    if (status === 429 && ++refused === 4) api.gate.open();
+    return status;
+  });
+  expect((await Promise.all(sent)).sort((one, other) => one - other)).toEqual([200, 200, 429, 429, 429, 429]);
+  expect((await raw(`${api.url}/mcp`, "tools/call", { name: "notes__list", arguments: {} }, { headers })).status).toBe(200);
+});
+
+test("a caller that begins more and more sessions at /mcp ends its own, and none of another caller", async () => {
+  const runtime = createRuntime();
+  const tokens = { a: "a-token-of-the-one-caller", b: "a-token-of-another-caller" };
+  const [one, other] = [staticToken({ token: tokens.a, id: "a" }), staticToken({ token: tokens.b, id: "b" })];
+  const auth = { authenticate: async (request: Request) => (await one.authenticate(request)) ?? other.authenticate(request) };
+  const mcp: object = { maxSessions: 3 }; // as the mount passes it on
+  const server = createServer(runtime, { auth, mcp });
+  onTestFinished(() => server.close());
+  const ask = (token: string, body: object, sessionId?: string) => {
+    const headers = { ...BOTH, authorization: `Bearer ${token}`, "content-type": "application/json" };
+    const init = { method: "POST", headers: { ...headers, ...(sessionId === undefined ? {} : { "mcp-session-id": sessionId }) } };
+    return server.fetch(new Request("http://localhost/mcp", { ...init, body: JSON.stringify(body) }));
+  };
+  const begun = async (token: string): Promise<string> => (await ask(token, INITIALIZE)).headers.get("mcp-session-id") ?? "";
+  const list = { jsonrpc: "2.0", id: 1, method: "tools/list" };
+  const session = await begun(tokens.a);
+  const others: string[] = [];
+  for (let n = 0; n < 5; n++) others.push(await begun(tokens.b));
+  expect((await ask(tokens.a, list, session)).status).toBe(200);
+  const statuses = await Promise.all(others.map(async (id) => (await ask(tokens.b, list, id)).status));
+  expect(statuses).toEqual([404, 404, 404, 200, 200]);
+});
+
+test("a batch of calls at /mcp counts each of them, and a request to listen is a stream", async () => {
+  const api = await startApi({ limits: { maxConcurrentCalls: 2, maxStreams: 1 } });
+  const begun = await api.ask("POST", "/mcp", { body: INITIALIZE, headers: BOTH });
+  const headers = { ...BOTH, "mcp-session-id": begun.headers.get("mcp-session-id") ?? "" };
+  const batch = (count: number) =>
+    Array.from({ length: count }, (_, id) => ({
+      jsonrpc: "2.0",
+      id,
+      method: "tools/call",
+      params: { name: "notes__list", arguments: {} },
+    }));
+  expect((await api.ask("POST", "/mcp", { body: batch(3), headers })).status).toBe(429);
+  expect((await api.ask("POST", "/mcp", { body: batch(2), headers })).status).toBe(200);
+
+  const listen = (signal: AbortSignal) =>
+    rawResponse(`${api.url}/mcp`, "subscriptions/listen", { notifications: { toolsListChanged: true } }, { headers: AUTHORIZED, signal });
+  const stop = new AbortController();
+  expect((await listen(stop.signal)).status).toBe(200);
+  expect((await listen(stop.signal)).status).toBe(429);
+  expect((await api.ask("GET", "/mcp", { headers: { ...headers, accept: "text/event-stream" } })).status).toBe(429);
+  stop.abort();
+  await expect.poll(async () => (await listen(new AbortController().signal)).status).toBe(200);
 });

@@ -130,6 +130,75 @@ test("issue 19.5 E05 a session key begins no branches, which it could neither us
   expect((await api.ask("POST", "/v1/sessions/desk/simulate", { token: page.key, body })).status).toBe(200);
 });
 
+test("issue 19.5 E05 a key of a branch changes nothing of its parent: it may discard the branch, and not commit it", async () => {
+  const { api, make } = await keyedApi();
+  const owner = createClient({ url: api.url, token: TOKEN });
+  const params = { sessionId: "branch" };
+  await owner.call("forkSession", { params: { sessionId: "desk" }, body: { id: "branch" } });
+  await owner.call("executeInSession", { params, body: { calls: [{ name: "notes::add", input: { text: "one" } }] } });
+  const events = () => owner.call("listSessionEvents", { params: { sessionId: "desk" } });
+  const before = await events();
+  const { json: page } = await make(TOKEN, { scopes: ["read", "execute", "simulate", "approve"] }, "branch");
+  expect((await api.ask("POST", "/v1/sessions/branch/commit", { token: page.key })).status).toBe(403);
+  expect(await events()).toEqual(before);
+  expect((await api.ask("POST", "/v1/sessions/branch/discard", { token: page.key })).status).toBe(204);
+});
+
+test("issue 19.5 E05 a key and the streams of a session end with it, and see nothing of the next session of its id", async () => {
+  const { api, make } = await keyedApi();
+  const owner = createClient({ url: api.url, token: TOKEN });
+  const params = { sessionId: "trip" };
+  const read = async (token: string): Promise<number> => (await api.ask("GET", "/v1/sessions/trip", { token })).status;
+  for (const end of [
+    () => api.ask("DELETE", "/v1/sessions/trip"),
+    () => api.ask("POST", "/v1/sessions/trip/discard"),
+    () => api.ask("POST", "/v1/sessions/trip/commit"),
+  ]) {
+    await owner.call("forkSession", { params: { sessionId: "desk" }, body: { id: "trip" } });
+    const { json: page } = await make(TOKEN, {}, "trip");
+    expect(await read(page.key)).toBe(200);
+    const headers = { accept: "text/event-stream", authorization: `Bearer ${TOKEN}` };
+    const stream = await fetch(`${api.url}/v1/sessions/trip/events`, { headers });
+    expect((await end()).status).toBeLessThan(300);
+    await owner.call("createSession", { body: { id: "trip" } });
+    await owner.call("executeInSession", { params, body: { calls: [{ name: "notes::add", input: { text: "secret" } }] } });
+    expect(await read(page.key)).toBe(401);
+    const text = await stream.text();
+    expect(text).toContain('"code":"not_found"');
+    expect(text).not.toContain("secret");
+    await owner.call("deleteSession", { params });
+  }
+});
+
+test("issue 19.5 E05 the list of a session key says nothing of other sessions, not how many there are", async () => {
+  const { api, make } = await keyedApi();
+  for (let n = 0; n < 12; n++) await api.ask("POST", "/v1/sessions", { body: { id: `other-${n}` } });
+  const { json: page } = await make(TOKEN, {});
+  const desk = { sessions: [expect.objectContaining({ id: "desk" })] };
+  for (const [query, answer] of [
+    ["", desk],
+    ["?limit=1", desk],
+    ["?q=desk", desk],
+    ["?q=other", { sessions: [] }],
+    ["?cursor=3", { sessions: [] }],
+  ] as const)
+    expect((await api.ask("GET", `/v1/sessions${query}`, { token: page.key })).json).toEqual(answer);
+});
+
+test("a refused request is kept with the address of its client, whichever way it came", async () => {
+  const { api, store } = await keyedApi();
+  const { key } = await new Keys(store.access, systemPorts).add({ name: "reader", scopes: ["read"] });
+  const wrong = { token: "wrong" };
+  await api.ask("GET", "/v1/tools", wrong);
+  await api.ask("GET", "/v1/tools", { ...wrong, headers: { origin: api.url } });
+  await api.ask("POST", "/mcp", { ...wrong, body: {} });
+  await api.ask("POST", "/v1/sessions", { token: key, body: {} });
+  await api.ask("GET", "/v1/tools", { headers: { origin: "https://evil.example" } });
+  await api.server.close();
+  const kept = await store.access.refusals();
+  expect(kept.map(({ from }) => from)).toEqual(Array.from({ length: 5 }, () => "127.0.0.1"));
+});
+
 test("issue 19.5 a server without a store of keys says that it makes none", async () => {
   const api = await startApi();
   const { status, json } = await api.ask("POST", "/v1/sessions/desk/keys", { body: { name: "page", scopes: ["read"] } });

@@ -61,3 +61,31 @@ test("issue 19 a reader who leaves a stream that comes from elsewhere is no fail
   await new Promise((resolve) => setTimeout(resolve, 50));
   expect(log.lines).toEqual([]);
 });
+
+test.each([
+  ["in pieces", () => new ReadableStream<Uint8Array>({ pull: (controller) => controller.enqueue(new Uint8Array(65_536)) })],
+  ["at once", () => new Uint8Array(64 * 1024 * 1024)],
+])(
+  "the connection of a client that reads nothing of an answer sent %s is closed, and one that waits for its answer stays",
+  async (_, body) => {
+    const parts = { port: 0, host: "127.0.0.1", clock: systemPorts.clock, log: new MemoryLog(), unreadMs: 100 };
+    const isClosed = Promise.withResolvers<void>();
+    const requests: Request[] = []; // one that is collected has a signal that never aborts
+    const listener = await listenOn(async (request) => {
+      requests.push(request);
+      if (request.url.endsWith("/slow")) {
+        await isClosed.promise;
+        return new Response("late");
+      }
+      request.signal.addEventListener("abort", () => isClosed.resolve());
+      return new Response(body());
+    }, parts);
+    onTestFinished(() => listener.close(() => Promise.resolve()));
+    const slow = fetch(`${listener.origin}/slow`);
+    const socket = connect(listener.port, "127.0.0.1", () => socket.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")).pause();
+    socket.on("error", () => {});
+    await isClosed.promise;
+    expect(await (await slow).text()).toBe("late");
+    socket.destroy();
+  },
+);

@@ -58,6 +58,21 @@ test("issue 19.5 pages of an origin that is named may read answers, and ask befo
   ]);
 });
 
+test("a page may send every header that a client of MCP sends, and no others", async () => {
+  const names = ["mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id", "traceparent", "tracestate", "mcp-param-city"];
+  const asked = {
+    origin: APP,
+    "access-control-request-method": "POST",
+    "access-control-request-headers": [...names, "x-forwarded-for", "mcp-param-a b"].join(", "),
+  };
+  const { headers } = await answered({ corsOrigins: [APP], headers: asked, method: "OPTIONS" });
+  const allowed = headers.get("access-control-allow-headers")?.split(", ") ?? [];
+  expect(names.filter((name) => !allowed.includes(name))).toEqual([]);
+  expect(allowed.filter((name) => name.startsWith("x-") || name.includes(" "))).toEqual([]);
+  const answer = await answered({ corsOrigins: [APP], headers: { origin: APP } });
+  expect(answer.headers.get("access-control-expose-headers")).toContain("idempotency-replayed");
+});
+
 test.each(["*", "app.example", "https://app.example/", "https://*.example", "null", "javascript:alert(1)"])(
   "E18 %s is no origin of pages",
   (origin) => {

@@ -199,3 +199,31 @@ function retriesOf(store: ReturnType<typeof memoryStore>): (wanted: number) => P
       look();
     });
 }
+
+test.each([
+  ["memory", memoryStore],
+  ["SQLite", () => sqliteStore({ path: temporaryFile() })],
+])("in %s, a receiver that does not answer holds up no other, and a sender spends no try of one that it does not know", async (_, open) => {
+  const [dead, healthy] = [await receiver(() => {}), await receiver()];
+  const [store, ports] = [open(), fakePorts()];
+  onTestFinished(() => store.close());
+  const webhooks = [dead, healthy].map(({ url }) => ({ url, secret: SECRET }));
+  const sender = new WebhookSender({ store, webhooks, allowPrivate: [dead.host, healthy.host], ports });
+  onTestFinished(() => sender.close());
+  await sender.start();
+  const ask = async (id: string): Promise<unknown> => store.approvals.put({ ...question(ports.clock.wallTime()), id });
+  await ask("one");
+  await ports.clock.advance(0);
+  await Promise.all([dead.count(1), healthy.count(1)]);
+  await settle();
+  await ask("two");
+  const arrived = healthy.count(2);
+  await ports.clock.advance(1_000);
+  await arrived;
+
+  await store.webhooks.setEndpoints([{ id: "of-another-process", types: ["approval.asked"] }]);
+  await ask("three");
+  await ports.clock.advance(5_000);
+  const now = ports.clock.wallTime() + 60_000;
+  expect((await store.webhooks.claim({ now, until: now, limit: 5 })).map(({ attempts }) => attempts)).toEqual([1]);
+});

@@ -83,7 +83,8 @@ export const callRoutes = {
     path: "/v1/submissions/{submissionId}",
     scope: "read",
     summary: "Get the results of calls that took longer than waitMs.",
-    description: "200 with what the request would have answered, 202 while the calls run. Kept for ten minutes after their end.",
+    description:
+      "200 with what the request would have answered, 202 while the calls run. Kept for ten minutes after their end, or less when the server has too many results.",
     params: { submissionId: id("As the Location of a 202 names it.") },
     query: {
       waitMs: integer("How long to wait for the results, in milliseconds.", 0, MAX_WAIT_MS, { default: 0 }),

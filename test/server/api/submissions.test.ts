@@ -1,0 +1,42 @@
+/** Results that are kept for requests that did not wait for them. */
+import { FakeClock } from "haft/testing";
+import { expect, test } from "vitest";
+import { Submissions } from "../../../src/server/api/submissions.ts";
+import { WholeAnswer } from "../../../src/server/http/whole-answer.ts";
+import { systemPorts } from "../../../src/core/system-ports.ts";
+
+const MEGABYTE = 1024 * 1024;
+
+test("no more than 64 MB of results are kept: the older ones of a principal are dropped first, and the newest never", async () => {
+  const clock = new FakeClock();
+  const submissions = new Submissions({ clock, ids: systemPorts.ids });
+  const signal = new AbortController().signal;
+  const submit = async (principalId: string, megabytes: number): Promise<string> => {
+    const gate = Promise.withResolvers<void>();
+    const running = submissions.run(principalId, 0, async () => {
+      await gate.promise;
+      return new WholeAnswer(200, {}, "x".repeat(megabytes * MEGABYTE));
+    });
+    await clock.advance(0);
+    const waited = await running;
+    gate.resolve();
+    await submissions.whenIdle();
+    return "submissionId" in waited ? waited.submissionId : "";
+  };
+  const isKept = async (principalId: string, id: string): Promise<boolean> =>
+    (await submissions.wait(id, { principalId, waitMs: 0, signal })) !== undefined;
+  const other = await submit("other", 20);
+  const ids: string[] = [];
+  for (let n = 0; n < 4; n++) ids.push(await submit("one", 20));
+  expect([await isKept("other", other), ...(await Promise.all(ids.map((id) => isKept("one", id))))]).toEqual([
+    true,
+    false,
+    false,
+    true,
+    true,
+  ]);
+  const large = await submit("one", 70);
+  expect([await isKept("one", large), submissions.size]).toEqual([true, 1]);
+  await clock.advance(600_000);
+  expect(submissions.size).toBe(0);
+});
