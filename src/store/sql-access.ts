@@ -13,6 +13,7 @@ import {
   type StoredKey,
 } from "../core/access-store.ts";
 import { DEFAULT_ACCESS_LIMIT, DAY_MS, readKey, readRefusal, readRequest, takenKey } from "./access-rows.ts";
+import { lockCounter } from "./counters.ts";
 import { storedText } from "./stored-text.ts";
 import type { RefusalTable, Tables } from "./tables.ts";
 
@@ -69,6 +70,7 @@ export class SqlAccess implements AccessStore {
 
   addRefusals(refusals: readonly RefusedRequest[]): Promise<void> {
     return this.#tables.transaction().execute(async (tables) => {
+      await lockCounter(tables, "refusals"); // as for the positions of approvals
       let number = await lastNumber(tables);
       const rows = refusals.map((refusal) => rowOf(++number, refusal));
       for (let from = 0; from < rows.length; from += WRITTEN_AT_ONCE)

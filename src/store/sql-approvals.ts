@@ -13,6 +13,7 @@ import type { JsonObject } from "../core/base/json.ts";
 import { ToolError } from "../core/error.ts";
 import { Gathered } from "./gathered.ts";
 import { answerText, readApproval, readPreview, readRule } from "./approval-rows.ts";
+import { lockCounter } from "./counters.ts";
 import type { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import { keepMessage } from "./sql-webhooks.ts";
@@ -50,6 +51,7 @@ export class SqlApprovals implements ApprovalStore {
 
   async #put(tables: Transaction<Tables>, question: NewApproval): Promise<ApprovalTable> {
     await this.#owner.register(tables);
+    await lockCounter(tables, "approvals"); // two that read the same last position would be in each other's way
     const id = storedText(question.id);
     const kept = await tables.selectFrom("haft_approval").selectAll().where("id", "=", id).executeTakeFirst();
     const isAnswered = kept?.status === "allowed" || kept?.status === "denied";

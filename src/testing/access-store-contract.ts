@@ -143,6 +143,11 @@ const shared: readonly StoreCase[] = [
     equal(await other.access.revokeKey({ id: "a", at: 5 }), true);
     equal((await one.access.key("a"))?.revokedAt, 5);
   }),
+  caseOfTwo("refusals that many processes add at once are all kept", async (one, other) => {
+    const times = Array.from({ length: 60 }, (_, index) => index + 1);
+    await Promise.all(times.map((at) => (at % 2 === 0 ? one : other).access.addRefusals([refusalAt(at), refusalAt(at)])));
+    equal((await one.access.refusals()).length, 2 * times.length);
+  }),
   caseOfTwo("of several processes that begin a keyed request, one does", async (one, other) => {
     const request = { key: "k", fingerprint: "f", at: 1 };
     const begin = ({ access }: Store, index: number, after?: RequestHold): Promise<KeyedRequest | undefined> =>

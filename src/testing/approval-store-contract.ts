@@ -142,6 +142,15 @@ const shared: readonly StoreCase[] = [
     equal(ends.filter(Boolean).length, 1);
     equal((await list(one, { ids: ["q"] }))[0]?.answeredBy, ends[0] ? "one" : "other");
   }),
+  caseOfTwo("questions that many processes put at once are all kept, each at a place of its own", async (one, other) => {
+    const ids = Array.from({ length: 60 }, (_, index) => `q${index}`);
+    const put = await Promise.all(ids.map((id, index) => (index % 2 === 0 ? one : other).approvals.put(question({ id }))));
+    deepEqual(
+      put.map(({ position }) => position).toSorted((a, b) => a - b),
+      ids.map((_, index) => index + 1),
+    );
+    equal((await list(one, {})).length, ids.length);
+  }),
   caseOfTwo("the answer to a question of an earlier process stays with it, unless it is asked with another digest", async (one, other) => {
     for (const [id, status] of [
       ["q1", "allowed"],
