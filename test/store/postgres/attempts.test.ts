@@ -64,3 +64,16 @@ test("issue 21 transactions in each other's way are run again at once, and losse
   expect(await attemptAgain(work, { retryMs: 5_000, clock })).toBe("done");
   expect(clock.now()).toBe(20 + 40);
 });
+
+test.each(["57P05", "25P03", "25P04", "25006"])(
+  "a connection that the server ends, or that leads to a server which takes no writes, is replaced and the work is tried again: %s",
+  async (code) => {
+    const failures = [Object.assign(new Error("as the server says"), { code })];
+    const work = async (): Promise<string> => {
+      const failure = failures.shift();
+      if (failure !== undefined) throw failure;
+      return "done";
+    };
+    expect(await attemptAgain(work, { retryMs: 5_000, clock: quickClock() })).toBe("done");
+  },
+);

@@ -100,6 +100,16 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     expect((await store.read("a")).events).toEqual(messages("a", 1, 3));
   });
 
+  test("a connection to a server that takes no writes is not kept", async () => {
+    const store = storeOf({ schema: "failover", maxConnections: 1, notify: false });
+    await store.open();
+    await setReadOnly("on");
+    await expect(store.announce({ name: "first" })).rejects.toMatchObject({ code: "store_failed", retryable: true });
+    await setForNew("off"); // as when the name leads to the new primary: connections that there are stay as they are
+    await store.announce({ name: "second" });
+    expect((await store.processes()).map(({ name }) => name)).toEqual(["second"]);
+  });
+
   test("out of connections: said after a wait, and over when there are some", async () => {
     const store = storeOf({ schema: "crowded", maxConnections: 1 });
     await store.open();
@@ -238,10 +248,14 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
   });
 
   async function setReadOnly(value: "on" | "off"): Promise<void> {
+    await setForNew(value);
+    await server().execute("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'haft'");
+  }
+
+  async function setForNew(value: "on" | "off"): Promise<void> {
     await server().execute(
       `set default_transaction_read_only = off; begin read write; alter database postgres set default_transaction_read_only = ${value}; commit`,
     );
-    await server().execute("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'haft'");
   }
 });
 
