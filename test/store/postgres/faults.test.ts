@@ -178,6 +178,19 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     await proxy.close();
   });
 
+  test.each([false, true])("a store whose server does not answer is closed all the same (with a queue: %j)", async (withQueue) => {
+    const proxy = await stoppableProxy(Number(new URL(server().url).port));
+    const url = server().url.replace(/:\d+\//u, `:${proxy.port}/`);
+    const store = storeOf({ url, schema: `silent${withQueue}`, answerTimeoutMs: 500 });
+    await store.create("a", { at: 1, durability: "sync" }).close();
+    if (withQueue) await store.queue?.open();
+    const follower = store.follow(() => {});
+    while (!follower.isLive) await pause(20);
+    proxy.silence();
+    await Promise.allSettled([store.close()]); // it may say that it could not give up its claims
+    await proxy.close();
+  });
+
   test("issue 21 no lock outlives its call: a lease whose commit arrives after it was given back does not stay", async () => {
     const proxy = await stoppableProxy(Number(new URL(server().url).port));
     const url = server().url.replace(/:\d+\//u, `:${proxy.port}/`);
