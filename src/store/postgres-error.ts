@@ -73,6 +73,7 @@ export function explainPostgres(thrown: unknown, doing: string): ToolError {
   const cause = textOf(thrown) + (code === undefined || textOf(thrown).includes(code) ? "" : ` (${code})`);
   return new ToolError(meaning?.code ?? "store_failed", `${doing}: ${cause}.`, {
     cause: thrown,
+    ...(isPostgresUnfit(thrown) ? { retryable: false } : {}),
     ...(meaning === undefined ? {} : { operatorHint: meaning.hint }),
   });
 }

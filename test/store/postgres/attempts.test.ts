@@ -1,6 +1,7 @@
 /** What is tried again over PostgreSQL, on a clock of its own. */
 import { expect, test } from "vitest";
 import { attemptAgain } from "../../../src/store/postgres-connection.ts";
+import { explainPostgres } from "../../../src/store/postgres-error.ts";
 import type { Clock } from "../../../src/core/ports.ts";
 
 /** Waits take no time, and are counted. */
@@ -77,3 +78,12 @@ test.each(["57P05", "25P03", "25P04", "25006"])(
     expect(await attemptAgain(work, { retryMs: 5_000, clock: quickClock() })).toBe("done");
   },
 );
+
+test.each([
+  ["22021", false],
+  ["54000", false],
+  ["53100", true],
+])("an error with %s, which a second try can change or not, says so: %j", (code, retryable) => {
+  const error = explainPostgres(Object.assign(new Error("as the server says"), { code }), "The store could not be used");
+  expect(error).toMatchObject({ code: "store_failed", retryable });
+});
