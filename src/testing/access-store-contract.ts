@@ -31,6 +31,13 @@ const alone: readonly StoreCase[] = [
     await refuses(() => access.addKey({ ...keyOf("a", 2), hash: "other" }), "duplicate");
     deepEqual(await access.key("a"), keyOf("a", 1));
   }),
+  caseAlone("what is written again as it was, because its answer was lost, counts as written", async ({ access }) => {
+    for (let times = 0; times < 2; times++) {
+      await access.addKey(keyOf("a", 1));
+      equal(await access.beginRequest({ key: "k", fingerprint: "f", at: 1, holder: "a" }), undefined);
+    }
+    equal((await access.keys()).length, 1);
+  }),
   caseAlone("a key without an id, a name, a salt or a hash is refused", async ({ access }) => {
     for (const field of ["id", "name", "salt", "hash"])
       await refuses(() => access.addKey({ ...keyOf("a", 1), [field]: "" }), "invalid_argument");

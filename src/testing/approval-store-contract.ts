@@ -25,6 +25,11 @@ const alone: readonly StoreCase[] = [
     const [record] = await listed(store);
     equal(record?.status, (["denied", "allowed", "withdrawn"] as const)[ends.indexOf(true)]);
   }),
+  caseAlone("an end that is written again as it was, because its answer was lost, counts", async (store) => {
+    await store.approvals.put(question());
+    for (let times = 0; times < 2; times++) equal(await store.approvals.end({ ...end(), scope: "once", by: "key:1" }), true);
+    equal(await store.approvals.end({ ...end(), scope: "once", by: "key:2" }), false);
+  }),
   caseAlone("a question that is asked again is open anew", async (store) => {
     await store.approvals.put(question());
     await store.approvals.end(end());
