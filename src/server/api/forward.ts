@@ -138,12 +138,12 @@ export interface SendOptions {
 /** Sends a request to another process as it is, and waits for the head of its answer while that process lives. @throws ToolError `unavailable`. By rejecting */
 async function send(
   sent: SentRequest,
-  { process: { id, address }, what, body: read, timeoutMs }: SendOptions,
+  { process, what, body: read, timeoutMs }: SendOptions,
   services: Pick<ApiServices, "store" | "clock">,
 ): Promise<Response> {
   const request = sent.whole();
   const { pathname, search } = new URL(request.url);
-  const target = new URL(address);
+  const target = new URL(process.address);
   target.pathname = pathname;
   target.search = search;
   const headers = withoutConnection(request.headers);
@@ -151,7 +151,7 @@ async function send(
   headers.set("accept-encoding", "identity");
   headers.set(FORWARDED, "1");
   const { method } = request;
-  const alive = whileAlive(id, services);
+  const alive = whileAlive(process.id, services);
   const ends = [request.signal, alive.signal, ...(timeoutMs === undefined ? [] : [AbortSignal.timeout(timeoutMs)])];
   const body = read === undefined ? request.body : JSON.stringify(read);
   if (read !== undefined) headers.delete("content-length");
@@ -167,20 +167,24 @@ async function send(
     });
     return new Response(answer.body, { status: answer.status, headers: withoutConnection(answer.headers) });
   } catch (thrown: unknown) {
-    const wasSent = !neverConnected(thrown instanceof Error ? thrown.cause : thrown); // fetch says why in the cause
-    throw new ToolError("unavailable", `${what} in another process, which could not be reached.`, {
-      retryable: true,
-      outcome: wasSent ? "unknown" : "not_started",
-      retryAfterMs: 2_000,
-      hint: wasSent
-        ? "Send it again with the same Idempotency-Key."
-        : "Send it again in a moment: a process that is gone loses its sessions.",
-      operatorHint: `The process announced the address ${address}.`,
-      cause: thrown,
-    });
+    throw notReached(thrown, { what, process });
   } finally {
     alive.stop();
   }
+}
+
+function notReached(thrown: unknown, { what, process: { address } }: Pick<SendOptions, "what" | "process">): ToolError {
+  const wasSent = !neverConnected(thrown instanceof Error ? thrown.cause : thrown); // fetch says why in the cause
+  return new ToolError("unavailable", `${what} in another process, which could not be reached.`, {
+    retryable: true,
+    outcome: wasSent ? "unknown" : "not_started",
+    retryAfterMs: 2_000,
+    hint: wasSent
+      ? "Send it again with the same Idempotency-Key."
+      : "Send it again in a moment: a process that is gone loses its sessions.",
+    operatorHint: `The process announced the address ${address}.`,
+    cause: thrown,
+  });
 }
 
 /** Aborts its signal once a process lives no more: one that was frozen holds connections open, and has lost its sessions by then. */
@@ -192,7 +196,7 @@ function whileAlive(
   let isOver = id === undefined;
   let cancel = (): void => {};
   const lookLater = (): void => {
-    if (!isOver) cancel = clock.timer(() => void look(), LOOK_MS, { background: true });
+    if (!isOver) cancel = clock.timer(() => void look(), LOOK_MS);
   };
   const look = async (): Promise<void> => {
     const processes = await store?.processes().catch(() => undefined); // it is asked again

@@ -181,7 +181,10 @@ test("issue 21.2 a request that was passed on to a process which is frozen ends 
   const two = await startNode(folder, true, TOKEN, clock);
   const taken = Promise.withResolvers<unknown>();
   const frozen = createHttpServer(taken.resolve).listen(0, "127.0.0.1"); // takes requests, and answers none
-  onTestFinished(() => void frozen.close().closeAllConnections());
+  onTestFinished(() => {
+    frozen.close();
+    frozen.closeAllConnections();
+  });
   await once(frozen, "listening");
   const address = frozen.address();
   const store = sqliteStore({ path: join(folder, "haft.db") });
