@@ -8,7 +8,7 @@ import type { JsonObject } from "./base/json.ts";
  */
 export interface AccessStore {
   /**
-   * Keeps a new key, and forgets session keys that expired a day before it was made.
+   * Keeps a new key, and forgets session keys that expired a day before it was made. The same key again changes nothing.
    *
    * @throws ToolError `duplicate` for an id that is taken. By rejecting
    */
@@ -24,7 +24,7 @@ export interface AccessStore {
   /** The newest first. */
   refusals(query?: RefusalQuery): Promise<readonly RefusedRequest[]>;
   /**
-   * Records that a holder begins a keyed request, in one step: of several, in any number of processes, one does. Resolves to undefined when it is the holder now: its key
+   * Records that a holder begins a keyed request, in one step: of several, in any number of processes, one does. Resolves to undefined when it is the holder now: it was already, or its key
    * has no record, one that is older than a day, or one with the same fingerprint and no answer that no attempt holds, or that is held as `after` says. Else it
    * resolves to the record. Nothing drops a younger record, however many there are.
    *

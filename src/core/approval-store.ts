@@ -154,8 +154,8 @@ export interface ApprovalStore {
   put(question: NewApproval): Promise<ApprovalRecord>;
   list(query: StoredApprovalQuery): Promise<readonly ApprovalRecord[]>;
   /**
-   * Ends an open question with this digest, and keeps the rule with it; of several ends one counts. False when there is no such question, or
-   * none any more at the time `at`.
+   * Ends an open question with this digest, and keeps the rule with it; of several ends one counts, and the same one again counts still. False
+   * when there is no such question, or none any more at the time `at`.
    */
   end(end: ApprovalEnd): Promise<boolean>;
   /** Withdraws the open questions of a session that no living process waits for. Resolves to how many. */

@@ -26,9 +26,20 @@ export interface ArtifactStore {
 const SCHEME = "artifact:";
 const ADDRESS = /^artifact:([0-9a-f]{64})$/u;
 
+const MEDIA_TYPE = /^[\x20-\x7e]{1,255}$/u;
+
+/** A media type that every store can keep and every header can have; for all others `application/octet-stream`. */
+export function keptMediaType(mediaType: string): string {
+  return MEDIA_TYPE.test(mediaType) ? mediaType : "application/octet-stream";
+}
+
 /** The artifact of some bytes. */
 export function artifactOf(mediaType: string, bytes: Uint8Array): Artifact {
-  return { id: hash("sha256", bytes), mediaType, data: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64") };
+  return {
+    id: hash("sha256", bytes),
+    mediaType: keptMediaType(mediaType),
+    data: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64"),
+  };
 }
 
 /** `artifact:` and the id: the address that replaces the bytes. */

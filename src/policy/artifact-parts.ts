@@ -100,9 +100,9 @@ export class ArtifactAddresses implements FileReplacement {
     this.found++;
     const bytes = Buffer.from(base64, "base64");
     const artifact = artifactOf(mediaType, bytes);
-    const { id } = artifact;
+    const { id, mediaType: kept } = artifact;
     if (!this.#artifacts.has(id)) this.#artifacts.set(id, artifact);
-    return { type: "file", uri: artifactUri(id), mediaType, bytes: bytes.length, ...(name === undefined ? {} : { name }) };
+    return { type: "file", uri: artifactUri(id), mediaType: kept, bytes: bytes.length, ...(name === undefined ? {} : { name }) };
   }
 
   inNative(text: string): string {

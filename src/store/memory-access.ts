@@ -1,4 +1,5 @@
 /** Keys, refused requests and keyed requests in memory. */
+import { isDeepStrictEqual } from "node:util";
 import {
   KEYED_REQUEST_KEPT_MS,
   MAX_REFUSALS,
@@ -33,7 +34,9 @@ export class MemoryAccess implements AccessStore {
   }
 
   async addKey(key: StoredKey): Promise<void> {
-    if (this.#keys.has(key.id)) throw takenKey(key.id);
+    const taken = this.#keys.get(key.id);
+    if (isDeepStrictEqual(taken, key)) return;
+    if (taken !== undefined) throw takenKey(key.id);
     for (const { id, sessionId, expiresAt } of this.#keys.values())
       if (sessionId !== undefined && expiresAt !== undefined && expiresAt < key.createdAt - DAY_MS) this.#keys.delete(id);
     this.#keys.set(key.id, Object.freeze({ ...key }));
@@ -71,6 +74,7 @@ export class MemoryAccess implements AccessStore {
     const { key, fingerprint, at, holder } = request;
     await this.forgetRequests(at - KEYED_REQUEST_KEPT_MS);
     const known = this.#requests.get(key);
+    if (known?.hold?.holder === holder && known.fingerprint === fingerprint) return undefined;
     if (known !== undefined && !mayBegin(request, known)) return known;
     const record = { key, fingerprint, at, hold: { holder, beats: 0 } };
     if (known !== undefined) {

@@ -1,4 +1,5 @@
 /** Approval questions and rules in memory. */
+import { isDeepStrictEqual } from "node:util";
 import type { ApprovalEnd, ApprovalRecord, ApprovalRule, ApprovalStore, NewApproval, StoredApprovalQuery } from "../core/approval-store.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
@@ -48,7 +49,8 @@ export class MemoryApprovals implements ApprovalStore {
 
   async end(end: ApprovalEnd): Promise<boolean> {
     const kept = this.#kept.get(end.id);
-    if (kept === undefined || kept.question.digest !== end.digest || kept.end !== undefined) return false;
+    if (kept === undefined || kept.question.digest !== end.digest) return false;
+    if (kept.end !== undefined) return isDeepStrictEqual(kept.end, end);
     const isAnswer = end.status === "allowed" || end.status === "denied";
     if (isAnswer && (kept.question.expiresAt ?? Infinity) <= end.at) return false;
     if (end.rule !== undefined) await this.addRule(end.rule);

@@ -43,8 +43,11 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map([
 ]);
 const UNREACHABLE: Meaning = { hint: "Start PostgreSQL, or correct url; what waits is tried again." };
 
-/** Classes of SQLSTATE, and codes of the system, with which a connection ends or does not come about. */
-const LOST_CLASSES = /^(?:08|57P0[1-4])/u;
+/**
+ * SQLSTATEs, and codes of the system, with which a connection ends or does not come about, or is of no use: after a failover, one to the server that takes
+ * no writes any more (25006) stays open, and a new one may lead to the one that does.
+ */
+const LOST_CLASSES = /^(?:08|57P0[1-5]|25P0[34]|25006)/u;
 const LOST_CODES: ReadonlySet<string> = new Set([
   "ECONNREFUSED",
   "ECONNRESET",
@@ -70,11 +73,12 @@ export function explainPostgres(thrown: unknown, doing: string): ToolError {
   const cause = textOf(thrown) + (code === undefined || textOf(thrown).includes(code) ? "" : ` (${code})`);
   return new ToolError(meaning?.code ?? "store_failed", `${doing}: ${cause}.`, {
     cause: thrown,
+    ...(isPostgresUnfit(thrown) ? { retryable: false } : {}),
     ...(meaning === undefined ? {} : { operatorHint: meaning.hint }),
   });
 }
 
-/** True when the connection ended, or none could be had: what was under way may be done or not. */
+/** True when the connection ended or is to be replaced, or none could be had: what was under way may be done or not. */
 export function isLost(thrown: unknown): boolean {
   const code = codeOf(thrown);
   if (code !== undefined && (LOST_CLASSES.test(code) || LOST_CODES.has(code))) return true;

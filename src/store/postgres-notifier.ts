@@ -88,16 +88,16 @@ export class PostgresNotifier implements StoreNotifier {
     this.#isClosed = true;
     for (const cancel of [this.#cancelRetry, this.#cancelTry, this.#cancelSend]) cancel?.();
     this.#listeners.clear();
-    if (this.#connecting !== undefined) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const cancel = systemPorts.clock.timer(resolve, CLOSE_MS); // a server that does not answer holds nothing up
-      await Promise.race([this.#connecting, promise]);
-      cancel();
-    }
+    if (this.#connecting !== undefined) await atMost(CLOSE_MS, this.#connecting);
     const client = this.#client;
     this.#client = undefined;
     if (client === undefined) return;
     client.ref(); // the process must not end before it is closed
+    await atMost(ANSWER_MS, this.#end(client));
+    client.unref(); // one whose other end is gone may stay open for minutes
+  }
+
+  async #end(client: Client): Promise<void> {
     await this.#sending;
     await this.#send(client);
     await client.end().catch(() => {});
@@ -227,6 +227,14 @@ export class PostgresNotifier implements StoreNotifier {
   #tell(change: StoreChange): void {
     for (const listener of this.#listeners) listener(change);
   }
+}
+
+/** Waits for some work, but not for long: a server that does not answer holds nothing up. */
+async function atMost(ms: number, work: Promise<void>): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const cancel = systemPorts.clock.timer(resolve, ms);
+  await Promise.race([work, promise]);
+  cancel();
 }
 
 /** Anybody who may connect may send one: what cannot be read means that anything may have moved, and never more than that. */

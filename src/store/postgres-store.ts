@@ -72,7 +72,7 @@ const OPTIONS: OptionNames<PostgresStoreOptions> = {
  * raises its epoch, and each write names the epoch that it belongs to, so that a write of the earlier owner that comes late is refused
  * with `conflict`. Events that are appended while a commit is under way go together with the next, in one statement.
  *
- * A connection that is lost, or a server that is restarted, is waited for as long as `retryMs`; what cannot be written then stays
+ * A connection that is lost, a server that is restarted, and one that takes no writes are waited for as long as `retryMs`; what cannot be written then stays
  * buffered, and is tried again with the next write. Needs the package `pg`, which is loaded when the store is opened.
  *
  * @throws ToolError `invalid_argument`

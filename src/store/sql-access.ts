@@ -13,6 +13,7 @@ import {
   type StoredKey,
 } from "../core/access-store.ts";
 import { DEFAULT_ACCESS_LIMIT, DAY_MS, readKey, readRefusal, readRequest, takenKey } from "./access-rows.ts";
+import { lockCounter } from "./counters.ts";
 import { storedText } from "./stored-text.ts";
 import type { RefusalTable, Tables } from "./tables.ts";
 
@@ -29,7 +30,9 @@ export class SqlAccess implements AccessStore {
   addKey({ revokedAt, ...key }: StoredKey): Promise<void> {
     return this.#tables.transaction().execute(async (tables) => {
       const id = storedText(key.id);
-      const taken = await tables.selectFrom("haft_key").select("id").where("id", "=", id).executeTakeFirst();
+      const body = JSON.stringify(key);
+      const taken = await tables.selectFrom("haft_key").select("body").where("id", "=", id).executeTakeFirst();
+      if (taken?.body === body) return; // the answer to its own commit was lost, and this is the second try
       if (taken !== undefined) throw takenKey(key.id);
       const forgotten = Math.trunc(key.createdAt - DAY_MS);
       await tables.deleteFrom("haft_key").where("session", "is not", null).where("expires_at", "<", forgotten).execute();
@@ -41,7 +44,7 @@ export class SqlAccess implements AccessStore {
           session: key.sessionId === undefined ? null : storedText(key.sessionId),
           expires_at: key.expiresAt === undefined ? null : Math.trunc(key.expiresAt),
           revoked_at: revokedAt === undefined ? null : Math.trunc(revokedAt),
-          body: JSON.stringify(key),
+          body,
         })
         .execute();
     });
@@ -71,6 +74,7 @@ export class SqlAccess implements AccessStore {
 
   addRefusals(refusals: readonly RefusedRequest[]): Promise<void> {
     return this.#tables.transaction().execute(async (tables) => {
+      await lockCounter(tables, "refusals"); // as for the positions of approvals
       let number = await lastNumber(tables);
       const rows = refusals.map((refusal) => rowOf(++number, refusal));
       for (let from = 0; from < rows.length; from += WRITTEN_AT_ONCE)
@@ -119,6 +123,7 @@ export class SqlAccess implements AccessStore {
         .executeTakeFirst();
       if (begun !== undefined) return undefined;
       const known = await this.#tables.selectFrom("haft_request").selectAll().where("key", "=", row.key).executeTakeFirst();
+      if (known?.holder === holder && known.fingerprint === row.fingerprint) return undefined; // a second try, as for keys
       if (known !== undefined) return readRequest(request.key, known); // else it was forgotten in between
     }
   }

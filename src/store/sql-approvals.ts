@@ -13,6 +13,7 @@ import type { JsonObject } from "../core/base/json.ts";
 import { ToolError } from "../core/error.ts";
 import { Gathered } from "./gathered.ts";
 import { answerText, readApproval, readPreview, readRule } from "./approval-rows.ts";
+import { lockCounter } from "./counters.ts";
 import type { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import { keepMessage } from "./sql-webhooks.ts";
@@ -50,6 +51,7 @@ export class SqlApprovals implements ApprovalStore {
 
   async #put(tables: Transaction<Tables>, question: NewApproval): Promise<ApprovalTable> {
     await this.#owner.register(tables);
+    await lockCounter(tables, "approvals"); // two that read the same last position would be in each other's way
     const id = storedText(question.id);
     const kept = await tables.selectFrom("haft_approval").selectAll().where("id", "=", id).executeTakeFirst();
     const isAnswered = kept?.status === "allowed" || kept?.status === "denied";
@@ -109,7 +111,7 @@ export class SqlApprovals implements ApprovalStore {
       if (end.status === "allowed" || end.status === "denied")
         open = open.where((row) => row.or([row("expires_at", "is", null), row("expires_at", ">", end.at)]));
       const { numUpdatedRows } = await open.executeTakeFirst();
-      if (numUpdatedRows === 0n) return false;
+      if (numUpdatedRows === 0n) return isEnded(tables, end);
       if (end.rule !== undefined) await insertRule(tables, end.rule);
       return true;
     });
@@ -256,6 +258,12 @@ export class SqlApprovals implements ApprovalStore {
   #write<Result>(run: (tables: Transaction<Tables>) => Promise<Result>): Promise<Result> {
     return this.#connection.tables.transaction().execute(run);
   }
+}
+
+/** Whether it ended by this very end: the answer to the commit was lost, and this is the second try. */
+async function isEnded(tables: Kysely<Tables>, end: ApprovalEnd): Promise<boolean> {
+  const same = tables.selectFrom("haft_approval").select("id").where("id", "=", storedText(end.id)).where("digest", "=", end.digest);
+  return (await same.where("status", "=", end.status).where("answer", "=", answerText(end)).executeTakeFirst()) !== undefined;
 }
 
 /** The questions and rules of a session that is removed go with it. */

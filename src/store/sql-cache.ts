@@ -3,10 +3,11 @@ import type { CompiledQuery, Kysely, Transaction } from "kysely";
 import { ToolError } from "../core/error.ts";
 import type { CacheRecord } from "../core/store.ts";
 import { cacheChecksum } from "./checksum.ts";
+import { lockCounter, setCounter } from "./counters.ts";
 import type { Owner } from "./owner.ts";
 import { generationsOfWrite, resourcesAround, versionOf, type Generation } from "./resource-versions.ts";
 import { originalText, originalTexts, storedKey, storedText, storedTexts, storedTime } from "./stored-text.ts";
-import type { CacheTable, CounterTable, GenerationTable, Tables } from "./tables.ts";
+import type { CacheTable, GenerationTable, Tables } from "./tables.ts";
 import type { ImmediateSql, RunStatement } from "./sql-connection.ts";
 import { withParameters } from "./with-parameters.ts";
 
@@ -258,23 +259,4 @@ export async function pruneEntries(
 async function drop(transaction: Transaction<Tables>, keys: readonly string[]): Promise<number> {
   const dropped = await transaction.deleteFrom("haft_cache").where("key", "in", keys).returning("bytes").execute();
   return dropped.reduce((sum, { bytes }) => sum + bytes, 0);
-}
-
-/** The value, which no other transaction changes until this one ends. */
-async function lockCounter(transaction: Transaction<Tables>, name: CounterTable["name"]): Promise<number> {
-  const { value } = await transaction
-    .insertInto("haft_counter")
-    .values({ name, value: 0 })
-    .onConflict((conflict) => conflict.column("name").doUpdateSet((update) => ({ value: update.ref("haft_counter.value") })))
-    .returning("value")
-    .executeTakeFirstOrThrow();
-  return value;
-}
-
-async function setCounter(transaction: Transaction<Tables>, name: CounterTable["name"], value: number): Promise<void> {
-  await transaction
-    .insertInto("haft_counter")
-    .values({ name, value })
-    .onConflict((conflict) => conflict.column("name").doUpdateSet({ value }))
-    .execute();
 }

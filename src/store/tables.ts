@@ -230,8 +230,8 @@ export interface GenerationTable {
   readonly below: number;
 }
 
-/** A sum that would take a walk over a table. */
+/** `cache-bytes` is a sum that would take a walk over the table; the others are only locked, by transactions that number rows. */
 export interface CounterTable {
-  readonly name: "cache-bytes";
+  readonly name: "cache-bytes" | "approvals" | "refusals";
   readonly value: number;
 }

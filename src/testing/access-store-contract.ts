@@ -31,6 +31,13 @@ const alone: readonly StoreCase[] = [
     await refuses(() => access.addKey({ ...keyOf("a", 2), hash: "other" }), "duplicate");
     deepEqual(await access.key("a"), keyOf("a", 1));
   }),
+  caseAlone("what is written again as it was, because its answer was lost, counts as written", async ({ access }) => {
+    for (let times = 0; times < 2; times++) {
+      await access.addKey(keyOf("a", 1));
+      equal(await access.beginRequest({ key: "k", fingerprint: "f", at: 1, holder: "a" }), undefined);
+    }
+    equal((await access.keys()).length, 1);
+  }),
   caseAlone("a key without an id, a name, a salt or a hash is refused", async ({ access }) => {
     for (const field of ["id", "name", "salt", "hash"])
       await refuses(() => access.addKey({ ...keyOf("a", 1), [field]: "" }), "invalid_argument");
@@ -143,6 +150,11 @@ const shared: readonly StoreCase[] = [
     deepEqual(await other.access.key("a"), keyOf("a", 1));
     equal(await other.access.revokeKey({ id: "a", at: 5 }), true);
     equal((await one.access.key("a"))?.revokedAt, 5);
+  }),
+  caseOfTwo("refusals that many processes add at once are all kept", async (one, other) => {
+    const times = Array.from({ length: 60 }, (_, index) => index + 1);
+    await Promise.all(times.map((at) => (at % 2 === 0 ? one : other).access.addRefusals([refusalAt(at), refusalAt(at)])));
+    equal((await one.access.refusals()).length, 2 * times.length);
   }),
   caseOfTwo("of several processes that begin a keyed request, one does", async (one, other) => {
     const request = { key: "k", fingerprint: "f", at: 1 };

@@ -25,6 +25,11 @@ const alone: readonly StoreCase[] = [
     const [record] = await listed(store);
     equal(record?.status, (["denied", "allowed", "withdrawn"] as const)[ends.indexOf(true)]);
   }),
+  caseAlone("an end that is written again as it was, because its answer was lost, counts", async (store) => {
+    await store.approvals.put(question());
+    for (let times = 0; times < 2; times++) equal(await store.approvals.end({ ...end(), scope: "once", by: "key:1" }), true);
+    equal(await store.approvals.end({ ...end(), scope: "once", by: "key:2" }), false);
+  }),
   caseAlone("a question that is asked again is open anew", async (store) => {
     await store.approvals.put(question());
     await store.approvals.end(end());
@@ -141,6 +146,15 @@ const shared: readonly StoreCase[] = [
     const ends = await Promise.all([one.approvals.end(end({ by: "one" })), other.approvals.end(end({ by: "other", status: "denied" }))]);
     equal(ends.filter(Boolean).length, 1);
     equal((await list(one, { ids: ["q"] }))[0]?.answeredBy, ends[0] ? "one" : "other");
+  }),
+  caseOfTwo("questions that many processes put at once are all kept, each at a place of its own", async (one, other) => {
+    const ids = Array.from({ length: 60 }, (_, index) => `q${index}`);
+    const put = await Promise.all(ids.map((id, index) => (index % 2 === 0 ? one : other).approvals.put(question({ id }))));
+    deepEqual(
+      put.map(({ position }) => position).toSorted((a, b) => a - b),
+      ids.map((_, index) => index + 1),
+    );
+    equal((await list(one, {})).length, ids.length);
   }),
   caseOfTwo("the answer to a question of an earlier process stays with it, unless it is asked with another digest", async (one, other) => {
     for (const [id, status] of [

@@ -34,6 +34,16 @@ export const artifactStoreContract: readonly ArtifactStoreCase[] = [
     },
   },
   {
+    title: "bytes are kept whatever media type they came with",
+    async run(artifacts) {
+      for (const [index, mediaType] of ["", "image/png\u0000", "image/\ud800", "x".repeat(1_000), "text/plain; charset=utf-8"].entries()) {
+        const artifact = artifactOf(mediaType, Uint8Array.of(index));
+        await artifacts.put({ artifact, at: 1 });
+        deepEqual(await artifacts.get(artifact.id), artifact);
+      }
+    },
+  },
+  {
     title: "an id that nothing is kept under, or that is none, is undefined",
     async run(artifacts) {
       for (const id of ["0".repeat(64), "", "../secret", "a".repeat(10_000), "__proto__"]) equal(await artifacts.get(id), undefined);

@@ -37,13 +37,14 @@ export const approvalHandlers: Handlers<ApprovalId> = {
   getApproval: ({ runtime, principal, params: { callId } }) => findApproval(callId, { runtime, principal }),
 
   async decideApproval({ runtime, principal, params: { callId }, body }) {
-    const { id, status } = await findApproval(callId, { runtime, principal });
-    if (status !== "open") throw new ToolError("conflict", `The question is ${status} already: this answer does not count.`);
+    const { id } = await findOpenApproval(callId, { runtime, principal });
     const decided = await runtime.approvals.answer(decisionOf(principal, { ...body, id }));
-    if (!decided)
+    if (!decided) {
+      await findOpenApproval(id, { runtime, principal }); // another answer may have come at the same moment
       throw new ToolError("conflict", "The digest is not that of the question: the call or its input is another one.", {
         hint: "Read the question again, and answer with its digest.",
       });
+    }
     return { decided };
   },
 
@@ -116,6 +117,13 @@ async function findApproval(name: string, place: Place): Promise<ApprovalRecord>
   throw new ToolError("not_found", `No call ${JSON.stringify(name.slice(0, 200))} waits for approval.`, {
     hint: "GET /v1/approvals lists those that do.",
   });
+}
+
+/** @throws ToolError `not_found`; `conflict` for one that is not open any more */
+async function findOpenApproval(name: string, place: Place): Promise<ApprovalRecord> {
+  const found = await findApproval(name, place);
+  if (found.status === "open") return found;
+  throw new ToolError("conflict", `The question is ${found.status} already: this answer does not count.`);
 }
 
 /** The answer with its author. */

@@ -12,6 +12,9 @@ import type { ApiServices } from "./services.ts";
 /** Requests that were passed on have it: they are passed on no further. */
 const FORWARDED = "haft-forwarded";
 
+/** How often it is looked whether a process that has not answered yet still lives. */
+const LOOK_MS = 5_000;
+
 /** Which process a request needs. */
 export interface Destination {
   /** The session that it works in. */
@@ -40,12 +43,15 @@ export async function forwarded(
   if (inSession === true && to.sessionId !== undefined) {
     if (isOpenHere(to.sessionId, services)) return undefined;
     const owner = await services.sessions.stored(to.sessionId);
-    if (owner?.openedAt !== undefined)
-      return passedOn.watch(send(request, { address: owner.openedAt, what: "The session is open", body: to.body }));
+    if (owner?.openedAt !== undefined) {
+      const process = { id: owner.openedIn, address: owner.openedAt };
+      return passedOn.watch(send(request, { process, what: "The session is open", body: to.body }, services));
+    }
     if (owner?.openedBy !== undefined) return undefined;
   }
   if (to.place === undefined || !Object.hasOwn(query, "place") || runtime.places.includes(to.place)) return undefined;
-  return passedOn.watch(send(request, { address: await addressOfPlace(to.place, store), what: "The place is", body: to.body }));
+  const process = await processWithPlace(to.place, store);
+  return passedOn.watch(send(request, { process, what: "The place is", body: to.body }, services));
 }
 
 /** A session that another process took over may still be in this one, until it is dropped: it is open there. */
@@ -60,7 +66,7 @@ export async function ownerAddress(sessionId: string, services: Pick<ApiServices
   return (await services.sessions.stored(sessionId))?.openedAt;
 }
 
-export interface AnswerElsewhereOptions extends Omit<SendOptions, "address"> {
+export interface AnswerElsewhereOptions extends Omit<SendOptions, "process"> {
   /** Whether an answer that is well is the one that was looked for. @default every one */
   readonly fits?: (answer: Response) => Promise<boolean>;
 }
@@ -73,12 +79,15 @@ export interface AnswerElsewhereOptions extends Omit<SendOptions, "address"> {
  */
 export async function answerElsewhere(
   request: SentRequest,
-  { store }: ApiServices,
+  services: ApiServices,
   { fits, ...options }: AnswerElsewhereOptions,
 ): Promise<Response | undefined> {
+  const { store } = services;
   if (store === undefined || wasForwarded(request)) return undefined;
   const others = (await store.processes()).filter(({ alive, own }) => alive && !own);
-  const asked = others.flatMap(({ address }) => (address === undefined ? [] : [send(request, { ...options, address })]));
+  const asked = others.flatMap(({ id, address }) =>
+    address === undefined ? [] : [send(request, { ...options, process: { id, address } }, services)],
+  );
   const found = asked.map(async (sent) => {
     const answer = await sent;
     if (answer.ok && (fits === undefined || (await fits(answer.clone())))) return answer;
@@ -96,9 +105,9 @@ function wasForwarded({ headers }: SentRequest): boolean {
 }
 
 /** @throws ToolError `unavailable`. By rejecting */
-async function addressOfPlace(place: string, store: Store): Promise<string> {
+async function processWithPlace(place: string, store: Store): Promise<Reached> {
   const having = (await store.processes()).filter(({ alive, places }) => alive && places?.includes(place) === true);
-  const [found] = having.flatMap(({ address }) => (address === undefined ? [] : [address]));
+  const [found] = having.flatMap(({ id, address }) => (address === undefined ? [] : [{ id, address }]));
   if (found !== undefined) return found;
   const shown = JSON.stringify(place.slice(0, 200));
   throw new ToolError("unavailable", `No process that can be reached has the place ${shown}.`, {
@@ -109,8 +118,15 @@ async function addressOfPlace(place: string, store: Store): Promise<string> {
   });
 }
 
-export interface SendOptions {
+/** A process that announced an address. */
+interface Reached {
+  /** Undefined where the store does not say. */
+  readonly id: string | undefined;
   readonly address: string;
+}
+
+export interface SendOptions {
+  readonly process: Reached;
   /** For messages: `The session is open`. */
   readonly what: string;
   /** In place of that of the request. */
@@ -119,11 +135,15 @@ export interface SendOptions {
   readonly timeoutMs?: number;
 }
 
-/** Sends a request to another process as it is. @throws ToolError `unavailable`. By rejecting */
-async function send(sent: SentRequest, { address, what, body: read, timeoutMs }: SendOptions): Promise<Response> {
+/** Sends a request to another process as it is, and waits for the head of its answer while that process lives. @throws ToolError `unavailable`. By rejecting */
+async function send(
+  sent: SentRequest,
+  { process, what, body: read, timeoutMs }: SendOptions,
+  services: Pick<ApiServices, "store" | "clock">,
+): Promise<Response> {
   const request = sent.whole();
   const { pathname, search } = new URL(request.url);
-  const target = new URL(address);
+  const target = new URL(process.address);
   target.pathname = pathname;
   target.search = search;
   const headers = withoutConnection(request.headers);
@@ -131,7 +151,8 @@ async function send(sent: SentRequest, { address, what, body: read, timeoutMs }:
   headers.set("accept-encoding", "identity");
   headers.set(FORWARDED, "1");
   const { method } = request;
-  const signal = timeoutMs === undefined ? request.signal : AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]);
+  const alive = whileAlive(process.id, services);
+  const ends = [request.signal, alive.signal, ...(timeoutMs === undefined ? [] : [AbortSignal.timeout(timeoutMs)])];
   const body = read === undefined ? request.body : JSON.stringify(read);
   if (read !== undefined) headers.delete("content-length");
   try {
@@ -140,24 +161,56 @@ async function send(sent: SentRequest, { address, what, body: read, timeoutMs }:
       method,
       headers,
       body,
-      signal,
+      signal: AbortSignal.any(ends),
       redirect: "manual",
       ...(body instanceof ReadableStream ? { duplex: "half" } : {}),
     });
     return new Response(answer.body, { status: answer.status, headers: withoutConnection(answer.headers) });
   } catch (thrown: unknown) {
-    const wasSent = !neverConnected(thrown instanceof Error ? thrown.cause : thrown); // fetch says why in the cause
-    throw new ToolError("unavailable", `${what} in another process, which could not be reached.`, {
-      retryable: true,
-      outcome: wasSent ? "unknown" : "not_started",
-      retryAfterMs: 2_000,
-      hint: wasSent
-        ? "Send it again with the same Idempotency-Key."
-        : "Send it again in a moment: a process that is gone loses its sessions.",
-      operatorHint: `The process announced the address ${address}.`,
-      cause: thrown,
-    });
+    throw notReached(thrown, { what, process });
+  } finally {
+    alive.stop();
   }
+}
+
+function notReached(thrown: unknown, { what, process: { address } }: Pick<SendOptions, "what" | "process">): ToolError {
+  const wasSent = !neverConnected(thrown instanceof Error ? thrown.cause : thrown); // fetch says why in the cause
+  return new ToolError("unavailable", `${what} in another process, which could not be reached.`, {
+    retryable: true,
+    outcome: wasSent ? "unknown" : "not_started",
+    retryAfterMs: 2_000,
+    hint: wasSent
+      ? "Send it again with the same Idempotency-Key."
+      : "Send it again in a moment: a process that is gone loses its sessions.",
+    operatorHint: `The process announced the address ${address}.`,
+    cause: thrown,
+  });
+}
+
+/** Aborts its signal once a process lives no more: one that was frozen holds connections open, and has lost its sessions by then. */
+function whileAlive(
+  id: string | undefined,
+  { store, clock }: Pick<ApiServices, "store" | "clock">,
+): { readonly signal: AbortSignal; stop(): void } {
+  const gone = new AbortController();
+  let isOver = id === undefined;
+  let cancel = (): void => {};
+  const lookLater = (): void => {
+    if (!isOver) cancel = clock.timer(() => void look(), LOOK_MS);
+  };
+  const look = async (): Promise<void> => {
+    const processes = await store?.processes().catch(() => undefined); // it is asked again
+    if (processes?.some((one) => one.id === id && one.alive) === false) gone.abort(new Error("The process has been silent for too long."));
+    else lookLater();
+  };
+  lookLater();
+  return {
+    signal: gone.signal,
+    stop() {
+      isOver = true;
+      cancel();
+    },
+  };
 }
 
 function withoutConnection(from: Headers): Headers {

@@ -1,4 +1,6 @@
 /** Runs the jobs of sessions that no process has open: takes such sessions from the store's queue, and finds those that were not offered. */
+import { splitName } from "../../core/call.ts";
+import { UNENDED_STATES } from "../../core/job-status.ts";
 import { COUNT, MILLISECONDS, SIZE, checkNumber } from "../../core/base/number-bounds.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
@@ -65,9 +67,12 @@ const MAX_PAUSES = 4;
 /** The shortest time between two looks at the store. */
 const LOOK = { ...MILLISECONDS, min: 100, integer: true };
 
+/** So many jobs of a session are looked at. */
+const MOST_JOBS = 10_000;
+
 /**
  * Makes a worker of a runtime whose store several processes share: it resumes sessions that have unended jobs and no living process, and closes them
- * when these have ended. Any number of workers and servers may do that for one store. The runtime stays the program's to open and close.
+ * when these have ended. Those with a job at a place that the runtime does not have are left to a process that has it. Any number of workers and servers may do that for one store. The runtime stays the program's to open and close.
  *
  * @throws ToolError `invalid_argument`, also for a runtime whose store has no queue
  */
@@ -201,10 +206,21 @@ export class StoreWorker implements HaftWorker {
     return this.#except.has(id) || this.#runtime.sessions.get(id) !== undefined;
   }
 
+  /** One of its jobs is at a place that this process does not have: here it would end `unavailable`. It is offered again at the next look. */
+  async #isElsewhere(id: string): Promise<boolean> {
+    const { registry, places } = this.#runtime;
+    const placed = registry.toolsets().filter(({ place }) => place !== undefined && !places.includes(place));
+    if (placed.length === 0) return false;
+    const names = new Set<string | undefined>(placed.map(({ name }) => name));
+    const jobs = await this.#store.jobs.list({ sessionId: id, states: UNENDED_STATES, limit: MOST_JOBS });
+    return jobs.some(({ toolName }) => names.has(splitName(toolName).namespace)); // tools that an engine would bring are not registered here
+  }
+
   /** Rejects for a session that cannot be opened, which is then tried again later. */
   async #work(id: string): Promise<void> {
     if (this.#ended !== undefined || this.#isLeft(id)) return;
     try {
+      if (await this.#isElsewhere(id)) return;
       let isFinished = false;
       await this.#sessions.use(id, async (session) => {
         isFinished = await this.#hold(session);

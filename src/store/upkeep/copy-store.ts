@@ -1,6 +1,7 @@
 /** Copies everything that a store keeps into an empty one, in one transaction, and compares the two before it is committed. */
 import { sql, type Transaction } from "kysely";
-import { ToolError } from "../../core/error.ts";
+import { keptMediaType } from "../../core/artifact.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
 import { requireCurrent, runNext } from "../migrate.ts";
 import type { SqlConnection } from "../sql-connection.ts";
 import type { Tables } from "../tables.ts";
@@ -107,7 +108,7 @@ async function copyTable(
 ): Promise<TableSum> {
   const sum = new TableSum();
   for await (const piece of readPieces(source, table, options)) {
-    const rows = table.name === "haft_session" ? piece.map(ownerless) : piece;
+    const rows = piece.map(COPIED_AS.get(table.name) ?? ((row) => row));
     sum.add(rows, table);
     try {
       await anyTables(target)
@@ -115,24 +116,34 @@ async function copyTable(
         .values(rows.map((row) => (table.name === "haft_session" ? { ...row, parent_id: null } : row)))
         .execute();
     } catch (thrown: unknown) {
-      if (!to.isUnfit(thrown)) throw thrown;
-      const ids = rows
-        .map((row) => table.key.map((column) => String(row[column])).join(" "))
-        .toSorted((one, other) => other.length - one.length);
-      throw new ToolError("too_large", `${to.place} cannot hold a row of ${table.name}, probably ${ids[0]?.slice(0, 80)}…`, {
-        cause: thrown,
-        operatorHint: "PostgreSQL keeps ids of at most 2,000 bytes. Nothing was copied.",
-      });
+      throw to.isUnfit(thrown) ? unfit(thrown, { rows, table, to }) : thrown;
     }
     options.onProgress?.(table.name, sum.rows);
   }
   return sum;
 }
 
-/** No process has a session of the copy open. */
-function ownerless(row: Row): Row {
-  return { ...row, owner: null };
+function unfit(
+  cause: unknown,
+  { rows, table, to }: { readonly rows: readonly Row[]; readonly table: TableParts; readonly to: SqlConnection },
+) {
+  const ids = rows.map((row) => table.key.map((column) => String(row[column])).join(" "));
+  const long = ids.find((id) => Buffer.byteLength(id) > to.maxKeyBytes);
+  const [what, hint] =
+    long === undefined
+      ? [`: ${describeThrown(cause)}`, ""]
+      : [`, probably ${long.slice(0, 80)}…`, `PostgreSQL keeps ids of at most ${to.maxKeyBytes.toLocaleString("en")} bytes. `];
+  return new ToolError("too_large", `${to.place} cannot hold a row of ${table.name}${what}`, {
+    cause,
+    operatorHint: `${hint}Nothing was copied.`,
+  });
 }
+
+/** Rows that are not the same in the copy: no process has a session of it open, and media types are as artifacts have them now. */
+const COPIED_AS = new Map<string, (row: Row) => Row>([
+  ["haft_session", (row) => ({ ...row, owner: null })],
+  ["haft_artifact", (row) => ({ ...row, media_type: keptMediaType(String(row["media_type"])) })],
+]);
 
 /** Once all sessions are there, in whatever order. */
 async function copyParents({ source, target, table }: TableCopy, options: UpkeepOptions): Promise<void> {

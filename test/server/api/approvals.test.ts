@@ -1,7 +1,7 @@
 /** Approvals over HTTP: questions by either id, many at once, and the rules that answer later ones. */
 import { createClient, type HaftClient } from "haft/client";
 import { Keys, staticToken } from "haft/server";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { systemPorts } from "../../../src/core/system-ports.ts";
 import { firstOf } from "../../../src/server/auth/principal.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
@@ -71,6 +71,19 @@ test("issue 19.4 a question is read and answered by its own id or that of its ca
     [one.id, "allowed"],
     [other.id, "denied"],
   ]);
+});
+
+test("an answer that comes at the same moment as another one is told that the question is answered", async () => {
+  const { api, client, ask } = await openDesk();
+  const [asked] = await ask(1);
+  const { approvals } = api.runtime.store ?? expect.fail("the server has no store");
+  const end = approvals.end.bind(approvals);
+  vi.spyOn(approvals, "end").mockImplementationOnce(async (given) => (await end({ ...given, by: "another" })) && end(given)); // another process is quicker
+  const body = { answer: "allow", digest: asked?.digest ?? "" } as const;
+  await expect(client.call("decideApproval", { params: { callId: asked?.id ?? "" }, body })).rejects.toMatchObject({
+    status: 409,
+    message: expect.stringContaining("The question is allowed already: this answer does not count."),
+  });
 });
 
 test("issue 19.4 several are decided each for itself, and all that fit with one answer, up to what was seen", async () => {

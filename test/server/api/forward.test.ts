@@ -1,19 +1,24 @@
 /** Several servers of one store: requests for a session are answered where it is open. */
 import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer as createHttpServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { createAgent, createRuntime, defineTool, type Runtime } from "haft";
 import { createClient } from "haft/client";
 import { scriptedModel } from "haft/model";
+import type { Clock } from "haft/ports";
 import { createServer, staticToken } from "haft/server";
 import { sqliteStore } from "haft/sqlite";
-import { expect, onTestFinished, test } from "vitest";
+import { FakeClock } from "haft/testing";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { HAFT } from "../../bundled-program.ts";
 import { IN_CI, inCI } from "../../ci.ts";
 
 const TOKEN = "a-token-for-the-tests";
+const WAIT = { timeout: 30_000 };
 
 interface Node {
   readonly url: string;
@@ -35,7 +40,7 @@ async function newFolder(): Promise<string> {
 }
 
 /** One server of the store in the folder, with a tool that counts in the session's state. */
-async function startNode(folder: string, address: string | boolean = true, token = TOKEN): Promise<Node> {
+async function startNode(folder: string, address: string | boolean = true, token = TOKEN, clock?: Clock): Promise<Node> {
   const counted: number[] = [];
   const count = defineTool({
     name: "count",
@@ -51,7 +56,11 @@ async function startNode(folder: string, address: string | boolean = true, token
   });
   const runtime = createRuntime({ store: sqliteStore({ path: join(folder, "haft.db"), synchronous: "normal" }), tools: [count] });
   await runtime.open();
-  const server = createServer(runtime, { auth: staticToken({ token }), limits: { graceMs: 50 } });
+  const server = createServer(runtime, {
+    auth: staticToken({ token }),
+    limits: { graceMs: 50 },
+    ports: clock === undefined ? {} : { clock },
+  });
   const { url } = await server.listen({ port: 0, address });
   let stopping: Promise<unknown> | undefined;
   const stop = (): Promise<unknown> => (stopping ??= server.close().then(() => runtime.close()));
@@ -164,6 +173,38 @@ test("issue 21.2 without an address, or with one where nobody listens, a request
   const { status, json } = await two.ask("POST", "/v1/sessions/far/execute", counting(1));
   expect([status, json.code, json.retryable, json.outcome]).toEqual([503, "unavailable", true, "not_started"]);
   expect(JSON.stringify(json)).not.toContain(free.url);
+});
+
+test("issue 21.2 a request that was passed on to a process which is frozen ends once that process counts as gone", async () => {
+  const folder = await newFolder();
+  const clock = new FakeClock();
+  const two = await startNode(folder, true, TOKEN, clock);
+  const taken = Promise.withResolvers<unknown>();
+  const frozen = createHttpServer(taken.resolve).listen(0, "127.0.0.1"); // takes requests, and answers none
+  onTestFinished(() => {
+    frozen.close();
+    frozen.closeAllConnections();
+  });
+  await once(frozen, "listening");
+  const address = frozen.address();
+  const store = sqliteStore({ path: join(folder, "haft.db") });
+  onTestFinished(() => store.close());
+  await store.announce({ address: `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}` });
+  store.create("shop", { at: 1, durability: "sync" });
+  await vi.waitUntil(async () => (await two.runtime.store?.list())?.[0]?.openedAt !== undefined);
+  let isOver = false;
+  const asked = two.ask("POST", "/v1/sessions/shop/execute", counting(1)).finally(() => (isOver = true));
+  await taken.promise;
+  await clock.advance(20_000);
+  expect(isOver).toBe(false); // the process lives
+  await store.close();
+  await vi.waitFor(async () => {
+    await clock.advance(5_000);
+    expect(isOver).toBe(true);
+  }, WAIT);
+  const { status, json } = await asked;
+  expect([status, json.code, json.retryable, json.outcome]).toEqual([503, "unavailable", true, "unknown"]);
+  expect((await two.ask("POST", "/v1/sessions/shop/execute", counting(1))).json.results[0].output).toBe(1);
 });
 
 test.each(["ftp://here", "http://here/path", "http://user@here", "here:80", ""])(

@@ -1,10 +1,13 @@
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { createRuntime } from "../../../src/runtime/runtime.ts";
+import { defineTool } from "../../../src/registry/define-tool.ts";
+import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
 import { createWorker } from "../../../src/server/worker/create-worker.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { postgresStore, type PostgresStoreOptions } from "../../../src/store/postgres-store.ts";
 import type { Store } from "../../../src/core/store.ts";
+import type { Toolset } from "../../../src/core/toolset.ts";
+import type { JobLimits } from "../../../src/call/job-table.ts";
 import { IN_CI, inCI } from "../../ci.ts";
 import { postgresPrograms, startPostgres, type PostgresServer } from "../../store/postgres/server.ts";
 import type { StoreProcess } from "../../store/run-process.ts";
@@ -98,6 +101,49 @@ describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}
     expect(await stop(late)).toMatchObject({ taken: 1, finished: 0, left: 1 });
     expect(await stop(early)).toMatchObject({ taken: 1, finished: 1, left: 0 });
   });
+
+  test.each([false, true])(
+    "a worker leaves jobs at a place to one that has it, and takes the others (brought by an engine: %j)",
+    async (brings) => {
+      const one = await fleet();
+      const scan = defineTool({
+        name: "scan",
+        description: "Scans a page.",
+        effects: { writes: [] },
+        mode: "background",
+        execute: () => "scanned",
+      });
+      const note = defineTool({ name: "note", description: "Notes.", effects: { writes: [] }, mode: "background", execute: () => "noted" });
+      const desk: Toolset = {
+        name: "desk",
+        place: "desk",
+        ...(brings ? { engine: { kind: "scanner", open: async () => [scan], call: () => "scanned" } } : { tools: [scan] }),
+      };
+      const runtimeOf = async (places: readonly string[], jobs: JobLimits = {}): Promise<Runtime> => {
+        const runtime = createRuntime({ tools: [note], toolsets: [desk], places, jobs, store: postgresStore({ url: server().url }) });
+        onTestFinished(async () => void (await runtime.close()));
+        await runtime.open();
+        return runtime;
+      };
+      const begins = await runtimeOf(["desk"], { maxRunning: 0 });
+      const begin = async (id: string, name: string): Promise<void> => {
+        await begins.session(id).submit({ name, input: {} });
+        await begins.sessions.handOver(id);
+        await one.store.queue?.offer([id]);
+      };
+      const without = createWorker(await runtimeOf([]), { concurrency: 1 });
+      await without.start();
+      await begin("there", "desk::scan");
+      await begin("anywhere", "note"); // comes after it in the queue
+      await until(async () => (await one.store.jobs.list({ sessionId: "anywhere", states: ["done"] })).length === 1);
+      expect(without.counts.taken).toBe(1);
+      const having = createWorker(await runtimeOf(["desk"]));
+      await having.start();
+      const jobs = await one.ended(2, PATIENCE_MS);
+      expect(jobs.map(({ sessionId, state }) => `${sessionId} ${state}`).toSorted()).toEqual(["anywhere done", "there done"]);
+      await Promise.all([without.stop(), having.stop()]);
+    },
+  );
 
   test("a job is cancelled from a process that does not run it", async () => {
     const one = await fleet();

@@ -1,6 +1,7 @@
 /** What is tried again over PostgreSQL, on a clock of its own. */
 import { expect, test } from "vitest";
 import { attemptAgain } from "../../../src/store/postgres-connection.ts";
+import { explainPostgres } from "../../../src/store/postgres-error.ts";
 import type { Clock } from "../../../src/core/ports.ts";
 
 /** Waits take no time, and are counted. */
@@ -63,4 +64,26 @@ test("issue 21 transactions in each other's way are run again at once, and losse
   };
   expect(await attemptAgain(work, { retryMs: 5_000, clock })).toBe("done");
   expect(clock.now()).toBe(20 + 40);
+});
+
+test.each(["57P05", "25P03", "25P04", "25006"])(
+  "a connection that the server ends, or that leads to a server which takes no writes, is replaced and the work is tried again: %s",
+  async (code) => {
+    const failures = [Object.assign(new Error("as the server says"), { code })];
+    const work = async (): Promise<string> => {
+      const failure = failures.shift();
+      if (failure !== undefined) throw failure;
+      return "done";
+    };
+    expect(await attemptAgain(work, { retryMs: 5_000, clock: quickClock() })).toBe("done");
+  },
+);
+
+test.each([
+  ["22021", false],
+  ["54000", false],
+  ["53100", true],
+])("an error with %s, which a second try can change or not, says so: %j", (code, retryable) => {
+  const error = explainPostgres(Object.assign(new Error("as the server says"), { code }), "The store could not be used");
+  expect(error).toMatchObject({ code: "store_failed", retryable });
 });

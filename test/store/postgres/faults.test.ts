@@ -100,6 +100,16 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     expect((await store.read("a")).events).toEqual(messages("a", 1, 3));
   });
 
+  test("a connection to a server that takes no writes is not kept", async () => {
+    const store = storeOf({ schema: "failover", maxConnections: 1, notify: false });
+    await store.open();
+    await setReadOnly("on");
+    await expect(store.announce({ name: "first" })).rejects.toMatchObject({ code: "store_failed", retryable: true });
+    await setForNew("off"); // as when the name leads to the new primary: connections that there are stay as they are
+    await store.announce({ name: "second" });
+    expect((await store.processes()).map(({ name }) => name)).toEqual(["second"]);
+  });
+
   test("out of connections: said after a wait, and over when there are some", async () => {
     const store = storeOf({ schema: "crowded", maxConnections: 1 });
     await store.open();
@@ -165,6 +175,19 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     await log.whenDurable();
     expect((await store.read("a")).events).toEqual(messages("a", 1, 2));
     await store.close();
+    await proxy.close();
+  });
+
+  test.each([false, true])("a store whose server does not answer is closed all the same (with a queue: %j)", async (withQueue) => {
+    const proxy = await stoppableProxy(Number(new URL(server().url).port));
+    const url = server().url.replace(/:\d+\//u, `:${proxy.port}/`);
+    const store = storeOf({ url, schema: `silent${withQueue}`, answerTimeoutMs: 500 });
+    await store.create("a", { at: 1, durability: "sync" }).close();
+    if (withQueue) await store.queue?.open();
+    const follower = store.follow(() => {});
+    while (!follower.isLive) await pause(20);
+    proxy.silence();
+    await Promise.allSettled([store.close()]); // it may say that it could not give up its claims
     await proxy.close();
   });
 
@@ -238,10 +261,14 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
   });
 
   async function setReadOnly(value: "on" | "off"): Promise<void> {
+    await setForNew(value);
+    await server().execute("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'haft'");
+  }
+
+  async function setForNew(value: "on" | "off"): Promise<void> {
     await server().execute(
       `set default_transaction_read_only = off; begin read write; alter database postgres set default_transaction_read_only = ${value}; commit`,
     );
-    await server().execute("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'haft'");
   }
 });
 

@@ -126,6 +126,27 @@ for (const { name, start, isRun } of SUBJECTS)
       expect(await connection.tableNames(connection.tables)).toEqual([]);
     });
 
+    test("a media type that PostgreSQL cannot hold does not end the copy", async () => {
+      const [source, target] = [inFiles.keep(), keep()];
+      await filled(source);
+      await source.execute("update haft_artifact set media_type = 'image/png' || char(0)");
+      await copy(source, target);
+      expect(await target.store().artifacts.get(PICTURE.id)).toEqual({ ...PICTURE, mediaType: "application/octet-stream" });
+    });
+
+    test.skipIf(name === "SQLite")("a text that PostgreSQL cannot hold ends the copy, says why and leaves nothing", async () => {
+      const [source, target] = [inFiles.keep(), keep()];
+      await filled(source);
+      await source.execute("update haft_refusal set body = body || char(0)");
+      await expect(copy(source, target)).rejects.toMatchObject({
+        code: "too_large",
+        message: expect.stringMatching(/cannot hold a row of haft_refusal: .*0x00/u),
+        operatorHint: "Nothing was copied.",
+      });
+      const connection = await target.connection();
+      expect(await connection.tableNames(connection.tables)).toEqual([]);
+    });
+
     test("one moment of the source is copied, whoever writes it meanwhile", async () => {
       const source = keep();
       const store = source.store();
