@@ -192,7 +192,7 @@ async function* readLines(context: CommandContext, prompt: string): AsyncGenerat
   const { ask, signal } = context;
   if (ask === undefined) return yield* sentLines(context);
   for (;;) {
-    const line = await ask(prompt, signal);
+    const line = await ask(prompt, signal, { takesTypedAhead: true });
     if (line === undefined) return;
     yield line;
   }

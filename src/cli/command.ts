@@ -21,7 +21,12 @@ export interface CommandWorld {
 }
 
 /** Resolves to the line that was typed, undefined at the end of the input (Ctrl-D); rejects when the signal aborts. */
-export type Ask = (question: string, signal: AbortSignal) => Promise<string | undefined>;
+export type Ask = (question: string, signal: AbortSignal, options?: AskOptions) => Promise<string | undefined>;
+
+export interface AskOptions {
+  /** Whether text that was typed before the question was shown answers it. @default false: it is dropped */
+  readonly takesTypedAhead?: boolean;
+}
 
 export interface CommandContext extends Omit<CommandWorld, "stdout" | "stderr"> {
   readonly args: readonly string[];

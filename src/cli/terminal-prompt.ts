@@ -1,5 +1,7 @@
 /** The line that a person types at a terminal: whatever is written meanwhile appears above it. */
 import { clearScreenDown, createInterface, cursorTo, moveCursor, type Interface } from "node:readline";
+import { whenQuiet } from "./when-quiet.ts";
+import type { AskOptions } from "./command.ts";
 import type { Output } from "./terminal-text.ts";
 
 /** A terminal, its keys and its screen. */
@@ -13,6 +15,7 @@ export interface Terminal {
 /** A question that was not answered yet. */
 interface Question {
   readonly text: string;
+  readonly takesTypedAhead: boolean;
   readonly resolve: (line: string | undefined) => void;
   /** The lines typed so far; of a question that waits behind others, also what was being typed. */
   readonly typed: string[];
@@ -24,6 +27,12 @@ interface Question {
 function gapOf(text: string): string {
   const gap = /^\n*/u.exec(text)?.[0] ?? "";
   return text.indexOf("\n", gap.length) < 0 ? gap : "";
+}
+
+function closeLine(question: Question): void {
+  const { line } = question;
+  question.line = undefined;
+  line?.close();
 }
 
 /** One question at a time has the line; one that comes meanwhile goes first, and what was typed is there again afterwards. */
@@ -39,9 +48,9 @@ export class TerminalPrompt {
   }
 
   /** Resolves to the line that was typed, undefined at Ctrl-D; rejects with the reason when the signal aborts. */
-  readonly ask = (text: string, signal: AbortSignal): Promise<string | undefined> => {
+  readonly ask = (text: string, signal: AbortSignal, { takesTypedAhead = false }: AskOptions = {}): Promise<string | undefined> => {
     const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
-    const question: Question = { text, resolve, typed: [], draft: { line: "", cursor: 0 }, line: undefined };
+    const question: Question = { text, takesTypedAhead, resolve, typed: [], draft: { line: "", cursor: 0 }, line: undefined };
     const withdraw = (): void => {
       if (this.#questions.at(-1) === question) this.#terminal.output.write("\n");
       reject(signal.reason);
@@ -102,6 +111,28 @@ export class TerminalPrompt {
   }
 
   #open(question: Question): void {
+    if (question.takesTypedAhead) this.#show(question);
+    else this.#dropTypedAhead(question);
+  }
+
+  /** The terminal keeps what is typed while no question is open, and would give it to this one: it is read, and not shown again. */
+  #dropTypedAhead(question: Question): void {
+    const { input, onInterrupt } = this.#terminal;
+    const line = createInterface({ input, terminal: true });
+    question.line = line;
+    line.on("SIGINT", onInterrupt);
+    line.on("close", () => {
+      if (question.line === line) question.resolve(undefined);
+    });
+    void whenQuiet(input).then(() => {
+      if (question.line !== line) return;
+      question.line = undefined;
+      line.close();
+      this.#show(question);
+    });
+  }
+
+  #show(question: Question): void {
     const { input, output, onInterrupt } = this.#terminal;
     const line = createInterface({ input, output });
     this.#line = line;
@@ -127,13 +158,15 @@ export class TerminalPrompt {
 
   /** Takes the line from the question that has it, which gets it back. */
   #suspend(): void {
-    const line = this.#line;
     const question = this.#questions.at(-1);
-    if (line === undefined || question === undefined) return;
-    question.draft = { line: line.line, cursor: line.cursor };
-    this.#hide(line, question);
-    this.#leaveLine();
-    line.close();
+    if (question === undefined) return;
+    const line = this.#line;
+    if (line !== undefined) {
+      question.draft = { line: line.line, cursor: line.cursor };
+      this.#hide(line, question);
+      this.#leaveLine();
+    }
+    closeLine(question);
   }
 
   /** Nothing is typed on it any more. */
@@ -149,7 +182,7 @@ export class TerminalPrompt {
     this.#questions.splice(at, 1);
     if (!hadLine) return;
     if (this.#line !== undefined) this.#leaveLine();
-    question.line?.close(); // its own listener for that gives the keys back
+    closeLine(question); // its own listener for that gives the keys back
     const next = this.#questions.at(-1);
     if (next !== undefined) this.#open(next);
   }

@@ -37,7 +37,7 @@ export async function runAt(
   const child = spawn("script", ["-qefc", command, "/dev/null"], {
     cwd: folder,
     env: { PATH: process.env["PATH"], HAFT_TRUST: "all", NO_COLOR: "1", TERM: "xterm", MODEL_KEY: CANARY },
-    timeout: PATIENCE_MS,
+    timeout: PATIENCE_MS / 2, // so that the screen is shown where a step is left
   });
   const screen = new TerminalScreen(columns);
   const left = [...steps];
