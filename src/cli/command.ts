@@ -24,8 +24,11 @@ export interface CommandWorld {
 export type Ask = (question: string, signal: AbortSignal, options?: AskOptions) => Promise<string | undefined>;
 
 export interface AskOptions {
-  /** Whether text that was typed before the question was shown answers it. @default false: it is dropped */
-  readonly takesTypedAhead?: boolean;
+  /**
+   * Asks for the next message: waits until open questions are answered, and takes text that was typed before it is shown. For a question
+   * that text is dropped. @default false
+   */
+  readonly isPrompt?: boolean;
 }
 
 export interface CommandContext extends Omit<CommandWorld, "stdout" | "stderr"> {

@@ -15,7 +15,7 @@ export interface Terminal {
 /** A question that was not answered yet. */
 interface Question {
   readonly text: string;
-  readonly takesTypedAhead: boolean;
+  readonly isPrompt: boolean;
   readonly resolve: (line: string | undefined) => void;
   /** The lines typed so far; of a question that waits behind others, also what was being typed. */
   readonly typed: string[];
@@ -35,7 +35,7 @@ function closeLine(question: Question): void {
   line?.close();
 }
 
-/** One question at a time has the line; one that comes meanwhile goes first, and what was typed is there again afterwards. */
+/** One question at a time has the line; one that comes meanwhile goes first, but for a prompt, and what was typed is there again afterwards. */
 export class TerminalPrompt {
   readonly #terminal: Terminal;
   readonly #questions: Question[] = [];
@@ -48,16 +48,17 @@ export class TerminalPrompt {
   }
 
   /** Resolves to the line that was typed, undefined at Ctrl-D; rejects with the reason when the signal aborts. */
-  readonly ask = (text: string, signal: AbortSignal, { takesTypedAhead = false }: AskOptions = {}): Promise<string | undefined> => {
+  readonly ask = (text: string, signal: AbortSignal, { isPrompt = false }: AskOptions = {}): Promise<string | undefined> => {
     const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
-    const question: Question = { text, takesTypedAhead, resolve, typed: [], draft: { line: "", cursor: 0 }, line: undefined };
+    const question: Question = { text, isPrompt, resolve, typed: [], draft: { line: "", cursor: 0 }, line: undefined };
     const withdraw = (): void => {
       if (this.#questions.at(-1) === question) this.#terminal.output.write("\n");
       reject(signal.reason);
     };
+    signal.addEventListener("abort", withdraw, { once: true });
     if (signal.aborted) withdraw();
+    else if (isPrompt && this.#questions.length > 0) this.#questions.unshift(question);
     else {
-      signal.addEventListener("abort", withdraw, { once: true });
       this.#suspend();
       this.#questions.push(question);
       const start = text.lastIndexOf("\n") + 1;
@@ -111,7 +112,7 @@ export class TerminalPrompt {
   }
 
   #open(question: Question): void {
-    if (question.takesTypedAhead) this.#show(question);
+    if (question.isPrompt) this.#show(question);
     else this.#dropTypedAhead(question);
   }
 
@@ -184,7 +185,9 @@ export class TerminalPrompt {
     if (this.#line !== undefined) this.#leaveLine();
     closeLine(question); // its own listener for that gives the keys back
     const next = this.#questions.at(-1);
-    if (next !== undefined) this.#open(next);
+    if (next === undefined) return;
+    this.#terminal.output.write(gapOf(next.text));
+    this.#open(next);
   }
 }
 
