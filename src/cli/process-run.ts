@@ -24,7 +24,10 @@ function onInterrupt(listener: () => void): () => void {
   };
 }
 
-/** The first signal stops the calls and closes the toolsets; a second one ends the process at once. */
+/**
+ * The first signal stops the calls and closes the toolsets; a second one ends the process at once, but for SIGHUP: where a terminal is
+ * closed, the system and the shell both send it.
+ */
 function onSignal(name: string): void {
   if (name === "Ctrl-C" && interrupt !== undefined && !stop.signal.aborted) {
     const listener = interrupt;
@@ -32,6 +35,7 @@ function onSignal(name: string): void {
     listener();
     return;
   }
+  if (stop.signal.aborted && name === "SIGHUP") return;
   if (stop.signal.aborted) endAtOnce();
   if (name === "Ctrl-C") endServersQuickly(); // a person waits
   stop.abort(new ToolError("cancelled", `Stopped by ${name}.`));

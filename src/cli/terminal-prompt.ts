@@ -17,6 +17,7 @@ interface Question {
   readonly text: string;
   readonly isPrompt: boolean;
   readonly resolve: (line: string | undefined) => void;
+  readonly reject: (reason: unknown) => void;
   /** The lines typed so far; of a question that waits behind others, also what was being typed. */
   readonly typed: string[];
   draft: { readonly line: string; readonly cursor: number };
@@ -50,7 +51,7 @@ export class TerminalPrompt {
   /** Resolves to the line that was typed, undefined at Ctrl-D; rejects with the reason when the signal aborts. */
   readonly ask = (text: string, signal: AbortSignal, { isPrompt = false }: AskOptions = {}): Promise<string | undefined> => {
     const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
-    const question: Question = { text, isPrompt, resolve, typed: [], draft: { line: "", cursor: 0 }, line: undefined };
+    const question: Question = { text, isPrompt, resolve, reject, typed: [], draft: { line: "", cursor: 0 }, line: undefined };
     const withdraw = (): void => {
       if (this.#questions.at(-1) === question) this.#terminal.output.write("\n");
       reject(signal.reason);
@@ -118,27 +119,32 @@ export class TerminalPrompt {
 
   /** The terminal keeps what is typed while no question is open, and would give it to this one: it is read, and not shown again. */
   #dropTypedAhead(question: Question): void {
-    const { input, onInterrupt } = this.#terminal;
-    const line = createInterface({ input, terminal: true });
-    question.line = line;
-    line.on("SIGINT", onInterrupt);
+    const line = this.#lineOf(question, { terminal: true });
     line.on("close", () => {
       if (question.line === line) question.resolve(undefined);
     });
-    void whenQuiet(input).then(() => {
-      if (question.line !== line) return;
-      question.line = undefined;
-      line.close();
-      this.#show(question);
-    });
+    whenQuiet(this.#terminal.input)
+      .then(() => {
+        if (question.line !== line) return;
+        closeLine(question);
+        this.#show(question);
+      })
+      .catch(question.reject);
+  }
+
+  #lineOf(question: Question, options: { readonly output: NodeJS.WritableStream } | { readonly terminal: true }): Interface {
+    const { input, onInterrupt } = this.#terminal;
+    const line = createInterface({ input, ...options });
+    question.line = line;
+    line.on("SIGINT", onInterrupt);
+    line.on("error", () => question.resolve(undefined)); // of a terminal that was closed, which is the end of its input
+    return line;
   }
 
   #show(question: Question): void {
-    const { input, output, onInterrupt } = this.#terminal;
-    const line = createInterface({ input, output });
+    const { output } = this.#terminal;
+    const line = this.#lineOf(question, { output });
     this.#line = line;
-    question.line = line;
-    line.on("SIGINT", onInterrupt);
     line.on("close", () => {
       if (this.#line !== line) return;
       output.write("\n");

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, test, vi } from "vitest";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { IN_CI, inCI } from "../ci.ts";
@@ -139,6 +139,25 @@ describe.skipIf(!hasTerminals)("at a terminal of its own (needs script of util-l
     expect(shown).toMatch(/haft: cancelled: Stopped by Ctrl-C\.\nexit 130$/u);
     expect(project.asked.at(-1)).toContainEqual({ role: "user", content: "first\nsecond" });
     expect(project.server.requests.map(({ refused }) => refused)).toEqual(Array.from({ length: 5 }, () => undefined));
+  });
+
+  test("closing the terminal at a prompt ends a call that runs, its server and its store, as SIGTERM does", async () => {
+    const slow = `${SERVER}\nprocess.on("SIGTERM", () => {});\nprocess.stdin.on("end", () => setTimeout(() => writeFileSync("ended", ""), 300));\n`;
+    const project = await chatProject({
+      script: [calling("shop__hang"), { text: "Yes?" }],
+      toml: WITH_SERVER.toml,
+      files: { "server.mjs": slow },
+    });
+    const steps = [
+      { when: /^you$/mu, keys: "Wait.\n" },
+      { when: /shop::hang[^]*\nyou$/u, closes: true },
+    ] as const;
+    await chatAt(project, 80, steps, "--session s --store haft.db");
+    const show = () => project.haft(["sessions", "show", "s", "--store", project.path("haft.db")]);
+    await vi.waitFor(async () => expect((await show()).stdout).toMatch(/ {2}✗ #1 {2}shop::hang .* cancelled\n/u), PATIENCE_MS / 4);
+    await vi.waitFor(async () => expect(await stored(project)).toEqual([{ sessionId: "s", openedBy: undefined }]));
+    await vi.waitFor(() => expect(isRunning(project)).toBe(false));
+    expect(existsSync(project.path("ended"))).toBe(true);
   });
 
   test("text typed before a question is shown does not answer it, and is the next message where no question comes", async () => {
