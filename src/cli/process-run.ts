@@ -103,6 +103,7 @@ const prompt = new TerminalPrompt({
     return (terminal ??= new ReadStream(openSync("/dev/tty", "r")));
   },
   output: process.stderr,
+  marksPastes: process.env["TERM"] !== "dumb",
   onInterrupt: () => onSignal("Ctrl-C"),
 });
 

@@ -1,13 +1,15 @@
 /** The line that a person types at a terminal: whatever is written meanwhile appears above it. */
 import { clearScreenDown, createInterface, cursorTo, moveCursor, type Interface } from "node:readline";
-import { whenQuiet } from "./when-quiet.ts";
 import type { AskOptions } from "./command.ts";
 import type { Output } from "./terminal-text.ts";
+import { Typing } from "./typing.ts";
 
 /** A terminal, its keys and its screen. */
 export interface Terminal {
   readonly input: NodeJS.ReadableStream;
   readonly output: NodeJS.WritableStream;
+  /** Whether it may be told to mark where a paste begins and ends; those that cannot ignore it, or show it. */
+  readonly marksPastes: boolean;
   /** Called at Ctrl-C. */
   readonly onInterrupt: () => void;
 }
@@ -22,7 +24,13 @@ interface Question {
   readonly typed: string[];
   draft: { readonly line: string; readonly cursor: number };
   line: Interface | undefined;
+  /** Answers it with what has been typed; there when its first line has ended. */
+  settle: (() => void) | undefined;
 }
+
+/** "Bracketed paste". @see https://invisible-island.net/xterm/ctlseqs/ctlseqs.html */
+const MARK_PASTES = "\u001b[?2004h";
+const MARK_NO_PASTES = "\u001b[?2004l";
 
 /** The empty lines before a question of one line, which move with it. */
 function gapOf(text: string): string {
@@ -41,6 +49,7 @@ export class TerminalPrompt {
   readonly #terminal: Terminal;
   readonly #questions: Question[] = [];
   readonly #outputs: HeldOutput[] = [];
+  readonly #typing = new Typing();
   /** The line of the last question. */
   #line: Interface | undefined;
 
@@ -51,7 +60,8 @@ export class TerminalPrompt {
   /** Resolves to the line that was typed, undefined at Ctrl-D; rejects with the reason when the signal aborts. */
   readonly ask = (text: string, signal: AbortSignal, { isPrompt = false }: AskOptions = {}): Promise<string | undefined> => {
     const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
-    const question: Question = { text, isPrompt, resolve, reject, typed: [], draft: { line: "", cursor: 0 }, line: undefined };
+    const draft = { line: "", cursor: 0 };
+    const question: Question = { text, isPrompt, resolve, reject, typed: [], draft, line: undefined, settle: undefined };
     const withdraw = (): void => {
       if (this.#questions.at(-1) === question) this.#terminal.output.write("\n");
       reject(signal.reason);
@@ -60,6 +70,7 @@ export class TerminalPrompt {
     if (signal.aborted) withdraw();
     else if (isPrompt && this.#questions.length > 0) this.#questions.unshift(question);
     else {
+      if (this.#questions.length === 0) this.#typing.reset();
       this.#suspend();
       this.#questions.push(question);
       const start = text.lastIndexOf("\n") + 1;
@@ -123,7 +134,8 @@ export class TerminalPrompt {
     line.on("close", () => {
       if (question.line === line) question.resolve(undefined);
     });
-    whenQuiet(this.#terminal.input)
+    this.#typing
+      .quiet()
       .then(() => {
         if (question.line !== line) return;
         closeLine(question);
@@ -133,9 +145,15 @@ export class TerminalPrompt {
   }
 
   #lineOf(question: Question, options: { readonly output: NodeJS.WritableStream } | { readonly terminal: true }): Interface {
-    const { input, onInterrupt } = this.#terminal;
+    const { input, output, marksPastes, onInterrupt } = this.#terminal;
     const line = createInterface({ input, ...options });
     question.line = line;
+    const unwatch = this.#typing.watch(input);
+    if (marksPastes) output.write(MARK_PASTES);
+    line.once("close", () => {
+      unwatch();
+      if (marksPastes) output.write(MARK_NO_PASTES);
+    });
     line.on("SIGINT", onInterrupt);
     line.on("error", () => question.resolve(undefined)); // of a terminal that was closed, which is the end of its input
     return line;
@@ -150,12 +168,13 @@ export class TerminalPrompt {
       output.write("\n");
       question.resolve(undefined);
     });
-    // Pasted lines come at once: all of them are one answer, so that none of them answers a question not yet asked.
+    // Lines that are pasted are one answer, so that none of them answers a question not yet asked.
     line.on("line", (text) => question.typed.push(text));
     line.question(question.text.slice(question.text.lastIndexOf("\n") + 1), (text) => {
       question.typed.push(text);
       this.#leaveLine(); // from here on it stays on the screen as it is
-      queueMicrotask(() => question.resolve([...question.typed, ...(line.line === "" ? [] : [line.line])].join("\n")));
+      question.settle = () => question.resolve([...question.typed, ...(line.line === "" ? [] : [line.line])].join("\n"));
+      void this.#typing.quiet().then(question.settle);
     });
     const { draft } = question;
     if (draft.line === "") return;
@@ -173,6 +192,7 @@ export class TerminalPrompt {
       this.#hide(line, question);
       this.#leaveLine();
     }
+    question.settle?.();
     closeLine(question);
   }
 

@@ -111,7 +111,7 @@ describe.skipIf(!hasTerminals)("at a terminal of its own (needs script of util-l
       child.stdin.write(step[1]);
     });
     const exitCode = await new Promise<number | null>((resolve) => child.on("close", resolve));
-    return `${shown.replaceAll("\r", "").replaceAll(/\u001b\[[\dJGK]*/gu, "")}exit ${exitCode}`;
+    return `${shown.replaceAll("\r", "").replaceAll(/\u001b\[(?:\?2004[hl]|[\dJGK]*)/gu, "")}exit ${exitCode}`;
   }
 
   test("Ctrl-C stops what the model says, then the program; keys are shown once, and what is pasted is one message", async () => {
@@ -158,6 +158,16 @@ describe.skipIf(!hasTerminals)("at a terminal of its own (needs script of util-l
     await vi.waitFor(async () => expect(await stored(project)).toEqual([{ sessionId: "s", openedBy: undefined }]));
     await vi.waitFor(() => expect(isRunning(project)).toBe(false));
     expect(existsSync(project.path("ended"))).toBe(true);
+  });
+
+  test("a paste that is longer than a terminal gives at once is one message", async () => {
+    const rows = Array.from({ length: 900 }, (_, index) => `row ${index}`).join("\n");
+    const project = await chatProject({ script: [{ text: "Read." }] });
+    await chatAt(project, 80, [
+      { when: /^you$/mu, keys: `${rows}\n` },
+      { when: /Read\.[^]*\nyou$/u, keys: "\u0004" },
+    ]);
+    expect(project.asked).toEqual([[{ role: "user", content: rows }]]);
   });
 
   test("text typed before a question is shown does not answer it, and is the next message where no question comes", async () => {
