@@ -1,5 +1,6 @@
 /** Runs the command line in this process: connects it to the streams and the signals. */
-import { openSync } from "node:fs";
+import { fstatSync, openSync } from "node:fs";
+import { Readable } from "node:stream";
 import { ReadStream } from "node:tty";
 import { ERROR_CODES } from "../core/error-codes.ts";
 import { systemCode } from "../core/base/system-code.ts";
@@ -132,10 +133,22 @@ function flushed(stream: NodeJS.WriteStream): Promise<void> {
   return new Promise((resolve) => (stream.destroyed ? resolve() : stream.write("", () => resolve())));
 }
 
+/** Fails when it is read: Node gives a folder as an empty input. */
+function folderInput(): Readable {
+  const error = new ToolError("invalid_argument", "Standard input is a folder, not text.", {
+    hint: "Give it a file, or what a pipe sends.",
+  });
+  return new Readable({
+    read() {
+      this.destroy(error);
+    },
+  });
+}
+
 const exitCode = await runCli(process.argv.slice(2), {
   stdout: stdout.isTTY ? prompt.above(stdout) : stdout,
   stderr: stderr.isTTY === true ? prompt.above(stderr) : stderr,
-  stdin: process.stdin,
+  stdin: fstatSync(0).isDirectory() ? folderInput() : process.stdin,
   ask: process.stdin.isTTY && process.stderr.isTTY ? prompt.ask : undefined,
   environment: process.env,
   signal: stop.signal,

@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { PATIENCE_MS, PROJECT, folderWith, haft, type Finished } from "./run-haft.ts";
+import { PATIENCE_MS, PROGRAM, PROJECT, folderWith, haft, type Finished } from "./run-haft.ts";
 
 const project = folderWith(PROJECT);
 const empty = folderWith({ "note.txt": "no configuration" });
@@ -218,3 +218,19 @@ describe.concurrent("a wrong call exits with the code of its error", { timeout: 
     expect(await haft(args, { folder: project })).toEqual(refused(exitCode, ...lines));
   });
 });
+
+test.skipIf(process.platform === "win32").each([["run", "-"], ["call", "math::add", "-"], ["chat"]])(
+  "a folder as standard input of %s is refused, and no empty input",
+  (...args) => {
+    const stdin = openSync(project, "r");
+    const env = { PATH: process.env["PATH"], HAFT_TRUST: "all" };
+    const model = args[0] === "chat" ? ["--model", "ollama/qwen3"] : [];
+    const { status, stderr } = spawnSync(process.execPath, [PROGRAM, ...args, ...model], {
+      cwd: project,
+      env,
+      stdio: [stdin, "pipe", "pipe"],
+    });
+    closeSync(stdin);
+    expect([status, String(stderr)]).toEqual([2, expect.stringContaining("Standard input is a folder, not text.")]);
+  },
+);
