@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { PATIENCE_MS, PROGRAM, PROJECT, folderWith, haft, type Finished } from "./run-haft.ts";
@@ -234,3 +235,18 @@ test.skipIf(process.platform === "win32").each([["run", "-"], ["call", "math::ad
     expect([status, String(stderr)]).toEqual([2, expect.stringContaining("Standard input is a folder, not text.")]);
   },
 );
+
+test.for([
+  [["serve", "--port"], "--port"],
+  [["mcp", "--http"], "--http"],
+] as const)("a port of %j that another program has comes with a hint", async ([args, option]) => {
+  const other = createServer();
+  await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+  const address = other.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  const folder = folderWith(PROJECT);
+  const { exitCode, stderr } = await haft([...args, String(port)], { folder, environment: { HAFT_TOKEN: "0123456789abcdef0123" } });
+  other.close();
+  expect(exitCode).toBe(6);
+  expect(stderr).toContain(`  Take another with ${option} <port>, or ${option} 0 for any that is free.\n`);
+});
