@@ -11,7 +11,7 @@ export function inLine<T>(ask: Ask, work: () => Promise<T>): Promise<T> {
   const end = answer
     .catch(() => {})
     .then(() => setImmediate())
-    .then(() => {
+    .finally(() => {
       if (ends.get(ask) === end) ends.delete(ask);
     });
   ends.set(ask, end);

@@ -134,14 +134,13 @@ export class TerminalPrompt {
     line.on("close", () => {
       if (question.line === line) question.resolve(undefined);
     });
-    this.#typing
-      .quiet()
-      .then(() => {
-        if (question.line !== line) return;
-        closeLine(question);
-        this.#show(question);
-      })
-      .catch(question.reject);
+    const showWhenQuiet = async (): Promise<void> => {
+      await this.#typing.quiet();
+      if (question.line !== line) return;
+      closeLine(question);
+      this.#show(question);
+    };
+    showWhenQuiet().catch(question.reject);
   }
 
   #lineOf(question: Question, options: { readonly output: NodeJS.WritableStream } | { readonly terminal: true }): Interface {
