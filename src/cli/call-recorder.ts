@@ -6,6 +6,7 @@ import { systemPorts } from "../core/system-ports.ts";
 import { plural } from "../core/base/wording.ts";
 import type { CommandContext } from "./command.ts";
 import { errorLines } from "./print-result.ts";
+import { refuseInputs, type InputFile } from "./refuse-inputs.ts";
 import { safeText } from "./terminal-text.ts";
 import { writeFileWhole } from "./write-file.ts";
 
@@ -130,9 +131,14 @@ function say({ err }: CommandContext, line: string): void {
 }
 
 /** Does the work, which also shows what came of it, and writes what was recorded of it, however the work ends. */
-export async function recordedTo<T>(context: CommandContext, work: (recorder: CallRecorder | undefined) => Promise<T>): Promise<T> {
+export async function recordedTo<T>(
+  context: CommandContext,
+  work: (recorder: CallRecorder | undefined) => Promise<T>,
+  inputs: readonly InputFile[] = [],
+): Promise<T> {
   const { record, force } = context.options;
   if (record === undefined) return await work(undefined);
+  if (record !== "-") await refuseInputs(context, { paths: [record], named: "--record names", inputs });
   const recorder = await CallRecorder.begin(record, { force });
   let value: T;
   try {

@@ -3,6 +3,7 @@ import type { Approver } from "../core/ask.ts";
 import type { Store } from "../core/store.ts";
 import { plural } from "../core/base/wording.ts";
 import { openStoredSession } from "./begin-session.ts";
+import { isAsking } from "./in-line.ts";
 import { personApprover } from "./ask-person.ts";
 import { noteBlocked } from "./blocked-tools.ts";
 import type { CommandBody, CommandContext } from "./command.ts";
@@ -139,7 +140,7 @@ async function converse(context: CommandContext, place: Place): Promise<number> 
       const said = text === "/go" ? undefined : text;
       if (said !== undefined && !isAttended && !context.options.json)
         printMessage({ screen: context.out, width: place.events.width }, { role: "user", content: said });
-      if (isAttended) await sayAttended(place.chat, said, (thrown) => (failure = { thrown }));
+      if (isAttended) await sayAttended(context, place.chat, { said, onLateFailure: (thrown) => (failure = { thrown }) });
       else {
         const result = await place.chat.say(said);
         exitCode = exitOf(result);
@@ -159,13 +160,17 @@ async function converse(context: CommandContext, place: Place): Promise<number> 
 const PATIENCE_MS = 2_000;
 
 /** Resolves when the run is over, or a call of it takes long. */
-async function sayAttended(chat: Chat, text: string | undefined, onLateFailure: (thrown: unknown) => void): Promise<void> {
-  const over = chat.say(text).then(() => true);
+async function sayAttended(
+  { ask }: CommandContext,
+  chat: Chat,
+  { said, onLateFailure }: { readonly said: string | undefined; readonly onLateFailure: (thrown: unknown) => void },
+): Promise<void> {
+  const over = chat.say(said).then(() => true);
   const ended = new AbortController();
   const { signal } = ended;
   try {
     while (!(await Promise.race([over, pause(PATIENCE_MS, false, { signal }).catch(() => false)]))) {
-      if (!chat.mayTakeLong) continue;
+      if (!chat.mayTakeLong || (ask !== undefined && isAsking(ask))) continue;
       over.catch(onLateFailure);
       return;
     }
@@ -192,7 +197,7 @@ async function* readLines(context: CommandContext, prompt: string): AsyncGenerat
   const { ask, signal } = context;
   if (ask === undefined) return yield* sentLines(context);
   for (;;) {
-    const line = await ask(prompt, signal);
+    const line = await ask(prompt, signal, { isPrompt: true });
     if (line === undefined) return;
     yield line;
   }

@@ -21,7 +21,15 @@ export interface CommandWorld {
 }
 
 /** Resolves to the line that was typed, undefined at the end of the input (Ctrl-D); rejects when the signal aborts. */
-export type Ask = (question: string, signal: AbortSignal) => Promise<string | undefined>;
+export type Ask = (question: string, signal: AbortSignal, options?: AskOptions) => Promise<string | undefined>;
+
+export interface AskOptions {
+  /**
+   * Asks for the next message: waits until open questions are answered, and takes text that was typed before it is shown. For a question
+   * that text is dropped. @default false
+   */
+  readonly isPrompt?: boolean;
+}
 
 export interface CommandContext extends Omit<CommandWorld, "stdout" | "stderr"> {
   readonly args: readonly string[];

@@ -8,9 +8,17 @@ const ends = new WeakMap<Ask, Promise<unknown>>();
 export function inLine<T>(ask: Ask, work: () => Promise<T>): Promise<T> {
   const answer = (ends.get(ask) ?? Promise.resolve()).then(work);
   // The turn in between lets an "always" withdraw the questions it answers as well.
-  ends.set(
-    ask,
-    answer.catch(() => {}).then(() => setImmediate()),
-  );
+  const end = answer
+    .catch(() => {})
+    .then(() => setImmediate())
+    .finally(() => {
+      if (ends.get(ask) === end) ends.delete(ask);
+    });
+  ends.set(ask, end);
   return answer;
+}
+
+/** Whether something is asked there now. */
+export function isAsking(ask: Ask): boolean {
+  return ends.has(ask);
 }

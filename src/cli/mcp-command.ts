@@ -21,7 +21,7 @@ import { checkLoginPages, servePages } from "./mcp/server-logins.ts";
 import { quietPorts, withRuntime, type OpenRuntime } from "./open-runtime.ts";
 import { packageVersion } from "./package-version.ts";
 import type { Screen } from "./terminal-text.ts";
-import { readPort } from "./read-port.ts";
+import { readPort, refusePort } from "./read-port.ts";
 import { throwIfBroken } from "./throw-if-broken.ts";
 
 /** The token that HTTP clients must send. */
@@ -159,7 +159,7 @@ async function tokenIn(file: string, signal: AbortSignal): Promise<string> {
 
 async function overHttp(context: CommandContext, { runtime, config, logins }: OpenRuntime, options: McpListenOptions): Promise<number> {
   const { signal, err } = context;
-  const listener = await listenMcp(runtime, { ...options, logins });
+  const listener = await listenMcp(runtime, { ...options, logins }).catch((thrown: unknown) => refusePort(thrown, "--http"));
   servePages(logins, config, listener.url);
   err.write(`haft: MCP at ${listener.url}\n`);
   await new Promise<void>((resolve) => {

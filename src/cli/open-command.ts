@@ -8,7 +8,7 @@ import type { CommandBody, CommandContext } from "./command.ts";
 import { quietPorts } from "./open-runtime.ts";
 import { readPieces } from "./read-input.ts";
 import { safeJson, safeText } from "./terminal-text.ts";
-import { readPort } from "./read-port.ts";
+import { readPort, refusePort } from "./read-port.ts";
 import { throwIfBroken } from "./throw-if-broken.ts";
 
 export const openCommand: CommandBody = {
@@ -49,7 +49,9 @@ async function serve(context: CommandContext, file: string): ReturnType<typeof s
   const token = ids.next("token").slice("token_".length);
   const open = (): ReadableStream<Uint8Array> => ReadableStream.from(encoded(readPieces(context, file)));
   try {
-    return await serveFile({ token, open, port: readPort(context.options.port ?? "0", "--port"), ports: { clock, ids, log } });
+    return await serveFile({ token, open, port: readPort(context.options.port ?? "0", "--port"), ports: { clock, ids, log } }).catch(
+      (thrown: unknown) => refusePort(thrown, "--port"),
+    );
   } catch (thrown: unknown) {
     if (!(thrown instanceof HttpError)) throw thrown;
     throw new ToolError("not_found", thrown.message, { hint: thrown.operatorHint ?? "Install haft again." });

@@ -1,5 +1,6 @@
 /** Runs the command line in this process: connects it to the streams and the signals. */
-import { openSync } from "node:fs";
+import { fstatSync, openSync } from "node:fs";
+import { Readable } from "node:stream";
 import { ReadStream } from "node:tty";
 import { ERROR_CODES } from "../core/error-codes.ts";
 import { systemCode } from "../core/base/system-code.ts";
@@ -25,7 +26,10 @@ function onInterrupt(listener: () => void): () => void {
   };
 }
 
-/** The first signal stops the calls and closes the toolsets; a second one ends the process at once. */
+/**
+ * The first signal stops the calls and closes the toolsets; a second one ends the process at once, but for SIGHUP: where a terminal is
+ * closed, the system and the shell both send it.
+ */
 function onSignal(name: string): void {
   if (name === "Ctrl-C" && interrupt !== undefined && !stop.signal.aborted) {
     const listener = interrupt;
@@ -33,6 +37,7 @@ function onSignal(name: string): void {
     listener();
     return;
   }
+  if (stop.signal.aborted && name === "SIGHUP") return;
   if (stop.signal.aborted) endAtOnce();
   if (name === "Ctrl-C") endServersQuickly(); // a person waits
   stop.abort(new ToolError("cancelled", `Stopped by ${name}.`));
@@ -100,6 +105,7 @@ const prompt = new TerminalPrompt({
     return (terminal ??= new ReadStream(openSync("/dev/tty", "r")));
   },
   output: process.stderr,
+  marksPastes: process.env["TERM"] !== "dumb",
   onInterrupt: () => onSignal("Ctrl-C"),
 });
 
@@ -126,10 +132,22 @@ function flushed(stream: NodeJS.WriteStream): Promise<void> {
   return new Promise((resolve) => (stream.destroyed ? resolve() : stream.write("", () => resolve())));
 }
 
+/** Fails when it is read: Node gives a folder as an empty input. */
+function folderInput(): Readable {
+  const error = new ToolError("invalid_argument", "Standard input is a folder, not text.", {
+    hint: "Give it a file, or what a pipe sends.",
+  });
+  return new Readable({
+    read() {
+      this.destroy(error);
+    },
+  });
+}
+
 const exitCode = await runCli(process.argv.slice(2), {
   stdout: stdout.isTTY ? prompt.above(stdout) : stdout,
   stderr: stderr.isTTY === true ? prompt.above(stderr) : stderr,
-  stdin: process.stdin,
+  stdin: fstatSync(0).isDirectory() ? folderInput() : process.stdin,
   ask: process.stdin.isTTY && process.stderr.isTTY ? prompt.ask : undefined,
   environment: process.env,
   signal: stop.signal,

@@ -86,13 +86,14 @@ export const runCommand: CommandBody = {
   async run(context) {
     const { options } = context;
     const play = new Play(context, await readLines(context));
-    return await recordedTo(context, async (recorder) => {
+    const work = async (recorder: CallRecorder | undefined): Promise<number> => {
       const diff = await (options.simulate ? simulate(context, play, recorder) : playLive(context, play, recorder));
       play.printSummary();
       if (diff !== undefined) printSimulation(context, diff);
       context.signal.throwIfAborted();
       return play.exitCode;
-    });
+    };
+    return await recordedTo(context, work, [{ what: "the conversation", path: context.args[0] }]);
   },
 };
 

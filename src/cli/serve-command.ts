@@ -9,7 +9,7 @@ import { checkLoginPages, servePages } from "./mcp/server-logins.ts";
 import { quietPorts, withRuntime, type OpenRuntime } from "./open-runtime.ts";
 import { storeOf } from "./open-store.ts";
 import { packageVersion } from "./package-version.ts";
-import { readPort } from "./read-port.ts";
+import { readPort, refusePort } from "./read-port.ts";
 import { agentNames, startAgents } from "./serve-agents.ts";
 import { settingsOf } from "./own-process.ts";
 import { TOKEN_VARIABLE, accessOf, checkReachable, tokenOf, type Token } from "./server-access-options.ts";
@@ -156,7 +156,7 @@ async function serveUntilStopped(
   signal.addEventListener("abort", stop, { once: true });
   if (signal.aborted) stop();
   try {
-    const { url } = await server.listen(address);
+    const { url } = await server.listen(address).catch((thrown: unknown) => refusePort(thrown, "--port"));
     servePages(open.logins, open.config, url);
     await startWorking(context, open, server);
     if (token.isNew) err.write(`haft: token ${token.text} (set ${TOKEN_VARIABLE} to keep one)\n`);

@@ -1,11 +1,15 @@
 /** The line that a person types at a terminal: whatever is written meanwhile appears above it. */
 import { clearScreenDown, createInterface, cursorTo, moveCursor, type Interface } from "node:readline";
+import type { AskOptions } from "./command.ts";
 import type { Output } from "./terminal-text.ts";
+import { Typing } from "./typing.ts";
 
 /** A terminal, its keys and its screen. */
 export interface Terminal {
   readonly input: NodeJS.ReadableStream;
   readonly output: NodeJS.WritableStream;
+  /** Whether it may be told to mark where a paste begins and ends; those that cannot ignore it, or show it. */
+  readonly marksPastes: boolean;
   /** Called at Ctrl-C. */
   readonly onInterrupt: () => void;
 }
@@ -13,12 +17,20 @@ export interface Terminal {
 /** A question that was not answered yet. */
 interface Question {
   readonly text: string;
+  readonly isPrompt: boolean;
   readonly resolve: (line: string | undefined) => void;
+  readonly reject: (reason: unknown) => void;
   /** The lines typed so far; of a question that waits behind others, also what was being typed. */
   readonly typed: string[];
   draft: { readonly line: string; readonly cursor: number };
   line: Interface | undefined;
+  /** Answers it with what has been typed; there when its first line has ended. */
+  settle: (() => void) | undefined;
 }
+
+/** "Bracketed paste". @see https://invisible-island.net/xterm/ctlseqs/ctlseqs.html */
+const MARK_PASTES = "\u001b[?2004h";
+const MARK_NO_PASTES = "\u001b[?2004l";
 
 /** The empty lines before a question of one line, which move with it. */
 function gapOf(text: string): string {
@@ -26,11 +38,18 @@ function gapOf(text: string): string {
   return text.indexOf("\n", gap.length) < 0 ? gap : "";
 }
 
-/** One question at a time has the line; one that comes meanwhile goes first, and what was typed is there again afterwards. */
+function closeLine(question: Question): void {
+  const { line } = question;
+  question.line = undefined;
+  line?.close();
+}
+
+/** One question at a time has the line; one that comes meanwhile goes first, but for a prompt, and what was typed is there again afterwards. */
 export class TerminalPrompt {
   readonly #terminal: Terminal;
   readonly #questions: Question[] = [];
   readonly #outputs: HeldOutput[] = [];
+  readonly #typing = new Typing();
   /** The line of the last question. */
   #line: Interface | undefined;
 
@@ -39,16 +58,19 @@ export class TerminalPrompt {
   }
 
   /** Resolves to the line that was typed, undefined at Ctrl-D; rejects with the reason when the signal aborts. */
-  readonly ask = (text: string, signal: AbortSignal): Promise<string | undefined> => {
+  readonly ask = (text: string, signal: AbortSignal, { isPrompt = false }: AskOptions = {}): Promise<string | undefined> => {
     const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
-    const question: Question = { text, resolve, typed: [], draft: { line: "", cursor: 0 }, line: undefined };
+    const draft = { line: "", cursor: 0 };
+    const question: Question = { text, isPrompt, resolve, reject, typed: [], draft, line: undefined, settle: undefined };
     const withdraw = (): void => {
       if (this.#questions.at(-1) === question) this.#terminal.output.write("\n");
       reject(signal.reason);
     };
+    signal.addEventListener("abort", withdraw, { once: true });
     if (signal.aborted) withdraw();
+    else if (isPrompt && this.#questions.length > 0) this.#questions.unshift(question);
     else {
-      signal.addEventListener("abort", withdraw, { once: true });
+      if (this.#questions.length === 0) this.#typing.reset();
       this.#suspend();
       this.#questions.push(question);
       const start = text.lastIndexOf("\n") + 1;
@@ -102,22 +124,56 @@ export class TerminalPrompt {
   }
 
   #open(question: Question): void {
-    const { input, output, onInterrupt } = this.#terminal;
-    const line = createInterface({ input, output });
-    this.#line = line;
+    if (question.isPrompt) this.#show(question);
+    else this.#dropTypedAhead(question);
+  }
+
+  /** The terminal keeps what is typed while no question is open, and would give it to this one: it is read, and not shown again. */
+  #dropTypedAhead(question: Question): void {
+    const line = this.#lineOf(question, { terminal: true });
+    line.on("close", () => {
+      if (question.line === line) question.resolve(undefined);
+    });
+    const showWhenQuiet = async (): Promise<void> => {
+      await this.#typing.quiet();
+      if (question.line !== line) return;
+      closeLine(question);
+      this.#show(question);
+    };
+    showWhenQuiet().catch(question.reject);
+  }
+
+  #lineOf(question: Question, options: { readonly output: NodeJS.WritableStream } | { readonly terminal: true }): Interface {
+    const { input, output, marksPastes, onInterrupt } = this.#terminal;
+    const line = createInterface({ input, ...options });
     question.line = line;
+    const unwatch = this.#typing.watch(input);
+    if (marksPastes) output.write(MARK_PASTES);
+    line.once("close", () => {
+      unwatch();
+      if (marksPastes) output.write(MARK_NO_PASTES);
+    });
     line.on("SIGINT", onInterrupt);
+    line.on("error", () => question.resolve(undefined)); // of a terminal that was closed, which is the end of its input
+    return line;
+  }
+
+  #show(question: Question): void {
+    const { output } = this.#terminal;
+    const line = this.#lineOf(question, { output });
+    this.#line = line;
     line.on("close", () => {
       if (this.#line !== line) return;
       output.write("\n");
       question.resolve(undefined);
     });
-    // Pasted lines come at once: all of them are one answer, so that none of them answers a question not yet asked.
+    // Lines that are pasted are one answer, so that none of them answers a question not yet asked.
     line.on("line", (text) => question.typed.push(text));
     line.question(question.text.slice(question.text.lastIndexOf("\n") + 1), (text) => {
       question.typed.push(text);
       this.#leaveLine(); // from here on it stays on the screen as it is
-      queueMicrotask(() => question.resolve([...question.typed, ...(line.line === "" ? [] : [line.line])].join("\n")));
+      question.settle = () => question.resolve([...question.typed, ...(line.line === "" ? [] : [line.line])].join("\n"));
+      void this.#typing.quiet().then(question.settle);
     });
     const { draft } = question;
     if (draft.line === "") return;
@@ -127,13 +183,16 @@ export class TerminalPrompt {
 
   /** Takes the line from the question that has it, which gets it back. */
   #suspend(): void {
-    const line = this.#line;
     const question = this.#questions.at(-1);
-    if (line === undefined || question === undefined) return;
-    question.draft = { line: line.line, cursor: line.cursor };
-    this.#hide(line, question);
-    this.#leaveLine();
-    line.close();
+    if (question === undefined) return;
+    const line = this.#line;
+    if (line !== undefined) {
+      question.draft = { line: line.line, cursor: line.cursor };
+      this.#hide(line, question);
+      this.#leaveLine();
+    }
+    question.settle?.();
+    closeLine(question);
   }
 
   /** Nothing is typed on it any more. */
@@ -149,9 +208,11 @@ export class TerminalPrompt {
     this.#questions.splice(at, 1);
     if (!hadLine) return;
     if (this.#line !== undefined) this.#leaveLine();
-    question.line?.close(); // its own listener for that gives the keys back
+    closeLine(question); // its own listener for that gives the keys back
     const next = this.#questions.at(-1);
-    if (next !== undefined) this.#open(next);
+    if (next === undefined) return;
+    this.#terminal.output.write(gapOf(next.text));
+    this.#open(next);
   }
 }
 

@@ -1,7 +1,8 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { QuestionAnswer, AskRequest } from "../../src/core/ask.ts";
 import { personAsk } from "../../src/cli/answer-question.ts";
 import type { Ask } from "../../src/cli/command.ts";
+import { isAsking } from "../../src/cli/in-line.ts";
 import { screenFor } from "../../src/cli/terminal-text.ts";
 
 const REQUEST: AskRequest = {
@@ -69,7 +70,10 @@ test("two questions at once are put one after the other", async () => {
   };
   const err = screenFor({ write: (text: string) => void order.push(text.trim()) }, {});
   const person = personAsk({ ask, err });
-  await Promise.all([person?.({ ...REQUEST, message: "One?" }), person?.({ ...REQUEST, message: "Two?" })]);
+  const answers = Promise.all([person?.({ ...REQUEST, message: "One?" }), person?.({ ...REQUEST, message: "Two?" })]);
+  expect(isAsking(ask)).toBe(true);
+  await answers;
+  await vi.waitFor(() => expect(isAsking(ask)).toBe(false));
   expect(order).toEqual([
     '? MCP server "people", in a call of people::greet asks: One?',
     "[y]es, [n]o:",

@@ -1,8 +1,9 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { PATIENCE_MS, PROJECT, folderWith, haft, type Finished } from "./run-haft.ts";
+import { PATIENCE_MS, PROGRAM, PROJECT, folderWith, haft, type Finished } from "./run-haft.ts";
 
 const project = folderWith(PROJECT);
 const empty = folderWith({ "note.txt": "no configuration" });
@@ -217,4 +218,35 @@ describe.concurrent("a wrong call exits with the code of its error", { timeout: 
   test.for(cases)("%j", async ([args, exitCode, lines]) => {
     expect(await haft(args, { folder: project })).toEqual(refused(exitCode, ...lines));
   });
+});
+
+test.skipIf(process.platform === "win32").each([["run", "-"], ["call", "math::add", "-"], ["chat"]])(
+  "a folder as standard input of %s is refused, and no empty input",
+  (...args) => {
+    const stdin = openSync(project, "r");
+    const env = { PATH: process.env["PATH"], HAFT_TRUST: "all" };
+    const model = args[0] === "chat" ? ["--model", "ollama/qwen3"] : [];
+    const { status, stderr } = spawnSync(process.execPath, [PROGRAM, ...args, ...model], {
+      cwd: project,
+      env,
+      stdio: [stdin, "pipe", "pipe"],
+    });
+    closeSync(stdin);
+    expect([status, String(stderr)]).toEqual([2, expect.stringContaining("Standard input is a folder, not text.")]);
+  },
+);
+
+test.for([
+  [["serve", "--port"], "--port"],
+  [["mcp", "--http"], "--http"],
+] as const)("a port of %j that another program has comes with a hint", async ([args, option]) => {
+  const other = createServer();
+  await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+  const address = other.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  const folder = folderWith(PROJECT);
+  const { exitCode, stderr } = await haft([...args, String(port)], { folder, environment: { HAFT_TOKEN: "0123456789abcdef0123" } });
+  other.close();
+  expect(exitCode).toBe(6);
+  expect(stderr).toContain(`  Take another with ${option} <port>, or ${option} 0 for any that is free.\n`);
 });

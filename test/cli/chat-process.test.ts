@@ -1,9 +1,10 @@
-import { spawn, spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, test, vi } from "vitest";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { IN_CI, inCI } from "../ci.ts";
 import { PATIENCE_MS, PROGRAM, haft } from "./run-haft.ts";
+import { chatAt, hasTerminals } from "./chat-terminal.ts";
 import { CANARY, calling, chatProject, type ChatProject } from "./chat-project.ts";
 
 const environment = { MODEL_KEY: CANARY };
@@ -81,7 +82,12 @@ describe.concurrent("as a process", { timeout: PATIENCE_MS }, () => {
   });
 });
 
-const hasTerminals = String(spawnSync("script", ["--version"]).stdout).includes("util-linux");
+/** Its first call waits for the file `first`, its second for `second`. */
+const WAITS = `
+import { existsSync } from "node:fs";
+const files = ["first", "second"];
+export const waits = { name: "waits", description: "", inputSchema: {}, effects: { reads: ["a:b"] }, timeoutMs: 0, async execute() { const file = files.shift(); while (!existsSync(file)) await new Promise((done) => setTimeout(done, 5)); return "done"; } };
+`;
 
 describe.skipIf(!hasTerminals)("at a terminal of its own (needs script of util-linux)", { timeout: PATIENCE_MS }, () => {
   /** Types each text when its question has been asked, and resolves to what the terminal showed. */
@@ -105,7 +111,7 @@ describe.skipIf(!hasTerminals)("at a terminal of its own (needs script of util-l
       child.stdin.write(step[1]);
     });
     const exitCode = await new Promise<number | null>((resolve) => child.on("close", resolve));
-    return `${shown.replaceAll("\r", "").replaceAll(/\u001b\[[\dJGK]*/gu, "")}exit ${exitCode}`;
+    return `${shown.replaceAll("\r", "").replaceAll(/\u001b\[(?:\?2004[hl]|[\dJGK]*)/gu, "")}exit ${exitCode}`;
   }
 
   test("Ctrl-C stops what the model says, then the program; keys are shown once, and what is pasted is one message", async () => {
@@ -133,5 +139,62 @@ describe.skipIf(!hasTerminals)("at a terminal of its own (needs script of util-l
     expect(shown).toMatch(/haft: cancelled: Stopped by Ctrl-C\.\nexit 130$/u);
     expect(project.asked.at(-1)).toContainEqual({ role: "user", content: "first\nsecond" });
     expect(project.server.requests.map(({ refused }) => refused)).toEqual(Array.from({ length: 5 }, () => undefined));
+  });
+
+  test("closing the terminal at a prompt ends a call that runs, its server and its store, as SIGTERM does", async () => {
+    const slow = `${SERVER}\nprocess.on("SIGTERM", () => {});\nprocess.stdin.on("end", () => setTimeout(() => writeFileSync("ended", ""), 300));\n`;
+    const project = await chatProject({
+      script: [calling("shop__hang"), { text: "Yes?" }],
+      toml: WITH_SERVER.toml,
+      files: { "server.mjs": slow },
+    });
+    const steps = [
+      { when: /^you$/mu, keys: "Wait.\n" },
+      { when: /shop::hang[^]*\nyou$/u, closes: true },
+    ] as const;
+    await chatAt(project, 80, steps, "--session s --store haft.db");
+    const show = () => project.haft(["sessions", "show", "s", "--store", project.path("haft.db")]);
+    await vi.waitFor(async () => expect((await show()).stdout).toMatch(/ {2}✗ #1 {2}shop::hang .* cancelled\n/u), PATIENCE_MS / 4);
+    await vi.waitFor(async () => expect(await stored(project)).toEqual([{ sessionId: "s", openedBy: undefined }]));
+    await vi.waitFor(() => expect(isRunning(project)).toBe(false));
+    expect(existsSync(project.path("ended"))).toBe(true);
+  });
+
+  test("a paste that is longer than a terminal gives at once is one message", async () => {
+    const rows = Array.from({ length: 900 }, (_, index) => `row ${index}`).join("\n");
+    const project = await chatProject({ script: [{ text: "Read." }] });
+    await chatAt(project, 80, [
+      { when: /^you$/mu, keys: `${rows}\n` },
+      { when: /Read\.[^]*\nyou$/u, keys: "\u0004" },
+    ]);
+    expect(project.asked).toEqual([[{ role: "user", content: rows }]]);
+  });
+
+  test("text typed before a question is shown does not answer it, and is the next message where no question comes", async () => {
+    const project = await chatProject({
+      script: [
+        calling("waits__waits"),
+        calling("shop__wipe"),
+        { text: "Kept." },
+        calling("waits__waits"),
+        { text: "Fine." },
+        { text: "Bye." },
+      ],
+      toml: '\n[toolsets.waits]\ntype = "module"\npath = "./waits.mjs"\n',
+      files: { "waits.mjs": WAITS },
+    });
+    const goOn = (name: string) => (): void => writeFileSync(project.path(name), "");
+    const { end } = await chatAt(project, 80, [
+      { when: /^you$/mu, keys: "Wipe.\n" },
+      { when: "waits::waits", keys: "a\n" },
+      { when: /^a$/mu, act: goOn("first") },
+      { when: /review:$/u, keys: "n\n" },
+      { when: /Kept\.[^]*\nyou$/u, keys: "Look.\n" },
+      { when: /Kept\.[^]*waits::waits/u, keys: "ahead\n" },
+      { when: /^ahead$/mu, act: goOn("second") },
+      { when: /Bye\.[^]*\nyou$/u, keys: "\u0004" },
+    ]);
+    expect(end).toMatch(/review: n\n+ {2}✗ #2 {2}shop::wipe .*approval_denied\n/u);
+    expect(project.asked.at(-1)).toContainEqual({ role: "user", content: "ahead" });
   });
 });

@@ -13,6 +13,8 @@ export interface Step {
   readonly when: string | RegExp;
   readonly keys?: string;
   readonly act?: () => void;
+  /** Closes the terminal, as a person closes its window. */
+  readonly closes?: true;
 }
 
 interface Screens {
@@ -33,11 +35,12 @@ export async function runAt(
   line: string,
   { columns, steps }: { readonly columns: number; readonly steps: readonly Step[] },
 ): Promise<Screens> {
-  const command = `stty cols ${columns}; exec ${process.execPath} --conditions=haft-source ${PROGRAM} ${line}`;
+  // A job of the shell, as people start it: the shell owns the terminal, and is told first that it is closed.
+  const command = `set -m; stty cols ${columns}; ${process.execPath} --conditions=haft-source ${PROGRAM} ${line}; exit $?`;
   const child = spawn("script", ["-qefc", command, "/dev/null"], {
     cwd: folder,
     env: { PATH: process.env["PATH"], HAFT_TRUST: "all", NO_COLOR: "1", TERM: "xterm", MODEL_KEY: CANARY },
-    timeout: PATIENCE_MS,
+    timeout: PATIENCE_MS / 2, // so that the screen is shown where a step is left
   });
   const screen = new TerminalScreen(columns);
   const left = [...steps];
@@ -50,6 +53,7 @@ export async function runAt(
       screens.push(screen.text);
       step.act?.();
       if (step.keys !== undefined) child.stdin.write(step.keys);
+      if (step.closes) child.kill("SIGKILL");
     }
   };
   type();

@@ -284,7 +284,7 @@ describe("issue 6.7 haft generate refuses, with what would work,", () => {
     [["-", "--out", "x", "--model", "openai-chat/gpt-x"], SCRIPT, "Template 1 has lines of the assistant"],
     [["--out", "x", "--tools", "none::*"], "", "There are no tools to draw from."],
     [["--out", "no/such/folder"], "", "Cannot write no/such/folder"],
-    [["t.jsonl", "--out", "./t.jsonl", "--overwrite"], "", "--out names the file of the templates, which would be lost."],
+    [["t.jsonl", "--out", "./t.jsonl", "--overwrite"], "", "--out names the file of the templates t.jsonl, which would be lost."],
   ] as const)("%j after %j", async ([args, input, problem]) => {
     const project = await chatProject({ script: [] });
     const { exitCode, stdout, stderr } = await project.haft(["generate", ...args], { input });

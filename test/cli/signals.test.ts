@@ -104,6 +104,24 @@ describe.concurrent("signals", { timeout: PATIENCE_MS }, () => {
     expect(readdirSync(folder).filter((name) => /part|out/u.test(name))).toEqual([]);
   });
 
+  test("SIGHUP that is repeated, as shells do when their terminal is closed, changes nothing", async () => {
+    const slow = `${WITH_SERVER["server.mjs"]}\nprocess.on("SIGTERM", () => {}); setInterval(() => {}, 1000);`;
+    const folder = folderWith({ ...WITH_SERVER, "server.mjs": slow });
+    let signals = 0;
+    const { exitCode, stdout } = await haft(["run", "-"], {
+      folder,
+      input: HANGING,
+      onOutput({ stdout: text, stderr }, control) {
+        if ((signals === 0 && stderr.includes("hanging")) || (signals === 1 && text.includes("both answered"))) {
+          signals++;
+          control.signal("SIGHUP");
+        }
+      },
+    });
+    expect({ exitCode, signals, sumUp: stdout.includes("summary") }).toEqual({ exitCode: 130, signals: 2, sumUp: true });
+    expect(serverIsRunning(folder)).toBe(false);
+  });
+
   test("a second Ctrl-C does not wait for a store that another process has locked", async () => {
     const config = `[store]\npath = "locked.db"\nbusyTimeoutMs = 600000\n`;
     const folder = folderWith({ "haft.toml": config });

@@ -1,5 +1,4 @@
 /** From the command line to the plan of a generation. */
-import { resolve } from "node:path";
 import { standInsOf } from "../../config/build-answers.ts";
 import { configuredLoop } from "../../config/build-model.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
@@ -7,7 +6,6 @@ import { ToolError } from "../../core/error.ts";
 import { isReal } from "../../core/answer-source.ts";
 import { SAMPLE_KINDS, type ConversationPlan } from "../../generate/conversations/conversation-plan.ts";
 import type { ConversationTemplate } from "../../generate/conversations/conversation-template.ts";
-import { testFileOf } from "../../generate/conversations/trajectory-parts.ts";
 import { modelWriter } from "../../generate/conversations/model-writer.ts";
 import type { VirtualClock } from "../../generate/conversations/virtual-clock.ts";
 import type { ConversationWriter } from "../../generate/conversations/conversation-writer.ts";
@@ -26,7 +24,7 @@ const DEFAULT_COUNT = 10;
 /** The templates of the file that was named, where one was. @throws ToolError for a file that has none, and for options that it does not go with */
 export async function readTemplateFile(context: CommandContext): Promise<Material> {
   const [file] = context.args;
-  const { calls, sample, system, out } = context.options;
+  const { calls, sample, system } = context.options;
   if (file === undefined) {
     if (system === undefined) return { kind: "drawn" };
     throw new ToolError("invalid_argument", "--system needs a file of templates: the model answers what their users say.", {
@@ -38,8 +36,6 @@ export async function readTemplateFile(context: CommandContext): Promise<Materia
     throw new ToolError("invalid_argument", `${stray} is for conversations that are drawn; the templates say what is called.`, {
       hint: `Leave out ${JSON.stringify(file)} or ${stray}.`,
     });
-  if (out !== undefined && file !== "-" && [out, testFileOf(out)].some((path) => resolve(path) === resolve(file)))
-    throw new ToolError("invalid_argument", "--out names the file of the templates, which would be lost.", { hint: "Take another name." });
   const templates = readTemplates(await readInput(context, file), file === "-" ? "standard input" : file);
   const steered = system === undefined ? templates : templates.map((template) => ({ ...template, system: template.system ?? system }));
   return { kind: "templates", templates: steered };

@@ -1,13 +1,10 @@
 /** The recordings and stored sessions that a generation is made of, as the command line names them. */
-import { stat } from "node:fs/promises";
-import { resolve } from "node:path";
 import { ToolError } from "../../core/error.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import { readRecording } from "../../core/recording/recording.ts";
 import type { Store } from "../../core/store.ts";
 import type { RecordedSource } from "../../generate/conversations/recorded/recorded-plan.ts";
 import { REDACTED_KINDS, type Redaction } from "../../generate/conversations/recorded/redaction.ts";
-import { testFileOf } from "../../generate/conversations/trajectory-parts.ts";
 import { storedEvents } from "../../session/read-events.ts";
 import { wordOf } from "../command-line.ts";
 import type { CommandContext } from "../command.ts";
@@ -57,21 +54,10 @@ export function redactionOf({ options }: CommandContext): Redaction | undefined 
 
 /** The files of `--from`, and of the arguments behind it. @throws ToolError as reading standard input does, by rejecting */
 export async function recordingFiles(context: CommandContext): Promise<readonly RecordedSource[]> {
-  const { out = "-", from } = context.options;
-  const files = [...from, ...context.args];
+  const files = [...context.options.from, ...context.args];
   if (files.filter((file) => file === "-").length > 1)
     throw new ToolError("invalid_argument", "Standard input is named twice.", { hint: "It is one recording." });
-  for (const file of files)
-    if (file !== "-" && out !== "-" && ((await isSameFile(out, file)) || (await isSameFile(testFileOf(out), file))))
-      throw new ToolError("invalid_argument", `--out names the recording ${file}, which would be lost.`, { hint: "Take another name." });
   return await Promise.all(files.map((file) => fileSource(context, file)));
-}
-
-/** Under whatever name: a link leads to the same file. */
-async function isSameFile(one: string, other: string): Promise<boolean> {
-  if (resolve(one) === resolve(other)) return true;
-  const [a, b] = await Promise.all([one, other].map((path) => stat(path, { bigint: true }).catch(() => undefined)));
-  return a !== undefined && b !== undefined && a.ino === b.ino && a.dev === b.dev;
 }
 
 async function fileSource(context: CommandContext, file: string): Promise<RecordedSource> {

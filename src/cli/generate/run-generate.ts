@@ -19,7 +19,9 @@ import { withRuntime, type OpenRuntime, type WithRuntimeOptions } from "../open-
 import { withStore } from "../open-store.ts";
 import { Progress } from "../progress.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { refuseInputs } from "../refuse-inputs.ts";
 import { safeJson, safeText } from "../terminal-text.ts";
+import { testFileOf } from "../../generate/conversations/trajectory-parts.ts";
 
 export async function runGenerate(context: CommandContext): Promise<number> {
   const { out, format = "neutral" } = context.options;
@@ -42,6 +44,9 @@ export async function runGenerate(context: CommandContext): Promise<number> {
     if (card !== undefined) await checkCardFile(card);
     return await withRuntime(context, options, (open) => generate(context, { open, clock, material, out, format: known, split }));
   };
+  const what = isRecorded(context) ? "the recording" : "the file of the templates";
+  const inputs = context.args.map((path) => ({ what, path }));
+  await refuseInputs(context, { paths: out === "-" ? [] : [out, testFileOf(out)], named: "--out names", inputs });
   const { summary, meter, kind } = await withMaterial(context, make);
   if (card !== undefined) await writeCard(summary, { out, format: known, kind });
   tell(context, summary, { file: out, card, meter });

@@ -16,6 +16,7 @@ import { drained } from "../drained.ts";
 import { warn } from "../open-runtime.ts";
 import { withSession, withStore } from "../open-store.ts";
 import { Progress, counted } from "../progress.ts";
+import { refuseInputs } from "../refuse-inputs.ts";
 import { safeJson, safeText } from "../terminal-text.ts";
 import { writeFileWhole } from "../write-file.ts";
 
@@ -45,6 +46,7 @@ export const exportSession: Command = {
   async run(context) {
     const [id = "", file = "-"] = context.args;
     const format = wordOf("as", context.options.as ?? "recording", FORMATS);
+    await refuseInputs(context, { paths: [file], named: "<file> is" });
     await withStore(context, { readOnly: true }, (store) => withSession(store, id, () => write(context, store, { id, file, format })));
     return 0;
   },

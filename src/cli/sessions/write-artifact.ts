@@ -8,6 +8,7 @@ import type { ArtifactStore } from "../../core/artifact.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { readConfig } from "../open-runtime.ts";
 import { withStore } from "../open-store.ts";
+import { refuseInputs } from "../refuse-inputs.ts";
 import { safeJson, safeText } from "../terminal-text.ts";
 import { writeFileWhole } from "../write-file.ts";
 
@@ -30,6 +31,7 @@ export const writeArtifact: Command = {
       throw new ToolError("invalid_argument", `${safeText(address.slice(0, 100))} is no artifact.`, {
         hint: "Its address is artifact: and 64 hexadecimal digits, as answers have it.",
       });
+    await refuseInputs(context, { paths: [path], named: "<file> is" });
     await fromPlace(context, (artifacts) => write(context, artifacts, { id, path }));
     return 0;
   },

@@ -1,0 +1,75 @@
+/** The prompt on streams of its own; with real terminals in `chat-process.test.ts`. */
+import { PassThrough } from "node:stream";
+import { setTimeout } from "node:timers/promises";
+import { expect, test, vi } from "vitest";
+import { TerminalPrompt } from "../../src/cli/terminal-prompt.ts";
+
+/** A prompt, what it shows, and what types at it. */
+function terminal() {
+  const input = new PassThrough();
+  const output = new PassThrough();
+  let shown = "";
+  output.setEncoding("utf8").on("data", (text: string) => (shown += text));
+  const screen = Object.assign(output, { isTTY: true, columns: 80 });
+  const prompt = new TerminalPrompt({ input, output: screen, marksPastes: true, onInterrupt: () => {} });
+  const until = (text: string) => vi.waitFor(() => expect(shown).toContain(text));
+  return { prompt, until, type: (keys: string) => void input.write(keys), shown: () => shown };
+}
+
+const PASTE_START = "\u001b[200~";
+const PASTE_END = "\u001b[201~";
+
+const { signal } = new AbortController();
+
+test("a prompt that comes while a question is open waits for its answer", async () => {
+  const { prompt, until, type, shown } = terminal();
+  const question = prompt.ask("May it run? ", signal);
+  await until("May it run? ");
+  const message = prompt.ask("\nyou ", signal, { isPrompt: true });
+  type("y\r");
+  expect(await question).toBe("y");
+  await until("you ");
+  type("Thanks.\r");
+  expect(await message).toBe("Thanks.");
+  expect(shown().match(/you/gu)).toHaveLength(1);
+});
+
+test("a question that comes while a prompt is open goes first, and the prompt has again what was typed", async () => {
+  const { prompt, until, type } = terminal();
+  const message = prompt.ask("\nyou ", signal, { isPrompt: true });
+  await until("you ");
+  type("Than");
+  await until("Than");
+  const question = prompt.ask("May it run? ", signal);
+  await until("May it run? ");
+  type("y\r");
+  expect(await question).toBe("y");
+  type("ks.\r");
+  expect(await message).toBe("Thanks.");
+});
+
+test("a paste that comes in pieces is one answer up to the mark of its end, however long they take", async () => {
+  const { prompt, until, type } = terminal();
+  const message = prompt.ask("you ", signal, { isPrompt: true });
+  await until("\u001b[?2004h");
+  type(`${PASTE_START}first\nsec`);
+  await until("sec");
+  await setTimeout(150); // longer than without marks a pause within a paste may be
+  type(`ond\nthird${PASTE_END}`);
+  expect(await message).toBe("first\nsecond\nthird");
+  await until("\u001b[?2004l");
+});
+
+test("a question that comes while a paste goes on takes nothing of it", async () => {
+  const { prompt, until, type } = terminal();
+  const message = prompt.ask("you ", signal, { isPrompt: true });
+  await until("you ");
+  type(`${PASTE_START}first\n`);
+  await until("first");
+  const question = prompt.ask("May it run? ", signal);
+  expect(await message).toBe("first");
+  type(`y\ny${PASTE_END}`);
+  await until("May it run? ");
+  type("n\r");
+  expect(await question).toBe("n");
+});
