@@ -131,22 +131,26 @@ function takePartial(result: Mutable<ToolResult>, { output, content }: AnswerPar
   if (content !== undefined) result.content = deepFreeze(content);
 }
 
-/** Passes the result through the hooks. A call that is cancelled before they have all seen its answer ends without it. */
+/** Passes the result through the hooks. A call that ends before they have all seen its result ends without that result. */
 async function showHooks(run: CallRun, result: ToolResult): Promise<Mutable<ToolResult>> {
-  const answered = hasAnswer(result);
+  const before = run.cancelled; // the result says that itself
+  // What it had when it was cancelled is worth a wait: of a call that had nothing, hooks are waited for no longer.
+  const waiter = before !== undefined && hasAnswer(result) ? { clock: run.clock, wait: undefined } : run;
   let shown = Object.freeze(result);
   for (const hook of run.parts.afterHooks) {
-    const { said, ended } = await callHook(run, hook, () => hook.afterCall?.(shown, hookContext(run)));
-    const end = run.cancelled ?? ended;
-    if (end !== undefined && answered) {
-      const cut = buildResult(run, end, statusOf(run, end));
-      const partial = await partialOf(run, end);
-      if (partial !== undefined) takePartial(cut, partial);
-      return cut;
-    }
+    const { said, ended } = await callHook(run, hook, () => hook.afterCall?.(shown, hookContext(run)), waiter);
+    const end = run.cancelled === before ? ended : run.cancelled;
+    if (end !== undefined) return withoutAnswer(run, end);
     shown = takeChange(run, hook, shown, said);
   }
   return { ...shown, durationMs: run.clock.now() - run.startedAt };
+}
+
+/** Of an answer that not all hooks have seen, neither partial output nor the words of its error nor metadata are shown. */
+function withoutAnswer(run: CallRun, end: ToolError): Mutable<ToolResult> {
+  const result = buildResult(run, end, statusOf(run, end));
+  delete result.metadata;
+  return result;
 }
 
 function takeChange(run: CallRun, hook: Hook, result: ToolResult, said: unknown): ToolResult {
