@@ -16,7 +16,7 @@ import { folderArtifacts } from "../../src/store/folder-artifacts.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { artifactStoreContract } from "../../src/testing/artifact-store-contract.ts";
-import { fakePorts } from "../../src/testing/fake-ports.ts";
+import { fakePorts, type FakePorts } from "../../src/testing/fake-ports.ts";
 import { toAnthropicMessages } from "../../src/wire/anthropic-conversation.ts";
 import { toOpenAiMessages } from "../../src/wire/openai-conversation.ts";
 
@@ -182,6 +182,57 @@ describe("F1.19 with a place for artifacts", () => {
     expect([result.status, result.output]).toEqual(["ok", { title: "Rain", url: pngUrl, same: [pngUrl] }]);
     expect(result.warnings).toEqual([expect.stringContaining("no space left on device")]);
     expect(resultText(result)).not.toContain(base64);
+  });
+
+  describe("that does not answer", () => {
+    const partial = answering("partial", (_, context) => (context.partial({ url: pngUrl }), new Promise(() => {})), {
+      timeoutMs: 500,
+      maxAttempts: 1,
+    });
+    const chart = answering("chart", () => ({ url: pngUrl }), { deadlineMs: 2_000 });
+    const photo = answering("photo", () => ({ url: pngUrl }), { deadlineMs: 0 });
+    const silent = (): { readonly runtime: Runtime; readonly ports: FakePorts } => {
+      const ports = fakePorts();
+      const never = (): Promise<never> => new Promise(() => {});
+      const artifacts = { put: never, get: never, prune: never };
+      return { ports, runtime: opened({ ports, tools: [partial, chart, photo], artifacts }) };
+    };
+
+    test.each([
+      ["chart", 2_000, "ok"],
+      ["photo", 10_000, "ok"],
+      ["partial", 10_500, "error"],
+    ])("a call of %s ends after %d ms, with its files", async (name, durationMs, status) => {
+      const { runtime, ports } = silent();
+      const pending = runtime.session().execute({ name });
+      await ports.clock.advance(durationMs);
+      expect(await pending).toMatchObject({ status, durationMs, output: { url: pngUrl } });
+    });
+
+    test("a call that is cancelled and a runtime that is closed end at once", async () => {
+      const controller = new AbortController();
+      const { runtime, ports } = silent();
+      const calls = ["chart", "photo"].map((name) =>
+        runtime.session(name).execute({ name }, name === "chart" ? { signal: controller.signal } : {}),
+      );
+      await ports.clock.advance(5);
+      controller.abort();
+      await runtime.close();
+      expect((await Promise.all(calls)).map(({ status, durationMs }) => [status, durationMs])).toEqual([
+        ["cancelled", 5],
+        ["cancelled", 5],
+      ]);
+    });
+
+    test("a round ends after ten seconds, with the message as it came", async () => {
+      const { runtime, ports } = silent();
+      const session = runtime.session();
+      const content = [{ type: "image", mediaType: "image/png", data: base64 }] as const;
+      const ended = session.turn((turn) => turn.round().end({ content, finish: "stop", usage: { inputTokens: 0, outputTokens: 0 } }));
+      await ports.clock.advance(10_000);
+      await ended;
+      expect(session.messages()).toMatchObject([{ role: "assistant", content }]);
+    });
   });
 
   test("a file of the folder that was changed is refused, and the model is asked without it", async () => {
