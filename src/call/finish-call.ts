@@ -20,7 +20,7 @@ import { changeResult } from "./change-result.ts";
 import { release } from "./hold.ts";
 import type { CallJob } from "./job.ts";
 import { settle } from "./nested-calls.ts";
-import { keepPartialFiles } from "./keep-artifacts.ts";
+import { keepPartFiles } from "./keep-artifacts.ts";
 import { outcomeUnknown } from "./reconcile-call.ts";
 import { deepFreeze } from "../core/base/frozen.ts";
 
@@ -118,7 +118,8 @@ function partialOf(run: CallRun, { code }: ToolError): AnswerParts | Promise<Ans
   if (run.partialOutput === undefined || (code !== "cancelled" && code !== "timeout")) return undefined;
   try {
     const { value, found } = fitJson(run.partialOutput, ANSWER_LIMITS, mayHoldData);
-    return found ? keepPartialFiles(run, value) : { output: value, content: undefined };
+    const partial = { output: value, content: undefined };
+    return found ? keepPartFiles(run, { ...partial, what: "partial output" }) : partial;
   } catch (thrown: unknown) {
     run.parts.ports.log.warn(`The partial output of ${run.toolName} was left out: ${describeThrown(thrown)}`);
     return undefined;
@@ -143,7 +144,22 @@ async function showHooks(run: CallRun, result: ToolResult): Promise<Mutable<Tool
     if (end !== undefined) return withoutAnswer(run, end);
     shown = takeChange(run, hook, shown, said);
   }
-  return { ...shown, durationMs: run.clock.now() - run.startedAt };
+  const { output, content } = shown;
+  const isSame = output === result.output && content === result.content;
+  const kept = isSame ? shown : await keepPartFiles(run, { output, content, what: "answer that hooks changed", keeper: keeperOf(run) });
+  if (run.cancelled !== undefined && run.cancelled !== before) return withoutAnswer(run, run.cancelled);
+  return withParts({ ...shown, durationMs: run.clock.now() - run.startedAt }, kept);
+}
+
+/** A call that is over already waits by nothing that its cancellation would end. */
+function keeperOf(run: CallRun): CallRun | undefined {
+  return run.cancelled === undefined ? run : undefined;
+}
+
+function withParts(result: Mutable<ToolResult>, { output, content }: Partial<AnswerParts>): Mutable<ToolResult> {
+  if (output !== result.output && output !== undefined) result.output = deepFreeze(output);
+  if (content !== result.content && content !== undefined) result.content = deepFreeze(content);
+  return result;
 }
 
 /** Of an answer that not all hooks have seen, neither partial output nor the words of its error nor metadata are shown. */

@@ -1,7 +1,6 @@
 /** Keeps the files of answers and messages as artifacts, so that the log holds their addresses in place of their bytes. */
 import type { ArtifactStore } from "../core/artifact.ts";
 import { deepFreeze } from "../core/base/frozen.ts";
-import type { JsonValue } from "../core/base/json.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { SessionMessage } from "../core/message.ts";
 import {
@@ -45,20 +44,31 @@ export function keepAnswerFiles(run: AdmittedCall): AdmittedCall | Promise<Admit
   return keeping.then((problem) => (problem === undefined ? take(run, replaced) : stayWhole(run, problem)));
 }
 
-/** As `keepAnswerFiles`, for the output that a handler had when it was cut off. Never rejects. */
-export function keepPartialFiles(run: CallRun, output: JsonValue): AnswerParts | Promise<AnswerParts> {
+interface PartsToKeep extends AnswerParts {
+  /** The answer, for the log. */
+  readonly what: string;
+  /** @default its end is waited for whatever becomes of the call */
+  readonly keeper?: Keeper | undefined;
+}
+
+/** As `keepAnswerFiles`, for what a call shows in place of the answer of its handler. Never rejects. */
+export function keepPartFiles(run: CallRun, { what, keeper, ...answer }: PartsToKeep): AnswerParts | Promise<AnswerParts> {
   const { parts } = run;
-  if (recordsFiles(parts, run.turn.session)) return { output, content: liftData(output, undefined) };
+  if (recordsFiles(parts, run.turn.session)) return lifted(answer);
   const replacement = replacementFor(parts);
-  const replaced = replaceInAnswer({ output, content: undefined }, replacement);
-  if (replaced === undefined) return { output, content: undefined };
-  const keeping = keep(parts, replacement);
+  const replaced = replaceInAnswer(answer, replacement);
+  if (replaced === undefined) return answer;
+  const keeping = keep(parts, replacement, keeper);
   if (keeping === undefined) return replaced;
   return keeping.then((problem) => {
     if (problem === undefined) return replaced;
-    parts.ports.log.warn(`The files in the partial output of ${run.toolName} stay in the log: ${problem}`);
-    return { output, content: liftData(output, undefined) };
+    parts.ports.log.warn(`The files in the ${what} of ${run.toolName} stay in the log: ${problem}`);
+    return lifted(answer);
   });
+}
+
+function lifted({ output, content }: AnswerParts): AnswerParts {
+  return { output, content: liftData(output, content) ?? content };
 }
 
 /** The message with addresses in place of its files; the same one where it has none, or they cannot be kept. Never rejects. */

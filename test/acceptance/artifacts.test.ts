@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { artifactUri, type ArtifactStore } from "../../src/core/artifact.ts";
 import { ToolOutput } from "../../src/core/content.ts";
-import { resultText } from "../../src/core/result.ts";
+import { resultText, type ToolResult } from "../../src/core/result.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { attachArtifacts } from "../../src/session/attach-artifacts.ts";
 import { createLoop } from "../../src/compose/loop.ts";
@@ -279,6 +279,45 @@ describe("F1.19 without a place for artifacts", () => {
     for (const wrong of [true, "store", {}, { put: 1 }])
       expect(() => createRuntime({ artifacts: wrong as unknown as ArtifactStore })).toThrow(/The option "artifacts" of createRuntime\(\)/u);
     expect(() => folderArtifacts({ path: "" })).toThrow("path of folderArtifacts()");
+  });
+});
+
+describe("F1.19 the files that an afterCall hook adds", () => {
+  const image = { type: "image", mediaType: "image/png", data: base64 } as const;
+  const changes: Readonly<Record<string, Partial<ToolResult>>> = {
+    "as a data URL of the output": { output: { url: pngUrl } },
+    "as a part of the content": { content: [image] },
+    "as a data URL in the content": { content: [{ type: "text", text: `a ${pngUrl}` }] },
+  };
+  const run = async (change: Partial<ToolResult>, artifacts: RuntimeOptions["artifacts"]): Promise<string> => {
+    const hooks = [{ name: "adds", afterCall: (result: ToolResult) => ({ ...result, ...change }) }];
+    const session = opened({ hooks, ...(artifacts === undefined ? {} : { artifacts }) }).session();
+    const result = await session.execute({ name: "plain", input: {} });
+    expect(resultText(result)).not.toContain(base64);
+    return JSON.stringify(session.log);
+  };
+
+  test.each(Object.entries(changes))("%s are kept, left out or shown as those of a tool", async (_, change) => {
+    const { artifacts } = memoryStore();
+    expect(await run(change, artifacts)).not.toContain(base64);
+    expect(await artifacts.get(PNG_ID)).toMatchObject({ data: base64 });
+    expect(await run(change, false)).not.toContain(base64);
+    expect(await run(change, undefined)).toContain(`"type":"image","mediaType":"image/png","data":"${base64}"`);
+  });
+
+  test("stay in the log where the place for artifacts does not answer, and a call that is cancelled meanwhile ends without them", async () => {
+    const never = (): Promise<never> => new Promise(() => {});
+    for (const cancels of [false, true]) {
+      const ports = fakePorts();
+      const controller = new AbortController();
+      const hooks = [{ name: "adds", afterCall: (result: ToolResult) => ({ ...result, content: [image] }) }];
+      const runtime = opened({ ports, hooks, artifacts: { put: never, get: never, prune: never } });
+      const pending = runtime.session().execute({ name: "plain", input: {} }, { signal: controller.signal });
+      await ports.clock.advance(5);
+      if (cancels) controller.abort();
+      else await ports.clock.advance(9_995);
+      expect(await pending).toMatchObject(cancels ? { status: "cancelled", durationMs: 5 } : { status: "ok", content: [image] });
+    }
   });
 });
 
