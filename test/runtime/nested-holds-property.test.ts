@@ -3,6 +3,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { isInside } from "../../src/core/effects.ts";
+import { isToolError } from "../../src/core/error.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
 import { ResourceLocks } from "../../src/call/resource-locks.ts";
@@ -17,7 +18,8 @@ interface Node {
   /** Turns of the event loop before it makes its calls. */
   readonly before: number;
   readonly after: number;
-  readonly how: "session" | "alone" | "job";
+  /** `first` is in the session of the first root. */
+  readonly how: "session" | "alone" | "job" | "first";
   /** It does not wait for the calls it makes. */
   readonly isHasty: boolean;
   /** Its calls are cancelled after so many turns of the event loop. */
@@ -51,7 +53,7 @@ const { node } = fc.letrec<{ node: Node }>((tie) => ({
     writes: fc.subarray(KEYS, { maxLength: 2 }),
     before: fc.nat(3),
     after: fc.nat(3),
-    how: fc.constantFrom<Node["how"][]>("session", "session", "alone", "job"),
+    how: fc.constantFrom<Node["how"][]>("session", "session", "alone", "job", "first"),
     isHasty: fc.boolean(),
     cancelAfter: fc.option(fc.nat(6), { nil: undefined, freq: 5 }),
     calls: fc.oneof(
@@ -142,11 +144,14 @@ class World {
   async #call(place: Place, one: Node, signal?: AbortSignal): Promise<void> {
     const call = { name: one.tool, input: { tree: JSON.stringify(one) } };
     const options = signal === undefined ? {} : { signal };
-    await PLACE.run(place, () =>
-      one.how === "alone"
-        ? this.#runtime.execute(call, options)
-        : place.session.execute(call, { ...options, background: one.how === "job" }),
-    );
+    const session = one.how === "first" ? this.#session("s0") : place.session;
+    try {
+      await PLACE.run({ ...place, session }, () =>
+        one.how === "alone" ? this.#runtime.execute(call, options) : session.execute(call, { ...options, background: one.how === "job" }),
+      );
+    } catch (error: unknown) {
+      if (!isToolError(error) || error.code !== "resource_busy") throw error; // its turn would never begin
+    }
   }
 
   async #run({ path, session }: Place, tree: Node, signal: AbortSignal): Promise<void> {
@@ -219,6 +224,14 @@ const FOLLOWED: readonly (readonly Node[])[] = KEPT.map((kept) => [
   kept,
 ]);
 
+/** A call waits in the turn of a session for the slot of one whose handler waits for that turn. */
+const TURN: readonly Node[] = [{ ...LEAF, tool: "one", calls: [{ ...LEAF, tool: "one", calls: [SLOT] }, SLOT] }];
+/** The same with a lock, whichever of the two waits first. */
+const TURN_AND_LOCK: readonly (readonly Node[])[] = [1, 5].map((before) => [
+  { ...LEAF, how: "first", after: 3, before: 3, calls: [{ ...LEAF, reads: ["a"] }] },
+  { ...LEAF, writes: ["a"], before, calls: [{ ...LEAF, how: "first" }] },
+]);
+
 /** A case that hangs says so, in turns of the event loop. */
 async function within(ticks: number, work: Promise<void>): Promise<boolean> {
   let isOver = false;
@@ -240,7 +253,13 @@ test("random trees of calls inside calls end, keep apart what conflicts, and lea
     }),
     {
       numRuns: inCI ? 1_000 : 20,
-      examples: [[LENT_TO_A_JOB], [LENT_SLOT], [LENT_TWICE], ...FOLLOWED.map((roots): [readonly Node[]] => [roots])],
+      examples: [
+        [LENT_TO_A_JOB],
+        [LENT_SLOT],
+        [LENT_TWICE],
+        [TURN],
+        ...[...TURN_AND_LOCK, ...FOLLOWED].map((roots): [readonly Node[]] => [roots]),
+      ],
     },
   );
 });
