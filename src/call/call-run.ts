@@ -140,6 +140,8 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   declare jobSlot: HeldSlot | undefined;
   /** The call whose handler made it, in whichever session, which lends it what it holds. */
   declare madeBy: CallRun | undefined;
+  /** Its tool, where its turn has a rule for that and has noted the call. */
+  declare enteredTurn: string | undefined;
   /** Of a composite call: how many `context.execute` have not come back with answers to all their calls. */
   declare unanswered: number | undefined;
   /** Set while it waits for a slot of this limit. */

@@ -29,6 +29,7 @@ export function finishCall(run: CallRun, error: ToolError | undefined, status?: 
   if (run.plan?.holdsNothing === false) release(run);
   const end =
     error !== undefined && run.isInterrupted && error.outcome === "not_started" ? outcomeUnknown(run.toolName, error.message) : error;
+  if (run.enteredTurn !== undefined && run.attempts === 0 && end?.outcome === "not_started") run.turn.giveBack(run.enteredTurn);
   if (run.read !== undefined) endRead(run, end);
   const partial = end === undefined ? undefined : partialOf(run, end);
   if (partial instanceof Promise) {

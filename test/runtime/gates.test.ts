@@ -181,6 +181,46 @@ test("a destructive call that nobody can approve says how to approve it", async 
   expect(result.error?.hint).toBeTruthy();
 });
 
+test.each([
+  ["denied", (): "deny" => "deny"],
+  ["cancelled while it waits for the answer", () => new Promise<never>(() => {})],
+])("a call that is %s uses up neither the one use in its turn nor the turn", async (_, refuse) => {
+  let answer: () => "allow-once" | Promise<never> | "deny" = refuse;
+  const effects = { writes: ["a"], destructive: true };
+  const { runtime } = testRuntime({
+    approval: { approve: () => answer() },
+    tools: [
+      tool("once", () => 1, { effects, oncePerTurn: true }),
+      tool("last", () => 2, { effects, endsTurn: true }),
+      tool("note", () => 3),
+    ],
+  });
+  await runtime.session().turn(async (turn) => {
+    const run = async (name: string, signal?: AbortSignal): Promise<unknown> => {
+      const round = turn.round(signal === undefined ? {} : { signal });
+      round.add({ name, input: {} });
+      const [result] = await round.end({ content: "", finish: "calls", usage: { inputTokens: 0, outputTokens: 0 } });
+      return result?.error?.code ?? result?.output;
+    };
+    for (const name of ["once", "last"]) {
+      const controller = new AbortController();
+      const refused = run(name, controller.signal);
+      await settle();
+      controller.abort();
+      expect(await refused).toMatch(/approval_denied|cancelled/u);
+    }
+    expect(turn.endedBy).toBeUndefined();
+    answer = () => "allow-once";
+    expect([await run("note"), await run("once"), await run("once"), await run("last"), await run("note")]).toEqual([
+      3,
+      1,
+      "limit_exceeded",
+      2,
+      "limit_exceeded",
+    ]);
+  });
+});
+
 test("approval holds no lock: another writer of the same key goes on meanwhile", async () => {
   const door = gate<"allow-once">();
   const { runtime } = testRuntime({
