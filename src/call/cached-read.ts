@@ -158,7 +158,7 @@ function endFlight(read: CachedRead, answer: CachedAnswer | undefined): void {
 /**
  * False where a call around it holds what the leader may come to wait for: that one ends after this call.
  *
- * What an ended call lent is held until the calls made in it have ended. A leader made in the same call borrows what that holds.
+ * The locks that an ended call lent are held until the calls made in it have ended. A leader made in the same call borrows what that holds.
  */
 function mayFollow({ madeBy }: CallRun, { leader }: Flight<CachedAnswer>): boolean {
   let holder = madeBy;

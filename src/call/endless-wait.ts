@@ -1,5 +1,4 @@
 /** Whether a wait could never end, because those who are waited for wait in the end for the one that waits. */
-import { callAround } from "../session/turn-queue.ts";
 import { endlessTurns, turnWaits, type TurnWait } from "../session/turn-waits.ts";
 import { CallRun, type CallParts } from "./call-run.ts";
 import { BorrowedSlot, LentSlot, LentTicket, nestedLines, type HeldSlot } from "./lent-hold.ts";
@@ -128,7 +127,7 @@ function waitingInside(waiting: ReadonlySet<Waiting>): Inside {
 
 function callerOf(waiting: Waiting): CallRun | undefined {
   if (waiting instanceof CallRun) return waiting.madeBy;
-  const caller = waiting.place === undefined ? undefined : callAround(soleOf, waiting.place);
+  const caller = waiting.callAround?.(soleOf);
   return caller instanceof CallRun ? caller : undefined;
 }
 

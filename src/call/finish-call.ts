@@ -136,7 +136,7 @@ function takePartial(result: Mutable<ToolResult>, { output, content }: AnswerPar
 /** Passes the result through the hooks. A call that ends before they have all seen its result ends without that result. */
 async function showHooks(run: CallRun, result: ToolResult): Promise<Mutable<ToolResult>> {
   const before = run.cancelled; // the result says that itself
-  // What it had when it was cancelled is worth a wait: of a call that had nothing, hooks are waited for no longer.
+  // Partial output is worth a wait: hooks of a cancelled call that has none are waited for no longer.
   const waiter = before !== undefined && hasAnswer(result) ? { clock: run.clock, wait: undefined } : run;
   let shown = Object.freeze(result);
   for (const hook of run.parts.afterHooks) {

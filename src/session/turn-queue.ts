@@ -32,7 +32,7 @@ class CallPlace {
 }
 
 /** Where code runs that a turn called: in the handler of one of its calls, or outside of them. */
-export type Place = RunningTurn | CallPlace;
+type Place = RunningTurn | CallPlace;
 
 export interface RunningTurn {
   readonly queue: TurnQueue;
@@ -102,7 +102,7 @@ export function currentPlace(): { readonly call: TurnCall | undefined; readonly 
  * @param soleOf the only call of a turn whose calls are not distinguished, by the data of its runner
  * @param from other code than that running now
  */
-export function callAround(soleOf: (held: object | undefined) => TurnCall | undefined, from = CURRENT.getStore()): TurnCall | undefined {
+export function callAround<Sole>(soleOf: (held: object | undefined) => Sole, from = CURRENT.getStore()): TurnCall | Sole | undefined {
   for (let place: Place | undefined = from; place !== undefined; place = turnOf(place)?.outer) {
     const call = place instanceof CallPlace ? place.call : soleOf(place.held);
     if (call !== undefined) return call;
@@ -285,8 +285,13 @@ export class TurnQueue {
     // Keeps the caller's own asynchronous context, which is not that of the turn that ends before this one.
     const asCaller = AsyncLocalStorage.snapshot();
     const place = CURRENT.getStore();
-    const wait = newTurnWait({ queue: this, place, turns: runningTurns(place) });
-    if (wait.turns.some((caller) => this.#waitsFor(caller)) || endlessTurns.neverEnds(wait)) return Promise.reject(turnNeverEnds());
+    const callers = runningTurns(place);
+    const wait = newTurnWait({
+      queue: this,
+      callAround: place === undefined ? undefined : (soleOf) => callAround(soleOf, place),
+      turns: callers,
+    });
+    if (callers.some((caller) => this.#waitsFor(caller)) || endlessTurns.neverEnds(wait)) return Promise.reject(turnNeverEnds());
     noteTurnWait(wait);
     return new Promise((resolve, reject) => {
       const waiting: WaitingTurn = {

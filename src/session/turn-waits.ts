@@ -1,15 +1,25 @@
 /** The waits of running code for the turn of a session: a handler that waits for one holds what its calls hold. */
 import { ToolError } from "../core/error.ts";
-import type { Place, RunningTurn, TurnQueue } from "./turn-queue.ts";
+
+/** A turn whose code waits. */
+interface WaitingTurn {
+  readonly queue: object;
+  readonly over: boolean;
+  /** The queues that it waits in. */
+  readonly waitsIn: object[];
+}
+
+/** The only call of a turn, by the data of its runner. */
+type SoleOf = (held: object | undefined) => object | undefined;
 
 export interface TurnWait {
   /** Unlike the id of any call. */
   readonly id: string;
-  readonly queue: TurnQueue;
-  /** The code that waits; undefined where it is part of no turn. */
-  readonly place: Place | undefined;
-  /** The turns that this code is part of. */
-  readonly turns: readonly RunningTurn[];
+  readonly queue: object;
+  /** The call whose handler waits; undefined where the code is part of no turn. */
+  readonly callAround: ((soleOf: SoleOf) => object | undefined) | undefined;
+  /** The turns that the code is part of. */
+  readonly turns: readonly WaitingTurn[];
 }
 
 let made = 0;
@@ -17,7 +27,7 @@ let made = 0;
 /** The waits that are under way. */
 const UNDER_WAY = new Set<TurnWait>();
 
-/** What finds that a wait could never end, as it is known on the floor of calls. */
+/** Finds a wait that could never end; set on the floor of calls, where locks are known. */
 export const endlessTurns = { neverEnds: (_wait: TurnWait): boolean => false };
 
 export function newTurnWait(fields: Omit<TurnWait, "id">): TurnWait {
@@ -26,7 +36,7 @@ export function newTurnWait(fields: Omit<TurnWait, "id">): TurnWait {
 
 export function noteTurnWait(wait: TurnWait): void {
   for (const { waitsIn } of wait.turns) waitsIn.push(wait.queue);
-  if (wait.place !== undefined) UNDER_WAY.add(wait);
+  if (wait.callAround !== undefined) UNDER_WAY.add(wait);
 }
 
 export function endTurnWait(wait: TurnWait): void {
