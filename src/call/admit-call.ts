@@ -83,6 +83,7 @@ export function routeCall(run: FittedCall): AdmittedCall | ToolError {
   const call = admitted(run, effects, found);
   const refusal = run.cancelled ?? (plan.hasTurnRule ? enterTurn(turn, plan.tool, plan.qualifiedName) : undefined);
   if (refusal !== undefined) return refusal;
+  if (plan.hasTurnRule) call.enteredTurn = plan.qualifiedName;
   // Pretended writes are remembered for the reads after them.
   if (found.rules.isPretended) session.simulation?.markDirty(call.callId, { writes: effects.writes, locked: effects.lock.writes });
   return call;

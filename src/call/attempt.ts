@@ -106,9 +106,14 @@ function allowsRetry(run: AdmittedCall, error: ToolError, tries: number): boolea
     run.cancelled === undefined &&
     run.attempts > 0 &&
     !(error instanceof NoAnswer) &&
-    (run.kept || run.plan.tool.composite !== true) && // elsewhere nothing remembers the calls that it made
+    (run.plan.tool.composite !== true || mayMakeCallsAgain(run)) &&
     mayRetry({ error, attempt: tries, maxAttempts: run.plan.settings.maxAttempts, repeatable: run.effects.repeatable })
   );
+}
+
+/** Of a composite call: whether another attempt gets an answer to every call that it made, and so need not end as this one did. */
+function mayMakeCallsAgain({ kept, unanswered = 0 }: AdmittedCall): boolean {
+  return kept && unanswered === 0; // elsewhere than in a log nothing remembers the calls
 }
 
 /** The failure of a stand-in is no evidence against the tool, and takes nothing from its budget. */

@@ -217,7 +217,6 @@ export class Batch {
 
 function skip(run: AdmittedCall, refused: ToolResult): Answer {
   const { turn, callId } = run;
-  turn.giveBack(run.plan.qualifiedName);
   turn.session.simulation?.forget(callId);
   const error = new ToolError("cancelled", `${run.toolName} was skipped: its batch is strict, and ${refused.name} cannot be run.`, {
     outcome: "not_started",

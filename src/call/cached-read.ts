@@ -7,7 +7,7 @@ import { Flight } from "../policy/flight.ts";
 import type { CachedAnswer } from "../policy/result-cache.ts";
 import type { StoredResults } from "../policy/stored-results.ts";
 import { CachePlan, type CachedRead } from "./cache-plan.ts";
-import { lockKeysOf, type AdmittedCall, type CallRun } from "./call-run.ts";
+import { CallRun, lockKeysOf, type AdmittedCall } from "./call-run.ts";
 import { copyContent } from "../session/copy-content.ts";
 import type { Session } from "../session/session.ts";
 import type { Turn } from "../session/turn.ts";
@@ -29,9 +29,10 @@ export function lookUp(run: AdmittedCall): Found | Promise<Found> {
   const answer = read.stored === undefined ? cache.find(read.partition, read.key) : undefined;
   if (answer !== undefined) return take(run, answer);
   const flight = read.partition.flights.get(read.key);
-  if (flight !== undefined && flight !== read.flight && (!read.alone || flight.isSettling)) return follow(run, read, flight);
+  if (flight !== undefined && flight !== read.flight && (flight.isSettling || (!read.alone && mayFollow(run, flight))))
+    return follow(run, read, flight);
   if (flight === undefined) {
-    read.flight = new Flight();
+    read.flight = new Flight(run);
     read.partition.flights.set(read.key, read.flight);
   }
   read.alone = true;
@@ -152,6 +153,23 @@ function endFlight(read: CachedRead, answer: CachedAnswer | undefined): void {
   read.flight = undefined;
   partition.flights.delete(key);
   flight.end(answer);
+}
+
+/**
+ * False where a call around it holds what the leader may come to wait for: that one ends after this call.
+ *
+ * The locks that an ended call lent are held until the calls made in it have ended. A leader made in the same call borrows what that holds.
+ */
+function mayFollow({ madeBy }: CallRun, { leader }: Flight<CachedAnswer>): boolean {
+  let holder = madeBy;
+  while (holder !== undefined && !holds(holder)) holder = holder.madeBy;
+  let around = leader instanceof CallRun ? leader.madeBy : undefined;
+  while (around !== undefined && around !== holder) around = around.madeBy;
+  return around === holder;
+}
+
+function holds({ ticket, slots, jobSlot, result }: CallRun): boolean {
+  return ticket !== undefined || slots !== undefined || jobSlot !== undefined || result !== undefined;
 }
 
 async function follow(run: AdmittedCall, read: CachedRead, flight: Flight<CachedAnswer>): Promise<Found> {

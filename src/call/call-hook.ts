@@ -1,7 +1,7 @@
 /** Asks one hook, in its time: neither its faults nor its silence end a call. */
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { Hook, HookContext } from "../core/hook.ts";
-import { isPromiseLike, waitFor } from "../policy/deadline.ts";
+import { isPromiseLike, waitFor, type Interruptible } from "../policy/deadline.ts";
 import type { CallRun } from "./call-run.ts";
 import { withinRun } from "./nested-calls.ts";
 
@@ -17,23 +17,32 @@ export interface HookAnswer<T> {
 
 const NOTHING_SAID: HookAnswer<never> = Object.freeze({ said: undefined, ended: undefined });
 
-/** Runs one hook in its time; one that throws or takes too long is logged, and has said nothing or ends the call. */
-export async function callHook<T>(run: CallRun, hook: Hook, ask: () => T | Promise<T>): Promise<HookAnswer<T>> {
+/**
+ * Runs one hook in its time; one that throws or takes too long is logged, and has said nothing or ends the call.
+ *
+ * @param waiter what waits for it: other than the call where that is cancelled already
+ */
+export async function callHook<T>(
+  run: CallRun,
+  hook: Hook,
+  ask: () => T | Promise<T>,
+  waiter: Interruptible = run,
+): Promise<HookAnswer<T>> {
   try {
     const answer = withinRun(run, ask);
-    return isPromiseLike(answer) ? await waitForHook<T>(run, hook, answer) : { said: answer, ended: undefined };
+    return isPromiseLike(answer) ? await waitForHook<T>(run, hook, answer, waiter) : { said: answer, ended: undefined };
   } catch (thrown: unknown) {
     return failed(run, hook, `threw: ${describeThrown(thrown)}`);
   }
 }
 
-async function waitForHook<T>(run: CallRun, hook: Hook, answer: PromiseLike<T>): Promise<HookAnswer<T>> {
+async function waitForHook<T>(run: CallRun, hook: Hook, answer: PromiseLike<T>, waiter: Interruptible): Promise<HookAnswer<T>> {
   const { timeoutMs = HOOK_TIMEOUT_MS } = hook;
   const hookEndsAt = run.clock.now() + timeoutMs;
-  const waited = await waitFor(run, answer, { endsAt: Math.min(hookEndsAt, run.deadlineAt), late: () => hookTooLate(run, hook) });
+  const waited = await waitFor(waiter, answer, { endsAt: Math.min(hookEndsAt, run.deadlineAt), late: () => hookTooLate(run, hook) });
   if ("value" in waited) return { said: waited.value, ended: undefined };
   if ("thrown" in waited) throw waited.thrown;
-  if (run.cancelled !== undefined || run.deadlineAt <= hookEndsAt) return { said: undefined, ended: waited.ended };
+  if (waiter.cancelled !== undefined || run.deadlineAt <= hookEndsAt) return { said: undefined, ended: run.cancelled ?? waited.ended };
   return failed(run, hook, `did not answer within ${timeoutMs} ms`);
 }
 
@@ -41,13 +50,13 @@ function failed(run: CallRun, hook: Hook, what: string): HookAnswer<never> {
   const stops = hook.onFailure === "stop";
   run.parts.ports.log.warn(`The hook "${hook.name}" ${what}; ${stops ? "its call was stopped" : "it was skipped"}`);
   if (!stops) return NOTHING_SAID;
-  const ran = run.attempts > 0;
+  const outcome = run.failure?.outcome ?? (run.attempts > 0 ? "unknown" : "not_started");
   return {
     said: undefined,
     ended: new ToolError("vetoed", `The hook "${hook.name}" that must agree to ${run.toolName} ${what}`, {
       retryable: false,
-      outcome: ran ? "unknown" : "not_started",
-      ...(ran ? { hint: "The call has run: check before calling it again." } : {}),
+      outcome,
+      ...(outcome === "unknown" ? { hint: "The call has run: check before calling it again." } : {}),
     }),
   };
 }
@@ -55,6 +64,7 @@ function failed(run: CallRun, hook: Hook, what: string): HookAnswer<never> {
 function hookTooLate(run: CallRun, hook: Hook): ToolError {
   return new ToolError("timeout", `The deadline of ${run.toolName} passed while the hook "${hook.name}" had its result.`, {
     retryable: false,
+    ...(run.failure === undefined ? {} : { outcome: run.failure.outcome }),
   });
 }
 

@@ -136,10 +136,13 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   route: Route | undefined;
   ticket: LockTicket | undefined;
   slots: readonly HeldSlot[] | undefined;
-  /** Its place among the jobs that run. */
   declare jobSlot: HeldSlot | undefined;
   /** The call whose handler made it, in whichever session, which lends it what it holds. */
   declare madeBy: CallRun | undefined;
+  /** Its tool, where a rule of its turn has noted it. */
+  declare enteredTurn: string | undefined;
+  /** Of a composite call: how many `context.execute` have not come back with answers to all their calls. */
+  declare unanswered: number | undefined;
   /** Set while it waits for a slot of this limit. */
   declare awaitedSlot: HeldSlot | undefined;
   /** Its state in the cache; set while it may be answered from there, or may answer others. */

@@ -29,7 +29,7 @@ export function changeResult(result: ToolResult, changed: unknown): ToolResult {
   if (output !== result.output || content !== result.content) delete next.sameAs; // it says something of its own now
   if (status !== "ok") next.error = readError(error ?? result.error);
   if (status === "ok") delete next.exitCode;
-  // A failure that has an answer keeps it; an answer that a hook takes for a failure is gone.
+  // A failure that has an answer, and a cancelled call that has partial output, keep it; an answer that a hook takes for a failure is gone.
   if (status === "ok" || status === "partial" || keepsAnswer(result, status)) {
     if (output !== undefined) next.output = copyJson(output).value;
     if (content !== undefined) next.content = copyContent(content);
@@ -39,7 +39,7 @@ export function changeResult(result: ToolResult, changed: unknown): ToolResult {
 }
 
 function keepsAnswer(result: ToolResult, status: ResultStatus): boolean {
-  return status === "error" && result.status === "error" && hasAnswer(result);
+  return status === result.status && (status === "error" || status === "cancelled") && hasAnswer(result);
 }
 
 function isStatus(status: unknown): status is ResultStatus {

@@ -4,7 +4,7 @@ import type { CallTools, NestedCallOptions } from "../core/context.ts";
 import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
-import type { ToolResult } from "../core/result.ts";
+import type { ResultStatus, ToolResult } from "../core/result.ts";
 import type { Session } from "../session/session.ts";
 import type { AdmittedCall, CallRun } from "./call-run.ts";
 import { madeBy } from "./nested-calls.ts";
@@ -15,6 +15,7 @@ type Results = ToolResult | readonly ToolResult[];
 const OPTIONS: OptionNames<NestedCallOptions> = { signal: true, background: true };
 /** A composite tool that calls composite tools that call composite tools. */
 const MAX_DEPTH = 3;
+const FAILED: ReadonlySet<ResultStatus> = new Set(["error", "cancelled", "skipped"]);
 const DEPTH = new AsyncLocalStorage<number>();
 
 /** How many composite calls a session is inside, of those that were begun by one. */
@@ -90,12 +91,14 @@ export function nestedCalls(run: AdmittedCall, attempt: Attempt): CallTools {
       // After a crash the same code makes the same calls again, in the same order, and those that were made have their results.
       ...(run.plan.tool.composite === true && run.kept ? { idempotencyKey: `${run.callId}/${++made}` } : {}),
     };
+    run.unanswered = (run.unanswered ?? 0) + 1;
     const results = asHandler(() =>
       DEPTH.run(depthIn(run.turn.session) + 1, () => madeBy(run, () => run.parts.executeWithin(run, calls, nested))),
     );
-    return results.then((ended) =>
-      Array.isArray(ended) ? ended.map((one: ToolResult) => whole(run, one)) : whole(run, ended as ToolResult),
-    );
+    return results.then((ended) => {
+      if ([ended].flat().every(({ status }) => !FAILED.has(status))) run.unanswered = (run.unanswered ?? 1) - 1;
+      return Array.isArray(ended) ? ended.map((one: ToolResult) => whole(run, one)) : whole(run, ended as ToolResult);
+    });
   };
   return call as CallTools; // one call gives one result, a list gives a list
 }

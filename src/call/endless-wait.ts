@@ -1,12 +1,14 @@
 /** Whether a wait could never end, because those who are waited for wait in the end for the one that waits. */
-import type { CallRun } from "./call-run.ts";
+import { endlessTurns, turnWaits, type TurnWait } from "../session/turn-waits.ts";
+import { CallRun, type CallParts } from "./call-run.ts";
 import { BorrowedSlot, LentSlot, LentTicket, nestedLines, type HeldSlot } from "./lent-hold.ts";
+import { soleOf } from "./nested-calls.ts";
 
 /** Most owners looked at of each wait, and most calls in all; a circle that is larger ends with a deadline. */
 const MAX_OWNERS = 1_000;
 const MAX_CALLS = 10_000;
 
-/** A call, by its id: one that has ended may still have lent what it held. */
+/** Of a call or of a turn that is waited for, by its id: a call that has ended may still have lent what it held. */
 interface Wait {
   /** It continues when all of these do. */
   readonly all: readonly string[];
@@ -14,16 +16,37 @@ interface Wait {
   readonly any: readonly (readonly string[])[];
 }
 
+/** A call, or code of a handler that waits for the turn of another session. Undefined for a call that has ended. */
+type Waiting = CallRun | TurnWait;
+type Known = readonly [id: string, waiting: Waiting | undefined];
+
+endlessTurns.neverEnds = turnNeverEnds;
+
 /**
  * True where a call that begins to wait for its locks or its slot closes a circle.
  *
- * A call is taken to wait for every call that its handler made and that waits itself, but for background jobs.
+ * A call is taken to wait for every call that its handler made and that waits itself, but for background jobs, and for the turns that its
+ * handler waits for. A turn is over when its calls have ended, and what else its code waits for.
  */
 export function waitsForItself(run: CallRun): boolean {
   const { nestedWaits } = run.parts;
-  if (run.madeBy === undefined && nestedWaits.size === 0) return false; // those that wait hold nothing that is waited for
-  const waits = waitsFrom(run, waitingInside([run, ...nestedWaits]));
-  return waits !== undefined && !endingCalls(waits).has(run.callId);
+  if (run.madeBy === undefined && nestedWaits.size === 0 && turnWaits().size === 0) return false; // those that wait hold nothing that is waited for
+  return closesCircle(run, run.parts);
+}
+
+/** As `waitsForItself`, for the handler of a call that begins to wait for a turn. */
+function turnNeverEnds(wait: TurnWait): boolean {
+  const caller = callerOf(wait);
+  return caller !== undefined && closesCircle(wait, caller.parts);
+}
+
+function closesCircle(waiting: Waiting, parts: CallParts): boolean {
+  const waits = waitsFrom(waiting, parts);
+  return waits !== undefined && !endingCalls(waits).has(idOf(waiting));
+}
+
+function idOf(waiting: Waiting): string {
+  return waiting instanceof CallRun ? waiting.callId : waiting.id;
 }
 
 /** Those that can still end. */
@@ -40,23 +63,16 @@ function endingCalls(waits: ReadonlyMap<string, Wait>): ReadonlySet<string> {
 }
 
 /** Every wait that this one depends on; undefined where there are too many. */
-function waitsFrom(run: CallRun, inside: ReadonlyMap<string, readonly CallRun[]>): ReadonlyMap<string, Wait> | undefined {
+function waitsFrom(first: Waiting, parts: CallParts): ReadonlyMap<string, Wait> | undefined {
+  const inside = waitingInside(new Set([first, ...parts.nestedWaits, ...turnWaits()]));
   const waits = new Map<string, Wait>();
-  const open: (readonly [id: string, run: CallRun | undefined])[] = [[run.callId, run]];
+  const open: Known[] = [[idOf(first), first]];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const [id, one] = next;
     if (waits.has(id)) continue;
     if (waits.size >= MAX_CALLS) return undefined;
-    const below = (inside.get(id) ?? []).filter((other) => other.job === undefined || one === undefined);
-    const owners = one?.ticket?.granted === false ? one.ticket.waitingFor(MAX_OWNERS).filter((owner) => owner !== id) : [];
-    const slots = one === undefined ? [] : holdersOf(one);
-    const all: (readonly [id: string, run: CallRun | undefined])[] = below.map((other) => [other.callId, other]);
-    for (const owner of owners) {
-      const holding = run.parts.running.get(owner);
-      all.push([owner, holding]);
-      // Its locks may be held longer than it runs, by background jobs that they were lent to.
-      for (const other of inside.get(owner) ?? []) if (other.job !== undefined && borrows(other, holding)) all.push([other.callId, other]);
-    }
+    const all = one === undefined || one instanceof CallRun ? waitedBy([id, one], parts, inside) : waitedByTurn(one, parts);
+    const slots = one instanceof CallRun ? holdersOf(one) : [];
     waits.set(id, { all: all.map(([callId]) => callId), any: slots.map((group) => group.map(({ callId }) => callId)) });
     for (const waited of all) open.push(waited);
     for (const other of slots.flat()) open.push([other.callId, other]);
@@ -64,20 +80,55 @@ function waitsFrom(run: CallRun, inside: ReadonlyMap<string, readonly CallRun[]>
   return waits;
 }
 
+type Inside = ReadonlyMap<string, readonly Waiting[]>;
+
+/** Those that a call waits for, besides a slot. */
+function waitedBy([id, one]: readonly [id: string, run: CallRun | undefined], { running }: CallParts, inside: Inside): readonly Known[] {
+  const below = (inside.get(id) ?? []).filter((other) => !isJob(other) || one === undefined);
+  const owners = one?.ticket?.granted === false ? one.ticket.waitingFor(MAX_OWNERS).filter((owner) => owner !== id) : [];
+  const all: Known[] = below.map((other) => [idOf(other), other]);
+  for (const owner of owners) {
+    const holding = running.get(owner);
+    all.push([owner, holding]);
+    // Its locks may be held longer than it runs, by background jobs that they were lent to.
+    for (const other of inside.get(owner) ?? []) if (isJob(other) && borrows(other, holding)) all.push([other.callId, other]);
+  }
+  return all;
+}
+
+function isJob(waiting: Waiting): waiting is CallRun {
+  return waiting instanceof CallRun && waiting.job !== undefined;
+}
+
+/** The calls of the turns that run there, and the waits of their own code. */
+function waitedByTurn({ queue }: TurnWait, { running }: CallParts): readonly Known[] {
+  const all: Known[] = [];
+  for (const run of running.all()) if (run.turn.running?.queue === queue && run.beside === undefined) all.push([run.callId, run]);
+  for (const wait of turnWaits()) if (wait.turns.some((turn) => turn.queue === queue && !turn.over)) all.push([wait.id, wait]);
+  return all;
+}
+
 function borrows({ ticket }: CallRun, lender: CallRun | undefined): boolean {
   return lender?.ticket instanceof LentTicket && nestedLines(ticket)?.includes(lender.ticket.inside) === true;
 }
 
-/** The calls that wait, by each call that they were made inside of. */
-function waitingInside(waiting: readonly CallRun[]): ReadonlyMap<string, readonly CallRun[]> {
-  const inside = new Map<string, CallRun[]>();
-  for (const run of waiting)
-    for (let around = run.madeBy; around !== undefined; around = around.madeBy) {
+/** Those that wait, by each call that they were made inside of. */
+function waitingInside(waiting: ReadonlySet<Waiting>): Inside {
+  const inside = new Map<string, Waiting[]>();
+  for (const one of waiting)
+    for (let around = callerOf(one); around !== undefined; around = around.madeBy) {
       const known = inside.get(around.callId);
-      if (known === undefined) inside.set(around.callId, [run]);
-      else known.push(run);
+      if (known === undefined) inside.set(around.callId, [one]);
+      else known.push(one);
+      if (!(one instanceof CallRun) && around.job !== undefined) break; // it is not waited for
     }
   return inside;
+}
+
+function callerOf(waiting: Waiting): CallRun | undefined {
+  if (waiting instanceof CallRun) return waiting.madeBy;
+  const caller = waiting.callAround?.(soleOf);
+  return caller instanceof CallRun ? caller : undefined;
 }
 
 /** The calls that use a slot of those that this one waits for, by slot: one that was lent is given back when the last of them has ended. */

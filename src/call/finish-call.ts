@@ -20,7 +20,7 @@ import { changeResult } from "./change-result.ts";
 import { release } from "./hold.ts";
 import type { CallJob } from "./job.ts";
 import { settle } from "./nested-calls.ts";
-import { keepPartialFiles } from "./keep-artifacts.ts";
+import { keepPartFiles } from "./keep-artifacts.ts";
 import { outcomeUnknown } from "./reconcile-call.ts";
 import { deepFreeze } from "../core/base/frozen.ts";
 
@@ -29,6 +29,7 @@ export function finishCall(run: CallRun, error: ToolError | undefined, status?: 
   if (run.plan?.holdsNothing === false) release(run);
   const end =
     error !== undefined && run.isInterrupted && error.outcome === "not_started" ? outcomeUnknown(run.toolName, error.message) : error;
+  if (run.enteredTurn !== undefined && run.attempts === 0 && end?.outcome === "not_started") run.turn.giveBack(run.enteredTurn);
   if (run.read !== undefined) endRead(run, end);
   const partial = end === undefined ? undefined : partialOf(run, end);
   if (partial instanceof Promise) {
@@ -118,7 +119,8 @@ function partialOf(run: CallRun, { code }: ToolError): AnswerParts | Promise<Ans
   if (run.partialOutput === undefined || (code !== "cancelled" && code !== "timeout")) return undefined;
   try {
     const { value, found } = fitJson(run.partialOutput, ANSWER_LIMITS, mayHoldData);
-    return found ? keepPartialFiles(run, value) : { output: value, content: undefined };
+    const partial = { output: value, content: undefined };
+    return found ? keepPartFiles(run, { ...partial, what: "partial output" }) : partial;
   } catch (thrown: unknown) {
     run.parts.ports.log.warn(`The partial output of ${run.toolName} was left out: ${describeThrown(thrown)}`);
     return undefined;
@@ -131,22 +133,41 @@ function takePartial(result: Mutable<ToolResult>, { output, content }: AnswerPar
   if (content !== undefined) result.content = deepFreeze(content);
 }
 
-/** Passes the result through the hooks. A call that is cancelled before they have all seen its answer ends without it. */
+/** Passes the result through the hooks. A call that ends before they have all seen its result ends without that result. */
 async function showHooks(run: CallRun, result: ToolResult): Promise<Mutable<ToolResult>> {
-  const answered = hasAnswer(result);
+  const before = run.cancelled; // the result says that itself
+  // Partial output is worth a wait: hooks of a cancelled call that has none are waited for no longer.
+  const waiter = before !== undefined && hasAnswer(result) ? { clock: run.clock, wait: undefined } : run;
   let shown = Object.freeze(result);
   for (const hook of run.parts.afterHooks) {
-    const { said, ended } = await callHook(run, hook, () => hook.afterCall?.(shown, hookContext(run)));
-    const end = run.cancelled ?? ended;
-    if (end !== undefined && answered) {
-      const cut = buildResult(run, end, statusOf(run, end));
-      const partial = await partialOf(run, end);
-      if (partial !== undefined) takePartial(cut, partial);
-      return cut;
-    }
+    const { said, ended } = await callHook(run, hook, () => hook.afterCall?.(shown, hookContext(run)), waiter);
+    const end = run.cancelled === before ? ended : run.cancelled;
+    if (end !== undefined) return withoutAnswer(run, end);
     shown = takeChange(run, hook, shown, said);
   }
-  return { ...shown, durationMs: run.clock.now() - run.startedAt };
+  const { output, content } = shown;
+  const isSame = output === result.output && content === result.content;
+  const kept = isSame ? shown : await keepPartFiles(run, { output, content, what: "answer that hooks changed", keeper: keeperOf(run) });
+  if (run.cancelled !== undefined && run.cancelled !== before) return withoutAnswer(run, run.cancelled);
+  return withParts({ ...shown, durationMs: run.clock.now() - run.startedAt }, kept);
+}
+
+/** A call that is over already waits by nothing that its cancellation would end. */
+function keeperOf(run: CallRun): CallRun | undefined {
+  return run.cancelled === undefined ? run : undefined;
+}
+
+function withParts(result: Mutable<ToolResult>, { output, content }: Partial<AnswerParts>): Mutable<ToolResult> {
+  if (output !== result.output && output !== undefined) result.output = deepFreeze(output);
+  if (content !== result.content && content !== undefined) result.content = deepFreeze(content);
+  return result;
+}
+
+/** Of an answer that not all hooks have seen, neither partial output nor the words of its error nor metadata are shown. */
+function withoutAnswer(run: CallRun, end: ToolError): Mutable<ToolResult> {
+  const result = buildResult(run, end, statusOf(run, end));
+  delete result.metadata;
+  return result;
 }
 
 function takeChange(run: CallRun, hook: Hook, result: ToolResult, said: unknown): ToolResult {

@@ -1,8 +1,7 @@
 /** Keeps the files of answers and messages as artifacts, so that the log holds their addresses in place of their bytes. */
 import type { ArtifactStore } from "../core/artifact.ts";
 import { deepFreeze } from "../core/base/frozen.ts";
-import type { JsonValue } from "../core/base/json.ts";
-import { describeThrown } from "../core/error.ts";
+import { ToolError, describeThrown } from "../core/error.ts";
 import type { SessionMessage } from "../core/message.ts";
 import {
   ArtifactAddresses,
@@ -12,6 +11,7 @@ import {
   type AnswerParts,
   type FileReplacement,
 } from "../policy/artifact-parts.ts";
+import { waitFor, type Interruptible } from "../policy/deadline.ts";
 import { liftData } from "../policy/lift-data.ts";
 import type { Session } from "../session/session.ts";
 import type { AdmittedCall, CallParts, CallRun } from "./call-run.ts";
@@ -19,7 +19,13 @@ import type { AdmittedCall, CallParts, CallRun } from "./call-run.ts";
 /** Most different files of one answer; one with more is shown and recorded as without artifacts. */
 const MAX_ARTIFACTS = 256;
 
+/** Longest time that storing one file may take: the store is the program's, and its silence ends neither a call nor a round. */
+const PUT_MS = 10_000;
+
 type KeepParts = Pick<CallParts, "artifacts" | "ports">;
+
+/** Waits for the store: a call, which may be cancelled or run out of time meanwhile, or what is over already. */
+type Keeper = Interruptible & { readonly deadlineAt: number };
 
 /** Whether an answer is recorded with its files in it. A simulation writes nothing to the store. */
 export function recordsFiles({ artifacts }: Pick<CallParts, "artifacts">, session: Pick<Session, "simulation">): boolean {
@@ -33,25 +39,36 @@ export function keepAnswerFiles(run: AdmittedCall): AdmittedCall | Promise<Admit
   const replacement = replacementFor(parts);
   const replaced = replaceInAnswer({ output, content }, replacement);
   if (replaced === undefined) return run;
-  const keeping = keep(parts, replacement);
+  const keeping = keep(parts, replacement, run);
   if (keeping === undefined) return take(run, replaced);
   return keeping.then((problem) => (problem === undefined ? take(run, replaced) : stayWhole(run, problem)));
 }
 
-/** As `keepAnswerFiles`, for the output that a handler had when it was cut off. Never rejects. */
-export function keepPartialFiles(run: CallRun, output: JsonValue): AnswerParts | Promise<AnswerParts> {
+interface PartsToKeep extends AnswerParts {
+  /** The answer, for the log. */
+  readonly what: string;
+  /** @default its end is waited for whatever becomes of the call */
+  readonly keeper?: Keeper | undefined;
+}
+
+/** As `keepAnswerFiles`, for what a call shows in place of the answer of its handler. Never rejects. */
+export function keepPartFiles(run: CallRun, { what, keeper, ...answer }: PartsToKeep): AnswerParts | Promise<AnswerParts> {
   const { parts } = run;
-  if (recordsFiles(parts, run.turn.session)) return { output, content: liftData(output, undefined) };
+  if (recordsFiles(parts, run.turn.session)) return lifted(answer);
   const replacement = replacementFor(parts);
-  const replaced = replaceInAnswer({ output, content: undefined }, replacement);
-  if (replaced === undefined) return { output, content: undefined };
-  const keeping = keep(parts, replacement);
+  const replaced = replaceInAnswer(answer, replacement);
+  if (replaced === undefined) return answer;
+  const keeping = keep(parts, replacement, keeper);
   if (keeping === undefined) return replaced;
   return keeping.then((problem) => {
     if (problem === undefined) return replaced;
-    parts.ports.log.warn(`The files in the partial output of ${run.toolName} stay in the log: ${problem}`);
-    return { output, content: liftData(output, undefined) };
+    parts.ports.log.warn(`The files in the ${what} of ${run.toolName} stay in the log: ${problem}`);
+    return lifted(answer);
   });
+}
+
+function lifted({ output, content }: AnswerParts): AnswerParts {
+  return { output, content: liftData(output, content) ?? content };
 }
 
 /** The message with addresses in place of its files; the same one where it has none, or they cannot be kept. Never rejects. */
@@ -74,20 +91,37 @@ function replacementFor({ artifacts }: KeepParts): FileReplacement {
 }
 
 /** Resolves to why they could not be kept; undefined at once where there is nothing to keep. */
-function keep({ artifacts, ports }: KeepParts, replacement: FileReplacement): Promise<string | undefined> | undefined {
+function keep(
+  { artifacts, ports }: KeepParts,
+  replacement: FileReplacement,
+  keeper: Keeper = { clock: ports.clock, wait: undefined, deadlineAt: Infinity },
+): Promise<string | undefined> | undefined {
   return replacement instanceof ArtifactAddresses && artifacts !== false && artifacts !== undefined
-    ? putAll(artifacts, replacement, ports.clock.wallTime())
+    ? putAll(artifacts, replacement, { keeper, at: ports.clock.wallTime() })
     : undefined;
 }
 
-async function putAll(store: ArtifactStore, { artifacts }: ArtifactAddresses, at: number): Promise<string | undefined> {
+async function putAll(
+  store: ArtifactStore,
+  { artifacts }: ArtifactAddresses,
+  { keeper, at }: { readonly keeper: Keeper; readonly at: number },
+): Promise<string | undefined> {
   if (artifacts.length > MAX_ARTIFACTS) return `there are ${artifacts.length} of them, and ${MAX_ARTIFACTS} are kept at most.`;
   try {
-    for (const artifact of artifacts) await store.put({ artifact, at });
+    for (const artifact of artifacts) {
+      const endsAt = Math.min(keeper.deadlineAt, keeper.clock.now() + PUT_MS);
+      const waited = await waitFor(keeper, store.put({ artifact, at }), { endsAt, late: storeIsSilent });
+      if ("thrown" in waited) throw waited.thrown;
+      if ("ended" in waited) return waited.ended.message;
+    }
     return undefined;
   } catch (thrown: unknown) {
     return describeThrown(thrown);
   }
+}
+
+function storeIsSilent(): ToolError {
+  return new ToolError("timeout", "the store did not answer in time.");
 }
 
 function take(run: AdmittedCall, { output, content }: AnswerParts): AdmittedCall {

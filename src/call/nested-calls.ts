@@ -40,7 +40,8 @@ function lastOf({ turn, parts }: CallRun): CallRun | undefined {
   return others.length === 0 ? last : undefined;
 }
 
-function soleOf(held: object | undefined): TurnCall | undefined {
+/** The only call of a turn whose calls are not distinguished. */
+export function soleOf(held: object | undefined): TurnCall | undefined {
   return held instanceof Turn ? held.sole : undefined;
 }
 

@@ -46,7 +46,8 @@ export interface Hook {
    * Not run for a name that is not a tool.
    *
    * A hook that gives what is no result is logged and skipped, as one that fails is, unless its `onFailure` says otherwise. When the call
-   * is cancelled or its deadline passes before all hooks have seen its answer, it ends without that answer.
+   * is cancelled or its deadline passes before all hooks have seen its answer or its error, it ends without it. The partial output of a
+   * call that was cancelled is shown to the hooks first.
    */
   afterCall?(result: ToolResult, context: HookContext): ToolResult | undefined | void | Promise<ToolResult | undefined | void>;
 }

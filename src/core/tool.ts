@@ -117,6 +117,7 @@ export interface Tool extends CallSettings {
   /**
    * It only makes other calls, by `context.execute`: a chain, a delegate, a program. It has no effects of its own and takes neither locks nor
    * slots, as its calls do; a simulation runs it and simulates them; after a crash it is run again, and those that had ended are not.
+   * Another attempt is made only in a session, where each call it made was answered.
    * Composite tools call one another 3 deep at most. @default false
    */
   readonly composite?: boolean;

@@ -4,10 +4,15 @@
 export class Flight<T> {
   /** The work is done, and its outcome is about to be passed on. */
   isSettling = false;
+  readonly leader: object;
   #ended = false;
   #value: T | undefined;
   #promise: Promise<T | undefined> | undefined;
   #resolve: ((value: T | undefined) => void) | undefined;
+
+  constructor(leader: object) {
+    this.leader = leader;
+  }
 
   get ended(): boolean {
     return this.#ended;

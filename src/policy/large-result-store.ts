@@ -63,6 +63,8 @@ export class LargeResultStore {
   readonly #handles = new Map<string, Set<string>>();
   /** Branches that were dropped: their entries are not read any more, and are dropped first. */
   readonly #dropped = new Set<string>();
+  /** Sessions that have ended while a branch can read what they kept: their entries are dropped first as well. */
+  readonly #closed = new Set<string>();
   /** The session that each branch comes from. */
   readonly #parents = new Map<string, string>();
   /** The text that was read last: a model that pages through a result lays it out once. */
@@ -85,10 +87,11 @@ export class LargeResultStore {
     let handles = this.#handles.get(sessionId);
     if (handles === undefined) this.#handles.set(sessionId, (handles = new Set()));
     handles.add(callId);
-    for (const branchId of this.#dropped) {
-      if (this.#bytes <= this.#maxBytes) break;
-      for (const handle of this.#handles.get(branchId) ?? []) this.#drop(handle);
-    }
+    for (const ended of [this.#dropped, this.#closed])
+      for (const id of ended) {
+        if (this.#bytes <= this.#maxBytes) break;
+        for (const handle of this.#handles.get(id) ?? []) this.#drop(handle);
+      }
     for (const oldest of this.#kept.keys()) {
       if (this.#bytes <= this.#maxBytes || oldest === callId) break;
       this.#drop(oldest);
@@ -135,7 +138,7 @@ export class LargeResultStore {
 
   /** Ends what `share` began. The branch's own outputs wait to be adopted until their room is needed. */
   unshare(branchId: string): void {
-    this.#parents.delete(branchId);
+    this.#leaveParent(branchId);
     if (this.#handles.has(branchId)) this.#dropped.add(branchId);
   }
 
@@ -154,10 +157,23 @@ export class LargeResultStore {
     if (handles.size > 0) this.#handles.set(sessionId, handles);
   }
 
+  /** Ends a session: what it kept is dropped once no branch can read it, or when the room is needed. */
+  close(sessionId: string): void {
+    for (const outer of this.#parents.values()) if (outer === sessionId) return void this.#closed.add(sessionId);
+    this.forget(sessionId);
+  }
+
   /** Drops everything a session kept. */
   forget(sessionId: string): void {
-    this.#parents.delete(sessionId);
+    this.#closed.delete(sessionId);
     for (const handle of this.#handles.get(sessionId) ?? []) this.#drop(handle);
+    this.#leaveParent(sessionId);
+  }
+
+  #leaveParent(branchId: string): void {
+    const parent = this.#parents.get(branchId);
+    this.#parents.delete(branchId);
+    if (parent !== undefined && this.#closed.has(parent)) this.close(parent);
   }
 
   #mayRead(sessionId: string, kept: StoredResult): boolean {

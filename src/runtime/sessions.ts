@@ -295,7 +295,7 @@ export class Sessions implements SessionHost {
 
   async close(session: RuntimeSession): Promise<void> {
     this.#parts.approvals.forget(session.id);
-    if (session.simulation === undefined) this.#parts.largeResults.forget(session.id);
+    if (session.simulation === undefined) this.#parts.largeResults.close(session.id);
     else this.#parts.largeResults.unshare(session.id);
     this.#parts.cache.forget(session);
     const { clock, log } = this.#parts.ports;

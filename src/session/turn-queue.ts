@@ -1,8 +1,8 @@
 /** The turns of one session: one after the other, except those that may run at the same time. */
 import { AsyncLocalStorage } from "node:async_hooks";
-import { ToolError } from "../core/error.ts";
 import { onAbort } from "../policy/deadline.ts";
 import { SmallSet } from "./small-set.ts";
+import { endTurnWait, endlessTurns, newTurnWait, noteTurnWait, turnNeverEnds } from "./turn-waits.ts";
 
 /** The turn that the code running now belongs to: how a handler's own calls are distinguished from those of others. */
 const CURRENT = new AsyncLocalStorage<Place>();
@@ -100,9 +100,10 @@ export function currentPlace(): { readonly call: TurnCall | undefined; readonly 
  * The call whose handler the code running now belongs to, in whichever session; undefined outside of handlers.
  *
  * @param soleOf the only call of a turn whose calls are not distinguished, by the data of its runner
+ * @param from other code than that running now
  */
-export function callAround(soleOf: (held: object | undefined) => TurnCall | undefined): TurnCall | undefined {
-  for (let place = CURRENT.getStore(); place !== undefined; place = turnOf(place)?.outer) {
+export function callAround<Sole>(soleOf: (held: object | undefined) => Sole, from = CURRENT.getStore()): TurnCall | Sole | undefined {
+  for (let place: Place | undefined = from; place !== undefined; place = turnOf(place)?.outer) {
     const call = place instanceof CallPlace ? place.call : soleOf(place.held);
     if (call !== undefined) return call;
   }
@@ -283,18 +284,21 @@ export class TurnQueue {
   #wait<T>(work: Work<T>, signal: AbortSignal | undefined, concurrent: boolean): Promise<T> {
     // Keeps the caller's own asynchronous context, which is not that of the turn that ends before this one.
     const asCaller = AsyncLocalStorage.snapshot();
-    const callers = runningTurns(CURRENT.getStore());
-    if (callers.some((caller) => this.#waitsFor(caller))) return Promise.reject(waitsForItself());
-    for (const caller of callers) caller.waitsIn.push(this);
-    const begun = (): void => {
-      for (const { waitsIn } of callers) waitsIn.splice(waitsIn.indexOf(this), 1);
-    };
+    const place = CURRENT.getStore();
+    const callers = runningTurns(place);
+    const wait = newTurnWait({
+      queue: this,
+      callAround: place === undefined ? undefined : (soleOf) => callAround(soleOf, place),
+      turns: callers,
+    });
+    if (callers.some((caller) => this.#waitsFor(caller)) || endlessTurns.neverEnds(wait)) return Promise.reject(turnNeverEnds());
+    noteTurnWait(wait);
     return new Promise((resolve, reject) => {
       const waiting: WaitingTurn = {
         concurrent,
         start: () => {
           forget?.();
-          begun();
+          endTurnWait(wait);
           settle(() => asCaller(() => this.#start(work, concurrent)), resolve, reject);
         },
       };
@@ -304,7 +308,7 @@ export class TurnQueue {
           ? undefined
           : onAbort(signal, () => {
               this.#waiting = this.#waiting?.filter((other) => other !== waiting);
-              begun();
+              endTurnWait(wait);
               settle(() => asCaller(() => this.#joinRunning(work)), resolve, reject);
               this.#startWaiting(); // those behind it may have waited for it alone
             });
@@ -379,13 +383,6 @@ function runningTurns(place: Place | undefined): RunningTurn[] {
   const turns: RunningTurn[] = [];
   for (let one = turnOf(place); one !== undefined; one = turnOf(one.outer)) if (!one.over) turns.push(one);
   return turns;
-}
-
-function waitsForItself(): ToolError {
-  return new ToolError("resource_busy", "The session's turn waits for the turn of the handler that makes this call: neither could end.", {
-    retryable: false,
-    hint: "Make the call when the handler has ended.",
-  });
 }
 
 function settle<T>(work: () => T | Promise<T>, resolve: (value: T | Promise<T>) => void, reject: (reason: unknown) => void): void {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { artifactUri, type ArtifactStore } from "../../src/core/artifact.ts";
 import { ToolOutput } from "../../src/core/content.ts";
-import { resultText } from "../../src/core/result.ts";
+import { resultText, type ToolResult } from "../../src/core/result.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { attachArtifacts } from "../../src/session/attach-artifacts.ts";
 import { createLoop } from "../../src/compose/loop.ts";
@@ -16,7 +16,7 @@ import { folderArtifacts } from "../../src/store/folder-artifacts.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { artifactStoreContract } from "../../src/testing/artifact-store-contract.ts";
-import { fakePorts } from "../../src/testing/fake-ports.ts";
+import { fakePorts, type FakePorts } from "../../src/testing/fake-ports.ts";
 import { toAnthropicMessages } from "../../src/wire/anthropic-conversation.ts";
 import { toOpenAiMessages } from "../../src/wire/openai-conversation.ts";
 
@@ -184,6 +184,57 @@ describe("F1.19 with a place for artifacts", () => {
     expect(resultText(result)).not.toContain(base64);
   });
 
+  describe("that does not answer", () => {
+    const partial = answering("partial", (_, context) => (context.partial({ url: pngUrl }), new Promise(() => {})), {
+      timeoutMs: 500,
+      maxAttempts: 1,
+    });
+    const chart = answering("chart", () => ({ url: pngUrl }), { deadlineMs: 2_000 });
+    const photo = answering("photo", () => ({ url: pngUrl }), { deadlineMs: 0 });
+    const silent = (): { readonly runtime: Runtime; readonly ports: FakePorts } => {
+      const ports = fakePorts();
+      const never = (): Promise<never> => new Promise(() => {});
+      const artifacts = { put: never, get: never, prune: never };
+      return { ports, runtime: opened({ ports, tools: [partial, chart, photo], artifacts }) };
+    };
+
+    test.each([
+      ["chart", 2_000, "ok"],
+      ["photo", 10_000, "ok"],
+      ["partial", 10_500, "error"],
+    ])("a call of %s ends after %d ms, with its files", async (name, durationMs, status) => {
+      const { runtime, ports } = silent();
+      const pending = runtime.session().execute({ name });
+      await ports.clock.advance(durationMs);
+      expect(await pending).toMatchObject({ status, durationMs, output: { url: pngUrl } });
+    });
+
+    test("a call that is cancelled and a runtime that is closed end at once", async () => {
+      const controller = new AbortController();
+      const { runtime, ports } = silent();
+      const calls = ["chart", "photo"].map((name) =>
+        runtime.session(name).execute({ name }, name === "chart" ? { signal: controller.signal } : {}),
+      );
+      await ports.clock.advance(5);
+      controller.abort();
+      await runtime.close();
+      expect((await Promise.all(calls)).map(({ status, durationMs }) => [status, durationMs])).toEqual([
+        ["cancelled", 5],
+        ["cancelled", 5],
+      ]);
+    });
+
+    test("a round ends after ten seconds, with the message as it came", async () => {
+      const { runtime, ports } = silent();
+      const session = runtime.session();
+      const content = [{ type: "image", mediaType: "image/png", data: base64 }] as const;
+      const ended = session.turn((turn) => turn.round().end({ content, finish: "stop", usage: { inputTokens: 0, outputTokens: 0 } }));
+      await ports.clock.advance(10_000);
+      await ended;
+      expect(session.messages()).toMatchObject([{ role: "assistant", content }]);
+    });
+  });
+
   test("a file of the folder that was changed is refused, and the model is asked without it", async () => {
     const path = folder();
     const artifacts = folderArtifacts({ path });
@@ -228,6 +279,45 @@ describe("F1.19 without a place for artifacts", () => {
     for (const wrong of [true, "store", {}, { put: 1 }])
       expect(() => createRuntime({ artifacts: wrong as unknown as ArtifactStore })).toThrow(/The option "artifacts" of createRuntime\(\)/u);
     expect(() => folderArtifacts({ path: "" })).toThrow("path of folderArtifacts()");
+  });
+});
+
+describe("F1.19 the files that an afterCall hook adds", () => {
+  const image = { type: "image", mediaType: "image/png", data: base64 } as const;
+  const changes: Readonly<Record<string, Partial<ToolResult>>> = {
+    "as a data URL of the output": { output: { url: pngUrl } },
+    "as a part of the content": { content: [image] },
+    "as a data URL in the content": { content: [{ type: "text", text: `a ${pngUrl}` }] },
+  };
+  const run = async (change: Partial<ToolResult>, artifacts: RuntimeOptions["artifacts"]): Promise<string> => {
+    const hooks = [{ name: "adds", afterCall: (result: ToolResult) => ({ ...result, ...change }) }];
+    const session = opened({ hooks, ...(artifacts === undefined ? {} : { artifacts }) }).session();
+    const result = await session.execute({ name: "plain", input: {} });
+    expect(resultText(result)).not.toContain(base64);
+    return JSON.stringify(session.log);
+  };
+
+  test.each(Object.entries(changes))("%s are kept, left out or shown as those of a tool", async (_, change) => {
+    const { artifacts } = memoryStore();
+    expect(await run(change, artifacts)).not.toContain(base64);
+    expect(await artifacts.get(PNG_ID)).toMatchObject({ data: base64 });
+    expect(await run(change, false)).not.toContain(base64);
+    expect(await run(change, undefined)).toContain(`"type":"image","mediaType":"image/png","data":"${base64}"`);
+  });
+
+  test("stay in the log where the place for artifacts does not answer, and a call that is cancelled meanwhile ends without them", async () => {
+    const never = (): Promise<never> => new Promise(() => {});
+    for (const cancels of [false, true]) {
+      const ports = fakePorts();
+      const controller = new AbortController();
+      const hooks = [{ name: "adds", afterCall: (result: ToolResult) => ({ ...result, content: [image] }) }];
+      const runtime = opened({ ports, hooks, artifacts: { put: never, get: never, prune: never } });
+      const pending = runtime.session().execute({ name: "plain", input: {} }, { signal: controller.signal });
+      await ports.clock.advance(5);
+      if (cancels) controller.abort();
+      else await ports.clock.advance(9_995);
+      expect(await pending).toMatchObject(cancels ? { status: "cancelled", durationMs: 5 } : { status: "ok", content: [image] });
+    }
   });
 });
 

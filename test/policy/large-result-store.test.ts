@@ -31,6 +31,28 @@ test("F1.29 the whole of a result is given back to its session and to branches o
   expect([store.whole("s2", "call_1"), store.whole("s1", "call_2")]).toEqual([undefined, undefined]);
 });
 
+test("a session that is closed keeps it for its branches, until the last of them has ended or the room is needed", () => {
+  const store = new LargeResultStore({ maxBytes: 2_500 });
+  const read = (...ids: readonly string[]): unknown[] => ids.map((id) => store.whole(id, "call_1")?.output);
+  const whole = "x".repeat(1_000);
+  store.keep("s1", "call_1", whole, undefined);
+  store.share("s1", "branch");
+  store.share("branch", "inner");
+  store.close("s1");
+  store.close("branch");
+  expect(read("branch", "inner", "s2")).toEqual([whole, whole, undefined]);
+  store.close("inner");
+  expect(read("s1", "branch", "inner")).toEqual([undefined, undefined, undefined]);
+
+  store.keep("s2", "call_2", whole, undefined);
+  store.keep("s1", "call_1", whole, undefined);
+  store.share("s1", "branch");
+  store.close("s1");
+  store.keep("s2", "call_3", whole, undefined);
+  expect(read("branch")).toEqual([undefined]);
+  expect(["call_2", "call_3"].map((handle) => store.has("s2", handle))).toEqual([true, true]);
+});
+
 describe("a handle is refused with not_found when it", () => {
   const unknown = { code: "not_found", message: 'No result is kept under the handle "call_1".' };
 

@@ -203,4 +203,23 @@ describe("equal calls at the same time", () => {
       ]),
     );
   });
+
+  test.each([1, 2])(
+    "C05 a call made inside one that has a slot follows only one made in it as well: of %d slots",
+    async (maxConcurrent) => {
+      let reads = 0;
+      const read = tool("read", async () => (await settle(), ++reads), { effects: readOnly("file:/a"), cache: "runtime", timeoutMs: 0 });
+      const twice = tool(
+        "twice",
+        async (_, { execute }) => {
+          await settle();
+          return (await execute([{ name: "read" }, { name: "read" }])).map(({ output }) => output);
+        },
+        { timeoutMs: 0 },
+      );
+      const { runtime } = testRuntime({ tools: [read, twice], maxConcurrent });
+      const [inside, outside] = await Promise.all([runtime.execute({ name: "twice" }), runtime.execute({ name: "read" })]);
+      expect([inside.output, outside.output, reads]).toEqual(maxConcurrent === 1 ? [[1, 1], 1, 1] : [[2, 2], 1, 2]);
+    },
+  );
 });

@@ -203,6 +203,30 @@ describe("a composite tool", () => {
     expect(paid).toBe(1);
   });
 
+  test.each([
+    ["fails", 0, () => Promise.reject(new ToolError("network_error", "reset", { retryable: true }))],
+    ["is cut off with it", 100, () => new Promise(() => {})],
+  ])("is not attempted again where a call of it %s: its result would be the recorded one", async (_, timeoutMs, part) => {
+    let runs = 0;
+    const { runtime, ports } = testRuntime({
+      tools: [
+        tool("part", part, { maxAttempts: 2 }),
+        composite(
+          "all",
+          async (_input, { execute }) => {
+            runs++;
+            const [result] = await execute([{ name: "part" }]);
+            throw new ToolError("network_error", result?.error?.message ?? "It was answered.", { retryable: true });
+          },
+          { maxAttempts: 4, timeoutMs },
+        ),
+      ],
+    });
+    const ends = runtime.session("s").execute({ name: "all" });
+    expect(await ports.clock.run(ends)).toMatchObject({ status: "error", attempts: 1 });
+    expect(runs).toBe(1);
+  });
+
   test("waits for the end of the model's message that calls it: one that is voided has paid nothing", async () => {
     let paid = 0;
     const { runtime } = testRuntime({ tools: [tool("pay", () => ++paid, { effects: MONEY }), chainOf("pay")] });

@@ -1,6 +1,10 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { ApprovalRequest } from "../../src/core/ask.ts";
+import { ToolOutput } from "../../src/core/content.ts";
 import type { Hook } from "../../src/core/hook.ts";
+import type { ToolResult } from "../../src/core/result.ts";
+
+import type { Tool } from "../../src/core/tool.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
 import { gate, testRuntime, tool } from "./bench-runtime.ts";
 
@@ -62,6 +66,76 @@ test("F1.49 afterCall may change the answer, not whose answer it is", async () =
   expect([result.callId, result.id, result.output]).toEqual(["call_1", "a", "***"]);
 });
 
+describe("F1.49 of a result that a hook redacts, no call shows what the hook has not seen", () => {
+  const SECRET = "hunter2";
+  type Context = Parameters<NonNullable<Tool["execute"]>>[1];
+  const ends: Readonly<Record<string, (context: Context) => unknown>> = {
+    "an answer": () => SECRET,
+    "partial output and an answer": ({ partial }) => (partial(SECRET), SECRET),
+    "partial output": ({ partial }) => (partial(SECRET), new Promise(() => {})),
+    "a failure": () => Promise.reject(new Error(SECRET)),
+    metadata: () => new ToolOutput({ output: 1, metadata: { SECRET } }),
+  };
+
+  /** Aborts it at `abortAtMs`. @param delayMs how long the hook takes; undefined = it does not wait */
+  const run = async (end: string, delayMs: number | undefined, abortAtMs = 1_000, down = false): Promise<ToolResult> => {
+    const controller = new AbortController();
+    const { runtime, events, ports } = testRuntime({
+      hooks: [
+        {
+          name: "redact",
+          onFailure: "stop",
+          timeoutMs: 200,
+          afterCall: (result) => (delayMs === undefined ? redact(result) : later(result)),
+        },
+      ],
+      tools: [
+        tool("t", (_, context) => ends[end]?.(context), { effects: { writes: ["a"] }, timeoutMs: 100, deadlineMs: 250, maxAttempts: 1 }),
+      ],
+    });
+    const redact = (result: ToolResult): ToolResult => {
+      if (down) throw new Error("The hook is down.");
+      return JSON.parse(JSON.stringify(result).replaceAll(SECRET, "***")) as ToolResult;
+    };
+    const later = async (result: ToolResult): Promise<ToolResult> => {
+      await new Promise<void>((resolve) => ports.clock.timer(resolve, delayMs ?? 0));
+      return redact(result);
+    };
+    const pending = runtime.execute({ name: "t" }, { signal: controller.signal });
+    ports.clock.timer(() => controller.abort(), abortAtMs);
+    await ports.clock.advance(1_000);
+    const result = await pending;
+    expect(JSON.stringify([result, events.filter(({ type }) => type === "call-end")])).not.toContain(SECRET);
+    return result;
+  };
+
+  describe.each(Object.keys(ends))("with %s", (end) => {
+    test.each([50, 150, 1_000])("that is aborted after %d ms, by a hook that takes no time, some, or too long", async (abortAtMs) => {
+      for (const delayMs of [undefined, 0, 120, 180, 10_000]) await run(end, delayMs, abortAtMs);
+    });
+
+    test("when the hook fails, and must not", async () => {
+      expect((await run(end, undefined, 1_000, true)).error?.code).toBe("vetoed");
+      for (const delayMs of [120, 10_000]) expect((await run(end, delayMs, 1_000, true)).error?.code).toMatch(/vetoed|timeout/u);
+    });
+  });
+
+  test("and the partial output of a cancelled call stays, as the hooks leave it", async () => {
+    for (const delayMs of [undefined, 0, 120])
+      expect(await run("partial output", delayMs, 50)).toMatchObject({ status: "cancelled", output: "***" });
+  });
+
+  test("and a call that failed before it ran stays one that did not start", async () => {
+    const { runtime, ports } = testRuntime({
+      hooks: [{ name: "deaf", onFailure: "stop", afterCall: () => new Promise<undefined>(() => {}) }],
+      tools: [tool("t", () => 1, { inputSchema: { type: "object", required: ["a"] } })],
+    });
+    const pending = runtime.execute({ name: "t" });
+    await ports.clock.advance(10_000);
+    expect((await pending).error).toMatchObject({ code: "vetoed", outcome: "not_started" });
+  });
+});
+
 test("F1.50 a destructive call asks; allow-once, allow-always, deny, a broken and a deaf prompt do as they say", async () => {
   const asked: ApprovalRequest[] = [];
   const answers: (() => never | "allow-once" | "allow-always" | "deny" | Promise<never>)[] = [];
@@ -105,6 +179,46 @@ test("a destructive call that nobody can approve says how to approve it", async 
   const result = await runtime.execute({ name: "remove", input: {} });
   expect(result.error?.code).toBe("approval_required");
   expect(result.error?.hint).toBeTruthy();
+});
+
+test.each([
+  ["denied", (): "deny" => "deny"],
+  ["cancelled while it waits for the answer", () => new Promise<never>(() => {})],
+])("a call that is %s uses up neither the one use in its turn nor the turn", async (_, refuse) => {
+  let answer: () => "allow-once" | Promise<never> | "deny" = refuse;
+  const effects = { writes: ["a"], destructive: true };
+  const { runtime } = testRuntime({
+    approval: { approve: () => answer() },
+    tools: [
+      tool("once", () => 1, { effects, oncePerTurn: true }),
+      tool("last", () => 2, { effects, endsTurn: true }),
+      tool("note", () => 3),
+    ],
+  });
+  await runtime.session().turn(async (turn) => {
+    const run = async (name: string, signal?: AbortSignal): Promise<unknown> => {
+      const round = turn.round(signal === undefined ? {} : { signal });
+      round.add({ name, input: {} });
+      const [result] = await round.end({ content: "", finish: "calls", usage: { inputTokens: 0, outputTokens: 0 } });
+      return result?.error?.code ?? result?.output;
+    };
+    for (const name of ["once", "last"]) {
+      const controller = new AbortController();
+      const refused = run(name, controller.signal);
+      await settle();
+      controller.abort();
+      expect(await refused).toMatch(/approval_denied|cancelled/u);
+    }
+    expect(turn.endedBy).toBeUndefined();
+    answer = () => "allow-once";
+    expect([await run("note"), await run("once"), await run("once"), await run("last"), await run("note")]).toEqual([
+      3,
+      1,
+      "limit_exceeded",
+      2,
+      "limit_exceeded",
+    ]);
+  });
 });
 
 test("approval holds no lock: another writer of the same key goes on meanwhile", async () => {

@@ -1,7 +1,9 @@
 /** Random trees of calls over a tree of resources, with limits, and cancelled anywhere: all of them end, and no two that conflict overlap. */
+import { AsyncLocalStorage } from "node:async_hooks";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { isInside } from "../../src/core/effects.ts";
+import { isToolError } from "../../src/core/error.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
 import { ResourceLocks } from "../../src/call/resource-locks.ts";
@@ -9,13 +11,15 @@ import { inCI } from "../ci.ts";
 import { testRuntime } from "./bench-runtime.ts";
 
 interface Node {
-  readonly tool: "one" | "two" | "free";
+  /** Equal calls of `kept` have one answer. */
+  readonly tool: "one" | "two" | "free" | "kept";
   readonly reads: readonly string[];
   readonly writes: readonly string[];
   /** Turns of the event loop before it makes its calls. */
   readonly before: number;
   readonly after: number;
-  readonly how: "session" | "alone" | "job";
+  /** `first` is in the session of the first root. */
+  readonly how: "session" | "alone" | "job" | "first";
   /** It does not wait for the calls it makes. */
   readonly isHasty: boolean;
   /** Its calls are cancelled after so many turns of the event loop. */
@@ -25,6 +29,23 @@ interface Node {
 
 const STRING = { type: "string" } as const;
 const KEYS = ["a", "a/b", "a/b/c", "a/d", "e", "e/f"];
+const LEAF: Node = {
+  tool: "free",
+  reads: [],
+  writes: [],
+  before: 0,
+  after: 0,
+  how: "alone",
+  isHasty: false,
+  cancelAfter: undefined,
+  calls: [],
+};
+
+const KEPT: readonly Node[] = [
+  { ...LEAF, tool: "kept", reads: ["a"], before: 2, how: "session", calls: [{ ...LEAF, reads: ["e"] }] },
+  { ...LEAF, tool: "kept", reads: ["a/b"], before: 2, how: "session", calls: [{ ...LEAF, tool: "one", reads: ["e/f"] }] },
+];
+
 const { node } = fc.letrec<{ node: Node }>((tie) => ({
   node: fc.record({
     tool: fc.constantFrom<Node["tool"][]>("one", "two", "free", "free"),
@@ -32,10 +53,14 @@ const { node } = fc.letrec<{ node: Node }>((tie) => ({
     writes: fc.subarray(KEYS, { maxLength: 2 }),
     before: fc.nat(3),
     after: fc.nat(3),
-    how: fc.constantFrom<Node["how"][]>("session", "session", "alone", "job"),
+    how: fc.constantFrom<Node["how"][]>("session", "session", "alone", "job", "first"),
     isHasty: fc.boolean(),
     cancelAfter: fc.option(fc.nat(6), { nil: undefined, freq: 5 }),
-    calls: fc.oneof({ maxDepth: 3, depthSize: "small" }, fc.constant([]), fc.array(tie("node"), { maxLength: 3 })),
+    calls: fc.oneof(
+      { maxDepth: 3, depthSize: "small" },
+      fc.constant([]),
+      fc.array(fc.oneof({ arbitrary: tie("node"), weight: 4 }, fc.constantFrom(...KEPT)), { maxLength: 3 }),
+    ),
   }),
 }));
 
@@ -50,6 +75,15 @@ interface Running {
   /** The ids of the calls that it was made inside of. */
   readonly path: readonly string[];
   readonly node: Node;
+}
+
+/** Not part of the input: calls of several places may be equal. */
+const PLACE = new AsyncLocalStorage<Place>();
+
+function placeHere(): Place {
+  const place = PLACE.getStore();
+  if (place === undefined) throw new Error("A handler runs in no place.");
+  return place;
 }
 
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -101,16 +135,23 @@ class World {
     for (let left = 20; left > 0 && this.locks.size > 0; left--) await tick();
     if (this.locks.size > 0) this.wrong.push(`${this.locks.size} tickets are left`);
     for (const name of ["one", "two", "free"]) {
-      const { status } = await this.#runtime.execute({ name, input: { path: [], session: "end", tree: JSON.stringify(LEAF) } });
+      const place = { path: [], session: this.#session("end") };
+      const { status } = await PLACE.run(place, () => this.#runtime.execute({ name, input: { tree: JSON.stringify(LEAF) } }));
       if (status !== "ok") this.wrong.push(`${name} has no slot left`);
     }
   }
 
-  async #call({ path, session }: Place, one: Node, signal?: AbortSignal): Promise<void> {
-    const call = { name: one.tool, input: { path, session: session.id, tree: JSON.stringify(one) } };
+  async #call(place: Place, one: Node, signal?: AbortSignal): Promise<void> {
+    const call = { name: one.tool, input: { tree: JSON.stringify(one) } };
     const options = signal === undefined ? {} : { signal };
-    if (one.how === "alone") return void (await this.#runtime.execute(call, options));
-    await session.execute(call, { ...options, background: one.how === "job" });
+    const session = one.how === "first" ? this.#session("s0") : place.session;
+    try {
+      await PLACE.run({ ...place, session }, () =>
+        one.how === "alone" ? this.#runtime.execute(call, options) : session.execute(call, { ...options, background: one.how === "job" }),
+      );
+    } catch (error: unknown) {
+      if (!isToolError(error) || error.code !== "resource_busy") throw error; // its turn would never begin
+    }
   }
 
   async #run({ path, session }: Place, tree: Node, signal: AbortSignal): Promise<void> {
@@ -137,33 +178,20 @@ class World {
   }
 
   #tools(): readonly Tool[] {
-    return (["one", "two", "free"] as const).map((name) => ({
+    return (["one", "two", "free", "kept"] as const).map((name) => ({
       name,
       description: "Calls others.",
-      inputSchema: { type: "object", properties: { path: { type: "array", items: { type: "string" } }, session: STRING, tree: STRING } },
+      inputSchema: { type: "object", properties: { tree: STRING } },
       effects: {
         reads: ({ tree }) => (JSON.parse(String(tree)) as Node).reads,
-        writes: ({ tree }) => (JSON.parse(String(tree)) as Node).writes,
+        writes: name === "kept" ? [] : ({ tree }) => (JSON.parse(String(tree)) as Node).writes,
       },
       timeoutMs: 0,
-      ...(name === "free" ? {} : { maxConcurrent: 1 }),
-      execute: ({ path, session, tree }, { signal }) =>
-        this.#run({ path: path as string[], session: this.#session(String(session)) }, JSON.parse(String(tree)) as Node, signal),
+      ...(name === "kept" ? { cache: "runtime" } : name === "free" ? {} : { maxConcurrent: 1 }),
+      execute: ({ tree }, { signal }) => this.#run(placeHere(), JSON.parse(String(tree)) as Node, signal),
     }));
   }
 }
-
-const LEAF: Node = {
-  tool: "free",
-  reads: [],
-  writes: [],
-  before: 0,
-  after: 0,
-  how: "alone",
-  isHasty: false,
-  cancelAfter: undefined,
-  calls: [],
-};
 
 /** What is waited for is held by a job that outlives the call it was lent by. */
 const WRITER: Node = { ...LEAF, tool: "one", writes: ["e"], how: "session" };
@@ -190,6 +218,20 @@ const LENT_TWICE: readonly Node[] = [
   { ...SLOT, reads: ["e"] },
 ];
 
+/** A leader waits for what a call holds that waits for a follower. */
+const FOLLOWED: readonly (readonly Node[])[] = KEPT.map((kept) => [
+  { ...LEAF, how: "session", before: 1, writes: kept.calls[0]?.reads ?? [], calls: [kept] },
+  kept,
+]);
+
+/** A call waits in the turn of a session for the slot of one whose handler waits for that turn. */
+const TURN: readonly Node[] = [{ ...LEAF, tool: "one", calls: [{ ...LEAF, tool: "one", calls: [SLOT] }, SLOT] }];
+/** The same with a lock, whichever of the two waits first. */
+const TURN_AND_LOCK: readonly (readonly Node[])[] = [1, 5].map((before) => [
+  { ...LEAF, how: "first", after: 3, before: 3, calls: [{ ...LEAF, reads: ["a"] }] },
+  { ...LEAF, writes: ["a"], before, calls: [{ ...LEAF, how: "first" }] },
+]);
+
 /** A case that hangs says so, in turns of the event loop. */
 async function within(ticks: number, work: Promise<void>): Promise<boolean> {
   let isOver = false;
@@ -209,6 +251,15 @@ test("random trees of calls inside calls end, keep apart what conflicts, and lea
       );
       expect([hasEnded, world.wrong]).toEqual([true, []]);
     }),
-    { numRuns: inCI ? 1_000 : 20, examples: [[LENT_TO_A_JOB], [LENT_SLOT], [LENT_TWICE]] },
+    {
+      numRuns: inCI ? 1_000 : 20,
+      examples: [
+        [LENT_TO_A_JOB],
+        [LENT_SLOT],
+        [LENT_TWICE],
+        [TURN],
+        ...[...TURN_AND_LOCK, ...FOLLOWED].map((roots): [readonly Node[]] => [roots]),
+      ],
+    },
   );
 });
