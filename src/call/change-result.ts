@@ -1,9 +1,13 @@
 /** Reads what a hook made of a result: the answer may change; whose answer it is, and how it came about, may not. */
 import { ERROR_CODES, type ErrorCode } from "../core/error-codes.ts";
 import { ToolError, errorInfo, isToolError, type ErrorInfo } from "../core/error.ts";
-import { copyJson, isJsonObject, type JsonObject } from "../core/base/json.ts";
+import { canonicalJson } from "../core/base/canonical-json.ts";
+import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
+import { parseJson } from "../core/base/parse-json.ts";
+import { valueText, type ContentPart } from "../core/content.ts";
 import { hasAnswer, type ResultStatus, type ToolResult } from "../core/result.ts";
 import { typeInWords } from "../core/base/wording.ts";
+import { liftData } from "../policy/lift-data.ts";
 import { copyContent } from "../session/copy-content.ts";
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
@@ -32,10 +36,48 @@ export function changeResult(result: ToolResult, changed: unknown): ToolResult {
   // A failure that has an answer, and a cancelled call that has partial output, keep it; an answer that a hook takes for a failure is gone.
   if (status === "ok" || status === "partial" || keepsAnswer(result, status)) {
     if (output !== undefined) next.output = copyJson(output).value;
-    if (content !== undefined) next.content = copyContent(content);
+    const said = content === result.content && next.output !== undefined ? reworded(result, next.output) : content;
+    if (said !== undefined) next.content = copyContent(said);
   }
   if (metadata !== undefined) next.metadata = readRecord(metadata);
   return next;
+}
+
+/**
+ * The content that a hook left as it was: where it repeats the output, as that of MCP servers and of outputs with files does, it would
+ * show what the hook took out of it.
+ */
+function reworded({ output, content }: ToolResult, now: JsonValue): readonly ContentPart[] | undefined {
+  const [first, ...others] = content ?? [];
+  if (output === undefined || first?.type !== "text" || !repeats(first.text, output)) return content;
+  const [before, text] = [valueText(output), valueText(now)];
+  if (before === text) return content;
+  const kept = others.filter((part) => !before.includes(bytesOf(part)) || (isAddress(part) && text.includes(part.uri)));
+  return kept.length === 0 ? undefined : [{ type: "text", text }, ...kept];
+}
+
+function repeats(text: string, output: JsonValue): boolean {
+  if (text === valueText(output) || text === firstText(liftData(output, undefined))) return true;
+  try {
+    return canonicalJson(parseJson(text)) === canonicalJson(output);
+  } catch {
+    return false; // not JSON
+  }
+}
+
+function firstText(content: readonly ContentPart[] | undefined): string | undefined {
+  const [first] = content ?? [];
+  return first?.type === "text" ? first.text : undefined;
+}
+
+/** What an output has of it, if it is a file of that output. */
+function bytesOf(part: ContentPart): string {
+  if (part.type === "text") return part.text;
+  return part.type === "file" ? part.uri.replace(/^data:[^,]*,/u, "") : part.data;
+}
+
+function isAddress(part: ContentPart): part is ContentPart & { readonly type: "file" } {
+  return part.type === "file" && !part.uri.startsWith("data:");
 }
 
 function keepsAnswer(result: ToolResult, status: ResultStatus): boolean {

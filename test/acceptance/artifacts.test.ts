@@ -305,6 +305,34 @@ describe("F1.19 the files that an afterCall hook adds", () => {
     expect(await run(change, undefined)).toContain(`"type":"image","mediaType":"image/png","data":"${base64}"`);
   });
 
+  const redacts = [
+    { name: "redacts", afterCall: (result: ToolResult) => ({ ...result, output: { ...(result.output as object), password: "***" } }) },
+  ];
+  const answers: Readonly<Record<string, () => unknown>> = {
+    "a data URL": () => ({ password: "hunter2", url: pngUrl }),
+    "nothing but words": () => ({ password: "hunter2" }),
+    "content that repeats it": () =>
+      new ToolOutput({
+        output: { password: "hunter2" },
+        content: [{ type: "text", text: JSON.stringify({ password: "hunter2" }, null, 2) }, image],
+      }),
+  };
+  const places = { store: memoryStore().artifacts, none: false, log: undefined } as const;
+
+  test.each(Object.keys(answers).flatMap((answer) => Object.keys(places).map((place) => [answer, place])))(
+    "of an output with %s is redacted in its content as well, and its files stay (place: %s)",
+    async (answer, place) => {
+      const artifacts = places[place as keyof typeof places];
+      const tools = [answering("secret", answers[answer] ?? expect.fail())];
+      const session = opened({ hooks: redacts, tools, ...(artifacts === undefined ? {} : { artifacts }) }).session();
+      const result = await session.execute({ name: "secret", input: {} });
+      expect(JSON.stringify(session.log)).not.toContain("hunter2");
+      expect(resultText(result)).toContain("***");
+      const files = (result.content ?? []).filter(({ type }) => type !== "text");
+      expect(files).toHaveLength(answer === "nothing but words" || artifacts === false ? 0 : 1);
+    },
+  );
+
   test("stay in the log where the place for artifacts does not answer, and a call that is cancelled meanwhile ends without them", async () => {
     const never = (): Promise<never> => new Promise(() => {});
     for (const cancels of [false, true]) {
