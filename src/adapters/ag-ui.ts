@@ -1,6 +1,5 @@
 /** The runs of a session for clients of AG-UI. @see https://docs.ag-ui.com/concepts/events (2026-11) */
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
-import type { PendingApproval } from "../core/approvals.ts";
 import type { ApprovalAnswer } from "../core/ask.ts";
 import type { ContentPart } from "../core/content.ts";
 import { ToolError } from "../core/error.ts";
@@ -9,7 +8,7 @@ import { parseJson } from "../core/base/parse-json.ts";
 import { resultText } from "../core/result.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
-import { ChatRuns, streamOf, type RunNews } from "./chat-runs.ts";
+import { ChatRuns, streamOf, type ChatQuestion, type RunNews } from "./chat-runs.ts";
 
 /** An event of AG-UI: its `type` and the fields of that. */
 export interface AgUiEvent {
@@ -113,28 +112,27 @@ interface RunIds {
 function agUiEvents(news: RunNews, ids: RunIds): readonly AgUiEvent[] {
   if (news.type === "event") return eventOf(news.event);
   if (news.type === "approvals")
-    return [{ type: "RUN_FINISHED", ...ids, outcome: { type: "interrupt", interrupts: news.pending.map(interruptOf) } }];
+    return [{ type: "RUN_FINISHED", ...ids, outcome: { type: "interrupt", interrupts: news.questions.map(interruptOf) } }];
   if (news.error === undefined) return [{ type: "RUN_FINISHED", ...ids, outcome: { type: "success" } }];
   return [{ type: "RUN_ERROR", message: news.error.message, code: news.error.code }];
 }
 
 /** The digest binds the answer to what was shown. */
-function interruptOf({ callId, toolName, description, input, digest, reason }: PendingApproval) {
+function interruptOf({ callId, shownCallId, toolName, description, input, digest, reason }: ChatQuestion) {
   return {
     id: callId,
     reason: "tool_approval",
     message: `${toolName}: ${reason}`,
-    toolCallId: callId,
+    toolCallId: shownCallId,
     responseSchema: { type: "object", properties: { approved: { type: "boolean" } }, required: ["approved"] },
     metadata: { toolName, description, input, digest },
   };
 }
 
-/** The events of AG-UI for one of a session; the calls of composite tools are left out. */
+/** The events of AG-UI for one of a session. */
 function eventOf(event: RuntimeEvent): readonly AgUiEvent[] {
   switch (event.type) {
     case "call-start": {
-      if (event.ofComposite === true) return [];
       const { callId: toolCallId, call } = event;
       return [
         { type: "TOOL_CALL_START", toolCallId, toolCallName: call.name, timestamp: event.at },

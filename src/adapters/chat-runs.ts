@@ -1,5 +1,6 @@
 /** Runs of a program that clients follow from request to request: what happens in a session, and the approvals it waits for. */
 import type { PendingApproval } from "../core/approvals.ts";
+import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import type { RuntimeEvent } from "../core/event.ts";
 import type { EventFeed } from "../runtime/events/event-feed.ts";
@@ -9,12 +10,27 @@ import type { RuntimeSession } from "../runtime/runtime-session.ts";
 /** How often open approvals are looked for while a run is followed: they are no events. */
 const ASK_MS = 50;
 
-/** The news of a run. */
+/** The news of a run. Of its calls those of composite tools are left out, and the ends of calls that began before it. */
 export type RunNews =
   | { readonly type: "event"; readonly event: RuntimeEvent }
   /** It waits for these approvals. */
-  | { readonly type: "approvals"; readonly pending: readonly PendingApproval[] }
+  | { readonly type: "approvals"; readonly questions: readonly ChatQuestion[] }
   | { readonly type: "end"; readonly error: ToolError | undefined };
+
+/** An approval that a run waits for, at the call that a client is shown. */
+export interface ChatQuestion extends PendingApproval {
+  /** The call that is asked about, or the one it is a part of where clients are shown that one alone. */
+  readonly shownCallId: string;
+  /** The name that clients know the tool by. */
+  readonly shownName: string;
+}
+
+/** A call of a run as its beginning told it. */
+interface ChatCall {
+  readonly call: ToolCall;
+  readonly isShown: boolean;
+  readonly parentCallId: string | undefined;
+}
 
 interface ChatRun {
   readonly session: RuntimeSession;
@@ -23,6 +39,8 @@ interface ChatRun {
   isOver: boolean;
   /** Of the last event that was given to a client. */
   cursor: string;
+  /** Its calls that began, by their ids. */
+  readonly calls: Map<string, ChatCall>;
 }
 
 export class ChatRuns {
@@ -46,16 +64,23 @@ export class ChatRuns {
         () => undefined,
         (thrown: unknown) => ToolError.fromUnknown(thrown),
       );
-    const run: ChatRun = { session, whenOver, isOver: false, cursor: String(session.length) };
+    const run: ChatRun = { session, whenOver, isOver: false, cursor: String(session.length), calls: new Map() };
     void whenOver.then(() => (run.isOver = true));
     this.#runs.set(conversation, run);
   }
 
   /** The open questions of its run. */
-  async pending(conversation: string): Promise<readonly PendingApproval[]> {
+  async pending(conversation: string): Promise<readonly ChatQuestion[]> {
     const run = this.#runs.get(conversation);
     if (run === undefined) return [];
-    return (await this.#runtime.approvals.pending()).filter(({ sessionId }) => sessionId === run.session.id);
+    const open = (await this.#runtime.approvals.pending()).filter(({ sessionId }) => sessionId === run.session.id);
+    return open.map((question) => questionIn(run, question));
+  }
+
+  /** The call as it began in the run of the conversation; undefined for one that clients are not shown. */
+  call(conversation: string, callId: string): ToolCall | undefined {
+    const begun = this.#runs.get(conversation)?.calls.get(callId);
+    return begun?.isShown === true ? begun.call : undefined;
   }
 
   /** Yields what has happened since the last time and then what happens, until the run waits for approvals or is over. Closing it cancels nothing. */
@@ -80,7 +105,7 @@ export class ChatRuns {
         for (const item of came) {
           if (!("event" in item)) continue;
           run.cursor = item.cursor ?? run.cursor;
-          yield { type: "event", event: item.event };
+          if (isTold(run, item.event)) yield { type: "event", event: item.event };
         }
         reading = feed.read();
         continue;
@@ -90,10 +115,10 @@ export class ChatRuns {
         await Promise.race([reading, this.#soon(run)]);
         continue;
       }
-      const pending = await this.pending(conversation);
-      if (pending.length === 0 || Number(run.cursor) < run.session.length) continue; // the client gets the calls first
+      const questions = await this.pending(conversation);
+      if (questions.length === 0 || Number(run.cursor) < run.session.length) continue; // the client gets the calls first
       reading.catch(() => {});
-      return yield { type: "approvals", pending };
+      return yield { type: "approvals", questions };
     }
     reading.catch(() => {});
     this.#runs.delete(conversation);
@@ -103,6 +128,27 @@ export class ChatRuns {
   #soon({ session }: ChatRun): Promise<"later"> {
     return new Promise((resolve) => session.ports.clock.timer(() => resolve("later"), ASK_MS, { background: true }));
   }
+}
+
+/** Keeps what begins. Returns whether clients are told of the event. */
+function isTold({ calls }: ChatRun, event: RuntimeEvent): boolean {
+  if (event.type === "call-start") {
+    const { callId, call, parentCallId, ofComposite } = event;
+    calls.set(callId, { call, parentCallId, isShown: ofComposite !== true });
+  }
+  return (event.type !== "call-start" && event.type !== "call-end") || calls.get(event.callId)?.isShown === true;
+}
+
+/** One of a call that began before the run, such as a job, stands at that call. */
+function questionIn({ calls }: ChatRun, question: PendingApproval): ChatQuestion {
+  let shownCallId = question.callId;
+  let begun = calls.get(shownCallId);
+  while (begun !== undefined && !begun.isShown && begun.parentCallId !== undefined) {
+    shownCallId = begun.parentCallId;
+    begun = calls.get(shownCallId);
+  }
+  const shownName = shownCallId === question.callId ? begun?.call.name : undefined;
+  return { ...question, shownCallId, shownName: shownName ?? question.toolName };
 }
 
 /** An event of a stream in the form that both protocols have. */

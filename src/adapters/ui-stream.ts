@@ -7,7 +7,7 @@ import { resultText, type ToolResult } from "../core/result.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import { textOf } from "./ag-ui.ts";
-import { ChatRuns, streamOf, type RunNews } from "./chat-runs.ts";
+import { ChatRuns, streamOf, type ChatQuestion, type RunNews } from "./chat-runs.ts";
 
 /** The fields that are read of a request of `DefaultChatTransport`. */
 export interface UiChatInput {
@@ -76,11 +76,15 @@ async function* chunksOf(runs: ChatRuns, runtime: Runtime, { input, options, sig
   try {
     const isContinued = last?.role === "assistant" && (await answerAll(runs, runtime, { id, message: last }));
     yield { type: "start", ...(isContinued ? { messageId: last.id } : {}) };
-    if (!isContinued) {
+    const told = new Set<unknown>();
+    if (isContinued) {
+      for (const { toolCallId } of last.parts) told.add(toolCallId);
+      yield* ownCalls(runs, id, last);
+    } else {
       const session = await options.session(id);
       runs.begin(id, session, () => options.run(session, input));
     }
-    for await (const news of runs.follow(id, signal)) yield* uiChunks(news);
+    for await (const news of runs.follow(id, signal)) yield* uiChunks(news, told);
   } catch (thrown: unknown) {
     yield { type: "error", errorText: ToolError.fromUnknown(thrown).message };
   }
@@ -94,8 +98,8 @@ async function answerAll(
   { id, message }: { readonly id: string; readonly message: UiChatMessage },
 ): Promise<boolean> {
   let isAnswered = false;
-  for (const { callId, digest } of await runs.pending(id)) {
-    const part = message.parts.find(({ toolCallId }) => toolCallId === callId);
+  for (const { callId, shownCallId, digest } of await runs.pending(id)) {
+    const part = message.parts.find(({ toolCallId }) => toolCallId === shownCallId);
     const approval: unknown = part?.["approval"];
     if (part?.["state"] !== "approval-responded" || typeof approval !== "object" || approval === null) continue;
     if (Reflect.get(approval, "id") !== digest) continue;
@@ -105,30 +109,41 @@ async function answerAll(
   return isAnswered;
 }
 
-function uiChunks(news: RunNews): readonly unknown[] {
-  if (news.type === "event") return chunksOfEvent(news.event);
-  if (news.type === "approvals")
-    return news.pending.map(({ callId, digest, reason }) => ({
-      type: "tool-approval-request",
-      approvalId: digest,
-      toolCallId: callId,
-      reason,
-    }));
+/** The calls themselves, where the message shows in their place a call that they made and that was asked about. */
+function* ownCalls(runs: ChatRuns, id: string, { parts }: UiChatMessage): Generator {
+  for (const { state, toolCallId, toolName } of parts) {
+    if (state !== "approval-responded" || typeof toolCallId !== "string") continue;
+    const call = runs.call(id, toolCallId);
+    if (call !== undefined && call.name !== toolName) yield inputOf(toolCallId, call.name, call.input);
+  }
+}
+
+/** @param told the ids of the calls that the client's message has: one that it does not know is an error for it */
+function uiChunks(news: RunNews, told: Set<unknown>): readonly unknown[] {
+  if (news.type === "event") return chunksOfEvent(news.event, told);
+  if (news.type === "approvals") return questionsOf(news.questions, told);
   return news.error === undefined ? [{ type: "finish" }] : [{ type: "error", errorText: news.error.message }];
 }
 
-/** The chunks of AI SDK for an event of a session; the calls of composite tools are left out. */
-function chunksOfEvent(event: RuntimeEvent): readonly unknown[] {
+/** A part has one question: a second one of the same call is asked when the first is answered. What is shown is the input that would run. */
+function questionsOf(questions: readonly ChatQuestion[], told: Set<unknown>): readonly unknown[] {
+  const asked = new Map<string, ChatQuestion>();
+  for (const question of questions) if (!asked.has(question.shownCallId)) asked.set(question.shownCallId, question);
+  return Array.from(asked, ([toolCallId, { digest, shownName, input, reason }]) => {
+    told.add(toolCallId);
+    return [inputOf(toolCallId, shownName, input), { type: "tool-approval-request", approvalId: digest, toolCallId, reason }];
+  }).flat();
+}
+
+function chunksOfEvent(event: RuntimeEvent, told: Set<unknown>): readonly unknown[] {
   switch (event.type) {
-    case "call-start": {
-      const { callId: toolCallId, call, ofComposite } = event;
-      if (ofComposite === true) return [];
-      return [{ type: "tool-input-available", toolCallId, toolName: call.name, input: call.input ?? {}, dynamic: true }];
-    }
+    case "call-start":
+      told.add(event.callId);
+      return [inputOf(event.callId, event.call.name, event.call.input)];
     case "call-progress":
       return [{ type: "data-haft-progress", data: { toolCallId: event.callId, ...event.update }, transient: true }];
     case "call-end":
-      return [endOf(event.callId, event.result)];
+      return told.has(event.callId) ? [endOf(event.callId, event.result)] : [];
     case "round-end": {
       const delta = textOf(event.message.content);
       const id = `${event.turnId}-${event.at}`;
@@ -142,6 +157,10 @@ function chunksOfEvent(event: RuntimeEvent): readonly unknown[] {
     default:
       return [];
   }
+}
+
+function inputOf(toolCallId: string, toolName: string, input: unknown = {}): unknown {
+  return { type: "tool-input-available", toolCallId, toolName, input, dynamic: true };
 }
 
 function endOf(toolCallId: string, result: ToolResult): unknown {
