@@ -131,7 +131,10 @@ function typedTool(bridged: BridgedTool): AiSdkTypedTool<JsonObject, unknown> {
     ...aiSdkTool(bridged),
     type: "function",
     inputSchema: openSchema<JsonObject>(bridged.inputSchema, (input) => repaired(input, fit)),
-    execute: async (input, options) => outputAsPromised(await called(bridged, input, options)),
+    execute: async (input, options) =>
+      outputAsPromised(
+        await called({ ...bridged, call: (sent, more) => bridged.call(sent, { ...more, readsRest: false }) }, input, options),
+      ),
   };
 }
 

@@ -9,7 +9,9 @@ import type { JsonValue } from "../core/base/json.ts";
 import { resultText, type ToolResult } from "../core/result.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import { nameMatcher } from "../policy/permission.ts";
+import { visibilityOf } from "../policy/visibility.ts";
 import { replacedBy, replacesOthers } from "../registry/program-offer.ts";
+import { READ_RESULT } from "../registry/read-result-tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import { copySchema } from "../schema/import-schema.ts";
@@ -44,7 +46,12 @@ export interface BridgedCallOptions {
   readonly signal?: AbortSignal | undefined;
   /** The framework says that a person has allowed this call. */
   readonly approved?: boolean;
+  /** False where the framework is not given the tool that reads the rest of a result, which then names no such tool. @default whether it is */
+  readonly readsRest?: boolean;
 }
+
+/** Of calls whose results must not name the tool that reads the rest of them. */
+const WITHOUT_REST = { allow: visibilityOf({ deny: [READ_RESULT] }) };
 
 /**
  * The tools that a runtime has now and a model may be given, sorted by name; quarantined ones are left out, as a framework would send
@@ -65,6 +72,7 @@ export function bridgedTools(runtime: Runtime, options: AdapterOptions, owner: s
   const program = listed.find(replacesOthers);
   const replacement = program === undefined ? undefined : replacedBy(program, listed);
   const given = replacement === undefined ? listed : listed.filter((registered) => !replacement.replaced.has(registered));
+  const givesRest = session === undefined || given.some(({ qualifiedName }) => qualifiedName === READ_RESULT);
   const count = new Map<string, number>();
   for (const { qualifiedName } of listed) count.set(qualifiedName, (count.get(qualifiedName) ?? 0) + 1);
   return given.map((registered) => {
@@ -79,9 +87,13 @@ export function bridgedTools(runtime: Runtime, options: AdapterOptions, owner: s
       needsApproval:
         !runtime.approvals.hasApprover &&
         runtime.approvals.needed(qualifiedName, tool.effects?.destructive === true, session) !== undefined,
-      call: (input, { id, signal, approved = false } = {}) => {
+      call: (input, { id, signal, approved = false, readsRest = givesRest } = {}) => {
         const call: ToolCall = { name: qualifiedName, input, ...(id === undefined ? {} : { id }) };
-        const options = { ...(signal === undefined ? {} : { signal }), ...(approved ? { approved } : {}) };
+        const options = {
+          ...(signal === undefined ? {} : { signal }),
+          ...(approved ? { approved } : {}),
+          ...(readsRest ? {} : WITHOUT_REST),
+        };
         // a framework sends the calls of one message one by one, all at the same time
         return session === undefined ? runtime.execute(call, options) : session.execute(call, { ...options, concurrent: true });
       },

@@ -105,7 +105,7 @@ export class ChatRuns {
         for (const item of came) {
           if (!("event" in item)) continue;
           run.cursor = item.cursor ?? run.cursor;
-          if (isTold(run, item.event)) yield { type: "event", event: item.event };
+          if (isForClients(run, item.event)) yield { type: "event", event: item.event };
         }
         reading = feed.read();
         continue;
@@ -130,8 +130,8 @@ export class ChatRuns {
   }
 }
 
-/** Keeps what begins. Returns whether clients are told of the event. */
-function isTold({ calls }: ChatRun, event: RuntimeEvent): boolean {
+/** Keeps calls that begin. Returns whether the event is one for clients. */
+function isForClients({ calls }: ChatRun, event: RuntimeEvent): boolean {
   if (event.type === "call-start") {
     const { callId, call, parentCallId, ofComposite } = event;
     calls.set(callId, { call, parentCallId, isShown: ofComposite !== true });
@@ -139,7 +139,7 @@ function isTold({ calls }: ChatRun, event: RuntimeEvent): boolean {
   return (event.type !== "call-start" && event.type !== "call-end") || calls.get(event.callId)?.isShown === true;
 }
 
-/** One of a call that began before the run, such as a job, stands at that call. */
+/** Where the call began before the run, such as a job, clients are shown that call. */
 function questionIn({ calls }: ChatRun, question: PendingApproval): ChatQuestion {
   let shownCallId = question.callId;
   let begun = calls.get(shownCallId);
