@@ -86,11 +86,11 @@ async function* eventsOf(runs: ChatRuns, runtime: Runtime, { input, options, sig
 async function answerAll(runs: ChatRuns, runtime: Runtime, { threadId, resume = [] }: AgUiInput): Promise<void> {
   const pending = await runs.pending(threadId);
   for (const { interruptId, status, payload } of resume) {
-    const open = pending.find(({ callId }) => callId === interruptId);
+    const open = pending.find(({ id }) => id === interruptId);
     if (open === undefined)
       throw new ToolError("not_found", `Nothing waits for an answer to the interrupt ${JSON.stringify(interruptId.slice(0, 60))}.`);
     await runtime.approvals.answer({
-      callId: open.callId,
+      id: open.id,
       digest: open.digest,
       answer: status === "resolved" ? answerOf(payload) : "deny",
     });
@@ -118,9 +118,9 @@ function agUiEvents(news: RunNews, ids: RunIds): readonly AgUiEvent[] {
 }
 
 /** The digest binds the answer to what was shown. */
-function interruptOf({ callId, shownCallId, toolName, description, input, digest, reason }: ChatQuestion) {
+function interruptOf({ id, shownCallId, toolName, description, input, digest, reason }: ChatQuestion) {
   return {
-    id: callId,
+    id,
     reason: "tool_approval",
     message: `${toolName}: ${reason}`,
     toolCallId: shownCallId,

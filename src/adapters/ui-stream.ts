@@ -98,13 +98,13 @@ async function answerAll(
   { id, message }: { readonly id: string; readonly message: UiChatMessage },
 ): Promise<boolean> {
   let isAnswered = false;
-  for (const { callId, shownCallId, digest } of await runs.pending(id)) {
+  for (const { id: approvalId, shownCallId, digest } of await runs.pending(id)) {
     const part = message.parts.find(({ toolCallId }) => toolCallId === shownCallId);
     const approval: unknown = part?.["approval"];
     if (part?.["state"] !== "approval-responded" || typeof approval !== "object" || approval === null) continue;
-    if (Reflect.get(approval, "id") !== digest) continue;
+    if (Reflect.get(approval, "id") !== approvalId) continue;
     const answer = Reflect.get(approval, "approved") === true ? "allow-once" : "deny";
-    isAnswered = (await runtime.approvals.answer({ callId, digest, answer })) || isAnswered;
+    isAnswered = (await runtime.approvals.answer({ id: approvalId, digest, answer })) || isAnswered;
   }
   return isAnswered;
 }
@@ -129,9 +129,9 @@ function uiChunks(news: RunNews, told: Set<unknown>): readonly unknown[] {
 function questionsOf(questions: readonly ChatQuestion[], told: Set<unknown>): readonly unknown[] {
   const asked = new Map<string, ChatQuestion>();
   for (const question of questions) if (!asked.has(question.shownCallId)) asked.set(question.shownCallId, question);
-  return Array.from(asked, ([toolCallId, { digest, shownName, input, reason }]) => {
+  return Array.from(asked, ([toolCallId, { id: approvalId, shownName, input, reason }]) => {
     told.add(toolCallId);
-    return [inputOf(toolCallId, shownName, input), { type: "tool-approval-request", approvalId: digest, toolCallId, reason }];
+    return [inputOf(toolCallId, shownName, input), { type: "tool-approval-request", approvalId, toolCallId, reason }];
   }).flat();
 }
 

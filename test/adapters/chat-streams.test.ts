@@ -16,7 +16,7 @@ import { memoryStore } from "../../src/store/memory-store.ts";
 import { fakePorts } from "../../src/testing/fake-ports.ts";
 import { repeated } from "../ci.ts";
 import { gate, tool } from "../runtime/bench-runtime.ts";
-import { agUiClient, Chat } from "./chat-clients.ts";
+import { agUiClient, Chat, type Decide } from "./chat-clients.ts";
 
 const path = { type: "object", properties: { path: { type: "string" } }, required: ["path"] } as const;
 
@@ -127,6 +127,19 @@ const conversation = fc.record({
   answers: fc.infiniteStream(fc.boolean()),
 });
 
+/** Answers from the stream, and keeps the inputs that were allowed to be removed. */
+function deciding(answers: IterableIterator<boolean>) {
+  const allowed: unknown[] = [];
+  const decide: Decide = ({ toolName, input }) => {
+    const isAllowed = answers.next().value === true;
+    if (isAllowed) allowed.push(toolName.endsWith("remove") ? input : toolName);
+    return isAllowed;
+  };
+  return { allowed, decide };
+}
+
+const sorted = (inputs: readonly unknown[]) => inputs.map((input) => JSON.stringify(input)).toSorted();
+
 /** Plays the runs of a conversation, one for each request that begins one. */
 function playing(made: World, runs: readonly (readonly Step[])[]) {
   const rest = [...runs];
@@ -138,19 +151,21 @@ function playing(made: World, runs: readonly (readonly Step[])[]) {
   };
 }
 
-test("AI SDK's chat reads every run, whatever it does", async () => {
+test("AI SDK's chat reads every run, whatever it does, and what a person allowed runs, no more", async () => {
   await fc.assert(
     fc.asyncProperty(conversation, async ({ runs, answers }) => {
       const made = world();
       const chat = new Chat(uiChatHandler(made.runtime, playing(made, runs)));
+      const { allowed, decide } = deciding(answers);
       for (const run of runs) {
-        await chat.say("Go on.", () => answers.next().value);
+        await chat.say("Go on.", decide);
         const hasFailed = run.some(({ type }) => type === "throw");
         expect(chat.error?.message).toBe(hasFailed ? "No more today." : undefined);
         chat.clearError();
         const open = chat.calls.filter(({ state }) => !state.startsWith("output-"));
         expect(open.filter(({ toolName }) => !JOBS.includes(toolName))).toEqual([]);
       }
+      expect(sorted(made.removed)).toEqual(sorted(allowed));
       await made.runtime.close();
     }),
     { numRuns: repeated(100) },
@@ -158,13 +173,14 @@ test("AI SDK's chat reads every run, whatever it does", async () => {
 });
 const JOBS = ["slow", "look", "remove"];
 
-test("AG-UI's agent reads every run, whatever it does", async () => {
+test("AG-UI's agent reads every run, whatever it does, and what a person allowed runs, no more", async () => {
   await fc.assert(
     fc.asyncProperty(conversation, async ({ runs, answers }) => {
       const made = world();
       const { say, events, agent } = agUiClient(agUiHandler(made.runtime, playing(made, runs)));
+      const { allowed, decide } = deciding(answers);
       for (const run of runs) {
-        await say(() => answers.next().value);
+        await say(decide);
         expect(events.at(-1)?.type).toBe(run.some(({ type }) => type === "throw") ? "RUN_ERROR" : "RUN_FINISHED");
         const known = new Set(
           agent.messages.flatMap((message) => (message.role === "assistant" ? (message.toolCalls ?? []) : [])).map(({ id }) => id),
@@ -174,6 +190,7 @@ test("AG-UI's agent reads every run, whatever it does", async () => {
         expect(results).toHaveLength(new Set(results).size);
         agent.pendingInterrupts = []; // the client keeps those of a run that ended with an error
       }
+      expect(sorted(made.removed)).toEqual(sorted(allowed));
       await made.runtime.close();
     }),
     { numRuns: repeated(100) },
