@@ -74,7 +74,9 @@ async function* chunksOf(runs: ChatRuns, runtime: Runtime, { input, options, sig
   const { id, messages } = input;
   const last = messages.at(-1);
   try {
-    const isContinued = last?.role === "assistant" && (await answerAll(runs, runtime, { id, message: last }));
+    // an answer never begins a run: one that is late or repeated changes nothing
+    const isContinued = last?.role === "assistant" && last.parts.some(({ state }) => state === "approval-responded");
+    if (isContinued) await answerAll(runs, runtime, { id, message: last });
     yield { type: "start", ...(isContinued ? { messageId: last.id } : {}) };
     const told = new Set<unknown>();
     if (isContinued) {
@@ -91,22 +93,20 @@ async function* chunksOf(runs: ChatRuns, runtime: Runtime, { input, options, sig
   yield "[DONE]";
 }
 
-/** Answers the questions that the message has answers to. Resolves to whether there were any. */
+/** Answers the open questions that the message has answers to. */
 async function answerAll(
   runs: ChatRuns,
   runtime: Runtime,
   { id, message }: { readonly id: string; readonly message: UiChatMessage },
-): Promise<boolean> {
-  let isAnswered = false;
+): Promise<void> {
   for (const { id: approvalId, shownCallId, digest } of await runs.pending(id)) {
     const part = message.parts.find(({ toolCallId }) => toolCallId === shownCallId);
     const approval: unknown = part?.["approval"];
     if (part?.["state"] !== "approval-responded" || typeof approval !== "object" || approval === null) continue;
     if (Reflect.get(approval, "id") !== approvalId) continue;
     const answer = Reflect.get(approval, "approved") === true ? "allow-once" : "deny";
-    isAnswered = (await runtime.approvals.answer({ id: approvalId, digest, answer })) || isAnswered;
+    await runtime.approvals.answer({ id: approvalId, digest, answer });
   }
-  return isAnswered;
 }
 
 /** The calls themselves, where the message shows in their place a call that they made and that was asked about. */
