@@ -6,7 +6,7 @@ import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { JsonValue } from "../core/base/json.ts";
-import { resultText, type ToolResult } from "../core/result.ts";
+import { resultText, type ResultStatus, type ToolResult } from "../core/result.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import { nameMatcher } from "../policy/permission.ts";
 import { visibilityOf } from "../policy/visibility.ts";
@@ -90,6 +90,7 @@ export function bridgedTools(runtime: Runtime, options: AdapterOptions, owner: s
       call: (input, { id, signal, approved = false, readsRest = givesRest } = {}) => {
         const call: ToolCall = { name: qualifiedName, input, ...(id === undefined ? {} : { id }) };
         const options = {
+          background: false, // no message of a framework could bring the end of a job
           ...(signal === undefined ? {} : { signal }),
           ...(approved ? { approved } : {}),
           ...(readsRest ? {} : WITHOUT_REST),
@@ -112,9 +113,12 @@ export function outputOf(result: ToolResult): JsonValue {
   return result.content === undefined && result.output !== undefined ? result.output : offeredText(result);
 }
 
+/** A stateful tool always answers `pending`: its job goes on. */
+const ANSWERS: ReadonlySet<ResultStatus> = new Set<ResultStatus>(["ok", "partial", "pending"]);
+
 /** @throws Error with what the model reads of a call that has no answer. Frameworks put "Error: " before it, so it begins with the code */
 export function refuseError(result: ToolResult): void {
-  if (result.status === "ok" || result.status === "partial") return;
+  if (ANSWERS.has(result.status)) return;
   throw new Error(offeredText(result).replace(/^Error \((\w+)\): /u, "$1: "), { cause: result.error });
 }
 
