@@ -2,7 +2,7 @@
 import type { PendingApproval } from "../core/approvals.ts";
 import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
-import type { RuntimeEvent } from "../core/event.ts";
+import type { CallPlace, RuntimeEvent, SessionEvent } from "../core/event.ts";
 import type { EventFeed } from "../runtime/events/event-feed.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
@@ -19,7 +19,7 @@ export type RunNews =
 
 /** An approval that a run waits for, at the call that a client is shown. */
 export interface ChatQuestion extends PendingApproval {
-  /** The call that is asked about, or the one it is a part of where clients are shown that one alone. */
+  /** The call that is asked about, or the one it is a part of, such as that of a delegate, where clients are shown that one alone. */
   readonly shownCallId: string;
   /** The name that clients know the tool by. */
   readonly shownName: string;
@@ -73,14 +73,27 @@ export class ChatRuns {
   async pending(conversation: string): Promise<readonly ChatQuestion[]> {
     const run = this.#runs.get(conversation);
     if (run === undefined) return [];
-    const open = (await this.#runtime.approvals.pending()).filter(({ sessionId }) => sessionId === run.session.id);
-    return open.map((question) => questionIn(run, question));
+    const open = await this.#runtime.approvals.pending();
+    return open.flatMap((question) => {
+      const place = this.#placeIn(run.session.id, question);
+      return place === undefined ? [] : [questionIn(run, question, place)];
+    });
   }
 
   /** The call as it began in the run of the conversation; undefined for one that clients are not shown. */
   call(conversation: string, callId: string): ToolCall | undefined {
     const begun = this.#runs.get(conversation)?.calls.get(callId);
     return begun?.isShown === true ? begun.call : undefined;
+  }
+
+  /** The call of the session in which the question came up: its own, or that of the delegate, of any depth. */
+  #placeIn(sessionId: string, question: CallPlace): CallPlace | undefined {
+    let place: CallPlace | undefined = question;
+    while (place !== undefined && place.sessionId !== sessionId) {
+      const start: SessionEvent | undefined = this.#runtime.sessions.get(place.sessionId)?.log[0];
+      place = start?.type === "session-start" ? start.parentCall : undefined;
+    }
+    return place;
   }
 
   /** Yields what has happened since the last time and then what happens, until the run waits for approvals or is over. Closing it cancels nothing. */
@@ -140,14 +153,14 @@ function isForClients({ calls }: ChatRun, event: RuntimeEvent): boolean {
 }
 
 /** Where the call began before the run, such as a job, clients are shown that call. */
-function questionIn({ calls }: ChatRun, question: PendingApproval): ChatQuestion {
-  let shownCallId = question.callId;
+function questionIn({ calls, session }: ChatRun, question: PendingApproval, place: CallPlace): ChatQuestion {
+  let shownCallId = place.callId;
   let begun = calls.get(shownCallId);
   while (begun !== undefined && !begun.isShown && begun.parentCallId !== undefined) {
     shownCallId = begun.parentCallId;
     begun = calls.get(shownCallId);
   }
-  const shownName = shownCallId === question.callId ? begun?.call.name : undefined;
+  const shownName = question.sessionId === session.id && shownCallId === question.callId ? begun?.call.name : undefined;
   return { ...question, shownCallId, shownName: shownName ?? question.toolName };
 }
 

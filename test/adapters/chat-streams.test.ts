@@ -5,6 +5,7 @@ import { scriptedModel, type ScriptedReply } from "haft/model";
 import { expect, test } from "vitest";
 import { agUiHandler } from "../../src/adapters/ag-ui.ts";
 import { uiChatHandler } from "../../src/adapters/ui-stream.ts";
+import { delegateTool } from "../../src/compose/delegate/delegate.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import { createLoop } from "../../src/compose/loop.ts";
 import type { Clock } from "../../src/core/ports.ts";
@@ -46,9 +47,19 @@ function world(): World {
   const steps = createChain()
     .addStep({ tool: "look", inputMapping: {}, outputKey: "seen" })
     .addStep({ tool: "remove", inputMapping: { path: "path" }, outputKey: "done" });
+  const allow = { allow: ["default::*"] };
+  const removes = calling({ text: "So be it.", calls: ["b", "c"].map((name) => ({ name: "remove", input: { path: name } })) });
+  const hands = calling({
+    calls: [
+      { name: "helper", input: { task: "x" } },
+      { name: "tidy", input: { path: "d" } },
+    ],
+  });
   const runtime = createRuntime({
     tools: [
       remove,
+      delegateTool({ name: "helper", description: "Removes.", model: removes, allow }),
+      delegateTool({ name: "boss", description: "Has others remove.", model: hands, allow }),
       tool("look", (_input, context) => (context.progress({ message: "looking" }), { found: 2 })),
       tool("nothing", () => null),
       tool("much", () => "line\n".repeat(50_000)),
@@ -80,6 +91,11 @@ function world(): World {
   };
 }
 
+/** A model that answers each task with these calls, and then ends. */
+function calling(reply: ScriptedReply) {
+  return scriptedModel(({ messages }) => (messages.at(-1)?.role === "user" ? reply : { text: "Done." }));
+}
+
 const CALLS = [
   { name: "look", input: {} },
   { name: "nothing", input: {} },
@@ -90,6 +106,8 @@ const CALLS = [
   { name: "remove", input: '{"path":"a"}' as unknown as JsonObject },
   { name: "remove", input: {} },
   { name: "tidy", input: { path: "t" } },
+  { name: "helper", input: { task: "x" } },
+  { name: "boss", input: { task: "y" } },
 ];
 type Calls = readonly (typeof CALLS)[number][];
 
@@ -195,4 +213,15 @@ test("AG-UI's agent reads every run, whatever it does, and what a person allowed
     }),
     { numRuns: repeated(100) },
   );
+});
+
+test("what a delegate, or one of its own, asks stands at the call that the chat shows, until it is answered", async () => {
+  const made = world();
+  const chat = new Chat(uiChatHandler(made.runtime, playing(made, [[{ type: "calls", calls: [{ name: "boss", input: { task: "y" } }] }]])));
+  const shown: unknown[] = [];
+  await chat.say("Go on.", ({ toolName, input }) => shown.push([toolName, input]) > 0);
+  expect(shown).toEqual(expect.arrayContaining(["b", "c", "d"].map((name) => ["default::remove", { path: name }])));
+  expect([shown.length, sorted(made.removed)]).toEqual([3, sorted([{ path: "b" }, { path: "c" }, { path: "d" }])]);
+  expect(chat.calls).toMatchObject([{ toolName: "boss", input: { task: "y" }, state: "output-available", output: "Done." }]);
+  await made.runtime.close();
 });
