@@ -4,6 +4,7 @@ import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import type { CallPlace, RuntimeEvent, SessionEvent } from "../core/event.ts";
 import type { EventFeed } from "../runtime/events/event-feed.ts";
+import { ChatTexts, type TextNews } from "./chat-texts.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 
@@ -12,6 +13,7 @@ const ASK_MS = 50;
 
 /** The news of a run. Of its calls those of composite tools are left out, and the ends of calls that began before it. */
 export type RunNews =
+  | TextNews
   | { readonly type: "event"; readonly event: RuntimeEvent }
   /** It waits for these approvals. */
   | { readonly type: "approvals"; readonly questions: readonly ChatQuestion[] }
@@ -41,6 +43,7 @@ interface ChatRun {
   cursor: string;
   /** Its calls that began, by their ids. */
   readonly calls: Map<string, ChatCall>;
+  readonly texts: ChatTexts;
 }
 
 export class ChatRuns {
@@ -64,7 +67,7 @@ export class ChatRuns {
         () => undefined,
         (thrown: unknown) => ToolError.fromUnknown(thrown),
       );
-    const run: ChatRun = { session, whenOver, isOver: false, cursor: String(session.length), calls: new Map() };
+    const run: ChatRun = { session, whenOver, isOver: false, cursor: String(session.length), calls: new Map(), texts: new ChatTexts() };
     void whenOver.then(() => (run.isOver = true));
     this.#runs.set(conversation, run);
   }
@@ -111,6 +114,7 @@ export class ChatRuns {
 
   async *#news(conversation: string, run: ChatRun, feed: EventFeed): AsyncGenerator<RunNews> {
     let reading = feed.read();
+    run.texts.begin();
     for (;;) {
       const came = await Promise.race([reading, run.whenOver.then(() => "over" as const), this.#soon(run)]);
       if (typeof came !== "string") {
@@ -118,6 +122,7 @@ export class ChatRuns {
         for (const item of came) {
           if (!("event" in item)) continue;
           run.cursor = item.cursor ?? run.cursor;
+          yield* run.texts.of(item.event, run.cursor);
           if (isForClients(run, item.event)) yield { type: "event", event: item.event };
         }
         reading = feed.read();
@@ -131,10 +136,12 @@ export class ChatRuns {
       const questions = await this.pending(conversation);
       if (questions.length === 0 || Number(run.cursor) < run.session.length) continue; // the client gets the calls first
       reading.catch(() => {});
+      yield* run.texts.endAll();
       return yield { type: "approvals", questions };
     }
     reading.catch(() => {});
     this.#runs.delete(conversation);
+    yield* run.texts.endAll();
     yield { type: "end", error: await run.whenOver };
   }
 
@@ -169,16 +176,19 @@ function dataFrame(value: unknown): Uint8Array {
   return new TextEncoder().encode(`data: ${typeof value === "string" ? value : JSON.stringify(value)}\n\n`);
 }
 
-/** The stream of what a generator gives; one that is closed ends the generator. */
-export function streamOf(events: AsyncGenerator): ReadableStream<Uint8Array> {
+/** The stream of what a generator gives. One that is closed ends the generator, and so does the end of its request. */
+export function streamOf(request: Request, events: (signal: AbortSignal) => AsyncGenerator): ReadableStream<Uint8Array> {
+  const closed = new AbortController();
+  const given = events(AbortSignal.any([request.signal, closed.signal]));
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
-      const { done, value } = await events.next();
+      const { done, value } = await given.next();
       if (done === true) controller.close();
       else controller.enqueue(dataFrame(value));
     },
     async cancel() {
-      await events.return(undefined);
+      closed.abort(); // it may wait for an event, and is returned from only after that
+      await given.return(undefined);
     },
   });
 }

@@ -6,7 +6,6 @@ import { parseJson } from "../core/base/parse-json.ts";
 import { resultText, type ToolResult } from "../core/result.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
-import { textOf } from "./ag-ui.ts";
 import { ChatRuns, streamOf, type ChatQuestion, type RunNews } from "./chat-runs.ts";
 
 /** The fields that are read of a request of `DefaultChatTransport`. */
@@ -49,14 +48,16 @@ export function uiChatHandler(runtime: Runtime, options: UiChatOptions): (reques
   return async (request) => {
     try {
       const input = readInput(parseJson(await request.text()));
-      const chunks = chunksOf(runs, runtime, { input, options, signal: request.signal });
       const headers = {
         "content-type": "text/event-stream; charset=utf-8",
         "cache-control": "no-store",
         "x-accel-buffering": "no",
         "x-vercel-ai-ui-message-stream": "v1",
       };
-      return new Response(streamOf(chunks), { headers });
+      return new Response(
+        streamOf(request, (signal) => chunksOf(runs, runtime, { input, options, signal })),
+        { headers },
+      );
     } catch (thrown: unknown) {
       const { code, message } = ToolError.fromUnknown(thrown, "invalid_argument");
       return Response.json({ code, message }, { status: 400 });
@@ -122,6 +123,7 @@ function* ownCalls(runs: ChatRuns, id: string, { parts }: UiChatMessage): Genera
 function uiChunks(news: RunNews, told: Set<unknown>): readonly unknown[] {
   if (news.type === "event") return chunksOfEvent(news.event, told);
   if (news.type === "approvals") return questionsOf(news.questions, told);
+  if (news.type !== "end") return [news]; // a text is the same there
   return news.error === undefined ? [{ type: "finish" }] : [{ type: "error", errorText: news.error.message }];
 }
 
@@ -144,16 +146,6 @@ function chunksOfEvent(event: RuntimeEvent, told: Set<unknown>): readonly unknow
       return [{ type: "data-haft-progress", data: { toolCallId: event.callId, ...event.update }, transient: true }];
     case "call-end":
       return told.has(event.callId) ? [endOf(event.callId, event.result)] : [];
-    case "round-end": {
-      const delta = textOf(event.message.content);
-      const id = `${event.turnId}-${event.at}`;
-      if (delta === "" || event.voided !== undefined) return [];
-      return [
-        { type: "text-start", id },
-        { type: "text-delta", id, delta },
-        { type: "text-end", id },
-      ];
-    }
     default:
       return [];
   }
@@ -168,7 +160,7 @@ function endOf(toolCallId: string, result: ToolResult): unknown {
   if (error?.code === "approval_denied") return { type: "tool-output-denied", toolCallId };
   if (status !== "ok" && status !== "partial")
     return { type: "tool-output-error", toolCallId, errorText: resultText(result), dynamic: true };
-  return { type: "tool-output-available", toolCallId, output: output ?? resultText(result), dynamic: true };
+  return { type: "tool-output-available", toolCallId, output: output === undefined ? resultText(result) : output, dynamic: true };
 }
 
 /** @throws ToolError `invalid_argument` */

@@ -225,3 +225,29 @@ test("what a delegate, or one of its own, asks stands at the call that the chat 
   expect(chat.calls).toMatchObject([{ toolName: "boss", input: { task: "y" }, state: "output-available", output: "Done." }]);
   await made.runtime.close();
 });
+
+const SPOKEN: Step = {
+  type: "loop",
+  rounds: ["I look.", "So be it."].map((text) => ({ text, calls: [{ name: "look", input: {} }], pieceChars: 3 })),
+};
+
+test("a text comes before the calls of its message, and each message has a text of its own", async () => {
+  const made = world();
+  const chat = new Chat(uiChatHandler(made.runtime, playing(made, [[SPOKEN]])));
+  await chat.say("Go on.", () => true);
+  expect(chat.lastMessage?.parts.map((part) => (part.type === "text" ? part.text : part.type))).toEqual([
+    "I look.",
+    "dynamic-tool",
+    "So be it.",
+    "dynamic-tool",
+    "The end.",
+  ]);
+  const { say, agent } = agUiClient(agUiHandler(made.runtime, playing(made, [[SPOKEN]])));
+  await say(() => true);
+  expect(agent.messages.flatMap(({ role, content }) => (role === "assistant" && content !== undefined ? [content] : []))).toEqual([
+    "I look.",
+    "So be it.",
+    "The end.",
+  ]);
+  await made.runtime.close();
+});
