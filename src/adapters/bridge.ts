@@ -6,6 +6,7 @@ import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { JsonValue } from "../core/base/json.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { resultText, type ResultStatus, type ToolResult } from "../core/result.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import { nameMatcher } from "../policy/permission.ts";
@@ -192,9 +193,19 @@ function inputText(input: unknown): string {
   }
 }
 
+/** The error for a tool whose schema cannot be used: `invalid_schema`, naming the tool. */
+export function schemaError(name: string, thrown: unknown): ToolError {
+  const { code, message, hint } = ToolError.fromUnknown(thrown, "invalid_schema");
+  return new ToolError(code, `The schema of the tool ${JSON.stringify(name)}: ${message}`, { cause: thrown, ...omitUndefined({ hint }) });
+}
+
 function jsonSchemaOf(schema: unknown, name: string): JsonSchema {
-  if (isStandardSchema(schema)) return copySchema(fromStandardSchema(schema).jsonSchema);
-  if (typeof schema === "object" && schema !== null && !("_def" in schema)) return copySchema(schema);
+  try {
+    if (isStandardSchema(schema)) return copySchema(fromStandardSchema(schema).jsonSchema);
+    if (typeof schema === "object" && schema !== null && !("_def" in schema)) return copySchema(schema);
+  } catch (thrown: unknown) {
+    throw schemaError(name, thrown);
+  }
   throw new ToolError("invalid_schema", `The tool ${JSON.stringify(name)} has no schema that can be read as JSON Schema.`, {
     hint: "Give a JSON Schema, or a schema of a library that speaks Standard Schema (zod ≥ 4.2).",
   });
