@@ -88,19 +88,27 @@ export function bridgedTools(runtime: Runtime, options: AdapterOptions, owner: s
       needsApproval:
         !runtime.approvals.hasApprover &&
         runtime.approvals.needed(qualifiedName, tool.effects?.destructive === true, session) !== undefined,
-      call: (input, { id, signal, approved = false, readsRest = givesRest } = {}) => {
-        const call: ToolCall = { name: qualifiedName, input, ...(id === undefined ? {} : { id }) };
-        const options = {
-          background: false, // no message of a framework could bring the end of a job
-          ...(signal === undefined ? {} : { signal }),
-          ...(approved ? { approved } : {}),
-          ...(readsRest ? {} : WITHOUT_REST),
-        };
-        // a framework sends the calls of one message one by one, all at the same time
-        return session === undefined ? runtime.execute(call, options) : session.execute(call, { ...options, concurrent: true });
-      },
+      call: caller(runtime, session, { qualifiedName, givesRest }),
     };
   });
+}
+
+function caller(
+  runtime: Runtime,
+  session: RuntimeSession | undefined,
+  { qualifiedName, givesRest }: { readonly qualifiedName: string; readonly givesRest: boolean },
+): BridgedTool["call"] {
+  return (input, { id, signal, approved = false, readsRest = givesRest } = {}) => {
+    const call: ToolCall = { name: qualifiedName, input, ...(id === undefined ? {} : { id }) };
+    const options = {
+      background: false, // no message of a framework could bring the end of a job
+      ...(signal === undefined ? {} : { signal }),
+      ...(approved ? { approved } : {}),
+      ...(readsRest ? {} : WITHOUT_REST),
+    };
+    // a framework sends the calls of one message one by one, all at the same time
+    return session === undefined ? runtime.execute(call, options) : session.execute(call, { ...options, concurrent: true });
+  };
 }
 
 /** The text of a result for the model, with tools named as the framework was given them. */
@@ -114,7 +122,7 @@ export function outputOf(result: ToolResult): JsonValue {
   return result.content === undefined && result.output !== undefined ? result.output : offeredText(result);
 }
 
-/** A stateful tool always answers `pending`: its job goes on. */
+/** A stateful tool always answers `pending`: its job continues. */
 const ANSWERS: ReadonlySet<ResultStatus> = new Set<ResultStatus>(["ok", "partial", "pending"]);
 
 /** @throws Error with what the model reads of a call that has no answer. Frameworks put "Error: " before it, so it begins with the code */

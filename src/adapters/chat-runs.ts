@@ -1,7 +1,7 @@
 /** Runs of a program that clients follow from request to request: what happens in a session, and the approvals it waits for. */
 import type { PendingApproval } from "../core/approvals.ts";
 import type { ToolCall } from "../core/call.ts";
-import { ToolError } from "../core/error.ts";
+import { describeThrown, isToolError, ToolError } from "../core/error.ts";
 import type { CallPlace, RuntimeEvent, SessionEvent } from "../core/event.ts";
 import type { EventFeed } from "../runtime/events/event-feed.ts";
 import { ChatTexts, type TextNews } from "./chat-texts.ts";
@@ -65,7 +65,10 @@ export class ChatRuns {
       .then(work)
       .then(
         () => undefined,
-        (thrown: unknown) => ToolError.fromUnknown(thrown),
+        (thrown: unknown) => {
+          if (!isToolError(thrown)) session.ports.log.warn(`A run of a chat failed: ${describeThrown(thrown)}`);
+          return clientError(thrown);
+        },
       );
     const run: ChatRun = { session, whenOver, isOver: false, cursor: String(session.length), calls: new Map(), texts: new ChatTexts() };
     void whenOver.then(() => (run.isOver = true));
@@ -169,6 +172,11 @@ function questionIn({ calls, session }: ChatRun, question: PendingApproval, plac
   }
   const shownName = question.sessionId === session.id && shownCallId === question.callId ? begun?.call.name : undefined;
   return { ...question, shownCallId, shownName: shownName ?? question.toolName };
+}
+
+/** An error as clients are shown it: the message of one that is no ToolError may hold secrets of the program. */
+export function clientError(thrown: unknown): ToolError {
+  return isToolError(thrown) ? thrown : new ToolError("execution_failed", "The run failed.", { cause: thrown });
 }
 
 /** An event of a stream in the form that both protocols have. */

@@ -14,7 +14,7 @@ export class ChatTexts {
   /** The ids of the texts that have begun in the stream, by turn. */
   readonly #open = new Map<string, string>();
 
-  /** What the event adds to the texts. @param cursor of the latest event that is kept */
+  /** Returns what the event adds to the texts. @param cursor of the latest event that is kept */
   *of(event: RuntimeEvent, cursor: string): Generator<TextNews> {
     if (event.type === "round-text") {
       // a piece behind one that was missed comes with the end

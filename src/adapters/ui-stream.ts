@@ -6,7 +6,7 @@ import { parseJson } from "../core/base/parse-json.ts";
 import { resultText, type ToolResult } from "../core/result.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
-import { ChatRuns, streamOf, type ChatQuestion, type RunNews } from "./chat-runs.ts";
+import { ChatRuns, clientError, streamOf, type ChatQuestion, type RunNews } from "./chat-runs.ts";
 
 /** The fields that are read of a request of `DefaultChatTransport`. */
 export interface UiChatInput {
@@ -89,7 +89,7 @@ async function* chunksOf(runs: ChatRuns, runtime: Runtime, { input, options, sig
     }
     for await (const news of runs.follow(id, signal)) yield* uiChunks(news, told);
   } catch (thrown: unknown) {
-    yield { type: "error", errorText: ToolError.fromUnknown(thrown).message };
+    yield { type: "error", errorText: clientError(thrown).message };
   }
   yield "[DONE]";
 }

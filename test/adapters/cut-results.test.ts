@@ -28,7 +28,7 @@ const FRAMEWORKS: Readonly<Record<string, (runtime: Runtime, options: AdapterOpt
     new Map(
       toLangChainTools(runtime, (handler, fields) => langChainTool(handler, fields), options).map((made) => [
         made.name,
-        (input) => made.invoke(input) as Promise<unknown>,
+        (input) => made.invoke(input),
       ]),
     ),
 };

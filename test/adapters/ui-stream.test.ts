@@ -102,3 +102,15 @@ test.each(["answered elsewhere", "answered twice", "of another conversation"])("
   expect([runs, await runtime.approvals.pending()]).toEqual([1, []]);
   expect(deleted).toEqual(when === "answered elsewhere" ? [] : ["a.txt"]);
 });
+
+test.each(["session", "run"])("what %s throws that is no ToolError stays in the program", async (where) => {
+  const { runtime, session } = chatWorld();
+  closing.push(() => runtime.close());
+  const fails = () => {
+    throw new Error("password hunter2");
+  };
+  const work = async () => fails();
+  const chat = new Chat(uiChatHandler(runtime, where === "run" ? { session, run: work } : { session: fails, run: async () => {} }));
+  await chat.sendMessage({ text: "Go on." });
+  expect(chat.error?.message).toBe("The run failed.");
+});
