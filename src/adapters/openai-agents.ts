@@ -103,7 +103,7 @@ export function fromOpenAiAgentsTools<Context>(
   return tools.map((tool) => {
     if (hasAny(tool.inputGuardrails) || hasAny(tool.outputGuardrails))
       throw new ToolError("not_executable", `The tool ${JSON.stringify(tool.name)} has guardrails, which only the Agents SDK runs.`, {
-        hint: "Use a tool without them, with hooks or approval of the runtime in their place.",
+        operatorHint: "Use a tool without them, with hooks or approval of the runtime in their place.",
       });
     return foreignTool({
       name: tool.name,
