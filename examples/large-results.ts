@@ -27,7 +27,7 @@ assert.match(resultText(rest), /bolt 499/u);
 await runtime.close();
 
 /* Prints:
-{"parts":[{"id":0,"name":"bolt 0"},{"id":1,"name":"bolt 1"},{"id":2,"name":"bolt 2"},{"id":3,"name":"bolt 3"},{"id":4,"name":"bolt 4"},{"id":5,"name":"bolt 5"},"[494 more items]"],"[cut]":"[14111 of 14291 bytes left out. Read the rest with read_result {\"handle\": \"call_1\"}]"}
+{"parts":[{"id":0,"name":"bolt 0"},{"id":1,"name":"bolt 1"},{"id":2,"name":"bolt 2"},{"id":3,"name":"bolt 3"},{"id":4,"name":"bolt 4"},{"id":5,"name":"bolt 5"},"[494 more items]"],"[cut]":"[14111 of 14291 bytes left out. Read the rest with haft__read_result {\"handle\": \"call_1\"}]"}
 { handle: 'call_1', totalBytes: 14291, shownBytes: 180 }
 {
   text: '{\n "id": 499,\n "name": "bolt 499"\n}',

@@ -1,15 +1,14 @@
 /** The runs of a session for clients of AG-UI. @see https://docs.ag-ui.com/concepts/events (2026-11) */
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
-import type { PendingApproval } from "../core/approvals.ts";
 import type { ApprovalAnswer } from "../core/ask.ts";
-import type { ContentPart } from "../core/content.ts";
 import { ToolError } from "../core/error.ts";
 import type { RuntimeEvent } from "../core/event.ts";
 import { parseJson } from "../core/base/parse-json.ts";
 import { resultText } from "../core/result.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
-import { ChatRuns, streamOf, type RunNews } from "./chat-runs.ts";
+import type { TextNews } from "./chat-texts.ts";
+import { ChatRuns, clientError, streamOf, type ChatQuestion, type RunNews } from "./chat-runs.ts";
 
 /** An event of AG-UI: its `type` and the fields of that. */
 export interface AgUiEvent {
@@ -52,9 +51,11 @@ export function agUiHandler(runtime: Runtime, options: AgUiOptions): (request: R
   return async (request) => {
     try {
       const input = readInput(parseJson(await request.text()));
-      const events = eventsOf(runs, runtime, { input, options, signal: request.signal });
       const headers = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store", "x-accel-buffering": "no" };
-      return new Response(streamOf(events), { headers });
+      return new Response(
+        streamOf(request, (signal) => eventsOf(runs, runtime, { input, options, signal })),
+        { headers },
+      );
     } catch (thrown: unknown) {
       const { code, message } = ToolError.fromUnknown(thrown, "invalid_argument");
       return Response.json({ code, message }, { status: 400 });
@@ -79,23 +80,20 @@ async function* eventsOf(runs: ChatRuns, runtime: Runtime, { input, options, sig
     }
     for await (const news of runs.follow(threadId, signal)) yield* agUiEvents(news, { threadId, runId });
   } catch (thrown: unknown) {
-    const { code, message } = ToolError.fromUnknown(thrown);
+    const { code, message } = clientError(thrown);
     yield { type: "RUN_ERROR", message, code };
   }
 }
 
 async function answerAll(runs: ChatRuns, runtime: Runtime, { threadId, resume = [] }: AgUiInput): Promise<void> {
   const pending = await runs.pending(threadId);
-  for (const { interruptId, status, payload } of resume) {
-    const open = pending.find(({ callId }) => callId === interruptId);
+  const answers = resume.map(({ interruptId, status, payload }) => {
+    const open = pending.find(({ id }) => id === interruptId);
     if (open === undefined)
       throw new ToolError("not_found", `Nothing waits for an answer to the interrupt ${JSON.stringify(interruptId.slice(0, 60))}.`);
-    await runtime.approvals.answer({
-      callId: open.callId,
-      digest: open.digest,
-      answer: status === "resolved" ? answerOf(payload) : "deny",
-    });
-  }
+    return { id: open.id, digest: open.digest, answer: status === "resolved" ? answerOf(payload) : ("deny" as const) };
+  });
+  for (const answer of answers) await runtime.approvals.answer(answer);
 }
 
 function answerOf(payload: unknown): ApprovalAnswer {
@@ -113,28 +111,28 @@ interface RunIds {
 function agUiEvents(news: RunNews, ids: RunIds): readonly AgUiEvent[] {
   if (news.type === "event") return eventOf(news.event);
   if (news.type === "approvals")
-    return [{ type: "RUN_FINISHED", ...ids, outcome: { type: "interrupt", interrupts: news.pending.map(interruptOf) } }];
+    return [{ type: "RUN_FINISHED", ...ids, outcome: { type: "interrupt", interrupts: news.questions.map(interruptOf) } }];
+  if (news.type !== "end") return [textEvent(news)];
   if (news.error === undefined) return [{ type: "RUN_FINISHED", ...ids, outcome: { type: "success" } }];
   return [{ type: "RUN_ERROR", message: news.error.message, code: news.error.code }];
 }
 
 /** The digest binds the answer to what was shown. */
-function interruptOf({ callId, toolName, description, input, digest, reason }: PendingApproval) {
+function interruptOf({ id, shownCallId, toolName, description, input, digest, reason }: ChatQuestion) {
   return {
-    id: callId,
+    id,
     reason: "tool_approval",
     message: `${toolName}: ${reason}`,
-    toolCallId: callId,
+    toolCallId: shownCallId,
     responseSchema: { type: "object", properties: { approved: { type: "boolean" } }, required: ["approved"] },
     metadata: { toolName, description, input, digest },
   };
 }
 
-/** The events of AG-UI for one of a session; the calls of composite tools are left out. */
+/** The events of AG-UI for one of a session. */
 function eventOf(event: RuntimeEvent): readonly AgUiEvent[] {
   switch (event.type) {
     case "call-start": {
-      if (event.ofComposite === true) return [];
       const { callId: toolCallId, call } = event;
       return [
         { type: "TOOL_CALL_START", toolCallId, toolCallName: call.name, timestamp: event.at },
@@ -147,16 +145,8 @@ function eventOf(event: RuntimeEvent): readonly AgUiEvent[] {
       const content = resultText(result);
       return [{ type: "TOOL_CALL_RESULT", messageId: `${toolCallId}-result`, toolCallId, content, role: "tool", timestamp: event.at }];
     }
-    case "round-end": {
-      const delta = textOf(event.message.content);
-      const messageId = `${event.turnId}-${event.at}`;
-      if (delta === "" || event.voided !== undefined) return [];
-      return [
-        { type: "TEXT_MESSAGE_START", messageId, role: "assistant" },
-        { type: "TEXT_MESSAGE_CONTENT", messageId, delta },
-        { type: "TEXT_MESSAGE_END", messageId },
-      ];
-    }
+    case "round-end":
+    case "round-text":
     case "message-add":
     case "session-start":
     case "call-attempt":
@@ -166,9 +156,10 @@ function eventOf(event: RuntimeEvent): readonly AgUiEvent[] {
   }
 }
 
-/** The text of a message's content. */
-export function textOf(content: string | readonly ContentPart[]): string {
-  return typeof content === "string" ? content : content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("");
+function textEvent(news: TextNews): AgUiEvent {
+  if (news.type === "text-start") return { type: "TEXT_MESSAGE_START", messageId: news.id, role: "assistant" };
+  if (news.type === "text-end") return { type: "TEXT_MESSAGE_END", messageId: news.id };
+  return { type: "TEXT_MESSAGE_CONTENT", messageId: news.id, delta: news.delta };
 }
 
 /** @throws ToolError `invalid_argument` */

@@ -10,7 +10,7 @@ import type { ParsedInput, Tool } from "../core/tool.ts";
 import { inputFitter } from "../call/input-fitter.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { fromStandardSchema, isStandardSchema } from "../schema/standard-schema.ts";
-import { askApproval, bridgedTools, foreignTool, openSchema, outputOf, refuseError } from "./bridge.ts";
+import { askApproval, bridgedTools, foreignTool, openSchema, outputOf, refuseError, schemaError } from "./bridge.ts";
 import type { AdapterOptions, BridgedTool, OpenSchema } from "./bridge.ts";
 import { fieldsOf, withModelOutput } from "./model-output.ts";
 
@@ -131,7 +131,10 @@ function typedTool(bridged: BridgedTool): AiSdkTypedTool<JsonObject, unknown> {
     ...aiSdkTool(bridged),
     type: "function",
     inputSchema: openSchema<JsonObject>(bridged.inputSchema, (input) => repaired(input, fit)),
-    execute: async (input, options) => outputAsPromised(await called(bridged, input, options)),
+    execute: async (input, options) =>
+      outputAsPromised(
+        await called({ ...bridged, call: (sent, more) => bridged.call(sent, { ...more, readsRest: false }) }, input, options),
+      ),
   };
 }
 
@@ -236,10 +239,16 @@ async function fromAiSdkTool(name: string, tool: AiSdkToolLike): Promise<Tool> {
   const { description, inputSchema, execute, needsApproval, toModelOutput } = tool;
   if (typeof execute !== "function")
     throw new ToolError("not_executable", `The AI SDK tool ${JSON.stringify(name)} has no execute: its client or provider runs it.`);
+  if (typeof description === "function")
+    throw new ToolError("not_executable", `The AI SDK tool ${JSON.stringify(name)} has a function for its description.`, {
+      hint: "Give the tool with its description as a string.",
+    });
   return foreignTool({
     name,
     description: typeof description === "string" ? description : "",
-    ...(await readSchema(inputSchema)),
+    ...(await readSchema(inputSchema).catch((thrown: unknown) => {
+      throw schemaError(name, thrown);
+    })),
     execute: async (input: unknown, context: ToolContext) => {
       const options = { toolCallId: context.callId, messages: [], abortSignal: context.signal, context: context.data };
       if (typeof needsApproval === "function" ? await needsApproval(input, options) : needsApproval === true)

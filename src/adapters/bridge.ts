@@ -6,10 +6,13 @@ import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { JsonValue } from "../core/base/json.ts";
-import { resultText, type ToolResult } from "../core/result.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
+import { resultText, type ResultStatus, type ToolResult } from "../core/result.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import { nameMatcher } from "../policy/permission.ts";
+import { visibilityOf } from "../policy/visibility.ts";
 import { replacedBy, replacesOthers } from "../registry/program-offer.ts";
+import { READ_RESULT } from "../registry/read-result-tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import { copySchema } from "../schema/import-schema.ts";
@@ -44,7 +47,12 @@ export interface BridgedCallOptions {
   readonly signal?: AbortSignal | undefined;
   /** The framework says that a person has allowed this call. */
   readonly approved?: boolean;
+  /** False where the framework is not given the tool that reads the rest of a result, which then names no such tool. @default whether it is */
+  readonly readsRest?: boolean;
 }
+
+/** Of calls whose results must not name the tool that reads the rest of them. */
+const WITHOUT_REST = { allow: visibilityOf({ deny: [READ_RESULT] }) };
 
 /**
  * The tools that a runtime has now and a model may be given, sorted by name; quarantined ones are left out, as a framework would send
@@ -65,6 +73,7 @@ export function bridgedTools(runtime: Runtime, options: AdapterOptions, owner: s
   const program = listed.find(replacesOthers);
   const replacement = program === undefined ? undefined : replacedBy(program, listed);
   const given = replacement === undefined ? listed : listed.filter((registered) => !replacement.replaced.has(registered));
+  const givesRest = session === undefined || given.some(({ qualifiedName }) => qualifiedName === READ_RESULT);
   const count = new Map<string, number>();
   for (const { qualifiedName } of listed) count.set(qualifiedName, (count.get(qualifiedName) ?? 0) + 1);
   return given.map((registered) => {
@@ -79,14 +88,27 @@ export function bridgedTools(runtime: Runtime, options: AdapterOptions, owner: s
       needsApproval:
         !runtime.approvals.hasApprover &&
         runtime.approvals.needed(qualifiedName, tool.effects?.destructive === true, session) !== undefined,
-      call: (input, { id, signal, approved = false } = {}) => {
-        const call: ToolCall = { name: qualifiedName, input, ...(id === undefined ? {} : { id }) };
-        const options = { ...(signal === undefined ? {} : { signal }), ...(approved ? { approved } : {}) };
-        // a framework sends the calls of one message one by one, all at the same time
-        return session === undefined ? runtime.execute(call, options) : session.execute(call, { ...options, concurrent: true });
-      },
+      call: caller(runtime, session, { qualifiedName, givesRest }),
     };
   });
+}
+
+function caller(
+  runtime: Runtime,
+  session: RuntimeSession | undefined,
+  { qualifiedName, givesRest }: { readonly qualifiedName: string; readonly givesRest: boolean },
+): BridgedTool["call"] {
+  return (input, { id, signal, approved = false, readsRest = givesRest } = {}) => {
+    const call: ToolCall = { name: qualifiedName, input, ...(id === undefined ? {} : { id }) };
+    const options = {
+      background: false, // no message of a framework could bring the end of a job
+      ...(signal === undefined ? {} : { signal }),
+      ...(approved ? { approved } : {}),
+      ...(readsRest ? {} : WITHOUT_REST),
+    };
+    // a framework sends the calls of one message one by one, all at the same time
+    return session === undefined ? runtime.execute(call, options) : session.execute(call, { ...options, concurrent: true });
+  };
 }
 
 /** The text of a result for the model, with tools named as the framework was given them. */
@@ -100,9 +122,12 @@ export function outputOf(result: ToolResult): JsonValue {
   return result.content === undefined && result.output !== undefined ? result.output : offeredText(result);
 }
 
+/** A stateful tool always answers `pending`: its job continues. */
+const ANSWERS: ReadonlySet<ResultStatus> = new Set<ResultStatus>(["ok", "partial", "pending"]);
+
 /** @throws Error with what the model reads of a call that has no answer. Frameworks put "Error: " before it, so it begins with the code */
 export function refuseError(result: ToolResult): void {
-  if (result.status === "ok" || result.status === "partial") return;
+  if (ANSWERS.has(result.status)) return;
   throw new Error(offeredText(result).replace(/^Error \((\w+)\): /u, "$1: "), { cause: result.error });
 }
 
@@ -176,9 +201,19 @@ function inputText(input: unknown): string {
   }
 }
 
+/** The error for a tool whose schema cannot be used: `invalid_schema`, naming the tool. */
+export function schemaError(name: string, thrown: unknown): ToolError {
+  const { code, message, hint } = ToolError.fromUnknown(thrown, "invalid_schema");
+  return new ToolError(code, `The schema of the tool ${JSON.stringify(name)}: ${message}`, { cause: thrown, ...omitUndefined({ hint }) });
+}
+
 function jsonSchemaOf(schema: unknown, name: string): JsonSchema {
-  if (isStandardSchema(schema)) return copySchema(fromStandardSchema(schema).jsonSchema);
-  if (typeof schema === "object" && schema !== null && !("_def" in schema)) return copySchema(schema);
+  try {
+    if (isStandardSchema(schema)) return copySchema(fromStandardSchema(schema).jsonSchema);
+    if (typeof schema === "object" && schema !== null && !("_def" in schema)) return copySchema(schema);
+  } catch (thrown: unknown) {
+    throw schemaError(name, thrown);
+  }
   throw new ToolError("invalid_schema", `The tool ${JSON.stringify(name)} has no schema that can be read as JSON Schema.`, {
     hint: "Give a JSON Schema, or a schema of a library that speaks Standard Schema (zod ≥ 4.2).",
   });

@@ -1,20 +1,38 @@
 /** Runs of a program that clients follow from request to request: what happens in a session, and the approvals it waits for. */
 import type { PendingApproval } from "../core/approvals.ts";
-import { ToolError } from "../core/error.ts";
-import type { RuntimeEvent } from "../core/event.ts";
+import type { ToolCall } from "../core/call.ts";
+import { describeThrown, isToolError, ToolError } from "../core/error.ts";
+import type { CallPlace, RuntimeEvent, SessionEvent } from "../core/event.ts";
 import type { EventFeed } from "../runtime/events/event-feed.ts";
+import { ChatTexts, type TextNews } from "./chat-texts.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 
 /** How often open approvals are looked for while a run is followed: they are no events. */
 const ASK_MS = 50;
 
-/** The news of a run. */
+/** The news of a run. Of its calls those of composite tools are left out, and the ends of calls that began before it. */
 export type RunNews =
+  | TextNews
   | { readonly type: "event"; readonly event: RuntimeEvent }
   /** It waits for these approvals. */
-  | { readonly type: "approvals"; readonly pending: readonly PendingApproval[] }
+  | { readonly type: "approvals"; readonly questions: readonly ChatQuestion[] }
   | { readonly type: "end"; readonly error: ToolError | undefined };
+
+/** An approval that a run waits for, at the call that a client is shown. */
+export interface ChatQuestion extends PendingApproval {
+  /** The call that is asked about, or the one it is a part of, such as that of a delegate, where clients are shown that one alone. */
+  readonly shownCallId: string;
+  /** The name that clients know the tool by. */
+  readonly shownName: string;
+}
+
+/** A call of a run as its beginning told it. */
+interface ChatCall {
+  readonly call: ToolCall;
+  readonly isShown: boolean;
+  readonly parentCallId: string | undefined;
+}
 
 interface ChatRun {
   readonly session: RuntimeSession;
@@ -23,6 +41,9 @@ interface ChatRun {
   isOver: boolean;
   /** Of the last event that was given to a client. */
   cursor: string;
+  /** Its calls that began, by their ids. */
+  readonly calls: Map<string, ChatCall>;
+  readonly texts: ChatTexts;
 }
 
 export class ChatRuns {
@@ -44,18 +65,41 @@ export class ChatRuns {
       .then(work)
       .then(
         () => undefined,
-        (thrown: unknown) => ToolError.fromUnknown(thrown),
+        (thrown: unknown) => {
+          if (!isToolError(thrown)) session.ports.log.warn(`A run of a chat failed: ${describeThrown(thrown)}`);
+          return clientError(thrown);
+        },
       );
-    const run: ChatRun = { session, whenOver, isOver: false, cursor: String(session.length) };
+    const run: ChatRun = { session, whenOver, isOver: false, cursor: String(session.length), calls: new Map(), texts: new ChatTexts() };
     void whenOver.then(() => (run.isOver = true));
     this.#runs.set(conversation, run);
   }
 
   /** The open questions of its run. */
-  async pending(conversation: string): Promise<readonly PendingApproval[]> {
+  async pending(conversation: string): Promise<readonly ChatQuestion[]> {
     const run = this.#runs.get(conversation);
     if (run === undefined) return [];
-    return (await this.#runtime.approvals.pending()).filter(({ sessionId }) => sessionId === run.session.id);
+    const open = await this.#runtime.approvals.pending();
+    return open.flatMap((question) => {
+      const place = this.#placeIn(run.session.id, question);
+      return place === undefined ? [] : [questionIn(run, question, place)];
+    });
+  }
+
+  /** The call as it began in the run of the conversation; undefined for one that clients are not shown. */
+  call(conversation: string, callId: string): ToolCall | undefined {
+    const begun = this.#runs.get(conversation)?.calls.get(callId);
+    return begun?.isShown === true ? begun.call : undefined;
+  }
+
+  /** The call of the session in which the question came up: its own, or that of the delegate, of any depth. */
+  #placeIn(sessionId: string, question: CallPlace): CallPlace | undefined {
+    let place: CallPlace | undefined = question;
+    while (place !== undefined && place.sessionId !== sessionId) {
+      const start: SessionEvent | undefined = this.#runtime.sessions.get(place.sessionId)?.log[0];
+      place = start?.type === "session-start" ? start.parentCall : undefined;
+    }
+    return place;
   }
 
   /** Yields what has happened since the last time and then what happens, until the run waits for approvals or is over. Closing it cancels nothing. */
@@ -73,6 +117,7 @@ export class ChatRuns {
 
   async *#news(conversation: string, run: ChatRun, feed: EventFeed): AsyncGenerator<RunNews> {
     let reading = feed.read();
+    run.texts.begin();
     for (;;) {
       const came = await Promise.race([reading, run.whenOver.then(() => "over" as const), this.#soon(run)]);
       if (typeof came !== "string") {
@@ -80,7 +125,8 @@ export class ChatRuns {
         for (const item of came) {
           if (!("event" in item)) continue;
           run.cursor = item.cursor ?? run.cursor;
-          yield { type: "event", event: item.event };
+          yield* run.texts.of(item.event, run.cursor);
+          if (isForClients(run, item.event)) yield { type: "event", event: item.event };
         }
         reading = feed.read();
         continue;
@@ -90,13 +136,15 @@ export class ChatRuns {
         await Promise.race([reading, this.#soon(run)]);
         continue;
       }
-      const pending = await this.pending(conversation);
-      if (pending.length === 0 || Number(run.cursor) < run.session.length) continue; // the client gets the calls first
+      const questions = await this.pending(conversation);
+      if (questions.length === 0 || Number(run.cursor) < run.session.length) continue; // the client gets the calls first
       reading.catch(() => {});
-      return yield { type: "approvals", pending };
+      yield* run.texts.endAll();
+      return yield { type: "approvals", questions };
     }
     reading.catch(() => {});
     this.#runs.delete(conversation);
+    yield* run.texts.endAll();
     yield { type: "end", error: await run.whenOver };
   }
 
@@ -105,21 +153,50 @@ export class ChatRuns {
   }
 }
 
+/** Keeps calls that begin. Returns whether the event is one for clients. */
+function isForClients({ calls }: ChatRun, event: RuntimeEvent): boolean {
+  if (event.type === "call-start") {
+    const { callId, call, parentCallId, ofComposite } = event;
+    calls.set(callId, { call, parentCallId, isShown: ofComposite !== true });
+  }
+  return (event.type !== "call-start" && event.type !== "call-end") || calls.get(event.callId)?.isShown === true;
+}
+
+/** Where the call began before the run, such as a job, clients are shown that call. */
+function questionIn({ calls, session }: ChatRun, question: PendingApproval, place: CallPlace): ChatQuestion {
+  let shownCallId = place.callId;
+  let begun = calls.get(shownCallId);
+  while (begun !== undefined && !begun.isShown && begun.parentCallId !== undefined) {
+    shownCallId = begun.parentCallId;
+    begun = calls.get(shownCallId);
+  }
+  const shownName = question.sessionId === session.id && shownCallId === question.callId ? begun?.call.name : undefined;
+  return { ...question, shownCallId, shownName: shownName ?? question.toolName };
+}
+
+/** An error as clients are shown it: the message of one that is no ToolError may hold secrets of the program. */
+export function clientError(thrown: unknown): ToolError {
+  return isToolError(thrown) ? thrown : new ToolError("execution_failed", "The run failed.", { cause: thrown });
+}
+
 /** An event of a stream in the form that both protocols have. */
 function dataFrame(value: unknown): Uint8Array {
   return new TextEncoder().encode(`data: ${typeof value === "string" ? value : JSON.stringify(value)}\n\n`);
 }
 
-/** The stream of what a generator gives; one that is closed ends the generator. */
-export function streamOf(events: AsyncGenerator): ReadableStream<Uint8Array> {
+/** The stream of what a generator gives. One that is closed ends the generator, and so does the end of its request. */
+export function streamOf(request: Request, events: (signal: AbortSignal) => AsyncGenerator): ReadableStream<Uint8Array> {
+  const closed = new AbortController();
+  const given = events(AbortSignal.any([request.signal, closed.signal]));
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
-      const { done, value } = await events.next();
+      const { done, value } = await given.next();
       if (done === true) controller.close();
       else controller.enqueue(dataFrame(value));
     },
     async cancel() {
-      await events.return(undefined);
+      closed.abort(); // it may wait for an event, and is returned from only after that
+      await given.return(undefined);
     },
   });
 }

@@ -75,5 +75,9 @@ function refuseFailure(id: string, output: unknown): unknown {
   if (typeof output !== "object" || output === null || !("error" in output) || output.error !== true || !("validationErrors" in output))
     return output;
   const message = "message" in output && typeof output.message === "string" ? output.message : "its validation failed";
-  throw new ToolError("invalid_input", `${id}: ${message}`, { outcome: "not_started" });
+  const text = `${id}: ${message}`;
+  if (message.startsWith("Tool output validation failed")) throw new ToolError("invalid_output", text, { outcome: "unknown" });
+  // only of that one is it known that it did not run
+  const outcome = message.startsWith("Tool input validation failed") ? "not_started" : "unknown";
+  throw new ToolError("invalid_input", text, { outcome });
 }

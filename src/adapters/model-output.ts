@@ -11,6 +11,10 @@ const SHOWABLE = /^(image|audio)\/[a-z0-9.+-]{1,64}$/u;
  */
 export function withModelOutput(output: unknown, shown: unknown): unknown {
   const { type, value } = fieldsOf(shown);
+  if (type === "execution-denied") {
+    const { reason } = fieldsOf(shown);
+    throw new ToolError("execution_failed", typeof reason === "string" ? `It was denied: ${reason}` : "It was denied.");
+  }
   if (type === "error-text" || type === "error-json") throw new ToolError("execution_failed", textOf(value));
   if (type === "text" || type === "json") return new ToolOutput({ output, content: [{ type: "text", text: textOf(value) }] });
   if (type !== "content" || !Array.isArray(value)) return output;
@@ -19,16 +23,18 @@ export function withModelOutput(output: unknown, shown: unknown): unknown {
 
 /** A part as the versions of AI SDK have them: `file` with tagged data, `media` and `image-data` with base64. */
 function partOf(part: unknown): ContentPart {
-  const { type, text, mediaType, data } = fieldsOf(part);
+  const { type, text, mediaType, data, url: link } = fieldsOf(part);
   if (typeof text === "string") return { type: "text", text };
   const inner = typeof data === "object" && !(data instanceof Uint8Array) ? fieldsOf(data) : { type: "data", data };
   if (typeof inner["text"] === "string") return { type: "text", text: inner["text"] };
-  const url = inner["url"];
+  const url = inner["url"] ?? link; // of `file-url` and `image-url`
   if (typeof url === "string" || url instanceof URL)
     return { type: "file", uri: String(url), ...(typeof mediaType === "string" ? { mediaType } : {}) };
   const bytes = inner["data"];
   const base64 = bytes instanceof Uint8Array ? Buffer.from(bytes).toString("base64") : bytes;
   const kind = typeof mediaType === "string" ? SHOWABLE.exec(mediaType)?.[1] : undefined;
+  if (typeof base64 === "string" && mediaType === "application/pdf")
+    return { type: "file", mediaType, uri: `data:application/pdf;base64,${base64}` };
   if (typeof base64 !== "string" || typeof mediaType !== "string" || kind === undefined)
     return { type: "text", text: `[${typeof mediaType === "string" ? mediaType : textOf(type)}]` };
   return { type: kind === "image" ? "image" : "audio", mediaType, data: base64 };

@@ -80,6 +80,8 @@ export interface OpenAiAgentsToolLike<Context> {
   readonly description: string;
   readonly parameters: unknown;
   needsApproval?(context: Context, input: unknown, callId?: string): Promise<boolean>;
+  readonly inputGuardrails?: unknown;
+  readonly outputGuardrails?: unknown;
   /** Its second argument, the agent, is not there. */
   isEnabled?(context: Context, agent: never): Promise<boolean>;
   invoke(context: Context, input: string, details?: { readonly signal?: AbortSignal }): Promise<unknown>;
@@ -90,14 +92,20 @@ export interface OpenAiAgentsToolLike<Context> {
  *
  * A tool that needs approval asks by the runtime's `ask`; one that is switched off for the context ends with `unavailable`. The SDK's answer for a tool that threw is a text like any other; give such tools `errorFunction: null` to have failures reported as such.
  *
- * @throws ToolError `invalid_schema` naming the tool
+ * One with guardrails is refused: the SDK's runner runs those, and nothing else does.
+ *
+ * @throws ToolError `invalid_schema`, `not_executable` naming the tool
  */
 export function fromOpenAiAgentsTools<Context>(
   tools: readonly OpenAiAgentsToolLike<Context>[],
   contextFor: (context: ToolContext) => Context,
 ): readonly Tool[] {
-  return tools.map((tool) =>
-    foreignTool({
+  return tools.map((tool) => {
+    if (hasAny(tool.inputGuardrails) || hasAny(tool.outputGuardrails))
+      throw new ToolError("not_executable", `The tool ${JSON.stringify(tool.name)} has guardrails, which only the Agents SDK runs.`, {
+        operatorHint: "Use a tool without them, with hooks or approval of the runtime in their place.",
+      });
+    return foreignTool({
       name: tool.name,
       description: tool.description,
       schema: tool.parameters,
@@ -112,6 +120,10 @@ export function fromOpenAiAgentsTools<Context>(
           throw new ToolError("execution_failed", describeThrown(thrown), { cause: thrown });
         }
       },
-    }),
-  );
+    });
+  });
+}
+
+function hasAny(guardrails: unknown): boolean {
+  return guardrails !== undefined && !(Array.isArray(guardrails) && guardrails.length === 0);
 }

@@ -6,8 +6,7 @@ import { parseJson } from "../core/base/parse-json.ts";
 import { resultText, type ToolResult } from "../core/result.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
-import { textOf } from "./ag-ui.ts";
-import { ChatRuns, streamOf, type RunNews } from "./chat-runs.ts";
+import { ChatRuns, clientError, streamOf, type ChatQuestion, type RunNews } from "./chat-runs.ts";
 
 /** The fields that are read of a request of `DefaultChatTransport`. */
 export interface UiChatInput {
@@ -49,14 +48,16 @@ export function uiChatHandler(runtime: Runtime, options: UiChatOptions): (reques
   return async (request) => {
     try {
       const input = readInput(parseJson(await request.text()));
-      const chunks = chunksOf(runs, runtime, { input, options, signal: request.signal });
       const headers = {
         "content-type": "text/event-stream; charset=utf-8",
         "cache-control": "no-store",
         "x-accel-buffering": "no",
         "x-vercel-ai-ui-message-stream": "v1",
       };
-      return new Response(streamOf(chunks), { headers });
+      return new Response(
+        streamOf(request, (signal) => chunksOf(runs, runtime, { input, options, signal })),
+        { headers },
+      );
     } catch (thrown: unknown) {
       const { code, message } = ToolError.fromUnknown(thrown, "invalid_argument");
       return Response.json({ code, message }, { status: 400 });
@@ -74,74 +75,84 @@ async function* chunksOf(runs: ChatRuns, runtime: Runtime, { input, options, sig
   const { id, messages } = input;
   const last = messages.at(-1);
   try {
-    const isContinued = last?.role === "assistant" && (await answerAll(runs, runtime, { id, message: last }));
+    // an answer never begins a run: one that is late or repeated changes nothing
+    const isContinued = last?.role === "assistant" && last.parts.some(({ state }) => state === "approval-responded");
+    if (isContinued) await answerAll(runs, runtime, { id, message: last });
     yield { type: "start", ...(isContinued ? { messageId: last.id } : {}) };
-    if (!isContinued) {
+    const told = new Set<unknown>();
+    if (isContinued) {
+      for (const { toolCallId } of last.parts) told.add(toolCallId);
+      yield* ownCalls(runs, id, last);
+    } else {
       const session = await options.session(id);
       runs.begin(id, session, () => options.run(session, input));
     }
-    for await (const news of runs.follow(id, signal)) yield* uiChunks(news);
+    for await (const news of runs.follow(id, signal)) yield* uiChunks(news, told);
   } catch (thrown: unknown) {
-    yield { type: "error", errorText: ToolError.fromUnknown(thrown).message };
+    yield { type: "error", errorText: clientError(thrown).message };
   }
   yield "[DONE]";
 }
 
-/** Answers the questions that the message has answers to. Resolves to whether there were any. */
+/** Answers the open questions that the message has answers to. */
 async function answerAll(
   runs: ChatRuns,
   runtime: Runtime,
   { id, message }: { readonly id: string; readonly message: UiChatMessage },
-): Promise<boolean> {
-  let isAnswered = false;
-  for (const { callId, digest } of await runs.pending(id)) {
-    const part = message.parts.find(({ toolCallId }) => toolCallId === callId);
+): Promise<void> {
+  for (const { id: approvalId, shownCallId, digest } of await runs.pending(id)) {
+    const part = message.parts.find(({ toolCallId }) => toolCallId === shownCallId);
     const approval: unknown = part?.["approval"];
     if (part?.["state"] !== "approval-responded" || typeof approval !== "object" || approval === null) continue;
-    if (Reflect.get(approval, "id") !== digest) continue;
+    if (Reflect.get(approval, "id") !== approvalId) continue;
     const answer = Reflect.get(approval, "approved") === true ? "allow-once" : "deny";
-    isAnswered = (await runtime.approvals.answer({ callId, digest, answer })) || isAnswered;
+    await runtime.approvals.answer({ id: approvalId, digest, answer });
   }
-  return isAnswered;
 }
 
-function uiChunks(news: RunNews): readonly unknown[] {
-  if (news.type === "event") return chunksOfEvent(news.event);
-  if (news.type === "approvals")
-    return news.pending.map(({ callId, digest, reason }) => ({
-      type: "tool-approval-request",
-      approvalId: digest,
-      toolCallId: callId,
-      reason,
-    }));
+/** The calls themselves, where the message shows in their place a call that they made and that was asked about. */
+function* ownCalls(runs: ChatRuns, id: string, { parts }: UiChatMessage): Generator {
+  for (const { state, toolCallId, toolName } of parts) {
+    if (state !== "approval-responded" || typeof toolCallId !== "string") continue;
+    const call = runs.call(id, toolCallId);
+    if (call !== undefined && call.name !== toolName) yield inputOf(toolCallId, call.name, call.input);
+  }
+}
+
+/** @param told the ids of the calls that the client's message has: one that it does not know is an error for it */
+function uiChunks(news: RunNews, told: Set<unknown>): readonly unknown[] {
+  if (news.type === "event") return chunksOfEvent(news.event, told);
+  if (news.type === "approvals") return questionsOf(news.questions, told);
+  if (news.type !== "end") return [news]; // a text is the same there
   return news.error === undefined ? [{ type: "finish" }] : [{ type: "error", errorText: news.error.message }];
 }
 
-/** The chunks of AI SDK for an event of a session; the calls of composite tools are left out. */
-function chunksOfEvent(event: RuntimeEvent): readonly unknown[] {
+/** A part has one question: a second one of the same call is asked when the first is answered. What is shown is the input that would run. */
+function questionsOf(questions: readonly ChatQuestion[], told: Set<unknown>): readonly unknown[] {
+  const asked = new Map<string, ChatQuestion>();
+  for (const question of questions) if (!asked.has(question.shownCallId)) asked.set(question.shownCallId, question);
+  return Array.from(asked, ([toolCallId, { id: approvalId, shownName, input, reason }]) => {
+    told.add(toolCallId);
+    return [inputOf(toolCallId, shownName, input), { type: "tool-approval-request", approvalId, toolCallId, reason }];
+  }).flat();
+}
+
+function chunksOfEvent(event: RuntimeEvent, told: Set<unknown>): readonly unknown[] {
   switch (event.type) {
-    case "call-start": {
-      const { callId: toolCallId, call, ofComposite } = event;
-      if (ofComposite === true) return [];
-      return [{ type: "tool-input-available", toolCallId, toolName: call.name, input: call.input ?? {}, dynamic: true }];
-    }
+    case "call-start":
+      told.add(event.callId);
+      return [inputOf(event.callId, event.call.name, event.call.input)];
     case "call-progress":
       return [{ type: "data-haft-progress", data: { toolCallId: event.callId, ...event.update }, transient: true }];
     case "call-end":
-      return [endOf(event.callId, event.result)];
-    case "round-end": {
-      const delta = textOf(event.message.content);
-      const id = `${event.turnId}-${event.at}`;
-      if (delta === "" || event.voided !== undefined) return [];
-      return [
-        { type: "text-start", id },
-        { type: "text-delta", id, delta },
-        { type: "text-end", id },
-      ];
-    }
+      return told.has(event.callId) ? [endOf(event.callId, event.result)] : [];
     default:
       return [];
   }
+}
+
+function inputOf(toolCallId: string, toolName: string, input: unknown = {}): unknown {
+  return { type: "tool-input-available", toolCallId, toolName, input, dynamic: true };
 }
 
 function endOf(toolCallId: string, result: ToolResult): unknown {
@@ -149,7 +160,7 @@ function endOf(toolCallId: string, result: ToolResult): unknown {
   if (error?.code === "approval_denied") return { type: "tool-output-denied", toolCallId };
   if (status !== "ok" && status !== "partial")
     return { type: "tool-output-error", toolCallId, errorText: resultText(result), dynamic: true };
-  return { type: "tool-output-available", toolCallId, output: output ?? resultText(result), dynamic: true };
+  return { type: "tool-output-available", toolCallId, output: output === undefined ? resultText(result) : output, dynamic: true };
 }
 
 /** @throws ToolError `invalid_argument` */

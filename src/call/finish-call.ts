@@ -12,6 +12,7 @@ import { mayHoldData } from "../policy/data-urls.ts";
 import { truncateResult } from "../policy/truncate-result.ts";
 import { READ_RESULT } from "../registry/read-result-tool.ts";
 import { isVisible } from "../registry/visible-tool.ts";
+import { providerName } from "../wire/provider-name.ts";
 import { endRead } from "./cached-read.ts";
 import { callHook, hookContext } from "./call-hook.ts";
 import { NO_REPAIRS, NO_WARNINGS, type CallRun } from "./call-run.ts";
@@ -269,7 +270,7 @@ function limitSize(run: CallRun, maxResultBytes: number, result: Shown): void {
     if (!run.turn.session.keepsResults) return ASK_FOR_LESS;
     handle ??= keepWhole(run, result);
     if (!isVisible(run.parts.registry, READ_RESULT, run.options.visibility)) return ASK_FOR_LESS;
-    return `Read the rest with read_result {"handle": "${handle}"}`;
+    return `Read the rest with ${READ_RESULT_NAME} {"handle": "${handle}"}`;
   });
   if (!shown.cut) return;
   // The value is copied as far as the cut reaches.
@@ -278,6 +279,8 @@ function limitSize(run: CallRun, maxResultBytes: number, result: Shown): void {
   result.truncation = Object.freeze({ handle, totalBytes: shown.totalBytes, shownBytes: shown.shownBytes });
 }
 
+/** As models, frameworks and MCP clients are given it: they find no other name. */
+const READ_RESULT_NAME = providerName(READ_RESULT);
 const ASK_FOR_LESS = "ask for less at a time";
 
 /** In memory for as long as there is room, and where a store has the session, in its log for good. */

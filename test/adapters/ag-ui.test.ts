@@ -3,6 +3,7 @@ import { HttpAgent } from "@ag-ui/client";
 import { EventType, type BaseEvent, type Interrupt } from "@ag-ui/core";
 import { afterEach, expect, test } from "vitest";
 import { agUiHandler } from "../../src/adapters/ag-ui.ts";
+import { gate } from "../runtime/bench-runtime.ts";
 import { chatWorld } from "./chat-world.ts";
 import { serveChat } from "./chat-server.ts";
 
@@ -22,7 +23,7 @@ async function world(calls: readonly { readonly name: string; readonly input?: o
   });
   const server = await serveChat(handler);
   closing.push(() => server.close());
-  return { agent: new HttpAgent({ url: server.url, threadId: "thread" }), deleted, url: server.url };
+  return { agent: new HttpAgent({ url: server.url, threadId: "thread" }), deleted, url: server.url, runtime };
 }
 
 async function events(agent: HttpAgent, parameters: Parameters<HttpAgent["runAgent"]>[0] = {}): Promise<readonly BaseEvent[]> {
@@ -81,4 +82,26 @@ test("issue 19.3 an answer to nothing, a second run beside the first and a broke
   const [, beside] = await post({ threadId: "thread", runId: "r3" });
   expect(beside).toContain("resource_busy");
   expect((await post({ threadId: 1 }))[0]).toBe(400);
+});
+
+test("of answers among which one is to nothing, none counts", async () => {
+  const { agent, url, deleted, runtime } = await world([{ name: "remove", input: { path: "a.txt" } }]);
+  const { outcome } = (await events(agent)).at(-1) as unknown as { readonly outcome: { readonly interrupts: readonly Interrupt[] } };
+  const resume = [outcome.interrupts[0]?.id, "nobody"].map((interruptId) => ({ interruptId, status: "resolved", payload: true }));
+  await (await fetch(url, { method: "POST", body: JSON.stringify({ threadId: "thread", runId: "r2", resume }) })).text();
+  expect([deleted, (await runtime.approvals.pending()).length]).toEqual([[], 1]);
+});
+
+test("a stream that its client closes ends at once, also while nothing happens", async () => {
+  const { runtime, session } = chatWorld();
+  const waits = gate();
+  closing.push(() => runtime.close());
+  const handler = agUiHandler(runtime, { session, run: () => waits.promise });
+  const body = JSON.stringify({ threadId: "quiet", runId: "r1" });
+  const reader = (await handler(new Request("http://agent/", { method: "POST", body }))).body?.getReader();
+  await reader?.read();
+  const next = reader?.read();
+  await reader?.cancel();
+  expect(await next).toMatchObject({ done: true });
+  waits.open();
 });

@@ -253,6 +253,8 @@ test("what theirs show a model is what ours shows it, and the program has the ou
     { type: "file", mediaType: "text/plain", data: { type: "text", text: "inline" } },
     { type: "file", mediaType: "image/png", data: { type: "url", url: new URL("https://example.com/a.png") } },
     { type: "file", mediaType: "application/pdf", data: { type: "data", data: "JVBERg==" } },
+    { type: "image-url", url: "https://example.com/b.png" },
+    { type: "file-url", url: "https://example.com/c.pdf", mediaType: "application/pdf" },
     { type: "custom" },
     null,
   ];
@@ -261,10 +263,11 @@ test("what theirs show a model is what ours shows it, and the program has the ou
     text: shows(({ output }: { readonly output: { readonly size: number } }) => ({ type: "text", value: `size ${output.size}` })),
     json: shows(() => ({ type: "json", value: [1] })),
     error: shows(() => ({ type: "error-text", value: "too small" })),
+    denied: shows(() => ({ type: "execution-denied", reason: "not today" })),
     nothing: shows(() => undefined),
   });
   const results = await createRuntime({ tools, maxAttempts: 1 }).execute(
-    ["content", "text", "json", "error", "nothing"].map((name) => ({ name, input: {} })),
+    ["content", "text", "json", "error", "denied", "nothing"].map((name) => ({ name, input: {} })),
   );
   expect(results.map(({ output, content, error }) => [output, content ?? error?.message])).toEqual([
     [
@@ -276,7 +279,9 @@ test("what theirs show a model is what ours shows it, and the program has the ou
         image,
         { type: "text", text: "inline" },
         { type: "file", uri: "https://example.com/a.png", mediaType: "image/png" },
-        { type: "text", text: "[application/pdf]" },
+        { type: "file", mediaType: "application/pdf", uri: "data:application/pdf;base64,JVBERg==" },
+        { type: "file", uri: "https://example.com/b.png" },
+        { type: "file", uri: "https://example.com/c.pdf", mediaType: "application/pdf" },
         { type: "text", text: "[custom]" },
         { type: "text", text: "[]" },
       ],
@@ -284,6 +289,7 @@ test("what theirs show a model is what ours shows it, and the program has the ou
     [{ size: 1 }, [{ type: "text", text: "size 1" }]],
     [{ size: 1 }, [{ type: "text", text: "[1]" }]],
     [undefined, "too small"],
+    [undefined, "It was denied: not today"],
     [{ size: 1 }, undefined],
   ]);
 });
@@ -419,4 +425,20 @@ describe("tools that are given by name, with their types", () => {
       'The tool "wipe" of toAiSdkTools() is none that this runtime offers.',
     );
   });
+});
+
+test("a tool of AI SDK whose schema or description cannot be used is refused by its name", async () => {
+  const execute = () => 1;
+  const given = [
+    { inputSchema: z.object({ size: z.bigint() }), execute },
+    { inputSchema: tool({ inputSchema: z.object({ at: z.date() }), execute }).inputSchema, execute },
+    {
+      inputSchema: () => {
+        throw new Error("no schema");
+      },
+      execute,
+    },
+    { inputSchema: z.object({}), execute, description: () => "Tells the time." },
+  ];
+  for (const bad of given) await expect(fromAiSdkTools({ bad })).rejects.toThrow(/"bad"/u);
 });

@@ -42,6 +42,28 @@ test.skipIf(!existsSync(PACKAGE))("ours run in Mastra through the runtime, and t
   expect(results.map(({ output, error }) => output ?? error?.code)).toEqual(["Hello Ada", "invalid_input"]);
 });
 
+test.skipIf(!existsSync(PACKAGE))("one that ran and whose output Mastra refuses may have happened", async () => {
+  const createTool = await mastra();
+  const tools = ["post", "strict"].map((id) =>
+    createTool({
+      id,
+      description: "Posts.",
+      inputSchema: z.object({ text: z.string() }),
+      outputSchema: z.object({ id: z.number() }),
+      execute: () => ({ id: "seven" }),
+    } as Parameters<CreateTool>[0]),
+  );
+  const runtime = createRuntime({ tools: fromMastraTools(tools), maxAttempts: 1 });
+  const results = await runtime.execute([
+    { name: "post", input: { text: "a" } },
+    { name: "strict", input: {} },
+  ]);
+  expect(results.map(({ error }) => [error?.code, error?.outcome])).toEqual([
+    ["invalid_output", "unknown"],
+    ["invalid_input", "not_started"],
+  ]);
+});
+
 test("what Mastra returns for input it refuses is an error here", async () => {
   const [tool] = fromMastraTools([
     { id: "picky", description: "", execute: () => ({ error: true, message: "name is too short", validationErrors: {} }) },

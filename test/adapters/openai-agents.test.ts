@@ -1,5 +1,13 @@
 /** With the real package `@openai/agents`. */
-import { Agent, RunContext, RunToolApprovalItem, tool } from "@openai/agents";
+import {
+  Agent,
+  defineToolInputGuardrail,
+  defineToolOutputGuardrail,
+  RunContext,
+  RunToolApprovalItem,
+  tool,
+  ToolGuardrailFunctionOutputFactory,
+} from "@openai/agents";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { fromOpenAiAgentsTools, toOpenAiAgentsTools } from "../../src/adapters/openai-agents.ts";
@@ -84,4 +92,18 @@ test("ours that destroy something interrupt the SDK's run, and run only with the
   const agent = new Agent({ name: "a", tools: toOpenAiAgentsTools(runtime, (fields) => tool(fields)) });
   context.approveTool(new RunToolApprovalItem(item, agent));
   expect([await made?.invoke(context, "{}", { toolCall: item }), wiped]).toEqual(["1", ["sda"]]);
+});
+
+test("theirs with guardrails are refused: nothing here would run them", () => {
+  const run = async () => ToolGuardrailFunctionOutputFactory.rejectContent("blocked");
+  const fields = { name: "danger", description: "Risky.", parameters: z.object({}), execute: () => "done" };
+  const guarded = [
+    tool({ ...fields, inputGuardrails: [defineToolInputGuardrail({ name: "no", run })] }),
+    tool({ ...fields, outputGuardrails: [defineToolOutputGuardrail({ name: "no", run })] }),
+  ];
+  for (const one of guarded)
+    expect(() => fromOpenAiAgentsTools([one], () => new RunContext())).toThrow(
+      expect.objectContaining({ code: "not_executable", message: expect.stringContaining('"danger"') }),
+    );
+  expect(fromOpenAiAgentsTools([tool({ ...fields, inputGuardrails: [] })], () => new RunContext())).toHaveLength(1);
 });

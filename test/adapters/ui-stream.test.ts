@@ -2,6 +2,8 @@
 import { DefaultChatTransport, readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
 import { afterEach, expect, test } from "vitest";
 import { uiChatHandler } from "../../src/adapters/ui-stream.ts";
+import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
+import { Chat } from "./chat-clients.ts";
 import { chatWorld } from "./chat-world.ts";
 import { serveChat } from "./chat-server.ts";
 
@@ -71,4 +73,44 @@ test.each([
   expect(done.id).toBe(asked.id);
   expect(done.parts.map((one) => ("state" in one ? one.state : one.type))).toEqual([state]);
   expect(deleted).toEqual(removed);
+});
+
+test.each(["answered elsewhere", "answered twice", "of another conversation"])("an approval that is %s begins no run", async (when) => {
+  const { runtime, session, deleted } = chatWorld();
+  closing.push(() => runtime.close());
+  let runs = 0;
+  const run = async (one: RuntimeSession) => {
+    runs++;
+    await one.execute({ name: "remove", input: { path: "a.txt" } });
+  };
+  const handler = uiChatHandler(runtime, { session, run });
+  const chat = new Chat(handler);
+  await chat.sendMessage({ text: "Tidy up." });
+  const id = chat.asked[0]?.approval?.id ?? "";
+  const { digest = "" } = (await runtime.approvals.get(id)) ?? {};
+  if (when === "answered elsewhere") await runtime.approvals.answer({ id, digest, answer: "deny" });
+  await chat.addToolApprovalResponse({ id, approved: true });
+  const { messages } = chat;
+  if (when !== "of another conversation") await chat.sendMessage();
+  if (when !== "answered elsewhere") {
+    const late = new Chat(handler, when === "answered twice" ? "chat" : "other");
+    late.messages = messages;
+    await late.sendMessage();
+    expect(late.error?.message).toContain("has no run to continue");
+    if (when === "of another conversation") await chat.sendMessage();
+  }
+  expect([runs, await runtime.approvals.pending()]).toEqual([1, []]);
+  expect(deleted).toEqual(when === "answered elsewhere" ? [] : ["a.txt"]);
+});
+
+test.each(["session", "run"])("what %s throws that is no ToolError stays in the program", async (where) => {
+  const { runtime, session } = chatWorld();
+  closing.push(() => runtime.close());
+  const fails = () => {
+    throw new Error("password hunter2");
+  };
+  const work = async () => fails();
+  const chat = new Chat(uiChatHandler(runtime, where === "run" ? { session, run: work } : { session: fails, run: async () => {} }));
+  await chat.sendMessage({ text: "Go on." });
+  expect(chat.error?.message).toBe("The run failed.");
 });
