@@ -70,7 +70,7 @@ function firstText(content: readonly ContentPart[] | undefined): string | undefi
   return first?.type === "text" ? first.text : undefined;
 }
 
-/** What an output has of it, if it is a file of that output. */
+/** Returns what an output with this part has of it: its base64, its address, or its text. */
 function bytesOf(part: ContentPart): string {
   if (part.type === "text") return part.text;
   return part.type === "file" ? part.uri.replace(/^data:[^,]*,/u, "") : part.data;

@@ -69,7 +69,7 @@ test("one that cannot be opened ends its calls with the reason, and a later refr
 });
 
 test("a call that waits for one can be cancelled, and closing the runtime ends it", async () => {
-  const { runtime } = testRuntime();
+  const { runtime, ports } = testRuntime();
   await runtime.open();
   runtime.registry.addToolset(late().toolset);
   const controller = new AbortController();
@@ -79,6 +79,7 @@ test("a call that waits for one can be cancelled, and closing the runtime ends i
   expect((await first).error?.code).toBe("cancelled");
   const closing = runtime.close();
   expect((await second).error?.code).toBe("cancelled");
+  await ports.clock.advance(5_000); // its opening never ends
   await closing;
 });
 
