@@ -12,12 +12,15 @@ type Options = ConstructorParameters<TransportClass>[0];
 export interface SessionTransport extends WebStandardStreamableHTTPServerTransport {
   /** Called with the id of a request that gets no answer. */
   leaveUnanswered(id: RequestId): void;
+  /** Resolves when the requests of a body that it has taken have ended, also where their client has gone. */
+  whenEnded(body: JsonValue | undefined): Promise<void>;
 }
 
 /** The requests of one HTTP request, whose answers share a stream. */
 interface Group {
   readonly open: Set<RequestId>;
   readonly unanswered: RequestId[];
+  readonly ended: PromiseWithResolvers<void>;
 }
 
 export function sessionTransport(Base: TransportClass, options: Options): SessionTransport {
@@ -26,17 +29,35 @@ export function sessionTransport(Base: TransportClass, options: Options): Sessio
 
     override async handleRequest(...given: Parameters<WebStandardStreamableHTTPServerTransport["handleRequest"]>): Promise<Response> {
       const ids = requestIds(given[1]?.parsedBody as JsonValue | undefined); // we have read it
-      const group: Group = { open: new Set(ids), unanswered: [] };
+      const group: Group = { open: new Set(ids), unanswered: [], ended: Promise.withResolvers<void>() };
       for (const id of ids) this.#groups.set(id, group);
       const response = await super.handleRequest(...given);
-      if (response.status !== 200) for (const id of ids) this.#groups.delete(id);
+      if (response.status !== 200) this.#forget(group, ids);
       return response;
     }
 
+    whenEnded(body: JsonValue | undefined): Promise<void> {
+      const [id] = requestIds(body);
+      return (id === undefined ? undefined : this.#groups.get(id)?.ended.promise) ?? Promise.resolve();
+    }
+
+    override async close(): Promise<void> {
+      await super.close();
+      for (const [id, group] of this.#groups) this.#forget(group, [id]); // what runs is cancelled
+    }
+
+    #forget(group: Group, ids: readonly RequestId[]): void {
+      for (const id of ids) this.#groups.delete(id);
+      group.ended.resolve();
+    }
+
     override async send(...given: Parameters<WebStandardStreamableHTTPServerTransport["send"]>): Promise<void> {
-      await super.send(...given);
-      const [message] = given;
-      if (!("method" in message) && message.id !== undefined) this.#end(message.id, true);
+      try {
+        await super.send(...given);
+      } finally {
+        const [message] = given;
+        if (!("method" in message) && message.id !== undefined) this.#end(message.id, true);
+      }
     }
 
     leaveUnanswered(id: RequestId): void {
@@ -49,7 +70,9 @@ export function sessionTransport(Base: TransportClass, options: Options): Sessio
       this.#groups.delete(id);
       group.open.delete(id);
       if (!isAnswered) group.unanswered.push(id);
-      if (group.open.size === 0) this.#endStream(group.unanswered);
+      if (group.open.size > 0) return;
+      group.ended.resolve();
+      this.#endStream(group.unanswered);
     }
 
     /** An answer that is sent after the end of its stream reaches no client, and has the SDK forget the request. */
