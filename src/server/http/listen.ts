@@ -140,5 +140,8 @@ async function pass({ handler, clock }: Omit<Answerers, "direct">, { incoming, o
   outgoing.on("close", abort);
   outgoing.on("error", abort);
   if (outgoing.destroyed) abort();
-  await writeResponse(await handler(requestOf(incoming, { signal: gone.signal, clock, text: read })), outgoing, { gone: gone.signal, clock });
+  await writeResponse(await handler(requestOf(incoming, { signal: gone.signal, clock, text: read })), outgoing, {
+    gone: gone.signal,
+    clock,
+  });
 }

@@ -36,7 +36,11 @@ export class HttpSessions {
   /** @param until called with the end of what the request begins: it goes on when the client has gone */
   async handle(
     request: Request,
-    { body, caller, until }: { readonly body: JsonValue | undefined; readonly caller: Caller; readonly until?: ((ended: Promise<void>) => void) | undefined },
+    {
+      body,
+      caller,
+      until,
+    }: { readonly body: JsonValue | undefined; readonly caller: Caller; readonly until?: ((ended: Promise<void>) => void) | undefined },
   ): Promise<Response> {
     const id = request.headers.get(SESSION_HEADER);
     if (id === null)

@@ -111,7 +111,8 @@ test("the call of a client of a session that has gone counts at /mcp until it ha
   await api.gate.entered.promise;
   leave.abort();
   const execute = async () => (await api.ask("POST", "/v1/execute", { body: { calls: [{ name: "notes::list" }] } })).status;
-  for (let n = 0; n < 5; n++) expect([await execute(), (await api.ask("POST", "/mcp", { body: call(2 + n, "notes__list"), headers })).status]).toEqual([429, 429]);
+  for (let n = 0; n < 5; n++)
+    expect([await execute(), (await api.ask("POST", "/mcp", { body: call(2 + n, "notes__list"), headers })).status]).toEqual([429, 429]);
   api.gate.open();
   await expect.poll(execute).toBe(200);
 });

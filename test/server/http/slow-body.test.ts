@@ -90,7 +90,11 @@ test.each([
     "/mcp",
     "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMcp-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: a\r\nContent-Length: 1000\r\n",
   ],
-  ["a message over MCP", "/mcp", "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: 1000\r\n"],
+  [
+    "a message over MCP",
+    "/mcp",
+    "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: 1000\r\n",
+  ],
 ])("%s whose body does not come is answered with 408", async (_, path, head) => {
   const clock = new FakeClock();
   const log = new MemoryLog();
