@@ -26,13 +26,7 @@ import { historyOf } from "../session/session-log.ts";
 import { shortId } from "../session/session-id.ts";
 import { Session, type SessionHead, type SessionOptions } from "../session/session.ts";
 import { closedSession, noBranch, noJobs } from "./session-errors.ts";
-import {
-  SIMULATE_OPTIONS,
-  type SessionEventsOptions,
-  type SimulateOptions,
-  type Simulation,
-  type SubmitOptions,
-} from "./session-options.ts";
+import { SIMULATE_OPTIONS, type SimulateOptions, type Simulation, type SubmitOptions } from "./session-options.ts";
 import { stateDiff, type SessionDiff } from "../session/session-diff.ts";
 import { checkMessagesOptions, messagesFor, type MessagesOptions } from "./session-messages.ts";
 import type { SessionSnapshot } from "./snapshot.ts";
@@ -52,7 +46,7 @@ export interface SessionHost {
   commit(branch: RuntimeSession, parent: RuntimeSession): Promise<void>;
   discard(branch: RuntimeSession): Promise<void>;
   snapshot(session: RuntimeSession): Promise<SessionSnapshot>;
-  events(session: RuntimeSession, from?: number, options?: SessionEventsOptions): AsyncGenerator<SessionEvent>;
+  events(session: RuntimeSession): AsyncGenerator<SessionEvent>;
   addMessage(session: RuntimeSession, message: SessionMessage, options: SentBy): Promise<void>;
   recordReceived(session: RuntimeSession, make: MakeEvent): Promise<boolean>;
   close(session: RuntimeSession): Promise<void>;
@@ -260,8 +254,8 @@ export class RuntimeSession extends Session {
   }
 
   /** Every recorded event, the oldest first; read page by page where a store keeps them. */
-  events(options: SessionEventsOptions = {}): AsyncGenerator<SessionEvent> {
-    return this.#host.events(this, 0, options);
+  events(): AsyncGenerator<SessionEvent> {
+    return this.#host.events(this);
   }
 
   /** Adds what a person or a program said. Resolves when it is durable. @throws ToolError `invalid_argument` for what is not a message. By rejecting */

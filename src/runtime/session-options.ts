@@ -4,8 +4,6 @@ import { EXECUTE_OPTIONS, type ExecuteOptions } from "../call/execute-options.ts
 import type { OptionNames } from "../core/known-keys.ts";
 import type { SessionDiff } from "../session/session-diff.ts";
 
-export type { SessionEventsOptions } from "../session/read-events.ts";
-
 /** How a call is simulated. */
 export interface SimulateOptions extends Omit<ExecuteOptions, "recordHistory" | "idempotencyKey"> {
   /** The tools whose calls happen for real all the same, as patterns over qualified names; `true` = all. @default none */

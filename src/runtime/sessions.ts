@@ -17,7 +17,7 @@ import type { CallRunner } from "./run-calls.ts";
 import { addMessage, recordReceived } from "./add-message.ts";
 import { commitBranch } from "./commit-branch.ts";
 import { SessionFold } from "./fold-events.ts";
-import { inPagesOf, readEventPages, readEvents, take, type SessionEventsOptions } from "../session/read-events.ts";
+import { readEventPages, readEvents, take } from "../session/read-events.ts";
 import { byEngine, byToolset, type ToolsetEngines } from "./engines-by-toolset.ts";
 import { findOutput } from "./find-output.ts";
 import { forgetBranch } from "./forget-branch.ts";
@@ -250,17 +250,17 @@ export class Sessions implements SessionHost {
     });
   }
 
-  async *events(session: RuntimeSession, from: number = 0, options: SessionEventsOptions = {}): AsyncGenerator<SessionEvent> {
+  async *events(session: RuntimeSession, from: number = 0): AsyncGenerator<SessionEvent> {
     const { eventLog } = session;
     if (eventLog === undefined || session.broken !== undefined) {
       const { parent, firstKept } = session;
       // Events that a simulation shares with its session and that are not in memory any more are in that session's store.
       if (eventLog === undefined && from < firstKept && parent instanceof RuntimeSession)
-        yield* take(this.events(parent, from, options), firstKept - from);
+        yield* take(this.events(parent, from), firstKept - from);
       yield* session.log.slice(Math.max(0, from - firstKept));
       return;
     }
-    yield* readEvents(inPagesOf(eventLog, options), from);
+    yield* readEvents(eventLog, from);
   }
 
   /**

@@ -11,18 +11,6 @@ export interface ReadableLog {
   read(options: ReadOptions): Promise<EventPage>;
 }
 
-/** How the events of a session are read. */
-export interface SessionEventsOptions {
-  /** Most events that are read at a time: fewer wait in memory for a reader that is slow. @default 1_000 */
-  readonly pageSize?: number;
-}
-
-/** The same log, which gives no more than so many events at a time. */
-export function inPagesOf(log: ReadableLog, { pageSize }: SessionEventsOptions): ReadableLog {
-  if (pageSize === undefined) return log;
-  return { sessionId: log.sessionId, read: (options) => log.read({ ...options, limit: pageSize }) };
-}
-
 /**
  * Reads a log from a position on, which counts from 0, the oldest event first.
  *

@@ -2,11 +2,11 @@
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
 import { writeRecording } from "../../core/recording/recording.ts";
-import type { ReadOptions, Store, StoredSession } from "../../core/store.ts";
+import type { Store, StoredSession } from "../../core/store.ts";
 import { diffSessions } from "../../runtime/diff-sessions.ts";
 import { importRecording } from "../../runtime/import-recording.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
-import { inPagesOf, readEvents } from "../../session/read-events.ts";
+import { readEvents, type ReadableLog } from "../../session/read-events.ts";
 import type { PlacedEvents } from "../events/event-hub.ts";
 import type { ApiSession } from "./component-types.ts";
 import { limitedText } from "./limited-text.ts";
@@ -35,8 +35,8 @@ type SessionId =
 const MOST_SEARCHED = 2_000;
 const SEARCHED_AT_ONCE = 500;
 
-/** Of a recording: a client that reads nothing holds no more than a small page of it. */
-const EXPORTED = { pageSize: 100 } as const;
+/** So many events of a recording are read at a time. */
+const EXPORTED_AT_ONCE = 100;
 
 interface StoredPage {
   readonly found: readonly ApiSession[];
@@ -209,8 +209,7 @@ export const sessionHandlers: Handlers<SessionId> = {
     checkSeen(principal, sessionId);
     const open = runtime.sessions.get(sessionId);
     if (open === undefined) await store?.read(sessionId, { limit: 1 });
-    const log = store === undefined ? undefined : { sessionId, read: (options: ReadOptions) => store.read(sessionId, options) };
-    const events = open?.events(EXPORTED) ?? (log === undefined ? undefined : readEvents(inPagesOf(log, EXPORTED)));
+    const events = open?.events() ?? (store === undefined ? undefined : readEvents(inSmallPages(store, sessionId)));
     if (events === undefined) throw noSession(sessionId);
     const lines = writeRecording(events, { sessionId, exportedAt: clock.wallTime() });
     return new Response(ReadableStream.from(encoded(lines)), {
@@ -253,6 +252,11 @@ export async function eventsOf(
   const { query, request: raw } = request;
   if (!acceptsStream(raw)) return services.events.page(sessionId, query);
   return streamResponse(request, services, { sessionId }, raw.headers.get("last-event-id") ?? query.after);
+}
+
+/** A log for clients that may read slowly: one that reads nothing holds no more than a small page of it. */
+function inSmallPages(store: Store, sessionId: string): ReadableLog {
+  return { sessionId, read: (options) => store.read(sessionId, { ...options, limit: EXPORTED_AT_ONCE }) };
 }
 
 /** Resolves when the store has taken it in: the next request for it may come to another process. */

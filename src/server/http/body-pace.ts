@@ -44,7 +44,6 @@ export class BodyPace {
         else late(tooSlow());
       },
       Math.max(0, this.#leftMs),
-      { background: true },
     );
   }
 }

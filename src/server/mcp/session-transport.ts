@@ -48,8 +48,9 @@ class Groups {
     for (const id of ids) this.end(id, true);
   }
 
-  async whenEnded(ids: readonly RequestId[]): Promise<void> {
-    await Promise.all(ids.map((id) => this.#groups.get(id)?.ended.promise));
+  /** @param ids those of one group */
+  whenEnded([id]: readonly RequestId[]): Promise<void> {
+    return (id === undefined ? undefined : this.#groups.get(id)?.ended.promise) ?? Promise.resolve();
   }
 }
 

@@ -3,7 +3,7 @@ import { createRuntime, defineTool } from "haft";
 import { createServer, staticToken } from "haft/server";
 import { sqliteStore } from "haft/sqlite";
 import { FakeClock } from "haft/testing";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { temporaryFile } from "../../store/temporary-file.ts";
 import { TOKEN, startApi } from "./api-server.ts";
 
@@ -150,17 +150,4 @@ test("a recording that is not read counts as a request that is being answered, u
   expect([unread.status, await list()]).toEqual([200, 429]);
   leave.abort();
   await expect.poll(list).toBe(200);
-});
-
-test("the recording of an open session is read in small pages", async () => {
-  const api = await startApi();
-  await api.ask("POST", "/v1/sessions", { body: { id: "shop" } });
-  const calls = Array.from({ length: 100 }, () => ({ name: "notes::list" }));
-  expect((await api.ask("POST", "/v1/sessions/shop/execute", { body: { calls } })).status).toBe(200);
-  const log = api.runtime.sessions.get("shop")?.eventLog;
-  if (log === undefined) throw new Error("the session has no log");
-  const read = vi.spyOn(log, "read");
-  const { text } = await api.ask("GET", "/v1/sessions/shop/recording");
-  const limits = read.mock.calls.map(([options]) => options?.limit);
-  expect([text.split("\n").length > 200, limits.length > 1, new Set(limits)]).toEqual([true, true, new Set([100])]);
 });
