@@ -33,7 +33,7 @@ export class HttpSessions {
     this.#settings = settings;
   }
 
-  /** @param until called with the end of what the request begins: it goes on when the client has gone */
+  /** @param until called with the end of what the request begins: it continues when the client has gone */
   async handle(
     request: Request,
     {

@@ -41,7 +41,7 @@ export interface McpHandler {
 export interface McpWork {
   /** Called before anything of the body runs; refuses it by a throw. */
   begin(method: string, body: JsonValue | undefined): void;
-  /** Called where calls go on when their client has gone. */
+  /** Called where calls continue when their client has gone. */
   readonly until: (ended: Promise<void>) => void;
 }
 
