@@ -33,6 +33,9 @@ export interface ImportedRecording {
 
 const GROUP = 500;
 
+/** The imports of each store that are being written, by the id of their session. */
+const underWay = new WeakMap<Store, Map<string, Promise<unknown>>>();
+
 /**
  * Reads a recording into a store: all of it, or nothing. Importing it again changes nothing. Calls that had no result when they were
  * recorded get one that says that their outcome is unknown.
@@ -48,6 +51,25 @@ export async function importRecording(store: Store, source: RecordingSource, opt
   const sessionId = options.id ?? header.sessionId;
   checkSessionId(sessionId);
   options.checkId?.(sessionId);
+  const others = underWay.get(store) ?? new Map<string, Promise<unknown>>();
+  underWay.set(store, others);
+  // Another import of this id may be of the same recording: that can be told when it is whole.
+  for (let other = others.get(sessionId); other !== undefined; other = others.get(sessionId)) await other.catch(() => {});
+  const work = imported(store, sessionId, { header, events });
+  others.set(sessionId, work);
+  try {
+    return await work;
+  } finally {
+    others.delete(sessionId);
+  }
+}
+
+interface OpenedRecording {
+  readonly header: RecordingHeader;
+  readonly events: AsyncIterable<SessionEvent>;
+}
+
+async function imported(store: Store, sessionId: string, { header, events }: OpenedRecording): Promise<ImportedRecording> {
   if (await isStored(store, sessionId)) return compare(store, sessionId, events);
   const log = store.create(sessionId, { at: header.exportedAt, durability: "sync" });
   const fold = new SessionFold(1);

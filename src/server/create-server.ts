@@ -46,9 +46,10 @@ import { FleetMember, type ServerProcess } from "./fleet-member.ts";
 import { distrustOf, type Trusted } from "./http/guard.ts";
 import { HttpError } from "./http/http-error.ts";
 import { listenOn } from "./http/listen.ts";
+import type { RequestHead } from "./http/request-head.ts";
 import { securityHeaders } from "./http/security-headers.ts";
 import { HttpGateway } from "./mcp/http.ts";
-import { LOCAL_NAMES, isLocalAddress } from "./mcp/http-options.ts";
+import { LOCAL_NAMES, isLocalAddress, type McpHttpOptions } from "./mcp/http-options.ts";
 import type { McpServerOptions } from "./mcp/options.ts";
 import { StoreWorker, checkWorkerOptions, type WorkerOptions } from "./worker/create-worker.ts";
 
@@ -68,7 +69,7 @@ export interface ServerOptions {
   readonly triggers?: Triggers;
   readonly limits?: ServerLimits;
   /** How tools are served over MCP at `/mcp`; `false`: they are not. Needs the package `@modelcontextprotocol/server` when it is asked. */
-  readonly mcp?: McpServerOptions | false;
+  readonly mcp?: (McpServerOptions & Pick<McpHttpOptions, "maxBatch" | "maxSessions">) | false;
   /** Serves the dashboard at `/`: a page without data, which asks for a key and reads the API with it. @default false */
   readonly dashboard?: boolean;
   /** More of the description of this process that others of the store read. @default its host and port as the name, and digests of its tools */
@@ -212,10 +213,12 @@ class RuntimeServer implements HaftServer {
         throw new ToolError("invalid_argument", "The body of the request was read before it reached the server.", {
           operatorHint: "Mount the server before what parses bodies, such as express.json().",
         });
-      const distrust = distrustOf(request, this.#trusted);
+      const metadata = access.metadataResponse(request);
+      // A page of any origin may read it, as its header says.
+      const distrust = distrustOf(metadata === undefined ? request : withoutOrigin(request), this.#trusted);
       if (distrust !== undefined) throw new HttpError(403, "permission_denied", distrust);
-      const metadata = access.metadataResponse(request) ?? (await this.#options.logins?.response(request));
-      if (metadata !== undefined) return metadata;
+      const early = metadata ?? (await this.#options.logins?.response(request));
+      if (early !== undefined) return early;
       if (this.#mcp !== undefined && new URL(request.url).pathname === MCP_PATH) return await answerMcp(this.#mcp, request, this.#services);
       const page = this.#dashboard?.response(request);
       if (page !== undefined) return page;
@@ -326,6 +329,10 @@ class RuntimeServer implements HaftServer {
       access: auth instanceof ServerAccess ? auth : accessBy(auth, { clock, log }),
     };
   }
+}
+
+function withoutOrigin({ method, url, headers }: Request): RequestHead {
+  return { method, url, headers: { get: (name) => (name === "origin" ? null : headers.get(name)) } };
 }
 
 /** Addresses to listen at: who connects to one reaches itself. */

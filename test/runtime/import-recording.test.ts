@@ -109,3 +109,13 @@ test("a snapshot that was taken while a job ran can be used: there, the call goe
   expect([restored.jobs, other.running]).toEqual([[], []]);
   await runtime.close();
 });
+
+test("imports of one recording at the same time import it once, also when the first of them is cut short", async () => {
+  const store = memoryStore();
+  const text = await recordingOf([]);
+  const cut = text.slice(0, text.length / 2);
+  const imports = [cut, text, text, text].map((given) => importRecording(store, given));
+  const [broken, ...others] = await Promise.allSettled(imports);
+  expect(broken?.status).toBe("rejected");
+  expect(others.map((one) => (one.status === "fulfilled" ? one.value.isNew : one.reason))).toEqual([true, false, false]);
+});

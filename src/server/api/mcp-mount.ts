@@ -3,12 +3,11 @@ import { hasScope, type Principal } from "../auth/principal.ts";
 import { distrustOf, type Trusted } from "../http/guard.ts";
 import type { DirectHandler, DirectReply, DirectRequest } from "../http/direct.ts";
 import { plainHeaders } from "../http/security-headers.ts";
-import type { HttpGateway } from "../mcp/http.ts";
+import type { HttpGateway, McpWork } from "../mcp/http.ts";
 import type { Caller } from "../mcp/serving.ts";
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { CALL_METHOD } from "../mcp/plain-call.ts";
 import { messagesOf } from "../mcp/session-transport.ts";
-import type { Counted } from "./limits.ts";
 import { countedRequest, countedResponse } from "./counted-bytes.ts";
 import { admitted } from "./refused.ts";
 import type { ApiServices } from "./services.ts";
@@ -30,9 +29,8 @@ export async function answerMcp(mcp: HttpGateway, request: Request, services: Se
   // A body that is declared to be longer than it may be is not read
   const countSent = (bytes: number): void => count(bytes <= mcp.settings.maxBodyBytes ? bytes : 0);
   const work = new CountedWork(limits, principal.id);
-  const begins = (body: JsonValue | undefined): void => work.begin(request.method, body);
   try {
-    const response = countedResponse(await mcp.answer(countedRequest(request, countSent), callerOf(principal), begins), count);
+    const response = countedResponse(await mcp.answer(countedRequest(request, countSent), callerOf(principal), work), count);
     metrics.note("mcp", response.status, clock.now() - startedAt);
     const { body } = response;
     if (body !== null && response.headers.get("content-type")?.startsWith("text/event-stream") === true) {
@@ -47,11 +45,12 @@ export async function answerMcp(mcp: HttpGateway, request: Request, services: Se
   }
 }
 
-/** The work that a request has under way, until it is answered. */
-class CountedWork {
+/** The work that a request has under way, until it is answered, or its calls have ended where they outlive it. */
+class CountedWork implements McpWork {
   readonly #limits: ApiServices["limits"];
   readonly #principalId: string;
   readonly #ends: (() => void)[] = [];
+  #endCalls: (() => void) | undefined;
 
   constructor(limits: ApiServices["limits"], principalId: string) {
     this.#limits = limits;
@@ -62,9 +61,16 @@ class CountedWork {
   begin(method: string, body: JsonValue | undefined): void {
     const methods = messagesOf(body).map((message) => (isJsonObject(message) ? message["method"] : undefined));
     const isStream = method === "GET" || methods.includes("subscriptions/listen");
-    this.#begin(isStream ? "streams" : "requests", 1);
-    this.#begin("calls", methods.filter((name) => name === CALL_METHOD).length);
+    this.#ends.push(this.#limits.begin(this.#principalId, isStream ? "streams" : "requests"));
+    const calls = methods.filter((name) => name === CALL_METHOD).length;
+    if (calls > 0) this.#endCalls = this.#limits.begin(this.#principalId, "calls", calls);
   }
+
+  readonly until = (ended: Promise<void>): void => {
+    const end = this.#endCalls;
+    this.#endCalls = undefined;
+    if (end !== undefined) void ended.then(end);
+  };
 
   /** As `begin` for one call; false: it is begun again in the usual way, and refused. */
   mayBeginCall(): boolean {
@@ -76,12 +82,9 @@ class CountedWork {
     }
   }
 
-  #begin(what: Counted, count: number): void {
-    if (count > 0) this.#ends.push(this.#limits.begin(this.#principalId, what, count));
-  }
-
   readonly end = (): void => {
     for (const end of this.#ends) end();
+    this.#endCalls?.();
   };
 }
 

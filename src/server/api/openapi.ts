@@ -64,7 +64,7 @@ function exampleOf(text: string, schema: object): unknown {
   return "type" in schema && schema.type === "integer" ? Number(text) : text;
 }
 
-function headersOf({ keyed, streams }: Route): readonly object[] {
+function headersOf({ keyed, streams, answerType }: Route): readonly object[] {
   const key = {
     name: "Idempotency-Key",
     in: "header",
@@ -76,10 +76,11 @@ function headersOf({ keyed, streams }: Route): readonly object[] {
     name: "Last-Event-ID",
     in: "header",
     required: false,
-    description: "Of a stream: the id of the last event that was received.",
-    schema: { type: "string", pattern: "^[0-9]+$" },
+    description: "Of a stream: the id of the last event that was received. It comes before the parameter after.",
+    schema: { type: "string", minLength: 1, maxLength: 1_024 },
   };
-  return [...(keyed === true ? [key] : []), ...(streams === true ? [last] : [])];
+  const isStream = streams === true || answerType === "text/event-stream";
+  return [...(keyed === true ? [key] : []), ...(isStream ? [last] : [])];
 }
 
 function responsesOf(route: Route): object {

@@ -41,6 +41,8 @@ export class SessionPool {
   /** Those that are being let go: until that is done, none of the id can be resumed. */
   readonly #leaving = new Map<string, Promise<void>>();
   readonly #resuming = new Map<string, Promise<RuntimeSession>>();
+  /** How often a session of the id was removed while requests used it. */
+  readonly #removals = new Map<string, number>();
   #sweep: (() => void) | undefined;
   #closed = false;
   #forgotAt: number | undefined;
@@ -53,15 +55,21 @@ export class SessionPool {
     return this.#held.size;
   }
 
-  /** Does the work in a session, which stays open meanwhile. @throws ToolError `not_found`, `resource_busy`. By rejecting */
+  /** Does the work in a session, which stays open meanwhile. @throws ToolError `not_found`, also when it is removed meanwhile; `resource_busy`. By rejecting */
   async use<T>(id: string, work: (session: RuntimeSession) => Promise<T> | T, options: { readonly create?: boolean } = {}): Promise<T> {
     this.#uses.set(id, (this.#uses.get(id) ?? 0) + 1);
+    const removals = this.#removals.get(id);
     try {
       return await work(await this.#open(id, options.create ?? false));
+    } catch (thrown: unknown) {
+      throw removals === this.#removals.get(id) ? thrown : noSession(id);
     } finally {
       const left = (this.#uses.get(id) ?? 1) - 1;
       if (left > 0) this.#uses.set(id, left);
-      else this.#uses.delete(id);
+      else {
+        this.#uses.delete(id);
+        this.#removals.delete(id);
+      }
       const held = this.#held.get(id); // undefined for the program's own: it closes it
       if (held !== undefined && left === 0 && this.#isForOthers(held.session)) this.#leave(held.session);
       else if (held !== undefined) this.#touch(id, held);
@@ -97,6 +105,28 @@ export class SessionPool {
   /** Closes one that the server holds, or the program. */
   close(session: RuntimeSession): Promise<void> {
     return this.#letGo(session, session.close());
+  }
+
+  /** Closes a session and removes it from the store; a request that comes meanwhile waits for that. Resolves to whether there was one. */
+  async remove(id: string): Promise<boolean> {
+    for (;;) {
+      const busy = this.#leaving.get(id) ?? this.#resuming.get(id)?.catch(() => {});
+      if (busy === undefined) break;
+      await busy;
+    }
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#leaving.set(id, promise);
+    if (this.#uses.has(id)) this.#removals.set(id, (this.#removals.get(id) ?? 0) + 1);
+    try {
+      const open = this.#options.runtime.sessions.get(id);
+      this.#held.delete(id);
+      await open?.close();
+      const wasStored = (await this.#options.store?.remove(id)) ?? false;
+      return open !== undefined || wasStored;
+    } finally {
+      this.#leaving.delete(id);
+      resolve();
+    }
   }
 
   /** Ends the session of a request whose answer is kept. With a store it is closed when it is idle, and known for as long as the answer. */
@@ -165,7 +195,7 @@ export class SessionPool {
 
   async #open(id: string, create: boolean): Promise<RuntimeSession> {
     const { runtime, store } = this.#options;
-    await this.#leaving.get(id);
+    for (let leaving = this.#leaving.get(id); leaving !== undefined; leaving = this.#leaving.get(id)) await leaving;
     const open = runtime.sessions.get(id);
     if (open !== undefined && !(open.broken !== undefined && this.#held.has(id))) return open;
     if (this.#closed) throw new ToolError("unavailable", "The server is stopping.", { retryable: true });
@@ -181,7 +211,7 @@ export class SessionPool {
     try {
       return await resuming;
     } finally {
-      this.#resuming.delete(id);
+      if (this.#resuming.get(id) === resuming) this.#resuming.delete(id);
     }
   }
 

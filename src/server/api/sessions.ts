@@ -127,13 +127,9 @@ export const sessionHandlers: Handlers<SessionId> = {
     return titles.entitled(shownOpen(open), open);
   },
 
-  async deleteSession({ runtime, principal, params: { sessionId } }, services) {
-    const { sessions, store } = services;
+  async deleteSession({ principal, params: { sessionId } }, services) {
     checkSeen(principal, sessionId);
-    const open = runtime.sessions.get(sessionId);
-    if (open !== undefined) await sessions.close(open);
-    const wasStored = (await store?.remove(sessionId)) ?? false;
-    if (open === undefined && !wasStored) throw noSession(sessionId);
+    if (!(await services.sessions.remove(sessionId))) throw noSession(sessionId);
     await endReaders(sessionId, services);
     return noContent();
   },

@@ -8,7 +8,7 @@ import { ToolError } from "../../core/error.ts";
  */
 export const CLIENT_JSON = { maxDepth: 80, maxWideKeys: 20_000 } as const;
 
-/** Its text; undefined when it is longer. Bytes beyond the limit are not read. @throws ToolError `cancelled` when the client goes before its end. By rejecting */
+/** Its text; undefined when it is longer. Bytes beyond the limit are not read. @throws ToolError `cancelled` when the client goes before its end; HttpError 408 when it is too slow. By rejecting */
 export async function readBody({ headers, body }: Request, maxBytes: number): Promise<string | undefined> {
   const declared = headers.get("content-length");
   if (declared !== null && !(Number(declared) <= maxBytes)) return undefined;
@@ -18,7 +18,7 @@ export async function readBody({ headers, body }: Request, maxBytes: number): Pr
   const reader = body.getReader();
   for (;;) {
     const { done, value } = await reader.read().catch((cause: unknown) => {
-      throw clientGone(cause); // a body breaks off for no other reason
+      throw cause instanceof ToolError ? cause : clientGone(cause); // a body breaks off for no other reason
     });
     if (done) return new TextDecoder("utf-8").decode(Buffer.concat(chunks));
     length += value.byteLength;

@@ -60,11 +60,13 @@ export class NodeRequest implements HeadRequest {
   /** Of its body, once that has been read. */
   text: string | undefined;
   readonly #incoming: IncomingMessage;
+  readonly #clock: Clock;
   #gone: AbortController | undefined;
   #isGone = false;
 
-  constructor(incoming: IncomingMessage) {
+  constructor(incoming: IncomingMessage, clock: Clock) {
     this.#incoming = incoming;
+    this.#clock = clock;
     this.method = incoming.method ?? "GET";
     this.url = targetOf(incoming);
     this.headers = readerOf(incoming);
@@ -87,19 +89,19 @@ export class NodeRequest implements HeadRequest {
     this.#gone?.abort(GONE);
   }
 
-  /** The whole body as text; undefined when the client has gone before its end. */
+  /** The whole body as text; undefined when the client has gone before its end. @throws HttpError 408 for a client that is too slow. By rejecting */
   async read(): Promise<string | undefined> {
-    const bytes = await bytesOf(this.#incoming);
+    const bytes = await bytesOf(this.#incoming, this.#clock);
     this.text = bytes === undefined ? undefined : UTF8.decode(bytes);
     return this.text;
   }
 
   toRequest(): Request {
-    return requestOf(this.#incoming, this.signal, "");
+    return requestOf(this.#incoming, { signal: this.signal, clock: this.#clock, text: "" });
   }
 
   whole(): Request {
-    return requestOf(this.#incoming, this.signal, this.text);
+    return requestOf(this.#incoming, { signal: this.signal, clock: this.#clock, text: this.text });
   }
 }
 

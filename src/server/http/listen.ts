@@ -4,6 +4,7 @@ import { ToolError, describeThrown, errorInfo } from "../../core/error.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { http } from "../../net/node-http.ts";
 import { endEarly } from "./end-early.ts";
+import { HttpError } from "./http-error.ts";
 import { GONE, NodeReply, NodeRequest, type DirectHandler } from "./direct.ts";
 import { requestOf, settleTarget } from "./node-request.ts";
 import { problemAnswer, problemOf } from "./problem.ts";
@@ -34,8 +35,8 @@ export interface PortListener {
   close(work: () => Promise<void>): Promise<void>;
 }
 
-/** So long may a client take for its headers and for all of its request: slow ones must not add up. */
-const LIMITS = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 5_000, maxHeaderSize: 16_384 } as const;
+/** So long may a client take for its headers: slow ones must not add up. Bodies have a pace of their own, which lets long ones take longer. */
+const LIMITS = { headersTimeout: 10_000, requestTimeout: 0, connectionsCheckingInterval: 5_000, maxHeaderSize: 16_384 } as const;
 
 /** So long may clients take to read the last of their answers when the server stops. */
 const DRAIN_MS = 1_000;
@@ -47,7 +48,11 @@ export async function listenOn(
 ): Promise<PortListener> {
   const answering = new Set<Promise<void>>();
   const server = http.createServer(LIMITS, (incoming, outgoing) => {
-    const answered = answer({ handler, direct, clock }, { incoming, outgoing }).catch((error: unknown) => {
+    const answered = answer({ handler, direct, clock }, { incoming, outgoing }).catch(async (error: unknown) => {
+      if (error instanceof HttpError && !outgoing.headersSent) {
+        await refuse(outgoing, error, clock);
+        return;
+      }
       log.warn(`A request over HTTP was not answered: ${describeThrown(error)}`);
       outgoing.destroy();
     });
@@ -100,11 +105,12 @@ interface Answerers {
 
 async function answer({ handler, direct, clock }: Answerers, exchange: HttpExchange): Promise<void> {
   const { incoming, outgoing } = exchange;
-  if (!settleTarget(incoming)) return await refuseHosts(outgoing, clock);
+  if (!settleTarget(incoming))
+    throw new HttpError(400, "invalid_argument", "The request names several hosts.", { hint: "Send one Host header." });
   const { headers } = incoming;
   if (headers["content-length"] === undefined && headers["transfer-encoding"] !== undefined)
     return await pass({ handler, clock }, exchange);
-  const request = new NodeRequest(incoming);
+  const request = new NodeRequest(incoming, clock);
   for (const taker of direct) {
     const taken = taker.take(request);
     if (taken === undefined) continue;
@@ -121,9 +127,9 @@ async function answer({ handler, direct, clock }: Answerers, exchange: HttpExcha
   await pass({ handler, clock }, exchange);
 }
 
-function refuseHosts(outgoing: ServerResponse, clock: Clock): Promise<void> {
-  const error = new ToolError("invalid_argument", "The request names several hosts.", { hint: "Send one Host header." });
-  const { status, headers, text } = problemAnswer(problemOf(errorInfo(error), { status: 400 }));
+/** Answers a request that no handler has answered. */
+function refuse(outgoing: ServerResponse, error: HttpError, clock: Clock): Promise<void> {
+  const { status, headers, text } = problemAnswer(problemOf(errorInfo(error), { status: error.status }));
   return endEarly(outgoing.writeHead(status, { ...plainHeaders({}), ...headers, connection: "close" }), text, clock);
 }
 
@@ -134,5 +140,8 @@ async function pass({ handler, clock }: Omit<Answerers, "direct">, { incoming, o
   outgoing.on("close", abort);
   outgoing.on("error", abort);
   if (outgoing.destroyed) abort();
-  await writeResponse(await handler(requestOf(incoming, gone.signal, read)), outgoing, { gone: gone.signal, clock });
+  await writeResponse(await handler(requestOf(incoming, { signal: gone.signal, clock, text: read })), outgoing, {
+    gone: gone.signal,
+    clock,
+  });
 }

@@ -1,6 +1,8 @@
 /** Requests of Node's as those of the platform, and their bodies. */
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
+import type { Clock } from "../../core/ports.ts";
+import { BodyPace } from "./body-pace.ts";
 import { keepAddress } from "./client-address.ts";
 
 /**
@@ -29,25 +31,41 @@ export function targetOf({ url = "/" }: Pick<IncomingMessage, "url">): string {
   return `http://server.invalid${url.startsWith("/") ? url : "/"}`;
 }
 
-/** The whole body; undefined when the client has gone before its end. */
-export function bytesOf(incoming: IncomingMessage): Promise<Uint8Array | undefined> {
-  return new Promise((resolve) => {
+/** The whole body; undefined when the client has gone before its end. @throws HttpError 408 for a client that is too slow. By rejecting */
+export function bytesOf(incoming: IncomingMessage, clock: Clock): Promise<Uint8Array | undefined> {
+  return new Promise((resolve, reject) => {
     if (incoming.destroyed) return resolve(undefined); // it says so no more
     const chunks: Uint8Array[] = [];
-    incoming.on("data", (chunk: Uint8Array) => chunks.push(chunk));
-    incoming.once("end", () => resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)));
-    incoming.once("close", () => resolve(undefined));
+    const pace = new BodyPace(clock);
+    const end = (bytes: Uint8Array | undefined): void => {
+      pace.rest();
+      resolve(bytes);
+    };
+    pace.wait(reject);
+    incoming.on("data", (chunk: Uint8Array) => {
+      chunks.push(chunk);
+      pace.came(chunk.byteLength);
+    });
+    incoming.once("end", () => end(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)));
+    incoming.once("close", () => end(undefined));
   });
 }
 
 const WITH_BODY: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
 
-/** @param text the body, where it has been read */
-export function requestOf(incoming: IncomingMessage, signal: AbortSignal, text: string | undefined): Request {
-  return keepAddress(platformRequest(incoming, signal, text), incoming.socket.remoteAddress);
+export interface RequestParts {
+  /** Aborts when the client has gone. */
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+  /** The body, where it has been read. */
+  readonly text?: string | undefined;
 }
 
-function platformRequest(incoming: IncomingMessage, signal: AbortSignal, text: string | undefined): Request {
+export function requestOf(incoming: IncomingMessage, parts: RequestParts): Request {
+  return keepAddress(platformRequest(incoming, parts), incoming.socket.remoteAddress);
+}
+
+function platformRequest(incoming: IncomingMessage, { signal, clock, text }: RequestParts): Request {
   const headers = new Headers();
   for (const [name, value] of Object.entries(incoming.headers)) {
     if (value !== undefined) headers.set(name, typeof value === "string" ? value : value.join(", "));
@@ -57,8 +75,7 @@ function platformRequest(incoming: IncomingMessage, signal: AbortSignal, text: s
   if (!WITH_BODY.has(method)) return new Request(target, { method: method === "TRACE" ? "OPTIONS" : method, headers, signal });
   if (text !== undefined) return new Request(target, { method, headers, signal, body: text });
   const isSmall = Number(headers.get("content-length") ?? Infinity) <= MAX_SMALL_BODY;
-  // Node's streams are those of the standard; their types say it in other words.
-  const body = isSmall ? smallBody(incoming) : (Readable.toWeb(incoming) as ReadableStream<Uint8Array>);
+  const body = isSmall ? smallBody(incoming, clock) : largeBody(incoming, clock);
   return new Request(target, { method, headers, signal, body, duplex: "half" });
 }
 
@@ -66,14 +83,38 @@ function platformRequest(incoming: IncomingMessage, signal: AbortSignal, text: s
 const MAX_SMALL_BODY = 65_536;
 
 /** In one piece, once it is wanted: an adapter of streams costs more than the body. */
-function smallBody(incoming: IncomingMessage): ReadableStream<Uint8Array> {
+function smallBody(incoming: IncomingMessage, clock: Clock): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const bytes = await bytesOf(incoming);
+        const bytes = await bytesOf(incoming, clock);
         if (bytes === undefined) return controller.error(new Error("The client has gone."));
         if (bytes.length > 0) controller.enqueue(bytes);
         controller.close();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/** Its connection stays open when it is not read any further: the answer is still to be sent. */
+function largeBody(incoming: IncomingMessage, clock: Clock): ReadableStream<Uint8Array> {
+  // Node's streams are those of the standard; their types say it in other words.
+  const reader = (Readable.toWeb(incoming) as ReadableStream<Uint8Array>).getReader();
+  const pace = new BodyPace(clock);
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { promise: late, reject } = Promise.withResolvers<never>();
+        pace.wait(reject);
+        try {
+          const { done, value } = await Promise.race([reader.read(), late]);
+          if (done) return controller.close();
+          pace.came(value.byteLength);
+          controller.enqueue(value);
+        } finally {
+          pace.rest();
+        }
       },
     },
     { highWaterMark: 0 },

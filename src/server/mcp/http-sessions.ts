@@ -33,7 +33,15 @@ export class HttpSessions {
     this.#settings = settings;
   }
 
-  async handle(request: Request, body: JsonValue | undefined, caller: Caller): Promise<Response> {
+  /** @param until called with the end of what the request begins: it continues when the client has gone */
+  async handle(
+    request: Request,
+    {
+      body,
+      caller,
+      until,
+    }: { readonly body: JsonValue | undefined; readonly caller: Caller; readonly until?: ((ended: Promise<void>) => void) | undefined },
+  ): Promise<Response> {
     const id = request.headers.get(SESSION_HEADER);
     if (id === null)
       return isInitialize(body)
@@ -46,7 +54,9 @@ export class HttpSessions {
     const repeated = repeatedId(body, session.requests);
     if (repeated !== undefined)
       return refusal(400, `The request id ${JSON.stringify(repeated)} is that of a request that is being answered.`, {}, INVALID_REQUEST);
-    return session.transport.handleRequest(request, { parsedBody: body });
+    const response = session.transport.handleRequest(request, { parsedBody: body });
+    until?.(session.transport.whenEnded(body));
+    return response;
   }
 
   async close(): Promise<void> {

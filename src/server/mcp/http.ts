@@ -37,6 +37,20 @@ export interface McpHandler {
   close(): Promise<void>;
 }
 
+/** Counts what a request begins. */
+export interface McpWork {
+  /** Called before anything of the body runs; refuses it by a throw. */
+  begin(method: string, body: JsonValue | undefined): void;
+  /** Called where calls continue when their client has gone. */
+  readonly until: (ended: Promise<void>) => void;
+}
+
+interface Asked {
+  readonly body: JsonValue | undefined;
+  readonly caller: Caller;
+  readonly until: McpWork["until"] | undefined;
+}
+
 interface Parts {
   readonly gateway: Gateway;
   readonly modern: McpHttpHandler;
@@ -94,9 +108,9 @@ export class HttpGateway {
     return new Response(watchedStream(body, { principal, access: this.#watch }), response);
   }
 
-  /** As `handle`, for a server that has let the caller in. @param begins called with the body before anything of it runs; refuses it by a throw */
-  async answer(request: Request, caller: Caller, begins: (body: JsonValue | undefined) => void): Promise<Response> {
-    return this.#refuseForm(request) ?? this.#answer(request, caller, begins);
+  /** As `handle`, for a server that has let the caller in. */
+  async answer(request: Request, caller: Caller, work: McpWork): Promise<Response> {
+    return this.#refuseForm(request) ?? this.#answer(request, caller, work);
   }
 
   /** Answers plain calls at a path without a `Request`. @param access by default that of `handle` */
@@ -159,7 +173,7 @@ export class HttpGateway {
     return await direct.answer(body, caller, exchange);
   }
 
-  async #answer(request: Request, caller: Caller, begins?: (body: JsonValue | undefined) => void): Promise<Response> {
+  async #answer(request: Request, caller: Caller, work?: McpWork): Promise<Response> {
     let body: JsonValue | undefined;
     if (request.method === "POST") {
       const text = await readBody(request, this.settings.maxBodyBytes);
@@ -172,8 +186,8 @@ export class HttpGateway {
       if (Array.isArray(body) && body.length > this.settings.maxBatch)
         return refusal(400, `A request holds at most ${this.settings.maxBatch} messages.`, {}, INVALID_REQUEST);
     }
-    begins?.(body);
-    return this.#pass(request, body, caller);
+    work?.begin(request.method, body);
+    return this.#pass(request, { body, caller, until: work?.until });
   }
 
   async close(): Promise<void> {
@@ -209,11 +223,12 @@ export class HttpGateway {
     return refusal(403, "These credentials do not allow calls: they need the scope execute.", { "www-authenticate": challenge });
   }
 
-  async #pass(request: Request, body: JsonValue | undefined, caller: Caller): Promise<Response> {
+  async #pass(request: Request, asked: Asked): Promise<Response> {
+    const { body, caller } = asked;
     const { gateway, modern, sessions } = await (this.#parts ??= this.#start());
     const { method, headers, signal } = request;
     if (method !== "POST" || (await gateway.sdk.isLegacyRequest(request, body)))
-      return boundedStream(await sessions.handle(request, body, caller));
+      return boundedStream(await sessions.handle(request, asked));
     const differing = this.#refuseParams(gateway, headers, body);
     if (differing !== undefined) return differing;
     const visible = visibleTo(gateway.settings, caller);

@@ -12,48 +12,85 @@ type Options = ConstructorParameters<TransportClass>[0];
 export interface SessionTransport extends WebStandardStreamableHTTPServerTransport {
   /** Called with the id of a request that gets no answer. */
   leaveUnanswered(id: RequestId): void;
+  /** Resolves when the requests of a body that it has taken have ended, also where their client has gone. */
+  whenEnded(body: JsonValue | undefined): Promise<void>;
 }
 
 /** The requests of one HTTP request, whose answers share a stream. */
 interface Group {
   readonly open: Set<RequestId>;
   readonly unanswered: RequestId[];
+  readonly ended: PromiseWithResolvers<void>;
+}
+
+/** The requests that have not ended. */
+class Groups {
+  readonly #groups = new Map<RequestId, Group>();
+
+  add(ids: readonly RequestId[]): void {
+    const group: Group = { open: new Set(ids), unanswered: [], ended: Promise.withResolvers<void>() };
+    for (const id of ids) this.#groups.set(id, group);
+  }
+
+  /** The requests of its group that got no answer, if it was the last to end. */
+  end(id: RequestId, isAnswered: boolean): readonly RequestId[] {
+    const group = this.#groups.get(id);
+    if (group === undefined) return [];
+    this.#groups.delete(id);
+    group.open.delete(id);
+    if (!isAnswered) group.unanswered.push(id);
+    if (group.open.size > 0) return [];
+    group.ended.resolve();
+    return group.unanswered;
+  }
+
+  endAll(ids: Iterable<RequestId> = [...this.#groups.keys()]): void {
+    for (const id of ids) this.end(id, true);
+  }
+
+  /** @param ids those of one group */
+  whenEnded([id]: readonly RequestId[]): Promise<void> {
+    return (id === undefined ? undefined : this.#groups.get(id)?.ended.promise) ?? Promise.resolve();
+  }
 }
 
 export function sessionTransport(Base: TransportClass, options: Options): SessionTransport {
   return new (class extends Base implements SessionTransport {
-    readonly #groups = new Map<RequestId, Group>();
+    readonly #groups = new Groups();
 
     override async handleRequest(...given: Parameters<WebStandardStreamableHTTPServerTransport["handleRequest"]>): Promise<Response> {
       const ids = requestIds(given[1]?.parsedBody as JsonValue | undefined); // we have read it
-      const group: Group = { open: new Set(ids), unanswered: [] };
-      for (const id of ids) this.#groups.set(id, group);
+      this.#groups.add(ids);
       const response = await super.handleRequest(...given);
-      if (response.status !== 200) for (const id of ids) this.#groups.delete(id);
+      if (response.status !== 200) this.#groups.endAll(ids);
       return response;
     }
 
     override async send(...given: Parameters<WebStandardStreamableHTTPServerTransport["send"]>): Promise<void> {
-      await super.send(...given);
-      const [message] = given;
-      if (!("method" in message) && message.id !== undefined) this.#end(message.id, true);
+      try {
+        await super.send(...given);
+      } finally {
+        const [message] = given;
+        if (!("method" in message) && message.id !== undefined) this.#end(message.id, true);
+      }
+    }
+
+    override async close(): Promise<void> {
+      await super.close();
+      this.#groups.endAll(); // what runs is cancelled
+    }
+
+    whenEnded(body: JsonValue | undefined): Promise<void> {
+      return this.#groups.whenEnded(requestIds(body));
     }
 
     leaveUnanswered(id: RequestId): void {
       this.#end(id, false);
     }
 
-    #end(id: RequestId, isAnswered: boolean): void {
-      const group = this.#groups.get(id);
-      if (group === undefined) return;
-      this.#groups.delete(id);
-      group.open.delete(id);
-      if (!isAnswered) group.unanswered.push(id);
-      if (group.open.size === 0) this.#endStream(group.unanswered);
-    }
-
     /** An answer that is sent after the end of its stream reaches no client, and has the SDK forget the request. */
-    #endStream(unanswered: readonly RequestId[]): void {
+    #end(id: RequestId, isAnswered: boolean): void {
+      const unanswered = this.#groups.end(id, isAnswered);
       for (const id of unanswered) this.closeSSEStream(id);
       for (const id of unanswered) super.send(answerNever(id)).catch(() => undefined); // the session has ended
     }

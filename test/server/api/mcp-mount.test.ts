@@ -55,8 +55,7 @@ test("a caller that begins more and more sessions at /mcp ends its own, and none
   const tokens = { a: "a-token-of-the-one-caller", b: "a-token-of-another-caller" };
   const [one, other] = [staticToken({ token: tokens.a, id: "a" }), staticToken({ token: tokens.b, id: "b" })];
   const auth = { authenticate: async (request: Request) => (await one.authenticate(request)) ?? other.authenticate(request) };
-  const mcp: object = { maxSessions: 3 }; // as the mount passes it on
-  const server = createServer(runtime, { auth, mcp });
+  const server = createServer(runtime, { auth, mcp: { maxSessions: 3 } });
   onTestFinished(() => server.close());
   const ask = (token: string, body: object, sessionId?: string) => {
     const headers = { ...BOTH, authorization: `Bearer ${token}`, "content-type": "application/json" };
@@ -95,4 +94,25 @@ test("a batch of calls at /mcp counts each of them, and a request to listen is a
   expect((await api.ask("GET", "/mcp", { headers: { ...headers, accept: "text/event-stream" } })).status).toBe(429);
   stop.abort();
   await expect.poll(async () => (await listen(new AbortController().signal)).status).toBe(200);
+});
+
+test("the call of a client of a session that has gone counts at /mcp until it has ended", async () => {
+  const api = await startApi({ limits: { maxConcurrentCalls: 1 } });
+  const begun = await api.ask("POST", "/mcp", { body: INITIALIZE, headers: BOTH });
+  const headers = { ...BOTH, "mcp-session-id": begun.headers.get("mcp-session-id") ?? "" };
+  const call = (id: number, name: string) => ({ jsonrpc: "2.0", id, method: "tools/call", params: { name, arguments: {} } });
+  const leave = new AbortController();
+  await fetch(`${api.url}/mcp`, {
+    method: "POST",
+    headers: { ...headers, ...AUTHORIZED, "content-type": "application/json" },
+    body: JSON.stringify(call(1, "notes__wait")),
+    signal: leave.signal,
+  });
+  await api.gate.entered.promise;
+  leave.abort();
+  const execute = async () => (await api.ask("POST", "/v1/execute", { body: { calls: [{ name: "notes::list" }] } })).status;
+  for (let n = 0; n < 5; n++)
+    expect([await execute(), (await api.ask("POST", "/mcp", { body: call(2 + n, "notes__list"), headers })).status]).toEqual([429, 429]);
+  api.gate.open();
+  await expect.poll(execute).toBe(200);
 });

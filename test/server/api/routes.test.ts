@@ -111,3 +111,12 @@ test("F1.19 a file that an answer refers to is got by its id; what is none, and 
   const without = await startApi({ store: "none" });
   expect((await without.ask("GET", `/v1/artifacts/${artifact.id}`)).json.detail).toContain("There is no artifact");
 });
+
+test("every route that streams events takes Last-Event-ID, and says so in openapi.json", async () => {
+  const api = await startApi();
+  const { json } = await api.ask("GET", "/openapi.json", { token: null });
+  const operations = Object.values<object>(json.paths).flatMap((path) => Object.values<unknown>({ ...path }));
+  const streaming = operations.filter((operation) => JSON.stringify(Object(operation).responses).includes("text/event-stream"));
+  const names = streaming.map((operation) => JSON.stringify(Object(operation).parameters).includes("Last-Event-ID"));
+  expect([names.length > 1, names.every(Boolean)]).toEqual([true, true]);
+});

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { createRuntime } from "haft";
+import { ToolError, createRuntime, type RuntimeSession } from "haft";
 import { sqliteStore } from "haft/sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { writeRecording } from "../../../src/core/recording/recording.ts";
@@ -112,7 +112,8 @@ test("issue 19.6 without a store, keyed requests that were answered keep no sess
   await expect.poll(async () => (await keyed("e", long)).json.results?.[0].output, { timeout: 60_000 }).toBe("passed");
 });
 
-test("issue 21.2 a request for a session that is just being closed for want of use takes it up again when it is closed", async () => {
+/** A pool whose session is being closed for want of use, until it is told to end. */
+async function closingPool() {
   const closed = Promise.withResolvers<void>();
   const engine: Engine = { kind: "slow", call: () => "done", openSession() {}, closeSession: () => closed.promise };
   const store = sqliteStore({ path: temporaryFile(), synchronous: "normal" });
@@ -120,21 +121,73 @@ test("issue 21.2 a request for a session that is just being closed for want of u
   const runtime = createRuntime({ store, toolsets: [{ name: "slow", engine, tools: [tool] }] });
   onTestFinished(async () => void (await runtime.close()));
   const clock = new FakeClock();
-  const pool = new SessionPool({
-    runtime,
-    store,
-    clock,
-    log: new MemoryLog(),
-    settings: { maxOpenSessions: 10, sessionIdleMs: 1_000, graceMs: 0 },
-  });
+  const settings = { maxOpenSessions: 10, sessionIdleMs: 1_000, graceMs: 0 };
+  const pool = new SessionPool({ runtime, store, clock, log: new MemoryLog(), settings });
   const call = { name: "slow::work", input: {} };
   const work = (): Promise<string> => pool.use("shop", async (session) => (await session.execute(call)).status, { create: true });
   expect(await work()).toBe("ok");
   await clock.advance(1_000);
   expect(runtime.sessions.get("shop")).toBeUndefined(); // it is being closed
+  return { pool, work, closed };
+}
+
+test("issue 21.2 a request for a session that is just being closed for want of use takes it up again when it is closed", async () => {
+  const { pool, work, closed } = await closingPool();
   const again = work();
   closed.resolve();
   expect(await again).toBe("ok");
   expect(pool.size).toBe(1);
   await pool.end();
+});
+
+test("a session that is just being closed for want of use is removed when it is closed", async () => {
+  const { pool, closed } = await closingPool();
+  const removing = pool.remove("shop");
+  closed.resolve();
+  expect([await removing, await pool.remove("shop"), await pool.stored("shop")]).toEqual([true, false, undefined]);
+});
+
+test("a session can be removed while it is let go, taken up or used, and no request finds more of it than that it is gone", async () => {
+  const pool = await startPool(1);
+  const step = fc.record({ id: fc.constantFrom("one", "two"), what: fc.constantFrom("use", "create", "remove"), turns: fc.nat(4) });
+  const turns = async (count: number): Promise<void> => {
+    for (let n = 0; n < count; n++) await new Promise((resolve) => setImmediate(resolve));
+  };
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 16 }), async (steps) => {
+      const answers = steps.map(async ({ id, what, turns: count }): Promise<unknown> => {
+        await turns(count);
+        if (what === "remove") return typeof (await pool.remove(id));
+        const work = async (session: RuntimeSession): Promise<string> => {
+          await turns(count);
+          await session.snapshot();
+          return session.id;
+        };
+        return pool.use(id, work, { create: what === "create" }).catch((error: unknown) => ToolError.fromUnknown(error).code);
+      });
+      for (const [at, answer] of (await Promise.all(answers)).entries())
+        expect(steps[at]?.what === "remove" ? ["boolean"] : [steps[at]?.id, "not_found"]).toContain(answer);
+      for (const id of ["one", "two"]) await pool.remove(id);
+      expect([pool.size, await pool.stored("one"), await pool.stored("two")]).toEqual([0, undefined, undefined]);
+    }),
+    { numRuns: 40, endOnFailure: true },
+  );
+});
+
+test("requests that use a session while it is removed, or come meanwhile, are answered that there is none", async () => {
+  const pool = await startPool(10);
+  const [entered, removed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const work = async (session: RuntimeSession): Promise<void> => {
+    entered.resolve();
+    await removed.promise;
+    await session.addMessage({ role: "user", content: "Hello" });
+  };
+  const code = (error: unknown): string => ToolError.fromUnknown(error).code;
+  const used = pool.use("shop", work, { create: true }).catch(code);
+  await entered.promise;
+  const removing = pool.remove("shop");
+  const late = pool.use("shop", () => "used").catch(code);
+  expect(await removing).toBe(true);
+  removed.resolve();
+  expect(await Promise.all([used, late])).toEqual(["not_found", "not_found"]);
 });

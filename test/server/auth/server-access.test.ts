@@ -1,9 +1,10 @@
 /** Issue 19.5: a server lets in who it knows, tells the others how to get in, and keeps what it refused. */
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { visibleTools } from "../../../src/policy/visibility.ts";
 import { Keys } from "../../../src/server/auth/keys.ts";
+import { createServer } from "../../../src/server/create-server.ts";
 import { openServerAccess, type ServerAccess, type ServerAccessOptions } from "../../../src/server/auth/server-access.ts";
 import { staticToken } from "../../../src/server/auth/static-token.ts";
 import { FakeClock, MemoryLog } from "../../../src/testing/fake-ports.ts";
@@ -74,6 +75,18 @@ test("issue 19.5 RFC 9728: the metadata of a resource name its issuer, at the ad
     `error="insufficient_scope", scope="tools.use", resource_metadata="${url}"`,
   );
   await expect(openServerAccess({ issuers }, systemPorts)).rejects.toMatchObject({ code: "invalid_argument" });
+});
+
+test("pages of every origin may read the metadata of a resource, and nothing else", async () => {
+  const { access } = await accessWith({ resource: RESOURCE, issuers: [{ issuer: "https://issuer.example", audience: RESOURCE }] });
+  const server = createServer(createRuntime(), { auth: access, allowedHosts: ["tools.example"] });
+  onTestFinished(() => server.close());
+  const ask = async (path: string, headers: object = {}): Promise<number> => {
+    const request = new Request(`https://tools.example${path}`, { headers: { origin: "https://other.example", ...headers } });
+    return (await server.fetch(request)).status;
+  };
+  const path = "/.well-known/oauth-protected-resource/mcp";
+  expect([await ask(path), await ask(path, { host: "evil.example" }), await ask("/v1/info")]).toEqual([200, 403, 403]);
 });
 
 test("issue 19.5 a principal sees in lists and may call what its rules and its key allow, and handlers have it in their data", async () => {

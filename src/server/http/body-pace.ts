@@ -1,0 +1,56 @@
+/** How long the rest of a body is waited for: slow clients must not add up, and long bodies may take long. */
+import type { Clock } from "../../core/ports.ts";
+import { HttpError } from "./http-error.ts";
+
+/** So long may a client send nothing in all. Bytes that come give time back, at this rate. */
+const MOST_MS = 30_000;
+const LEAST_BYTES_PER_MS = 4;
+
+export class BodyPace {
+  readonly #clock: Clock;
+  #leftMs = MOST_MS;
+  /** Since when the client is waited for. */
+  #since = 0;
+  #cancel: (() => void) | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Begins to wait for the client. @param late called with HttpError 408 when it is too slow, unless `rest` comes first */
+  wait(late: (error: HttpError) => void): void {
+    this.#since = this.#clock.now();
+    this.#arm(late);
+  }
+
+  /** Counts bytes that have come. */
+  came(bytes: number): void {
+    const now = this.#clock.now();
+    this.#leftMs = Math.min(MOST_MS, this.#leftMs - (now - this.#since) + bytes / LEAST_BYTES_PER_MS);
+    this.#since = now;
+  }
+
+  /** Waits no more: all has come, or the server is not ready for more. */
+  rest(): void {
+    this.came(0);
+    this.#cancel?.();
+  }
+
+  #arm(late: (error: HttpError) => void): void {
+    this.#cancel = this.#clock.timer(
+      () => {
+        this.came(0);
+        if (this.#leftMs > 0) this.#arm(late);
+        else late(tooSlow());
+      },
+      Math.max(0, this.#leftMs),
+    );
+  }
+}
+
+function tooSlow(): HttpError {
+  return new HttpError(408, "timeout", "The body of the request came too slowly.", {
+    outcome: "not_started",
+    hint: `Send ${LEAST_BYTES_PER_MS * 1_000} bytes a second or more, without a pause of ${MOST_MS / 1_000} seconds.`,
+  });
+}
