@@ -41,6 +41,8 @@ interface ChatRun {
   isOver: boolean;
   /** Of the last event that was given to a client. */
   cursor: string;
+  /** The stream that follows it: another request ends it. */
+  follower?: AbortController;
   /** Its calls that began, by their ids. */
   readonly calls: Map<string, ChatCall>;
   readonly texts: ChatTexts;
@@ -107,7 +109,10 @@ export class ChatRuns {
     const run = this.#runs.get(conversation);
     if (run === undefined)
       throw new ToolError("not_found", `The conversation ${JSON.stringify(conversation.slice(0, 60))} has no run to continue.`);
-    const feed = this.#runtime.events({ session: run.session.id, after: run.cursor, ...(signal === undefined ? {} : { signal }) });
+    run.follower?.abort(); // what has been sent is counted once for a run
+    const follower = (run.follower = new AbortController());
+    const ended = signal === undefined ? follower.signal : AbortSignal.any([signal, follower.signal]);
+    const feed = this.#runtime.events({ session: run.session.id, after: run.cursor, signal: ended });
     try {
       yield* this.#news(conversation, run, feed);
     } finally {

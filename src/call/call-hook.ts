@@ -39,7 +39,11 @@ export async function callHook<T>(
 async function waitForHook<T>(run: CallRun, hook: Hook, answer: PromiseLike<T>, waiter: Interruptible): Promise<HookAnswer<T>> {
   const { timeoutMs = HOOK_TIMEOUT_MS } = hook;
   const hookEndsAt = run.clock.now() + timeoutMs;
-  const waited = await waitFor(waiter, answer, { endsAt: Math.min(hookEndsAt, run.deadlineAt), late: () => hookTooLate(run, hook) });
+  const wasLate = run.clock.now() >= run.deadlineAt;
+  const waited = await waitFor(waiter, answer, {
+    endsAt: Math.min(hookEndsAt, run.deadlineAt),
+    late: () => hookTooLate(run, hook, wasLate),
+  });
   if ("value" in waited) return { said: waited.value, ended: undefined };
   if ("thrown" in waited) throw waited.thrown;
   if (waiter.cancelled !== undefined || run.deadlineAt <= hookEndsAt) return { said: undefined, ended: run.cancelled ?? waited.ended };
@@ -61,8 +65,11 @@ function failed(run: CallRun, hook: Hook, what: string): HookAnswer<never> {
   };
 }
 
-function hookTooLate(run: CallRun, hook: Hook): ToolError {
-  return new ToolError("timeout", `The deadline of ${run.toolName} passed while the hook "${hook.name}" had its result.`, {
+function hookTooLate(run: CallRun, hook: Hook, wasLate: boolean): ToolError {
+  const message = wasLate
+    ? `${run.toolName} had not ended when its deadline passed.`
+    : `The deadline of ${run.toolName} passed while the hook "${hook.name}" had its result.`;
+  return new ToolError("timeout", message, {
     retryable: false,
     ...(run.failure === undefined ? {} : { outcome: run.failure.outcome }),
   });

@@ -1,5 +1,5 @@
 /** Whether a wait could never end, because those who are waited for wait in the end for the one that waits. */
-import { endlessTurns, turnWaits, type TurnWait } from "../session/turn-waits.ts";
+import { endlessTurns, isTurnAwaited, turnWaits, type TurnWait } from "../session/turn-waits.ts";
 import { CallRun, type CallParts } from "./call-run.ts";
 import { BorrowedSlot, LentSlot, LentTicket, nestedLines, type HeldSlot } from "./lent-hold.ts";
 import { soleOf } from "./nested-calls.ts";
@@ -29,15 +29,27 @@ endlessTurns.neverEnds = turnNeverEnds;
  * handler waits for. A turn is over when its calls have ended, and what else its code waits for.
  */
 export function waitsForItself(run: CallRun): boolean {
-  const { nestedWaits } = run.parts;
-  if (run.madeBy === undefined && nestedWaits.size === 0 && turnWaits().size === 0) return false; // those that wait hold nothing that is waited for
+  if (run.madeBy === undefined && !mayBeWaitedFor(run)) return false;
   return closesCircle(run, run.parts);
 }
 
 /** As `waitsForItself`, for the handler of a call that begins to wait for a turn. */
 function turnNeverEnds(wait: TurnWait): boolean {
   const caller = callerOf(wait);
-  return caller !== undefined && closesCircle(wait, caller.parts);
+  if (caller === undefined || (!holdsAnything(caller) && !wait.turns.some(({ queue }) => isTurnAwaited(queue)))) return false;
+  return closesCircle(wait, caller.parts);
+}
+
+/** A call that is not nested and waits for its first lock came after all that wait for locks: only a turn can be waited for. */
+function mayBeWaitedFor({ parts, turn, awaitedSlot }: CallRun): boolean {
+  if (awaitedSlot !== undefined) return parts.nestedWaits.size > 0 || turnWaits().size > 0;
+  return isTurnAwaited(turn.running?.queue);
+}
+
+function holdsAnything(caller: CallRun): boolean {
+  for (let around: CallRun | undefined = caller; around !== undefined; around = around.madeBy)
+    if (around.ticket !== undefined || around.slots !== undefined || around.jobSlot !== undefined) return true;
+  return false;
 }
 
 function closesCircle(waiting: Waiting, parts: CallParts): boolean {

@@ -140,10 +140,10 @@ async function showHooks(run: CallRun, result: ToolResult): Promise<Mutable<Tool
   // Partial output is worth a wait: hooks of a cancelled call that has none are waited for no longer.
   const waiter = before !== undefined && hasAnswer(result) ? { clock: run.clock, wait: undefined } : run;
   let shown = Object.freeze(result);
-  for (const hook of run.parts.afterHooks) {
+  for (const [index, hook] of run.parts.afterHooks.entries()) {
     const { said, ended } = await callHook(run, hook, () => hook.afterCall?.(shown, hookContext(run)), waiter);
     const end = run.cancelled === before ? ended : run.cancelled;
-    if (end !== undefined) return withoutAnswer(run, end);
+    if (end !== undefined) return showRest(run, run.parts.afterHooks.slice(index + 1), withoutAnswer(run, end));
     shown = takeChange(run, hook, shown, said);
   }
   const { output, content } = shown;
@@ -151,6 +151,13 @@ async function showHooks(run: CallRun, result: ToolResult): Promise<Mutable<Tool
   const kept = isSame ? shown : await keepPartFiles(run, { output, content, what: "answer that hooks changed", keeper: keeperOf(run) });
   if (run.cancelled !== undefined && run.cancelled !== before) return withoutAnswer(run, run.cancelled);
   return withParts({ ...shown, durationMs: run.clock.now() - run.startedAt }, kept);
+}
+
+/** Hooks that keep account of calls see how it ended, and are not waited for. */
+function showRest(run: CallRun, hooks: readonly Hook[], end: Mutable<ToolResult>): Mutable<ToolResult> {
+  const shown = Object.freeze({ ...end });
+  for (const hook of hooks) void callHook(run, hook, () => hook.afterCall?.(shown, hookContext(run)));
+  return end;
 }
 
 /** A call that is over already waits by nothing that its cancellation would end. */

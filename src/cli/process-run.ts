@@ -132,6 +132,15 @@ function flushed(stream: NodeJS.WriteStream): Promise<void> {
   return new Promise((resolve) => (stream.destroyed ? resolve() : stream.write("", () => resolve())));
 }
 
+/** False where there is nothing: a program without a console may have no standard input. */
+function isFolder(descriptor: number): boolean {
+  try {
+    return fstatSync(descriptor).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
 /** Fails when it is read: Node gives a folder as an empty input. */
 function folderInput(): Readable {
   const error = new ToolError("invalid_argument", "Standard input is a folder, not text.", {
@@ -147,7 +156,7 @@ function folderInput(): Readable {
 const exitCode = await runCli(process.argv.slice(2), {
   stdout: stdout.isTTY ? prompt.above(stdout) : stdout,
   stderr: stderr.isTTY === true ? prompt.above(stderr) : stderr,
-  stdin: fstatSync(0).isDirectory() ? folderInput() : process.stdin,
+  stdin: isFolder(0) ? folderInput() : process.stdin,
   ask: process.stdin.isTTY && process.stderr.isTTY ? prompt.ask : undefined,
   environment: process.env,
   signal: stop.signal,

@@ -148,10 +148,16 @@ export class TerminalPrompt {
     const line = createInterface({ input, ...options });
     question.line = line;
     const unwatch = this.#typing.watch(input);
-    if (marksPastes) output.write(MARK_PASTES);
+    const markNoPastes = (): void => void output.write(MARK_NO_PASTES);
+    if (marksPastes) {
+      output.write(MARK_PASTES);
+      process.once("exit", markNoPastes); // also of a process that ends at once
+    }
     line.once("close", () => {
       unwatch();
-      if (marksPastes) output.write(MARK_NO_PASTES);
+      if (!marksPastes) return;
+      process.off("exit", markNoPastes);
+      markNoPastes();
     });
     line.on("SIGINT", onInterrupt);
     line.on("error", () => question.resolve(undefined)); // of a terminal that was closed, which is the end of its input

@@ -81,6 +81,7 @@ export class LargeResultStore {
   /** Keeps a result and returns the handle to read it by. */
   keep(sessionId: string, callId: string, output: JsonValue | undefined, content: readonly ContentPart[] | undefined): string {
     this.#drop(callId);
+    this.#closed.delete(sessionId); // it was resumed
     const kept: StoredResult = { sessionId, output, content, bytes: weighJson(output) + weighContent(content) };
     this.#kept.set(callId, kept);
     this.#bytes += kept.bytes;

@@ -238,12 +238,16 @@ class RuntimeServer implements HaftServer {
         hint: "Name the hosts that it is reached by, or leave host out to be reached from this machine only.",
       });
     const router = await (this.#router ??= this.#makeRouter()); // at once, so that a missing package is not found out by the first client
-    if (this.#closing !== undefined) throw new ToolError("unavailable", "The server was closed: it listens no more.");
+    if (this.#closing !== undefined) throw closed();
     const { clock, log } = this.#services;
     const trusted = this.#trusted;
     const direct = this.#services.access.looksAtHeadAlone ? [directApi(router, { trusted, secured: this.#secured })] : [];
     if (this.#mcp !== undefined && direct.length > 0) direct.push(directMcp(this.#mcp, this.#services, { trusted }));
     const listener = await listenOn((request) => this.fetch(request), { port, host, clock, log, direct });
+    if (this.#closing !== undefined) {
+      await listener.close(() => Promise.resolve());
+      throw closed();
+    }
     this.#closers.push((work) => listener.close(work));
     if (announced !== undefined) this.#trusted.allowedHosts.push(announced.hostname);
     const reached = address === false ? undefined : (announced?.origin ?? listener.origin);
@@ -363,4 +367,8 @@ function accessBy(authenticator: Authenticator, ports: { readonly clock: Clock; 
 
 function hostsOf({ allowedHosts, allowedOrigins }: ServerOptions): Pick<ServerOptions, "allowedHosts" | "allowedOrigins"> {
   return { ...(allowedHosts === undefined ? {} : { allowedHosts }), ...(allowedOrigins === undefined ? {} : { allowedOrigins }) };
+}
+
+function closed(): ToolError {
+  return new ToolError("unavailable", "The server was closed: it listens no more.");
 }

@@ -26,6 +26,8 @@ let made = 0;
 
 /** The waits that are under way. */
 const UNDER_WAY = new Set<TurnWait>();
+/** How many of them wait in each queue. */
+const AWAITED = new Map<object, number>();
 
 /** Finds a wait that could never end; set on the floor of calls, where locks are known. */
 export const endlessTurns = { neverEnds: (_wait: TurnWait): boolean => false };
@@ -36,16 +38,26 @@ export function newTurnWait(fields: Omit<TurnWait, "id">): TurnWait {
 
 export function noteTurnWait(wait: TurnWait): void {
   for (const { waitsIn } of wait.turns) waitsIn.push(wait.queue);
-  if (wait.callAround !== undefined) UNDER_WAY.add(wait);
+  if (wait.callAround === undefined) return;
+  UNDER_WAY.add(wait);
+  AWAITED.set(wait.queue, (AWAITED.get(wait.queue) ?? 0) + 1);
 }
 
 export function endTurnWait(wait: TurnWait): void {
   for (const { waitsIn } of wait.turns) waitsIn.splice(waitsIn.indexOf(wait.queue), 1);
-  UNDER_WAY.delete(wait);
+  if (!UNDER_WAY.delete(wait)) return;
+  const left = (AWAITED.get(wait.queue) ?? 1) - 1;
+  if (left === 0) AWAITED.delete(wait.queue);
+  else AWAITED.set(wait.queue, left);
 }
 
 export function turnWaits(): ReadonlySet<TurnWait> {
   return UNDER_WAY;
+}
+
+/** Whether the turn that runs there is waited for. */
+export function isTurnAwaited(queue: object | undefined): boolean {
+  return queue !== undefined && AWAITED.has(queue);
 }
 
 export function turnNeverEnds(): ToolError {

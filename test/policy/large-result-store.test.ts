@@ -53,6 +53,16 @@ test("a session that is closed keeps it for its branches, until the last of them
   expect(["call_2", "call_3"].map((handle) => store.has("s2", handle))).toEqual([true, true]);
 });
 
+test("a session that was closed and is resumed keeps it, whatever becomes of the branches that it had", () => {
+  const store = new LargeResultStore();
+  store.keep("s1", "call_1", "a", undefined);
+  store.share("s1", "branch");
+  store.close("s1");
+  store.keep("s1", "call_2", "b", undefined);
+  store.close("branch");
+  expect(store.whole("s1", "call_2")?.output).toBe("b");
+});
+
 describe("a handle is refused with not_found when it", () => {
   const unknown = { code: "not_found", message: 'No result is kept under the handle "call_1".' };
 

@@ -125,6 +125,27 @@ describe("F1.49 of a result that a hook redacts, no call shows what the hook has
       expect(await run("partial output", delayMs, 50)).toMatchObject({ status: "cancelled", output: "***" });
   });
 
+  test.each([
+    ["is cancelled", 50, 1_000, "t was cancelled: the caller aborted"],
+    ["is cancelled while the first hook works", 105, 1_000, "t was cancelled: the caller aborted"],
+    ["takes longer than its deadline", undefined, 100, "t had not ended when its deadline passed"],
+  ])("and every hook is told the end of a call that %s", async (_, abortAtMs, deadlineMs, message) => {
+    const seen: string[] = [];
+    const controller = new AbortController();
+    const { runtime, ports } = testRuntime({
+      hooks: [
+        { name: "slow", afterCall: () => new Promise<void>((resolve) => ports.clock.timer(resolve, 10)) },
+        { name: "audit", afterCall: ({ status }) => void seen.push(status) },
+      ],
+      tools: [tool("t", () => new Promise(() => {}), { timeoutMs: 100, deadlineMs, maxAttempts: 1 })],
+    });
+    const pending = runtime.execute({ name: "t" }, { signal: controller.signal });
+    if (abortAtMs !== undefined) ports.clock.timer(() => controller.abort(), abortAtMs);
+    await ports.clock.advance(1_000);
+    const { status, error } = await pending;
+    expect([seen, error?.message]).toEqual([[status], expect.stringContaining(message)]);
+  });
+
   test("and a call that failed before it ran stays one that did not start", async () => {
     const { runtime, ports } = testRuntime({
       hooks: [{ name: "deaf", onFailure: "stop", afterCall: () => new Promise<undefined>(() => {}) }],

@@ -45,6 +45,7 @@ export class StdioTransport implements Transport, Wire {
   readonly #words: LastWords;
   readonly #reader = new LineReader({ line: (line) => this.#receive(line), longLine: (edges) => this.#oversize(edges) });
   #child: ChildProcessWithoutNullStreams | undefined;
+  #refusals = 0;
   #ending: Promise<void> | undefined;
 
   constructor(server: ServerCommand, { clock, redact }: StdioOptions) {
@@ -164,7 +165,14 @@ export class StdioTransport implements Transport, Wire {
     const told = unreadable(line);
     if (told === undefined) this.#words.push(Buffer.from(`${line}\n`));
     else if ("ended" in told) this.onmessage?.(told.ended);
-    else void this.send(told.refusal);
+    else this.#refuseRequest(told.refusal, line);
+  }
+
+  /** A server that takes no answers gets no more of them. */
+  #refuseRequest(refusal: JSONRPCMessage, line: string): void {
+    if (this.#refusals >= MAX_REFUSALS) return this.#words.push(Buffer.from(`${line}\n`));
+    this.#refusals++;
+    void this.send(refusal).finally(() => this.#refusals--);
   }
 
   /** A tool whose schema nests too deep does not cost the others: the list is read without what is too deep. */
@@ -190,6 +198,8 @@ function isMisnumbered(message: JSONRPCMessage): boolean {
   return !("method" in message) && typeof message.id === "string" && !message.id.startsWith(PROBE_ID);
 }
 
+/** So many refusals of lines may be on their way to a server. */
+const MAX_REFUSALS = 100;
 const MAX_DEPTH = 256;
 const MAX_VALUES = 500_000;
 

@@ -200,6 +200,7 @@ function whileAlive(
   };
   const look = async (): Promise<void> => {
     const processes = await store?.processes().catch(() => undefined); // it is asked again
+    if (isOver) return; // its answer came meanwhile, and is being read
     if (processes?.some((one) => one.id === id && one.alive) === false) gone.abort(new Error("The process has been silent for too long."));
     else lookLater();
   };

@@ -109,7 +109,7 @@ async function answerRoute(found: FoundRoute, request: SentRequest, parts: Route
     response = errorAnswer(thrown, services);
     noteRefused(services.access, { request, status: response.status, thrown, principal: principal?.id });
   }
-  if (end !== undefined) response = underWayUntilRead(response, end);
+  if (end !== undefined) response = underWayUntilRead(response, { end, signal: request.signal });
   metrics.note(id, response.status, clock.now() - startedAt);
   if (principal === undefined || principal === ANYBODY) return response;
   const { id: principalId } = principal;
@@ -117,9 +117,14 @@ async function answerRoute(found: FoundRoute, request: SentRequest, parts: Route
 }
 
 /** An answer that is sent bit by bit is under way until it has been read. Event streams are counted by themselves. */
-function underWayUntilRead(answer: WholeAnswer | Response, end: () => void): WholeAnswer | Response {
-  if (answer instanceof Response && answer.headers.get("content-type")?.startsWith("text/event-stream") !== true)
+function underWayUntilRead(
+  answer: WholeAnswer | Response,
+  { end, signal }: { readonly end: () => void; readonly signal: AbortSignal },
+): WholeAnswer | Response {
+  if (answer instanceof Response && answer.headers.get("content-type")?.startsWith("text/event-stream") !== true) {
+    signal.addEventListener("abort", end, { once: true }); // a framework around the server may not read on for a client that has gone
     return endedResponse(answer, end);
+  }
   end();
   return answer;
 }

@@ -129,8 +129,9 @@ export const sessionHandlers: Handlers<SessionId> = {
 
   async deleteSession({ principal, params: { sessionId } }, services) {
     checkSeen(principal, sessionId);
-    if (!(await services.sessions.remove(sessionId))) throw noSession(sessionId);
-    await endReaders(sessionId, services);
+    const wasThere = await services.sessions.remove(sessionId);
+    await endReaders(sessionId, services); // also for one that is gone: an earlier removal may have failed in between
+    if (!wasThere) throw noSession(sessionId);
     return noContent();
   },
 

@@ -1,5 +1,6 @@
 /** Answers the requests that come to a port, by any function from `Request` to `Response`. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { ToolError, describeThrown, errorInfo } from "../../core/error.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { http } from "../../net/node-http.ts";
@@ -48,6 +49,11 @@ export async function listenOn(
 ): Promise<PortListener> {
   const answering = new Set<Promise<void>>();
   const server = http.createServer(LIMITS, (incoming, outgoing) => {
+    // Emitted when its connection was quiet for so long, in both directions. Where nothing waits, the request takes long. Not a listener of the
+    // server: Node would leave it to close the idle connections between two requests as well.
+    outgoing.on("timeout", (socket: Socket) => {
+      if (socket.writableLength > 0) socket.destroy();
+    });
     const answered = answer({ handler, direct, clock }, { incoming, outgoing }).catch(async (error: unknown) => {
       if (error instanceof HttpError && !outgoing.headersSent) {
         await refuse(outgoing, error, clock);
@@ -59,11 +65,7 @@ export async function listenOn(
     answering.add(answered);
     void answered.then(() => answering.delete(answered));
   });
-  // Called when a connection was quiet for so long, in both directions. One on which nothing waits belongs to a request that takes long.
   server.timeout = unreadMs;
-  server.on("timeout", (socket) => {
-    if (socket.writableLength > 0) socket.destroy();
-  });
   await listening(server, port, host);
   const address = server.address();
   const actual = typeof address === "object" && address !== null ? address.port : port;

@@ -67,6 +67,9 @@ const MAX_PAUSES = 4;
 /** The shortest time between two looks at the store. */
 const LOOK = { ...MILLISECONDS, min: 100, integer: true };
 
+/** So long is a session with a job at another place left alone. */
+const ELSEWHERE_MS = 60_000;
+
 /** So many jobs of a session are looked at. */
 const MOST_JOBS = 10_000;
 
@@ -117,6 +120,8 @@ export class StoreWorker implements HaftWorker {
   readonly #except: ReadonlySet<string>;
   readonly #counts = { taken: 0, finished: 0, left: 0 };
   readonly #held = new Set<RuntimeSession>();
+  /** Sessions with a job at a place that is not here, and until when they are left. */
+  readonly #elsewhere = new Map<string, number>();
   readonly #stopping = new AbortController();
   #taking: TakenSessions | undefined;
   #stopTimer: (() => void) | undefined;
@@ -196,14 +201,18 @@ export class StoreWorker implements HaftWorker {
 
   /** Where all that it finds is in the queue already, it looks less and less often: a long queue is no work for processes that only look at it. */
   async #offerUnattended(): Promise<void> {
-    const ids = (await this.#store.jobs.unattended()).filter((id) => !this.#isLeft(id));
+    const unattended = new Set(await this.#store.jobs.unattended());
+    for (const id of this.#elsewhere.keys()) if (!unattended.has(id)) this.#elsewhere.delete(id);
+    const ids = [...unattended].filter((id) => !this.#isLeft(id));
     const isKnown = (await this.#queue.offer(ids)) === 0 && ids.length > 0;
     this.#pauses = isKnown ? Math.min(2 * this.#pauses, MAX_PAUSES) : 1;
   }
 
   /** It is open here, or is not to be. */
   #isLeft(id: string): boolean {
-    return this.#except.has(id) || this.#runtime.sessions.get(id) !== undefined;
+    return (
+      this.#except.has(id) || (this.#elsewhere.get(id) ?? -Infinity) > this.#clock.now() || this.#runtime.sessions.get(id) !== undefined
+    );
   }
 
   /** One of its jobs is at a place that this process does not have: here it would end `unavailable`. It is offered again at the next look. */
@@ -216,11 +225,18 @@ export class StoreWorker implements HaftWorker {
     return jobs.some(({ toolName }) => names.has(splitName(toolName).namespace)); // tools that an engine would bring are not registered here
   }
 
+  #leave(id: string): void {
+    if (!this.#elsewhere.has(id))
+      this.#log.warn(`The session ${JSON.stringify(id)} has a job at a place that is not here: it waits for a process that has it.`);
+    this.#elsewhere.set(id, this.#clock.now() + ELSEWHERE_MS);
+  }
+
   /** Rejects for a session that cannot be opened, which is then tried again later. */
   async #work(id: string): Promise<void> {
     if (this.#ended !== undefined || this.#isLeft(id)) return;
     try {
-      if (await this.#isElsewhere(id)) return;
+      if (await this.#isElsewhere(id)) return this.#leave(id);
+      this.#elsewhere.delete(id);
       let isFinished = false;
       await this.#sessions.use(id, async (session) => {
         isFinished = await this.#hold(session);

@@ -120,3 +120,35 @@ test.each([
   while (!JSON.stringify(sentBack).includes("last")) sentBack.push(...(await next()));
   expect(JSON.stringify(sentBack)).not.toMatch(/-32600|The line is not JSON/u);
 });
+
+/** Writes many lines that are cut off, and counts the lines that it is sent once it gets SIGUSR2. */
+const DEAF = `
+const say = (method, params) => JSON.stringify({ jsonrpc: "2.0", method, params }) + "\\n";
+process.stdout.write('{"id":\\n'.repeat(20000) + say("written", { pid: process.pid }));
+process.on("SIGUSR2", () => {
+  let lines = 0;
+  require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+    if (line.includes('"last"')) process.stdout.write(say("counted", { lines }));
+    else lines++;
+  });
+});
+setInterval(() => {}, 1000);
+`;
+
+test("a server that reads nothing is refused some of its lines only: the others would wait for it in memory", async () => {
+  const transport = new StdioTransport(
+    { command: process.execPath, args: ["-e", DEAF] },
+    { clock: systemPorts.clock, redact: (text) => text },
+  );
+  onTestFinished(() => transport.close());
+  const counted = Promise.withResolvers<number>();
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK knows only this way
+  transport.onmessage = (message) => {
+    const { pid, lines } = Object(Reflect.get(message, "params")) as { readonly pid?: number; readonly lines?: number };
+    if (pid === undefined) return counted.resolve(lines ?? Number.NaN);
+    process.kill(pid, "SIGUSR2");
+    void transport.send({ jsonrpc: "2.0", method: "last" });
+  };
+  await transport.start();
+  expect(await counted.promise).toBeLessThan(5_000);
+});

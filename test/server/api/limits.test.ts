@@ -138,6 +138,16 @@ test("a server that was closed listens no more", async () => {
   await expect(server.listen({ port: 0 })).rejects.toMatchObject({ code: "unavailable" });
 });
 
+test.each([0, 1, 2, 4, 8])("a server that is closed %d steps after it began to listen does not listen", async (steps) => {
+  const { server } = await startApi();
+  const listening = server.listen({ port: 0 }).catch((error: unknown) => error);
+  for (let step = 0; step < steps; step++) await null;
+  await server.close();
+  const answer = await listening;
+  if (answer instanceof Error) expect(answer).toMatchObject({ code: "unavailable" });
+  else await expect(fetch(`${(answer as { readonly url: string }).url}/health`)).rejects.toThrow();
+});
+
 test("a recording that is not read counts as a request that is being answered, until its reader leaves", async () => {
   const api = await startApi({ limits: { maxConcurrentRequests: 1 } });
   const text = "x".repeat(3_000_000);

@@ -217,3 +217,25 @@ test("issue 19.5 the audit has who made and revoked a key, and nothing of the ke
   );
   expect(JSON.stringify(entries)).not.toContain("hash");
 });
+
+test("issue 19.5 a removal that failed half way and is repeated ends the keys of the session", async () => {
+  const { store } = await keyedApi();
+  let isAway = false;
+  const access = new Proxy(store.access, {
+    get(target, name) {
+      if (name === "revokeKey" && isAway) return () => Promise.reject(new Error("The database is away."));
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+  const api = await startApi({ auth: await openServerAccess({ access, others: [staticToken({ token: TOKEN })] }, systemPorts) });
+  const begin = (): Promise<unknown> => api.ask("POST", "/v1/sessions", { body: { id: "trip" } });
+  await begin();
+  const { json } = await api.ask("POST", "/v1/sessions/trip/keys", { body: { name: "page", scopes: ["read"] } });
+  isAway = true;
+  expect((await api.ask("DELETE", "/v1/sessions/trip")).status).toBe(500);
+  isAway = false;
+  expect((await api.ask("DELETE", "/v1/sessions/trip")).status).toBe(404);
+  await begin();
+  expect((await api.ask("GET", "/v1/sessions/trip", { token: json.key })).status).toBe(401);
+});

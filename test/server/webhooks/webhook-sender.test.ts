@@ -212,14 +212,14 @@ test.each([
   onTestFinished(() => sender.close());
   await sender.start();
   const ask = async (id: string): Promise<unknown> => store.approvals.put({ ...question(ports.clock.wallTime()), id });
+  /** A store may take longer than the clock here, which moves on in steps that are small beside the time that a receiver has. */
+  const comes = (count: number) =>
+    expect.poll(() => ports.clock.advance(20).then(() => healthy.received.length), { interval: 5, timeout: 30_000 }).toBe(count);
   await ask("one");
-  await ports.clock.advance(0);
-  await Promise.all([dead.count(1), healthy.count(1)]);
-  await settle();
+  await comes(1);
+  await dead.count(1);
   await ask("two");
-  const arrived = healthy.count(2);
-  await ports.clock.advance(1_000);
-  await arrived;
+  await comes(2);
 
   await store.webhooks.setEndpoints([{ id: "of-another-process", types: ["approval.asked"] }]);
   await ask("three");
