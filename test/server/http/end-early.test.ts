@@ -95,11 +95,11 @@ test.skipIf(!inCI)(
   `issue 19 a connection on which nothing comes after an answer is closed ${IN_CI}`,
   async () => {
     const { listener } = await startApi();
-    const socket = connect(listener.port, "127.0.0.1", () => socket.write("GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+    const socket = connect(listener.port, "127.0.0.1", () => socket.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"));
     const closed = new Promise<string>((resolve) => socket.on("close", () => resolve(text)));
     let text = "";
     socket.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
-    expect(await closed).toContain("200 OK");
+    expect(await closed).toMatch(/^HTTP\/1.1 \d{3} /u);
   },
   60_000,
 );
