@@ -175,6 +175,7 @@ export abstract class EventTail {
   /** A store that cannot be read now may be read later. */
   #trouble(error: ToolError): void {
     if (error.code !== "store_failed") return this.fail(error);
+    if (this.#isOver || this.readers === 0) return; // the store may have been closed since
     this.#log.warn(`Events could not be read on: ${error.message}`);
   }
 }
