@@ -9,7 +9,7 @@ import { definitionFingerprint } from "../schema/definition-fingerprint.ts";
 import { answerRequest, isAnswerable, type Answering } from "./mcp/answer-request.ts";
 import { attachToTask, callTool } from "./mcp/call-tool.ts";
 import type { McpConnection } from "./mcp/connection.ts";
-import { HEADER_MISMATCH } from "./mcp/failure.ts";
+import { HEADER_MISMATCH } from "./mcp/rpc-codes.ts";
 import { printable } from "../processes/stderr-tail.ts";
 import { ServerLink } from "./mcp/link.ts";
 import { PerUserEngine } from "./mcp/login/per-user.ts";

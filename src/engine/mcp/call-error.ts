@@ -4,20 +4,8 @@ import { ToolError, describeThrown, hintsOf, type ToolErrorOptions } from "../..
 import { isJsonObject } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
-import {
-  ANSWER_TOO_LARGE,
-  ConnectionLost,
-  HEADER_MISMATCH,
-  INVALID_PARAMS,
-  METHOD_NOT_FOUND,
-  MISSING_CAPABILITY,
-  RpcFailure,
-  ServerFault,
-  SessionLost,
-  UNREADABLE_ANSWER,
-  WorkBegun,
-  toFailure,
-} from "./failure.ts";
+import { ConnectionLost, RpcFailure, ServerFault, SessionLost, WorkBegun, toFailure } from "./failure.ts";
+import { ANSWER_TOO_LARGE, HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CAPABILITY, UNREADABLE_ANSWER } from "./rpc-codes.ts";
 import type { McpOptions } from "./options.ts";
 import { PeerError } from "./peer.ts";
 import type { Wire } from "./wire.ts";

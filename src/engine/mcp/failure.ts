@@ -1,6 +1,7 @@
 /** The failures between here and a server, before they are put in the words of a call. */
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
+import { INTERNAL_ERROR } from "./rpc-codes.ts";
 
 /** A JSON-RPC error that the server answered. */
 export class RpcFailure extends Error {
@@ -43,19 +44,3 @@ export class WorkBegun extends Error {
 
 /** Something that a server did wrong, described without its name: `it …`. */
 export class ServerFault extends ToolError {}
-
-export const PARSE_ERROR = -32_700;
-export const INVALID_REQUEST = -32_600;
-export const INVALID_PARAMS = -32_602;
-export const METHOD_NOT_FOUND = -32_601;
-export const INTERNAL_ERROR = -32_603;
-/** Of ours: the answer was not read, because it is too large or nests too deep. */
-export const ANSWER_TOO_LARGE = -32_900;
-/** Of ours: the answer was not JSON. */
-export const UNREADABLE_ANSWER = -32_901;
-/** The headers of a request say something else than its body: SEP-2243. */
-export const HEADER_MISMATCH = -32_020;
-/** The client did not declare what the server needs of it. */
-export const MISSING_CAPABILITY = -32_021;
-/** A page must be visited first: revision 2025-11-25 only. */
-export const URL_ELICITATION_REQUIRED = -32_042;

@@ -4,7 +4,8 @@ import type { Clock } from "../../core/ports.ts";
 import { answerRequest, isAnswerable, type Answering } from "./answer-request.ts";
 import type { Caller } from "./caller.ts";
 import type { McpConnection, RequestOptions } from "./connection.ts";
-import { RpcFailure, ServerFault, URL_ELICITATION_REQUIRED, WorkBegun } from "./failure.ts";
+import { RpcFailure, ServerFault, WorkBegun } from "./failure.ts";
+import { URL_ELICITATION_REQUIRED } from "./rpc-codes.ts";
 import { pause } from "../../processes/pause.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 

@@ -3,7 +3,7 @@ import { parseExactly } from "../../core/base/exact-json.ts";
 import type { JSONRPCMessage } from "@modelcontextprotocol/client";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { EDGE_LENGTH } from "../../processes/line-reader.ts";
-import { ANSWER_TOO_LARGE } from "./failure.ts";
+import { ANSWER_TOO_LARGE } from "./rpc-codes.ts";
 
 /** With the levels of the message around it, a tool that nests no deeper is within the limit of all messages. */
 const MAX_TOOL_DEPTH = 250;

@@ -6,7 +6,8 @@ import type { JSONRPCMessage, Transport, TransportSendOptions } from "@modelcont
 import type { ProgressUpdate } from "../../core/context.ts";
 import { describeThrown } from "../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
-import { ConnectionLost, INTERNAL_ERROR, INVALID_REQUEST, RpcFailure, ServerFault, toFailure } from "./failure.ts";
+import { ConnectionLost, RpcFailure, ServerFault, toFailure } from "./failure.ts";
+import { INTERNAL_ERROR, INVALID_REQUEST } from "./rpc-codes.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 export interface RelayRequest {

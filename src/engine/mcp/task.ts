@@ -7,7 +7,8 @@ import type { Clock } from "../../core/ports.ts";
 import type { Answering } from "./answer-request.ts";
 import type { Caller } from "./caller.ts";
 import type { McpConnection } from "./connection.ts";
-import { INTERNAL_ERROR, RpcFailure, ServerFault, WorkBegun } from "./failure.ts";
+import { RpcFailure, ServerFault, WorkBegun } from "./failure.ts";
+import { INTERNAL_ERROR } from "./rpc-codes.ts";
 import { inputResponses } from "./input-rounds.ts";
 import { pause, within } from "../../processes/pause.ts";
 

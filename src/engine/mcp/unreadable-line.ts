@@ -4,7 +4,7 @@ import { parseExactly } from "../../core/base/exact-json.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { LONG_INTEGER } from "../../core/base/parse-json.ts";
 import { EDGE_LENGTH } from "../../processes/line-reader.ts";
-import { INVALID_REQUEST, PARSE_ERROR, UNREADABLE_ANSWER } from "./failure.ts";
+import { INVALID_REQUEST, PARSE_ERROR, UNREADABLE_ANSWER } from "./rpc-codes.ts";
 import { answeredId } from "./oversize-answer.ts";
 
 /** The error that ends the request which a line answers, or the refusal of a request of the server. */

@@ -8,17 +8,13 @@ import { authInfoOf } from "./auth-info.ts";
 import type { CallAnswer } from "./call-result.ts";
 import type { Gateway } from "./gateway.ts";
 import { CALL_METHOD, plainCallOf, type PlainCall } from "./plain-call.ts";
-import { INTERNAL_ERROR } from "./rpc-codes.ts";
+import { INTERNAL_ERROR, INVALID_PARAMS, MISSING_CAPABILITY, RESOURCE_NOT_FOUND } from "../../engine/mcp/rpc-codes.ts";
 import type { Caller } from "./serving.ts";
 
 /** Descriptions of clients that the SDK has found valid: so many, each of at most so many characters. */
 const MAX_KNOWN = 1_000;
 const MAX_KNOWN_LENGTH = 4_096;
 const SERVER_INFO = "io.modelcontextprotocol/serverInfo";
-/** An error of the protocol that has a status of its own, whenever it comes. */
-const MISSING_CAPABILITY = -32_021;
-const RESOURCE_NOT_FOUND = -32_002;
-const INVALID_PARAMS = -32_602;
 const PROGRESS = "notifications/progress";
 /** The client has gone, or the server stops: as the SDK answers. */
 const CLOSED_REQUEST = 499;

@@ -11,7 +11,7 @@ import { Peers, isPeerError, type Source } from "./peers.ts";
 import { type Connection, wantsLevel } from "./round.ts";
 import { passingServer, type ServerModule } from "./sdk.ts";
 import { CALL_METHOD } from "./plain-call.ts";
-import { INTERNAL_ERROR, INVALID_PARAMS } from "./rpc-codes.ts";
+import { INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND } from "../../engine/mcp/rpc-codes.ts";
 import type { Caller, CallServing, ConnectionInfo, Handler, McpRequest, Serving, Shared } from "./serving.ts";
 import { Suspensions } from "./suspensions.ts";
 import { addTaskHandlers } from "./tasks/task-handlers.ts";
@@ -223,9 +223,6 @@ function handleUnchecked(server: Server, method: string, handler: Handler): void
 
 /** A Standard Schema that takes what comes. */
 const ANYTHING = { "~standard": { version: 1, vendor: "haft", validate: (value: unknown) => ({ value }) } } as const;
-
-/** As servers before 2026-07-28 say it; it may not be sent on. */
-const RESOURCE_NOT_FOUND = -32_002;
 
 /** A message that cannot be sent is lost: its receiver has gone. */
 function audienceOf({ server, connection, gateway, info }: Serving, isWatched: (uri: string) => boolean): Audience {

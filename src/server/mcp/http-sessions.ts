@@ -4,7 +4,7 @@ import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import type { Gateway } from "./gateway.ts";
 import { refusal } from "../http/guard.ts";
 import type { HttpSettings } from "./http-options.ts";
-import { INVALID_REQUEST } from "./rpc-codes.ts";
+import { INVALID_REQUEST } from "../../engine/mcp/rpc-codes.ts";
 import { newSecret } from "../../net/secret.ts";
 import type { Caller, RequestId } from "./serving.ts";
 import { messagesOf, requestIds, sessionTransport, type SessionTransport } from "./session-transport.ts";

@@ -18,7 +18,7 @@ import { HttpSessions } from "./http-sessions.ts";
 import { settingsOf } from "./options.ts";
 import { paramHeaderProblem, toolCallOf } from "./param-headers.ts";
 import { isPlainHead } from "./plain-call.ts";
-import { INVALID_REQUEST, PARSE_ERROR } from "./rpc-codes.ts";
+import { HEADER_MISMATCH, INVALID_REQUEST, PARSE_ERROR } from "../../engine/mcp/rpc-codes.ts";
 import { loadServer } from "./sdk.ts";
 import { CredentialWatch } from "../auth/credential-watch.ts";
 import { hasScope, senderOf } from "../auth/principal.ts";
@@ -58,7 +58,6 @@ interface Parts {
   readonly sessions: HttpSessions;
 }
 
-const HEADER_MISMATCH = -32_020;
 /** The longest wait for work that ignores its cancellation. */
 const DRAIN_MS = 1_000;
 

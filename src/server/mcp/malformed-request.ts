@@ -4,7 +4,7 @@ import { describeThrown } from "../../core/error.ts";
 import { parseExactly } from "../../core/base/exact-json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { CLIENT_JSON } from "../http/body.ts";
-import { INVALID_REQUEST, PARSE_ERROR } from "./rpc-codes.ts";
+import { INVALID_REQUEST, PARSE_ERROR } from "../../engine/mcp/rpc-codes.ts";
 import type { ServerModule } from "./sdk.ts";
 
 /** A line of a client: the lines to read in its place, and the answers to those that cannot be read. */

@@ -8,7 +8,7 @@ import { pageOf } from "./page.ts";
 import type { Asker, Source } from "./peers.ts";
 import { isLogLevel } from "./round.ts";
 import { serveExchange } from "./serve-exchange.ts";
-import { INVALID_PARAMS } from "./rpc-codes.ts";
+import { INVALID_PARAMS } from "../../engine/mcp/rpc-codes.ts";
 import { textParam, type McpRequest, type Serving } from "./serving.ts";
 import { visibleTo } from "./visible-to.ts";
 import { untilAborted } from "../../core/base/until-aborted.ts";

@@ -3,6 +3,7 @@ import { qualifiedName } from "../../core/call.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { mcpPeerOf, type McpPeer, type PeerError, type PeerOptions } from "../../engine/mcp/peer.ts";
+import { INVALID_PARAMS, RESOURCE_NOT_FOUND } from "../../engine/mcp/rpc-codes.ts";
 import type { Visibility } from "../../policy/visibility.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { providerName } from "../../wire/provider-name.ts";
@@ -28,7 +29,7 @@ const MAX_PAGES = 100;
 const MAX_ENTRIES = 10_000;
 /** One server that says nothing must not keep the others' lists from the client. */
 const LIST_TIMEOUT_MS = 10_000;
-const NOT_FOUND_CODES: ReadonlySet<number> = new Set([-32_002, -32_602]);
+const NOT_FOUND_CODES: ReadonlySet<number> = new Set([RESOURCE_NOT_FOUND, INVALID_PARAMS]);
 
 interface Entry {
   readonly source: Source;

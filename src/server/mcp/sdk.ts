@@ -2,7 +2,7 @@
 import type { JSONRPCRequest, Result, ServerContext } from "@modelcontextprotocol/server";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
-import { INVALID_PARAMS } from "./rpc-codes.ts";
+import { INVALID_PARAMS } from "../../engine/mcp/rpc-codes.ts";
 
 export type ServerModule = typeof import("@modelcontextprotocol/server");
 export type StdioModule = typeof import("@modelcontextprotocol/server/stdio");

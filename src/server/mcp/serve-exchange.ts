@@ -6,7 +6,7 @@ import { copyJson, type JsonObject } from "../../core/base/json.ts";
 import { CallClient } from "./call-client.ts";
 import { Exchange } from "./exchange.ts";
 import { clientFacts, roundOf } from "./round.ts";
-import { INVALID_PARAMS } from "./rpc-codes.ts";
+import { INVALID_PARAMS } from "../../engine/mcp/rpc-codes.ts";
 import type { McpRequest, CallServing } from "./serving.ts";
 import { tooManyWait } from "./suspensions.ts";
 

@@ -13,7 +13,7 @@ import type { Clock, Log } from "../../core/ports.ts";
 import { Listened } from "./listened.ts";
 import { SERVER_OPTIONS, type McpServerOptions } from "./options.ts";
 import { checkLine } from "./malformed-request.ts";
-import { INVALID_REQUEST } from "./rpc-codes.ts";
+import { INVALID_REQUEST } from "../../engine/mcp/rpc-codes.ts";
 import { protocolOutput } from "./protocol-output.ts";
 import { loadServer, loadStdio, type ServerModule } from "./sdk.ts";
 import { LOCAL_CALLER } from "./serving.ts";

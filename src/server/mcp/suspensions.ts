@@ -4,7 +4,7 @@ import type { Exchange } from "./exchange.ts";
 import type { Settings } from "./options.ts";
 import { newSecret } from "../../net/secret.ts";
 import type { ServerModule } from "./sdk.ts";
-import { INVALID_PARAMS } from "./rpc-codes.ts";
+import { INVALID_PARAMS } from "../../engine/mcp/rpc-codes.ts";
 import { ToolError } from "../../core/error.ts";
 
 /** The state of a request, which names the work it belongs to. Signed, not secret. */

@@ -11,7 +11,7 @@ import { answerOf } from "./answer-call.ts";
 import type { CallAnswer } from "./call-result.ts";
 import { withClient } from "./client.ts";
 import { serveExchange, type Work } from "./serve-exchange.ts";
-import { INVALID_PARAMS, METHOD_NOT_FOUND } from "./rpc-codes.ts";
+import { INVALID_PARAMS, METHOD_NOT_FOUND } from "../../engine/mcp/rpc-codes.ts";
 import { textParam, type CallServing, type McpRequest, type Serving } from "./serving.ts";
 import { ServedTask, type TaskEnd } from "./tasks/served-task.ts";
 import { runTaskCall } from "./tasks/task-call.ts";

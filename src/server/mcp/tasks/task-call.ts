@@ -11,7 +11,7 @@ import type { CallClient } from "../call-client.ts";
 import type { Exchange, TaskQuestions } from "../exchange.ts";
 import type { Settings } from "../options.ts";
 import { newSecret } from "../../../net/secret.ts";
-import { INTERNAL_ERROR } from "../rpc-codes.ts";
+import { INTERNAL_ERROR } from "../../../engine/mcp/rpc-codes.ts";
 import { ServedTask, type TaskEnd } from "./served-task.ts";
 import type { TaskPlace, Tasks } from "./tasks.ts";
 

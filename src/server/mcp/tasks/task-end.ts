@@ -2,7 +2,7 @@
 import { copyJson, isJsonObject, type JsonObject } from "../../../core/base/json.ts";
 import type { ToolResult } from "../../../core/result.ts";
 import { answerOf, type AnsweredCall } from "../answer-call.ts";
-import { INTERNAL_ERROR } from "../rpc-codes.ts";
+import { INTERNAL_ERROR } from "../../../engine/mcp/rpc-codes.ts";
 import type { TaskEnd } from "./served-task.ts";
 
 export async function taskEnd(result: ToolResult, call: AnsweredCall): Promise<TaskEnd> {

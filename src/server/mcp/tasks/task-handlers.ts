@@ -4,7 +4,7 @@ import { isToolError } from "../../../core/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../core/base/json.ts";
 import { untilAborted } from "../../../core/base/until-aborted.ts";
 import { senderTo } from "../round.ts";
-import { INVALID_PARAMS } from "../rpc-codes.ts";
+import { INVALID_PARAMS } from "../../../engine/mcp/rpc-codes.ts";
 import { textParam, type McpRequest, type Serving } from "../serving.ts";
 import type { ServedTask, TaskEnd } from "./served-task.ts";
 import { findTask } from "./find-task.ts";

@@ -1,0 +1,23 @@
+/** The codes of errors of JSON-RPC and MCP, for clients and servers. @see https://www.jsonrpc.org/specification#error_object */
+
+/** The text is not JSON. */
+export const PARSE_ERROR = -32_700;
+export const INVALID_REQUEST = -32_600;
+/** There is no such method, or not for this. */
+export const METHOD_NOT_FOUND = -32_601;
+/** The request has params that make no sense. */
+export const INVALID_PARAMS = -32_602;
+/** The fault is that of the side that answers. */
+export const INTERNAL_ERROR = -32_603;
+/** As servers before 2026-07-28 say it; those of that revision may not send it. */
+export const RESOURCE_NOT_FOUND = -32_002;
+/** The headers of a request say something else than its body: SEP-2243. */
+export const HEADER_MISMATCH = -32_020;
+/** The client did not declare what the server needs of it. */
+export const MISSING_CAPABILITY = -32_021;
+/** A page must be visited first: revision 2025-11-25 only. */
+export const URL_ELICITATION_REQUIRED = -32_042;
+/** Of ours: the answer was not read, because it is too large or nests too deep. */
+export const ANSWER_TOO_LARGE = -32_900;
+/** Of ours: the answer was not JSON. */
+export const UNREADABLE_ANSWER = -32_901;
