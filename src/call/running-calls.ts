@@ -5,6 +5,7 @@ export interface RunningCall<Run> {
   readonly callId: string;
   earlier: Run | undefined;
   later: Run | undefined;
+  cancel(reason: string): void;
 }
 
 interface Wait {
@@ -52,6 +53,17 @@ export class RunningCalls<Run extends RunningCall<Run>> {
     const runs: Run[] = [];
     for (let run = this.#oldest; run !== undefined; run = run.later) runs.push(run);
     return runs;
+  }
+
+  /** Cancels those that are meant, also the calls that their handlers make while they are being cancelled. */
+  cancelAll(reason: string, isMeant: (run: Run) => boolean = () => true): void {
+    const seen = new Set<Run>();
+    const find = (): readonly Run[] => this.all().filter((run) => !seen.has(run) && isMeant(run));
+    for (let runs = find(); runs.length > 0; runs = find())
+      for (const run of runs) {
+        seen.add(run);
+        run.cancel(reason);
+      }
   }
 
   /** Resolves when every call that runs now, or of those the ones that are meant, has ended, whatever begins after it. */

@@ -1,14 +1,14 @@
 /** The sessions that a runtime has open, by their ids. */
+import type { CallParts } from "../call/call-run.ts";
 import { ToolError } from "../core/error.ts";
 import type { Store } from "../core/store.ts";
 import { checkSessionId } from "../session/session-id.ts";
 import { handedOver } from "./session-errors.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 
-export interface OpenSessionsParts {
-  readonly store: () => Store | undefined;
-  /** Called when a session is another process's to continue: what is known here of its jobs is no longer true. */
-  readonly onHandOver: (sessionId: string) => void;
+export interface OpenSessionsOptions {
+  readonly store: Store | undefined;
+  readonly parts: Pick<CallParts, "running" | "jobs">;
 }
 
 /** A session is here from its beginning, or from the end of `resume`, until its `close` is called. */
@@ -16,11 +16,11 @@ export class OpenSessions {
   /** Oldest first; also those whose `close` is under way. */
   readonly #byId = new Map<string, RuntimeSession>();
   readonly #resuming = new Set<string>();
-  readonly #parts: OpenSessionsParts;
+  readonly #options: OpenSessionsOptions;
 
   /** @internal */
-  constructor(parts: OpenSessionsParts) {
-    this.#parts = parts;
+  constructor(options: OpenSessionsOptions) {
+    this.#options = options;
   }
 
   /** The open session or branch of this id, simulated branches included. */
@@ -35,15 +35,20 @@ export class OpenSessions {
   }
 
   /**
-   * Closes a session if it is open here, and removes what the store has of it for good. Resolves to whether there was one.
+   * Closes a session if it is open here, and removes what the store has of it for good. Calls that run in it are cancelled, and waited for, unless
+   * one of them asks for this. Resolves to whether there was one.
    *
    * @throws ToolError `resource_busy` while another process has it open; `conflict` while others are branches of it. By rejecting
    */
   async forget(id: string): Promise<boolean> {
     checkSessionId(id);
     const session = this.get(id);
-    await session?.close();
-    const wasStored = (await this.#parts.store()?.remove(id)) ?? false;
+    if (session !== undefined) {
+      session.markClosed(); // before, so that no call begins behind those that are cancelled
+      if (!session.turns.isInside) this.#options.parts.running.cancelAll("the session was removed", ({ turn }) => turn.session === session);
+      await session.close();
+    }
+    const wasStored = (await this.#options.store?.remove(id)) ?? false;
     return wasStored || session !== undefined;
   }
 
@@ -61,7 +66,7 @@ export class OpenSessions {
     try {
       await session.close();
     } finally {
-      this.#parts.onHandOver(id);
+      this.#options.parts.jobs.forget(id); // what is known here of them is no longer true
     }
     return true;
   }

@@ -297,7 +297,7 @@ export class Runtime {
    */
   async close(): Promise<readonly ToolError[]> {
     for (const stop of this.#stops) stop();
-    this.#cancelAll();
+    this.#parts.running.cancelAll("the runtime was closed");
     this.#sessions.refuseAll();
     const unwritten: ToolError[] = [];
     const unclosed = await this.#lifecycle.close(async () => {
@@ -312,13 +312,6 @@ export class Runtime {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
-  }
-
-  /** Also the calls that handlers make while they are being cancelled. */
-  #cancelAll(): void {
-    const { running } = this.#parts;
-    for (let runs = running.all(); runs.length > 0; runs = running.all().filter((run) => run.cancelled === undefined))
-      for (const run of runs) run.cancel("the runtime was closed");
   }
 
   #makeSessions(): Sessions {

@@ -57,21 +57,21 @@ type BranchBase = Required<Pick<RuntimeSessionOptions, "head" | "parent">>;
 export class Sessions implements SessionHost {
   readonly #options: SessionsOptions;
   readonly #parts: CallParts;
-  readonly open = new OpenSessions({ store: () => this.#options.store, onHandOver: (id) => this.#parts.jobs.forget(id) });
+  readonly open: OpenSessions;
   #ephemeral = 0;
-  /** How many sessions were begun without an id. */
-  #nameless = 0;
+  #begunWithoutId = 0;
 
   constructor(options: SessionsOptions) {
     this.#options = options;
     this.#parts = options.parts;
+    this.open = new OpenSessions(options);
   }
 
   /** Begins a session, from a snapshot where there is one. @throws ToolError `duplicate`, `corrupt_record` */
   create(id: string | undefined, { from, ...around }: SessionStart = {}): RuntimeSession {
     const read = from === undefined ? undefined : readSnapshot(from);
     // A minted id is another in every run, and no seed could know it again.
-    const seedName = id === undefined ? `#${++this.#nameless}` : undefined;
+    const seedName = id === undefined ? `#${++this.#begunWithoutId}` : undefined;
     return this.#createAs(this.#newId(id), { read, seedName, ...surroundingsOf(around, "session()") });
   }
 

@@ -9,6 +9,8 @@ class Call {
   constructor(callId: string) {
     this.callId = callId;
   }
+
+  cancel(): void {}
 }
 
 function begun(...callIds: readonly string[]): { readonly running: RunningCalls<Call>; readonly calls: readonly Call[] } {

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { defineTool } from "../../src/registry/define-tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 
@@ -12,5 +13,47 @@ test("issue 19.2 a session that is forgotten is closed and gone from the store, 
   expect(await runtime.sessions.forget("a")).toBe(false);
   await expect(runtime.sessions.forget("")).rejects.toMatchObject({ code: "invalid_argument" });
   expect(runtime.session("a").length).toBeGreaterThanOrEqual(0);
+  await runtime.close();
+});
+
+test("F1 calls that run in a session that is forgotten are cancelled, also those that they make; those of other sessions go on", async () => {
+  const begun = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
+  const inner = defineTool({
+    name: "inner",
+    description: "Never ends by itself.",
+    inputSchema: { type: "object" },
+    effects: { writes: ["inner"] },
+    execute: () => (begun.resolve(), new Promise(() => {})),
+  });
+  const outer = defineTool({
+    name: "outer",
+    description: "Calls the other one.",
+    inputSchema: { type: "object" },
+    composite: true,
+    execute: async (_, { execute }) => (await execute({ name: "desk::inner", input: {} })).status,
+  });
+  const other = defineTool({
+    name: "other",
+    description: "Ends later.",
+    inputSchema: { type: "object" },
+    effects: { reads: ["other"] },
+    execute: () => ended.promise.then(() => "ended"),
+  });
+  const runtime = createRuntime({ store: memoryStore(), toolsets: [{ name: "desk", tools: [inner, outer, other] }] });
+  const session = runtime.session("a");
+  const running = session.execute({ name: "desk::outer", input: {} });
+  const waiting = session.execute({ name: "desk::other", input: {} });
+  const elsewhere = runtime.session("b").execute({ name: "desk::other", input: {} });
+  await begun.promise;
+  const forgotten = runtime.sessions.forget("a");
+  expect(await running).toMatchObject({
+    status: "cancelled",
+    error: { code: "cancelled", message: expect.stringContaining("was removed") },
+  });
+  await expect(waiting).rejects.toMatchObject({ code: "invalid_argument" });
+  expect(await forgotten).toBe(true);
+  ended.resolve();
+  expect(await elsewhere).toMatchObject({ status: "ok" });
   await runtime.close();
 });

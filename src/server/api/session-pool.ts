@@ -107,7 +107,7 @@ export class SessionPool {
     return this.#letGo(session, session.close());
   }
 
-  /** Closes a session and removes it from the store; a request that comes meanwhile waits for that. Resolves to whether there was one. */
+  /** Cancels what runs in a session, closes it and removes it from the store; a request that comes meanwhile waits for that. Resolves to whether there was one. */
   async remove(id: string): Promise<boolean> {
     for (;;) {
       const busy = this.#leaving.get(id) ?? this.#resuming.get(id)?.catch(() => {});
@@ -118,11 +118,8 @@ export class SessionPool {
     this.#leaving.set(id, promise);
     if (this.#uses.has(id)) this.#removals.set(id, (this.#removals.get(id) ?? 0) + 1);
     try {
-      const open = this.#options.runtime.sessions.get(id);
       this.#held.delete(id);
-      await open?.close();
-      const wasStored = (await this.#options.store?.remove(id)) ?? false;
-      return open !== undefined || wasStored;
+      return await this.#options.runtime.sessions.forget(id);
     } finally {
       this.#leaving.delete(id);
       resolve();

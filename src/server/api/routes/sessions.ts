@@ -53,7 +53,7 @@ export const sessionRoutes = {
     method: "DELETE",
     path: "/v1/sessions/{sessionId}",
     scope: "admin",
-    summary: "End a session and forget what the store has of it.",
+    summary: "Cancel what runs in a session, end it, and forget what the store has of it.",
     params,
     status: 204,
     inSession: true,
