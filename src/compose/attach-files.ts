@@ -1,18 +1,31 @@
 /** Puts the files that a conversation has as artifacts into a request. */
-import { describeThrown } from "../core/error.ts";
+import { ToolError, describeThrown } from "../core/error.ts";
 import type { ModelRequest } from "../core/model.ts";
+import { onAbort, waitFor, type Interruptible } from "../policy/deadline.ts";
 import { artifactsOf } from "../runtime/artifacts-of.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import { attachArtifacts } from "../session/attach-artifacts.ts";
 
-/** The request itself where no artifacts are kept. A model is asked without files that cannot be read. */
-export async function attachFiles(request: ModelRequest, session: RuntimeSession): Promise<ModelRequest> {
+/** Longest time that reading the files of one request may take: the store is the program's, and its silence ends no loop. */
+const READ_MS = 10_000;
+
+/** The request itself where no artifacts are kept. A model is asked without files that cannot be read, or that are not wanted any more. */
+export async function attachFiles(request: ModelRequest, session: RuntimeSession, signals: readonly AbortSignal[]): Promise<ModelRequest> {
   const artifacts = artifactsOf(session);
   if (artifacts === undefined) return request;
-  try {
-    return { ...request, messages: await attachArtifacts(request.messages, artifacts) };
-  } catch (thrown: unknown) {
-    session.ports.log.warn(`The model is shown no artifacts: ${describeThrown(thrown)}`);
-    return request;
-  }
+  const { clock, log } = session.ports;
+  const target: Interruptible = { clock, wait: undefined };
+  const reading = waitFor(target, attachArtifacts(request.messages, artifacts), { endsAt: clock.now() + READ_MS, late: storeIsSilent });
+  const interrupt = (): void => target.wait?.interrupt(new ToolError("cancelled", "The request was cancelled."));
+  const forget = signals.map((signal) => onAbort(signal, interrupt));
+  const read = await reading;
+  for (const one of forget) one();
+  if ("value" in read) return { ...request, messages: read.value };
+  if (!signals.some(({ aborted }) => aborted))
+    log.warn(`The model is shown no artifacts: ${describeThrown("thrown" in read ? read.thrown : read.ended)}`);
+  return request;
+}
+
+function storeIsSilent(): ToolError {
+  return new ToolError("timeout", "the store did not answer in time.");
 }

@@ -51,7 +51,7 @@ export interface PlayedMessage {
 /** Asks the model, starts its calls and waits for their results. A failure of the model is part of what is resolved to. */
 export async function playMessage(host: MessageHost, request: ModelRequest): Promise<PlayedMessage> {
   const { session } = host.turn;
-  const whole = artifactsOf(session) === undefined ? request : await attachFiles(request, session);
+  const whole = artifactsOf(session) === undefined ? request : await attachFiles(request, session, [host.signal, host.turn.signal]);
   return new Promise((resolve, reject) => {
     const message = new Message(host);
     new Listening(host, message, { resolve, reject }).begin(whole);

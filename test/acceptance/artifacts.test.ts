@@ -126,6 +126,27 @@ describe("F1.19 with a place for artifacts", () => {
     expect((await attachArtifacts(session.messages(), store.artifacts))[2]).toEqual(again[2]);
   });
 
+  test("a loop whose store does not answer goes on without the files after 10 s, and can be cancelled before", async () => {
+    const ports = fakePorts();
+    const never = (): Promise<never> => new Promise(() => {});
+    const artifacts = { ...memoryStore().artifacts, get: never };
+    const runtime = opened({ ports, artifacts });
+    const model = scriptedModel([{ calls: [{ name: "photo", input: {} }] }, { text: "An address." }]);
+    const answer = createLoop({ session: runtime.session(), model }).run("Show me.");
+    await ports.clock.advance(9_999);
+    expect(model.requests).toHaveLength(1);
+    await ports.clock.advance(1);
+    expect(await answer).toMatchObject({ text: "An address." });
+    expect(ports.log.lines.filter(({ message }) => message.includes("did not answer in time"))).toHaveLength(1);
+
+    const controller = new AbortController();
+    const again = scriptedModel([{ calls: [{ name: "photo", input: {} }] }, { text: "An address." }]);
+    const cancelled = createLoop({ session: runtime.session(), model: again }).run("Show me.", { signal: controller.signal });
+    await ports.clock.advance(5);
+    controller.abort();
+    expect(await cancelled).toMatchObject({ reason: "cancelled" });
+  });
+
   test("an image that a provider made is stored, its own form too, and goes back to the provider as it came", async () => {
     const store = memoryStore();
     const session = opened({ store, artifacts: store.artifacts }).session("s");
