@@ -1,17 +1,23 @@
 /**
  * Adds up what `npm test` and `npm run check` counted; arguments: the folder of their reports and the two exit codes.
- * With `--failed-files` and the folder: prints the test files that failed, one a line.
+ * With `--failed-files` and the folder: prints the test files that failed, one a line; none where an error outside every test came from another
+ * file, or from none, for it would not come again with these.
  */
 import { readFileSync } from "node:fs";
 import { join, relative } from "node:path";
+import { stripVTControlCharacters } from "node:util";
 
 const [first, second, checkExit] = process.argv.slice(2);
 if (first === "--failed-files") printFailedFiles(second);
 else summarize(first, second, checkExit);
 
 function printFailedFiles(folder) {
-  for (const file of readTests(folder, "tests.json").testResults)
-    if (file.status === "failed") console.log(relative(process.cwd(), file.name));
+  const failed = readTests(folder, "tests.json").testResults.filter(({ status }) => status === "failed");
+  const names = new Set(failed.map(({ name }) => relative(process.cwd(), name)));
+  const printed = stripVTControlCharacters(readReport(folder, "tests.txt") ?? "");
+  const outside = Number(/^Vitest caught (\d+) unhandled error/mu.exec(printed)?.[1] ?? 0);
+  const origins = [...printed.matchAll(/^This error originated in "([^"]+)" test file/gmu)].map(([, name]) => name);
+  if (origins.length === outside && origins.every((name) => names.has(name))) for (const name of names) console.log(name);
 }
 
 function summarize(folder, testsExit, checkExit) {
