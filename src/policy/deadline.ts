@@ -226,7 +226,7 @@ export function onAbort(signal: AbortSignal, listener: () => void): () => void {
 const LISTENERS = new WeakMap<EventTarget, Set<() => void>>();
 
 function notifyAll(event: Event): void {
-  const signal = event.currentTarget;
+  const signal = event.target; // Node.js tells the current target to the first listener alone
   if (signal === null) return;
   const listeners = LISTENERS.get(signal);
   LISTENERS.delete(signal);
