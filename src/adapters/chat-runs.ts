@@ -3,13 +3,18 @@ import type { PendingApproval } from "../core/approvals.ts";
 import type { ToolCall } from "../core/call.ts";
 import { describeThrown, isToolError, ToolError } from "../core/error.ts";
 import type { CallPlace, RuntimeEvent, SessionEvent } from "../core/event.ts";
+import type { Clock } from "../core/ports.ts";
 import type { EventFeed } from "../runtime/events/event-feed.ts";
+import type { FeedItem } from "../runtime/events/feed-item.ts";
 import { ChatTexts, type TextNews } from "./chat-texts.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 
 /** How often open approvals are looked for while a run is followed: they are no events. */
 const ASK_MS = 50;
+
+/** How long a run that is over waits for a client that left before its end. */
+const KEEP_MS = 600_000;
 
 /** The news of a run. Of its calls those of composite tools are left out, and the ends of calls that began before it. */
 export type RunNews =
@@ -52,6 +57,7 @@ export class ChatRuns {
   readonly #runtime: Runtime;
   /** By conversation. */
   readonly #runs = new Map<string, ChatRun>();
+  #looked: Promise<readonly PendingApproval[]> | undefined;
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
@@ -73,19 +79,32 @@ export class ChatRuns {
         },
       );
     const run: ChatRun = { session, whenOver, isOver: false, cursor: String(session.length), calls: new Map(), texts: new ChatTexts() };
-    void whenOver.then(() => (run.isOver = true));
     this.#runs.set(conversation, run);
+    void whenOver.then(() => {
+      run.isOver = true;
+      session.ports.clock.timer(() => this.#forget(conversation, run), KEEP_MS, { background: true });
+    });
+  }
+
+  /** Another run may have taken its place. */
+  #forget(conversation: string, run: ChatRun): void {
+    if (this.#runs.get(conversation) === run) this.#runs.delete(conversation);
   }
 
   /** The open questions of its run. */
-  async pending(conversation: string): Promise<readonly ChatQuestion[]> {
+  async pending(conversation: string, open = this.#runtime.approvals.pending()): Promise<readonly ChatQuestion[]> {
     const run = this.#runs.get(conversation);
     if (run === undefined) return [];
-    const open = await this.#runtime.approvals.pending();
-    return open.flatMap((question) => {
+    return (await open).flatMap((question) => {
       const place = this.#placeIn(run.session.id, question);
       return place === undefined ? [] : [questionIn(run, question, place)];
     });
+  }
+
+  /** One look at the store for all runs that are followed; up to `ASK_MS` old. */
+  #look(clock: Clock): Promise<readonly PendingApproval[]> {
+    if (this.#looked === undefined) clock.timer(() => (this.#looked = undefined), ASK_MS, { background: true });
+    return (this.#looked ??= this.#runtime.approvals.pending());
   }
 
   /** The call as it began in the run of the conversation; undefined for one that clients are not shown. */
@@ -121,11 +140,12 @@ export class ChatRuns {
   }
 
   async *#news(conversation: string, run: ChatRun, feed: EventFeed): AsyncGenerator<RunNews> {
-    let reading = feed.read();
     run.texts.begin();
+    const { clock } = run.session.ports;
+    const steps = new Steps(feed, run.whenOver);
     for (;;) {
-      const came = await Promise.race([reading, run.whenOver.then(() => "over" as const), this.#soon(run)]);
-      if (typeof came !== "string") {
+      const came = await steps.next(clock);
+      if (came !== undefined) {
         if (came.length === 0) return; // the client has gone
         for (const item of came) {
           if (!("event" in item)) continue;
@@ -133,28 +153,59 @@ export class ChatRuns {
           yield* run.texts.of(item.event, run.cursor);
           if (isForClients(run, item.event)) yield { type: "event", event: item.event };
         }
-        reading = feed.read();
         continue;
       }
       if (run.isOver && Number(run.cursor) >= run.session.length) break;
-      if (run.isOver) {
-        await Promise.race([reading, this.#soon(run)]);
-        continue;
-      }
-      const questions = await this.pending(conversation);
-      if (questions.length === 0 || Number(run.cursor) < run.session.length) continue; // the client gets the calls first
-      reading.catch(() => {});
+      if (run.isOver || Number(run.cursor) < run.session.length) continue; // the client gets the calls first
+      if ((await this.pending(conversation, this.#look(clock))).length === 0) continue;
+      const questions = await this.pending(conversation); // an answer may have come since
+      if (questions.length === 0 || Number(run.cursor) < run.session.length) continue;
       yield* run.texts.endAll();
       return yield { type: "approvals", questions };
     }
-    reading.catch(() => {});
-    this.#runs.delete(conversation);
+    this.#forget(conversation, run);
     yield* run.texts.endAll();
     yield { type: "end", error: await run.whenOver };
   }
+}
 
-  #soon({ session }: ChatRun): Promise<"later"> {
-    return new Promise((resolve) => session.ports.clock.timer(() => resolve("later"), ASK_MS, { background: true }));
+/** What a feed gives, with pauses in between. Each promise is followed once: a race would leave something behind at one that does not settle. */
+class Steps {
+  readonly #feed: EventFeed;
+  #came: readonly FeedItem[] | undefined;
+  #failure: { readonly thrown: unknown } | undefined;
+  #isReading = false;
+  #wake = (): void => {};
+
+  constructor(feed: EventFeed, whenOver: Promise<unknown>) {
+    this.#feed = feed;
+    void whenOver.then(() => this.#wake());
+  }
+
+  /** Undefined after a pause, and when the run is over. @throws ToolError as the feed. By rejecting */
+  async next(clock: Clock): Promise<readonly FeedItem[] | undefined> {
+    if (!this.#isReading) this.#read();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#wake = resolve;
+    const cancel = clock.timer(resolve, ASK_MS, { background: true });
+    if (this.#came === undefined && this.#failure === undefined) await promise;
+    cancel();
+    if (this.#failure !== undefined) throw this.#failure.thrown;
+    const came = this.#came;
+    this.#came = undefined;
+    return came;
+  }
+
+  #read(): void {
+    this.#isReading = true;
+    const end = (): void => {
+      this.#isReading = false;
+      this.#wake();
+    };
+    void this.#feed.read().then(
+      (items) => ((this.#came = items), end()),
+      (thrown: unknown) => ((this.#failure = { thrown }), end()),
+    );
   }
 }
 

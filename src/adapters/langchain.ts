@@ -2,7 +2,7 @@
 import type { ToolContext } from "../core/context.ts";
 import { valueText } from "../core/content.ts";
 import type { JsonValue } from "../core/base/json.ts";
-import type { Tool } from "../core/tool.ts";
+import type { JsonSchema, Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { bridgedTools, foreignTool, openSchema, outputOf, type AdapterOptions } from "./bridge.ts";
 
@@ -42,10 +42,15 @@ export function toLangChainTools<Made>(
     tool(async (input, config) => answerFor(config, outputOf(await call(input, { id: config?.toolCall?.id, signal: config?.signal }))), {
       name,
       description,
-      // without its keywords of JSON Schema: LangChain's own check would refuse inputs that the runtime repairs
-      schema: { "~standard": openSchema(inputSchema)["~standard"] },
+      schema: unchecked(inputSchema),
     }),
   );
+}
+
+/** Without its keywords of JSON Schema, as LangChain's own check would refuse inputs that the runtime repairs; models whose classes send it as it is get them. */
+function unchecked(inputSchema: JsonSchema): LangChainFields["schema"] {
+  const { "~standard": standard, ...keywords } = openSchema(inputSchema);
+  return { "~standard": standard, toJSON: () => keywords };
 }
 
 /** For a message the text: LangChain would take some JSON for blocks of a message, or for a message, and send it on as such. */

@@ -21,6 +21,11 @@ test("ours run in LangChain through the runtime, by value and by tool call, and 
   expect(session.history.map(({ result }) => result?.status)).toEqual(["ok", "ok", "error"]);
 });
 
+test("a class of a model that sends the schema as it is sends our JSON Schema", () => {
+  const [add] = toLangChainTools(adapterRuntime(), (handler, fields) => tool(handler, fields), { only: ["math::add"] });
+  expect(JSON.parse(JSON.stringify(add?.schema))).toMatchObject({ type: "object", properties: { a: { type: "integer" } } });
+});
+
 test("theirs run here, with their schemas checked", async () => {
   const greet = tool(({ name }) => `Hello ${name}`, { name: "greet", description: "Greets.", schema: z.object({ name: z.string() }) });
   const plain = tool((input: unknown) => input, {

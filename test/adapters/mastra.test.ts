@@ -25,8 +25,10 @@ async function mastra(): Promise<CreateTool> {
 test.skipIf(!existsSync(PACKAGE))("ours run in Mastra through the runtime, and theirs here", async () => {
   const createTool = await mastra();
   const runtime = adapterRuntime();
-  const { math__add: add, fail } = toMastraTools(runtime, createTool);
-  expect(await add?.execute({ a: "2" }, {})).toEqual({ sum: 3 });
+  const session = runtime.session();
+  const { math__add: add, fail } = toMastraTools(runtime, createTool, { session });
+  expect(await add?.execute({ a: "2" }, { agent: { toolCallId: "m1", messages: [] } })).toEqual({ sum: 3 });
+  expect(session.history.map(({ call }) => call.id)).toEqual(["m1"]);
   await expect(fail?.execute({}, {})).rejects.toThrow("the disk is full");
   const greet = createTool({
     id: "greet",

@@ -47,6 +47,24 @@ test("a token that cannot be had ends a call and a stream at once, with the reas
   expect([asked, urls]).toEqual([2, []]);
 });
 
+test("a call whose signal aborts says so, and one whose answer is a stream is refused", async () => {
+  const controller = new AbortController();
+  const { client, urls } = clientOf(({ signal }) => {
+    signal.throwIfAborted(); // as fetch does
+    controller.abort();
+    return Response.json({}, { status: 503, headers: { "retry-after": "9" } });
+  });
+  const aborted = client.call("getSession", { params: { sessionId: "s" }, signal: controller.signal });
+  await expect(aborted).rejects.toMatchObject({
+    name: "ApiError",
+    message: expect.stringContaining("signal"),
+    cause: { name: "AbortError" },
+  });
+  const streamed = client.call("listEvents");
+  await expect(streamed).rejects.toMatchObject({ name: "ApiError", message: expect.stringContaining("follow()") });
+  expect(urls.filter((url) => url.endsWith("/events"))).toEqual([]);
+});
+
 const FIRST = `id: 1\nevent: session-start\ndata: {"type":"session-start"}\n\n`;
 
 test.each<[string, (controller: ReadableStreamDefaultController<Uint8Array>) => void]>([
