@@ -169,7 +169,7 @@ export class ChatRuns {
   }
 }
 
-/** What a feed gives, with pauses in between. Each promise is followed once: a race would leave something behind at one that does not settle. */
+/** Reads a feed, with pauses in between. Each promise is followed once: a race would leave something behind at one that does not settle. */
 class Steps {
   readonly #feed: EventFeed;
   #came: readonly FeedItem[] | undefined;

@@ -33,8 +33,8 @@ export class HeldAgent {
   /** Resolves when it runs here, or is known to run elsewhere. @throws as `Runtime.resume`, where no other process can have it. By rejecting */
   async start(): Promise<void> {
     const { runtime } = this.#options;
-    if (runtime.store?.queue === undefined) return this.#take();
-    await this.#look();
+    if (runtime.store?.queue === undefined) await this.#take();
+    await this.#look(); // a request may remove the session
   }
 
   /** Its session is free for another process then. */

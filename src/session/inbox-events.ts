@@ -25,6 +25,8 @@ export interface ReceiveOptions {
 export type NewTrigger = Pick<StoredTrigger, "id" | "kind" | "settings">;
 
 const RECEIVE_OPTIONS: OptionNames<ReceiveOptions> = { sender: true, triggerId: true, tick: true, principal: true };
+/** A clock that is further ahead than this was wrong: what it said is not waited for. */
+export const MAX_AHEAD_MS = 86_400_000;
 const TRIGGER_FIELDS: OptionNames<NewTrigger> = { id: true, kind: true, settings: true };
 
 /** A message that comes in; no event for a tick that was taken before, and of a trigger that is paused. @throws ToolError `invalid_argument`, and the event's maker `not_found` */
@@ -36,10 +38,16 @@ export function receiving(message: SessionMessage, options: ReceiveOptions): Mak
     const trigger = triggerId === undefined ? undefined : scope.inbox.trigger(triggerId);
     if (triggerId !== undefined && trigger === undefined) throw noTrigger(triggerId, scope.inbox);
     if (trigger?.paused === true) return undefined;
-    if (tick !== undefined && trigger?.lastTick !== undefined && tick <= trigger.lastTick) return undefined;
+    if (tick !== undefined && trigger?.lastTick !== undefined && wasTaken(tick, trigger.lastTick, scope.ports.clock.wallTime()))
+      return undefined;
     const id = scope.ports.ids.next("inbox");
     return { type: "inbox-add", ...fact(scope), id, message: { ...read, inboxId: id }, ...omitUndefined(options) };
   };
+}
+
+/** Of a clock that was wrong by more than a day when it said the latest tick, and was put back, ticks come as before. */
+function wasTaken(tick: number, lastTick: number, now: number): boolean {
+  return tick <= lastTick && !(tick <= now && lastTick > now + MAX_AHEAD_MS);
 }
 
 /** @throws ToolError `invalid_argument`, `not_json`, `too_large`, and the event's maker `duplicate` for an id that is in use */

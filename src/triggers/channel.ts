@@ -64,7 +64,7 @@ export class Channel {
   readonly kind: ChannelKind;
   readonly description: string;
   readonly capacity: number;
-  readonly #whenFull: "wait" | "refuse";
+  readonly whenFull: "wait" | "refuse";
   readonly #ports: Ports;
   readonly #readers = new Set<Reader>();
   readonly #observers = new Set<(message: ChannelMessage) => void>();
@@ -79,7 +79,7 @@ export class Channel {
     this.kind = options.kind ?? "queue";
     this.description = options.description ?? "";
     this.capacity = options.capacity ?? 1_000;
-    this.#whenFull = options.whenFull ?? "wait";
+    this.whenFull = options.whenFull ?? "wait";
     this.#ports = ports;
   }
 
@@ -109,7 +109,7 @@ export class Channel {
    */
   async send(content: string, options: SendMessageOptions): Promise<ChannelMessage> {
     const message = this.#newMessage(content, options);
-    const { signal, whenFull = this.#whenFull } = options;
+    const { signal, whenFull = this.whenFull } = options;
     if (signal?.aborted === true) throw cancelled(signal);
     if (this.#senders.length === 0 && this.#hasRoomFor(message)) this.#accept(message);
     else if (whenFull === "refuse") throw this.#full();

@@ -61,7 +61,7 @@ export class Channels {
       place.set(name, made);
       return made;
     }
-    for (const key of ["kind", "capacity"] as const)
+    for (const key of ["kind", "capacity", "whenFull"] as const)
       if (own[key] !== undefined && own[key] !== channel[key])
         throw new ToolError("conflict", `The channel ${JSON.stringify(name)} is open with ${key} ${channel[key]}, not ${own[key]}.`);
     return channel;

@@ -20,6 +20,8 @@ export interface RunningTriggerOptions {
 
 /** How long after a failure it continues. */
 const AFTER_FAILURE_MS = 1_000;
+/** An agent whose runs end at once is not woken again and again by a timer of a millisecond. */
+const WAKE_AGAIN_MS = 60_000;
 
 export class RunningTrigger {
   readonly #options: RunningTriggerOptions;
@@ -28,6 +30,7 @@ export class RunningTrigger {
   #firing: Promise<unknown> = Promise.resolve();
   /** Ends what the kind has begun, and what it waits for. */
   #round = new AbortController();
+  #wakesAt = -Infinity;
   /** The latest failure, which was logged; undefined once a message came through. */
   error: string | undefined;
 
@@ -91,6 +94,7 @@ export class RunningTrigger {
         return session.trigger(id)?.waiting ?? 0;
       },
       fire: (message, options = {}) => this.#fire(message, options, signal),
+      wake: () => this.#wake(signal),
       sleep: (ms, options) => this.#sleep(ms, signal, options),
       fail,
     };
@@ -104,10 +108,18 @@ export class RunningTrigger {
     return firing;
   }
 
+  #wake(signal: AbortSignal): void {
+    const now = this.#options.session.ports.clock.now();
+    if (signal.aborted || now < this.#wakesAt) return;
+    this.#wakesAt = now + WAKE_AGAIN_MS;
+    this.#tell(this.#options.onFire);
+  }
+
   /** Every message has a tick, by which one that was taken is known when it is sent again. Never rejects. */
   async #deliver(message: string, { tick, sender = `trigger:${this.id}` }: FireOptions, signal: AbortSignal): Promise<boolean> {
     const { session, onFire } = this.#options;
     const options = { sender, triggerId: this.id, tick: tick ?? this.#nextTick() };
+    const sentBefore = this.#sent;
     let isInInbox = false;
     while (!signal.aborted) {
       try {
@@ -122,7 +134,7 @@ export class RunningTrigger {
         continue;
       }
       this.error = undefined;
-      this.#tell(onFire);
+      if (this.#sent !== sentBefore) this.#tell(onFire); // a tick that was taken before is no message
       return true;
     }
     return isInInbox;
@@ -136,6 +148,10 @@ export class RunningTrigger {
 
   get #lastTick(): number | undefined {
     return this.#options.session.trigger(this.id)?.lastTick;
+  }
+
+  get #sent(): number | undefined {
+    return this.#options.session.trigger(this.id)?.sent;
   }
 
   #end(): false {

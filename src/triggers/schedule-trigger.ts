@@ -1,4 +1,5 @@
 /** The trigger `schedule`: wakes an agent at times of the day. */
+import { MAX_AHEAD_MS } from "../session/inbox-events.ts";
 import { MAX_PROMPT_CHARS } from "./prompt-limits.ts";
 import { checkedZone, scheduleOf, type Schedule, type ScheduleRule } from "./schedule.ts";
 import type { Trigger, TriggerContext } from "./trigger.ts";
@@ -13,8 +14,6 @@ export interface ScheduleSettings extends ScheduleRule {
 
 /** A clock that is put forward or back, and a computer that slept, are noticed so soon. */
 const MAX_WAIT_MS = 60_000;
-/** A clock that is behind what it has said by more was wrong then: the times that it had are not waited for. */
-const MAX_AHEAD_MS = 86_400_000;
 
 export const scheduleTrigger: Trigger<ScheduleSettings> = {
   name: "schedule",
@@ -54,7 +53,8 @@ async function run(context: TriggerContext<ScheduleSettings>, schedule: Schedule
     if (seen > clock.wallTime() + MAX_AHEAD_MS) seen = clock.wallTime();
     const tick = dueTick(schedule, seen, clock.wallTime());
     if (tick !== undefined) {
-      if (context.waiting === 0 && !(await context.fire(settings.prompt, { tick }))) return;
+      if (context.waiting > 0) context.wake();
+      else if (!(await context.fire(settings.prompt, { tick }))) return;
       seen = tick;
     }
     const next = schedule.next(Math.max(seen, clock.wallTime()));

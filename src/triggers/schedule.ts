@@ -51,14 +51,48 @@ export function scheduleOf(rule: ScheduleRule): Schedule {
   if (hourlyAt !== undefined) return cronSchedule("hourlyAt", hourlyCron(hourlyAt), zone);
   if (cron.length > MAX_CRON_LENGTH || !CRON.test(cron.trim()))
     throw new SettingsError("cron", `${JSON.stringify(cron.slice(0, 100))} is no cron expression.`, { hint: CRON_HINT });
-  return cronSchedule("cron", cron.trim(), zone);
+  const whole = cronSchedule("cron", cron.trim(), zone);
+  const times = timesOfDay(cron.trim());
+  return times.length < 2 ? whole : unionOf(times.map((one) => cronSchedule("cron", one, zone)));
+}
+
+/** At most so many times of a day are schedules of their own: an expression with more has intervals, which follow the clock. */
+const MAX_TIMES = 24;
+
+/** An expression for each time of the day of one that lists them: a change of the clock skips and repeats each on its own. */
+function timesOfDay(expression: string): readonly string[] {
+  const fields = expression.split(/[ \t]+/u);
+  if (fields.length !== 5) return [];
+  const [minute = "", hour = "", ...days] = fields;
+  const minutes = listed(minute);
+  const hours = listed(hour);
+  if (minutes.length * hours.length > MAX_TIMES) return [];
+  return hours.flatMap((h) => minutes.map((m) => [m, h, ...days].join(" ")));
+}
+
+/** The numbers of a field that is a list of numbers and ranges; none for any other. */
+function listed(field: string): readonly number[] {
+  if (!/^\d{1,2}(?:-\d{1,2})?(?:,\d{1,2}(?:-\d{1,2})?)*$/u.test(field)) return [];
+  const numbers = field.split(",").flatMap((part) => {
+    const [first = 0, last = first] = part.split("-").map(Number);
+    return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+  });
+  return [...new Set(numbers)];
+}
+
+function unionOf(schedules: readonly Schedule[]): Schedule {
+  const all = (times: readonly (number | undefined)[]): readonly number[] => times.filter((time) => time !== undefined);
+  return {
+    next: (at) => all(schedules.map((one) => one.next(at))).toSorted((a, b) => a - b)[0],
+    latest: (at) => all(schedules.map((one) => one.latest(at))).toSorted((a, b) => b - a)[0],
+  };
 }
 
 const CRON_HINT = "Five fields: minute, hour, day of the month, month, day of the week, such as 0 9 * * 1-5.";
 
 /** The zone of the process where none is given. @throws SettingsError */
 export function checkedZone(zone: string | undefined): string {
-  if (zone === undefined) return new Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (zone === undefined) return new Intl.DateTimeFormat().resolvedOptions().timeZone ?? "UTC"; // TZ says none that is known
   try {
     return new Intl.DateTimeFormat("en", { timeZone: zone }).resolvedOptions().timeZone;
   } catch {
@@ -103,7 +137,9 @@ function readCron(key: keyof ScheduleRule, expression: string, zone: string): Cr
   try {
     return new Cron(expression, { timezone: zone, mode: "5-or-6-parts" });
   } catch (thrown: unknown) {
-    const why = describeThrown(thrown).replace(/^CronPattern: /u, "");
+    const why = describeThrown(thrown)
+      .replace(/^CronPattern: /u, "")
+      .replace(/(?<=value for (?:day|month): )-?\d+$/u, (value) => String(Number(value) + 1)); // it counts them from 0
     throw new SettingsError(key, `${JSON.stringify(expression)} is no cron expression: ${/[.!]$/u.test(why) ? why : `${why}.`}`, {
       hint: CRON_HINT,
     });

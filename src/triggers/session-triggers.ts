@@ -94,10 +94,7 @@ export class SessionTriggers {
    */
   async add(definition: TriggerDefinition): Promise<TriggerStatus> {
     if (this.#options.session.isEphemeral === true) throw noSession();
-    const checked = this.check(definition);
-    const adding = this.#adding.then(() => this.#add(checked));
-    this.#adding = adding.catch(() => {}); // its caller gets the error
-    return adding;
+    return this.#addNext(this.check(definition));
   }
 
   /** Checks a definition and adds nothing. @throws ToolError as `add` */
@@ -168,16 +165,22 @@ export class SessionTriggers {
     await Promise.all(running.map((one) => one.stop()));
   }
 
-  async #add({ id, kind, settings }: NewTrigger): Promise<TriggerStatus> {
+  #addNext(checked: NewTrigger, paused: boolean = false): Promise<TriggerStatus> {
+    const adding = this.#adding.then(() => this.#add(checked, paused));
+    this.#adding = adding.catch(() => {}); // its caller gets the error
+    return adding;
+  }
+
+  async #add({ id, kind, settings }: NewTrigger, paused: boolean): Promise<TriggerStatus> {
     const { session, maxTriggers } = this.#options;
     if (this.#find(id) === undefined && session.triggers.length >= maxTriggers)
       throw new ToolError("limit_exceeded", `The session has ${maxTriggers} triggers already.`, {
         hint: "Remove one that is not needed any more.",
       });
-    await session.addTrigger({ id, kind, settings });
+    await Promise.all([session.addTrigger({ id, kind, settings }), paused && session.setTriggerPaused(id, true)]);
     const stored = this.#find(id);
     if (stored === undefined) throw new ToolError("conflict", `The trigger ${JSON.stringify(id)} was removed while it was being added.`);
-    if (this.#onFire !== undefined && !this.#running.has(id)) this.#run(stored, true);
+    if (this.#onFire !== undefined && stored.paused !== true && !this.#running.has(id)) this.#run(stored, true);
     return this.#statusOf(stored);
   }
 
@@ -205,11 +208,12 @@ export class SessionTriggers {
   async #addDeclared(definition: NamedTrigger): Promise<void> {
     const { session } = this.#options;
     try {
-      const { id, kind, settings } = this.check(definition);
+      const checked = this.check(definition);
+      const { id, kind, settings } = checked;
       const before = this.#find(id);
       if (before?.kind === kind && diffJson(before.settings, settings).length === 0) return;
       if (before !== undefined) await this.remove(id);
-      await this.add(definition);
+      await this.#addNext(checked, before?.paused === true);
     } catch (thrown: unknown) {
       session.ports.log.warn(`The trigger ${JSON.stringify(definition.name)} could not be added: ${describeThrown(thrown)}`);
     }

@@ -44,7 +44,8 @@ async function run(context: TriggerContext<TimerSettings>, intervalMs: number): 
     if (!(await context.sleep(due - clock.now()))) return;
   }
   for (;;) {
-    if (context.waiting === 0 && !(await context.fire(settings.prompt))) return;
+    if (context.waiting > 0) context.wake();
+    else if (!(await context.fire(settings.prompt))) return;
     const late = Math.max(0, clock.now() - due);
     due += intervalMs * (Math.floor(late / intervalMs) + 1); // intervals that were missed are one
     if (!(await context.sleep(due - clock.now()))) return;

@@ -60,6 +60,8 @@ export interface TriggerContext<Settings extends object = JsonObject> extends Tr
    * @throws ToolError `invalid_argument` at once for a value that is not a message
    */
   readonly fire: (message: string, options?: FireOptions) => Promise<boolean>;
+  /** Wakes the agent for those of its messages that wait: a run that was cancelled or failed has left them. At most once a minute. */
+  readonly wake: () => void;
   /** Resolves after so long to true, and at once to false when the trigger is stopped. @param options.background it does not keep the process alive */
   readonly sleep: (ms: number, options?: { readonly background?: boolean }) => Promise<boolean>;
   /** Logs a failure, stops what was begun, and starts the trigger again after a second. */

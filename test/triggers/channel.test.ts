@@ -163,6 +163,7 @@ describe("F1.56 F1.57 a set of channels", () => {
     const tasks = channels.open("tasks", { capacity: 5 });
     expect(channels.open("tasks")).toBe(tasks);
     expect(() => channels.open("tasks", { kind: "broadcast" })).toThrow(/is open with kind queue, not broadcast/u);
+    expect(() => channels.open("tasks", { whenFull: "refuse" })).toThrow(/is open with whenFull wait, not refuse/u);
     expect(() => channels.open("tasks", { capacity: 6 })).toThrow(/capacity 5, not 6/u);
   });
 

@@ -72,6 +72,18 @@ describe("F1.60 the times of a schedule", () => {
       "2026-03-28T23:00:00Z",
       ["2026-03-29T11:00", "2026-03-29T22:00"],
     ],
+    [
+      "each of several times of a day that the clocks skip",
+      { cron: "30 2,14 * * *", zone: "Europe/Berlin" },
+      "2026-03-28T23:00:00Z",
+      ["2026-03-29T01:00", "2026-03-29T12:30"],
+    ],
+    [
+      "each of several times of a day that the clocks have twice, once",
+      { cron: "15,45 2 * * *", zone: "Europe/Berlin" },
+      "2026-10-24T22:00:00Z",
+      ["2026-10-25T00:15", "2026-10-25T00:45", "2026-10-26T01:15"],
+    ],
     ["a leap day", { cron: "0 0 29 2 *", zone: "UTC" }, "2026-05-01T00:00:00Z", ["2028-02-29T00:00"]],
   ];
   test.each(cases)("%s", (_name, rule, from, expected) => {
@@ -112,6 +124,8 @@ describe("F1.60 the times of a schedule", () => {
     [{ dailyAt: "9" }, "dailyAt", '"9" is no time of day'],
     [{ hourlyAt: 60 }, "hourlyAt", "60 is no minute"],
     [{ cron: "61 * * * *" }, "cron", "is no cron expression: Invalid value for minute: 61"],
+    [{ cron: "0 0 32 * *" }, "cron", "Invalid value for day: 32."],
+    [{ cron: "0 0 1 13 *" }, "cron", "Invalid value for month: 13."],
     [{ cron: "2026-03-28T12:00:00" }, "cron", "is no cron expression"],
     [{ cron: "0 0 30 2 *" }, "cron", "never comes"],
     [{ cron: `${"1,".repeat(500)}1 * * * *` }, "cron", "is no cron expression"],

@@ -51,6 +51,19 @@ function follow(session: RuntimeSession, ports: FakePorts, store: FailingStore, 
 const tick: TriggerDefinition = { type: "timer", name: "tick", interval: 60, prompt: "tick" };
 
 describe("issue 20.2 a trigger that is paused", () => {
+  test("stays paused when the program declares it with other settings", async () => {
+    const first = await begin();
+    await first.own.add(tick);
+    await first.own.pause("tick");
+    const { runtime, ports } = testRuntime({ store: first.store.crash() });
+    const triggers = createTriggers();
+    triggers.declare({ ...tick, name: "tick", interval: 30 });
+    const own = triggers.of(await runtime.resume("s"));
+    own.start(() => {});
+    await ports.clock.advance(60_000);
+    expect(own.get("tick")).toMatchObject({ paused: true, running: false, sent: 0, settings: { interval: 30 } });
+  });
+
   const hourly: TriggerDefinition = { type: "schedule", name: "hourly", hourlyAt: 0, zone: "UTC", catchUp: true, prompt: "hour" };
   const minute = 60_000;
 

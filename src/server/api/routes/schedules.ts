@@ -1,4 +1,5 @@
 /** Routes of schedules: the triggers of that type, over all sessions that the server has open. */
+import { MAX_PROMPT_CHARS } from "../../../triggers/prompt-limits.ts";
 import { answer, array, flag, id, integer, object, ref, text } from "../json-schema.ts";
 import type { Routes } from "../route.ts";
 
@@ -32,7 +33,7 @@ export const scheduleRoutes = {
       {
         sessionId,
         name: text("A stable id. Left out, it gets a new one.", { minLength: 1, maxLength: 128 }),
-        prompt: text("The message that wakes the agent.", { minLength: 1, maxLength: 1_048_576 }),
+        prompt: text("The message that wakes the agent.", { minLength: 1, maxLength: MAX_PROMPT_CHARS }),
         everyMinutes: integer("Every so many minutes, counted from midnight.", 1, 1_440),
         dailyAt: text("Once a day at this time, HH:MM.", { maxLength: 16 }),
         hourlyAt: integer("Once an hour at this minute.", 0, 59),
