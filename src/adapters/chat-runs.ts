@@ -80,10 +80,12 @@ export class ChatRuns {
       );
     const run: ChatRun = { session, whenOver, isOver: false, cursor: String(session.length), calls: new Map(), texts: new ChatTexts() };
     this.#runs.set(conversation, run);
-    void whenOver.then(() => {
-      run.isOver = true;
-      session.ports.clock.timer(() => this.#forget(conversation, run), KEEP_MS, { background: true });
-    });
+    void whenOver.then(() => this.#end(conversation, run));
+  }
+
+  #end(conversation: string, run: ChatRun): void {
+    run.isOver = true;
+    run.session.ports.clock.timer(() => this.#forget(conversation, run), KEEP_MS, { background: true });
   }
 
   /** Another run may have taken its place. */

@@ -1,13 +1,13 @@
 /** Writes down what is about to be done, where doing it twice would be wrong, before it is done. */
 import { ToolError, hintsOf } from "../core/error.ts";
-import { waitFor } from "../policy/deadline.ts";
 import type { AdmittedCall } from "./call-run.ts";
+import { untilKept } from "./until-kept.ts";
 
 /**
  * Records the intent of a call that writes and may not be repeated, once it has everything else it needs to run, and waits until a
  * crash cannot lose it. After a crash, such a call without an intent was never started.
  *
- * A store that cannot write ends the call as `store_failed`: it was not started.
+ * A store that cannot write ends the call as `store_failed`: it was not started. A job waits for it.
  */
 export function recordIntent(run: AdmittedCall): ToolError | undefined | Promise<ToolError | undefined> {
   const { session } = run.turn;
@@ -23,22 +23,7 @@ export function recordIntent(run: AdmittedCall): ToolError | undefined | Promise
   });
   if (session.broken !== undefined) return notStarted(run, session.broken);
   if (eventLog.options.durability === "async") return undefined;
-  const durable = eventLog.whenDurable();
-  return durable === undefined ? undefined : waitUntilDurable(run, durable);
-}
-
-async function waitUntilDurable(run: AdmittedCall, durable: Promise<void>): Promise<ToolError | undefined> {
-  const waited = await waitFor(run, durable, {
-    endsAt: run.deadlineAt,
-    late: () =>
-      new ToolError("timeout", `${run.toolName} was not started: the store had not written its intent before the call's deadline.`, {
-        retryable: false,
-        outcome: "not_started",
-      }),
-  });
-  if ("value" in waited) return undefined;
-  if ("ended" in waited) return waited.ended;
-  return notStarted(run, ToolError.fromUnknown(waited.thrown, "store_failed"));
+  return untilKept(run, { late: () => tooLate(run), failed: (error) => notStarted(run, error) });
 }
 
 function notStarted(run: AdmittedCall, error: ToolError): ToolError {
@@ -47,5 +32,12 @@ function notStarted(run: AdmittedCall, error: ToolError): ToolError {
     retryable: error.retryable,
     cause: error,
     ...hintsOf(error),
+  });
+}
+
+function tooLate({ toolName }: AdmittedCall): ToolError {
+  return new ToolError("timeout", `${toolName} was not started: the store had not written its intent before the call's deadline.`, {
+    retryable: false,
+    outcome: "not_started",
   });
 }

@@ -12,6 +12,7 @@ import { isPartOf } from "./nested-calls.ts";
 import { finishCall } from "./finish-call.ts";
 import type { CallJob } from "./job.ts";
 import { tryTake, waitForSlot, type AwaitedSlot, type HeldSlot } from "./lent-hold.ts";
+import { untilKept } from "./until-kept.ts";
 
 type Answer = ToolResult | Promise<ToolResult>;
 /** Runs the call to its one result. Never throws or rejects. */
@@ -144,13 +145,9 @@ export function startIsKept(run: AdmittedCall): AdmittedCall | ToolError | Promi
   const { turn } = run;
   const { eventLog, broken } = turn.session;
   if (broken !== undefined) return broken;
-  const durable = eventLog === undefined || eventLog.options.durability === "async" ? undefined : eventLog.whenDurable();
-  return durable === undefined
-    ? run
-    : durable.then(
-        () => run.cancelled ?? run,
-        (thrown: unknown) => ToolError.fromUnknown(thrown, "store_failed"),
-      );
+  if (eventLog === undefined || eventLog.options.durability === "async") return run;
+  const kept = untilKept(run, { late: () => noPlace(run), failed: (error) => error });
+  return kept === undefined ? run : kept.then((error) => error ?? run.cancelled ?? run);
 }
 
 function recordRun(run: AdmittedCall, starts: number): void {

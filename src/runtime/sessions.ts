@@ -23,7 +23,7 @@ import { findOutput } from "./find-output.ts";
 import { forgetBranch } from "./forget-branch.ts";
 import { headAt } from "./head-at.ts";
 import { OpenSessions } from "./open-sessions.ts";
-import { checkResumeOptions, resumeSession, type ResumeOptions } from "./resume-session.ts";
+import { checkResumeOptions, claimLog, resumeSession, type ResumeOptions } from "./resume-session.ts";
 import { RuntimeSession, type RuntimeSessionOptions, type SessionHost, type SessionTurn } from "./runtime-session.ts";
 import type { VisibilityRules } from "../policy/visibility.ts";
 import { checkForkOptions, type ForkOptions } from "../session/fork-options.ts";
@@ -123,7 +123,7 @@ export class Sessions implements SessionHost {
 
   async #takeUp(id: string, store: Store, options: ResumeOptions & Pick<Beginning, "parentCall">): Promise<RuntimeSession> {
     await store.open();
-    const eventLog = await this.#claim(id, store, options);
+    const eventLog = await claimLog(store, id, options);
     const around = surroundingsOf(options, "resume()");
     if (eventLog === undefined)
       return (
@@ -139,18 +139,11 @@ export class Sessions implements SessionHost {
       await this.#parts.approvals.resumed(id);
       return session;
     } catch (thrown: unknown) {
+      session?.noteLoss(ToolError.fromUnknown(thrown, "store_failed")); // its jobs are not cancelled: whatever resumes it next has them, as after a crash
       await (session ?? eventLog).close().catch(() => {}); // the first error is reported
+      if (session !== undefined) this.#parts.jobs.forget(id);
       throw thrown;
     }
-  }
-
-  /** Undefined when there is no such session and it may begin. */
-  async #claim(id: string, store: Store, { takeOver, create }: ResumeOptions): Promise<EventLog | undefined> {
-    return store.claim(id, takeOver === undefined ? {} : { takeOver }).catch((thrown: unknown) => {
-      const error = ToolError.fromUnknown(thrown, "store_failed");
-      if (error.code === "not_found" && create === true) return undefined;
-      throw error;
-    });
   }
 
   /** A new session that the store has taken in; undefined when another process began it in the meantime. */

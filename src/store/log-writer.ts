@@ -230,7 +230,10 @@ function duplicate(write: LogWrite): ToolError {
 }
 
 function removed(write: LogWrite): ToolError {
-  return new ToolError("conflict", `Session ${name(write)} was removed by another process; this log of it can write no more.`);
+  return new ToolError(
+    "conflict",
+    `Session ${name(write)} was removed by another process, or the database lost it; this log of it can write no more.`,
+  );
 }
 
 function orphan(write: LogWrite, from: string): ToolError {

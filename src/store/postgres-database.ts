@@ -4,17 +4,30 @@ import { migrate, requireCurrent, requireReadable } from "./migrate.ts";
 import { connectPostgres } from "./postgres-connection.ts";
 import { postgresPool } from "./postgres-pool.ts";
 import type { PostgresSettings } from "./postgres-settings.ts";
+import type { SqlConnection } from "./sql-connection.ts";
 import { SqlDatabase } from "./sql-database.ts";
+import { HEARTBEATS_IN_LEASE } from "./store-options.ts";
 
-export function openPostgresDatabase(
-  settings: PostgresSettings,
-  pool: () => Promise<PostgresPool> = () => postgresPool(settings),
-): SqlDatabase {
-  return new SqlDatabase(connectPostgres(settings, pool), {
+export function openPostgresDatabase(settings: PostgresSettings, pool?: () => Promise<PostgresPool>): SqlDatabase {
+  return new SqlDatabase(connectPostgres(settings, pool ?? (() => postgresPool(settings))), {
     maxCacheBytes: settings.maxCacheBytes,
+    ...(pool === undefined ? { beats: connectionOfBeats(settings) } : {}),
     prepare(connection) {
       if (settings.readOnly) return requireReadable(connection);
       return settings.migrate ? migrate(connection) : requireCurrent(connection);
     },
   });
+}
+
+/** One connection, which no other statement holds up, and which is replaced before the lease ends where nothing comes back on it. */
+function connectionOfBeats(settings: PostgresSettings): SqlConnection {
+  const answerTimeoutMs = Math.min(settings.answerTimeoutMs, Math.ceil(settings.leaseMs / HEARTBEATS_IN_LEASE));
+  const own = {
+    ...settings,
+    maxConnections: 1,
+    answerTimeoutMs,
+    connectTimeoutMs: Math.min(settings.connectTimeoutMs, answerTimeoutMs),
+    retryMs: 0,
+  };
+  return connectPostgres(own, () => postgresPool(own));
 }

@@ -10,9 +10,13 @@ const LEAST_VERSION = 130_000;
 /** A connection that is not used for so long is closed. */
 const IDLE_MS = 30_000;
 
-/** Sent once to each connection. A transaction that is left open, by a process that was stopped, is ended by the server. */
+/**
+ * Sent once to each connection. A transaction that is left open, by a process that was stopped, is ended by the server. Where a role or a database has
+ * another level by default, statements would not see what was committed while they waited for a lock, or be refused again and again.
+ */
 const PREPARE = `
   select set_config('lock_timeout', $1, false), set_config('idle_in_transaction_session_timeout', $2, false),
+    set_config('default_transaction_isolation', 'read committed', false),
     case when current_setting('synchronous_commit') = 'off' then set_config('synchronous_commit', 'on', false) end,
     current_setting('server_encoding') as encoding, current_setting('server_version_num')::int as version,
     current_setting('server_version') as "versionText"`;

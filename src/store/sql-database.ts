@@ -35,6 +35,8 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 export interface SqlDatabaseOptions {
   readonly maxCacheBytes: number;
+  /** By which the owner says that it lives. @default that of all else */
+  readonly beats?: SqlConnection;
   /** Makes the tables usable, or says why they are not. */
   readonly prepare: (connection: SqlConnection) => Promise<void>;
 }
@@ -249,7 +251,10 @@ export class SqlDatabase implements LogDatabase {
 
   /** Says that this owner lives, and gives up claims that may have been made though their answers were lost; to be called every `HEARTBEAT_MS`. */
   async beat(): Promise<void> {
-    await this.#do("could not say that it is in use", (tables) => this.#owner.beat(tables));
+    const { beats } = this.#options;
+    await (beats === undefined
+      ? this.#do("could not say that it is in use", (tables) => this.#owner.beat(tables))
+      : beats.attempt(() => this.#owner.beat(beats.tables)));
     await this.#do("could not give up a claim", (tables) => this.#doubtful.giveUp(tables));
   }
 
@@ -262,7 +267,7 @@ export class SqlDatabase implements LogDatabase {
         await this.#owner.leave(tables);
       });
     } finally {
-      await this.#connection.close();
+      await Promise.all([this.#connection.close(), this.#options.beats?.close()]);
     }
   }
 

@@ -76,7 +76,7 @@ function factsOf({ toolName, sessionId, startedAt, endedAt, openedBy, errorCode,
   return [
     toolName,
     `session ${safeText(sessionId)}`,
-    endedAt === undefined ? unended : `took ${duration(endedAt - startedAt)}`,
+    endedAt === undefined ? unended : `took ${duration(Math.max(0, endedAt - startedAt))}`,
     ...(errorCode === undefined ? [] : [errorCode]),
     ...(cancelReason === undefined ? [] : ["is to be cancelled"]),
     ...(starts > 1 ? [`begun ${starts} times`] : []),

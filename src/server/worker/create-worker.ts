@@ -8,6 +8,7 @@ import type { Clock, Log } from "../../core/ports.ts";
 import type { SessionQueue, TakenSessions } from "../../core/session-queue.ts";
 import type { Store } from "../../core/store.ts";
 import { systemPorts } from "../../core/system-ports.ts";
+import { definitionDigests } from "../../registry/definition-digests.ts";
 import { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { untilOver } from "../api/until-over.ts";
@@ -70,6 +71,9 @@ const LOOK = { ...MILLISECONDS, min: 100, integer: true };
 /** So long is a session with a job at another place left alone. */
 const ELSEWHERE_MS = 60_000;
 
+/** The names of the digests of toolsets begin with it. */
+const TOOLSETS = "toolsets.";
+
 /** So many jobs of a session are looked at. */
 const MOST_JOBS = 10_000;
 
@@ -122,6 +126,7 @@ export class StoreWorker implements HaftWorker {
   readonly #held = new Set<RuntimeSession>();
   /** Sessions with a job at a place that is not here, and until when they are left. */
   readonly #elsewhere = new Map<string, number>();
+  #differing: { readonly until: number; readonly toolsets: Promise<ReadonlySet<string>> } | undefined;
   readonly #stopping = new AbortController();
   #taking: TakenSessions | undefined;
   #stopTimer: (() => void) | undefined;
@@ -163,10 +168,17 @@ export class StoreWorker implements HaftWorker {
 
   async #start(): Promise<void> {
     await this.#store.open();
+    await this.#announce();
     await this.#queue.open();
     const onError = (error: unknown): void => this.#complain(error);
     this.#taking = await this.#queue.take((id) => this.#work(id), { concurrency: this.#settings.concurrency, onError });
     this.#look();
+  }
+
+  /** Tells the others which tools are here, where the program has not. */
+  async #announce(): Promise<void> {
+    const own = (await this.#store.processes()).find((one) => one.own);
+    if (own?.definitions === undefined) await this.#store.announce({ definitions: definitionDigests(this.#runtime.registry) });
   }
 
   async #stop(signal: AbortSignal | undefined): Promise<void> {
@@ -215,19 +227,41 @@ export class StoreWorker implements HaftWorker {
     );
   }
 
-  /** One of its jobs is at a place that this process does not have: here it would end `unavailable`. It is offered again at the next look. */
-  async #isElsewhere(id: string): Promise<boolean> {
+  /** Why it is left to another process: here one of its jobs would end `unavailable` or `not_found`. It is offered again at the next look. */
+  async #whyLeft(id: string): Promise<string | undefined> {
     const { registry, places } = this.#runtime;
     const placed = registry.toolsets().filter(({ place }) => place !== undefined && !places.includes(place));
-    if (placed.length === 0) return false;
+    const differing = await this.#differingToolsets();
+    if (placed.length === 0 && differing.size === 0) return undefined;
     const names = new Set<string | undefined>(placed.map(({ name }) => name));
     const jobs = await this.#store.jobs.list({ sessionId: id, states: UNENDED_STATES, limit: MOST_JOBS });
-    return jobs.some(({ toolName }) => names.has(splitName(toolName).namespace)); // tools that an engine would bring are not registered here
+    const inPlaces = jobs.some(({ toolName }) => names.has(splitName(toolName).namespace)); // tools that an engine would bring are not registered here
+    if (inPlaces) return "a job at a place that is not here";
+    const isLacking = jobs.some(
+      ({ toolName }) => differing.has(splitName(toolName).namespace ?? "") && registry.overloads(toolName).length === 0,
+    );
+    return isLacking ? "a job of a tool that is not here" : undefined;
   }
 
-  #leave(id: string): void {
-    if (!this.#elsewhere.has(id))
-      this.#log.warn(`The session ${JSON.stringify(id)} has a job at a place that is not here: it waits for a process that has it.`);
+  /** Toolsets that a process that lives has otherwise: while versions are replaced, some processes have tools that others lack. Looked up once in `lookMs`. */
+  #differingToolsets(): Promise<ReadonlySet<string>> {
+    const now = this.#clock.now();
+    if (this.#differing === undefined || this.#differing.until <= now)
+      this.#differing = { until: now + this.#settings.lookMs, toolsets: this.#findDiffering() };
+    return this.#differing.toolsets;
+  }
+
+  async #findDiffering(): Promise<ReadonlySet<string>> {
+    const own = definitionDigests(this.#runtime.registry);
+    const living = (await this.#store.processes()).filter((one) => one.alive && !one.own);
+    const parts = living.flatMap(({ definitions = {} }) => Object.entries(definitions));
+    return new Set(
+      parts.flatMap(([part, digest]) => (part.startsWith(TOOLSETS) && own[part] !== digest ? [part.slice(TOOLSETS.length)] : [])),
+    );
+  }
+
+  #leave(id: string, why: string): void {
+    if (!this.#elsewhere.has(id)) this.#log.warn(`The session ${JSON.stringify(id)} has ${why}: it waits for a process that has it.`);
     this.#elsewhere.set(id, this.#clock.now() + ELSEWHERE_MS);
   }
 
@@ -235,7 +269,8 @@ export class StoreWorker implements HaftWorker {
   async #work(id: string): Promise<void> {
     if (this.#ended !== undefined || this.#isLeft(id)) return;
     try {
-      if (await this.#isElsewhere(id)) return this.#leave(id);
+      const why = await this.#whyLeft(id);
+      if (why !== undefined) return this.#leave(id, why);
       this.#elsewhere.delete(id);
       let isFinished = false;
       await this.#sessions.use(id, async (session) => {

@@ -145,6 +145,40 @@ describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}
     },
   );
 
+  test("while versions are replaced, a worker leaves jobs of tools that it lacks to one that has them", async () => {
+    const one = await fleet();
+    const job = (name: string) =>
+      defineTool({ name, description: "Works.", effects: { writes: [] }, mode: "background", execute: () => `${name} done` });
+    const runtimeOf = async (names: readonly string[], jobs: JobLimits = {}): Promise<Runtime> => {
+      const runtime = createRuntime({ tools: names.map(job), jobs, store: postgresStore({ url: server().url }) });
+      onTestFinished(async () => void (await runtime.close()));
+      await runtime.open();
+      return runtime;
+    };
+    const begins = await runtimeOf(["kept", "fresh"], { maxRunning: 0 });
+    const begin = async (id: string, name: string): Promise<void> => {
+      await begins.session(id).submit({ name, input: {} });
+      await begins.sessions.handOver(id);
+      await one.store.queue?.offer([id]);
+    };
+    const before = createWorker(await runtimeOf(["kept"]), { concurrency: 1 });
+    const beside = createWorker(await runtimeOf(["kept", "fresh"]));
+    await beside.start();
+    await beside.stop(); // its process lives on, and takes none
+    await before.start();
+    await begin("fresh", "fresh");
+    await begin("kept", "kept");
+    await until(async () => (await one.store.jobs.list({ sessionId: "kept", states: ["done"] })).length === 1);
+    expect(before.counts.taken).toBe(1);
+    const after = createWorker(await runtimeOf(["kept", "fresh"]), { lookMs: 200 });
+    await after.start();
+    expect((await one.ended(2, PATIENCE_MS)).map(({ sessionId, state }) => `${sessionId} ${state}`).toSorted()).toEqual([
+      "fresh done",
+      "kept done",
+    ]);
+    await Promise.all([before.stop(), after.stop()]);
+  });
+
   test("a job is cancelled from a process that does not run it", async () => {
     const one = await fleet();
     await worker(one);

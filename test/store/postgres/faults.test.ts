@@ -1,7 +1,9 @@
 import { createServer, connect, type Socket } from "node:net";
 import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { createRuntime, defineTool } from "haft";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { systemPorts } from "../../../src/core/system-ports.ts";
 import { postgresStore, type PostgresStoreOptions } from "../../../src/store/postgres-store.ts";
 import type { Store } from "../../../src/core/store.ts";
 import { message, messages } from "../../../src/testing/store-case.ts";
@@ -218,6 +220,77 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     expect(await store.leases.list()).toEqual([]);
     await store.close();
     await proxy.close();
+  });
+
+  test("sessions stay with a process whose statements hang, for as long as the server answers it at all", async () => {
+    const proxy = await stoppableProxy(Number(new URL(server().url).port));
+    const url = server().url.replace(/:\d+\//u, `:${proxy.port}/`);
+    const store = storeOf({ url, schema: "hangs", leaseMs: 1_500, maxConnections: 1, answerTimeoutMs: 60_000 });
+    const log = store.create("a", { at: 1, durability: "sync" });
+    await log.whenDurable();
+    await pause(1_000); // it has said that it lives
+    proxy.silence();
+    const hanging = store.list().catch(() => {});
+    const other = storeOf({ schema: "hangs", leaseMs: 1_500 });
+    for (let times = 0; times < 5; times++) {
+      await pause(1_000);
+      await expect(other.claim("a")).rejects.toMatchObject({ code: "resource_busy" });
+    }
+    await proxy.close();
+    await hanging;
+  });
+
+  test("a database with another isolation level by default is used as any other", async () => {
+    await server().execute("alter database postgres set default_transaction_isolation = serializable");
+    onTestFinished(async () => void (await server().execute("alter database postgres reset default_transaction_isolation")));
+    const stores = ["a", "b", "c"].map(() => storeOf({ schema: "isolated", maxConnections: 2 }));
+    await Promise.all(stores.map((store) => store.open()));
+    const logs = stores.flatMap((store, at) =>
+      Array.from({ length: 10 }, (_, index) => store.create(`${at} ${index}`, { at: 1, durability: "sync" })),
+    );
+    for (let number = 1; number <= 10; number++)
+      await Promise.all(
+        logs.map(async (log) => {
+          log.append([message(log.sessionId, number)]);
+          await log.whenDurable();
+        }),
+      );
+    const [store] = stores;
+    expect((await store?.list())?.map(({ length }) => length)).toEqual(logs.map(() => 10));
+  });
+
+  test("I05 jobs of a session whose resume the server cuts off are left to the next that resumes it", async () => {
+    const tools = [
+      defineTool({ name: "work", description: "Works.", mode: "background", effects: { writes: "x" }, execute: () => "done" }),
+    ];
+    const first = createRuntime({ tools, jobs: { maxRunning: 0 }, store: storeOf({ schema: "cutoff" }) });
+    const begun = first.session("s");
+    const sessionId = begun.id;
+    const ids: string[] = [];
+    for (let times = 0; times < 3; times++) ids.push((await begun.submit({ name: "work" })).id);
+    await first.sessions.handOver(sessionId);
+    const store = storeOf({ schema: "cutoff", retryMs: 0 });
+    const claim = store.claim.bind(store);
+    let stopped: Promise<void> | undefined;
+    store.claim = async (...options) => {
+      const log = await claim(...options);
+      const append = log.append.bind(log);
+      log.append = (events) => {
+        stopped ??= server().stop();
+        append(events);
+      };
+      return log;
+    };
+    const runtime = createRuntime({ tools, store, ports: { ...systemPorts, log: { debug() {}, warn() {} } } });
+    await expect(runtime.resume(sessionId)).rejects.toMatchObject({ code: "store_failed" });
+    await stopped;
+    await server().start();
+    store.claim = claim;
+    const session = await vi.waitFor(() => runtime.resume(sessionId), { timeout: 20_000, interval: 100 });
+    const states = await Promise.all(ids.map(async (id) => (await runtime.jobs.wait(id)).state));
+    expect(states).toEqual(["done", "done", "done"]);
+    await session.close();
+    await runtime.close();
   });
 
   test("an id that no index holds is refused, and the sessions beside it are written", async () => {

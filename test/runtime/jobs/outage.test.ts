@@ -1,0 +1,69 @@
+/** A store that cannot write for a while costs no job that was accepted. */
+import { expect, test } from "vitest";
+import { ToolError } from "../../../src/core/error.ts";
+import { settle } from "../../../src/testing/fake-ports.ts";
+import { gate, testRuntime, tool } from "../bench-runtime.ts";
+import { FailingStore } from "../session/failing-store.ts";
+
+const OUTAGE = new ToolError("store_failed", "The server does not answer.");
+
+test.each([{ effects: { writes: ["x"] } }, { effects: { writes: ["x"], idempotent: true } }, { effects: { reads: ["x"], writes: [] } }])(
+  "F1.22 queued jobs of %j wait while the store cannot write, and run once when it can",
+  async (settings) => {
+    const store = new FailingStore();
+    const first = gate<string>();
+    const ran: unknown[] = [];
+    const work = tool("work", async ({ number }) => (ran.push(number), number === 0 ? first.promise : "done"), settings);
+    const { runtime, ports } = testRuntime({ store, tools: [work], jobs: { maxRunning: 1 } });
+    const session = runtime.session("s");
+    const ids: string[] = [];
+    for (const number of [0, 1, 2, 3]) ids.push((await session.submit({ name: "work", input: { number } })).id);
+    await settle();
+    store.durableError = OUTAGE;
+    first.open("done");
+    await ports.clock.advance(60_000);
+    store.durableError = undefined;
+    await ports.clock.advance(5_000);
+    expect(ids.map((id) => runtime.jobs.get(id)?.state)).toEqual(["done", "done", "done", "done"]);
+    expect(ran).toEqual([0, 1, 2, 3]);
+  },
+);
+
+test("F1.22 a job that waits for the store can be cancelled, and a direct call ends at once", async () => {
+  const store = new FailingStore();
+  const work = tool("work", () => "done", { effects: { writes: ["x"] } });
+  const { runtime, ports } = testRuntime({ store, tools: [work] });
+  const session = runtime.session("s");
+  const direct = runtime.session("t");
+  await session.execute([]);
+  await direct.execute([]);
+  store.durableError = OUTAGE;
+  const submitted = session.submit({ name: "work" });
+  submitted.catch(() => {});
+  await ports.clock.advance(3_000);
+  const [job] = session.jobs;
+  expect(job).toMatchObject({ state: expect.not.stringMatching(/error|done/u) });
+  runtime.jobs.cancel(job?.id ?? "");
+  await ports.clock.advance(10);
+  expect(runtime.jobs.get(job?.id ?? "")?.state).toBe("cancelled");
+  const answer = direct.execute({ name: "work" }).catch((thrown: unknown) => thrown);
+  await ports.clock.advance(10);
+  expect(JSON.stringify(await answer)).toContain("store_failed");
+});
+
+test("F1.22 a resume that the store cuts off leaves the jobs to the next", async () => {
+  const before = new FailingStore();
+  const work = () => tool("work", () => "done", { effects: { writes: ["x"] } });
+  const first = testRuntime({ store: before, tools: [work()], jobs: { maxRunning: 0 } });
+  const session = first.runtime.session("s");
+  const { id } = await session.submit({ name: "work" });
+  const store = before.crash();
+  const { runtime, ports } = testRuntime({ store, tools: [work()] });
+  store.appendError = OUTAGE;
+  await expect(runtime.resume("s")).rejects.toMatchObject({ code: "store_failed" });
+  store.appendError = undefined;
+  const resumed = await runtime.resume("s");
+  await ports.clock.advance(2_000);
+  expect(runtime.jobs.get(id)).toMatchObject({ state: "done" });
+  await resumed.close();
+});
