@@ -12,7 +12,13 @@ export interface MastraFields {
   readonly id: string;
   readonly description: string;
   readonly inputSchema: ReturnType<typeof openSchema>;
-  readonly execute: (input: unknown, context?: { readonly abortSignal?: AbortSignal | undefined }) => Promise<JsonValue>;
+  readonly execute: (input: unknown, context?: MastraContext) => Promise<JsonValue>;
+}
+
+/** The fields that we read of the context that Mastra passes to a tool; `agent` is there where an agent calls it. */
+interface MastraContext {
+  readonly abortSignal?: AbortSignal | undefined;
+  readonly agent?: { readonly toolCallId?: string } | undefined;
 }
 
 /**
@@ -32,7 +38,7 @@ export function toMastraTools<Made>(
         id: name,
         description,
         inputSchema: openSchema(inputSchema),
-        execute: async (input, context) => outputOf(await call(input, { signal: context?.abortSignal })),
+        execute: async (input, context) => outputOf(await call(input, { id: context?.agent?.toolCallId, signal: context?.abortSignal })),
       }),
     ]),
   );
