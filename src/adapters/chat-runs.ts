@@ -3,13 +3,18 @@ import type { PendingApproval } from "../core/approvals.ts";
 import type { ToolCall } from "../core/call.ts";
 import { describeThrown, isToolError, ToolError } from "../core/error.ts";
 import type { CallPlace, RuntimeEvent, SessionEvent } from "../core/event.ts";
+import type { Clock } from "../core/ports.ts";
 import type { EventFeed } from "../runtime/events/event-feed.ts";
 import { ChatTexts, type TextNews } from "./chat-texts.ts";
+import { FeedSteps } from "./feed-steps.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 
 /** How often open approvals are looked for while a run is followed: they are no events. */
 const ASK_MS = 50;
+
+/** How long a run that is over waits for a client that left before its end. */
+const KEEP_MS = 600_000;
 
 /** The news of a run. Of its calls those of composite tools are left out, and the ends of calls that began before it. */
 export type RunNews =
@@ -52,6 +57,7 @@ export class ChatRuns {
   readonly #runtime: Runtime;
   /** By conversation. */
   readonly #runs = new Map<string, ChatRun>();
+  #looked: Promise<readonly PendingApproval[]> | undefined;
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
@@ -73,19 +79,36 @@ export class ChatRuns {
         },
       );
     const run: ChatRun = { session, whenOver, isOver: false, cursor: String(session.length), calls: new Map(), texts: new ChatTexts() };
-    void whenOver.then(() => (run.isOver = true));
     this.#runs.set(conversation, run);
+    void whenOver.then(() => {
+      run.isOver = true;
+      session.ports.clock.timer(() => this.#forget(conversation, run), KEEP_MS, { background: true });
+    });
   }
 
-  /** The open questions of its run. */
-  async pending(conversation: string): Promise<readonly ChatQuestion[]> {
+  /** The conversation may have another run since. */
+  #forget(conversation: string, run: ChatRun): void {
+    if (this.#runs.get(conversation) === run) this.#runs.delete(conversation);
+  }
+
+  /** The open questions of its run. @param looked all that are open, where they were looked for */
+  async pending(conversation: string, looked?: readonly PendingApproval[]): Promise<readonly ChatQuestion[]> {
     const run = this.#runs.get(conversation);
     if (run === undefined) return [];
-    const open = await this.#runtime.approvals.pending();
+    const open = looked ?? (await this.#runtime.approvals.pending());
     return open.flatMap((question) => {
       const place = this.#placeIn(run.session.id, question);
       return place === undefined ? [] : [questionIn(run, question, place)];
     });
+  }
+
+  /** One look for all runs that are followed: it may be older by `ASK_MS` than the store. */
+  #look(clock: Clock): Promise<readonly PendingApproval[]> {
+    if (this.#looked !== undefined) return this.#looked;
+    const looked = (this.#looked = this.#runtime.approvals.pending());
+    const forget = (): void => void clock.timer(() => (this.#looked = undefined), ASK_MS, { background: true });
+    void looked.then(forget, forget);
+    return looked;
   }
 
   /** The call as it began in the run of the conversation; undefined for one that clients are not shown. */
@@ -121,11 +144,12 @@ export class ChatRuns {
   }
 
   async *#news(conversation: string, run: ChatRun, feed: EventFeed): AsyncGenerator<RunNews> {
-    let reading = feed.read();
     run.texts.begin();
+    const { clock } = run.session.ports;
+    const steps = new FeedSteps(feed, { until: run.whenOver, clock, pauseMs: ASK_MS });
     for (;;) {
-      const came = await Promise.race([reading, run.whenOver.then(() => "over" as const), this.#soon(run)]);
-      if (typeof came !== "string") {
+      const came = await steps.next();
+      if (came !== undefined) {
         if (came.length === 0) return; // the client has gone
         for (const item of came) {
           if (!("event" in item)) continue;
@@ -133,28 +157,19 @@ export class ChatRuns {
           yield* run.texts.of(item.event, run.cursor);
           if (isForClients(run, item.event)) yield { type: "event", event: item.event };
         }
-        reading = feed.read();
         continue;
       }
       if (run.isOver && Number(run.cursor) >= run.session.length) break;
-      if (run.isOver) {
-        await Promise.race([reading, this.#soon(run)]);
-        continue;
-      }
-      const questions = await this.pending(conversation);
-      if (questions.length === 0 || Number(run.cursor) < run.session.length) continue; // the client gets the calls first
-      reading.catch(() => {});
+      if (run.isOver || Number(run.cursor) < run.session.length) continue; // the client gets the calls first
+      if ((await this.pending(conversation, await this.#look(clock))).length === 0) continue;
+      const questions = await this.pending(conversation); // an answer may have come since
+      if (questions.length === 0 || Number(run.cursor) < run.session.length) continue;
       yield* run.texts.endAll();
       return yield { type: "approvals", questions };
     }
-    reading.catch(() => {});
-    this.#runs.delete(conversation);
+    this.#forget(conversation, run);
     yield* run.texts.endAll();
     yield { type: "end", error: await run.whenOver };
-  }
-
-  #soon({ session }: ChatRun): Promise<"later"> {
-    return new Promise((resolve) => session.ports.clock.timer(() => resolve("later"), ASK_MS, { background: true }));
   }
 }
 
