@@ -3,7 +3,6 @@ import type { PendingApproval } from "../core/approvals.ts";
 import type { ToolCall } from "../core/call.ts";
 import { describeThrown, isToolError, ToolError } from "../core/error.ts";
 import type { CallPlace, RuntimeEvent, SessionEvent } from "../core/event.ts";
-import type { Clock } from "../core/ports.ts";
 import type { EventFeed } from "../runtime/events/event-feed.ts";
 import { ChatTexts, type TextNews } from "./chat-texts.ts";
 import { FeedSteps } from "./feed-steps.ts";
@@ -73,16 +72,13 @@ export class ChatRuns {
       .then(work)
       .then(
         () => undefined,
-        (thrown: unknown) => {
-          if (!isToolError(thrown)) session.ports.log.warn(`A run of a chat failed: ${describeThrown(thrown)}`);
-          return clientError(thrown);
-        },
+        (thrown: unknown) => this.clientError(thrown),
       );
     const run: ChatRun = { session, whenOver, isOver: false, cursor: String(session.length), calls: new Map(), texts: new ChatTexts() };
     this.#runs.set(conversation, run);
     void whenOver.then(() => {
       run.isOver = true;
-      session.ports.clock.timer(() => this.#forget(conversation, run), KEEP_MS, { background: true });
+      this.#runtime.ports.clock.timer(() => this.#forget(conversation, run), KEEP_MS, { background: true });
     });
   }
 
@@ -103,10 +99,10 @@ export class ChatRuns {
   }
 
   /** One look for all runs that are followed: it may be older by `ASK_MS` than the store. */
-  #look(clock: Clock): Promise<readonly PendingApproval[]> {
+  #look(): Promise<readonly PendingApproval[]> {
     if (this.#looked !== undefined) return this.#looked;
     const looked = (this.#looked = this.#runtime.approvals.pending());
-    const forget = (): void => void clock.timer(() => (this.#looked = undefined), ASK_MS, { background: true });
+    const forget = (): void => void this.#runtime.ports.clock.timer(() => (this.#looked = undefined), ASK_MS, { background: true });
     void looked.then(forget, forget);
     return looked;
   }
@@ -115,6 +111,13 @@ export class ChatRuns {
   call(conversation: string, callId: string): ToolCall | undefined {
     const begun = this.#runs.get(conversation)?.calls.get(callId);
     return begun?.isShown === true ? begun.call : undefined;
+  }
+
+  /** An error as clients are shown it: the message of one that is no ToolError may hold secrets of the program, whose log gets it. */
+  clientError(thrown: unknown): ToolError {
+    if (isToolError(thrown)) return thrown;
+    this.#runtime.ports.log.warn(`A run of a chat failed: ${describeThrown(thrown)}`);
+    return new ToolError("execution_failed", "The run failed.", { cause: thrown });
   }
 
   /** The call of the session in which the question came up: its own, or that of the delegate, of any depth. */
@@ -145,7 +148,7 @@ export class ChatRuns {
 
   async *#news(conversation: string, run: ChatRun, feed: EventFeed): AsyncGenerator<RunNews> {
     run.texts.begin();
-    const { clock } = run.session.ports;
+    const { clock } = this.#runtime.ports;
     const steps = new FeedSteps(feed, { until: run.whenOver, clock, pauseMs: ASK_MS });
     for (;;) {
       const came = await steps.next();
@@ -161,7 +164,7 @@ export class ChatRuns {
       }
       if (run.isOver && Number(run.cursor) >= run.session.length) break;
       if (run.isOver || Number(run.cursor) < run.session.length) continue; // the client gets the calls first
-      if ((await this.pending(conversation, await this.#look(clock))).length === 0) continue;
+      if ((await this.pending(conversation, await this.#look())).length === 0) continue;
       const questions = await this.pending(conversation); // an answer may have come since
       if (questions.length === 0 || Number(run.cursor) < run.session.length) continue;
       yield* run.texts.endAll();
@@ -192,11 +195,6 @@ function questionIn({ calls, session }: ChatRun, question: PendingApproval, plac
   }
   const shownName = question.sessionId === session.id && shownCallId === question.callId ? begun?.call.name : undefined;
   return { ...question, shownCallId, shownName: shownName ?? question.toolName };
-}
-
-/** An error as clients are shown it: the message of one that is no ToolError may hold secrets of the program. */
-export function clientError(thrown: unknown): ToolError {
-  return isToolError(thrown) ? thrown : new ToolError("execution_failed", "The run failed.", { cause: thrown });
 }
 
 /** An event of a stream in the form that both protocols have. */
