@@ -8,7 +8,7 @@ import { resultText } from "../core/result.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import type { TextNews } from "./chat-texts.ts";
-import { ChatRuns, clientError, streamOf, type ChatQuestion, type RunNews } from "./chat-runs.ts";
+import { ChatRuns, streamOf, type ChatQuestion, type RunNews } from "./chat-runs.ts";
 
 /** An event of AG-UI: its `type` and the fields of that. */
 export interface AgUiEvent {
@@ -80,7 +80,7 @@ async function* eventsOf(runs: ChatRuns, runtime: Runtime, { input, options, sig
     }
     for await (const news of runs.follow(threadId, signal)) yield* agUiEvents(news, { threadId, runId });
   } catch (thrown: unknown) {
-    const { code, message } = clientError(thrown);
+    const { code, message } = runs.clientError(thrown);
     yield { type: "RUN_ERROR", message, code };
   }
 }

@@ -9,6 +9,7 @@ import { partText, type ToolResult } from "../core/result.ts";
 import type { ParsedInput, Tool } from "../core/tool.ts";
 import { inputFitter } from "../call/input-fitter.ts";
 import type { Runtime } from "../runtime/runtime.ts";
+import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import { fromStandardSchema, isStandardSchema } from "../schema/standard-schema.ts";
 import { askApproval, bridgedTools, foreignTool, openSchema, outputOf, refuseError, schemaError } from "./bridge.ts";
 import type { AdapterOptions, BridgedTool, OpenSchema } from "./bridge.ts";
@@ -94,10 +95,12 @@ export function toAiSdkTools<Tools extends Readonly<Record<string, Tool>>>(
   options: AiSdkTypedOptions<Tools>,
 ): AiSdkTypedTools<Tools>;
 export function toAiSdkTools(runtime: Runtime, options: AdapterOptions | AiSdkTypedOptions<Readonly<Record<string, Tool>>> = {}): object {
-  if (!("tools" in options)) return Object.fromEntries(bridgedTools(runtime, options, OWNER).map((tool) => [tool.name, aiSdkTool(tool)]));
+  const approvals = usedIn(options.session);
+  if (!("tools" in options))
+    return Object.fromEntries(bridgedTools(runtime, options, OWNER).map((tool) => [tool.name, aiSdkTool(tool, approvals)]));
   const { tools, ...others } = options;
   const bridged = bridgedTools(runtime, others, OWNER);
-  return Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, typedTool(bridgedAs(name, tool, bridged))]));
+  return Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, typedTool(bridgedAs(name, tool, bridged), approvals)]));
 }
 
 const OWNER = "toAiSdkTools()";
@@ -114,26 +117,26 @@ function bridgedAs(name: string, tool: Tool, all: readonly BridgedTool[]): Bridg
     : new ToolError("invalid_argument", `${what} has another name there.`, { hint: `Write ${JSON.stringify(other.name)}.` });
 }
 
-function aiSdkTool({ description, inputSchema, needsApproval, call }: BridgedTool): AiSdkTool {
+function aiSdkTool({ description, inputSchema, needsApproval, call }: BridgedTool, approvals: UsedApprovals): AiSdkTool {
   return {
     type: "dynamic",
     description,
     inputSchema: openSchema(inputSchema),
     ...(needsApproval ? { needsApproval: true as const } : {}),
-    execute: async (input, options) => answerOf(await called({ needsApproval, call }, input, options)),
+    execute: async (input, options) => answerOf(await called({ needsApproval, call, approvals }, input, options)),
     toModelOutput: ({ output }) => modelOutput(output as JsonValue), // what `execute` returned
   };
 }
 
-function typedTool(bridged: BridgedTool): AiSdkTypedTool<JsonObject, unknown> {
+function typedTool(bridged: BridgedTool, approvals: UsedApprovals): AiSdkTypedTool<JsonObject, unknown> {
   const fit = inputFitter(bridged.tool);
   return {
-    ...aiSdkTool(bridged),
+    ...aiSdkTool(bridged, approvals),
     type: "function",
     inputSchema: openSchema<JsonObject>(bridged.inputSchema, (input) => repaired(input, fit)),
     execute: async (input, options) =>
       outputAsPromised(
-        await called({ ...bridged, call: (sent, more) => bridged.call(sent, { ...more, readsRest: false }) }, input, options),
+        await called({ ...bridged, approvals, call: (sent, more) => bridged.call(sent, { ...more, readsRest: false }) }, input, options),
       ),
   };
 }
@@ -147,17 +150,32 @@ function repaired(input: unknown, fit: ReturnType<typeof inputFitter>): unknown 
   }
 }
 
+/** The ids of the approvals that calls of a session ran by; undefined without a session. */
+type UsedApprovals = Set<unknown> | undefined;
+
+const USED = new WeakMap<RuntimeSession, Set<unknown>>();
+
+function usedIn(session: RuntimeSession | undefined): UsedApprovals {
+  if (session === undefined) return undefined;
+  const used = USED.get(session) ?? new Set();
+  USED.set(session, used);
+  return used;
+}
+
 async function called(
-  { needsApproval, call }: Pick<BridgedTool, "needsApproval" | "call">,
+  { needsApproval, call, approvals }: Pick<BridgedTool, "needsApproval" | "call"> & { readonly approvals: UsedApprovals },
   input: unknown,
   { toolCallId, abortSignal, messages = [] }: AiSdkCallOptions,
 ): Promise<ToolResult> {
-  const approved = needsApproval && toolCallId !== undefined && wasApproved(messages, toolCallId);
+  const approved = needsApproval && toolCallId !== undefined && isApproved(messages, toolCallId, approvals);
   return await call(input, { id: toolCallId, signal: abortSignal, approved });
 }
 
-/** Whether the messages hold a person's yes to this call. Without it the runtime refuses, whatever version of AI SDK made the call. */
-function wasApproved(messages: readonly unknown[], toolCallId: string): boolean {
+/**
+ * Whether the messages hold a person's yes to this call. Without it the runtime refuses, whatever version of AI SDK made the call. In a
+ * session it counts for one call: the same messages may be sent again.
+ */
+function isApproved(messages: readonly unknown[], toolCallId: string, used: UsedApprovals = new Set()): boolean {
   const parts = messages.flatMap((message) => {
     const { content } = fieldsOf(message);
     return Array.isArray(content) ? content.map(fieldsOf) : [];
@@ -166,7 +184,10 @@ function wasApproved(messages: readonly unknown[], toolCallId: string): boolean 
     parts.flatMap((part) => (part["type"] === "tool-approval-request" && part["toolCallId"] === toolCallId ? [part["approvalId"]] : [])),
   );
   const answers = parts.filter((part) => part["type"] === "tool-approval-response" && asked.has(part["approvalId"]));
-  return answers.length > 0 && answers.every((part) => part["approved"] === true);
+  const unused = answers.find((part) => !used.has(part["approvalId"]));
+  if (unused === undefined || !answers.every((part) => part["approved"] === true)) return false;
+  used.add(unused["approvalId"]);
+  return true;
 }
 
 /** Of more than JSON, as plain data: AI SDK's messages may be stored and read again before the model is shown them. */

@@ -3,10 +3,9 @@ import type { PendingApproval } from "../core/approvals.ts";
 import type { ToolCall } from "../core/call.ts";
 import { describeThrown, isToolError, ToolError } from "../core/error.ts";
 import type { CallPlace, RuntimeEvent, SessionEvent } from "../core/event.ts";
-import type { Clock } from "../core/ports.ts";
 import type { EventFeed } from "../runtime/events/event-feed.ts";
-import type { FeedItem } from "../runtime/events/feed-item.ts";
 import { ChatTexts, type TextNews } from "./chat-texts.ts";
+import { FeedSteps } from "./feed-steps.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 
@@ -73,10 +72,7 @@ export class ChatRuns {
       .then(work)
       .then(
         () => undefined,
-        (thrown: unknown) => {
-          if (!isToolError(thrown)) session.ports.log.warn(`A run of a chat failed: ${describeThrown(thrown)}`);
-          return clientError(thrown);
-        },
+        (thrown: unknown) => this.clientError(thrown),
       );
     const run: ChatRun = { session, whenOver, isOver: false, cursor: String(session.length), calls: new Map(), texts: new ChatTexts() };
     this.#runs.set(conversation, run);
@@ -85,34 +81,45 @@ export class ChatRuns {
 
   #end(conversation: string, run: ChatRun): void {
     run.isOver = true;
-    run.session.ports.clock.timer(() => this.#forget(conversation, run), KEEP_MS, { background: true });
+    this.#runtime.ports.clock.timer(() => this.#forget(conversation, run), KEEP_MS, { background: true });
   }
 
-  /** Another run may have taken its place. */
+  /** The conversation may have another run since. */
   #forget(conversation: string, run: ChatRun): void {
     if (this.#runs.get(conversation) === run) this.#runs.delete(conversation);
   }
 
-  /** The open questions of its run. */
-  async pending(conversation: string, open = this.#runtime.approvals.pending()): Promise<readonly ChatQuestion[]> {
+  /** The open questions of its run. @param looked all that are open, where they were looked for */
+  async pending(conversation: string, looked?: readonly PendingApproval[]): Promise<readonly ChatQuestion[]> {
     const run = this.#runs.get(conversation);
     if (run === undefined) return [];
-    return (await open).flatMap((question) => {
+    const open = looked ?? (await this.#runtime.approvals.pending());
+    return open.flatMap((question) => {
       const place = this.#placeIn(run.session.id, question);
       return place === undefined ? [] : [questionIn(run, question, place)];
     });
   }
 
-  /** One look at the store for all runs that are followed; up to `ASK_MS` old. */
-  #look(clock: Clock): Promise<readonly PendingApproval[]> {
-    if (this.#looked === undefined) clock.timer(() => (this.#looked = undefined), ASK_MS, { background: true });
-    return (this.#looked ??= this.#runtime.approvals.pending());
+  /** One look for all runs that are followed: it may be older by `ASK_MS` than the store. */
+  #look(): Promise<readonly PendingApproval[]> {
+    if (this.#looked !== undefined) return this.#looked;
+    const looked = (this.#looked = this.#runtime.approvals.pending());
+    const forget = () => this.#runtime.ports.clock.timer(() => (this.#looked = undefined), ASK_MS, { background: true });
+    void looked.then(forget, forget);
+    return looked;
   }
 
   /** The call as it began in the run of the conversation; undefined for one that clients are not shown. */
   call(conversation: string, callId: string): ToolCall | undefined {
     const begun = this.#runs.get(conversation)?.calls.get(callId);
     return begun?.isShown === true ? begun.call : undefined;
+  }
+
+  /** An error as clients are shown it: the message of one that is no ToolError may hold secrets of the program, whose log gets it. */
+  clientError(thrown: unknown): ToolError {
+    if (isToolError(thrown)) return thrown;
+    this.#runtime.ports.log.warn(`A run of a chat failed: ${describeThrown(thrown)}`);
+    return new ToolError("execution_failed", "The run failed.", { cause: thrown });
   }
 
   /** The call of the session in which the question came up: its own, or that of the delegate, of any depth. */
@@ -143,10 +150,10 @@ export class ChatRuns {
 
   async *#news(conversation: string, run: ChatRun, feed: EventFeed): AsyncGenerator<RunNews> {
     run.texts.begin();
-    const { clock } = run.session.ports;
-    const steps = new Steps(feed, run.whenOver);
+    const { clock } = this.#runtime.ports;
+    const steps = new FeedSteps(feed, { until: run.whenOver, clock, pauseMs: ASK_MS });
     for (;;) {
-      const came = await steps.next(clock);
+      const came = await steps.next();
       if (came !== undefined) {
         if (came.length === 0) return; // the client has gone
         for (const item of came) {
@@ -159,7 +166,7 @@ export class ChatRuns {
       }
       if (run.isOver && Number(run.cursor) >= run.session.length) break;
       if (run.isOver || Number(run.cursor) < run.session.length) continue; // the client gets the calls first
-      if ((await this.pending(conversation, this.#look(clock))).length === 0) continue;
+      if ((await this.pending(conversation, await this.#look())).length === 0) continue;
       const questions = await this.pending(conversation); // an answer may have come since
       if (questions.length === 0 || Number(run.cursor) < run.session.length) continue;
       yield* run.texts.endAll();
@@ -168,46 +175,6 @@ export class ChatRuns {
     this.#forget(conversation, run);
     yield* run.texts.endAll();
     yield { type: "end", error: await run.whenOver };
-  }
-}
-
-/** Reads a feed, with pauses in between. Each promise is followed once: a race would leave something behind at one that does not settle. */
-class Steps {
-  readonly #feed: EventFeed;
-  #came: readonly FeedItem[] | undefined;
-  #failure: { readonly thrown: unknown } | undefined;
-  #isReading = false;
-  #wake = (): void => {};
-
-  constructor(feed: EventFeed, whenOver: Promise<unknown>) {
-    this.#feed = feed;
-    void whenOver.then(() => this.#wake());
-  }
-
-  /** Undefined after a pause, and when the run is over. @throws ToolError as the feed. By rejecting */
-  async next(clock: Clock): Promise<readonly FeedItem[] | undefined> {
-    if (!this.#isReading) this.#read();
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#wake = resolve;
-    const cancel = clock.timer(resolve, ASK_MS, { background: true });
-    if (this.#came === undefined && this.#failure === undefined) await promise;
-    cancel();
-    if (this.#failure !== undefined) throw this.#failure.thrown;
-    const came = this.#came;
-    this.#came = undefined;
-    return came;
-  }
-
-  #read(): void {
-    this.#isReading = true;
-    const end = (): void => {
-      this.#isReading = false;
-      this.#wake();
-    };
-    void this.#feed.read().then(
-      (items) => ((this.#came = items), end()),
-      (thrown: unknown) => ((this.#failure = { thrown }), end()),
-    );
   }
 }
 
@@ -230,11 +197,6 @@ function questionIn({ calls, session }: ChatRun, question: PendingApproval, plac
   }
   const shownName = question.sessionId === session.id && shownCallId === question.callId ? begun?.call.name : undefined;
   return { ...question, shownCallId, shownName: shownName ?? question.toolName };
-}
-
-/** An error as clients are shown it: the message of one that is no ToolError may hold secrets of the program. */
-export function clientError(thrown: unknown): ToolError {
-  return isToolError(thrown) ? thrown : new ToolError("execution_failed", "The run failed.", { cause: thrown });
 }
 
 /** An event of a stream in the form that both protocols have. */

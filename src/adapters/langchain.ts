@@ -1,10 +1,12 @@
 /** Tools for LangChain and LangGraph, and their tools for us. */
 import type { ToolContext } from "../core/context.ts";
 import { valueText } from "../core/content.ts";
+import { ToolError } from "../core/error.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { bridgedTools, foreignTool, openSchema, outputOf, type AdapterOptions } from "./bridge.ts";
+import { fieldsOf } from "./model-output.ts";
 
 /** The fields that LangChain passes with a tool, its schema as JSON Schema. */
 export interface LangChainFields {
@@ -47,7 +49,10 @@ export function toLangChainTools<Made>(
   );
 }
 
-/** Without its keywords of JSON Schema, as LangChain's own check would refuse inputs that the runtime repairs; models whose classes send it as it is get them. */
+/**
+ * Without its keywords of JSON Schema, as LangChain's own check would refuse inputs that the runtime repairs. Some of its models, such as
+ * Anthropic's and Mistral's, send the schema as it is: written as JSON, it has them.
+ */
 function unchecked(inputSchema: JsonSchema): LangChainFields["schema"] {
   const { "~standard": standard, ...keywords } = openSchema(inputSchema);
   return { "~standard": standard, toJSON: () => keywords };
@@ -66,14 +71,38 @@ export interface LangChainToolLike {
   invoke(input: never, config?: { readonly signal?: AbortSignal }): unknown;
 }
 
-/** Tools of LangChain as ours. @throws ToolError `invalid_schema` naming the tool */
+/**
+ * Tools of LangChain as ours. One that answers with a `ToolMessage` answers with its content, and fails where its status is `error`. Images
+ * in the content are JSON for a model.
+ *
+ * @throws ToolError `invalid_schema` naming the tool, also for one without a schema, which takes a string
+ */
 export function fromLangChainTools(tools: readonly LangChainToolLike[]): readonly Tool[] {
-  return tools.map((tool) =>
-    foreignTool({
+  return tools.map((tool) => {
+    if (takesString(tool.schema))
+      throw new ToolError("invalid_schema", `The tool ${JSON.stringify(tool.name)} takes a string, not an object.`, {
+        hint: "Give it a schema: z.object({ input: z.string() }).",
+      });
+    return foreignTool({
       name: tool.name,
       description: tool.description,
       schema: tool.schema,
-      execute: (input: never, { signal }: ToolContext) => tool.invoke(input, { signal }),
-    }),
-  );
+      execute: async (input: never, { signal }: ToolContext) => contentOf(await tool.invoke(input, { signal })),
+    });
+  });
+}
+
+/** Whether it is the schema that LangChain makes for a tool that was given none: an object of an older zod, transformed to its `input`. */
+function takesString(schema: unknown): boolean {
+  const { typeName, schema: inner } = fieldsOf(fieldsOf(schema)["_def"]);
+  if (typeName !== "ZodEffects" || typeof inner !== "object" || inner === null) return false;
+  return Object.keys(fieldsOf(Reflect.get(inner, "shape"))).join() === "input";
+}
+
+/** @throws ToolError `execution_failed` for a message that says that the tool failed */
+function contentOf(output: unknown): unknown {
+  if (typeof output !== "object" || output === null || !("lc_direct_tool_output" in output) || !("content" in output)) return output;
+  const { content } = output;
+  if (!("status" in output) || output.status !== "error") return content;
+  throw new ToolError("execution_failed", typeof content === "string" ? content : JSON.stringify(content));
 }

@@ -15,10 +15,10 @@ export interface MastraFields {
   readonly execute: (input: unknown, context?: MastraContext) => Promise<JsonValue>;
 }
 
-/** The parts that we read of what Mastra gives a tool. */
+/** The fields that we read of the context that Mastra passes to a tool; `agent` is there where an agent calls it. */
 interface MastraContext {
   readonly abortSignal?: AbortSignal | undefined;
-  readonly agent?: { readonly toolCallId?: string | undefined } | undefined;
+  readonly agent?: { readonly toolCallId?: string } | undefined;
 }
 
 /**

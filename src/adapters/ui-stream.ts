@@ -6,7 +6,7 @@ import { parseJson } from "../core/base/parse-json.ts";
 import { resultText, type ToolResult } from "../core/result.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
-import { ChatRuns, clientError, streamOf, type ChatQuestion, type RunNews } from "./chat-runs.ts";
+import { ChatRuns, streamOf, type ChatQuestion, type RunNews } from "./chat-runs.ts";
 
 /** The fields that are read of a request of `DefaultChatTransport`. */
 export interface UiChatInput {
@@ -36,7 +36,8 @@ const OPTIONS: OptionNames<UiChatOptions> = { session: true, run: true };
  * A function that answers the requests of AI SDK's `useChat` with UI message streams.
  *
  * Calls are dynamic tool parts. A call that waits for a person asks for approval and ends the stream; the answer that `useChat` sends
- * with the messages lets the work continue. A client that closes its stream cancels nothing.
+ * with the messages lets the work continue. A client that closes its stream cancels nothing; one that comes back with another message while
+ * the run waits is asked again, and gets an error for its message.
  *
  * The runtime needs approvals whose questions stay open until they are answered. Who may send a request is for the server around it to say.
  *
@@ -80,16 +81,19 @@ async function* chunksOf(runs: ChatRuns, runtime: Runtime, { input, options, sig
     if (isContinued) await answerAll(runs, runtime, { id, message: last });
     yield { type: "start", ...(isContinued ? { messageId: last.id } : {}) };
     const told = new Set<unknown>();
+    const isWaiting = !isContinued && (await runs.pending(id)).length > 0;
     if (isContinued) {
       for (const { toolCallId } of last.parts) told.add(toolCallId);
       yield* ownCalls(runs, id, last);
-    } else {
+    } else if (!isWaiting) {
       const session = await options.session(id);
       runs.begin(id, session, () => options.run(session, input));
     }
     for await (const news of runs.follow(id, signal)) yield* uiChunks(news, told);
+    if (isWaiting)
+      yield { type: "error", errorText: "The message began no run: answer what the run before it waits for, and send it again." };
   } catch (thrown: unknown) {
-    yield { type: "error", errorText: clientError(thrown).message };
+    yield { type: "error", errorText: runs.clientError(thrown).message };
   }
   yield "[DONE]";
 }

@@ -24,11 +24,6 @@ export class ApiError extends Error {
     const why = cause instanceof Error ? cause.message : String(cause);
     return new ApiError(`The server at ${new URL(url).origin} did not answer: ${why}`, { status: 0, cause });
   }
-
-  /** @internal */
-  static aborted({ reason }: AbortSignal): ApiError {
-    return new ApiError("The signal of the request ended the wait for its answer.", { status: 0, cause: reason });
-  }
 }
 
 /** The error that an answer is. */

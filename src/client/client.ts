@@ -58,7 +58,7 @@ export interface HaftClient {
    * A request that changes something is sent once, unless it has an `idempotencyKey`; others are repeated after failures of the
    * network and answers that say that they may be.
    *
-   * @throws ApiError with the server's problem, or why it could not be reached, or that the signal ended the wait. By rejecting
+   * @throws ApiError with the server's problem, or why it could not be reached; for one that answers with a stream. By rejecting
    */
   call<Id extends OperationId>(id: Id, ...input: Input<Id>): Promise<ClientAnswer<Id>>;
   /** Follows a session's events from a position on, over lost connections: each comes once, in order. Ends with the signal, or when left. */
@@ -85,7 +85,11 @@ class HttpClient implements HaftClient {
 
   async call<Id extends OperationId>(id: Id, ...[input = {} as RequestInput<Id>]: Input<Id>): Promise<ClientAnswer<Id>> {
     const route: Route = API[id];
-    if (route.answerType === "text/event-stream") throw new ApiError(`${id} answers with a stream, which follow() reads.`, { status: 0 });
+    if (route.answerType === "text/event-stream")
+      throw new ApiError(
+        `The operation ${JSON.stringify(id)} answers with a stream, which call() does not read. follow() reads that of a session.`,
+        { status: 0 },
+      );
     const given = input as PlainInput; // its parts are those of the table, which the compiler cannot follow for every operation at once
     let answer = await this.#send(route, given);
     while (answer.response.status === 202) answer = await this.#later(answer.response, given.signal);
@@ -129,7 +133,8 @@ class HttpClient implements HaftClient {
         await wait(Math.max(delayMs, retryAfterMs(response)), input.signal);
       } catch (thrown: unknown) {
         if (thrown instanceof ApiError) throw thrown;
-        if (input.signal?.aborted === true) throw ApiError.aborted(input.signal);
+        if (input.signal?.aborted === true)
+          throw new ApiError("The wait for the answer was ended by its signal.", { status: 0, cause: thrown });
         if (!mayRepeat || isLast) throw ApiError.unreachable(url, thrown);
         await wait(delayMs, input.signal);
       }

@@ -191,6 +191,11 @@ export class Runtime {
     };
   }
 
+  /** Clock, log, ids and randomness. */
+  get ports(): Ports {
+    return this.#ports;
+  }
+
   /** Makes the traces of this runtime, for a server that continues those of its clients; undefined while there are none. */
   get tracing(): Tracing | undefined {
     return this.#parts.tracing;

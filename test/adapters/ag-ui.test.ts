@@ -4,6 +4,8 @@ import { EventType, type BaseEvent, type Interrupt } from "@ag-ui/core";
 import { afterEach, expect, test } from "vitest";
 import { agUiHandler } from "../../src/adapters/ag-ui.ts";
 import { gate } from "../runtime/bench-runtime.ts";
+import { fakePorts } from "../../src/testing/fake-ports.ts";
+import { agUiClient } from "./chat-clients.ts";
 import { chatWorld } from "./chat-world.ts";
 import { serveChat } from "./chat-server.ts";
 
@@ -104,4 +106,17 @@ test("a stream that its client closes ends at once, also while nothing happens",
   await reader?.cancel();
   expect(await next).toMatchObject({ done: true });
   waits.open();
+});
+
+test("what session throws that is no ToolError stays in the program, and is logged", async () => {
+  const { log } = fakePorts();
+  const { runtime } = chatWorld({ log });
+  closing.push(() => runtime.close());
+  const fails = () => {
+    throw new Error("password hunter2");
+  };
+  const { events: seen, say } = agUiClient(agUiHandler(runtime, { session: fails, run: async () => {} }));
+  await say(() => true);
+  expect(seen.at(-1)).toMatchObject({ type: "RUN_ERROR", message: "The run failed.", code: "execution_failed" });
+  expect(log.lines.map(({ message }) => message)).toEqual(["A run of a chat failed: password hunter2"]);
 });

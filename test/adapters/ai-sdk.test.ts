@@ -327,6 +327,25 @@ describe("our tools that destroy something", () => {
     },
   );
 
+  test("run once in a session by an approval, however often its messages are sent, also where two calls have one id", async () => {
+    const { runtime, wiped } = wipe();
+    const session = runtime.session();
+    const yes = (...ids: readonly string[]) => ({
+      toolCallId: "c0",
+      messages: [
+        { role: "assistant", content: ids.map((approvalId) => ({ type: "tool-approval-request", approvalId, toolCallId: "c0" })) },
+        { role: "tool", content: ids.map((approvalId) => ({ type: "tool-approval-response", approvalId, approved: true })) },
+      ],
+    });
+    const run = async (disk: string, options: ReturnType<typeof yes>) =>
+      toAiSdkTools(runtime, { session }).wipe?.execute({ disk }, options);
+    await run("sda", yes("a"));
+    await expect(run("sda", yes("a"))).rejects.toThrow("approval_required: ");
+    await Promise.all([run("sdb", yes("a", "b", "c")), run("sdc", yes("a", "b", "c"))]);
+    await expect(run("sdd", yes("a", "b", "c"))).rejects.toThrow("approval_required: ");
+    expect(wiped).toEqual(["sda", "sdb", "sdc"]);
+  });
+
   test("are refused by the runtime where a version of AI SDK that knows no approval runs them", async () => {
     const { runtime, wiped } = wipe();
     const { wipe: tool } = toAiSdkTools(runtime);

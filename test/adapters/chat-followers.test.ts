@@ -1,9 +1,10 @@
 import { createLoop, createRuntime } from "haft";
 import { scriptedModel } from "haft/model";
 import { memoryStore } from "haft/store";
-import { expect, test } from "vitest";
-import { ChatRuns } from "../../src/adapters/chat-runs.ts";
-import { fakePorts } from "../../src/testing/fake-ports.ts";
+import { fakePorts } from "haft/testing";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { ChatRuns, type RunNews } from "../../src/adapters/chat-runs.ts";
+import { gate, tool } from "../runtime/bench-runtime.ts";
 
 test("a second stream of a run goes on where the first was, and ends it", async () => {
   const runtime = createRuntime({ store: memoryStore() });
@@ -28,57 +29,75 @@ test("a second stream of a run goes on where the first was, and ends it", async 
   await runtime.close();
 });
 
-test("the store is asked for open approvals once for all streams that wait, and they see one that comes", async () => {
+/** Chats on a clock that a test moves. */
+function chats() {
   const ports = fakePorts();
-  const runtime = createRuntime({
-    store: memoryStore(),
-    ports,
-    tools: [
-      {
-        name: "remove",
-        description: "Removes.",
-        inputSchema: { type: "object" },
-        effects: { writes: ["files"], destructive: true },
-        execute: () => "removed",
-      },
-    ],
-    approval: {
-      approve: ({ signal }) => new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(new Error("withdrawn")))),
-    },
-  });
-  let looks = 0;
-  const pending = runtime.approvals.pending.bind(runtime.approvals);
-  runtime.approvals.pending = (...filter) => (looks++, pending(...filter));
-  const runs = new ChatRuns(runtime);
-  const start = Promise.withResolvers<void>();
-  const ids = Array.from({ length: 20 }, (_, index) => `chat ${index}`);
-  const asked = ids.map(async (id) => {
-    const session = runtime.session(id);
-    runs.begin(id, session, () => start.promise.then(() => session.execute({ name: "remove", input: {} })));
-    for await (const news of runs.follow(id)) if (news.type === "approvals") return news.questions.length;
-    return 0;
-  });
-  await ports.clock.advance(1_000);
-  expect(looks).toBeGreaterThan(0);
-  expect(looks).toBeLessThanOrEqual(20);
-  start.resolve();
-  await ports.clock.advance(200);
-  expect(await Promise.all(asked)).toEqual(ids.map(() => 1));
-  await runtime.close();
+  const remove = tool("remove", () => "removed", { effects: { writes: ["files"], destructive: true } });
+  const approve = () => new Promise<never>(() => {});
+  const runtime = createRuntime({ ports, store: memoryStore(), tools: [remove], approval: { approve } });
+  onTestFinished(async () => void (await runtime.close()));
+  return { clock: ports.clock, runtime, runs: new ChatRuns(runtime) };
+}
+
+async function newsOf(stream: AsyncIterable<RunNews>): Promise<readonly RunNews[]> {
+  const all: RunNews[] = [];
+  for await (const news of stream) all.push(news);
+  return all;
+}
+
+test("open approvals are looked for as often for twenty streams as for one, and each gets its own question", async () => {
+  const looked: number[] = [];
+  for (const count of [1, 20]) {
+    const { clock, runtime, runs } = chats();
+    const pending = vi.spyOn(runtime.approvals, "pending");
+    const go = gate();
+    const streams = Array.from({ length: count }, async (_, index) => {
+      const session = runtime.session(`chat-${index}`);
+      runs.begin(session.id, session, async () => {
+        await go.promise;
+        await session.execute({ name: "remove" });
+      });
+      return (await newsOf(runs.follow(session.id))).at(-1);
+    });
+    await clock.advance(1_000);
+    looked.push(pending.mock.calls.length);
+    go.open();
+    await clock.advance(1_000);
+    const asked = (await Promise.all(streams)).map((last) =>
+      last?.type === "approvals" ? last.questions.map((one) => one.sessionId) : last,
+    );
+    expect(asked).toEqual(streams.map((_, index) => [`chat-${index}`]));
+  }
+  expect(looked[0]).toBeGreaterThan(5);
+  expect(looked[1]).toBe(looked[0]);
 });
 
-test("a run whose client left is forgotten ten minutes after its end, and one that took its place is not", async () => {
-  const ports = fakePorts();
-  const runtime = createRuntime({ ports });
-  const runs = new ChatRuns(runtime);
-  const first = async (id: string) => (await runs.follow(id).next()).value;
-  for (const id of ["left", "again"]) runs.begin(id, runtime.session(id), () => Promise.resolve());
-  await ports.clock.advance(300_000);
-  runs.begin("again", runtime.session("later"), () => Promise.resolve());
-  await ports.clock.advance(300_000);
-  await expect(first("left")).rejects.toMatchObject({ code: "not_found" });
-  const followed = first("again");
-  await ports.clock.advance(200);
-  expect(await followed).toMatchObject({ type: "end" });
-  await runtime.close();
+test("a run that is over is kept for ten minutes for a client that left, and no longer", async () => {
+  const { clock, runtime, runs } = chats();
+  const work = async () => undefined;
+  for (const id of ["early", "late", "again"]) runs.begin(id, runtime.session(id), work);
+  await clock.advance(599_000);
+  expect(await newsOf(runs.follow("early"))).toEqual([{ type: "end", error: undefined }]);
+  const session = runtime.sessions.get("again");
+  if (session !== undefined) runs.begin("again", session, work);
+  await clock.advance(2_000);
+  await expect(newsOf(runs.follow("late"))).rejects.toThrow("has no run to continue");
+  expect(await newsOf(runs.follow("again"))).toEqual([{ type: "end", error: undefined }]);
+});
+
+test("a stream that ends after the next run of its conversation began leaves that run", async () => {
+  const { clock, runtime, runs } = chats();
+  const session = runtime.session("a");
+  const second = gate();
+  runs.begin("a", session, () => session.addMessage({ role: "user", content: "Go" }));
+  const stream = runs.follow("a");
+  const first = stream.next();
+  await clock.advance(100);
+  expect(await first).toMatchObject({ value: { event: { type: "message-add" } } });
+  runs.begin("a", session, () => second.promise);
+  const rest = newsOf(stream);
+  await clock.advance(1_000);
+  expect(await rest).toEqual([{ type: "end", error: undefined }]);
+  second.open();
+  expect(await newsOf(runs.follow("a"))).toEqual([{ type: "end", error: undefined }]);
 });

@@ -1,4 +1,5 @@
 /** A runtime whose calls of one tool wait for a person, and runs of it. */
+import type { Ports } from "../../src/core/ports.ts";
 import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
@@ -12,7 +13,7 @@ export interface ChatWorld {
   readonly deleted: string[];
 }
 
-export function chatWorld(): ChatWorld {
+export function chatWorld(ports: Partial<Ports> = {}): ChatWorld {
   const deleted: string[] = [];
   const look = tool("look", (_input, context) => {
     context.progress({ message: "looking" });
@@ -22,6 +23,7 @@ export function chatWorld(): ChatWorld {
     effects: { writes: ["files"], destructive: true },
   });
   const runtime = createRuntime({
+    ports,
     tools: [look, remove],
     store: sqliteStore({ path: temporaryFile() }),
     approval: {

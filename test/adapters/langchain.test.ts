@@ -1,6 +1,8 @@
 /** With the real package `@langchain/core`. */
 import { tool } from "@langchain/core/tools";
+import { toJsonSchema } from "@langchain/core/utils/json_schema";
 import { expect, test } from "vitest";
+import { ToolMessage, type ToolMessageFields } from "@langchain/core/messages";
 import { z } from "zod";
 import { z as z3 } from "zod/v3";
 import { fromLangChainTools, toLangChainTools } from "../../src/adapters/langchain.ts";
@@ -21,9 +23,16 @@ test("ours run in LangChain through the runtime, by value and by tool call, and 
   expect(session.history.map(({ result }) => result?.status)).toEqual(["ok", "ok", "error"]);
 });
 
-test("a class of a model that sends the schema as it is sends our JSON Schema", () => {
+test("models are sent the whole schema, whether their class converts it or sends it as it is", async () => {
   const [add] = toLangChainTools(adapterRuntime(), (handler, fields) => tool(handler, fields), { only: ["math::add"] });
-  expect(JSON.parse(JSON.stringify(add?.schema))).toMatchObject({ type: "object", properties: { a: { type: "integer" } } });
+  const schema = {
+    type: "object",
+    properties: { a: { type: "integer" }, b: { type: "integer", default: 1 } },
+    required: ["a"],
+  };
+  expect(JSON.parse(JSON.stringify(add?.schema))).toEqual(schema);
+  expect(toJsonSchema(add?.schema ?? {})).toEqual(schema);
+  expect(await add?.invoke({ a: "2" })).toEqual({ sum: 3 });
 });
 
 test("theirs run here, with their schemas checked", async () => {
@@ -74,4 +83,26 @@ test("a message says what a model is to read, whatever an answer looks like; a p
 test("a schema of an older zod, which says nothing of itself as JSON Schema, is refused by name of what would do", () => {
   const old = { name: "old", description: "Old.", schema: z3.object({ a: z3.string() }), invoke: () => "" };
   expect(() => fromLangChainTools([old])).toThrow('The schema of "zod" has no JSON Schema');
+});
+
+test("a tool without a schema, which takes a string, is refused with what would work", () => {
+  const asks = tool((text) => text, { name: "asks", description: "Asks." });
+  expect(() => fromLangChainTools([asks])).toThrow('The tool "asks" takes a string, not an object');
+});
+
+test("a message as an answer is its content, and one with the status error a failure", async () => {
+  const schema = z.object({});
+  const made: readonly (readonly [string, ToolMessageFields])[] = [
+    ["text", { tool_call_id: "c", content: "Done." }],
+    ["blocks", { tool_call_id: "c", content: [{ type: "text", text: "Done." }] }],
+    ["failed", { tool_call_id: "c", content: "The disk is full.", status: "error" }],
+  ];
+  const tools = made.map(([name, fields]) => tool(() => new ToolMessage(fields), { name, description: "Answers with a message.", schema }));
+  const runtime = createRuntime({ tools: fromLangChainTools(tools), maxAttempts: 1 });
+  const results = await runtime.execute(made.map(([name]) => ({ name, input: {} })));
+  expect(results.map(({ output, error }) => output ?? [error?.code, error?.message])).toEqual([
+    "Done.",
+    [{ type: "text", text: "Done." }],
+    ["execution_failed", "The disk is full."],
+  ]);
 });

@@ -44,6 +44,15 @@ test.skipIf(!existsSync(PACKAGE))("ours run in Mastra through the runtime, and t
   expect(results.map(({ output, error }) => output ?? error?.code)).toEqual(["Hello Ada", "invalid_input"]);
 });
 
+test("our calls have the ids of the agent's, and a call without an agent one of the session", async () => {
+  const runtime = adapterRuntime();
+  const session = runtime.session();
+  const { math__add: add } = toMastraTools(runtime, (fields) => fields, { session });
+  await add?.execute({ a: 2 }, { agent: { toolCallId: "call-7" } });
+  await add?.execute({ a: 2 }, {});
+  expect(session.history.map(({ call }) => call.id)).toEqual(["call-7", undefined]);
+});
+
 test.skipIf(!existsSync(PACKAGE))("one that ran and whose output Mastra refuses may have happened", async () => {
   const createTool = await mastra();
   const tools = ["post", "strict"].map((id) =>

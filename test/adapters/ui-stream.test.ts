@@ -1,8 +1,10 @@
 /** `uiChatHandler` with AI SDK's own transport and reader, over HTTP. */
 import { DefaultChatTransport, readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { uiChatHandler } from "../../src/adapters/ui-stream.ts";
 import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
+import { fakePorts } from "../../src/testing/fake-ports.ts";
+import { gate } from "../runtime/bench-runtime.ts";
 import { Chat } from "./chat-clients.ts";
 import { chatWorld } from "./chat-world.ts";
 import { serveChat } from "./chat-server.ts";
@@ -103,8 +105,36 @@ test.each(["answered elsewhere", "answered twice", "of another conversation"])("
   expect(deleted).toEqual(when === "answered elsewhere" ? [] : ["a.txt"]);
 });
 
-test.each(["session", "run"])("what %s throws that is no ToolError stays in the program", async (where) => {
-  const { runtime, session } = chatWorld();
+test("a page that left before an approval was asked for is asked when it comes back, and its message begins no run", async () => {
+  const { runtime, session, deleted } = chatWorld();
+  closing.push(() => runtime.close());
+  const go = gate();
+  let runs = 0;
+  const run = async (one: RuntimeSession) => {
+    runs++;
+    await go.promise;
+    await one.execute({ name: "remove", input: { path: "a.txt" } });
+  };
+  const chat = new Chat(uiChatHandler(runtime, { session, run }));
+  const sent = chat.sendMessage({ text: "Tidy up." });
+  await vi.waitFor(() => expect(runs).toBe(1));
+  await chat.stop();
+  await sent;
+  go.open();
+  await vi.waitFor(async () => expect(await runtime.approvals.pending()).toHaveLength(1));
+  await chat.sendMessage({ text: "Are you there?" });
+  expect(chat.asked).toMatchObject([{ toolName: "remove", input: { path: "a.txt" } }]);
+  expect(chat.error?.message).toContain("The message began no run");
+  await chat.addToolApprovalResponse({ id: chat.asked[0]?.approval?.id ?? "", approved: true });
+  await chat.sendMessage();
+  expect(chat.error).toBeUndefined();
+  expect(chat.calls).toMatchObject([{ state: "output-available", output: "removed" }]);
+  expect([runs, deleted]).toEqual([1, ["a.txt"]]);
+});
+
+test.each(["session", "run"])("what %s throws that is no ToolError stays in the program, and is logged", async (where) => {
+  const { log } = fakePorts();
+  const { runtime, session } = chatWorld({ log });
   closing.push(() => runtime.close());
   const fails = () => {
     throw new Error("password hunter2");
@@ -113,4 +143,5 @@ test.each(["session", "run"])("what %s throws that is no ToolError stays in the 
   const chat = new Chat(uiChatHandler(runtime, where === "run" ? { session, run: work } : { session: fails, run: async () => {} }));
   await chat.sendMessage({ text: "Go on." });
   expect(chat.error?.message).toBe("The run failed.");
+  expect(log.lines.map(({ message }) => message)).toEqual(["A run of a chat failed: password hunter2"]);
 });

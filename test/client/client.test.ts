@@ -1,14 +1,17 @@
 /** The client alone: what it sends, and what it makes of answers that no Haft server gives. */
 import { ApiError, createClient, type ClientOptions } from "haft/client";
+import { API } from "../../src/server/api.ts";
+import type { Route } from "../../src/server/api/route.ts";
 import { afterEach, expect, test, vi } from "vitest";
 
 afterEach(() => vi.useRealTimers());
 
-function clientOf(answer: (request: Request) => Response, options: Partial<ClientOptions> = {}) {
+function clientOf(answer: (request: Request) => Response | Promise<Response>, options: Partial<ClientOptions> = {}) {
   const urls: string[] = [];
   const fetch = async (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
     const request = new Request(url, init);
     urls.push(request.url);
+    request.signal.throwIfAborted();
     return answer(request);
   };
   return { urls, client: createClient({ url: "http://server.example", retryDelayMs: 1, fetch, ...options }) };
@@ -47,22 +50,40 @@ test("a token that cannot be had ends a call and a stream at once, with the reas
   expect([asked, urls]).toEqual([2, []]);
 });
 
-test("a call whose signal aborts says so, and one whose answer is a stream is refused", async () => {
+const OF_STREAMS = Object.entries<Route>(API).flatMap(([id, { answerType }]) => (answerType === "text/event-stream" ? [id] : []));
+
+test("an operation that answers with a stream is refused, and nothing is sent", async () => {
+  const { client, urls } = clientOf(() => Response.json({}));
+  expect(OF_STREAMS).toEqual(["listEvents"]);
+  await expect(client.call("listEvents", { query: { sessionId: "s" } })).rejects.toThrow("follow() reads that of a session");
+  expect(urls).toEqual([]);
+});
+
+const never = ({ signal }: Request): Promise<Response> =>
+  new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
+
+const silent = (signal: AbortSignal) =>
+  new ReadableStream({ start: (controller) => signal.addEventListener("abort", () => controller.error(signal.reason)) });
+
+test.each<[string, (request: Request) => Response | Promise<Response>]>([
+  ["an answer", never],
+  ["the rest of an answer", ({ signal }) => new Response(silent(signal), { headers: asJson })],
+  ["the next attempt", () => new Response(null, { status: 503, headers: { "retry-after": "10" } })],
+  [
+    "results",
+    (request) =>
+      request.method === "GET" ? never(request) : new Response(null, { status: 202, headers: { location: "/v1/submissions/a" } }),
+  ],
+])("a call that waits for %s ends with its signal, also one that has other listeners, and says so", async (_, answer) => {
+  const { client, urls } = clientOf(answer);
   const controller = new AbortController();
-  const { client, urls } = clientOf(({ signal }) => {
-    signal.throwIfAborted(); // as fetch does
-    controller.abort();
-    return Response.json({}, { status: 503, headers: { "retry-after": "9" } });
-  });
-  const aborted = client.call("getSession", { params: { sessionId: "s" }, signal: controller.signal });
-  await expect(aborted).rejects.toMatchObject({
-    name: "ApiError",
-    message: expect.stringContaining("signal"),
-    cause: { name: "AbortError" },
-  });
-  const streamed = client.call("listEvents");
-  await expect(streamed).rejects.toMatchObject({ name: "ApiError", message: expect.stringContaining("follow()") });
-  expect(urls.filter((url) => url.endsWith("/events"))).toEqual([]);
+  controller.signal.addEventListener("abort", () => {});
+  const { signal } = controller;
+  const calls = client.call("execute", { body: { calls: [{ name: "look" }] }, idempotencyKey: "k", signal });
+  const failed = expect(calls).rejects.toMatchObject({ message: "The wait for the answer was ended by its signal.", status: 0 });
+  await vi.waitFor(() => expect(urls).not.toEqual([]));
+  controller.abort();
+  await failed;
 });
 
 const FIRST = `id: 1\nevent: session-start\ndata: {"type":"session-start"}\n\n`;

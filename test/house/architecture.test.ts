@@ -132,6 +132,11 @@ describe("the checker catches", () => {
       problem: "src/core/a.ts: 401 lines; 400 is the limit",
     },
     {
+      what: "the current target of an event outside a page",
+      files: { "src/core/a.ts": "const signal = event.currentTarget;\n", "src/dashboard/a.ts": "event.currentTarget.focus();\n" },
+      problem: "src/core/a.ts: Node.js sets currentTarget for the first listener alone; read target",
+    },
+    {
       what: "a vague name",
       files: { "src/core/helpers.ts": "" },
       problem: 'src/core/helpers.ts: "helpers" says nothing about what is inside',

@@ -3,7 +3,8 @@ import { readTree } from "./source-tree.ts";
 
 /** The timers that let the process end, and why no caller waits for what they do. */
 const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
-  "src/adapters/chat-runs.ts": "looks for open approvals of a run, which keeps the process alive while it works; forgets one that is over",
+  "src/adapters/chat-runs.ts": "forgets a run that is over, and a look at open approvals",
+  "src/adapters/feed-steps.ts": "lets open approvals of a run be looked for, which keeps the process alive while it works",
   "src/call/orphan.ts": "counts an abandoned handler; gives back what it holds, for which a waiting call keeps the process alive",
   "src/call/run-in-background.ts": "lets the next job start after one that runs for long; a job that waits in line keeps the process alive",
   "src/cli/held-agent.ts": "looks whether an agent's session is free; the command that runs the agent waits to be stopped",

@@ -29,6 +29,8 @@ export function checkArchitecture(tree: SourceTree, rules: HouseRules): readonly
 function checkFile(path: string, text: string, rules: HouseRules, problems: string[]): void {
   const lines = text.split("\n").length - 1;
   if (lines > rules.maxLines) problems.push(`${path}: ${lines} lines; ${rules.maxLines} is the limit`);
+  if (roomOf(path) !== "dashboard" && /\bcurrentTarget\b/u.test(text))
+    problems.push(`${path}: Node.js sets currentTarget for the first listener alone; read target`);
   if (rules.floors[roomOf(path)] === undefined) problems.push(`${path}: the room ${roomOf(path)} is on no floor`);
   for (const name of path.replace(/\.tsx?$/u, "").split("/")) {
     if (VAGUE_NAMES.has(name)) problems.push(`${path}: "${name}" says nothing about what is inside`);

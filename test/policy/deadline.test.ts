@@ -1,5 +1,8 @@
 import { expect, test } from "vitest";
+import { createChain } from "../../src/compose/chain/chain.ts";
+import { delegateTool } from "../../src/compose/delegate/delegate.ts";
 import { createLoop } from "../../src/compose/loop.ts";
+import { generateConversations, type GenerateOptions } from "../../src/generate/conversations/generate-conversations.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
 import { onAbort } from "../../src/policy/deadline.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
@@ -40,6 +43,9 @@ const CANCELLED: readonly (readonly [string, (runtime: Runtime, signal: AbortSig
   ["runtime.execute of a list", async (runtime, signal) => (await runtime.execute([{ name: "never" }], { signal }))[0]],
   ["session.execute", (runtime, signal) => runtime.session().execute({ name: "never" }, { signal })],
   ["a loop", async (runtime, signal) => endOf(await loopOf(runtime).run("Go.", { signal }))],
+  ["a chain", async (runtime, signal) => (await createChain([{ tool: "never" }]).run(runtime, {}, { signal })).stepResults[0]],
+  ["a delegate", (runtime, signal) => runtime.execute({ name: "helper", input: { task: "Go." } }, { signal })],
+  ["the making of conversations", async (runtime, signal) => endOf((await generateConversations(conversationOf(runtime, signal))).stopped)],
 ];
 
 test.each(CANCELLED)("F0 %s ends when its signal aborts, whose listeners came before", async (_, run) => {
@@ -50,7 +56,8 @@ test.each(CANCELLED)("F0 %s ends when its signal aborts, whose listeners came be
     inputSchema: { type: "object" },
     execute: () => (begun.resolve(), new Promise(() => {})),
   });
-  const runtime = createRuntime({ toolsets: [{ name: "desk", tools: [never] }] });
+  const helper = delegateTool({ name: "helper", description: "Helps.", model: scriptedModel([{ calls: [{ name: "desk::never" }] }]) });
+  const runtime = createRuntime({ toolsets: [{ name: "desk", tools: [never, helper] }] });
   const controller = new AbortController();
   controller.signal.addEventListener("abort", () => {});
   const ended = run(runtime, controller.signal);
@@ -64,6 +71,14 @@ function loopOf(runtime: Runtime) {
   return createLoop({ session: runtime.session(), model: scriptedModel([{ calls: [{ name: "never", input: {} }] }, { text: "Done." }]) });
 }
 
-function endOf({ reason }: { readonly reason: string }) {
-  return { status: reason };
+function conversationOf(runtime: Runtime, signal: AbortSignal): GenerateOptions {
+  const messages = [
+    { role: "user", content: "Go." },
+    { role: "assistant", calls: [{ name: "desk::never" }] },
+  ] as const;
+  return { runtime, plan: { kind: "scripted", count: 1, templates: [{ messages }] }, out: { write: async () => {} }, signal };
+}
+
+function endOf(end: { readonly reason: string } | { readonly code: string } | undefined) {
+  return { status: end !== undefined && "reason" in end ? end.reason : end?.code };
 }

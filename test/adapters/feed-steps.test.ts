@@ -1,0 +1,52 @@
+import { fakePorts } from "haft/testing";
+import { expect, test } from "vitest";
+import { FeedSteps } from "../../src/adapters/feed-steps.ts";
+import type { FeedItem } from "../../src/runtime/events/feed-item.ts";
+
+/** A promise that counts how often it is followed. */
+class Counted<T> extends Promise<T> {
+  followed = 0;
+
+  override then<A = T, B = never>(...parts: Parameters<Promise<T>["then"]>): Promise<A | B> {
+    this.followed++;
+    return super.then(...parts) as Promise<A | B>; // what the parts return
+  }
+}
+
+function steps() {
+  const { clock } = fakePorts();
+  const reads: { readonly promise: Counted<readonly FeedItem[]>; settle: (end: readonly FeedItem[] | Error) => void }[] = [];
+  const read = () => {
+    let settle: (end: readonly FeedItem[] | Error) => void = () => {};
+    const promise = new Counted<readonly FeedItem[]>((resolve, reject) => {
+      settle = (end) => (end instanceof Error ? reject(end) : resolve(end));
+    });
+    reads.push({ promise, settle });
+    return promise;
+  };
+  let end = (): void => {};
+  const until = new Counted<void>((resolve) => (end = resolve));
+  return { clock, reads, until, end: () => end(), steps: new FeedSteps({ read }, { until, clock, pauseMs: 50 }) };
+}
+
+test("a promise that a feed waits for is followed once, in however many steps", async () => {
+  const { clock, reads, until, steps: feed } = steps();
+  for (let step = 0; step < 100; step++) expect(await clock.run(feed.next())).toBeUndefined();
+  expect([clock.now(), reads.map(({ promise }) => promise.followed), until.followed]).toEqual([5_000, [1], 1]);
+  expect(clock.pending).toBe(0);
+});
+
+test("a step ends at once with what came, with the failure of the feed, and when the work is over", async () => {
+  const { clock, reads, end, steps: feed } = steps();
+  const items: readonly FeedItem[] = [];
+  const first = feed.next();
+  reads[0]?.settle(items);
+  expect(await first).toBe(items);
+  const second = feed.next();
+  end();
+  expect(await second).toBeUndefined();
+  const third = feed.next();
+  reads[1]?.settle(new Error("gone"));
+  await expect(third).rejects.toThrow("gone");
+  expect([clock.now(), clock.pending, reads.length]).toEqual([0, 0, 2]);
+});
