@@ -1,5 +1,6 @@
-import { chmodSync, readdirSync, symlinkSync, utimesSync } from "node:fs";
-import { describe, expect, test } from "vitest";
+import { chmodSync, readdirSync, rmSync, symlinkSync, utimesSync } from "node:fs";
+import { open, type FileHandle } from "node:fs/promises";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { filesToolset } from "../../src/toolsets/files.ts";
 import { FakeSession, TemporaryWorkspace } from "./temporary-workspace.ts";
@@ -128,6 +129,36 @@ describe("F1.65 write", () => {
     controller.abort(new Error("enough"));
     await expect(writing).rejects.toThrow("enough");
     expect([readdirSync(workspace.root), workspace.text("a.txt")]).toEqual([["a.txt"], "one"]);
+  });
+
+  test("F1.65 a write that is repeated after a crash passes over what killed processes left, and removes it", async () => {
+    const workspace = new TemporaryWorkspace();
+    const context = workspace.session.context();
+    const write = () => workspace.callWith("write", { path: "a.txt", content: "new" }, context);
+    const begun = await heldAtFlush(write);
+    const [name = ""] = readdirSync(workspace.root);
+    begun.goOn();
+    await begun.answer;
+    rmSync(workspace.path("a.txt"));
+    workspace.put(name, "n");
+    workspace.put(name.replace(".tmp", "-2.tmp"), "ne");
+    expect((await write()).text).toBe("Created a.txt (3 bytes).");
+    expect([readdirSync(workspace.root), workspace.text("a.txt")]).toEqual([["a.txt"], "new"]);
+  });
+
+  test("F1.65 of two processes that run the same call, none puts the unfinished file of the other in place", async () => {
+    const workspace = new TemporaryWorkspace();
+    const context = workspace.session.context();
+    const first = await heldAtFlush(() => workspace.callWith("write", { path: "a.txt", content: "first" }, context));
+    vi.resetModules(); // a second copy of the modules stands for a second process
+    const { filesToolset: ofSecond } = await import("../../src/toolsets/files.ts");
+    const write = ofSecond({ root: workspace.root }).tools?.find(({ name }) => name === "write");
+    const second = await heldAtFlush(async () => write?.execute?.({ path: "a.txt", content: "second" } as never, context));
+    first.goOn();
+    expect((await first.answer).text).toBe("Created a.txt (5 bytes).");
+    second.goOn();
+    await expect(second.answer).rejects.toThrow("changed on disk");
+    expect([readdirSync(workspace.root), workspace.text("a.txt")]).toEqual([["a.txt"], "first"]);
   });
 
   test("F1.65 missing folders are made, and the answer says Created, then Updated", async () => {
@@ -325,3 +356,21 @@ describe("F1.66 multi_edit", () => {
     expect(workspace.text("a.txt")).toBe("2 2 three");
   });
 });
+
+/** A call that has written its temporary file, and stands before it is flushed. */
+async function heldAtFlush<T>(call: () => Promise<T>): Promise<{ readonly answer: Promise<T>; readonly goOn: () => void }> {
+  const handle = await open("/", "r");
+  const prototype = Object.getPrototypeOf(handle) as FileHandle;
+  await handle.close();
+  const flush = vi.spyOn(prototype, "sync");
+  onTestFinished(() => flush.mockRestore());
+  const held = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  flush.mockImplementationOnce(() => {
+    held.resolve();
+    return released.promise;
+  });
+  const answer = call();
+  await Promise.race([held.promise, answer]);
+  return { answer, goOn: released.resolve };
+}
