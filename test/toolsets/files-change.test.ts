@@ -3,6 +3,7 @@ import { open, type FileHandle } from "node:fs/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { filesToolset } from "../../src/toolsets/files.ts";
+import { applyEdit } from "../../src/toolsets/files/text-edit.ts";
 import { FakeSession, TemporaryWorkspace } from "./temporary-workspace.ts";
 
 describe("F1.33 read before write", () => {
@@ -206,9 +207,29 @@ describe("F1.66 edit", () => {
     ["Windows line ends kept", "a\r\nb\r\nc\r\n", { old: "a\nb", new: "x\ny\nz" }, "x\r\ny\r\nz\r\nc\r\n"],
     ["the line ends of most lines", "a\nb\r\nc\nd\n", { old: "c", new: "c1\nc2" }, "a\nb\r\nc1\nc2\nd\n"],
     ["Windows line ends next to others", "a\nb\r\nc\r\nd\n", { old: "b\nc", new: "x\ny" }, "a\nx\r\ny\r\nd\n"],
+    ["a line taken out with the Windows line end before it", "a\r\nb\r\nc\r\n", { old: "\nb", new: "" }, "a\r\nc\r\n"],
+    ["a plain line end before the same text behind a Windows one", "a\r\nb\nb\n", { old: "\nb", new: "\nc" }, "a\r\nb\nc\n"],
     ["a byte order mark kept", "\ufeffa", { old: "a", new: "b" }, "\ufeffb"],
   ])("F1.66 %s", async (_what, content, input, after) => {
     expect((await edit(content, input))[1]).toBe(after);
+  });
+
+  test("F1.66 an edit means the same in a file with Windows line ends", () => {
+    const ofLength = (length: number): readonly string[] =>
+      length === 0 ? [""] : ofLength(length - 1).flatMap((text) => [`${text}a`, `${text}\n`]);
+    const inWindows = (text: string): string => text.replaceAll("\n", "\r\n");
+    for (const text of ofLength(5).filter((text) => text.includes("\n"))) {
+      for (const old of [1, 2, 3].flatMap(ofLength)) {
+        for (const replacement of ["", "b", "\n", "\nb", `${old}b`, `b${old}`]) {
+          const edit = { old, new: replacement, replaceAll: true };
+          const plain = applyEdit(text, edit);
+          expect([edit, applyEdit(inWindows(text), edit)]).toEqual([
+            edit,
+            "text" in plain ? { ...plain, text: inWindows(plain.text) } : plain,
+          ]);
+        }
+      }
+    }
   });
 
   test("F1.66 the answer says how many replacements were made, and where", async () => {
@@ -254,6 +275,13 @@ describe("F1.66 edit", () => {
     ["Windows line ends without the last", "a\r\nb", "@@ -2 +2 @@\n-b\n+c\n", "a\r\nc"],
     ["Windows line ends without the last, and a line more", "a\r\nb", "@@ -2 +2,2 @@\n b\n+c\n", "a\r\nb\r\nc"],
     ["Windows line ends", "a\r\nb\r\n", "@@ -1,2 +1,3 @@\n a\n+new\n b\n", "a\r\nnew\r\nb\r\n"],
+    ["one Windows line end among others", "a\nb\nc\r\nd\n", "@@ -1 +1,2 @@\n a\n+new\n", "a\nnew\nb\nc\r\nd\n"],
+    ["a byte order mark that it does not show", "\ufeffa\nb\n", "@@ -1,2 +1,3 @@\n-a\n+A\n+new\n b\n", "\ufeffA\nnew\nb\n"],
+    ["a byte order mark that it shows", "\ufeffa\nb\n", "@@ -1 +1 @@\n-\ufeffa\n+\ufeffA\n", "\ufeffA\nb\n"],
+    ["a byte order mark that it adds", "a\nb\n", "@@ -1 +1 @@\n-a\n+\ufeffA\n", "\ufeffA\nb\n"],
+    ["lines that are said to follow a line after the last", "a\nb\n", "@@ -3,0 +4 @@\n+c\n", "a\nb\nc\n"],
+    ["lines after the last, with Windows line ends", "a\r\nb\r\n", "@@ -3,0 +4 @@\n+c\n", "a\r\nb\r\nc\r\n"],
+    ["the first line of an empty file", "", "@@ -0,0 +1 @@\n+a\n", "a\n"],
     ["lines that look like the marks of a diff", "-- x\n++ y\n", "@@ -1,2 +1,2 @@\n--- x\n+-- z\n ++ y\n", "-- z\n++ y\n"],
   ])("F1.66 a unified diff: %s", async (_what, content, diff, after) => {
     const [text, written] = await edit(content, { diff });
