@@ -26,7 +26,7 @@ const COPY_EXACTLY = "Read the file and copy the lines around the change exactly
 
 /** Applies all hunks or none. Where at least half of the line ends are Windows ones, new lines get them too. The counts in a hunk's head are not looked at. */
 export function applyDiff(text: string, diff: string): EditOutcome {
-  const mark = text.startsWith("\ufeff") ? "\ufeff" : ""; // stays, and is no part of the first line: read does not show it
+  const mark = text.startsWith("\ufeff") ? "\ufeff" : ""; // stays, and is no part of the first line: it cannot be seen
   const hunks = readHunks(mark === "" ? diff : diff.replaceAll(/^([ +-])\ufeff/gmu, "$1"));
   if ("problem" in hunks) return hunks;
   const ending = hasWindowsLineEnds(text) ? "\r" : "";
