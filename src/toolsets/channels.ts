@@ -50,7 +50,7 @@ function sendTool(channels: Channels) {
       additionalProperties: false,
     },
     outputSchema: { type: "object", properties: { message_id: { type: "string" } }, required: ["message_id"] },
-    effects: { reads: [], writes: "channel:{channel}" },
+    effects: { reads: [], writes: "channel/{channel}" },
     mode: "direct",
     execute: async ({ channel: name, message, metadata = {} }: Sent, context: ToolContext) => {
       const channel = channels.get(name, context.sessionId);

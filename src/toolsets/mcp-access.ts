@@ -11,7 +11,9 @@ import { qualifiedName } from "../core/call.ts";
 import { defineTool } from "../registry/define-tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { listedBy, peerOptions, serverNamed, serversOf, type KnownServer } from "./mcp-access/mcp-servers.ts";
+import { isImage, isPdf } from "../policy/lift-data.ts";
 import { passedOnAnswer } from "./passed-on-answer.ts";
+import { MAX_MEDIA_BYTES } from "./shown-media.ts";
 
 /** Options of `mcpAccessToolset`. */
 export interface McpAccessOptions {
@@ -25,6 +27,7 @@ export interface McpAccessOptions {
 const SERVER = { type: "string", description: "The server, as mcp_list names it." } as const;
 const READS = { reads: [], writes: [], idempotent: true } as const;
 const MAX_DESCRIPTION_CHARS = 300;
+const MAX_BASE64 = { image: (MAX_MEDIA_BYTES.image * 4) / 3, pdf: (MAX_MEDIA_BYTES.pdf * 4) / 3 };
 
 /**
  * A toolset `mcp` with `mcp_list`, `mcp_call`, `mcp_read_resource` and `mcp_get_prompt`. A call through `mcp_call` is a call of the tool
@@ -128,9 +131,12 @@ function toPart(item: JsonValue): ContentPart {
   const mediaType = typeof mimeType === "string" ? mimeType : "application/octet-stream";
   if (typeof text === "string") return { type: "text", text };
   if (typeof blob !== "string") throw new ToolError("invalid_output", "The server answered with something that is not a resource.");
-  if (mediaType.startsWith("image/")) return { type: "image", mediaType, data: blob };
+  if (isImage(mediaType, blob) && blob.length <= MAX_BASE64.image) return { type: "image", mediaType, data: blob };
   if (mediaType.startsWith("audio/")) return { type: "audio", mediaType, data: blob };
-  return { type: "file", uri: `data:${mediaType};base64,${blob}`, mediaType, ...(typeof uri === "string" ? { name: uri } : {}) };
+  // of other files the model sees the name alone; a PDF file that is damaged or too large would have providers refuse every later request
+  const isSent = mediaType !== "application/pdf" || (isPdf(mediaType, blob) && blob.length <= MAX_BASE64.pdf);
+  const fileType = isSent ? mediaType : "application/octet-stream";
+  return { type: "file", uri: `data:${fileType};base64,${blob}`, mediaType: fileType, ...(typeof uri === "string" ? { name: uri } : {}) };
 }
 
 function promptTool(): Tool {

@@ -8,7 +8,7 @@ import type { Toolset } from "../core/toolset.ts";
 import { nearNames } from "../core/base/near-names.ts";
 import { defineTool } from "../registry/define-tool.ts";
 import { storedEvents } from "../session/read-events.ts";
-import { rememberedIn, type Memory } from "./memory/remembered.ts";
+import { MAX_TEXT_LENGTH, rememberedIn, type Memory } from "./memory/remembered.ts";
 import { rankMemories, type Embed, type SearchMode } from "./memory/rank-memories.ts";
 import { runtimeSessionOf } from "./session-of-context.ts";
 
@@ -29,6 +29,8 @@ const MODES = ["auto", "keyword", "semantic", "hybrid"] as const satisfies reado
 /** Of the store, those that were used last. */
 const MAX_SESSIONS = 200;
 const DEFAULT_COUNT = 5;
+/** Of all sessions together. The index of their words is made at once, and holds up the program for some 50 ms a million. */
+const MAX_CHARS = 16_000_000;
 
 interface SearchInput {
   readonly query: string;
@@ -42,7 +44,8 @@ interface SearchInput {
  * (reciprocal rank fusion). It reads the record of the session, so it finds what a model is no longer shown; calls of voided messages and of batches that were
  * rolled back are not found.
  *
- * Searches the last 20,000 entries of a session and the 200 sessions of the store that were used last.
+ * Searches the last 20,000 entries of a session and the 200 sessions of the store that were used last: of each entry 8,000 characters, and
+ * 16 million in all, those of the caller's own session first. A larger store is searched by `session`.
  *
  * @throws ToolError `invalid_argument` for unknown options
  */
@@ -82,7 +85,15 @@ function searchTool(options: MemoryOptions) {
 
 async function memoriesFor({ store, allows }: MemoryOptions, only: string | undefined, context: ToolContext): Promise<readonly Memory[]> {
   const own = runtimeSessionOf(context);
-  const memories = only === undefined || only === own.id ? [...(await rememberedIn(own.id, own.events()))] : [];
+  const memories: Memory[] = [];
+  let left = MAX_CHARS;
+  const search = async (id: string, events: AsyncIterable<SessionEvent>): Promise<void> => {
+    for (const memory of await rememberedIn({ id, events, maxChars: left })) {
+      memories.push(memory);
+      left -= memory.text.length;
+    }
+  };
+  if (only === undefined || only === own.id) await search(own.id, own.events());
   if (store === undefined) return memories;
   const others = (await store.list({ limit: MAX_SESSIONS })).map(({ sessionId }) => sessionId);
   const isAllowed = (id: string): boolean => {
@@ -93,8 +104,9 @@ async function memoriesFor({ store, allows }: MemoryOptions, only: string | unde
   if (only !== undefined && only !== own.id && !allowed.includes(only)) throw unknownSession(only, allowed);
   for (const id of allowed) {
     if (only !== undefined && only !== id) continue;
+    if (left < MAX_TEXT_LENGTH) break;
     context.signal.throwIfAborted();
-    memories.push(...(await rememberedIn(id, upToDamage(storedEvents(store, id)))));
+    await search(id, upToDamage(storedEvents(store, id)));
   }
   return memories;
 }

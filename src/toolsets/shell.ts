@@ -48,7 +48,8 @@ const SHELLS = ["bash", "sh", "zsh"];
  *
  * In the sandbox it can change the workspace only, and read the workspace and the programs of the system; it has no network unless
  * `network` is set. Files that other programs obey are read-only there, and those that keep credentials cannot be opened, up to three folders deep, as far as
- * they exist when it starts. Its effects are the files of the workspace; without a sandbox they are undeclared. Approval is asked either way.
+ * they exist when it starts; not in `node_modules`, `venv` and `.venv`, and in `vendor`, `target`, `dist` and `build` credentials only. Its effects
+ * are the files of the workspace; without a sandbox they are undeclared. Approval is asked either way.
  *
  * @throws ToolError `invalid_config` when the root is not a folder, `invalid_argument` for other options. Opening fails with `unavailable` where the
  * sandbox cannot be made

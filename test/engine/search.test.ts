@@ -82,6 +82,21 @@ describe("F0.50 results", () => {
     expect(ids(await find({ query: "same", limit: 3 }, { documents }))).toEqual(["0", "1", "2"]);
   });
 
+  test.each([
+    ["composed letters by decomposed ones", "un caf\u00e9 noir", "cafe\u0301"],
+    ["decomposed letters by composed ones", "un cafe\u0301 noir", "CAF\u00c9"],
+    ["an emoji", "it works \u{1f680}!", "\u{1f680}"],
+    ["an emoji with a variation selector by the one without", "with \u2764\ufe0f from Oslo", "\u2764"],
+    ["an emoji with a colour of the skin by any other", "well done \u{1f44d}\u{1f3fd}", "\u{1f44d}"],
+    ["a flag", "from \u{1f1f3}\u{1f1f4} to Oslo", "\u{1f1f3}\u{1f1f4}"],
+  ])("find %s", async (_what, text, query) => {
+    const documents = [
+      { id: "this", text },
+      { id: "other", text: "Another text \u2600\ufe0f \u{1f1f3}\u{1f1f1}" },
+    ];
+    expect(ids(await find({ query }, { documents }))).toEqual(["this"]);
+  });
+
   test("are found by plural and singular, in any case, and in scripts that do not divide words", async () => {
     const documents = [
       { id: "en", text: "Three Cities" },

@@ -1,7 +1,9 @@
-import { chmodSync, readdirSync, symlinkSync, utimesSync } from "node:fs";
-import { describe, expect, test } from "vitest";
+import { chmodSync, readdirSync, rmSync, symlinkSync, utimesSync } from "node:fs";
+import { open, type FileHandle } from "node:fs/promises";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { filesToolset } from "../../src/toolsets/files.ts";
+import { applyEdit } from "../../src/toolsets/files/text-edit.ts";
 import { FakeSession, TemporaryWorkspace } from "./temporary-workspace.ts";
 
 describe("F1.33 read before write", () => {
@@ -130,6 +132,36 @@ describe("F1.65 write", () => {
     expect([readdirSync(workspace.root), workspace.text("a.txt")]).toEqual([["a.txt"], "one"]);
   });
 
+  test("F1.65 a write that is repeated after a crash passes over what killed processes left, and removes it", async () => {
+    const workspace = new TemporaryWorkspace();
+    const context = workspace.session.context();
+    const write = () => workspace.callWith("write", { path: "a.txt", content: "new" }, context);
+    const begun = await heldAtFlush(write);
+    const [name = ""] = readdirSync(workspace.root);
+    begun.goOn();
+    await begun.answer;
+    rmSync(workspace.path("a.txt"));
+    workspace.put(name, "n");
+    workspace.put(name.replace(".tmp", "-2.tmp"), "ne");
+    expect((await write()).text).toBe("Created a.txt (3 bytes).");
+    expect([readdirSync(workspace.root), workspace.text("a.txt")]).toEqual([["a.txt"], "new"]);
+  });
+
+  test("F1.65 of two processes that run the same call, none puts the unfinished file of the other in place", async () => {
+    const workspace = new TemporaryWorkspace();
+    const context = workspace.session.context();
+    const first = await heldAtFlush(() => workspace.callWith("write", { path: "a.txt", content: "first" }, context));
+    vi.resetModules(); // a second copy of the modules stands for a second process
+    const { filesToolset: ofSecond } = await import("../../src/toolsets/files.ts");
+    const write = ofSecond({ root: workspace.root }).tools?.find(({ name }) => name === "write");
+    const second = await heldAtFlush(async () => write?.execute?.({ path: "a.txt", content: "second" } as never, context));
+    first.goOn();
+    expect((await first.answer).text).toBe("Created a.txt (5 bytes).");
+    second.goOn();
+    await expect(second.answer).rejects.toThrow("changed on disk");
+    expect([readdirSync(workspace.root), workspace.text("a.txt")]).toEqual([["a.txt"], "first"]);
+  });
+
   test("F1.65 missing folders are made, and the answer says Created, then Updated", async () => {
     const workspace = new TemporaryWorkspace();
     expect(await workspace.call("write", { path: "a/b/c.txt", content: "žlutý" })).toMatchObject({
@@ -175,9 +207,29 @@ describe("F1.66 edit", () => {
     ["Windows line ends kept", "a\r\nb\r\nc\r\n", { old: "a\nb", new: "x\ny\nz" }, "x\r\ny\r\nz\r\nc\r\n"],
     ["the line ends of most lines", "a\nb\r\nc\nd\n", { old: "c", new: "c1\nc2" }, "a\nb\r\nc1\nc2\nd\n"],
     ["Windows line ends next to others", "a\nb\r\nc\r\nd\n", { old: "b\nc", new: "x\ny" }, "a\nx\r\ny\r\nd\n"],
+    ["a line taken out with the Windows line end before it", "a\r\nb\r\nc\r\n", { old: "\nb", new: "" }, "a\r\nc\r\n"],
+    ["a plain line end before the same text behind a Windows one", "a\r\nb\nb\n", { old: "\nb", new: "\nc" }, "a\r\nb\nc\n"],
     ["a byte order mark kept", "\ufeffa", { old: "a", new: "b" }, "\ufeffb"],
   ])("F1.66 %s", async (_what, content, input, after) => {
     expect((await edit(content, input))[1]).toBe(after);
+  });
+
+  test("F1.66 an edit means the same in a file with Windows line ends", () => {
+    const ofLength = (length: number): readonly string[] =>
+      length === 0 ? [""] : ofLength(length - 1).flatMap((text) => [`${text}a`, `${text}\n`]);
+    const inWindows = (text: string): string => text.replaceAll("\n", "\r\n");
+    for (const text of ofLength(5).filter((text) => text.includes("\n"))) {
+      for (const old of [1, 2, 3].flatMap(ofLength)) {
+        for (const replacement of ["", "b", "\n", "\nb", `${old}b`, `b${old}`]) {
+          const edit = { old, new: replacement, replaceAll: true };
+          const plain = applyEdit(text, edit);
+          expect([edit, applyEdit(inWindows(text), edit)]).toEqual([
+            edit,
+            "text" in plain ? { ...plain, text: inWindows(plain.text) } : plain,
+          ]);
+        }
+      }
+    }
   });
 
   test("F1.66 the answer says how many replacements were made, and where", async () => {
@@ -223,6 +275,13 @@ describe("F1.66 edit", () => {
     ["Windows line ends without the last", "a\r\nb", "@@ -2 +2 @@\n-b\n+c\n", "a\r\nc"],
     ["Windows line ends without the last, and a line more", "a\r\nb", "@@ -2 +2,2 @@\n b\n+c\n", "a\r\nb\r\nc"],
     ["Windows line ends", "a\r\nb\r\n", "@@ -1,2 +1,3 @@\n a\n+new\n b\n", "a\r\nnew\r\nb\r\n"],
+    ["one Windows line end among others", "a\nb\nc\r\nd\n", "@@ -1 +1,2 @@\n a\n+new\n", "a\nnew\nb\nc\r\nd\n"],
+    ["a byte order mark that it does not show", "\ufeffa\nb\n", "@@ -1,2 +1,3 @@\n-a\n+A\n+new\n b\n", "\ufeffA\nnew\nb\n"],
+    ["a byte order mark that it shows", "\ufeffa\nb\n", "@@ -1 +1 @@\n-\ufeffa\n+\ufeffA\n", "\ufeffA\nb\n"],
+    ["a byte order mark that it adds", "a\nb\n", "@@ -1 +1 @@\n-a\n+\ufeffA\n", "\ufeffA\nb\n"],
+    ["lines that are said to follow a line after the last", "a\nb\n", "@@ -3,0 +4 @@\n+c\n", "a\nb\nc\n"],
+    ["lines after the last, with Windows line ends", "a\r\nb\r\n", "@@ -3,0 +4 @@\n+c\n", "a\r\nb\r\nc\r\n"],
+    ["the first line of an empty file", "", "@@ -0,0 +1 @@\n+a\n", "a\n"],
     ["lines that look like the marks of a diff", "-- x\n++ y\n", "@@ -1,2 +1,2 @@\n--- x\n+-- z\n ++ y\n", "-- z\n++ y\n"],
   ])("F1.66 a unified diff: %s", async (_what, content, diff, after) => {
     const [text, written] = await edit(content, { diff });
@@ -325,3 +384,21 @@ describe("F1.66 multi_edit", () => {
     expect(workspace.text("a.txt")).toBe("2 2 three");
   });
 });
+
+/** A call that has written its temporary file, and stands before it is flushed. */
+async function heldAtFlush<T>(call: () => Promise<T>): Promise<{ readonly answer: Promise<T>; readonly goOn: () => void }> {
+  const handle = await open("/", "r");
+  const prototype = Object.getPrototypeOf(handle) as FileHandle;
+  await handle.close();
+  const flush = vi.spyOn(prototype, "sync");
+  onTestFinished(() => flush.mockRestore());
+  const held = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  flush.mockImplementationOnce(() => {
+    held.resolve();
+    return released.promise;
+  });
+  const answer = call();
+  await Promise.race([held.promise, answer]);
+  return { answer, goOn: released.resolve };
+}

@@ -1,8 +1,9 @@
 import { chmodSync, linkSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
+import { createRuntime } from "../../src/runtime/runtime.ts";
 import { filesToolset } from "../../src/toolsets/files.ts";
 import { sensitivityOf } from "../../src/toolsets/files/sensitive-paths.ts";
 import { FakeSession, TemporaryWorkspace } from "./temporary-workspace.ts";
@@ -117,6 +118,27 @@ describe("F1.34 the path guard", () => {
     expect(await workspace.say("read", { path: "../outside/a.txt" })).toBe("     1\ta");
     expect((await workspace.refusal("read", { path: join(workspace.outside, "b.txt") })).code).toBe("permission_denied");
     expect((await workspace.refusal("read", { path }, new FakeSession())).code).toBe("permission_denied");
+  });
+
+  test("F1.34 warn: calls of the same message are refused alike, as the model had not read the warning", async () => {
+    const workspace = new TemporaryWorkspace();
+    writeFileSync(join(workspace.outside, "a.txt"), "a");
+    const runtime = createRuntime({ toolsets: [filesToolset({ root: workspace.root, guard: "warn" })] });
+    onTestFinished(async () => void (await runtime.close()));
+    const session = runtime.session();
+    const read = { name: "files::read", input: { path: "../outside/a.txt" } };
+    const write = { name: "files::write", input: { path: "../outside/new.txt", content: "x" } };
+    const first = await session.execute([read, read, write, write]);
+    expect(first.map(({ error }) => error?.code)).toEqual(first.map(() => "permission_denied"));
+    const second = await session.execute([read, read, write]);
+    expect(second.map(({ status }) => status)).toEqual(["ok", "ok", "ok"]);
+  });
+
+  test.each([true, "call_1"])("F1.34 warn: the mark %j of an earlier version counts", async (mark) => {
+    const workspace = new TemporaryWorkspace({}, { guard: "warn" });
+    writeFileSync(join(workspace.outside, "a.txt"), "a");
+    workspace.session.values.set(`outside:${join(workspace.outside, "a.txt")}`, mark);
+    expect(await workspace.say("read", { path: "../outside/a.txt" })).toBe("     1\ta");
   });
 
   test("F1.34 off: any path is allowed, but files that programs obey are still not written", async () => {

@@ -1,5 +1,6 @@
 import { chmodSync, mkdirSync, symlinkSync, utimesSync, rmSync } from "node:fs";
-import { describe, expect, test } from "vitest";
+import { sep } from "node:path";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { ignoreRules } from "../../src/toolsets/files/ignore-rules.ts";
 import { Walk } from "../../src/toolsets/files/walk.ts";
 import { Workspace } from "../../src/toolsets/files/workspace-path.ts";
@@ -122,7 +123,24 @@ describe("F1.67 grep", () => {
     expect(await workspace.say("grep", { pattern: "x", glob: "*.ts" })).toBe("a.ts:1: x\nlib/d.ts:1: x\nsrc/b.ts:1: x");
     expect(await workspace.say("grep", { pattern: "x", glob: "src/*.{js,ts}" })).toBe("src/b.ts:1: x\nsrc/c.js:1: x");
     expect(await workspace.say("grep", { pattern: "x", path: "src", glob: "*.js" })).toBe("src/c.js:1: x");
-    expect(await workspace.say("grep", { pattern: "x", path: "src/b.ts" })).toBe("src/b.ts:1: x");
+    for (const glob of [{}, { glob: "*.ts" }, { glob: "src/*.ts" }, { glob: "*.js" }])
+      expect(await workspace.say("grep", { pattern: "x", path: "src/b.ts", ...glob })).toBe("src/b.ts:1: x");
+  });
+
+  test("F1.67 a byte order mark is no part of the first line", async () => {
+    const workspace = new TemporaryWorkspace({ "a.txt": "\ufefffirst\n\ufefffirst\n" });
+    expect((await workspace.call("grep", { pattern: "^first" })).output).toEqual({
+      matches: [{ path: "a.txt", line: 1, text: "first" }],
+      more: false,
+    });
+  });
+
+  test.skipIf(sep === "\\")("F1.67 a backslash in a name divides no path where it is a character", async () => {
+    const workspace = new TemporaryWorkspace({ "back\\slash.txt": "x" });
+    for (const pattern of ["*.txt", "back*", "**/*slash.txt"])
+      expect((await workspace.call("glob", { pattern })).output).toMatchObject({ paths: ["back\\slash.txt"] });
+    expect((await workspace.call("glob", { pattern: "slash.txt" })).output).toMatchObject({ paths: [] });
+    expect((await workspace.call("grep", { pattern: "x", glob: "back*" })).output).toMatchObject({ matches: [{ text: "x" }] });
   });
 
   test("F1.67 50 matches are shown and the answer says that more exist", async () => {
@@ -197,6 +215,19 @@ describe("F1.67 list", () => {
     expect(await workspace.say("list", { path: "empty" })).toBe("(empty is empty)");
   });
 
+  test("F1.67 a folder below that goes away is passed over, and the answer says so", async () => {
+    const workspace = new TemporaryWorkspace({ "a/1.txt": "", "gone/2.txt": "", "z/3.txt": "" });
+    const { enter } = Walk.prototype;
+    vi.spyOn(Walk.prototype, "enter").mockImplementation(async function (this: Walk, level, entry) {
+      const entered = await enter.call(this, level, entry);
+      rmSync(workspace.path("gone"), { recursive: true, force: true });
+      return entered;
+    });
+    onTestFinished(() => void vi.restoreAllMocks());
+    const note = "(folders that could not be opened and are not listed: 1)";
+    expect(await workspace.say("list", { depth: 2 })).toBe(`a/\na/1.txt\ngone/\nz/\nz/3.txt\n${note}`);
+  });
+
   test("F1.67 100 entries are shown, the upper level first, and the answer says that more exist", async () => {
     const workspace = new TemporaryWorkspace({
       ...numbered(60),
@@ -212,6 +243,7 @@ describe("F1.67 list", () => {
     const workspace = new TemporaryWorkspace({ "closed/a.txt": "x", "b.txt": "x" });
     chmodSync(workspace.path("closed"), 0o000);
     expect((await workspace.refusal("list", { path: "closed" })).code).toBe("permission_denied");
+    expect(await workspace.say("list", { depth: 2 })).toBe("b.txt\nclosed/\n(folders that could not be opened and are not listed: 1)");
     expect(await workspace.say("grep", { pattern: "x" })).toBe("b.txt:1: x\n(folders that could not be opened and were not searched: 1)");
     chmodSync(workspace.path("closed"), 0o700);
   });

@@ -8,9 +8,22 @@ import { mcpAccessToolset } from "../../src/toolsets/mcp-access.ts";
 import type { Runtime, RuntimeOptions } from "../../src/runtime/runtime.ts";
 import { listening, openRuntime } from "../server/mcp-clients.ts";
 
+const PAGE = "PGgxPkhlbGxvPC9oMT4=";
+const FILES = [
+  { uri: "file://image", mimeType: "image/png", blob: "iVBORw0KGgo=" },
+  { uri: "file://page as image", mimeType: "image/png", blob: PAGE },
+  { uri: "file://empty image", mimeType: "image/png", blob: "" },
+  { uri: "file://large image", mimeType: "image/png", blob: `iVBORw0KGgo${"A".repeat(4_800_001)}` },
+  { uri: "file://drawing", mimeType: "image/svg+xml", blob: "PHN2Zy8+" },
+  { uri: "file://document", mimeType: "application/pdf", blob: "JVBERi0x" },
+  { uri: "file://page as document", mimeType: "application/pdf", blob: PAGE },
+];
+
 const provider: McpProvider = {
   listResources: async () => ({ resources: [{ uri: "note://a", name: "a" }] }),
-  readResource: async ({ uri }) => ({ contents: [{ uri: String(uri), mimeType: "text/plain", text: "The note." }] }),
+  readResource: async ({ uri }) => ({
+    contents: [FILES.find((file) => file.uri === uri) ?? { uri: String(uri), mimeType: "text/plain", text: "The note." }],
+  }),
   listPrompts: async () => ({ prompts: [{ name: "greet" }] }),
   getPrompt: async ({ name, arguments: args }) => ({
     messages: [{ role: "user", content: { type: "text", text: `${String(name)} ${JSON.stringify(args)}` } }],
@@ -69,6 +82,14 @@ test("F1.71 a model lists servers and what one has, calls its tools, and reads i
   expect((await call(runtime, "mcp_get_prompt", { server: "far", prompt: "greet", arguments: { who: "Ann" } })).output).toMatchObject({
     messages: [{ content: { text: 'greet {"who":"Ann"}' } }],
   });
+});
+
+test.each(FILES)("F1.71 of the resource $uri a model is shown what providers take", async ({ uri, mimeType, blob }) => {
+  const runtime = await connected();
+  const { content } = await call(runtime, "mcp_read_resource", { server: "far", uri });
+  const mediaType = uri === "file://page as document" ? "application/octet-stream" : mimeType;
+  const file = { type: "file", mediaType, uri: `data:${mediaType};base64,${blob}`, name: uri };
+  expect(content).toEqual([uri === "file://image" ? { type: "image", mediaType, data: blob } : file]);
 });
 
 test("F1.71 an answer with isError is an error result, and names that are wrong say which there are", async () => {

@@ -92,6 +92,24 @@ describe("F1.70 search_memory", () => {
     expect((await session.execute({ name: "search_memory", input: { query: "x", session: "private" } })).error?.code).toBe("not_found");
   });
 
+  test("F1.70 at most 16 million characters are searched: the latest, and those of its own session first", async () => {
+    const { runtime, session, search } = bench({ store: memoryStore() });
+    await runtime.session("other").addMessage({ role: "user", content: "Of another session." });
+    await session.addMessage({ role: "user", content: "Of long ago." });
+    for (let count = 0; count < 2_000; count++) await session.addMessage({ role: "user", content: `page${count} ${"x".repeat(8_000)}` });
+    expect(await search({ query: "ago" })).toBe('Nothing was found for "ago".');
+    expect(await search({ query: "another" })).toBe('Nothing was found for "another".');
+    expect(await search({ query: "another", session: "other" })).toMatch(/Of another session\.$/u);
+    for (const page of ["page0", "page1999"]) expect(await search({ query: page })).toContain(page);
+  });
+
+  test("F1.70 only its own answers are left out, under whatever name of the toolset", async () => {
+    const { runtime, session, search } = bench({ name: "past" });
+    runtime.registry.register(tool("research_memory", () => "Rain in Oslo."));
+    await session.execute({ name: "research_memory" });
+    for (let count = 0; count < 2; count++) expect(await search({ query: "Oslo rain" })).toMatch(/^\[[^\n]*Rain in Oslo\.$/u);
+  });
+
   test("F1.70 a call outside of a session is refused", async () => {
     const { runtime } = bench();
     expect((await runtime.execute({ name: "search_memory", input: { query: "walnut" } })).error?.code).toBe("unavailable");

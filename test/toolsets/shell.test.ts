@@ -9,6 +9,7 @@ import { createRuntime } from "../../src/runtime/runtime.ts";
 import { pythonToolset, shellToolset } from "../../src/toolsets/shell.ts";
 import { HAS_PYTHON, HAS_SANDBOX, SANDBOX, bash, folderWith, isRunning, openedRuntime } from "./programs/program-room.ts";
 import { IN_CI, inCI } from "../ci.ts";
+import { waitsFor } from "../../src/toolsets/programs/waiting-commands.ts";
 
 describe("F1.64 a command that is refused or fails", () => {
   test.each([
@@ -49,6 +50,32 @@ describe("F1.64 a command that is refused or fails", () => {
       "echo it\\'s; echo 'more'",
     ];
     for (const command of commands) expect([command, (await bash(runtime, command)).status]).toEqual([command, "ok"]);
+  });
+
+  test.each([
+    "git commit \\\n  -m 'message'",
+    "git \\\n commit --amend \\\n --no-edit",
+    "sudo -n ls",
+    "sudo  -n ls",
+    "sudo \\\n  -n ls",
+    "sudo -E -n ls",
+    "sudo -En ls",
+    "sudo -nE ls",
+    "sudo --non-interactive ls",
+    "sleep 1 \\\n && sleep 60",
+  ])("%j does not wait for input", (command) => {
+    expect(waitsFor(command)).toBeUndefined();
+  });
+
+  test.each([
+    "git commit \\\n  --amend",
+    "sudo  apt install x",
+    "sudo apt -n x",
+    "sudo -u www ls",
+    "vim \\\n a.txt",
+    "FOO=1 \\\n vim a.txt",
+  ])("%j waits for input, and is named as it was written", (command) => {
+    expect(waitsFor(`echo; ${command}`)?.part).toBe(command.replace(/^FOO=1 \\\n /u, ""));
   });
 
   test("a command that would wait is named as it was written, with what is quoted in it", async () => {

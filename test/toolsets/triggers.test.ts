@@ -161,6 +161,18 @@ describe("F1.56 send_message", () => {
     expect(channels.list()).toHaveLength(1);
   });
 
+  test("a list of channels comes in its order among the messages of a batch", async () => {
+    const { session, channels, ports } = bench();
+    channels.open("tasks");
+    const send = { name: "send_message", input: { channel: "tasks", message: "x" } };
+    const list = { name: "list_channels" };
+    const results = await ports.clock.run(session.execute([send, list, send, send, list]));
+    expect(results.flatMap(({ output }) => (typeof output === "string" ? [output] : []))).toEqual([
+      "tasks queue, 1 message waiting",
+      "tasks queue, 3 messages waiting",
+    ]);
+  });
+
   test("says that a channel is full when it stays so, and sends once there is room", async () => {
     const { session, channels, ports } = bench();
     await channels.open("tasks", { capacity: 1 }).send("1", { sender: "Ann" });

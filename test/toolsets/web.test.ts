@@ -80,15 +80,35 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
     expect(resultText(await fetchPage("/t", { from: 10 }))).toMatch(/\(no text\)$/u);
   });
 
+  const PNG = Buffer.from("iVBORw0KGgo=", "base64");
+
   test("F1.69 an image is an image; a type without text is refused", async () => {
     const { fetchPage } = await bench((request, response) =>
-      send(request.url === "/i" ? "image/png" : "application/zip", Buffer.from([137, 80]))(request, response),
+      send(request.url === "/i" ? "image/png" : "application/zip", PNG)(request, response),
     );
-    expect((await fetchPage("/i")).content?.at(-1)).toEqual({ type: "image", mediaType: "image/png", data: "iVA=" });
+    expect((await fetchPage("/i")).content?.at(-1)).toEqual({ type: "image", mediaType: "image/png", data: "iVBORw0KGgo=" });
     expect((await fetchPage("/z")).error).toMatchObject({
       code: "execution_failed",
       message: expect.stringMatching(/cannot be shown as text: it is application\/zip/u),
     });
+  });
+
+  test("F1.69 an image that is sent as one of another type has its own", async () => {
+    const { fetchPage } = await bench(send("image/jpeg", PNG));
+    expect(await fetchPage("/i")).toMatchObject({
+      output: { mediaType: "image/png", bytes: 8 },
+      content: [{ type: "text" }, { type: "image", mediaType: "image/png", data: "iVBORw0KGgo=" }],
+    });
+  });
+
+  test.each([
+    ["a page", Buffer.from("<h1>Log in</h1>"), "execution_failed", /it is sent as image\/png, and is no image\.$/u],
+    ["nothing", Buffer.alloc(0), "execution_failed", /and is no image\.$/u],
+    ["more than providers take", Buffer.concat([PNG, Buffer.alloc(3_500_000)]), "too_large", /at most 3500000 are shown\.$/u],
+  ])("F1.69 %s that is sent as image/png is refused, as providers would refuse every later request", async (_what, body, code, message) => {
+    const { fetchPage } = await bench(send("image/png", body));
+    const { content, error } = await fetchPage("/i");
+    expect([content, error]).toEqual([undefined, expect.objectContaining({ code, message: expect.stringMatching(message) })]);
   });
 
   test.each([

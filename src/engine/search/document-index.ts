@@ -17,7 +17,8 @@ export interface RankOptions {
 const SATURATION = 1.2;
 const LENGTH_PENALTY = 0.75;
 const MAX_QUERY_LENGTH = 4_096;
-const WORD = /[\p{L}\p{N}\p{M}]+/gu;
+/** Letters and digits with their marks, one emoji, or one flag. */
+const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*|\p{Extended_Pictographic}|\p{Regional_Indicator}{2}/gu;
 /** Scripts that do not divide words: each character is taken for one. */
 const UNDIVIDED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
 const AROUND_UNDIVIDED =
@@ -107,7 +108,7 @@ function best(scores: Float64Array, { limit, least }: { readonly limit: number; 
 }
 
 function* wordsOf(text: string): Generator<string, void, undefined> {
-  for (const [word] of text.toLowerCase().matchAll(WORD)) {
+  for (const [word] of text.normalize("NFC").toLowerCase().matchAll(WORD)) {
     if (UNDIVIDED.test(word)) yield* word.split(AROUND_UNDIVIDED);
     else yield singular(word);
   }

@@ -12,6 +12,9 @@ import { type OpenFolder, childPath, openFile, openParent } from "./open-place.t
 import { checkRead, recordChange, recordRead, stale } from "./read-record.ts";
 import type { Place, Workspace } from "./workspace-path.ts";
 
+/** Temporary files of one call that may lie in a folder. */
+const MAX_RUNS = 100;
+
 export interface ChangeRequest {
   readonly workspace: Workspace;
   readonly path: string;
@@ -110,8 +113,7 @@ async function replace(place: Place, replacement: Replacement): Promise<Fingerpr
   try {
     // the rename would not ask, and who made a file read-only means it
     if (replacement.before !== undefined) await access(childPath(parent, place), constants.W_OK);
-    const temporary = join(parent.path, temporaryName(replacement.context));
-    const stats = await writeTemporary(temporary, replacement);
+    const { path: temporary, stats, leftovers } = await writeTemporary(parent.path, replacement);
     try {
       await refuseIfChanged(parent, place, replacement.before);
       replacement.context.signal.throwIfAborted();
@@ -120,6 +122,7 @@ async function replace(place: Place, replacement: Replacement): Promise<Fingerpr
       await rm(temporary, { force: true });
       throw thrown;
     }
+    await Promise.allSettled(leftovers.map((path) => rm(path, { force: true }))); // a process that still writes one is refused as stale anyway
     return fingerprint(stats, replacement.bytes.length > MAX_TEXT_BYTES ? undefined : replacement.bytes);
   } catch (thrown: unknown) {
     throw fileError(thrown, { verb: "write", shown: place.shown });
@@ -128,18 +131,39 @@ async function replace(place: Place, replacement: Replacement): Promise<Fingerpr
   }
 }
 
-/** Unique by the call's id, which is unique for ever; a leftover of the same name is never written through. */
-function temporaryName(context: ToolContext): string {
-  return `.haft-${context.callId.replaceAll(/[^\w-]/g, "_").slice(0, 100)}-${context.attempt}.tmp`;
+interface Temporary {
+  readonly path: string;
+  readonly handle: FileHandle;
+  /** Temporary files that other runs of this call have left, or are still writing. */
+  readonly leftovers: readonly string[];
 }
 
-async function writeTemporary(path: string, { bytes, before }: Replacement): Promise<Stats> {
-  const handle = await open(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600);
+/**
+ * Opens a new file, named by the call's id. A name is taken when a process was killed in this call and the call is repeated, or when another
+ * process still runs it: that file is neither written nor removed here, and the next name is used.
+ */
+async function openTemporary(folder: string, { callId, attempt }: ToolContext): Promise<Temporary> {
+  const name = `.haft-${callId.replaceAll(/[^\w-]/g, "_").slice(0, 100)}-${attempt}`;
+  const leftovers: string[] = [];
+  for (let run = 1; ; run++) {
+    const path = join(folder, run === 1 ? `${name}.tmp` : `${name}-${run}.tmp`);
+    try {
+      const handle = await open(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600);
+      return { path, handle, leftovers };
+    } catch (thrown: unknown) {
+      if (systemCode(thrown) !== "EEXIST" || run === MAX_RUNS) throw thrown;
+      leftovers.push(path);
+    }
+  }
+}
+
+async function writeTemporary(folder: string, { bytes, before, context }: Replacement) {
+  const { path, handle, leftovers } = await openTemporary(folder, context);
   try {
     await handle.writeFile(bytes);
     if (before !== undefined) await keepOwnerAndMode(handle, before.stats);
     await handle.sync();
-    return await handle.stat();
+    return { path, leftovers, stats: await handle.stat() };
   } catch (thrown: unknown) {
     await rm(path, { force: true });
     throw thrown;

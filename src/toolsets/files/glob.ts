@@ -1,5 +1,6 @@
 /** The tool `glob`: files by the pattern of their path, newest first. */
 import { lstat } from "node:fs/promises";
+import { sep } from "node:path";
 import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
@@ -97,7 +98,7 @@ async function matching(files: AsyncIterable<{ readonly real: string }>, start: 
   const found: string[] = [];
   const prefix = start.endsWith("/") ? start.length : start.length + 1;
   for await (const { real } of files) {
-    if (matches(real.slice(prefix).split(/[\\/]/u))) found.push(real);
+    if (matches(real.slice(prefix).split(sep))) found.push(real);
   }
   return found;
 }

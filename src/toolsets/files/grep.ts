@@ -1,5 +1,6 @@
 /** The tool `grep`: lines that match a regular expression. */
 import { lstat } from "node:fs/promises";
+import { sep } from "node:path";
 import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
@@ -109,12 +110,14 @@ class Grep {
     const walk = new Walk({ workspace: this.#workspace, signal: this.#signal });
     const prefix = place.real.endsWith("/") ? place.real.length : place.real.length + 1;
     for await (const entry of await filesOf(walk, place)) {
-      if (entry.kind === "link" || !this.#wanted(entry.real.slice(prefix)) || binaryReason(entry.name) !== undefined) continue;
+      const isNamed = entry.real === place.real; // a file that the call names is searched, whatever its glob says
+      if (entry.kind === "link" || binaryReason(entry.name) !== undefined) continue;
+      if (!isNamed && !this.#wanted(entry.real.slice(prefix))) continue;
       if (this.#workspace.holdsCredentials(entry.real)) {
         this.#withheld++;
         continue;
       }
-      await this.#search(entry, entry.real === place.real);
+      await this.#search(entry, isNamed);
       if (this.#matches > this.#limit || this.#bytesLeft <= 0) break;
     }
     return this.#describe(walk);
@@ -179,7 +182,7 @@ function compileFilter(glob: string | undefined): (path: string) => boolean {
   const byName = !glob.includes("/");
   const matches = compileGlob(glob);
   return (path) => {
-    const names = path.split(/[\\/]/u);
+    const names = path.split(sep);
     return matches(byName ? names.slice(-1) : names);
   };
 }

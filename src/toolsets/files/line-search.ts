@@ -3,6 +3,7 @@ import { StringDecoder } from "node:string_decoder";
 import type { LinearPattern } from "../../schema/pattern.ts";
 import { binaryReason } from "./binary.ts";
 import { letOthersRun, pieces } from "./file-bytes.ts";
+import { withoutMark } from "./json-file.ts";
 import type { OpenFile } from "./open-place.ts";
 import { cutLine } from "./line-window.ts";
 
@@ -47,9 +48,10 @@ export class LineSearch {
     return this.matches >= this.#options.limit && this.#after === 0;
   }
 
-  take(whole: string): void {
+  take(given: string): void {
     const { pattern, context, limit } = this.#options;
     this.#line++;
+    const whole = this.#line === 1 ? withoutMark(given) : given;
     const text = whole.slice(0, MAX_SEARCHED_CHARS);
     this.steps += 1 + pattern.stepsPerTest + text.length * pattern.stepsPerCharacter;
     const matched = this.matches < limit && pattern.test(text.endsWith("\r") ? text.slice(0, -1) : text);

@@ -53,6 +53,7 @@ async function listFiles(workspace: Workspace, input: ListInput, context: ToolCo
   const notes = [
     more ? `more entries exist; only ${LIST_LIMIT} are shown: list a folder below, or use glob` : undefined,
     walk.stopped ? `stopped after ${MAX_ENTRIES} entries` : undefined,
+    walk.unopened > 0 ? `folders that could not be opened and are not listed: ${walk.unopened}` : undefined,
     walk.ignored > 0 ? `${walk.ignored} ignored, not shown` : undefined,
     paths.length === 0 ? `${place.shown} is empty` : undefined,
   ];
@@ -73,7 +74,7 @@ async function collect(walk: Walk, { workspace, start, depth }: Collecting): Pro
   for (let level = 1; level <= depth && levels.length > 0; level++) {
     const below: Level[] = [];
     for (const folder of levels) {
-      for (const entry of await walk.entries(folder)) {
+      for (const entry of await walk.entries(folder, start)) {
         if (paths.length >= LIST_LIMIT) return { paths: paths.sort(), more: true };
         paths.push(workspace.shown(entry.real) + (entry.kind === "folder" ? "/" : entry.kind === "link" ? "@" : ""));
         if (entry.kind === "folder" && level < depth) below.push(await walk.enter(folder, entry));

@@ -13,17 +13,9 @@ import { LineWindow, MAX_LINE_CHARS } from "./line-window.ts";
 import { type OpenFile, openFile } from "./open-place.ts";
 import { pathLine } from "./path-list.ts";
 import { recordRead, showingCall } from "./read-record.ts";
+import { MAX_MEDIA_BYTES } from "../shown-media.ts";
 import { supersedesFileCalls } from "./superseded-views.ts";
 import { type Place, type Workspace, MAX_PATH_LENGTH } from "./workspace-path.ts";
-
-/**
- * The largest that is shown as it is, in bytes. It goes to the model again with each later request, and the strictest providers take
- * an image of 3.75 MB (5 MB in base64) and a document of 4.5 MB: a larger one would make each of these requests fail.
- *
- * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html
- * @see https://docs.anthropic.com/en/docs/build-with-claude/vision#faq
- */
-const MAX_MEDIA_BYTES = { image: 3_500_000, pdf: 4_500_000 } as const satisfies Record<Media["kind"], number>;
 
 /** The largest PDF whose text is read, in bytes. */
 const MAX_PDF_BYTES = 32 * 1024 * 1024;

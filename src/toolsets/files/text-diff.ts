@@ -1,5 +1,5 @@
 /** Applies the hunks of a unified diff to a text, by the lines they show; their line numbers only decide between places that are alike. */
-import type { EditOutcome } from "./text-edit.ts";
+import { type EditOutcome, hasWindowsLineEnds } from "./text-edit.ts";
 
 /** One line of a hunk: of both texts, of the old one, or of the new one. */
 interface DiffLine {
@@ -24,12 +24,13 @@ const MAX_HUNKS = 500;
 const MAX_NAMED_LINES = 5;
 const COPY_EXACTLY = "Read the file and copy the lines around the change exactly, white space included.";
 
-/** Applies all hunks or none. In a file with Windows line ends, new lines get them too. The counts in a hunk's head are not looked at. */
+/** Applies all hunks or none. Where at least half of the line ends are Windows ones, new lines get them too. The counts in a hunk's head are not looked at. */
 export function applyDiff(text: string, diff: string): EditOutcome {
-  const hunks = readHunks(diff);
+  const mark = text.startsWith("\ufeff") ? "\ufeff" : ""; // stays, and is no part of the first line: it cannot be seen
+  const hunks = readHunks(mark === "" ? diff : diff.replaceAll(/^([ +-])\ufeff/gmu, "$1"));
   if ("problem" in hunks) return hunks;
-  const ending = text.includes("\r\n") ? "\r" : "";
-  const lines = `${text}${ending}`.split("\n"); // the last line as the others, and its end taken off again
+  const ending = hasWindowsLineEnds(text) ? "\r" : "";
+  const lines = `${text.slice(mark.length)}${ending}`.split("\n"); // the last line as the others, and its end taken off again
   const written: string[] = [];
   let from = 0;
   let shift = 0;
@@ -48,7 +49,7 @@ export function applyDiff(text: string, diff: string): EditOutcome {
   }
   const joined = [...written, ...lines.slice(from)].join("\n");
   const whole = ending !== "" && joined.endsWith("\r") ? joined.slice(0, -1) : joined;
-  return { text: withEnd(whole, hunks, `${ending}\n`), replacements: hunks.length, line: firstLine ?? 1 };
+  return { text: mark + withEnd(whole, hunks, `${ending}\n`), replacements: hunks.length, line: firstLine ?? 1 };
 }
 
 /** With the line end that hunks give to the file's last line, or take from it. */
@@ -122,7 +123,8 @@ function startOf({ lines }: Hunk, line: number): number {
 }
 
 function insertionPlace(at: number | undefined, lines: readonly string[], from: number): number | Problem {
-  if (at !== undefined && at >= from && at <= lines.length) return at;
+  const end = bare(lines.at(-1)) === "" ? lines.length - 1 : lines.length; // after the last line end there is no line
+  if (at !== undefined && at >= from && at <= lines.length) return Math.min(at, end);
   return { problem: "only adds lines, and names no line of the file before them", hint: COPY_EXACTLY };
 }
 

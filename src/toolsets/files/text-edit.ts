@@ -51,9 +51,14 @@ export function applyEdit(text: string, edit: TextEdit): EditOutcome {
 function withLineEndsOf(text: string, edit: TextEdit): { readonly old: string; readonly replacement: string } {
   const plain = { old: edit.old, replacement: edit.new };
   if (!edit.old.includes("\n") && !edit.new.includes("\n")) return plain;
-  if (!text.includes("\r\n") || edit.old.includes("\r\n") || (edit.old.includes("\n") && text.includes(edit.old))) return plain;
-  if (!edit.old.includes("\n") && 2 * linesOf(text, "\r\n") < linesOf(text, "\n")) return plain;
+  if (!text.includes("\r\n") || edit.old.includes("\r\n")) return plain;
+  if (edit.old.includes("\n") ? findAll(text, edit.old, 1).length > 0 : !hasWindowsLineEnds(text)) return plain;
   return { old: withWindowsLineEnds(edit.old), replacement: withWindowsLineEnds(edit.new) };
+}
+
+/** Whether at least half of its line ends are Windows ones. */
+export function hasWindowsLineEnds(text: string): boolean {
+  return text.includes("\r\n") && 2 * linesOf(text, "\r\n") >= linesOf(text, "\n");
 }
 
 function linesOf(text: string, lineEnd: string): number {
@@ -64,10 +69,14 @@ function withWindowsLineEnds(text: string): string {
   return text.replaceAll("\r\n", "\n").replaceAll("\n", "\r\n");
 }
 
-/** Where `old` begins, overlaps left out. */
+/** Where `old` begins, overlaps left out, and never between the two characters of a Windows line end. */
 function findAll(text: string, old: string, most: number): readonly number[] {
   const places: number[] = [];
-  for (let at = text.indexOf(old); at >= 0 && places.length < most; at = text.indexOf(old, at + old.length)) places.push(at);
+  for (let at = text.indexOf(old); at >= 0 && places.length < most;) {
+    const cutsLineEnd = old.startsWith("\n") && text[at - 1] === "\r";
+    if (!cutsLineEnd) places.push(at);
+    at = text.indexOf(old, at + (cutsLineEnd ? 1 : old.length));
+  }
   return places;
 }
 

@@ -72,8 +72,19 @@ export class Walk {
     };
   }
 
-  /** The entries of a folder that are not ignored, sorted by name. */
-  async entries(level: Level): Promise<readonly Entry[]> {
+  /** The entries of a folder that are not ignored, sorted by name. A folder below `start` that may not be read, or is gone, has none and is counted. */
+  async entries(level: Level, start: Level): Promise<readonly Entry[]> {
+    try {
+      return await this.#entriesOf(level);
+    } catch (thrown: unknown) {
+      this.#signal.throwIfAborted();
+      if (level === start) throw thrown;
+      this.unopened++;
+      return [];
+    }
+  }
+
+  async #entriesOf(level: Level): Promise<readonly Entry[]> {
     const found: Entry[] = [];
     let seen = 0;
     let comparisons = 0;
@@ -97,23 +108,11 @@ export class Walk {
     for (let level = open.pop(); level !== undefined; level = open.pop()) {
       this.#signal.throwIfAborted();
       const folders: Level[] = [];
-      for (const entry of await this.#entriesIfReadable(level, start)) {
+      for (const entry of await this.entries(level, start)) {
         if (entry.kind === "folder") folders.push(await this.enter(level, entry));
         else yield entry;
       }
       open.push(...folders.toReversed());
-    }
-  }
-
-  /** A folder below the first one that may not be read, or is gone by now, is skipped. */
-  async #entriesIfReadable(level: Level, start: Level): Promise<readonly Entry[]> {
-    try {
-      return await this.entries(level);
-    } catch (thrown: unknown) {
-      this.#signal.throwIfAborted();
-      if (level === start) throw thrown;
-      this.unopened++;
-      return [];
     }
   }
 

@@ -4,7 +4,8 @@ import { lstat, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import type { ToolContext } from "../../core/context.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
-import type { JsonValue } from "../../core/base/json.ts";
+import { messageOf } from "../../call/tool-context.ts";
+import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { systemCode } from "../../core/base/system-code.ts";
 import { fileError, refusal } from "./file-error.ts";
 import { type PathMatcher, compileGlob } from "./glob-pattern.ts";
@@ -12,7 +13,7 @@ import { type Sensitivity, sensitivityOf } from "./sensitive-paths.ts";
 
 /**
  * The treatment of a path outside the workspace: `block` refuses it; `warn` refuses it the first time, and lets
- * the same path pass when the session asks for it again; `off` lets it pass.
+ * the same path pass when the session asks for it again, in a later message; `off` lets it pass.
  */
 export type PathGuard = "block" | "warn" | "off";
 
@@ -145,9 +146,11 @@ export class Workspace {
     if (this.#guard === "off") return;
     if (this.#guard === "block") throw this.#outside(path);
     const key = `outside:${place.real}`;
-    const warnedBy = context.state.get(key);
-    if (warnedBy === true || (typeof warnedBy === "string" && context.isShown(warnedBy))) return;
-    context.state.update(key, () => context.callId);
+    const warning = warningOf(context.state.get(key));
+    const message = messageOf(context);
+    const isSameMessage = message !== undefined && warning?.message === message; // it was written before the warning could be read
+    if (warning !== undefined && !isSameMessage && (warning.callId === undefined || context.isShown(warning.callId))) return;
+    context.state.update(key, () => ({ callId: context.callId, ...(message === undefined ? {} : { message }) }));
     throw new ToolError("permission_denied", `${JSON.stringify(path)} lies outside the workspace ${this.root}. Nothing was done.`, {
       hint: "If that is what the user wants, make the same call again: it will then be allowed.",
     });
@@ -158,6 +161,20 @@ export class Workspace {
       hint: 'Give a path inside the workspace, relative to it, such as "src/main.ts".',
     });
   }
+}
+
+/** The call that was warned, and its message. Logs of the first versions have only the call, or not even that. */
+interface Warning {
+  readonly callId?: string;
+  readonly message?: string;
+}
+
+function warningOf(mark: JsonValue | undefined): Warning | undefined {
+  if (mark === true) return {};
+  if (typeof mark === "string") return { callId: mark };
+  if (!isJsonObject(mark) || typeof mark["callId"] !== "string") return undefined;
+  const { callId, message } = mark;
+  return { callId, ...(typeof message === "string" ? { message } : {}) };
 }
 
 function keptFrom(shown: string, what: "read" | "changed", sensitivity: Sensitivity): ToolError {

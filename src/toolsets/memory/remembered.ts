@@ -15,25 +15,43 @@ export interface Memory {
 
 /** Of one session, the latest. */
 const MAX_MEMORIES = 20_000;
-const MAX_TEXT_LENGTH = 8_000;
+/** Of one entry, in characters. */
+export const MAX_TEXT_LENGTH = 8_000;
 /** Its own answers repeat what was found before. */
-const OWN_TOOL = "search_memory";
+const OWN_TOOL = /(?:^|::|__)search_memory$/u;
 
-/** The oldest first, without what was voided or rolled back. */
-export async function rememberedIn(sessionId: string, events: AsyncIterable<SessionEvent>): Promise<readonly Memory[]> {
+export interface RememberedSession {
+  readonly id: string;
+  readonly events: AsyncIterable<SessionEvent>;
+  /** Of all entries together. */
+  readonly maxChars: number;
+}
+
+/** The latest entries, the oldest of them first, without what was voided or rolled back. */
+export async function rememberedIn({ id: sessionId, events, maxChars }: RememberedSession): Promise<readonly Memory[]> {
   const memories = new Map<string, Memory>();
   const calls = new Map<string, string>();
   let count = 0;
-  const keep = (id: string, memory: Omit<Memory, "id" | "sessionId" | "text">, text: string): void => {
-    if (text.trim() === "") return;
-    memories.set(id, { id: `${sessionId}/${id}`, sessionId, ...memory, text: text.slice(0, MAX_TEXT_LENGTH).toWellFormed() });
-    const [oldest] = memories.keys();
-    if (memories.size > MAX_MEMORIES && oldest !== undefined) memories.delete(oldest);
+  let chars = 0;
+  const drop = (id: string): void => {
+    chars -= memories.get(id)?.text.length ?? 0;
+    memories.delete(id);
+  };
+  const keep = (id: string, memory: Omit<Memory, "id" | "sessionId" | "text">, whole: string): void => {
+    if (whole.trim() === "") return;
+    drop(id);
+    const text = whole.slice(0, MAX_TEXT_LENGTH).toWellFormed();
+    memories.set(id, { id: `${sessionId}/${id}`, sessionId, ...memory, text });
+    chars += text.length;
+    for (const oldest of memories.keys()) {
+      if (memories.size <= MAX_MEMORIES && chars <= maxChars) break;
+      drop(oldest);
+    }
   };
   for await (const event of events) {
     count++;
     if (event.type === "message-add") keep(`message_${count}`, { at: event.at, who: event.message.role }, messageText(event.message));
-    if (event.type === "call-start" && !event.call.name.endsWith(OWN_TOOL)) calls.set(event.callId, event.call.name);
+    if (event.type === "call-start" && !OWN_TOOL.test(event.call.name)) calls.set(event.callId, event.call.name);
     if (event.type === "call-end") {
       const name = calls.get(event.callId);
       if (name !== undefined) keep(event.callId, { at: event.at, who: name }, callText(event));
@@ -41,7 +59,7 @@ export async function rememberedIn(sessionId: string, events: AsyncIterable<Sess
     if (event.type === "round-end" && event.voided === undefined)
       keep(`message_${count}`, { at: event.at, who: "assistant" }, messageText(event.message));
     if (event.type === "batch-rollback" || (event.type === "round-end" && event.voided !== undefined))
-      for (const callId of event.callIds) memories.delete(callId);
+      for (const callId of event.callIds) drop(callId);
   }
   return [...memories.values()];
 }

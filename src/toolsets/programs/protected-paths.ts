@@ -1,6 +1,6 @@
 /** The paths in a workspace that a sandboxed program may not change, or not even read. */
 import { closeSync, constants, fstatSync, openSync, readlinkSync, type Dirent } from "node:fs";
-import { readdir } from "node:fs/promises";
+import { readdir, realpath } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { ToolError } from "../../core/error.ts";
 import type { Exception } from "../../processes/bubblewrap.ts";
@@ -14,8 +14,10 @@ export interface ProtectedWorkspace {
   readonly protect: readonly string[];
 }
 
-/** Folders of other people's code, in which names like `package.json` are found by the thousand. */
-const PASSED_OVER: ReadonlySet<string> = new Set(["node_modules", ".venv", "venv", "vendor", "target", "dist", "build"]);
+/** Folders of installed packages, in which nothing is looked for. */
+const PASSED_OVER: ReadonlySet<string> = new Set(["node_modules", ".venv", "venv"]);
+/** Folders in which only credentials are looked for: they hold copies of files such as `package.json` by the thousand. */
+const COPIES: ReadonlySet<string> = new Set(["vendor", "target", "dist", "build"]);
 const MAX_DEPTH = 3;
 /** Of version control, whose many folders hold no file by name of a person. */
 const OWN_FILES: ReadonlySet<string> = new Set([".git", ".hg", ".svn"]);
@@ -25,7 +27,8 @@ const MAX_EXCEPTIONS = 500;
 
 interface Level {
   readonly folder: readonly string[];
-  readonly isReadOnly: boolean;
+  /** It is read-only as a whole, or holds copies. */
+  readonly onlyCredentials: boolean;
 }
 
 interface Found {
@@ -34,7 +37,8 @@ interface Found {
 }
 
 /**
- * Sensitive files and folders, those nearest to the root first: at most three folders deep, no links.
+ * Sensitive files and folders, those nearest to the root first: at most three folders deep. Of a link, only where its name is that
+ * of credentials, what it leads to in the workspace.
  *
  * @throws ToolError `limit_exceeded`, by rejecting, where there is too much to look at: a program could make so many files that the others are
  * not found
@@ -42,21 +46,26 @@ interface Found {
 export async function sensitivePaths({ root, allowed }: ProtectedWorkspace): Promise<readonly Found[]> {
   const found: Found[] = [];
   let entries = 0;
-  let level: readonly Level[] = [{ folder: [], isReadOnly: false }];
+  let level: readonly Level[] = [{ folder: [], onlyCredentials: false }];
   for (let depth = 0; depth < MAX_DEPTH; depth++) {
     const next: Level[] = [];
-    for (const { folder, isReadOnly } of level) {
+    for (const { folder, onlyCredentials } of level) {
       for (const entry of await entriesOf(join(root, ...folder))) {
         if (++entries > MAX_ENTRIES) throw tooMuch("files and folders", MAX_ENTRIES, "Take a smaller root.");
         const segments = [...folder, entry.name];
-        const sensitivity = entry.isSymbolicLink() ? undefined : sensitivityOf(segments, basename(root));
+        const sensitivity = sensitivityOf(segments, basename(root));
         const isKept = sensitivity !== undefined && !allowed.some((allows) => allows(segments) || allows([...segments, "x"]));
-        const kind = sensitivity === "credentials" ? "hidden" : "readOnly";
-        // what lies in a folder that is read-only is so as well
-        if (isKept && (kind === "hidden" || !isReadOnly)) found.push({ path: join(root, ...segments), kind });
+        const isHidden = isKept && sensitivity === "credentials";
+        if (entry.isSymbolicLink()) {
+          const path = isHidden ? await targetBelow(root, segments) : undefined;
+          if (path !== undefined) found.push({ path, kind: "hidden" });
+          continue;
+        }
+        if (isKept && (isHidden || !onlyCredentials)) found.push({ path: join(root, ...segments), kind: isHidden ? "hidden" : "readOnly" });
         // Of version control that was let through, each entry is looked at.
-        const isClosed = (isKept && (kind === "hidden" || OWN_FILES.has(entry.name))) || PASSED_OVER.has(entry.name);
-        if (entry.isDirectory() && !isClosed) next.push({ folder: segments, isReadOnly: isReadOnly || isKept });
+        const isClosed = isHidden || (isKept && OWN_FILES.has(entry.name)) || PASSED_OVER.has(entry.name);
+        if (entry.isDirectory() && !isClosed)
+          next.push({ folder: segments, onlyCredentials: onlyCredentials || isKept || COPIES.has(entry.name) });
       }
     }
     level = next;
@@ -72,7 +81,7 @@ export function openExceptions(
   found: readonly Found[],
 ): { readonly exceptions: readonly Exception[]; readonly close: () => void } {
   const own = protect.filter((path) => path.startsWith(root + sep)).map((path): Found => ({ path, kind: "readOnly" }));
-  const wanted = [...own, ...found];
+  const wanted = [...found.filter(({ kind }) => kind === "hidden"), ...own, ...found]; // of two for one path, the first counts
   const kinds = new Map<string, Exception["kind"]>(wanted.toReversed().map(({ path, kind }) => [path, kind]));
   for (const { path } of wanted)
     for (let folder = dirname(path); folder !== root && folder.startsWith(root); folder = dirname(folder))
@@ -119,6 +128,15 @@ function openAsItIs(path: string): { readonly fd: number; readonly isFolder: boo
   }
   if (fd !== undefined) closeSync(fd);
   return undefined;
+}
+
+async function targetBelow(root: string, segments: readonly string[]): Promise<string | undefined> {
+  try {
+    const target = await realpath(join(root, ...segments));
+    return target.startsWith(root + sep) ? target : undefined;
+  } catch {
+    return undefined; // it leads nowhere
+  }
 }
 
 async function entriesOf(folder: string): Promise<readonly Dirent[]> {

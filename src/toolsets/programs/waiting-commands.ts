@@ -43,7 +43,7 @@ const WAITING: readonly Waiting[] = [
   },
   { pattern: /^(?:passwd|su|login|chsh)(?:\s|$)/u, reason: "it asks for a password", instead: "Go on without it, or ask the user." },
   {
-    pattern: /^sudo\s+(?!-n|--non-interactive)/u,
+    pattern: /^sudo\s(?!\s*(?:-\S+\s+)*(?:-[a-zA-Z]*n[a-zA-Z]*|--non-interactive)(?:\s|$))/u,
     reason: "it may ask for a password",
     instead: "Use sudo -n, which fails where a password is needed.",
   },
@@ -69,9 +69,15 @@ export function waitsFor(command: string): { readonly part: string; readonly rea
   return { ...found, part: command.slice(at, at + found.part.length) };
 }
 
-/** Quoted text as letters, so that its length stays, and nothing from the first text between marks (`<<EOF`) on: both are data, and no command. */
+/**
+ * Quoted text as letters, so that its length stays, and nothing from the first text between marks (`<<EOF`) on: both are data, and no command.
+ * Lines that a backslash joins are one.
+ */
 function withoutTexts(command: string): string {
-  const unquoted = command.replaceAll(QUOTED, (part) => (part.startsWith("\\") ? part : "x".repeat(part.length)));
+  const unquoted = command.replaceAll(QUOTED, (part) => {
+    if (part === "\\\n") return "  ";
+    return part.startsWith("\\") ? part : "x".repeat(part.length);
+  });
   const [before = ""] = unquoted.split(/<<-?\s*\w/u, 1);
   return before.length < unquoted.length ? `${before}<` : before;
 }

@@ -5,9 +5,10 @@ import { decodeText } from "../../engine/rest/answer-text.ts";
 import { isTextType, parseMediaType, type MediaType } from "../../engine/rest/media-type.ts";
 import type { HttpResponse } from "../../net/http-request.ts";
 import { convertDocument } from "../convert/convert-document.ts";
+import { detectMedia } from "../files/binary.ts";
+import { MAX_MEDIA_BYTES } from "../shown-media.ts";
 
 const MAX_CHARS = 100_000;
-const MAX_IMAGE_BYTES = 4 * 1024 * 1024;
 const IMAGES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 const PAGES: ReadonlySet<string> = new Set(["text/html", "application/xhtml+xml"]);
 
@@ -77,16 +78,21 @@ function shown(text: string, { url, title = "", from, maxChars }: Shown): ToolOu
   });
 }
 
-function image(bytes: Uint8Array, mediaType: string, url: string): ToolOutput {
-  if (bytes.length > MAX_IMAGE_BYTES)
-    throw new ToolError("too_large", `The image ${url} has ${bytes.length} bytes; at most ${MAX_IMAGE_BYTES} are shown.`, {
+/** Of the type that its bytes say: one of another type, or that is no image, would have providers refuse every later request of the session. */
+function image(bytes: Uint8Array, sentAs: string, url: string): ToolOutput {
+  if (bytes.length > MAX_MEDIA_BYTES.image)
+    throw new ToolError("too_large", `The image ${url} has ${bytes.length} bytes; at most ${MAX_MEDIA_BYTES.image} are shown.`, {
       outcome: "failed",
     });
-  const data = Buffer.from(bytes).toString("base64");
+  const body = Buffer.from(bytes);
+  const media = detectMedia(body);
+  if (media?.kind !== "image")
+    throw new ToolError("execution_failed", `${url} cannot be shown: it is sent as ${sentAs}, and is no image.`, { outcome: "failed" });
+  const { mediaType } = media;
   return new ToolOutput({
     content: [
       { type: "text", text: url },
-      { type: "image", mediaType, data },
+      { type: "image", mediaType, data: body.toString("base64") },
     ],
     output: { url, mediaType, bytes: bytes.length },
   });

@@ -139,6 +139,44 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
     expect(readFileSync(join(root, ".vscode/settings.json"), "utf8")).toBe("content of .vscode/settings.json");
   });
 
+  test("credentials in folders of copies cannot be read, and other files there are changed", async () => {
+    const folders = ["build", "dist/app", "target", "vendor/app"];
+    const root = folderWith(
+      Object.fromEntries(folders.flatMap((path) => [`${path}/.env`, `${path}/package.json`].map((file) => [file, "SECRET=1"]))),
+      "/var/tmp",
+    );
+    const runtime = await openedRuntime({ root });
+    const text = await said(
+      runtime,
+      `for f in ${folders.join(" ")}; do cat $f/.env; echo x > $f/package.json; done; touch build/.env.local`,
+    );
+    expect(text).not.toContain("SECRET");
+    expect(text).toMatch(/credentials are kept: build\/\.env\.local\]$/u);
+    expect(folders.map((path) => readFileSync(join(root, path, "package.json"), "utf8"))).toEqual(folders.map(() => "x\n"));
+  });
+
+  test("what a link with a name of credentials leads to in the workspace cannot be read", async () => {
+    const root = folderWith(
+      { "conf/prod.txt": "SECRET=1", "conf/open.txt": "open", "keys/a.txt": "SECRET=2", "package.json": "SECRET=3" },
+      "/var/tmp",
+    );
+    symlinkSync("conf/prod.txt", join(root, ".env"));
+    symlinkSync("keys", join(root, ".ssh"));
+    symlinkSync("package.json", join(root, ".env.test"));
+    symlinkSync(".", join(root, ".aws"));
+    symlinkSync("nowhere", join(root, ".npmrc"));
+    const options = { root, protect: [join(root, "conf/prod.txt")] };
+    const command =
+      "cat .env conf/prod.txt .ssh/a.txt keys/a.txt .env.test package.json conf/open.txt; echo x > package.json; mv conf moved; true";
+    const text = await said(await openedRuntime(options), command);
+    expect(text).toContain("\nopen");
+    expect(text).not.toContain("SECRET");
+    expect(readFileSync(join(root, "package.json"), "utf8")).toBe("SECRET=3");
+    expect(await said(await openedRuntime({ root, allowSensitive: [".env"] }), "cat .env keys/a.txt; true")).toMatch(
+      /^SECRET=1.*keys.*denied/u,
+    );
+  });
+
   test("tools that run a program have the limits that the kernel holds, and their errors apart", async () => {
     const bubblewrap = await findBubblewrap(new AbortController().signal);
     const root = folderWith({}, "/var/tmp");
