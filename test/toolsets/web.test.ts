@@ -67,6 +67,19 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
     expect(text).not.toMatch(/Home \| About|ran/u);
   });
 
+  test.each([
+    ["nothing", "", "(no text)"],
+    ["a doctype alone", "<!doctype html>\n", "(no text)"],
+    ["a comment alone", "<!-- empty -->", "(no text)"],
+    ["text alone", "The ferry leaves.", "The ferry leaves."],
+    ["a paragraph without a body", "<!doctype html><p>The ferry leaves.</p>", "The ferry leaves."],
+    ["a head and no body", "<html><head><title>Ferries</title></head ><p>The ferry leaves.</p>", "The ferry leaves."],
+  ])("F1.69 a page that is %s is read", async (_what, html, text) => {
+    const { fetchPage } = await bench(send("text/html", html));
+    const result = await fetchPage("/");
+    expect(resultText(result), JSON.stringify(result.error)).toMatch(new RegExp(`\n\n${text.replaceAll(/[().]/gu, "\\$&")}$`, "u"));
+  });
+
   test("F1.69 the text of a PDF document comes page by page", async () => {
     const { fetchPage } = await bench(send("application/pdf", pdfOf("Ferries of May")));
     const result = await fetchPage("/f.pdf");
