@@ -93,6 +93,19 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
     expect(resultText(await fetchPage("/t", { from: 10 }))).toMatch(/\(no text\)$/u);
   });
 
+  test("F1.69 a part ends behind a character, not in the middle of it", async () => {
+    const { fetchPage } = await bench(send("text/plain; charset=utf-8", "😀😀a😀"));
+    const read: unknown[] = [];
+    for (let from = 0; from < 7;) {
+      const { output } = await fetchPage("/t", { from, maxChars: 1 });
+      const { text } = output as { text: string }; // as its output schema says
+      read.push(text);
+      from += text.length;
+    }
+    expect(read).toEqual(["😀", "😀", "a", "😀"]);
+    expect(resultText(await fetchPage("/t", { maxChars: 3 }))).toMatch(/😀😀\n\n\(3 more characters; go on with from: 4\)$/u);
+  });
+
   const PNG = Buffer.from("iVBORw0KGgo=", "base64");
 
   test("F1.69 an image is an image; a type without text is refused", async () => {
