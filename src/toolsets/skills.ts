@@ -28,7 +28,8 @@ const SKILL_FILE = "SKILL.md";
  * Makes the tool `skill` over a folder of skills: `<skill>/SKILL.md` begins with a YAML front matter that has `name` and `description`. The description of the
  * tool lists every skill in one line; a call reads the instructions of one, or another file of its folder.
  *
- * The folder is read when the toolset is opened and when it is refreshed. At most 200 skills; a skill whose front matter cannot be read is left out with a warning.
+ * The folder is read when the toolset is opened and when it is refreshed. At most 200 skills; one whose front matter cannot be read, or that is reached
+ * by a link which leads out of its folder, is left out with a warning.
  *
  * @throws ToolError `invalid_config` when the folder cannot be read, `invalid_argument` for other options
  * @see https://agentskills.io/specification
@@ -76,6 +77,11 @@ class SkillsEngine implements Engine {
     if (!place.shown.startsWith(`${skill.folder}/`))
       throw new ToolError("permission_denied", `${JSON.stringify(file)} is not in the folder of the skill ${JSON.stringify(name)}.`, {
         outcome: "failed",
+      });
+    if (place.missing.length > 0)
+      throw new ToolError("not_found", `The skill ${JSON.stringify(name)} has no file ${JSON.stringify(file)}.`, {
+        outcome: "failed",
+        hint: "Its instructions name its files.",
       });
     return textOf(await loadCurrent(place, context.signal));
   }

@@ -2,6 +2,13 @@ import { describe, expect, test } from "vitest";
 import { TemporaryWorkspace } from "./temporary-workspace.ts";
 
 describe("F1.68 json_read", () => {
+  test("F1.68 of a file that is not UTF-8 the error says that, and nothing of a change", async () => {
+    const workspace = new TemporaryWorkspace({ "a.json": Buffer.from('"\u00e9"', "latin1") });
+    expect((await workspace.refusal("json_read", { path: "a.json" })).message).toBe(
+      '"a.json" is not UTF-8 text, and no other encoding is supported here.',
+    );
+  });
+
   const DOCUMENT = JSON.stringify({ a: { b: [{ c: 1 }, null], "d.e": "x", __proto: 0 }, "1": true });
   const read = async (at: string): Promise<unknown> => {
     const workspace = new TemporaryWorkspace({ "a.json": DOCUMENT });

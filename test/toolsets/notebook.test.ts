@@ -85,6 +85,22 @@ describe("F1.72 notebook_edit", () => {
     expect(text()).toMatch(/^\{\n "cells"[^]*\n\}\n$/u);
   });
 
+  test("F1.72 the attachments of a cell stay, unless it becomes a code cell, which may have none", async () => {
+    const attachments = { "a.png": { "image/png": "iVBORw0" } };
+    const cell = { id: "a1", cell_type: "markdown", attachments, metadata: {}, source: ["![](attachment:a.png)"] };
+    const { use, document } = bench({ ...NOTEBOOK, cells: [cell] });
+    await use("notebook_read", {});
+    for (const type of [{}, { type: "raw" }, { type: "code" }]) {
+      await use("notebook_edit", { cell: 0, source: "x", ...type });
+      const { cell_type: cellType, ...rest } = document().cells[0] ?? {};
+      const kept = { id: "a1", metadata: {}, source: ["x"] };
+      expect([cellType, rest]).toEqual([
+        type.type ?? "markdown",
+        type.type === "code" ? { ...kept, execution_count: null, outputs: [] } : { ...kept, attachments },
+      ]);
+    }
+  });
+
   test("F1.72 cells are inserted at any place and deleted; new ones have a valid id", async () => {
     const { use, document } = bench();
     await use("notebook_read", {});

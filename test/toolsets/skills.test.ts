@@ -49,7 +49,11 @@ describe("F1.72 skills", () => {
     for (const file of ["../deploy/SKILL.md", "../../secret.txt", "link.md"])
       expect((await read({ name: "report", file })).error?.code, file).toBe("permission_denied");
     for (const file of ["none.md", "/etc/passwd"])
-      expect((await read({ name: "report", file })).error?.message).toMatch(/^Cannot open "report\/.*does not exist\.$/u);
+      expect((await read({ name: "report", file })).error).toMatchObject({
+        code: "not_found",
+        message: `The skill "report" has no file "${file}".`,
+        hint: "Its instructions name its files.",
+      });
   });
 
   test("F1.72 a skill whose front matter cannot be used is left out with a warning, the others work", async () => {
@@ -65,6 +69,31 @@ describe("F1.72 skills", () => {
     const warnings = ports.log.lines.flatMap(({ level, message }) => (level === "warn" ? [message] : []));
     expect(warnings.map((line) => /The skill (\w)/u.exec(line)?.[1] ?? line.slice(-60))).toHaveLength(5);
     expect(warnings[0]).toBe('The skill a/SKILL.md is left out: it does not begin with a front matter between two lines "---".');
+  });
+
+  test("F1.72 a skill behind a link that leads out of its folder is left out with a warning; one that is listed can be read", async () => {
+    const { runtime, ports, description, read, folder } = await bench({
+      "report/SKILL.md": REPORT,
+      "own/README.md": "---\ndescription: Its own.\n---\n",
+      "other/x.md": "",
+    });
+    const skills = join(folder, "skills");
+    mkdirSync(join(folder, "shared"));
+    writeFileSync(join(folder, "shared", "SKILL.md"), "---\ndescription: Shared.\n---\n");
+    symlinkSync("README.md", join(skills, "own", "SKILL.md"));
+    symlinkSync("../../shared/SKILL.md", join(skills, "other", "SKILL.md"));
+    symlinkSync("../shared", join(skills, "shared"));
+    symlinkSync("report", join(skills, "alias"));
+    symlinkSync("nowhere", join(skills, "dead"));
+    symlinkSync("report/SKILL.md", join(skills, "a-file"));
+    await runtime.refresh();
+    expect(description()).toMatch(/:\n- own: Its own\.\n- report: Writes the weekly report\.$/u);
+    for (const name of ["own", "report"]) expect((await read({ name })).status).toBe("ok");
+    expect(ports.log.lines.flatMap(({ level, message }) => (level === "warn" ? [message] : []))).toEqual(
+      ["alias", "other", "shared"].map(
+        (name) => `The skill ${name}/SKILL.md is left out: it is reached by a link that leads out of its folder.`,
+      ),
+    );
   });
 
   test("F1.72 a new skill is there after a refresh, and a folder that is gone is said", async () => {

@@ -67,6 +67,19 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
     expect(text).not.toMatch(/Home \| About|ran/u);
   });
 
+  test.each([
+    ["nothing", "", "(no text)"],
+    ["a doctype alone", "<!doctype html>\n", "(no text)"],
+    ["a comment alone", "<!-- empty -->", "(no text)"],
+    ["text alone", "The ferry leaves.", "The ferry leaves."],
+    ["a paragraph without a body", "<!doctype html><p>The ferry leaves.</p>", "The ferry leaves."],
+    ["a head and no body", "<html><head><title>Ferries</title></head ><p>The ferry leaves.</p>", "The ferry leaves."],
+  ])("F1.69 a page that is %s is read", async (_what, html, text) => {
+    const { fetchPage } = await bench(send("text/html", html));
+    const result = await fetchPage("/");
+    expect(resultText(result), JSON.stringify(result.error)).toMatch(new RegExp(`\n\n${text.replaceAll(/[().]/gu, "\\$&")}$`, "u"));
+  });
+
   test("F1.69 the text of a PDF document comes page by page", async () => {
     const { fetchPage } = await bench(send("application/pdf", pdfOf("Ferries of May")));
     const result = await fetchPage("/f.pdf");
@@ -78,6 +91,19 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
     expect(resultText(await fetchPage("/t", { maxChars: 4 }))).toMatch(/\n\n0123\n\n\(6 more characters; go on with from: 4\)$/u);
     expect(resultText(await fetchPage("/t", { from: 8 }))).toMatch(/\n\n89$/u);
     expect(resultText(await fetchPage("/t", { from: 10 }))).toMatch(/\(no text\)$/u);
+  });
+
+  test("F1.69 a part ends behind a character, not in the middle of it", async () => {
+    const { fetchPage } = await bench(send("text/plain; charset=utf-8", "😀😀a😀"));
+    const read: unknown[] = [];
+    for (let from = 0; from < 7;) {
+      const { output } = await fetchPage("/t", { from, maxChars: 1 });
+      const { text } = output as { text: string }; // as its output schema says
+      read.push(text);
+      from += text.length;
+    }
+    expect(read).toEqual(["😀", "😀", "a", "😀"]);
+    expect(resultText(await fetchPage("/t", { maxChars: 3 }))).toMatch(/😀😀\n\n\(3 more characters; go on with from: 4\)$/u);
   });
 
   const PNG = Buffer.from("iVBORw0KGgo=", "base64");

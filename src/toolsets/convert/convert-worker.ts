@@ -24,8 +24,17 @@ async function convert({ kind, bytes, url }: ConvertJob): Promise<ConvertAnswer>
 
 async function convertPage(html: string, url: string | undefined): Promise<ConvertAnswer> {
   const { Defuddle } = await import("defuddle/node");
-  const { title, content } = await Defuddle(html, url, { markdown: true, useAsync: false });
+  const { title, content } = await Defuddle(withBody(html), url, { markdown: true, useAsync: false });
   return { text: content, title };
+}
+
+/** The tag `<body>` may be left out, as may `<html>`; the parser finds no text without it, and fails where there is no element. */
+function withBody(html: string): string {
+  if (/<(?:body|frameset)[\s>]/iu.test(html)) return html;
+  const head = /<\/head\s*>/iu.exec(html);
+  if (head === null) return `<html><body>${html}`;
+  const end = head.index + head[0].length;
+  return `${html.slice(0, end)}<body>${html.slice(end)}`;
 }
 
 async function convertPdf(bytes: Uint8Array): Promise<ConvertAnswer> {

@@ -77,21 +77,17 @@ export async function loadCurrent(place: Place, signal: AbortSignal): Promise<Cu
   }
 }
 
-/** The text of a file to be edited. @throws ToolError when it is too large, binary, or not UTF-8 */
+/** The text of a file. @throws ToolError when it is too large, binary, or not UTF-8 */
 export function textOf(file: CurrentFile): string {
   if (file.bytes === undefined) throw tooLargeFile(file.shown, MAX_TEXT_BYTES);
   refuseBinary(file.shown, file.bytes.subarray(0, HEAD_BYTES));
   try {
     return UTF8.decode(file.bytes);
   } catch (thrown: unknown) {
-    throw new ToolError(
-      "execution_failed",
-      `${JSON.stringify(file.shown)} is not UTF-8 text: saving a change would damage the rest of it.`,
-      {
-        outcome: "failed",
-        cause: thrown,
-      },
-    );
+    throw new ToolError("execution_failed", `${JSON.stringify(file.shown)} is not UTF-8 text, and no other encoding is supported here.`, {
+      outcome: "failed",
+      cause: thrown,
+    });
   }
 }
 

@@ -83,8 +83,10 @@ function revisedCells(
 
 function withSource(cell: JsonObject, source: string, type: CellType | undefined): JsonObject {
   const { outputs: _outputs, execution_count: _count, ...kept } = cell;
+  const { attachments: _attachments, ...keptOfCode } = kept; // only other cells may have attachments
   const cellType = type ?? own(cell, "cell_type");
-  return { ...kept, cell_type: cellType ?? "code", source: [...linesOf(source)], ...(cellType === "code" ? NOT_RUN : {}) };
+  const changed = { cell_type: cellType ?? "code", source: [...linesOf(source)] };
+  return cellType === "code" ? { ...keptOfCode, ...changed, ...NOT_RUN } : { ...kept, ...changed };
 }
 
 /** A code cell that was not run has both fields. */

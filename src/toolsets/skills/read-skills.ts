@@ -1,6 +1,6 @@
 /** Reads the front matter of the skills in a folder. */
-import { readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { readdir, realpath, stat } from "node:fs/promises";
+import { join, sep } from "node:path";
 import { own } from "../../core/base/own.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { isJsonObject } from "../../core/base/json.ts";
@@ -21,9 +21,9 @@ const MAX_BYTES = 1024 * 1024;
 const MAX_NAME_LENGTH = 64;
 const MAX_DESCRIPTION_LENGTH = 1_024;
 
-/** By name, in alphabetical order. @throws ToolError `invalid_config` for a folder that cannot be read */
+/** By name, in alphabetical order; `root` is canonical. @throws ToolError `invalid_config` for a folder that cannot be read */
 export async function readSkills(root: string, warn: (warning: string) => void): Promise<ReadonlyMap<string, Skill>> {
-  const folders = (await entriesOf(root)).filter((entry) => entry.isDirectory()).map(({ name }) => name);
+  const folders = await foldersOf(root);
   if (folders.length > MAX_SKILLS) warn(`${root} has ${folders.length} folders; the first ${MAX_SKILLS} are read as skills.`);
   const skills = new Map<string, Skill>();
   for (const folder of folders.sort().slice(0, MAX_SKILLS)) {
@@ -36,11 +36,23 @@ export async function readSkills(root: string, warn: (warning: string) => void):
   return skills;
 }
 
-async function entriesOf(root: string) {
+/** Links to folders are among them, so that a warning says why they are not read. */
+async function foldersOf(root: string): Promise<string[]> {
   try {
-    return await readdir(root, { withFileTypes: true });
+    const folders: string[] = [];
+    for (const entry of await readdir(root, { withFileTypes: true }))
+      if (entry.isDirectory() || (entry.isSymbolicLink() && (await leadsToFolder(join(root, entry.name))))) folders.push(entry.name);
+    return folders;
   } catch (thrown: unknown) {
     throw new ToolError("invalid_config", `The folder of skills ${root} cannot be read: ${describeThrown(thrown)}`, { cause: thrown });
+  }
+}
+
+async function leadsToFolder(link: string): Promise<boolean> {
+  try {
+    return (await stat(link)).isDirectory();
+  } catch {
+    return false; // it leads nowhere
   }
 }
 
@@ -50,6 +62,8 @@ async function readSkill(root: string, folder: string, warn: (warning: string) =
   const leftOut = (reason: string): undefined => warn(`The skill ${join(folder, "SKILL.md")} is left out: ${reason}`) as undefined;
   try {
     if (!(await readdir(join(root, folder))).includes("SKILL.md")) return undefined;
+    if (!(await realpath(path)).startsWith(join(root, folder) + sep))
+      return leftOut("it is reached by a link that leads out of its folder.");
     const text = await readTextFile({ path, what: "skill", code: "invalid_config", maxBytes: MAX_BYTES, hint: "Give a Markdown file." });
     const head = /^---\r?\n([^]*?)\r?\n---(?:\r?\n|$)/u.exec(text)?.[1];
     if (head === undefined) return leftOut('it does not begin with a front matter between two lines "---".');

@@ -68,7 +68,9 @@ interface Shown {
 }
 
 function shown(text: string, { url, title = "", from, maxChars }: Shown): ToolOutput {
-  const part = text.slice(from, from + maxChars).toWellFormed();
+  const cut = from + maxChars;
+  const isInCharacter = (text.codePointAt(cut - 1) ?? 0) > 0xffff; // its second half belongs to this part as well
+  const part = text.slice(from, isInCharacter ? cut + 1 : cut).toWellFormed();
   const end = from + part.length;
   const heading = `${title === "" ? "" : `${title}\n`}${url}\n\n`;
   const rest = end < text.length ? `\n\n(${text.length - end} more characters; go on with from: ${end})` : "";
