@@ -1,6 +1,6 @@
 /** Tells the cache what calls write, before they begin and when they end: an answer that was read from it is right no longer. */
 import { isSessionKey } from "../core/effects.ts";
-import { ToolError } from "../core/error.ts";
+import { ToolError, hintsOf } from "../core/error.ts";
 import { waitFor } from "../policy/deadline.ts";
 import { isAdmitted, lockKeysOf, type AdmittedCall, type CallRun } from "./call-run.ts";
 import { cacheSettings } from "../registry/check-cache.ts";
@@ -68,5 +68,6 @@ async function waitUntilKnown(run: AdmittedCall, known: Promise<void>): Promise<
     outcome: "not_started",
     retryable: error.retryable,
     cause: error,
+    ...hintsOf(error),
   });
 }

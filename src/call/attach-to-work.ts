@@ -7,14 +7,14 @@ import type { AdmittedCall } from "./call-run.ts";
 import { outcomeUnknown } from "./reconcile-call.ts";
 
 /** Whether a call from before a crash is asked for where its work continues. */
-export function goesOnElsewhere({ remoteId, route }: AdmittedCall): boolean {
-  return remoteId !== undefined && route.engine.attach !== undefined && route.rules.isTool;
+export function goesOnElsewhere({ resumed, route }: AdmittedCall): boolean {
+  return resumed?.remoteId !== undefined && route.engine.attach !== undefined && route.rules.isTool;
 }
 
 /** Records the id of the work, where a later process could ask for it. */
 export function noteRemote(run: AdmittedCall, remoteId: string): void {
   const { route, turn } = run;
-  if (run.remoteId === remoteId || route.engine.attach === undefined || !route.rules.isTool) return;
+  if (run.resumed?.remoteId === remoteId || route.engine.attach === undefined || !route.rules.isTool) return;
   if (turn.session.eventLog === undefined || remoteId === "" || remoteId.length > MAX_ID_LENGTH) return;
   run.record({ ...run.eventBase, type: "call-remote", toolName: run.toolName, remoteId });
 }
@@ -26,7 +26,7 @@ export async function attachTo(run: AdmittedCall, remoteId: string, request: Eng
     return await engine.attach?.(remoteId, request, context);
   } catch (thrown: unknown) {
     if (!isToolError(thrown) || thrown.code !== "not_found") throw thrown;
-    run.remoteId = undefined;
+    if (run.resumed !== undefined) run.resumed.remoteId = undefined;
     if (run.effects.repeatable) return engine.call(request, context);
     throw outcomeUnknown(run.toolName, thrown.message);
   }

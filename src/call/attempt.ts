@@ -16,7 +16,7 @@ import { endRead, leaveFlight, readAnswered, type Found } from "./cached-read.ts
 import { CallRun, type AdmittedCall } from "./call-run.ts";
 import { noteAbandoned, noteAttempt, noteWait } from "./call-timing.ts";
 import { withinLayer } from "./caller-layer.ts";
-import { driveGenerator, isTalk } from "./drive-generator.ts";
+import { driveGenerator, isStatefulRun } from "./drive-generator.ts";
 import { followRemoteJob } from "./follow-remote-job.ts";
 import { release } from "./hold.ts";
 import { askWithFault, faultIsOver, hasPlannedTimeout, isPutIn, plannedTimeout, spoiledAnswer } from "./inject-fault.ts";
@@ -26,9 +26,9 @@ import { prepareAttempt, recallOr } from "./prepare-attempt.ts";
 import { definitionChanged } from "./same-definition.ts";
 import { AttemptContext } from "./tool-context.ts";
 
-/** A handler that keeps the event loop this long without a break is reported. */
+/** A handler that keeps the event loop so long without a break is reported to listeners. */
 const BLOCK_MS = 100;
-/** A shorter one may be a cold start or a busy machine, and is reported to listeners only. */
+/** One that keeps it so long is logged as well: less may be a cold start or a busy machine. */
 const WARNED_BLOCK_MS = 1_000;
 
 /** The end of an attempt: its error, or undefined when `run.raw` holds the answer. */
@@ -232,39 +232,32 @@ function askFaulty(run: AdmittedCall, request: EngineRequest, context: AttemptCo
   return askWithFault(run, context, () => ask(run, request, context));
 }
 
+/** Asks the engine, within what tells later code whose call it works for, where anything asks that: it makes closures. */
 function ask(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
-  const { tracing } = run.parts;
-  return tracing === undefined
-    ? askUntraced(run, request, context)
-    : tracing.withinCall(run.callId, () => askUntraced(run, request, context));
+  const { turn, beside, ticket, slots, options, parts } = run;
+  const isTracked = ticket !== undefined || slots !== undefined || turn.tracksCallers || beside !== undefined;
+  const isPlain = !isTracked && parts.tracing === undefined && options.visibility === undefined && options.principal === undefined;
+  return isPlain ? put(run, request, context) : askWithin(run, request, context);
 }
 
-function askUntraced(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
-  const { turn, beside, ticket, slots } = run;
-  const mayLend = ticket !== undefined || slots !== undefined;
-  return mayLend || turn.tracksCallers || beside !== undefined ? askTracked(run, request, context) : askInLayer(run, request, context);
-}
-
-function askTracked(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
-  return withinRun(run, () => askInLayer(run, request, context));
-}
-
-function askInLayer(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
-  const { visibility, principal } = run.options;
-  return visibility === undefined && principal === undefined ? put(run, request, context) : putInLayer(run, request, context);
-}
-
-function putInLayer(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
-  const { visibility, principal } = run.options;
-  return withinLayer({ session: run.turn.session, visibility, principal }, () => put(run, request, context));
+function askWithin(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
+  const { parts, turn, options } = run;
+  const { visibility, principal } = options;
+  const inLayer = (): unknown =>
+    visibility === undefined && principal === undefined
+      ? put(run, request, context)
+      : withinLayer({ session: turn.session, visibility, principal }, () => put(run, request, context));
+  const tracked = (): unknown => withinRun(run, inLayer);
+  return parts.tracing === undefined ? tracked() : parts.tracing.withinCall(run.callId, tracked);
 }
 
 function put(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
-  const { route, remoteId } = run;
+  const { route, resumed } = run;
+  const remoteId = resumed?.remoteId;
   if (remoteId !== undefined && goesOnElsewhere(run)) return attachTo(run, remoteId, request, context);
   const answer = route.rules.asksSimulate ? route.engine.simulate?.(request, context) : route.engine.call(request, context);
   // Its body runs where it is driven, so that is here: where what it calls and traces is known to be of this call.
-  return run.plan.tool.mode === "stateful" && isTalk(answer) ? driveGenerator(run, answer, context.signal) : answer;
+  return run.plan.tool.mode === "stateful" && isStatefulRun(answer) ? driveGenerator(run, answer, context.signal) : answer;
 }
 
 /** Gives back what was taken for an attempt that does not begin after all. */

@@ -26,10 +26,10 @@ import type { VisibilityRules } from "../policy/visibility.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { CallCounters, OrphanCount } from "./call-counters.ts";
 import type { CallTiming } from "./call-timing.ts";
-import type { EarlierCalls, EarlierRun } from "./earlier-calls.ts";
+import type { EarlierRun, ResumedCall } from "./earlier-calls.ts";
 import type { FallbackChains } from "./fallback-chains.ts";
 import { idempotencyKey } from "./idempotency-key.ts";
-import type { CallJob, EarlierJob } from "./job.ts";
+import type { CallJob } from "./job.ts";
 import type { JobOutputBuffer } from "./job-output.ts";
 import type { JobTable } from "./job-table.ts";
 import type { ExecuteWithin } from "./nested-options.ts";
@@ -191,8 +191,6 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   declare takenBack: string | undefined;
   /** It may have been run before a crash, and its outcome is unknown. */
   isInterrupted = false;
-  /** Makes the changes of state again that it made before a crash: it turned out to have happened. */
-  declare keepChanges: (() => void) | undefined;
   /** `raw` has its answer, and nothing need be run. */
   isAnswered = false;
   /** Its caller said whether it goes to the background, in place of its options. */
@@ -205,16 +203,8 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   caller: { readonly resolve: (answer: ToolResult) => void } | undefined;
   /** Called when it has its result. */
   declare atEnd: (() => void) | undefined;
-  /** It had begun before a crash. */
-  declare isTakenUp: true | undefined;
-  /** Its intent was recorded before a crash: it has the tool and the input that hooks left it, and none is asked again. */
-  declare isDecided: true | undefined;
-  /** It was a background job before a crash. */
-  declare wasJob: EarlierJob | undefined;
-  /** The calls that were made in it before a crash, until they are resumed. */
-  declare earlierCalls: EarlierCalls | undefined;
-  /** The name under which its engine continues its work elsewhere, as recorded before a crash: it is asked for instead of called again. */
-  declare remoteId: string | undefined;
+  /** Set for a call that had begun before a crash. */
+  declare resumed: ResumedCall | undefined;
   /** Where its handler's own calls belong while it is a job: outside the turns of its session. */
   declare beside: RunningTurn | undefined;
   /** Nothing takes it back any more, as its batch or message is over. */

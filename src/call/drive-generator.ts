@@ -4,15 +4,15 @@ import { ToolError } from "../core/error.ts";
 import { copyJson } from "../core/base/json.ts";
 import type { AdmittedCall } from "./call-run.ts";
 
-export type Talk = AsyncGenerator<unknown, unknown, unknown>;
+export type StatefulRun = AsyncGenerator<unknown, unknown, unknown>;
 
-export function isTalk(answer: unknown): answer is Talk {
+export function isStatefulRun(answer: unknown): answer is StatefulRun {
   return (
     typeof answer === "object" &&
     answer !== null &&
     Symbol.asyncIterator in answer &&
-    typeof (answer as Partial<Talk>).next === "function" &&
-    typeof (answer as Partial<Talk>).return === "function"
+    typeof (answer as Partial<StatefulRun>).next === "function" &&
+    typeof (answer as Partial<StatefulRun>).return === "function"
   );
 }
 
@@ -21,10 +21,10 @@ export function isTalk(answer: unknown): answer is Talk {
  *
  * @throws ToolError `not_executable` for a call that is no job; `not_json` for what cannot be said
  */
-export async function driveGenerator(run: AdmittedCall, talk: Talk, signal: AbortSignal): Promise<unknown> {
+export async function driveGenerator(run: AdmittedCall, generator: StatefulRun, signal: AbortSignal): Promise<unknown> {
   const { job } = run;
   if (job === undefined) {
-    await talk.return(undefined);
+    await generator.return(undefined);
     throw new ToolError("not_executable", `${run.toolName} is talked to while it runs, which needs a session.`, {
       operatorHint: "Call it by session.execute(), outside simulations.",
     });
@@ -32,15 +32,15 @@ export async function driveGenerator(run: AdmittedCall, talk: Talk, signal: Abor
   const stop = (): void => job.stopAsking();
   signal.addEventListener("abort", stop, { once: true });
   try {
-    for (let step = await talk.next(); ;) {
+    for (let step = await generator.next(); ;) {
       if (step.done === true) return step.value;
       const input = signal.aborted ? undefined : await job.ask(saidText(step.value));
       if (signal.aborted) return undefined;
-      step = await talk.next(input);
+      step = await generator.next(input);
     }
   } finally {
     signal.removeEventListener("abort", stop);
-    await talk.return(undefined).catch(() => {}); // of one that has ended, nothing; of any other, its own error is ignored
+    await generator.return(undefined).catch(() => {}); // of one that has ended, nothing; of any other, its own error is ignored
   }
 }
 

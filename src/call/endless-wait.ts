@@ -3,6 +3,7 @@ import { endlessTurns, isTurnAwaited, turnWaits, type TurnWait } from "../sessio
 import { CallRun, type CallParts } from "./call-run.ts";
 import { BorrowedSlot, LentSlot, LentTicket, nestedLines, type HeldSlot } from "./lent-hold.ts";
 import { soleOf } from "./nested-calls.ts";
+import { addTo } from "../core/base/add-to.ts";
 
 /** Most owners looked at of each wait, and most calls in all; a circle that is larger ends with a deadline. */
 const MAX_OWNERS = 1_000;
@@ -129,9 +130,7 @@ function waitingInside(waiting: ReadonlySet<Waiting>): Inside {
   const inside = new Map<string, Waiting[]>();
   for (const one of waiting)
     for (let around = callerOf(one); around !== undefined; around = around.madeBy) {
-      const known = inside.get(around.callId);
-      if (known === undefined) inside.set(around.callId, [one]);
-      else known.push(one);
+      addTo(inside, around.callId, one);
       if (!(one instanceof CallRun) && around.job !== undefined) break; // it is not waited for
     }
   return inside;
@@ -152,9 +151,7 @@ function holdersOf({ awaitedSlot, parts }: CallRun): readonly (readonly CallRun[
       const shared = sharedIn(slot, awaitedSlot);
       if (shared === undefined) continue;
       const key = slot === awaitedSlot ? run : shared; // not lent: each call has a slot of the limit
-      const group = groups.get(key);
-      if (group === undefined) groups.set(key, [run]);
-      else group.push(run);
+      addTo(groups, key, run);
     }
   return [...groups.values()];
 }

@@ -159,7 +159,7 @@ export class JobTable {
   async cancelIn(sessionId: string, reason: string): Promise<void> {
     const jobs = this.runningIn(sessionId);
     for (const job of jobs) job.cancel(reason);
-    await Promise.all(jobs.map((job) => job.whenOver()));
+    await Promise.all(jobs.map((job) => new Promise<void>((resolve) => job.onPause(resolve, false))));
   }
 
   /** Another process continues the jobs of a session: what became of them here is not their end. */

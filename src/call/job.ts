@@ -74,8 +74,8 @@ export class CallJob {
   #question: string | undefined;
   #inputs: JsonValue[] | undefined;
   #asking: ((input: JsonValue) => void) | undefined;
-  #ended: PromiseWithResolvers<void> | undefined;
-  #asked: PromiseWithResolvers<void> | undefined;
+  /** Those who wait for it, and whether a question ends their wait. */
+  readonly #waits = new Map<() => void, boolean>();
   /** Set from its end until that is known to be durable. */
   #written: Written | undefined;
   #loss: ToolError | undefined;
@@ -154,8 +154,7 @@ export class CallJob {
     this.#question = text;
     this.#write(text, true);
     if (this.#asking !== resolve) return promise; // a listener answered it, or ended the attempt
-    this.#asked?.resolve();
-    this.#asked = undefined;
+    this.#endWaits(true);
     this.#onAsk();
     if (this.#asking === resolve) this.#call?.letProcessEnd(); // there may never be an answer
     return promise;
@@ -221,8 +220,7 @@ export class CallJob {
     this.#written = call.written;
     if (status === "pending") this.#state = "cancelled";
     else this.#state = endState(status, result.error?.code);
-    this.#ended?.resolve();
-    this.#asked?.resolve();
+    this.#endWaits(false);
     if (status === "pending") return undefined; // no result of a call
     return { ...call.eventBase, type: "job-end", toolName: this.#toolName, status, notify: this.notify };
   }
@@ -251,14 +249,19 @@ export class CallJob {
     return this.#asking !== undefined;
   }
 
-  /** Resolves when it asks something, or has ended. */
-  whenAsking(): Promise<void> {
-    return this.isOver || this.isAsking ? Promise.resolve() : (this.#asked ??= Promise.withResolvers()).promise;
+  /** Calls the listener once: when it has ended or, with `untilAsked`, asks something. The returned function forgets it, and so all it holds. */
+  onPause(listener: () => void, untilAsked: boolean): () => void {
+    if (this.isOver || (untilAsked && this.isAsking)) listener();
+    else this.#waits.set(listener, untilAsked);
+    return () => void this.#waits.delete(listener);
   }
 
-  /** Resolves when it has ended. */
-  whenOver(): Promise<void> {
-    return this.isOver ? Promise.resolve() : (this.#ended ??= Promise.withResolvers()).promise;
+  #endWaits(isAsking: boolean): void {
+    for (const [listener, untilAsked] of this.#waits)
+      if (!isAsking || untilAsked) {
+        this.#waits.delete(listener);
+        listener();
+      }
   }
 
   /** The log has the first characters and every question; listeners are called with everything. */

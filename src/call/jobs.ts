@@ -104,14 +104,17 @@ export class Jobs {
     if (untilAsked && job.isAsking) return job.status;
     const { clock } = this.#parts.ports;
     const stopped = Promise.withResolvers<"late" | "aborted">();
+    const paused = Promise.withResolvers<void>();
+    const leave = job.onPause(paused.resolve, untilAsked); // so that waits that ran out do not pile up in a job that runs for days
     const stopTimer = timeoutMs === undefined ? undefined : clock.timer(() => stopped.resolve("late"), timeoutMs);
     const forget = signal === undefined ? undefined : onAbort(signal, () => stopped.resolve("aborted"));
     clock.hold?.(); // a job that asks for input keeps no process alive; who waits for it does
     try {
-      const came = await Promise.race([endOf(job, untilAsked), stopped.promise]);
+      const came = await Promise.race([endOf(job, paused.promise), stopped.promise]);
       if (came === "aborted") throw new ToolError("cancelled", `The wait for the job ${JSON.stringify(id)} was cancelled.`);
       return came === "late" ? job.status : (job.end ?? job.status);
     } finally {
+      leave();
       stopTimer?.();
       forget?.();
       clock.release?.();
@@ -198,8 +201,8 @@ export class Jobs {
 }
 
 /** Resolves when it has ended and a crash cannot take that back, or when it asks. */
-async function endOf(job: CallJob, untilAsked: boolean): Promise<void> {
-  await (untilAsked ? job.whenAsking() : job.whenOver());
+async function endOf(job: CallJob, paused: Promise<void>): Promise<void> {
+  await paused;
   if (job.isOver) await job.whenEndDurable();
 }
 

@@ -2,6 +2,7 @@
 import { CallRun } from "./call-run.ts";
 import { callAround, currentPlace, placeOfNoTurn, withinCall, type TurnCall } from "../session/turn-queue.ts";
 import { Turn } from "../session/turn.ts";
+import { addTo } from "../core/base/add-to.ts";
 
 /** By the turn that they joined, in the order they began. */
 const NESTED = new WeakMap<Turn, CallRun[]>();
@@ -68,9 +69,7 @@ export function isPartOf(call: TurnCall | undefined, outer: CallRun): boolean {
 export function noteNested(run: CallRun): void {
   const { turn } = run;
   const root = turn.joins ?? turn;
-  const runs = NESTED.get(root);
-  if (runs === undefined) NESTED.set(root, [run]);
-  else runs.push(run);
+  addTo(NESTED, root, run);
 }
 
 /** The calls that were made in these, and in those, in the order they began. @param callers calls; a turn for calls that joined it besides its own */

@@ -7,7 +7,7 @@ import { limitOf } from "./lent-hold.ts";
 /** The part of an abandoned handler's context that is read here. */
 interface HandlerContext {
   /** The handler asked for its signal, so it may have stopped halfway. */
-  readonly isHeard: boolean;
+  readonly tookSignal: boolean;
 }
 
 /**
@@ -126,7 +126,7 @@ class AbandonedHandler implements LateEnd {
  * its signal may have stopped halfway.
  */
 function recordEffect({ run, context }: AbandonedWrite): void {
-  if (context.isHeard || run.effects.repeatable || run.route.rules.isPretended || !run.kept || run.turn.session.closed) return;
+  if (context.tookSignal || run.effects.repeatable || run.route.rules.isPretended || !run.kept || run.turn.session.closed) return;
   run.record({ ...run.eventBase, type: "outcome-resolve", toolName: run.toolName, outcome: "applied" });
 }
 

@@ -95,7 +95,7 @@ export function admitCall(run: CallRun): Phase<AdmittedCall> {
  * A call is approved before it can be a background job: the caller gets the question, or `approval_required`, while it still waits.
  */
 export function executeCall(run: AdmittedCall): Answer {
-  return run.wasJob === undefined ? follow(run, allow(run), begin) : runInBackground(run, resumeJob);
+  return run.resumed?.job === undefined ? follow(run, allow(run), begin) : runInBackground(run, resumeJob);
 }
 
 /** A background job from before a crash; it may have to be approved again. */
@@ -119,7 +119,7 @@ function runOrFinish(run: CallRun, came: AdmittedCall | ToolError): Answer {
 function begin(run: CallRun, came: AdmittedCall | ToolError): Answer {
   const allowed = unlessCancelled(run, came);
   if (allowed instanceof Error) return finishCall(run, allowed);
-  if (beginsInBackground(allowed)) return runInBackground(allowed, allowed.isTakenUp === true ? startAgain : runToEnd);
+  if (beginsInBackground(allowed)) return runInBackground(allowed, allowed.resumed !== undefined ? startAgain : runToEnd);
   const answer = runToEnd(allowed);
   return answer instanceof Promise && allowed.options.background !== false && mayOutliveTurn(allowed)
     ? whileDirect(allowed, answer)
@@ -172,7 +172,7 @@ function finish(run: CallRun, end: AdmittedCall | ToolError): Answer {
 }
 
 function rewrite(run: CallRun): Phase<CallRun> {
-  const isLeft = run.isDecided === true || (run.options.rewriteInput === undefined && run.parts.beforeHooks.length === 0);
+  const isLeft = run.resumed?.isDecided === true || (run.options.rewriteInput === undefined && run.parts.beforeHooks.length === 0);
   return isLeft ? run : rewriteCall(run);
 }
 
@@ -194,7 +194,7 @@ function reconcile(run: AdmittedCall): Phase<AdmittedCall> {
 function approve(run: AdmittedCall): Phase<AdmittedCall> {
   const { plan, parts, options } = run;
   if (run.isAnswered || !run.route.rules.isConsequential) return run;
-  if (options.approved === true) return run.isTakenUp === true && plan.tool.approveWhole === true ? coverAgain(run) : run;
+  if (options.approved === true) return run.resumed !== undefined && plan.tool.approveWhole === true ? coverAgain(run) : run;
   if (plan.tool.approveWhole === true && run.turn.session.simulation === undefined) return approveWhole(run);
   if (!parts.approvals.mayAsk && !run.effects.destructive) return run;
   if (plan.tool.composite === true && run.turn.session.simulation?.mayBeReal === false) return run; // all its calls are pretended

@@ -39,7 +39,7 @@ async function ask(run: AdmittedCall, reconcile: Reconcile): Promise<AdmittedCal
   if (value?.happened === true) {
     run.raw = value.output;
     run.isAnswered = true;
-    run.keepChanges?.();
+    run.resumed?.repeatChanges();
   } else if (value?.happened !== false) return outcomeUnknown(run.toolName);
   run.isInterrupted = false;
   return run;

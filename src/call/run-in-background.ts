@@ -6,7 +6,7 @@ import type { ToolResult } from "../core/result.ts";
 import { waitFor } from "../policy/deadline.ts";
 import { withinCall } from "../session/turn-queue.ts";
 import { isAdmitted, type AdmittedCall, type CallRun } from "./call-run.ts";
-import type { EarlierCalls } from "./earlier-calls.ts";
+import type { EarlierCalls, ResumedCall } from "./earlier-calls.ts";
 import { lenderOfJobSlot } from "./borrow.ts";
 import { isPartOf } from "./nested-calls.ts";
 import { finishCall } from "./finish-call.ts";
@@ -50,15 +50,15 @@ async function runJob(run: AdmittedCall, job: CallJob, work: Work): Promise<void
     run.keepProcess();
     const refused = await waitForPlace(run);
     if (refused !== undefined) {
-      await run.earlierCalls?.end(refused.message);
+      await run.resumed?.calls?.end(refused.message);
       await finishCall(run, refused);
       return;
     }
   }
   try {
     job.started();
-    if (waits && run.wasJob === undefined) recordRun(run, 1);
-    if (run.earlierCalls !== undefined) await runEarlierCalls(run, run.earlierCalls);
+    if (waits && run.resumed?.job === undefined) recordRun(run, 1);
+    if (run.resumed?.calls !== undefined) await runEarlierCalls(run, run.resumed, run.resumed.calls);
     await work(run);
   } finally {
     leaveSlot(run);
@@ -92,8 +92,8 @@ const SUSPECT_STARTS = 2;
 /** One that has run so long does not keep the others waiting. */
 const SUSPECT_MS = 10_000;
 
-function isSuspect({ wasJob, isAnswered }: AdmittedCall): boolean {
-  return wasJob !== undefined && wasJob.starts >= SUSPECT_STARTS && !isAnswered;
+function isSuspect({ resumed, isAnswered }: AdmittedCall): boolean {
+  return resumed?.job !== undefined && resumed.job.starts >= SUSPECT_STARTS && !isAnswered;
 }
 
 /** The places of a job that is started alone; the next one may start when it has ended, or has run for long. */
@@ -114,10 +114,10 @@ function placeOfSuspect({ clock }: AdmittedCall, slot: HeldSlot, alone: HeldSlot
 }
 
 /** The calls that were made in it before a crash come to their ends before it is run again; the start that they are part of is counted first. */
-async function runEarlierCalls(run: AdmittedCall, calls: EarlierCalls): Promise<void> {
+async function runEarlierCalls(run: AdmittedCall, resumed: ResumedCall, calls: EarlierCalls): Promise<void> {
   const counted = await countStart(run);
   if (counted instanceof ToolError) return calls.end(counted.message);
-  if (run.wasJob !== undefined) run.wasJob = { ...run.wasJob, isCounted: true };
+  if (resumed.job !== undefined) resumed.job = { ...resumed.job, isCounted: true };
   const ending = calls.run();
   const waited = await waitFor(run, ending, { endsAt: run.deadlineAt, late: () => noPlace(run) });
   if ("ended" in waited) calls.cancel(waited.ended.message);
@@ -134,9 +134,9 @@ function leaveSlot(run: AdmittedCall): void {
  * once must be known by that. Of a call that need not be run, nothing.
  */
 export function countStart(run: AdmittedCall): AdmittedCall | ToolError | Promise<AdmittedCall | ToolError> {
-  const { wasJob, isAnswered } = run;
-  if (wasJob === undefined || wasJob.isCounted === true || isAnswered) return run;
-  recordRun(run, wasJob.starts + 1);
+  const job = run.resumed?.job;
+  if (job === undefined || job.isCounted === true || run.isAnswered) return run;
+  recordRun(run, job.starts + 1);
   return startIsKept(run);
 }
 

@@ -7,9 +7,9 @@ import type { AdmittedCall } from "./call-run.ts";
  * The error of a call whose tool is defined otherwise by now. Asked right before each attempt, whatever was waited for, where the registry has
  * changed since the tool was found. A tool that was removed meanwhile is run, or refused by its engine.
  */
-export function definitionChanged({ plan, parts, isReal, remoteId, attempts }: AdmittedCall): ToolError | undefined {
+export function definitionChanged({ plan, parts, isReal, resumed, attempts }: AdmittedCall): ToolError | undefined {
   const { registry } = parts;
-  if (!isReal || remoteId !== undefined) return undefined;
+  if (!isReal || resumed?.remoteId !== undefined) return undefined;
   const { registered, qualifiedName, tool } = plan;
   const tools = registry.overloads(qualifiedName);
   const isSame = tools.includes(registered) || tools.some((other) => definitionFingerprint(other.tool) === definitionFingerprint(tool));

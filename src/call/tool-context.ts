@@ -166,7 +166,7 @@ export class AttemptContext implements ToolContext {
   }
 
   /** The handler asked for its signal, so it may have stopped halfway when that aborted. */
-  get isHeard(): boolean {
+  get tookSignal(): boolean {
     return this.#controller !== undefined;
   }
 

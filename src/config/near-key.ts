@@ -1,4 +1,5 @@
 /** Finds the key that was probably meant. */
+import { EditDistance } from "../core/base/near-names.ts";
 
 /** The names of our keys in other tools. */
 const OTHER_WORDS: ReadonlyMap<string, string> = new Map([
@@ -69,9 +70,10 @@ export function nearKey(key: string, known: readonly string[]): string | undefin
   if (other !== undefined && known.includes(other)) return other;
   let nearest: string | undefined;
   let least = Math.max(1, Math.floor(wanted.length / 3)) + 1;
+  const measure = new EditDistance(wanted, least - 1);
   for (const candidate of known.slice(0, MAX_KNOWN)) {
     if (candidate.length > MAX_LENGTH) continue;
-    const distance = editDistance(wanted, plain(candidate));
+    const distance = measure.to(plain(candidate));
     if (distance < least) {
       least = distance;
       nearest = candidate;
@@ -88,21 +90,4 @@ export function unknownKey(key: string, known: readonly string[]): string {
 
 function plain(key: string): string {
   return key.replaceAll(/[_\-\s]/gu, "").toLowerCase();
-}
-
-/** How many letters must be put in, taken out, changed or swapped with the next (Levenshtein with transpositions). */
-function editDistance(one: string, other: string): number {
-  let before: readonly number[] = [];
-  let above: readonly number[] = Array.from({ length: other.length + 1 }, (_, index) => index);
-  for (let row = 1; row <= one.length; row++) {
-    const current = [row];
-    for (let column = 1; column <= other.length; column++) {
-      const changed = (above[column - 1] ?? 0) + (one[row - 1] === other[column - 1] ? 0 : 1);
-      const swapped = one[row - 1] === other[column - 2] && one[row - 2] === other[column - 1] ? (before[column - 2] ?? 0) + 1 : changed;
-      current.push(Math.min(changed, swapped, (above[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
-    }
-    before = above;
-    above = current;
-  }
-  return above[other.length] ?? 0;
 }

@@ -6,6 +6,7 @@ import { RemoteJob } from "../core/remote-job.ts";
 import type { Tool } from "../core/tool.ts";
 import { untilAborted } from "../core/base/until-aborted.ts";
 import { definitionFingerprint } from "../schema/definition-fingerprint.ts";
+import { addTo } from "../core/base/add-to.ts";
 
 /** `configured`: not open; `known`: its tools are, and it does not run; `started`: it runs; `used`: it has answered a call since. */
 export type ServerState = "configured" | "known" | "started" | "used";
@@ -319,9 +320,7 @@ export class LazyServer {
 function fingerprintsOf(tools: readonly Tool[]): Fingerprints {
   const all = new Map<string, string[]>();
   for (const tool of tools) {
-    const known = all.get(tool.name);
-    if (known === undefined) all.set(tool.name, [definitionFingerprint(tool)]);
-    else known.push(definitionFingerprint(tool));
+    addTo(all, tool.name, definitionFingerprint(tool));
   }
   return all;
 }

@@ -5,6 +5,7 @@ import type { Toolset } from "../core/toolset.ts";
 import { plainTool } from "../registry/check-tool-fields.ts";
 import type { Registry } from "../registry/registry.ts";
 import { schemaFingerprint } from "../schema/fingerprint.ts";
+import { addTo } from "../core/base/add-to.ts";
 
 /** One tool of a catalog. */
 export interface CatalogTool {
@@ -28,9 +29,7 @@ export function toolsetsIn(tools: ToolCollection): readonly Toolset[] {
   const found = new Map<Toolset, Tool[]>();
   for (const { tool, toolset } of tools.list()) {
     if (toolset.name === OWN_NAMESPACE) continue;
-    const known = found.get(toolset);
-    if (known === undefined) found.set(toolset, [tool]);
-    else known.push(tool);
+    addTo(found, toolset, tool);
   }
   return Array.from(found, ([toolset, own]) => ({ ...toolset, tools: own }));
 }

@@ -1,4 +1,5 @@
 /** Edges from what tools give to what tools take, to be followed either way. */
+import { addTo } from "../core/base/add-to.ts";
 
 /** One parameter of one tool. */
 export interface ParameterPlace {
@@ -44,7 +45,5 @@ export class DataflowGraph {
 }
 
 function add(index: Map<string, DataflowEdge[]>, tool: string, edge: DataflowEdge): void {
-  const known = index.get(tool);
-  if (known === undefined) index.set(tool, [edge]);
-  else known.push(edge);
+  addTo(index, tool, edge);
 }

@@ -7,6 +7,7 @@ import type { Enriched } from "./enrich.ts";
 import { SAMPLE_OPTIONS, SamplingError, checkNamespaces, prepareDraw, type Draw, type SampleOptions, type Sampler } from "./sampler.ts";
 import { drawn } from "../core/base/seeded-random.ts";
 import { plural } from "../core/base/wording.ts";
+import { addTo } from "../core/base/add-to.ts";
 
 /** How tools are drawn at random. */
 export interface RandomSampleOptions extends SampleOptions {
@@ -62,9 +63,7 @@ function sampleRandom(enriched: Enriched, options: RandomSampleOptions): readonl
 function makePools(tools: readonly CatalogTool[], random: Random, weights: NonNullable<RandomSampleOptions["weights"]>): readonly Pool[] {
   const byNamespace = new Map<string, CatalogTool[]>();
   for (const tool of tools) {
-    const known = byNamespace.get(tool.namespace);
-    if (known === undefined) byNamespace.set(tool.namespace, [tool]);
-    else known.push(tool);
+    addTo(byNamespace, tool.namespace, tool);
   }
   return Array.from(byNamespace, ([namespace, own]) => {
     const fixed = typeof weights === "string" ? 1 : weightOf(weights, namespace);

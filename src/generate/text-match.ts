@@ -2,6 +2,7 @@
 import { splitWords } from "../registry/split-words.ts";
 import { embedAll, cosine, type EmbedOptions } from "./vectors.ts";
 import { pause } from "./run-limited.ts";
+import { addTo } from "../core/base/add-to.ts";
 
 export interface TextMatch {
   /** The index of an input text. */
@@ -48,9 +49,7 @@ export function matchByWords(outputTexts: readonly string[], inputTexts: readonl
   const postings = new Map<string, { readonly text: number; readonly weight: number }[]>();
   for (const [text, words] of inputs.distinct.entries()) {
     for (const [word, weight] of vectorOf(words, rarity)) {
-      const known = postings.get(word);
-      if (known === undefined) postings.set(word, [{ text, weight }]);
-      else known.push({ text, weight });
+      addTo(postings, word, { text, weight });
     }
   }
   const same = new Map(inputs.distinct.map((words, text) => [words, text]));

@@ -1,5 +1,6 @@
 /** Writes a history without the results that newer ones replace. */
 import type { ModelMessage, ResultMessage } from "../core/message.ts";
+import { addTo } from "../core/base/add-to.ts";
 
 export interface Replacements {
   /** Which newer call replaced each, as the messages say already. */
@@ -39,9 +40,7 @@ class Rewriting {
     const placeOf = (callId: string): number => order.get(callId) ?? -1;
     for (const callId of [...replacedBy.keys()].sort((one, other) => placeOf(one) - placeOf(other))) {
       const newest = this.#newestOf(callId);
-      const older = this.#replaced.get(newest);
-      if (older === undefined) this.#replaced.set(newest, [callId]);
-      else older.push(callId);
+      addTo(this.#replaced, newest, callId);
     }
   }
 

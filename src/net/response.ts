@@ -6,6 +6,7 @@ import { decodeBody } from "./decode-body.ts";
 import { EventMeter } from "./event-meter.ts";
 import type { HttpResponse } from "./http-request.ts";
 import { networkFailure } from "./network-failure.ts";
+import { addTo } from "../core/base/add-to.ts";
 
 export interface CappedResponseOptions {
   readonly method: string;
@@ -204,9 +205,7 @@ function readHeaders(raw: readonly string[]): ReadonlyMap<string, readonly strin
   for (let index = 0; index + 1 < raw.length; index += 2) {
     const name = (raw[index] ?? "").toLowerCase();
     const value = raw[index + 1] ?? "";
-    const values = headers.get(name);
-    if (values === undefined) headers.set(name, [value]);
-    else values.push(value);
+    addTo(headers, name, value);
   }
   return headers;
 }

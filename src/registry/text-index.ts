@@ -4,6 +4,7 @@ import type { JsonSchema } from "../core/tool.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import { splitWords } from "./split-words.ts";
 import { stemOf } from "./word-stem.ts";
+import { addTo } from "../core/base/add-to.ts";
 
 /** How much a word counts by its place. A word's total in one tool is capped at 63, to fit its posting. */
 const WEIGHTS = { name: 8, title: 4, tags: 4, toolset: 2, description: 2, parameter: 2, parameterText: 1 } as const;
@@ -129,9 +130,7 @@ export class TextIndex {
     this.#totalLength += length;
     for (const [word, weight] of this.#weights) {
       const posting = (position << WEIGHT_BITS) | Math.min(weight, MAX_WEIGHT);
-      const postings = this.#postings.get(word);
-      if (postings === undefined) this.#postings.set(word, [posting]);
-      else postings.push(posting);
+      addTo(this.#postings, word, posting);
     }
   }
 

@@ -2,6 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import { outcomeUnknown } from "../call/reconcile-call.ts";
 import type { OpenCall } from "./fold-events.ts";
+import { addTo } from "../core/base/add-to.ts";
 
 /** A job that was running so many times when its process ended is not run again: it may well be what ends them. */
 const MAX_STARTS = 3;
@@ -36,9 +37,7 @@ export function callsInJobs(open: readonly OpenCall[], ends: ReadonlyMap<string,
   for (const call of open) {
     const around = jobs.get(call.callId);
     if (around === undefined || call.job !== undefined || call.wasNeverWhole || around.wasNeverWhole || ends.has(call.callId)) continue;
-    const others = calls.get(around.callId);
-    if (others === undefined) calls.set(around.callId, [call]);
-    else others.push(call);
+    addTo(calls, around.callId, call);
   }
   return calls;
 }

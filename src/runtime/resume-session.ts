@@ -92,6 +92,11 @@ interface TakeUpParts extends ResumeParts {
   readonly ends: ReadonlyMap<string, ToolError>;
 }
 
+interface TakeUpOptions extends TakeUpParts {
+  /** Makes the changes of state again that the call made. */
+  repeatChanges(): void;
+}
+
 /** @throws ToolError `store_failed` or `conflict` when the results could not be made durable; by rejecting */
 export async function resumeSession(
   session: RuntimeSession,
@@ -114,9 +119,9 @@ export async function resumeSession(
     );
     for (const calls of groups) {
       const runs = taking.begin(calls, running);
-      for (const run of runs) run.earlierCalls = taking.inJob(run, inJobs.get(run.callId));
+      for (const run of runs) if (run.resumed !== undefined) run.resumed.calls = taking.inJob(run, inJobs.get(run.callId));
       await resumeCalls(runs); // of those that continued in the background, their placeholders
-      for (const { result, earlierCalls } of runs) if (result !== undefined) await earlierCalls?.end(`${result.name} has ended`);
+      for (const { result, resumed } of runs) if (result !== undefined) await resumed?.calls?.end(`${result.name} has ended`);
     }
     for (const round of openRounds) voidRound(session, round);
   });
@@ -144,11 +149,12 @@ class TakingUp {
     turn.running = running;
     if (running !== undefined) running.held = turn; // what handlers call joins it
     enterAgain(session, turn, calls[0]?.callId ?? "");
-    return calls.map((call) => {
-      const run = takeUp(session, turn, call, this.#options);
-      run.keepChanges = () => makeAgain(session, turnId, this.#changes.get(run.callId) ?? []);
-      return run;
-    });
+    return calls.map((call) =>
+      takeUp(session, turn, call, {
+        ...this.#options,
+        repeatChanges: () => makeAgain(session, turnId, this.#changes.get(call.callId) ?? []),
+      }),
+    );
   }
 
   /** The calls that were made in a job, one turn after the other, beside all turns of the session. */
@@ -161,7 +167,7 @@ class TakingUp {
       for (const run of runs) run.cancel(reason);
     };
     const run = async (): Promise<void> => {
-      job.earlierCalls = undefined;
+      if (job.resumed !== undefined) job.resumed.calls = undefined;
       for (const group of inOrder(this.#session, calls)) {
         runs = this.begin(group, job.beside);
         if (reason !== undefined) cancel(reason);
@@ -226,7 +232,7 @@ function dataOf({ principal: id }: OpenCall, data: ResumeParts["data"]): ResumeP
   return id === undefined || (data !== undefined && principalIdOf(data) === id) ? data : { ...data, principal: { id } };
 }
 
-function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: TakeUpParts): CallRun {
+function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: TakeUpOptions): CallRun {
   const answerers = open.answerFrom === undefined ? undefined : answerersOf(session, open.call, open.answerFrom);
   const flag = open.isOfModel ? takeBackgroundFlag(open.call, session.registry) : undefined;
   const background = open.background ?? (flag?.background === true ? true : undefined);
@@ -237,27 +243,32 @@ function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: Ta
     ...(options.allow === undefined ? {} : { visibility: visibilityOf(options.allow) }),
     ...(open.hasMadeCalls ? { approved: true } : {}),
   };
-  const { intendedCall } = open;
+  const { callId, intent, intendedCall, job, remoteId } = open;
   const call = intendedCall === undefined ? (flag?.call ?? open.call) : { ...open.call, ...intendedCall };
-  const run = new CallRun(partsOf(session), turn, callOptions, call, { callId: open.callId, idempotencyKey: open.intent });
-  run.isTakenUp = true;
-  if (intendedCall !== undefined) run.isDecided = true;
-  run.wasJob = open.job;
-  if (open.job !== undefined) run.job = run.parts.jobs.adopt(run, open.job); // whatever becomes of it now, it ends as a job
+  const run = new CallRun(partsOf(session), turn, callOptions, call, { callId, idempotencyKey: intent });
+  run.resumed = { isDecided: intendedCall !== undefined, job, calls: undefined, remoteId, repeatChanges: () => options.repeatChanges() };
+  if (job !== undefined) run.job = run.parts.jobs.adopt(run, job); // whatever becomes of it now, it ends as a job
   if (open.sample !== undefined) run.faults = new CallFaults(open.sample);
   const wasReal = open.answerFrom?.every(isReal) ?? true;
-  const mayHaveRun = open.intent !== undefined || (wasReal && session.eventLog?.options.durability === "async");
-  run.isInterrupted = mayHaveRun;
-  run.remoteId = open.remoteId;
-  const ended = options.ends.get(open.callId);
-  // Its result is not shown: it is not run, nor run again.
-  if (open.wasNeverWhole) run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverWhole(session, open, wasReal);
-  else if (ended !== undefined) run.unreadable = ended;
-  else if (options.interrupted === "settle") run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverRun(open);
-  else if (answerers instanceof ToolError) run.unreadable = answerers;
-  else if (open.isStrict && !wasDispatched(open)) run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverRun(open);
-  else if (open.isRewritten && intendedCall === undefined) run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverMade(open);
+  run.isInterrupted = intent !== undefined || (wasReal && session.eventLog?.options.durability === "async");
+  const ended = open.wasNeverWhole ? undefined : options.ends.get(callId);
+  const never =
+    ended === undefined ? whyNotRun(session, open, { answerers, wasReal, runsAgain: options.interrupted !== "settle" }) : undefined;
+  run.unreadable = ended ?? (never !== undefined && run.isInterrupted && never !== answerers ? outcomeUnknown(open.call.name) : never);
   return run;
+}
+
+/** Why a call that did not end is not run, or not run again, were it known that it has not run; undefined where it is. */
+function whyNotRun(
+  session: RuntimeSession,
+  open: OpenCall,
+  known: { readonly answerers: readonly Answerer[] | ToolError | undefined; readonly wasReal: boolean; readonly runsAgain: boolean },
+): ToolError | undefined {
+  if (open.wasNeverWhole) return neverWhole(session, open, known.wasReal); // its result is not shown
+  if (!known.runsAgain) return neverRun(open);
+  if (known.answerers instanceof ToolError) return known.answerers;
+  if (open.isStrict && !wasDispatched(open)) return neverRun(open);
+  return open.isRewritten && open.intendedCall === undefined ? neverMade(open) : undefined;
 }
 
 /** Whether its batch is known to have been found sound: a call of a strict batch is run only then. */

@@ -163,10 +163,7 @@ export class Round {
     if (this.#over !== undefined) return this.#over;
     const said = { content: "", finish: "truncated", usage: NO_USAGE, ...reply } as const;
     const message = readSaid(said);
-    return this.#close(() => {
-      this.#record(message instanceof ToolError ? NOTHING_SAID : message, said, reason);
-      this.#giveBack();
-    }, reason);
+    return this.#close(() => this.#record(message instanceof ToolError ? NOTHING_SAID : message, said, reason), reason);
   }
 
   async #refuse(error: ToolError): Promise<never> {
@@ -285,11 +282,6 @@ export class Round {
       ...(model === undefined || !recordHistory ? {} : { model }),
       ...(voided === undefined ? {} : { voided }),
     });
-  }
-
-  /** Lets tools that may run once a turn be called again, as their calls did not happen. */
-  #giveBack(): void {
-    for (const standing of this.#standings) if (standing instanceof CallRun) this.#place.turn.giveBack(standing.plan.qualifiedName);
   }
 
   #begin(call: ModelCall): CallRun {

@@ -256,7 +256,7 @@ function noWork(): ToolError {
 
 function needsSession(options: ExecuteOptions): ToolError | undefined {
   if (options.background === true)
-    return new ToolError("invalid_argument", 'The option "background" belongs to a session: without one, nobody hears of the end.', {
+    return new ToolError("invalid_argument", 'The option "background" belongs to a session: without one, nothing reports its end.', {
       hint: "Use runtime.session(id).submit(call).",
     });
   if (options.idempotencyKey === undefined) return undefined;

@@ -66,7 +66,8 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
   return new Runtime(options);
 }
 
-const [DEFAULT_ORPHAN_HOLD_MS, DEFAULT_KEEP_EVENTS] = [10_000, 10_000];
+const DEFAULT_ORPHAN_HOLD_MS = 10_000;
+const DEFAULT_KEEP_EVENTS = 10_000;
 
 export class Runtime {
   readonly registry: Registry;
@@ -218,8 +219,8 @@ export class Runtime {
    * Runs one call, or the calls of one message together. Never rejects for what a call did: each call has
    * its result, in call order.
    *
-   * A handler may run calls too. They wait like any others, also for what the handler's own call holds: give it no
-   * effects in common with them, or it waits for itself until its time is up.
+   * A handler may run calls too. They borrow the locks and slots that the handler's own call holds; one that would write what that call only
+   * reads ends at once as `resource_busy`, since it could never be granted.
    *
    * @throws ToolExecutionError only with `onError: "throw"`; ToolError `invalid_argument` for wrong options. Both by rejecting
    */

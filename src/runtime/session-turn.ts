@@ -4,6 +4,7 @@ import { ToolError } from "../core/error.ts";
 import { onAbort } from "../policy/deadline.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { CallOptions } from "../call/call-options.ts";
+import { EXECUTE_OPTIONS } from "../call/execute-options.ts";
 import { Round, type RoundOptions } from "./round.ts";
 import { unknownKey, type OptionNames } from "../core/known-keys.ts";
 import { readMessage } from "../session/read-message.ts";
@@ -20,26 +21,8 @@ export interface TurnPlace {
 }
 
 const NO_OPTIONS: RoundOptions = Object.freeze({});
-export const ROUND_OPTIONS: OptionNames<RoundOptions> = {
-  signal: true,
-  data: true,
-  principal: true,
-  variation: true,
-  validate: true,
-  recordHistory: true,
-  allow: true,
-  approved: true,
-  background: true,
-  knowsDocumentation: true,
-  answerFrom: true,
-  replay: true,
-  rewriteInput: true,
-  ask: true,
-  shown: true,
-  onProgress: true,
-  metadata: true,
-  offersBackground: true,
-};
+const { idempotencyKey: _key, onError: _onError, strict: _strict, concurrent: _concurrent, ...OF_ANY_CALL } = EXECUTE_OPTIONS;
+export const ROUND_OPTIONS: OptionNames<RoundOptions> = { ...OF_ANY_CALL, metadata: true, offersBackground: true };
 
 export class HeldTurn implements SessionTurn {
   readonly session: RuntimeSession;

@@ -54,10 +54,10 @@ export class Turn {
   tracksCallers: boolean;
   /** It has one call and nothing after it: values kept for the turn would never be read. */
   isSingleCall = false;
+  /** The single call of a turn that joined no other: whatever its handler calls in this turn is made by it. */
+  sole: TurnCall | undefined;
   /** Answers of calls that its handlers made are cached for the other calls of the turn. */
   keepsAnswers = false;
-  /** That call, where the handlers of no other run in this turn: what is called in it is made by that one. */
-  sole: TurnCall | undefined;
 
   /** @param earlier set for a turn that began before a crash, and for one that joins a turn that runs */
   constructor(session: Session, ids: Ids, earlier?: EarlierTurn) {

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import type { LeaseRequest } from "../core/lease-store.ts";
 import { ResourceTree, type Claim } from "../core/resource-tree.ts";
+import { addTo } from "../core/base/add-to.ts";
 
 /** A request in line. */
 export interface LineEntry extends LeaseRequest {
@@ -79,9 +80,7 @@ export class LeaseLine {
     const { limit } = entry;
     if (limit !== undefined) {
       const name = limitName(limit);
-      const line = this.#byLimit.get(name);
-      if (line === undefined) this.#byLimit.set(name, [entry]);
-      else line.push(entry);
+      addTo(this.#byLimit, name, entry);
       return;
     }
     const { callId: owner, reads, writes, commutative } = entry;

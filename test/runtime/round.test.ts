@@ -385,3 +385,31 @@ describe("misuse", () => {
     expect(begun).toBe(false);
   });
 });
+
+test("a tool that runs once a turn stays used when calls of another overload of its name are taken back", async () => {
+  const ran: string[] = [];
+  const runtime = createRuntime();
+  const overload = (key: string, oncePerTurn: boolean): Tool => ({
+    name: "t",
+    description: key,
+    oncePerTurn,
+    effects: { writes: key },
+    inputSchema: { type: "object", properties: { [key]: { type: "integer" } }, required: [key], additionalProperties: false },
+    execute: () => ran.push(key),
+  });
+  runtime.registry.register(overload("a", true), "x", { overload: true });
+  runtime.registry.register(overload("b", false), "x", { overload: true });
+  await runtime.session().turn(async (turn) => {
+    const first = turn.round();
+    first.add({ id: "1", name: "x::t", input: { a: 1 } });
+    await first.end(WELL);
+    const second = turn.round();
+    second.add({ id: "2", name: "x::t", input: { b: 1 } });
+    await second.void("cut off");
+    const third = turn.round();
+    third.add({ id: "3", name: "x::t", input: { a: 1 } });
+    expect((await third.end(WELL)).map(({ error }) => error?.code)).toEqual(["limit_exceeded"]);
+  });
+  expect(ran).toEqual(["a"]);
+  await runtime.close();
+});

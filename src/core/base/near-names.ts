@@ -83,8 +83,8 @@ function countBits(bits: number): number {
   return count;
 }
 
-/** Levenshtein distances from one text, each in O(length × limit), without an allocation. */
-class EditDistance {
+/** Levenshtein distances from one text, each in O(length × limit), without an allocation. Two letters that changed places are one edit. */
+export class EditDistance {
   readonly #text: string;
   readonly #limit: number;
   #twoAbove: Uint16Array;

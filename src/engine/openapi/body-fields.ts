@@ -2,6 +2,7 @@
 import { isJsonArray, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { OPEN, type SchemaConverter, type SchemaPart } from "./schema-converter.ts";
 import { words } from "../../core/base/wording.ts";
+import { addTo } from "../../core/base/add-to.ts";
 
 export interface ObjectFields {
   readonly fields: ReadonlyMap<string, SchemaPart>;
@@ -65,9 +66,7 @@ function gather(part: SchemaPart, converter: SchemaConverter, draft: Draft, dept
   if (isJsonArray(required)) for (const name of required) if (typeof name === "string") draft.required.add(name);
   for (const name of part.hidden ?? []) draft.hidden.add(name);
   for (const [name, field] of part.fields ?? []) {
-    const parts = draft.parts.get(name);
-    if (parts === undefined) draft.parts.set(name, [field]);
-    else parts.push(field);
+    addTo(draft.parts, name, field);
   }
   draft.isClosed ||= additionalProperties === false || unevaluatedProperties === false;
   const [definition] = Object.hasOwn(schema, "$ref") ? part.references : [];

@@ -1,5 +1,6 @@
 /** Ranks documents by the words they share with a query (Okapi BM25). */
 import type { SearchDocument } from "./document.ts";
+import { addTo } from "../../core/base/add-to.ts";
 
 export interface FoundDocument extends SearchDocument {
   /** From above 0 to below 1: the share of the most that a document could score for the query. */
@@ -81,9 +82,7 @@ export class DocumentIndex {
     }
     for (const [word, count] of counts) {
       const posting = document * (MAX_COUNT + 1) + Math.min(count, MAX_COUNT);
-      const postings = this.#postings.get(word);
-      if (postings === undefined) this.#postings.set(word, [posting]);
-      else postings.push(posting);
+      addTo(this.#postings, word, posting);
     }
     return length;
   }

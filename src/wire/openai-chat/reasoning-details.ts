@@ -1,5 +1,6 @@
 /** OpenRouter's blocks of reasoning, which come in pieces and go back whole. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { addTo } from "../../core/base/add-to.ts";
 
 const GROWING = ["text", "summary", "data"] as const;
 
@@ -22,9 +23,7 @@ export class ReasoningDetails {
     for (const key of GROWING) {
       const text = piece[key];
       if (typeof text !== "string") continue;
-      const pieces = block.pieces.get(key);
-      if (pieces === undefined) block.pieces.set(key, [text]);
-      else pieces.push(text);
+      addTo(block.pieces, key, text);
     }
   }
 

@@ -1,5 +1,6 @@
 /** Where the references of a schema lead. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { addTo } from "../../core/base/add-to.ts";
 
 const MAX_LENGTH = 1_024;
 
@@ -97,7 +98,5 @@ export function isCircular(uses: ReadonlyMap<string, ReadonlySet<string>>): bool
 }
 
 function push(lists: Map<string, string[]>, key: string, item: string): void {
-  const list = lists.get(key);
-  if (list === undefined) lists.set(key, [item]);
-  else list.push(item);
+  addTo(lists, key, item);
 }

@@ -67,3 +67,21 @@ test("F1.22 a resume that the store cuts off leaves the jobs to the next", async
   expect(runtime.jobs.get(id)).toMatchObject({ state: "done" });
   await resumed.close();
 });
+
+test.each(["cancel", "deadline"])("F1.22 a job that is resumed while its store is silent ends by %s", async (how) => {
+  const tools = [tool("look", () => new Promise(() => {}), { effects: { reads: ["x"] }, deadlineMs: 5_000 })];
+  const before = new FailingStore();
+  const first = testRuntime({ store: before, tools }).runtime.session("s");
+  const { id } = await first.submit({ name: "look" });
+  await settle();
+  await before.logs.get("s")?.whenDurable();
+  const store = before.crash();
+  store.hold();
+  const { runtime, ports } = testRuntime({ store, tools });
+  runtime.resume("s").catch(() => {});
+  await settle();
+  await settle();
+  if (how === "cancel") runtime.jobs.cancel(id);
+  await ports.clock.advance(60_000);
+  expect(runtime.jobs.get(id)?.state).toBe(how === "cancel" ? "cancelled" : "error");
+});

@@ -2,6 +2,7 @@
 import type { JsonValue } from "../../../core/base/json.ts";
 import { PLACES, type Place, placesWith } from "../places.ts";
 import type { Relation, WholeObject } from "../whole-object.ts";
+import { addTo } from "../../../core/base/add-to.ts";
 
 type Facet =
   | "city"
@@ -45,9 +46,7 @@ export const onePlace: Relation = (names) => {
         if (name !== ending && !name.endsWith(`_${ending}`)) continue;
         const prefix = name.slice(0, -ending.length);
         const field = { facet, name };
-        const group = groups.get(prefix);
-        if (group === undefined) groups.set(prefix, [field]);
-        else group.push(field);
+        addTo(groups, prefix, field);
       }
   const many = [...groups.values()].filter((fields) => fields.length > 1 && fields.some(({ facet }) => isOfPlace(facet)));
   if (many.length === 0) return undefined;
