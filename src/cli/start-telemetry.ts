@@ -71,7 +71,7 @@ async function startSending(config: TelemetryConfig | undefined, environment: En
     OTEL_SERVICE_NAME: config?.serviceName ?? "haft",
     OTEL_LOGS_EXPORTER: "none",
     OTEL_NODE_RESOURCE_DETECTORS: "service", // others tell the command line, which holds arguments of calls
-    ...environment,
+    ...Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== "")), // empty is as if it were not set
   });
   const sdk = startNodeSdk({ logLevel: environment["OTEL_LOG_LEVEL"] ?? "error" });
   return async () => {

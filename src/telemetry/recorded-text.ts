@@ -11,23 +11,44 @@ export type RedactText = (text: string) => string;
 
 /** Strikes out secrets by the names of properties and by their form, and then what `redact` strikes out. */
 export function recordedText(value: unknown, redact: RedactText | undefined): string {
-  const text = typeof value === "string" ? value : JSON.stringify(withoutNamedSecrets(value, 0));
+  const text = typeof value === "string" ? textWithoutNamedSecrets(value, 0) : JSON.stringify(withoutNamedSecrets(value, 0));
   const plain = withoutSecrets(text ?? "");
-  const redacted = redact === undefined ? plain : redact(plain);
+  const redacted = redact === undefined ? plain : redactedSafely(plain, redact);
   return redacted.length > MAX_CHARS ? `${redacted.slice(0, MAX_CHARS)}…` : redacted;
+}
+
+/** Where `redact` fails, nothing of the text is sent. */
+function redactedSafely(text: string, redact: RedactText): string {
+  try {
+    const redacted: unknown = redact(text);
+    return typeof redacted === "string" ? redacted : "[not redacted]";
+  } catch {
+    return "[not redacted]";
+  }
 }
 
 function withoutNamedSecrets(value: unknown, depth: number): JsonValue {
   if (depth > MAX_DEPTH) return "…";
   if (Array.isArray(value)) return value.map((item) => withoutNamedSecrets(item, depth + 1));
+  if (typeof value === "string") return textWithoutNamedSecrets(value, depth);
   if (typeof value !== "object" || value === null) return scalar(value);
   return Object.fromEntries(
     Object.entries(value).map(([key, held]) => [key, isSecretName(key) && held !== null ? SECRET : withoutNamedSecrets(held, depth + 1)]),
   );
 }
 
+/** Many tools answer with JSON as text, and models write arguments so. */
+function textWithoutNamedSecrets(text: string, depth: number): string {
+  if (!/^\s*[[{]/u.test(text)) return text;
+  try {
+    return JSON.stringify(withoutNamedSecrets(JSON.parse(text), depth + 1));
+  } catch {
+    return text;
+  }
+}
+
 function scalar(value: unknown): JsonValue {
-  if (typeof value === "string" || typeof value === "boolean") return value;
+  if (typeof value === "boolean") return value;
   return typeof value === "number" && Number.isFinite(value) ? value : null;
 }
 

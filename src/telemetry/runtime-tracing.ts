@@ -1,5 +1,5 @@
 /** The traces of one runtime: spans of loops and requests to models, and the way into and out of them. */
-import { SpanKind, SpanStatusCode, context, propagation, trace } from "@opentelemetry/api";
+import { SpanKind, SpanStatusCode, context, diag, propagation, trace } from "@opentelemetry/api";
 import type { Attributes, Context, Histogram, Span } from "@opentelemetry/api";
 import type { ToolError } from "../core/error.ts";
 import type { Clock } from "../core/ports.ts";
@@ -21,7 +21,7 @@ export class RuntimeTracing implements Tracing {
   }
 
   continueTrace<T>(read: (name: string) => string | undefined, work: () => T): T {
-    if (this.#watch.look().tracer === undefined || read("traceparent") === undefined) return work();
+    if (this.#watch.look().tracer === undefined || propagation.fields().every((name) => read(name) === undefined)) return work();
     const sent = propagation.extract(context.active(), read, { keys: () => [], get: (carrier, name) => carrier(name) });
     return context.with(sent, work);
   }
@@ -99,7 +99,7 @@ export class RuntimeTracing implements Tracing {
           [ATTRIBUTES.finishReasons]: [finish],
           ...(id === undefined ? {} : { [ATTRIBUTES.responseId]: id }),
         });
-        instruments?.tokens(usage, known);
+        unharmed(() => instruments?.tokens(usage, known));
         work.end(undefined, instruments?.requestDuration, known);
       },
     };
@@ -107,7 +107,8 @@ export class RuntimeTracing implements Tracing {
 
   #begin(name: string, kind: SpanKind, { clock, attributes }: { readonly clock: Clock; readonly attributes: Attributes }): Work {
     const parent = context.active();
-    return new Work(this.#watch.look().tracer?.startSpan(name, { kind, attributes }, parent), parent, clock);
+    const span = unharmed(() => this.#watch.look().tracer?.startSpan(name, { kind, attributes }, parent));
+    return new Work(span, parent, clock);
   }
 }
 
@@ -131,8 +132,18 @@ class Work {
     const failed = error === undefined || error.code === "cancelled" ? {} : { [ATTRIBUTES.errorType]: error.code };
     if (Object.keys(failed).length > 0)
       this.span?.setAttributes(failed).setStatus({ code: SpanStatusCode.ERROR, message: error?.code ?? "" });
-    this.span?.end();
-    duration?.record((this.#clock.now() - this.#startedAt) / 1_000, { ...attributes, ...failed });
+    unharmed(() => this.span?.end());
+    unharmed(() => duration?.record((this.#clock.now() - this.#startedAt) / 1_000, { ...attributes, ...failed }));
+  }
+}
+
+/** Does work of the SDK: a processor or a sampler of the program that throws costs no run its answer. */
+function unharmed<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch (thrown: unknown) {
+    diag.error("haft: telemetry threw", thrown);
+    return undefined;
   }
 }
 
