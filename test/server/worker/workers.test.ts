@@ -136,6 +136,7 @@ describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}
       await begin("there", "desk::scan");
       await begin("anywhere", "note"); // comes after it in the queue
       await until(async () => (await one.store.jobs.list({ sessionId: "anywhere", states: ["done"] })).length === 1);
+      await until(async () => without.counts.finished === 1);
       expect(without.counts.taken).toBe(1);
       const having = createWorker(await runtimeOf(["desk"]));
       await having.start();
@@ -169,6 +170,7 @@ describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}
     await begin("fresh", "fresh");
     await begin("kept", "kept");
     await until(async () => (await one.store.jobs.list({ sessionId: "kept", states: ["done"] })).length === 1);
+    await until(async () => before.counts.finished === 1); // counted after the end is stored
     expect(before.counts.taken).toBe(1);
     const after = createWorker(await runtimeOf(["kept", "fresh"]), { lookMs: 200 });
     await after.start();
