@@ -1,11 +1,13 @@
 /** Arguments and results as attributes: JSON text without secrets, cut to size. */
 import type { JsonValue } from "../core/base/json.ts";
+import { parseJson } from "../core/base/parse-json.ts";
 import { isSecretName, secretsIn } from "../trust/sensitive-text.ts";
 
 /** Longer texts are cut; collectors refuse attributes that are much longer. */
 const MAX_CHARS = 16_384;
 const MAX_DEPTH = 64;
 const SECRET = "[secret]";
+const ANY_SIZE = { maxChars: Infinity, maxNodes: Infinity, longIntegers: "string" } as const;
 
 export type RedactText = (text: string) => string;
 
@@ -41,7 +43,7 @@ function withoutNamedSecrets(value: unknown, depth: number): JsonValue {
 function textWithoutNamedSecrets(text: string, depth: number): string {
   if (!/^\s*[[{]/u.test(text)) return text;
   try {
-    return JSON.stringify(withoutNamedSecrets(JSON.parse(text), depth + 1));
+    return JSON.stringify(withoutNamedSecrets(parseJson(text, ANY_SIZE), depth + 1));
   } catch {
     return text;
   }

@@ -8,6 +8,7 @@ test.each([
   ["a value", LOGIN],
   ["text", JSON.stringify(LOGIN)],
   ["text with white space", ` ${JSON.stringify([LOGIN], undefined, 2)}`],
+  ["text with a long integer", `{"id":12345678901234567890,"token":"abcdef123456","user":"ada"}`],
   ["text in a value", { body: JSON.stringify(LOGIN) }],
   ["text in text", JSON.stringify([{ type: "text", text: JSON.stringify(LOGIN) }])],
 ])("secrets are struck out by the names of properties in %s", (_, value) => {
