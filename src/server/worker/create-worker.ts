@@ -188,11 +188,8 @@ export class StoreWorker implements HaftWorker {
     const stopped = this.#taking?.stop();
     if (stopped === undefined) return;
     const { graceMs } = this.#settings;
-    const hurry = (): void => this.#stopping.abort();
-    signal?.addEventListener("abort", hurry, { once: true });
-    if (signal?.aborted === true || !(await untilOver(stopped, graceMs, this.#clock))) hurry();
+    if (!(await untilOver(stopped, graceMs, this.#clock, signal))) this.#stopping.abort();
     await stopped;
-    signal?.removeEventListener("abort", hurry);
   }
 
   #look(): void {
