@@ -138,6 +138,16 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
   });
 
   test.each([
+    "<script>var tag = '<body>';</script>",
+    "<script>var tag = '</head>';</script>",
+    "<!-- <body> -->",
+    "<!--><p>First.<!-- </head> -->",
+  ])("F1.69 a page without <body> has its text, also where %s only looks like a tag", async (part) => {
+    const { fetchPage } = await bench(send("text/html", Buffer.from(`<!doctype html><title>Hours</title>${part}<p>Open until five.</p>`)));
+    expect(resultText(await fetchPage("/"))).toContain("Open until five.");
+  });
+
+  test.each([
     ["text/html", '<meta charset="windows-1251">', [0xcf, 0xf0, 0xe8, 0xe2, 0xe5, 0xf2], "Привет"],
     ["text/html", '<META http-equiv="Content-Type" content="text/html; charset=Shift_JIS">', [0x93, 0xfa, 0x96, 0x7b], "日本"],
     ["text/html; charset=utf-8", '<meta charset="windows-1251">', [...Buffer.from("日本")], "日本"],

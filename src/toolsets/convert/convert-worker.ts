@@ -2,6 +2,9 @@
 import { parentPort, workerData } from "node:worker_threads";
 import type { ConvertAnswer, ConvertJob } from "./convert-document.ts";
 
+/** Comments, and elements whose text is no HTML: what looks like a tag there is none. */
+const NO_TAGS = /<!--(?:-?>|[^]*?(?:-->|$))|<(script|style|title|textarea)\b[^]*?(?:<\/\1\s*>|$)/giu;
+
 // No converter has a reason to reach the network, and the address guard does not hold in here.
 globalThis.fetch = () => Promise.reject(new Error("A converter may not use the network."));
 
@@ -30,8 +33,9 @@ async function convertPage(html: string, url: string | undefined): Promise<Conve
 
 /** The tag `<body>` may be left out, as may `<html>`; the parser finds no text without it, and fails where there is no element. */
 function withBody(html: string): string {
-  if (/<(?:body|frameset)[\s>]/iu.test(html)) return html;
-  const head = /<\/head\s*>/iu.exec(html);
+  const tags = html.replaceAll(NO_TAGS, (part) => " ".repeat(part.length));
+  if (/<(?:body|frameset)[\s>]/iu.test(tags)) return html;
+  const head = /<\/head\s*>/iu.exec(tags);
   if (head === null) return `<html><body>${html}`;
   const end = head.index + head[0].length;
   return `${html.slice(0, end)}<body>${html.slice(end)}`;
