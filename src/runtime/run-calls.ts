@@ -86,7 +86,8 @@ export class CallRunner {
         signal: options.signal,
         concurrent,
       });
-      return whenDurable(session, answer);
+      // One with a key is asked for again by that, and gets its job.
+      return whenDurable(session, answer, submission === undefined ? (results) => cancelWaiting(session, results) : undefined);
     } catch (thrown: unknown) {
       return Promise.reject(thrown instanceof Error ? thrown : ToolError.fromUnknown(thrown));
     }
@@ -269,15 +270,27 @@ function needsSession(options: ExecuteOptions): ToolError | undefined {
   );
 }
 
-/** Holds an answer back until a crash cannot take it back. */
-function whenDurable<T>(session: RuntimeSession, answer: T | Promise<T>): Promise<T> {
+/** Cancels the jobs of these answers that have not begun to run: the caller, who gets an error that says so, may make the calls again. */
+function cancelWaiting(session: RuntimeSession, results: Answer): void {
+  const begun = new Set([results].flat().flatMap(({ status, callId }) => (status === "pending" ? [callId] : [])));
+  if (begun.size === 0) return;
+  partsOf(session).running.cancelAll("its beginning could not be stored", ({ callId, attempts }) => attempts === 0 && begun.has(callId));
+}
+
+/** Holds an answer back until a crash cannot take it back. @param refused called with one that the store did not take */
+function whenDurable<T>(session: RuntimeSession, answer: T | Promise<T>, refused?: (answer: T) => void): Promise<T> {
   const { eventLog } = session;
   if (eventLog === undefined || eventLog.options.durability === "async") return Promise.resolve(answer);
-  return waitUntilDurable(session, eventLog, answer);
+  return waitUntilDurable(session, eventLog, answer, refused);
 }
 
 /** An error that the caller was to get anyway goes before that of the store. */
-async function waitUntilDurable<T>(session: RuntimeSession, eventLog: EventLog, answer: T | Promise<T>): Promise<T> {
+async function waitUntilDurable<T>(
+  session: RuntimeSession,
+  eventLog: EventLog,
+  answer: T | Promise<T>,
+  refused?: (answer: T) => void,
+): Promise<T> {
   let result: T;
   try {
     result = await answer;
@@ -285,7 +298,12 @@ async function waitUntilDurable<T>(session: RuntimeSession, eventLog: EventLog, 
     await eventLog.whenDurable()?.catch(() => {});
     throw thrown;
   }
-  await eventLog.whenDurable();
-  if (session.broken !== undefined) throw session.broken;
+  try {
+    await eventLog.whenDurable();
+    if (session.broken !== undefined) throw session.broken;
+  } catch (thrown: unknown) {
+    refused?.(result);
+    throw thrown;
+  }
   return result;
 }
