@@ -47,7 +47,7 @@ function isTooWide(text: string): boolean {
   return text.length > MAX_WIDE_KEYS * LEAST_KEY_CHARS && wideKeys(text) > MAX_WIDE_KEYS;
 }
 
-/** What a model said behind the thoughts that it wrote into its text. */
+/** The text behind the thoughts that a model wrote into it. */
 export function behindThinking(text: string): string {
   const last = [...text.matchAll(END_OF_THINKING)].at(-1);
   return last === undefined ? text : text.slice(last.index + last[0].length);

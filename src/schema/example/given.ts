@@ -96,7 +96,7 @@ export interface GivenOptions {
   readonly isList?: boolean;
   /** Values that count where these have none of the name. @default none */
   readonly outer?: Given | undefined;
-  /** Nobody gave them: they are taken over where they are asked for, and not repeated. @default false */
+  /** They are only usual: taken over where they are asked for, and not repeated. @default false */
   readonly isUsual?: boolean;
   /** The plain name of a value of `outer` that does not count. @default none */
   readonly hidden?: string;
