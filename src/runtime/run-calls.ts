@@ -23,6 +23,7 @@ import { partsOf, type RuntimeSession, type SessionTurn } from "./runtime-sessio
 import { isInsideSimulation, simulations, type RunningTurn, type TurnCall } from "../session/turn-queue.ts";
 import { HeldTurn } from "./session-turn.ts";
 import { Turn, callerIn } from "../session/turn.ts";
+import { whenStored } from "./when-stored.ts";
 
 type Answer = ToolResult | readonly ToolResult[];
 
@@ -270,7 +271,7 @@ function needsSession(options: ExecuteOptions): ToolError | undefined {
   );
 }
 
-/** Cancels the jobs of these answers that have not begun to run: the caller, who gets an error that says so, may make the calls again. */
+/** Cancels the jobs of these answers that have not begun to run: the caller, who gets an error, may make the calls again. */
 function cancelWaiting(session: RuntimeSession, results: Answer): void {
   const begun = new Set([results].flat().flatMap(({ status, callId }) => (status === "pending" ? [callId] : [])));
   if (begun.size === 0) return;
@@ -278,14 +279,14 @@ function cancelWaiting(session: RuntimeSession, results: Answer): void {
 }
 
 /** Holds an answer back until a crash cannot take it back. @param refused called with one that the store did not take */
-function whenDurable<T>(session: RuntimeSession, answer: T | Promise<T>, refused?: (answer: T) => void): Promise<T> {
+function whenDurable<T extends Answer>(session: RuntimeSession, answer: T | Promise<T>, refused?: (answer: T) => void): Promise<T> {
   const { eventLog } = session;
   if (eventLog === undefined || eventLog.options.durability === "async") return Promise.resolve(answer);
   return waitUntilDurable(session, eventLog, answer, refused);
 }
 
 /** An error that the caller was to get anyway goes before that of the store. */
-async function waitUntilDurable<T>(
+async function waitUntilDurable<T extends Answer>(
   session: RuntimeSession,
   eventLog: EventLog,
   answer: T | Promise<T>,
@@ -299,8 +300,7 @@ async function waitUntilDurable<T>(
     throw thrown;
   }
   try {
-    await eventLog.whenDurable();
-    if (session.broken !== undefined) throw session.broken;
+    await whenStored(session, result);
   } catch (thrown: unknown) {
     refused?.(result);
     throw thrown;
