@@ -268,11 +268,12 @@ function watch(answer: Answer, runs: readonly CallRun[]): void {
   else check(answer);
 }
 
-/** Failures of execution fail a batch, also where a handler was denied what it needed halfway; what the model can mend (input, names, permissions) and timeouts stay results. */
-function failsTheBatch(result: ToolResult): boolean {
-  if (result.status !== "error" || result.error === undefined) return false;
-  const { category } = ERROR_CODES[result.error.code];
-  return category === "execution" || category === "network" || (category === "permission" && result.error.outcome !== "not_started");
+/** What fails while it runs fails a batch, whatever its code; what the model can mend beforehand (input, names, permissions) and timeouts stay results. */
+function failsTheBatch({ status, error, attempts }: ToolResult): boolean {
+  if (status !== "error" || error === undefined) return false;
+  const { category } = ERROR_CODES[error.code];
+  if (category === "execution" || category === "network") return true;
+  return category !== "timeout" && (attempts > 0 || error.outcome !== "not_started");
 }
 
 function cancelAll(runs: readonly CallRun[], reason: string): void {
