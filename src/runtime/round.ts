@@ -18,7 +18,7 @@ import { keepMessageFiles } from "../call/keep-artifacts.ts";
 import { LoopBreaks } from "../call/loop-breaks.ts";
 import { nestedIn, settle } from "../call/nested-calls.ts";
 import { beginCall, executeCall } from "../call/pipeline.ts";
-import { ResourceLocks } from "../call/resource-locks.ts";
+import { ResourceLocks } from "../policy/resource-locks.ts";
 import { copyContent } from "../session/copy-content.ts";
 import { readNative } from "../session/read-message.ts";
 import type { Turn } from "../session/turn.ts";
