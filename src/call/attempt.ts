@@ -21,7 +21,7 @@ import { followRemoteJob } from "./follow-remote-job.ts";
 import { release } from "./hold.ts";
 import { askWithFault, faultIsOver, hasPlannedTimeout, isPutIn, plannedTimeout, spoiledAnswer } from "./inject-fault.ts";
 import { abandon } from "./orphan.ts";
-import { withinRun } from "./nested-calls.ts";
+import { withinRun } from "./call-tree.ts";
 import { prepareAttempt, recallOr } from "./prepare-attempt.ts";
 import { definitionChanged } from "./same-definition.ts";
 import { AttemptContext } from "./tool-context.ts";

@@ -11,7 +11,7 @@ import { CallRun, type AdmittedCall, type CallParts } from "./call-run.ts";
 import type { CallOptions } from "./call-options.ts";
 import { finishCall } from "./finish-call.ts";
 import { LoopBreaks } from "./loop-breaks.ts";
-import { nestedIn, settle } from "./nested-calls.ts";
+import { nestedIn, settle } from "./call-tree.ts";
 import { admitCall, beginCall, executeCall, type Answer } from "./pipeline.ts";
 import { isSequential } from "./route.ts";
 import { ToolExecutionError } from "./tool-execution-error.ts";

@@ -32,7 +32,7 @@ import { idempotencyKey } from "./idempotency-key.ts";
 import type { CallJob } from "./job.ts";
 import type { JobOutputBuffer } from "./job-output.ts";
 import type { JobTable } from "./job-table.ts";
-import type { ExecuteWithin } from "./nested-options.ts";
+import type { ExecuteWithin } from "./execute-within.ts";
 import type { CachedRead } from "./cache-plan.ts";
 import type { CallFaults, Faults } from "./faults.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";

@@ -2,7 +2,7 @@
 import { endlessTurns, isTurnAwaited, turnWaits, type TurnWait } from "../session/turn-waits.ts";
 import { CallRun, type CallParts } from "./call-run.ts";
 import { BorrowedSlot, LentSlot, LentTicket, nestedLines, type HeldSlot } from "./lent-hold.ts";
-import { soleOf } from "./nested-calls.ts";
+import { soleOf } from "./call-tree.ts";
 import { addTo } from "../core/base/add-to.ts";
 
 /** Most owners looked at of each wait, and most calls in all; a circle that is larger ends with a deadline. */

@@ -20,7 +20,7 @@ import type { ResultNotes } from "./call-options.ts";
 import { changeResult } from "./change-result.ts";
 import { release } from "./hold.ts";
 import type { CallJob } from "./job.ts";
-import { settle } from "./nested-calls.ts";
+import { settle } from "./call-tree.ts";
 import { keepPartFiles } from "./keep-artifacts.ts";
 import { outcomeUnknown } from "./reconcile-call.ts";
 import { deepFreeze } from "../core/base/frozen.ts";

@@ -15,7 +15,7 @@ import { approvalNeed } from "./composite.ts";
 import { finishCall } from "./finish-call.ts";
 import { fitCall } from "./fit-call.ts";
 import { release, takePlace } from "./hold.ts";
-import { callerOf, noteNested } from "./nested-calls.ts";
+import { callerOf, noteNested } from "./call-tree.ts";
 import { keepAnswerFiles } from "./keep-artifacts.ts";
 import { readCall } from "./read-call.ts";
 import { goesOnElsewhere } from "./attach-to-work.ts";

@@ -8,7 +8,7 @@ import { withinCall } from "../session/turn-queue.ts";
 import { isAdmitted, type AdmittedCall, type CallRun } from "./call-run.ts";
 import type { EarlierCalls, ResumedCall } from "./earlier-calls.ts";
 import { lenderOfJobSlot } from "./borrow.ts";
-import { isPartOf } from "./nested-calls.ts";
+import { isPartOf } from "./call-tree.ts";
 import { finishCall } from "./finish-call.ts";
 import type { CallJob } from "./job.ts";
 import { tryTake, waitForSlot, type AwaitedSlot, type HeldSlot } from "./lent-hold.ts";

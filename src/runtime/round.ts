@@ -16,7 +16,7 @@ import { approvalNeed } from "../call/composite.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
 import { keepMessageFiles } from "../call/keep-artifacts.ts";
 import { LoopBreaks } from "../call/loop-breaks.ts";
-import { nestedIn, settle } from "../call/nested-calls.ts";
+import { nestedIn, settle } from "../call/call-tree.ts";
 import { beginCall, executeCall } from "../call/pipeline.ts";
 import { ResourceLocks } from "../policy/resource-locks.ts";
 import { copyContent } from "../session/copy-content.ts";

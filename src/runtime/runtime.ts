@@ -28,7 +28,7 @@ import { readResultToolset } from "../registry/read-result-tool.ts";
 import { placedParts } from "../registry/placed-toolsets.ts";
 import { addHookCommands } from "../registry/hook-commands.ts";
 import type { Registry } from "../registry/registry.ts";
-import type { NestedCalls } from "../call/nested-options.ts";
+import type { ExecuteWithinOptions } from "../call/execute-within.ts";
 import { FallbackChains } from "../call/fallback-chains.ts";
 import { Listeners } from "./listeners.ts";
 import { ResourceLocks } from "../policy/resource-locks.ts";
@@ -379,7 +379,7 @@ export class Runtime {
   #executeWithin(
     { parts, turn, options }: AdmittedCall,
     calls: ToolCall | readonly ToolCall[],
-    nested: NestedCalls,
+    nested: ExecuteWithinOptions,
   ): Promise<ToolResult | readonly ToolResult[]> {
     const { data, variation, visibility, principal, ask, onProgress } = options;
     const all: ExecuteOptions = { data, variation, ...nested, ...omitUndefined({ principal, ask, onProgress }) };
