@@ -137,7 +137,7 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   ticket: LockTicket | undefined;
   slots: readonly HeldSlot[] | undefined;
   declare jobSlot: HeldSlot | undefined;
-  /** The call whose handler made it, in whichever session, which lends it what it holds. */
+  /** The call whose handler made it, of any session, which lends it its locks and slots. `turn.madeIn` is of the same session only. */
   declare madeBy: CallRun | undefined;
   /** Its tool, where a rule of its turn has noted it. */
   declare enteredTurn: string | undefined;
@@ -199,8 +199,8 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   declare job: CallJob | undefined;
   /** The promise of the latest attempt whose handler was waited for. */
   awaited: { readonly promise: Promise<unknown>; readonly resolve: (answer: never) => void } | undefined;
-  /** Set once its caller waits for it and it may go on in the background: settles the promise that the caller waits for. */
-  caller: { readonly resolve: (answer: ToolResult) => void } | undefined;
+  /** The promise that its caller waits for; set while it may still continue in the background. */
+  pendingAnswer: { readonly resolve: (answer: ToolResult) => void } | undefined;
   /** Called when it has its result. */
   declare atEnd: (() => void) | undefined;
   /** Set for a call that had begun before a crash. */

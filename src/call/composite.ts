@@ -12,20 +12,21 @@ const DEPTH = new AsyncLocalStorage<number>();
 const SESSION_DEPTHS = new WeakMap<Session, number>();
 
 /** The session of the composite call that a session was begun by. */
-const CALLERS = new WeakMap<Session, Session>();
+const CALLING_SESSIONS = new WeakMap<Session, Session>();
 
 /** Why a call must be approved: by the rules, or by those of its session and of each session whose call that one belongs to. */
 export function approvalNeed({ parts, plan, turn }: AdmittedCall, destructive: boolean): string | undefined {
   let reason: string | undefined;
-  for (let session: Session | undefined = turn.session; reason === undefined && session !== undefined; session = callerOf(session))
+  for (let session: Session | undefined = turn.session; reason === undefined && session !== undefined; session = callingSession(session))
     reason = parts.approvals.needed(plan.qualifiedName, destructive, session);
   return reason;
 }
 
 /** A branch has the caller of what it is a branch of. */
-function callerOf(session: Session): Session | undefined {
+function callingSession(session: Session): Session | undefined {
   let caller: Session | undefined;
-  for (let one: Session | undefined = session; caller === undefined && one !== undefined; one = one.parent) caller = CALLERS.get(one);
+  for (let one: Session | undefined = session; caller === undefined && one !== undefined; one = one.parent)
+    caller = CALLING_SESSIONS.get(one);
   return caller;
 }
 
@@ -34,7 +35,7 @@ export async function beginDeeper({ turn }: CallRun, begin: () => Promise<Sessio
   const depth = depthIn(turn.session) + 1;
   const session = await DEPTH.run(depth, begin);
   SESSION_DEPTHS.set(session, depth);
-  CALLERS.set(session, turn.session);
+  CALLING_SESSIONS.set(session, turn.session);
   return session;
 }
 

@@ -6,7 +6,7 @@ import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { ResultStatus, ToolResult } from "../core/result.ts";
 import type { AdmittedCall, CallRun } from "./call-run.ts";
-import { madeBy } from "./call-tree.ts";
+import { runInCall } from "./call-tree.ts";
 import { runDeeper } from "./composite.ts";
 import type { ExecuteWithinOptions } from "./execute-within.ts";
 
@@ -39,7 +39,7 @@ export function contextExecute(run: AdmittedCall, attempt: Attempt): CallTools {
       ...(run.plan.tool.composite === true && run.kept ? { idempotencyKey: `${run.callId}/${++made}` } : {}),
     };
     run.unanswered = (run.unanswered ?? 0) + 1;
-    const results = asHandler(() => runDeeper(run, () => madeBy(run, () => run.parts.executeWithin(run, calls, nested))));
+    const results = asHandler(() => runDeeper(run, () => runInCall(run, () => run.parts.executeWithin(run, calls, nested))));
     return results.then((ended) => {
       if ([ended].flat().every(({ status }) => !FAILED.has(status))) run.unanswered = (run.unanswered ?? 1) - 1;
       return Array.isArray(ended) ? ended.map((one: ToolResult) => whole(run, one)) : whole(run, ended as ToolResult);

@@ -36,7 +36,7 @@ export function wouldDeadlock(run: CallRun): boolean {
 
 /** As `wouldDeadlock`, for the handler of a call that begins to wait for a turn. */
 function turnWouldDeadlock(wait: TurnWait): boolean {
-  const caller = callerOf(wait);
+  const caller = outerCall(wait);
   if (caller === undefined || (!holdsAnything(caller) && !wait.turns.some(({ queue }) => isTurnAwaited(queue)))) return false;
   return closesCycle(wait, caller.parts);
 }
@@ -129,14 +129,14 @@ function borrows({ ticket }: CallRun, lender: CallRun | undefined): boolean {
 function waitingInside(waiting: ReadonlySet<Waiting>): Inside {
   const inside = new Map<string, Waiting[]>();
   for (const one of waiting)
-    for (let around = callerOf(one); around !== undefined; around = around.madeBy) {
+    for (let around = outerCall(one); around !== undefined; around = around.madeBy) {
       addTo(inside, around.callId, one);
       if (!(one instanceof CallRun) && around.job !== undefined) break; // it is not waited for
     }
   return inside;
 }
 
-function callerOf(waiting: Waiting): CallRun | undefined {
+function outerCall(waiting: Waiting): CallRun | undefined {
   if (waiting instanceof CallRun) return waiting.madeBy;
   const caller = waiting.callAround?.(soleOf);
   return caller instanceof CallRun ? caller : undefined;
